@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Each target does all its set-up itself: system packages, .venv, configure, build.
+#   PRESET=ci|dev          the preset of build/ (ci: warnings are errors)
+#   TORCH_VERSION=2.12.0   another torch than python/requirements.txt says
+#   JOBS=N                 at most N jobs at a time
+#   CMAKE_ARGS=-D...       more arguments for cmake
+
+PRESET ?= dev
+JOBS ?= $(shell nproc)
+TENSOA_SHARED_DATA ?= ../shared/data
+PYTHON := .venv/bin/python
+export TORCH_VERSION
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+
+models := build/models/tensoa.pt
+ifneq ($(wildcard $(TENSOA_SHARED_DATA)/exatrkx_gnn/weights.txt.gz),)
+models += build/models/exatrkx.pt
+endif
+real_event := $(wildcard $(TENSOA_SHARED_DATA)/trackml)
+
+cpp_files = $(shell git ls-files --cached --others --exclude-standard '*.hpp' '*.cpp')
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build models demo test bench headers format format-check conventions tidy asan tsan clang \
+        install-check nightly options clean
+.DELETE_ON_ERROR:
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Install what the build needs (system packages, .venv)
+	@scripts/setup.sh
+
+# Configure once; after that the build does it itself where a CMake file has changed.
+build/.configured-$(PRESET): CMakePresets.json | setup
+	@cmake --preset $(PRESET) -DTENSOA_SHARED_DATA=$(abspath $(TENSOA_SHARED_DATA)) $(CMAKE_ARGS)
+	@rm -f build/.configured-* && touch $@
+
+build: build/.configured-$(PRESET) ## Build everything
+	@cmake --build build
+
+# The program alone is what the demo needs.
+.PHONY: program
+program: build/.configured-$(PRESET)
+	@cmake --build build --target tensoa_program
+
+build/models/tensoa.pt: models/interaction_network.safetensors $(wildcard python/tensoa/*.py) | setup
+	@$(PYTHON) -m tensoa.export $< --out $@
+
+build/models/exatrkx.pt: $(TENSOA_SHARED_DATA)/exatrkx_gnn/weights.txt.gz $(wildcard python/tensoa/*.py) | setup
+	@$(PYTHON) -m tensoa.import_exatrkx $< --out $@
+
+models: $(models) ## Make the TorchScript models in build/models/
+
+demo: program models ## Watch hits become tracks; writes build/demo.html
+	build/tensoa track generate:10 --model build/models/tensoa.pt --report build/demo.html
+ifneq ($(real_event),)
+	build/tensoa track $(real_event) --model build/models/tensoa.pt --report build/demo-trackml.html
+endif
+
+test: build models ## Run all tests
+	@ctest --preset $(PRESET) --parallel $(JOBS) --progress
+
+bench: build models ## Run all benchmarks
+	@for program in build/benchmarks/*/bench_*; do $$program || exit 1; done
+
+headers: build/.configured-$(PRESET) ## Check that every public header compiles alone
+	@cmake --build build --target all_verify_interface_header_sets
+
+format: ## Format all C++ files
+	@clang-format-16 -i $(cpp_files)
+
+format-check: ## Check the format of all C++ files
+	@clang-format-16 --dry-run --Werror $(cpp_files)
+
+conventions: ## Check licence lines, file sizes and machine paths
+	@scripts/check_conventions.sh
+
+tidy: build/.configured-$(PRESET) ## Run clang-tidy over our sources
+	@cmake --build build --target tensoa_generated
+	@run-clang-tidy-16 -quiet -p build -j $(JOBS) '$(CURDIR)/(core|soa|engine|pytorch|sched|track|tools)/'
+
+asan: setup ## Test core, soa, engine and track under AddressSanitizer and UndefinedBehaviorSanitizer
+tsan: setup ## Test core, soa, engine and track under ThreadSanitizer
+clang: setup ## Build and test everything with clang 16
+asan tsan clang:
+	@cmake --preset $@ -DTENSOA_SHARED_DATA=$(abspath $(TENSOA_SHARED_DATA)) $(CMAKE_ARGS)
+	@cmake --build build-$@
+	@ctest --preset $@ --parallel $(JOBS) --progress
+
+install-check: setup ## Install into a fresh folder and build outside projects against it
+	@scripts/install_check.sh
+
+nightly: ## What takes too long for each change
+	@$(MAKE) tsan
+	@$(MAKE) clang
+	@$(MAKE) bench
+
+options: build/.configured-$(PRESET) ## The options of the build, with their values
+	@cmake -LH -N build | grep -A1 '^//' | grep -B1 '^TENSOA_'
+
+clean: ## Remove all that was built; .venv stays
+	@rm -rf build build-*

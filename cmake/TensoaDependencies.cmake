@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+
+# All packages that the build uses. tensoa-config.cmake finds those in TENSOA_DEPENDENCIES again.
+
+set(TENSOA_DEPENDENCIES "")
+
+# Reports a package with its version, and finds it again for those who use an installed tensoa.
+macro(tensoa_find_dependency name)
+  find_package(${name} ${ARGN} REQUIRED)
+  list(APPEND TENSOA_DEPENDENCIES ${name})
+endmacro()
+
+if(TENSOA_DEVICE STREQUAL "auto")
+  find_package(TensoaCuda 12 QUIET)
+  set(tensoa_device none)
+  if(TensoaCuda_FOUND)
+    set(tensoa_device cuda)
+  endif()
+else()
+  set(tensoa_device ${TENSOA_DEVICE})
+endif()
+if(tensoa_device STREQUAL "cuda")
+  tensoa_find_dependency(TensoaCuda 12)
+endif()
+message(STATUS "Device seam: ${tensoa_device}")
+
+if(TENSOA_PYTORCH)
+  tensoa_find_dependency(TensoaTorch 2.6)
+endif()
+if(TENSOA_TRACK)
+  tensoa_find_dependency(TensoaArrow)
+  tensoa_find_dependency(nlohmann_json)
+  tensoa_find_dependency(fmt)
+  tensoa_find_dependency(TBB)
+endif()
+if(TENSOA_PYTORCH AND TENSOA_TRACK)
+  find_package(CLI11 REQUIRED)
+  find_package(spdlog REQUIRED)
+endif()
+if(TENSOA_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(TENSOA_BUILD_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+
+# What the folders' CMakeLists.txt are written with.
+
+include(GNUInstallDirs)
+
+# RUNPATH and not RPATH: LD_LIBRARY_PATH then leads a program to another torch.
+# --no-as-needed lives in FindTensoaTorch.cmake, where it is needed.
+set(TENSOA_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<BOOL:${TENSOA_WERROR}>:-Werror>)
+
+# What all our compiled targets have in common.
+function(tensoa_configure_target target)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  target_compile_options(${target} PRIVATE ${TENSOA_WARNINGS})
+  target_link_options(${target} PRIVATE LINKER:--enable-new-dtags)
+endfunction()
+
+# tensoa_add_library(NAME [SOURCES file...] [PUBLIC target...] [PRIVATE target...])
+#
+# The layer NAME in this folder: target tensoa::NAME, static, or header-only without SOURCES. Every header under include/ is
+# public: it is installed and must compile alone (files of impl/ are installed too, but need the header that includes them).
+# PUBLIC targets are used by the headers, PRIVATE ones by the sources only.
+function(tensoa_add_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
+  set(target tensoa_${name})
+  if(arg_SOURCES)
+    add_library(${target} STATIC ${arg_SOURCES})
+    tensoa_configure_target(${target})
+    target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+    set(scope PUBLIC)
+  else()
+    add_library(${target} INTERFACE)
+    target_link_libraries(${target} INTERFACE ${arg_PUBLIC})
+    set(scope INTERFACE)
+  endif()
+  add_library(tensoa::${name} ALIAS ${target})
+  target_compile_features(${target} ${scope} cxx_std_20)
+
+  set(include "${CMAKE_CURRENT_SOURCE_DIR}/include")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${include}/*.hpp")
+  set(impl ${headers})
+  list(FILTER headers EXCLUDE REGEX "/impl/")
+  list(FILTER impl INCLUDE REGEX "/impl/")
+  target_sources(${target}
+    ${scope} FILE_SET headers TYPE HEADERS BASE_DIRS "${include}" FILES ${headers}
+    ${scope} FILE_SET impl TYPE HEADERS BASE_DIRS "${include}" FILES ${impl})
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON INTERFACE_HEADER_SETS_TO_VERIFY headers)
+  if(TENSOA_INSTALL)
+    install(TARGETS ${target} EXPORT tensoaTargets FILE_SET headers FILE_SET impl)
+  endif()
+endfunction()
+
+# tensoa_add_test(NAME SOURCES file... LINK target...)
+#
+# One GoogleTest program test_NAME; each of its tests is a CTest case. TENSOA_SHARED_DATA is a string in the sources.
+function(tensoa_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  set(target test_${name})
+  add_executable(${target} ${arg_SOURCES})
+  tensoa_configure_target(${target})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_compile_definitions(${target} PRIVATE TENSOA_SHARED_DATA="${TENSOA_SHARED_DATA}")
+  target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${target} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT 300 SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+endfunction()
+
+# tensoa_add_benchmark(NAME SOURCES file... LINK target...)
+#
+# One Google Benchmark program bench_NAME; `make bench` runs it.
+function(tensoa_add_benchmark name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  set(target bench_${name})
+  add_executable(${target} ${arg_SOURCES})
+  tensoa_configure_target(${target})
+  target_link_libraries(${target} PRIVATE ${arg_LINK} benchmark::benchmark_main)
+endfunction()
+
+# tensoa_add_example(SOURCES file... LINK target... [ARGUMENTS argument...])
+#
+# The example in this folder: a program with the folder's name and a CTest case that runs it. Where the folder has an
+# expected_output.txt, the program must print exactly that.
+function(tensoa_add_example)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SOURCES;LINK;ARGUMENTS")
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME name)
+  set(target example_${name})
+  add_executable(${target} ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name})
+  tensoa_configure_target(${target})
+  target_link_libraries(${target} PRIVATE ${arg_LINK})
+  set(expected "${CMAKE_CURRENT_SOURCE_DIR}/expected_output.txt")
+  if(EXISTS "${expected}")
+    add_test(NAME examples.${name}
+      COMMAND ${CMAKE_COMMAND} -DEXPECTED=${expected} -P "${PROJECT_SOURCE_DIR}/cmake/expect_output.cmake" --
+              $<TARGET_FILE:${target}> ${arg_ARGUMENTS})
+  else()
+    add_test(NAME examples.${name} COMMAND ${target} ${arg_ARGUMENTS})
+  endif()
+  set_tests_properties(examples.${name} PROPERTIES TIMEOUT 300)
+endfunction()

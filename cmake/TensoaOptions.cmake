@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Every option of the build, with its documentation. `make options` prints them with their values.
+
+option(TENSOA_PYTORCH "Build pytorch/: TorchScript models through libtorch" ON)
+option(TENSOA_TRACK "Build track/: the tracking application (needs Arrow)" ${PROJECT_IS_TOP_LEVEL})
+option(TENSOA_BUILD_TESTS "Build tests/ and examples/" ${PROJECT_IS_TOP_LEVEL})
+option(TENSOA_BUILD_BENCHMARKS "Build benchmarks/" ${PROJECT_IS_TOP_LEVEL})
+option(TENSOA_INSTALL "Make the install rules" ${PROJECT_IS_TOP_LEVEL})
+option(TENSOA_WERROR "Compiler warnings are errors" OFF)
+
+set(TENSOA_DEVICE auto CACHE STRING "The device seam: cuda, none, or auto (cuda where its runtime is found)")
+set_property(CACHE TENSOA_DEVICE PROPERTY STRINGS auto cuda none)
+
+set(TENSOA_VENV "${PROJECT_SOURCE_DIR}/.venv" CACHE PATH "Python environment that holds the wheels and runs the Python tests")
+set(TENSOA_TORCH_ROOT "" CACHE PATH "A libtorch or torch Python package (include/, lib/); empty: the one in TENSOA_VENV")
+set(TENSOA_ARROW_ROOT "" CACHE PATH "A pyarrow Python package; empty: the one in TENSOA_VENV. Arrow_DIR goes before it")
+set(TENSOA_CUDA_ROOT "" CACHE PATH "A CUDA runtime (include/, lib/); empty: the one beside torch, else a toolkit")
+set(TENSOA_SHARED_DATA "${PROJECT_SOURCE_DIR}/../shared/data" CACHE PATH "Real events for the tests; tests skip without them")
+
+if(NOT TENSOA_DEVICE MATCHES "^(auto|cuda|none)$")
+  message(FATAL_ERROR "TENSOA_DEVICE is ${TENSOA_DEVICE}, expected auto, cuda or none")
+endif()
+
+file(GLOB TENSOA_VENV_PACKAGES "${TENSOA_VENV}/lib/python3*/site-packages")
+
+if(PROJECT_IS_TOP_LEVEL)
+  find_program(TENSOA_CCACHE ccache DOC "Compiler cache; used when found")
+  mark_as_advanced(TENSOA_CCACHE)
+  if(TENSOA_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${TENSOA_CCACHE}")
+  endif()
+endif()
