@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tensoa {
+
+/// Where memory lies and work runs.
+enum class DeviceKind : std::uint8_t { kCpu, kCuda };
+
+/// One device: the CPU, or the CUDA device of an index. A plain value; it need not be there.
+struct Device {
+  DeviceKind kind = DeviceKind::kCpu;
+  int index = 0;
+
+  static constexpr Device cpu() noexcept { return {}; }
+  static constexpr Device cuda(int index = 0) noexcept { return {DeviceKind::kCuda, index}; }
+
+  constexpr bool is_cpu() const noexcept { return kind == DeviceKind::kCpu; }
+
+  friend constexpr auto operator<=>(const Device&, const Device&) = default;
+};
+
+/// Number of devices of this kind that the process can use now; 1 for the CPU, 0 where there is no driver.
+int device_count(DeviceKind kind) noexcept;
+
+/// @throws DeviceError with the devices that are there, unless `device` is one of them.
+void require_available(Device device);
+
+/// "cpu", "cuda:0".
+std::string to_string(Device device);
+
+/// The marketing name, e.g. "NVIDIA H200"; "CPU" for the CPU. @throws DeviceError
+std::string device_name(Device device);
+
+/// Reads "cpu", "cuda", "cuda:1" or "auto" (the first CUDA device where there is one, else the CPU).
+/// @throws ConfigError for any other text; DeviceError when the device is not there.
+Device parse_device(std::string_view text);
+
+/// How a foreign device type (alpaka's, the caller's own) says which Device it is: specialise with
+/// `static Device get(const D&)`.
+template <class D>
+struct DeviceTraits;
+
+template <>
+struct DeviceTraits<Device> {
+  static constexpr Device get(const Device& device) noexcept { return device; }
+};
+
+/// A type that DeviceTraits knows.
+template <class D>
+concept DeviceLike = requires(const D& device) {
+  { DeviceTraits<D>::get(device) } -> std::same_as<Device>;
+};
+
+}  // namespace tensoa

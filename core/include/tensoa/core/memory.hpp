@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "tensoa/core/device.hpp"
+#include "tensoa/core/queue.hpp"
+
+namespace tensoa {
+
+/// Every allocation, and every column in it, starts on a line of this many bytes.
+inline constexpr std::size_t kAlignment = 128;
+
+/// Memory of one device, freed with the object. Not initialised. Move-only.
+///
+/// *Stream order*: freeing CUDA memory waits for the device, so work that still uses it is safe; keep
+/// buffers alive and reuse them instead of making one per event.
+class Buffer {
+ public:
+  Buffer() noexcept = default;
+
+  /// `bytes` bytes on `device`, aligned to kAlignment; 0 bytes is a valid, empty buffer.
+  /// @throws DeviceError when the device is not there or its memory is full.
+  Buffer(Device device, std::size_t bytes);
+
+  std::byte* data() const noexcept { return data_.get(); }
+  std::size_t size() const noexcept { return data_ == nullptr ? 0 : size_; }
+  Device device() const noexcept { return device_; }
+
+ private:
+  struct Release {
+    Device device;
+    void operator()(std::byte* data) const noexcept;
+  };
+
+  Device device_;
+  std::size_t size_ = 0;
+  std::unique_ptr<std::byte, Release> data_;
+};
+
+/// Copies `bytes` bytes, in the order of `queue`. Host and device in any combination.
+/// @param queue belongs to the CUDA device that takes part, or is a CPU queue where both sides are host memory
+/// *Stream order*: asynchronous on CUDA as far as the driver allows; both sides must stay alive until the
+/// queue has got there.
+/// @throws DeviceError
+void copy_bytes(const Queue& queue, void* to, Device to_device, const void* from, Device from_device,
+                std::size_t bytes);
+
+/// Sets `bytes` bytes to zero, in the order of `queue`. @throws DeviceError
+void zero_bytes(const Queue& queue, void* data, std::size_t bytes);
+
+}  // namespace tensoa

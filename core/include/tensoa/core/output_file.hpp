@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace tensoa {
+
+/// A file that appears complete or not at all: it is written beside its place and renamed by `commit`.
+/// What is not committed is removed with the object. Move-only.
+class OutputFile {
+ public:
+  /// Makes the temporary file, so that a path that cannot be written is found before the work is done.
+  /// An existing file stays as it is until `commit`; a device such as /dev/stdout is written directly.
+  /// @throws OutputError with the path and the reason
+  explicit OutputFile(std::filesystem::path path);
+
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();
+
+  /// Where the file is to be.
+  const std::filesystem::path& path() const noexcept { return path_; }
+
+  /// Where to write until then.
+  const std::filesystem::path& temporary() const noexcept { return temporary_; }
+
+  /// Replaces what is at path(). Call it once, after all is written and closed. @throws OutputError
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;  ///< empty once committed
+};
+
+/// Writes a whole file, complete or not at all. @throws OutputError
+void write_file(const std::filesystem::path& path, std::string_view contents);
+
+/// The same with a path that was checked before.
+void write_file(OutputFile& file, std::string_view contents);
+
+}  // namespace tensoa

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <memory>
+
+#include "tensoa/core/device.hpp"
+
+namespace tensoa {
+
+/// Work on one device, in order. A cheap handle: copies stand for the same queue.
+///
+/// *Lifetime*: an owned stream lives until the last copy is gone; a borrowed one belongs to the caller and
+/// must outlive every copy.
+/// *Stream order*: on CUDA, calls that take a queue only enqueue. On the CPU the work runs in the calling
+/// thread and is complete when the call returns.
+class Queue {
+ public:
+  /// A queue of its own on `device`; on CUDA a new non-blocking stream.
+  /// @throws DeviceError when the device is not there or has no stream to give.
+  explicit Queue(Device device);
+
+  /// A queue over a stream of the caller's.
+  /// @param device the stream's device; CUDA
+  /// @param native_stream `cudaStream_t`; not copied, must outlive the queue
+  /// @throws ConfigError for a CPU device or the null stream, which orders itself with all others.
+  static Queue borrow(Device device, void* native_stream);
+
+  Device device() const noexcept { return device_; }
+
+  /// `cudaStream_t` on CUDA, nullptr on the CPU.
+  void* native_handle() const noexcept { return stream_.get(); }
+
+  /// Blocks the calling thread until all work enqueued so far is done. @throws DeviceError when it failed.
+  void wait() const;
+
+ private:
+  Queue(Device device, std::shared_ptr<void> stream) noexcept;
+
+  Device device_;
+  std::shared_ptr<void> stream_;
+};
+
+/// How a foreign queue type says which Queue it is: specialise with `static Queue get(const Q&)`.
+template <class Q>
+struct QueueTraits;
+
+template <>
+struct QueueTraits<Queue> {
+  static const Queue& get(const Queue& queue) noexcept { return queue; }
+};
+
+/// A type that QueueTraits knows.
+template <class Q>
+concept QueueLike = requires(const Q& queue) {
+  { QueueTraits<Q>::get(queue) } -> std::convertible_to<const Queue&>;
+};
+
+}  // namespace tensoa

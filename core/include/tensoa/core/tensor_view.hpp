@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "tensoa/core/device.hpp"
+#include "tensoa/core/dtype.hpp"
+
+namespace tensoa {
+
+/// The most dimensions that bound columns can have: [n, k, R, C].
+inline constexpr std::size_t kMaxRank = 4;
+
+/// A strided tensor over memory that somebody else owns. A plain value, nothing is copied.
+///
+/// *Lifetime*: the memory must outlive the view and all work that was enqueued on it.
+struct TensorView {
+  void* data = nullptr;
+  DType dtype = DType::kF32;
+  Device device;
+  bool read_only = false;  ///< the owner handed the memory out as const
+  std::uint8_t rank = 0;
+  std::array<std::int64_t, kMaxRank> size_of_dim{};    ///< in elements
+  std::array<std::int64_t, kMaxRank> stride_of_dim{};  ///< in elements; 0 = broadcast
+
+  std::span<const std::int64_t> sizes() const noexcept { return {size_of_dim.data(), rank}; }
+  std::span<const std::int64_t> strides() const noexcept { return {stride_of_dim.data(), rank}; }
+
+  /// Number of elements; 1 for rank 0.
+  constexpr std::int64_t elements() const noexcept {
+    std::int64_t product = 1;
+    for (std::size_t dim = 0; dim < rank; ++dim) product *= size_of_dim[dim];
+    return product;
+  }
+
+  /// Bytes that the elements take when packed.
+  constexpr std::size_t bytes() const noexcept {
+    return static_cast<std::size_t>(elements()) * size_of(dtype);
+  }
+};
+
+/// "float32[1000, 3] on cuda:0": for messages.
+std::string to_string(const TensorView& view);
+
+}  // namespace tensoa

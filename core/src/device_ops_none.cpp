@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "device_ops.hpp"
+#include "tensoa/core/error.hpp"
+
+namespace tensoa::detail {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw DeviceError("this build of tensoa has no GPU support; configure with -DTENSOA_DEVICE=cuda");
+}
+
+}  // namespace
+
+int gpu_count() noexcept { return 0; }
+std::string gpu_name(int) { refuse(); }
+void* gpu_stream_create(int) { refuse(); }
+void gpu_stream_destroy(int, void*) noexcept {}
+void gpu_stream_wait(int, void*) { refuse(); }
+void* gpu_allocate(int, std::size_t) { refuse(); }
+void gpu_free(int, void*) noexcept {}
+void gpu_copy(int, void*, void*, const void*, std::size_t) { refuse(); }
+void gpu_zero(int, void*, void*, std::size_t) { refuse(); }
+
+}  // namespace tensoa::detail

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/core/memory.hpp"
+
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "device_ops.hpp"
+#include "tensoa/core/error.hpp"
+
+namespace tensoa {
+namespace {
+
+std::byte* allocate(Device device, std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  if (!device.is_cpu()) return static_cast<std::byte*>(detail::gpu_allocate(device.index, bytes));
+  void* data = ::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow);
+  if (data == nullptr) throw DeviceError("allocating " + std::to_string(bytes) + " bytes on cpu: out of memory");
+  return static_cast<std::byte*>(data);
+}
+
+}  // namespace
+
+Buffer::Buffer(Device device, std::size_t bytes) : device_(device), size_(bytes) {
+  require_available(device);
+  data_ = {allocate(device, bytes), Release{device}};
+}
+
+void Buffer::Release::operator()(std::byte* data) const noexcept {
+  if (device.is_cpu()) {
+    ::operator delete(data, std::align_val_t{kAlignment});
+  } else {
+    detail::gpu_free(device.index, data);
+  }
+}
+
+void copy_bytes(const Queue& queue, void* to, Device to_device, const void* from, Device from_device,
+                std::size_t bytes) {
+  if (bytes == 0) return;
+  for (const Device side : {to_device, from_device}) {
+    if (!side.is_cpu() && side != queue.device()) {
+      throw DeviceError("copying between " + to_string(from_device) + " and " + to_string(to_device) +
+                        " needs a queue of the CUDA device, got one of " + to_string(queue.device()));
+    }
+  }
+  if (queue.device().is_cpu()) {
+    std::memcpy(to, from, bytes);
+  } else {
+    detail::gpu_copy(queue.device().index, queue.native_handle(), to, from, bytes);
+  }
+}
+
+void zero_bytes(const Queue& queue, void* data, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (queue.device().is_cpu()) {
+    std::memset(data, 0, bytes);
+  } else {
+    detail::gpu_zero(queue.device().index, queue.native_handle(), data, bytes);
+  }
+}
+
+}  // namespace tensoa

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/core/queue.hpp"
+
+#include <utility>
+
+#include "device_ops.hpp"
+#include "tensoa/core/error.hpp"
+
+namespace tensoa {
+
+Queue::Queue(Device device) : device_(device) {
+  require_available(device);
+  if (device.is_cpu()) return;
+  stream_ = {detail::gpu_stream_create(device.index),
+             [index = device.index](void* stream) { detail::gpu_stream_destroy(index, stream); }};
+}
+
+Queue::Queue(Device device, std::shared_ptr<void> stream) noexcept
+    : device_(device), stream_(std::move(stream)) {}
+
+Queue Queue::borrow(Device device, void* native_stream) {
+  if (device.is_cpu()) {
+    throw ConfigError("Queue::borrow: a CPU queue has no native stream; use Queue(Device::cpu())");
+  }
+  if (native_stream == nullptr) {
+    throw ConfigError(
+        "Queue::borrow: got the null stream, which waits for every other stream; pass a stream made "
+        "with cudaStreamCreateWithFlags(…, cudaStreamNonBlocking)");
+  }
+  require_available(device);
+  return {device, std::shared_ptr<void>(native_stream, [](void*) {})};
+}
+
+void Queue::wait() const {
+  if (!device_.is_cpu()) detail::gpu_stream_wait(device_.index, stream_.get());
+}
+
+}  // namespace tensoa

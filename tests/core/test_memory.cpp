@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/core/memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "tensoa/core/error.hpp"
+
+namespace tensoa {
+namespace {
+
+TEST(Buffer, IsAlignedAndMoves) {
+  Buffer buffer(Device::cpu(), 1000);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % kAlignment, 0U);
+  EXPECT_EQ(buffer.size(), 1000U);
+  std::byte* const data = buffer.data();
+  const Buffer moved = std::move(buffer);
+  EXPECT_EQ(moved.data(), data);
+}
+
+TEST(Buffer, OfNoBytesIsEmpty) { EXPECT_EQ(Buffer(Device::cpu(), 0).data(), nullptr); }
+
+TEST(Buffer, OnADeviceThatIsNotThereIsAnError) { EXPECT_THROW(Buffer(Device::cuda(99), 1), DeviceError); }
+
+TEST(CopyBytes, CopiesOnTheHost) {
+  std::vector<int> from(100);
+  std::iota(from.begin(), from.end(), 0);
+  std::vector<int> to(100);
+  copy_bytes(Queue(Device::cpu()), to.data(), Device::cpu(), from.data(), Device::cpu(), 100 * sizeof(int));
+  EXPECT_EQ(to, from);
+}
+
+TEST(CopyBytes, NeedsAQueueOfTheDeviceThatTakesPart) {
+  int value = 0;
+  EXPECT_THROW(copy_bytes(Queue(Device::cpu()), &value, Device::cuda(0), &value, Device::cpu(), sizeof(value)),
+               DeviceError);
+}
+
+TEST(CopyBytes, GoesToTheGpuAndBack) {
+  if (device_count(DeviceKind::kCuda) == 0) GTEST_SKIP() << "no CUDA device";
+  const Device gpu = Device::cuda(0);
+  const Queue queue(gpu);
+  std::vector<int> from(1000);
+  std::iota(from.begin(), from.end(), 0);
+  std::vector<int> to(1000, -1);
+  const Buffer buffer(gpu, 4000);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % kAlignment, 0U);
+  copy_bytes(queue, buffer.data(), gpu, from.data(), Device::cpu(), 4000);
+  zero_bytes(queue, buffer.data(), 2000);
+  copy_bytes(queue, to.data(), Device::cpu(), buffer.data(), gpu, 4000);
+  queue.wait();
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(to[static_cast<std::size_t>(i)], i < 500 ? 0 : i);
+}
+
+TEST(ZeroBytes, ZeroesOnTheHost) {
+  std::vector<int> data(10, 7);
+  zero_bytes(Queue(Device::cpu()), data.data(), 5 * sizeof(int));
+  EXPECT_EQ(data, (std::vector<int>{0, 0, 0, 0, 0, 7, 7, 7, 7, 7}));
+}
+
+}  // namespace
+}  // namespace tensoa
