@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "tensoa/soa/fields.hpp"
+
+/// @file
+/// Columns of a layout as pointers. All are trivially copyable aggregates that a kernel takes by value; copying one copies
+/// no data, and constness of the data is part of the type (`PlainColumn<const float>`).
+
+namespace tensoa {
+
+/// One vector of a VectorColumn: a reference to N elements, `pitch_` apart.
+template <class T, std::size_t N>
+struct VectorReference {
+  T* data_;
+  std::size_t pitch_;
+
+  constexpr T& operator[](std::size_t component) const { return data_[component * pitch_]; }
+};
+
+/// One matrix of a MatrixColumn: a reference to R x C elements, column-major, `pitch_` apart.
+template <class T, std::size_t R, std::size_t C>
+struct MatrixReference {
+  T* data_;
+  std::size_t pitch_;
+
+  constexpr T& operator()(std::size_t row, std::size_t column) const {
+    return data_[(row + column * R) * pitch_];
+  }
+};
+
+/// `v.x[i]` is an element.
+template <class T>
+struct PlainColumn {
+  using Row = T&;
+  T* data_;
+
+  constexpr T* data() const { return data_; }
+  constexpr T& operator[](std::size_t i) const { return data_[i]; }
+};
+
+/// `v.direction[i][k]` is component k of vector i.
+template <class T, std::size_t N>
+struct VectorColumn {
+  using Row = VectorReference<T, N>;
+  T* data_;
+  std::size_t pitch_;  ///< elements from one plane to the next
+
+  constexpr T* data() const { return data_; }
+  constexpr Row operator[](std::size_t i) const { return {data_ + i, pitch_}; }
+  /// Component k of all vectors, as a plain column.
+  constexpr PlainColumn<T> plane(std::size_t component) const { return {data_ + component * pitch_}; }
+};
+
+/// `v.covariance[i](r, c)` is an element of matrix i.
+template <class T, std::size_t R, std::size_t C>
+struct MatrixColumn {
+  using Row = MatrixReference<T, R, C>;
+  T* data_;
+  std::size_t pitch_;  ///< elements from one plane to the next
+
+  constexpr T* data() const { return data_; }
+  constexpr Row operator[](std::size_t i) const { return {data_ + i, pitch_}; }
+  /// Element (r, c) of all matrices, as a plain column.
+  constexpr PlainColumn<T> plane(std::size_t row, std::size_t column) const {
+    return {data_ + (row + column * R) * pitch_};
+  }
+};
+
+/// What a row has in the place of a scalar: nothing.
+struct NoRow {};
+
+/// `*v.field` is the one value.
+template <class T>
+struct ScalarColumn {
+  using Row = NoRow;
+  T* data_;
+
+  constexpr T* data() const { return data_; }
+  constexpr T& operator*() const { return *data_; }
+  constexpr Row operator[](std::size_t) const { return {}; }
+};
+
+namespace detail {
+
+template <class Field, bool kConst>
+struct ColumnOf {
+  using Type = PlainColumn<std::conditional_t<kConst, const Field, Field>>;
+};
+template <class T, std::size_t N, bool kConst>
+struct ColumnOf<Vector<T, N>, kConst> {
+  using Type = VectorColumn<std::conditional_t<kConst, const T, T>, N>;
+};
+template <class T, std::size_t R, std::size_t C, bool kConst>
+struct ColumnOf<Matrix<T, R, C>, kConst> {
+  using Type = MatrixColumn<std::conditional_t<kConst, const T, T>, R, C>;
+};
+template <class T, bool kConst>
+struct ColumnOf<Scalar<T>, kConst> {
+  using Type = ScalarColumn<std::conditional_t<kConst, const T, T>>;
+};
+
+}  // namespace detail
+
+/// Field policy: `Hit<Column>` is the user's layout as columns.
+template <class Field>
+using Column = typename detail::ColumnOf<Field, false>::Type;
+
+/// Field policy: the same over const data.
+template <class Field>
+using ConstColumn = typename detail::ColumnOf<Field, true>::Type;
+
+/// Field policy: `Hit<Row>` is one row of real references (`float&`); a Scalar is no part of it.
+template <class Field>
+using Row = typename Column<Field>::Row;
+
+/// Field policy: one row of references to const.
+template <class Field>
+using ConstRow = typename ConstColumn<Field>::Row;
+
+/// Row `i` of columns: `row(view, i).z = 0.f`. Only the members that are used are read; i is not checked.
+template <template <template <class> class> class Layout>
+constexpr Layout<Row> row(const Layout<Column>& columns, std::size_t i) {
+  return detail::apply_fields<kFieldCount<Layout>>(
+      columns, [i](const auto&... column) { return Layout<Row>{column[i]...}; });
+}
+template <template <template <class> class> class Layout>
+constexpr Layout<ConstRow> row(const Layout<ConstColumn>& columns, std::size_t i) {
+  return detail::apply_fields<kFieldCount<Layout>>(
+      columns, [i](const auto&... column) { return Layout<ConstRow>{column[i]...}; });
+}
+
+}  // namespace tensoa

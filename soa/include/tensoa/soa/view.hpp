@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "tensoa/soa/columns.hpp"
+#include "tensoa/soa/records.hpp"
+
+/// @file
+/// A view is the user's layout as columns, plus the geometry. Trivially copyable: kernels take it by value.
+///
+/// *Lifetime*: a view borrows the memory of a collection (or of the caller) and must not outlive it.
+/// *Threads*: a view is a value; reading and writing through it is as safe as through the pointers it holds.
+
+namespace tensoa {
+namespace detail {
+
+constexpr bool is_reserved_name(std::string_view name) {
+  constexpr std::string_view kReserved[] = {"size",    "capacity",  "device", "columns",
+                                            "records", "capacity_", "size_",  "device_"};
+  return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
+}
+
+template <bool kConst, class C>
+constexpr ColumnRecord make_record(const C& column, ColumnRecord record) noexcept {
+  record.data = const_cast<std::remove_const_t<std::remove_pointer_t<decltype(column.data())>>*>(column.data());
+  if constexpr (requires { column.pitch_; }) record.pitch = column.pitch_;
+  record.read_only = kConst;
+  return record;
+}
+
+// Free functions, because a name in the scope of the view could shadow a column of the user's.
+template <template <template <class> class> class Layout, bool kConst, class Columns>
+constexpr Records<Layout> make_records(const Columns& columns, std::size_t size, std::size_t capacity,
+                                       Device device) noexcept {
+  return apply_fields<kFieldCount<Layout>>(columns, [=](const auto&... column) {
+    std::uint32_t index = 0;
+    const auto next = [&] {
+      const ColumnRecord record{nullptr, 0, size, capacity, kFieldInfo<Layout>[index], device, index, false};
+      ++index;
+      return record;
+    };
+    return Records<Layout>{Record<Layout>{make_record<kConst>(column, next())}...};
+  });
+}
+
+template <class Columns, template <template <class> class> class Layout, bool kConst>
+struct BasicView : Columns {
+  static_assert(std::none_of(kFieldNames<Layout>.begin(), kFieldNames<Layout>.end(), is_reserved_name),
+                "a layout's field may not be called size, capacity, device, columns or records: views have functions "
+                "of these names");
+
+  std::size_t size_;
+  std::size_t capacity_;
+  Device device_;
+
+  /// Rows that the view exposes.
+  constexpr std::size_t size() const noexcept { return size_; }
+
+  /// Rows that the memory has room for; size() <= capacity().
+  constexpr std::size_t capacity() const noexcept { return capacity_; }
+
+  constexpr Device device() const noexcept { return device_; }
+
+  /// The columns alone.
+  constexpr const Columns& columns() const noexcept { return *this; }
+
+  /// Address, pitch, kind, dtype and device of every column: what append_block takes.
+  constexpr Records<Layout> records() const noexcept {
+    return make_records<Layout, kConst>(columns(), size_, capacity_, device_);
+  }
+};
+
+}  // namespace detail
+
+/// The columns of a collection, writable: `v.x[i]`, `row(v, i)`, `v.size()`, `v.records()`.
+template <template <template <class> class> class Layout>
+using View = detail::BasicView<Layout<Column>, Layout, false>;
+
+/// The same over const data. A model that is not proven to leave its inputs alone gets a copy of it.
+template <template <template <class> class> class Layout>
+using ConstView = detail::BasicView<Layout<ConstColumn>, Layout, true>;
+
+}  // namespace tensoa

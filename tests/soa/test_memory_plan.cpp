@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/soa/memory_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "layouts.hpp"
+
+namespace tensoa {
+namespace {
+
+using test::kSizes;
+using test::Mixed;
+using test::Wide;
+
+/// Bytes of one field, padding included, from the documented rule and not from the plan.
+template <template <template <class> class> class Layout>
+constexpr std::size_t bytes_of(std::size_t field, std::size_t capacity) {
+  const FieldInfo& info = kFieldInfo<Layout>[field];
+  const std::size_t rows =
+      info.kind == ColumnKind::kScalar ? 1 : std::max<std::size_t>(capacity, 1);
+  const std::size_t plane = (rows * info.element_size() + 127) / 128 * 128;
+  return plane * info.planes();
+}
+
+template <template <template <class> class> class Layout>
+constexpr bool is_sound(std::size_t capacity) {
+  const MemoryPlan<Layout> plan(capacity);
+  std::size_t total = 0;
+  for (std::size_t a = 0; a < kFieldCount<Layout>; ++a) {
+    const std::size_t begin = plan.offset_of[a];
+    const std::size_t end = begin + bytes_of<Layout>(a, capacity);
+    total += end - begin;
+    if (begin % 128 != 0 || end > plan.bytes) return false;
+    for (std::size_t b = 0; b < a; ++b) {
+      const bool is_apart =
+          end <= plan.offset_of[b] || plan.offset_of[b] + bytes_of<Layout>(b, capacity) <= begin;
+      if (!is_apart) return false;
+    }
+  }
+  return total == plan.bytes;  // and nothing is lost
+}
+
+template <template <template <class> class> class Layout>
+constexpr bool is_sound_for_all_sizes() {
+  return std::all_of(std::begin(kSizes), std::end(kSizes),
+                     [](std::size_t size) { return is_sound<Layout>(size); });
+}
+static_assert(is_sound_for_all_sizes<Mixed>());
+static_assert(is_sound_for_all_sizes<Wide>());
+
+static_assert(kAlignment == 128);
+static_assert(pitch_of(4, 0) == 32);
+static_assert(pitch_of(4, 1) == 32);
+static_assert(pitch_of(4, 32) == 32);
+static_assert(pitch_of(4, 33) == 64);
+static_assert(pitch_of(8, 1000) == 1008);
+static_assert(pitch_of(2, 1000) == 1024);
+static_assert(pitch_of(1, 1000) == 1024);
+
+TEST(MemoryPlan, GroupsColumnsByElementSizeInDeclarationOrderWithScalarsLast) {
+  const MemoryPlan<Mixed> plan(100);
+  std::vector<std::size_t> order(kFieldCount<Mixed>);
+  for (std::size_t field = 0; field < order.size(); ++field) order[field] = field;
+  std::ranges::sort(order, {}, [&](std::size_t field) { return plan.offset_of[field]; });
+  // id energy | x y z direction covariance layer | weight | flag | scale field
+  EXPECT_EQ(order, (std::vector<std::size_t>{4, 10, 0, 1, 2, 6, 8, 9, 7, 3, 11, 5}));
+}
+
+TEST(MemoryPlan, ColumnsOfAGroupLieAtMultiplesOfOnePitch) {
+  const MemoryPlan<Wide> plan(1000);
+  const std::size_t pitch = pitch_of(4, 1000) * 4;
+  constexpr std::array<std::size_t, 9> kFirstPlane{0, 1, 2, 4, 5, 6, 8, 9, 11};
+  for (std::size_t field = 0; field < kFirstPlane.size(); ++field) {
+    EXPECT_EQ(plan.offset_of[field], kFirstPlane[field] * pitch);
+  }
+}
+
+TEST(MemoryPlan, ColumnsOfAnEmptyCollectionDifferInAddress) {
+  const MemoryPlan<Wide> plan(0);
+  EXPECT_EQ(plan.bytes, 12 * kAlignment);
+  EXPECT_NE(plan.offset_of[0], plan.offset_of[1]);
+}
+
+}  // namespace
+}  // namespace tensoa

@@ -1,0 +1,397 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/soa/soa_metadata.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "layouts.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/soa/portable_collection.hpp"
+
+namespace tensoa {
+namespace {
+
+using test::kSizes;
+using test::Mixed;
+using test::Outputs;
+using test::Wide;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+std::vector<std::int64_t> sizes(const TensorView& view) {
+  return {view.sizes().begin(), view.sizes().end()};
+}
+std::vector<std::int64_t> strides(const TensorView& view) {
+  return {view.strides().begin(), view.strides().end()};
+}
+
+/// The elements of a tensor in row-major order, read through its strides alone.
+std::vector<float> packed(const TensorView& view) {
+  std::vector<float> values;
+  std::array<std::int64_t, kMaxRank> index{};
+  for (std::int64_t element = 0; element < view.elements(); ++element) {
+    std::int64_t offset = 0;
+    for (std::size_t dim = 0; dim < view.rank; ++dim)
+      offset += index[dim] * view.stride_of_dim[dim];
+    values.push_back(static_cast<const float*>(view.data)[offset]);
+    for (std::size_t dim = view.rank; dim-- > 0;) {
+      if (++index[dim] < view.size_of_dim[dim]) break;
+      index[dim] = 0;
+    }
+  }
+  return values;
+}
+
+// ---- the table of shapes
+// --------------------------------------------------------------------------------------------
+
+/// A collection of 100 rows (pitch 128 floats) bound with 90.
+class Shapes : public testing::Test {
+ protected:
+  static constexpr std::int64_t kPitch = 128;
+
+  template <class... More>
+  TensorView bind(BlockShape shape, const More&... records) {
+    SoAMetadata<Mixed> metadata(90);
+    metadata.append_block(shape, "block", records...);
+    return metadata.blocks().front().tensor;
+  }
+
+  PortableCollection<Mixed> mixed_{100, Device::cpu()};
+  Records<Mixed> records_ = mixed_.view().records();
+};
+
+TEST_F(Shapes, PlainColumnsAreTheColumnsOfATensor) {
+  const TensorView tensor = bind(BlockShape::kRows, records_.x(), records_.y(), records_.z());
+  EXPECT_EQ(tensor.data, mixed_.view().x.data());
+  EXPECT_EQ(tensor.dtype, DType::kF32);
+  EXPECT_EQ(tensor.device, Device::cpu());
+  EXPECT_FALSE(tensor.read_only);
+  EXPECT_THAT(sizes(tensor), ElementsAre(90, 3));
+  EXPECT_THAT(strides(tensor), ElementsAre(1, kPitch));
+}
+
+TEST_F(Shapes, EverySecondColumnIsATensorToo) {
+  const TensorView tensor = bind(BlockShape::kRows, records_.x(), records_.z());
+  EXPECT_THAT(sizes(tensor), ElementsAre(90, 2));
+  EXPECT_THAT(strides(tensor), ElementsAre(1, 2 * kPitch));
+}
+
+TEST_F(Shapes, OnePlainColumnIsATensorOfOneColumn) {
+  const TensorView tensor = bind(BlockShape::kRows, records_.layer());
+  EXPECT_EQ(tensor.dtype, DType::kI32);
+  EXPECT_THAT(sizes(tensor), ElementsAre(90, 1));
+  EXPECT_EQ(tensor.stride_of_dim[0], 1);
+}
+
+TEST_F(Shapes, PlainColumnsAreTheRowsOfATensorOnRequest) {
+  const TensorView tensor = bind(BlockShape::kColumns, records_.x(), records_.y(), records_.z());
+  EXPECT_THAT(sizes(tensor), ElementsAre(3, 90));
+  EXPECT_THAT(strides(tensor), ElementsAre(kPitch, 1));
+}
+
+TEST_F(Shapes, ScalarsAreBroadcastOverTheRows) {
+  const TensorView tensor = bind(BlockShape::kRows, records_.scale());
+  EXPECT_EQ(tensor.dtype, DType::kF64);
+  EXPECT_THAT(sizes(tensor), ElementsAre(90, 1));
+  EXPECT_EQ(tensor.stride_of_dim[0], 0);
+}
+
+TEST_F(Shapes, AVectorIsATensorOfItsComponents) {
+  const TensorView tensor = bind(BlockShape::kRows, records_.direction());
+  EXPECT_THAT(sizes(tensor), ElementsAre(90, 3));
+  EXPECT_THAT(strides(tensor), ElementsAre(1, kPitch));
+}
+
+TEST_F(Shapes, AMatrixIsATensorOfMatrices) {
+  const TensorView tensor = bind(BlockShape::kRows, records_.covariance());
+  EXPECT_THAT(sizes(tensor), ElementsAre(90, 2, 3));
+  EXPECT_THAT(strides(tensor), ElementsAre(1, kPitch, 2 * kPitch));
+}
+
+TEST_F(Shapes, SeveralVectorsAreATensorOfVectors) {
+  PortableCollection<Wide> wide(100, Device::cpu());
+  const auto records = wide.view().records();
+  SoAMetadata<Wide> metadata(90);
+  metadata.append_block("block", records.u(), records.v());
+  const TensorView& tensor = metadata.blocks().front().tensor;
+  EXPECT_THAT(sizes(tensor), ElementsAre(90, 2, 2));
+  EXPECT_THAT(strides(tensor), ElementsAre(1, 4 * kPitch, kPitch));
+}
+
+template <template <class> class F>
+struct Matrices {
+  F<Matrix<float, 2, 3>> a, b;
+  F<Scalar<float>> p, q, r;
+};
+
+TEST_F(Shapes, SeveralMatricesAreATensorOfMatrices) {
+  PortableCollection<Matrices> matrices(100, Device::cpu());
+  const auto records = matrices.view().records();
+  SoAMetadata<Matrices> metadata(90);
+  metadata.append_block("block", records.a(), records.b());
+  const TensorView& tensor = metadata.blocks().front().tensor;
+  EXPECT_THAT(sizes(tensor), ElementsAre(90, 2, 2, 3));
+  EXPECT_THAT(strides(tensor), ElementsAre(1, 6 * kPitch, kPitch, 2 * kPitch));
+}
+
+TEST_F(Shapes, SeveralScalarsAreOneRowForAllRows) {
+  PortableCollection<Matrices> matrices(3, Device::cpu());
+  const auto view = matrices.view();
+  *view.p = 1.F;
+  *view.q = 2.F;
+  *view.r = 3.F;
+  const auto records = view.records();
+  SoAMetadata<Matrices> metadata(5);  // more rows than the columns have: scalars have no length
+  metadata.append_block("block", records.p(), records.q(), records.r());
+  const TensorView& tensor = metadata.blocks().front().tensor;
+  EXPECT_THAT(sizes(tensor), ElementsAre(5, 3));
+  EXPECT_THAT(strides(tensor), ElementsAre(0, 32));
+  EXPECT_THAT(packed(tensor), ElementsAre(1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3));
+}
+
+TEST_F(Shapes, AConstViewGivesAReadOnlyTensor) {
+  const Records<Mixed> constant = mixed_.const_view().records();
+  EXPECT_TRUE(bind(BlockShape::kRows, constant.x(), constant.y()).read_only);
+  EXPECT_TRUE(bind(BlockShape::kRows, records_.x(), constant.y()).read_only);
+}
+
+// ---- property: any choice of columns
+// --------------------------------------------------------------------------------
+
+/// Where the planes of a field of Wide start, in planes, and how many there are: written down by
+/// hand.
+struct Planes {
+  std::size_t first;
+  std::size_t count;
+};
+constexpr std::array<Planes, 9> kPlanesOfWide{
+    {{0, 1}, {1, 1}, {2, 2}, {4, 1}, {5, 1}, {6, 2}, {8, 1}, {9, 2}, {11, 1}}};
+
+float value_at(std::size_t plane, std::size_t row) {
+  return static_cast<float>(plane * 10'000 + row);
+}
+
+/// What a program without strided tensors would do.
+std::vector<float> naive_packing(const std::vector<std::size_t>& fields, std::size_t rows) {
+  std::vector<float> values;
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (const std::size_t field : fields) {
+      for (std::size_t k = 0; k < kPlanesOfWide[field].count; ++k) {
+        values.push_back(value_at(kPlanesOfWide[field].first + k, row));
+      }
+    }
+  }
+  return values;
+}
+
+bool is_bindable(const std::vector<std::size_t>& fields) {
+  for (std::size_t i = 1; i < fields.size(); ++i) {
+    const auto gap = [&](std::size_t k) {
+      return kPlanesOfWide[fields[k]].first - kPlanesOfWide[fields[k - 1]].first;
+    };
+    if (kPlanesOfWide[fields[i]].count != kPlanesOfWide[fields[0]].count || gap(i) != gap(1))
+      return false;
+  }
+  return true;
+}
+
+class AnyChoice : public testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Rows, AnyChoice, testing::ValuesIn(kSizes));
+
+TEST_P(AnyChoice, OfColumnsEqualsNaivePackingWhereItIsEquallySpacedAndIsAnErrorElsewhere) {
+  const std::size_t rows = GetParam();
+  std::mt19937 random(1234);
+  for (const std::size_t spare : {0U, 1U, 40U}) {
+    PortableCollection<Wide> wide(rows + spare, Device::cpu());
+    std::vector<ColumnRecord> columns;
+    detail::apply_fields<kFieldCount<Wide>>(
+        wide.view().records(), [&](const auto&... record) { columns = {record.column...}; });
+    for (std::size_t field = 0; field < columns.size(); ++field) {
+      for (std::size_t k = 0; k < kPlanesOfWide[field].count; ++k) {
+        float* const plane = static_cast<float*>(columns[field].data) + k * columns[field].pitch;
+        for (std::size_t row = 0; row < rows; ++row)
+          plane[row] = value_at(kPlanesOfWide[field].first + k, row);
+      }
+    }
+    int bound = 0;
+    for (int trial = 0; trial < 300; ++trial) {
+      std::vector<std::size_t> fields;
+      for (std::size_t field = 0; field < columns.size(); ++field) {
+        if (random() % 3 == 0) fields.push_back(field);
+      }
+      if (fields.empty()) continue;
+      Block block{.name = "any",
+                  .shape = BlockShape::kRows,
+                  .collection = 0,
+                  .fields = {},
+                  .field_names = {},
+                  .tensor = {}};
+      std::vector<ColumnRecord> chosen;
+      for (const std::size_t field : fields) {
+        chosen.push_back(columns[field]);
+        block.field_names.emplace_back(kFieldNames<Wide>[field]);
+      }
+      if (!is_bindable(fields)) {
+        EXPECT_THROW(bind_columns(chosen, rows, block), BindingError);
+        continue;
+      }
+      ++bound;
+      const TensorView tensor = bind_columns(chosen, rows, block);
+      ASSERT_EQ(tensor.size_of_dim[0], static_cast<std::int64_t>(rows));
+      ASSERT_EQ(packed(tensor), naive_packing(fields, rows));
+    }
+    EXPECT_GT(bound, 50);
+  }
+}
+
+// ---- several collections
+// --------------------------------------------------------------------------------------------
+
+TEST(SoAMetadata, TakesColumnsOfSeveralLayoutsEachWithItsLength) {
+  PortableCollection<Wide> wide(50, Device::cpu());
+  PortableCollection<Outputs> outputs(70, Device::cpu());
+  SoAMetadata<Wide, Outputs> metadata(40, 60U);
+  const auto wide_records = wide.view().records();
+  const auto output_records = outputs.view().records();
+  metadata.append_block("n", output_records.n());
+  metadata.append_block("c", wide_records.c(), wide_records.d());
+  ASSERT_EQ(metadata.blocks().size(), 2U);
+  const Block& first = metadata.blocks()[0];
+  EXPECT_EQ(first.name, "n");
+  EXPECT_EQ(first.collection, 1U);
+  EXPECT_THAT(first.fields, ElementsAre(1));
+  EXPECT_THAT(first.field_names, ElementsAre("n"));
+  EXPECT_THAT(sizes(first.tensor), ElementsAre(60, 1));
+  EXPECT_EQ(metadata.blocks()[1].collection, 0U);
+  EXPECT_THAT(metadata.blocks()[1].fields, ElementsAre(3, 4));
+  EXPECT_THAT(sizes(metadata.blocks()[1].tensor), ElementsAre(40, 2));
+}
+
+// ---- errors
+// ---------------------------------------------------------------------------------------------------------
+
+class AppendBlock : public testing::Test {
+ protected:
+  template <class... More>
+  void expect_error(const testing::Matcher<const std::string&>& message, const More&... records) {
+    EXPECT_THAT([&] { metadata_.append_block("features", records...); },
+                ThrowsMessage<BindingError>(message));
+    EXPECT_TRUE(metadata_.blocks().empty());
+  }
+
+  PortableCollection<Mixed> mixed_{100, Device::cpu()};
+  Records<Mixed> records_ = mixed_.view().records();
+  SoAMetadata<Mixed> metadata_{90};
+};
+
+TEST_F(AppendBlock, RefusesColumnsOfDifferentDtype) {
+  expect_error(
+      AllOf(
+          HasSubstr("block \"features\" (columns x, layer): "),
+          HasSubstr("x is plain float32, layer is plain int32; put them into blocks of their own")),
+      records_.x(), records_.layer());
+}
+
+TEST_F(AppendBlock, RefusesColumnsOfDifferentKind) {
+  expect_error(HasSubstr("x is plain float32, direction is vector float32[3]"), records_.x(),
+               records_.direction());
+  expect_error(HasSubstr("direction is vector float32[3], covariance is matrix float32[2, 3]"),
+               records_.direction(), records_.covariance());
+  expect_error(HasSubstr("x is plain float32, field is scalar float32"), records_.x(),
+               records_.field());
+}
+
+TEST_F(AppendBlock, RefusesUnequalDistances) {
+  PortableCollection<Wide> wide(100, Device::cpu());
+  const auto records = wide.view().records();
+  SoAMetadata<Wide> metadata(90);
+  EXPECT_THAT(
+      [&] { metadata.append_block("features", records.a(), records.b(), records.c()); },
+      ThrowsMessage<BindingError>(AllOf(
+          HasSubstr("(columns a, b, c): the columns lie 512, 1536 bytes apart"),
+          HasSubstr(
+              "choose equally spaced columns in layout order, reorder the layout, or use several "
+              "blocks"))));
+}
+
+TEST_F(AppendBlock, RefusesDescendingAndRepeatedColumns) {
+  expect_error(HasSubstr("the columns lie -512 bytes apart"), records_.y(), records_.x());
+  expect_error(HasSubstr("the columns lie 0 bytes apart"), records_.x(), records_.x());
+}
+
+TEST_F(AppendBlock, RefusesMoreRowsThanTheCapacity) {
+  SoAMetadata<Mixed> metadata(101);
+  EXPECT_THAT([&] { metadata.append_block("features", records_.x()); },
+              ThrowsMessage<BindingError>(HasSubstr("block \"features\" (column x): 101 rows are "
+                                                    "asked for, the collection has room for 100")));
+}
+
+TEST_F(AppendBlock, RefusesANameThatIsThereAlready) {
+  metadata_.append_block("features", records_.x());
+  EXPECT_THAT([&] { metadata_.append_block("features", records_.y()); },
+              ThrowsMessage<BindingError>(HasSubstr("a block of this name is there already")));
+  EXPECT_EQ(metadata_.blocks().size(), 1U);
+}
+
+TEST_F(AppendBlock, RefusesColumnsOfDifferentDevices) {
+  const Mixed<Column> columns = mixed_.view().columns();
+  const View<Mixed> elsewhere{columns, 100, 100, Device::cuda(0)};
+  expect_error(HasSubstr("x lies on cpu, y on cuda:0; all columns of a block lie on one device"),
+               records_.x(), elsewhere.records().y());
+}
+
+TEST_F(AppendBlock, RefusesColumnsOfCollectionsOfDifferentPitch) {
+  PortableCollection<Mixed> other(1000, Device::cpu());
+  expect_error(HasSubstr("x and y come from memory of different pitch; all columns of a block come "
+                         "from one collection"),
+               records_.x(), other.view().records().y());
+}
+
+TEST_F(AppendBlock, RefusesVectorsAndScalarsAsRowsOfATensor) {
+  EXPECT_THAT(
+      [&] { metadata_.append_block(BlockShape::kColumns, "features", records_.direction()); },
+      ThrowsMessage<BindingError>(HasSubstr(
+          "only plain columns can be the rows of a [k, n] tensor; got vector float32[3]")));
+}
+
+/// Foreign memory: nothing but the caller's care makes it aligned.
+TEST_F(AppendBlock, RefusesForeignMemoryThatIsNotAlignedToItsElements) {
+  alignas(float) std::array<std::byte, 64> memory{};
+  const auto at = [&](std::size_t offset) {
+    return reinterpret_cast<float*>(memory.data() + offset);
+  };
+  SoAMetadata<Outputs> metadata(2);
+  for (const auto& [m, n] : {std::pair{at(2), at(34)}, std::pair{at(0), at(10)}}) {
+    const View<Outputs> view{{{m}, {n}}, 2, 2, Device::cpu()};
+    EXPECT_THAT(
+        [&] { metadata.append_block("preds", view.records().m(), view.records().n()); },
+        ThrowsMessage<BindingError>(HasSubstr("is not aligned to its element size of 4 bytes")));
+  }
+}
+
+TEST_F(AppendBlock, TakesForeignMemoryAsItIs) {
+  std::vector<float> memory(24);
+  const View<Outputs> view{{{memory.data() + 1}, {memory.data() + 12}}, 8, 8, Device::cpu()};
+  SoAMetadata<Outputs> metadata(8);
+  metadata.append_block("preds", view.records().m(), view.records().n());
+  EXPECT_THAT(strides(metadata.blocks()[0].tensor), ElementsAre(1, 11));
+}
+
+TEST(SoAMetadata, RefusesANegativeNumberOfRows) {
+  EXPECT_THAT([] { SoAMetadata<Mixed>(-1); },
+              ThrowsMessage<BindingError>(HasSubstr("-1 rows are impossible; expected 0 or more")));
+}
+
+}  // namespace
+}  // namespace tensoa
