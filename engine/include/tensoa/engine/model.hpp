@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "tensoa/core/queue.hpp"
+#include "tensoa/core/result.hpp"
+#include "tensoa/engine/engine.hpp"
+#include "tensoa/engine/plan.hpp"
+
+namespace tensoa {
+
+namespace detail {
+
+/// Model without its template parameter.
+class AnyModel {
+ public:
+  AnyModel(std::filesystem::path path, CompilationType compilation, ModelOptions options);
+
+  const std::filesystem::path& path() const noexcept;
+  const Engine& deploy(Device device) const;
+  CopyReport run(const Queue& queue, const Binding& binding) const;
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace detail
+
+/// A model that runs on columns where they lie.
+///
+///     auto model = Model<CompilationType::kJustInTime>("model.pt");
+///     model.to(queue);
+///     model.forward(metadata);
+///
+/// A cheap handle: copies share the loaded engines, one for each device, and differ only in their
+/// queue. The file is read on a device when the first call there needs it (or by `deploy`, to pay
+/// for that earlier).
+///
+/// *Lifetime*: the columns must outlive the work that `forward` enqueued.
+/// *Stream order*: everything runs on the given queue, nothing waits for it; on the CPU the answer
+/// is there at return. *Threads*: const members may be called from any number of threads, each with
+/// its own metadata or plan. The first call on a device loads; others wait for that load only.
+template <CompilationType kCompilation = CompilationType::kAny>
+class Model {
+ public:
+  /// @throws LoadError when there is no such file or no engine for it
+  explicit Model(std::filesystem::path path, ModelOptions options = {})
+      : model_(std::move(path), kCompilation, options) {}
+
+  const std::filesystem::path& path() const noexcept { return model_.path(); }
+
+  /// Sets the queue of this handle, and deploys the model on the queue's device. @throws LoadError,
+  /// DeviceError
+  template <QueueLike Q>
+  void to(const Q& queue) {
+    queue_ = QueueTraits<Q>::get(queue);
+    model_.deploy(queue_->device());
+  }
+
+  /// Loads the model on `device` unless it is there already. @return its signature @throws
+  /// LoadError, DeviceError
+  const Signature& deploy(Device device) const { return model_.deploy(device).signature(); }
+
+  /// Runs the model on the columns of `metadata`, on this handle's queue. With no rows in any
+  /// output nothing runs.
+  /// @throws ConfigError without a queue; BindingError, LoadError, DeviceError, EngineError.
+  /// Outputs are then untouched.
+  template <template <template <class> class> class... Layouts>
+  CopyReport forward(const ModelMetadata<Layouts...>& metadata) const {
+    return model_.run(queue(), metadata.binding());
+  }
+
+  /// A binding that is checked once and rebound for each event.
+  template <template <template <class> class> class... Layouts>
+  Plan<Layouts...> plan(const ModelMetadata<Layouts...>& metadata) const {
+    return Plan<Layouts...>(metadata);
+  }
+
+  /// Runs the model on the columns of `plan`, on `queue`. Errors as above.
+  template <QueueLike Q, template <template <class> class> class... Layouts>
+  CopyReport forward(const Q& queue, const Plan<Layouts...>& plan) const {
+    return model_.run(QueueTraits<Q>::get(queue), plan.binding());
+  }
+
+  /// Runs the model on tensors of the caller's own making; the call that all others come down to.
+  /// Errors as above.
+  template <QueueLike Q>
+  CopyReport forward(const Q& queue, const Binding& binding) const {
+    check(binding);
+    return model_.run(QueueTraits<Q>::get(queue), binding);
+  }
+
+  /// The planned call with errors as values.
+  template <QueueLike Q, template <template <class> class> class... Layouts>
+  Result<CopyReport> try_forward(const Q& queue, const Plan<Layouts...>& plan) const {
+    return Result<CopyReport>::of([&] { return forward(queue, plan); });
+  }
+
+ private:
+  const Queue& queue() const {
+    if (!queue_)
+      throw ConfigError("Model::forward: this handle has no queue; call model.to(queue) first");
+    return *queue_;
+  }
+
+  detail::AnyModel model_;
+  std::optional<Queue> queue_;
+};
+
+}  // namespace tensoa

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tensoa/soa/soa_metadata.hpp"
+#include "tensoa/soa/view.hpp"
+
+namespace tensoa {
+
+/// The inputs and outputs of one call: blocks over columns, without the types of their layouts.
+struct Binding {
+  std::vector<Block> inputs;
+  std::vector<Block> outputs;
+  std::size_t input_collections =
+      0;  ///< collections of the inputs; those of the outputs come after
+
+  /// Whether there is nothing to compute: every output has no elements. (A model without outputs
+  /// always runs.)
+  bool is_empty() const noexcept;
+};
+
+/// @throws BindingError when an output is read-only or a scalar for several rows, or blocks lie on
+/// several devices.
+void check(const Binding& binding);
+
+/// What a model reads and writes. `ModelMetadata metadata(inputs, outputs)` deduces its arguments;
+/// spelled out they are the layouts of the inputs, then those of the outputs. A layout may be input
+/// and output. *Lifetime*: as SoAMetadata; the collections must outlive it.
+template <template <template <class> class> class... Layouts>
+class ModelMetadata {
+ public:
+  /// @throws BindingError when an output block is over a const view, or blocks lie on several
+  /// devices
+  template <template <template <class> class> class... Inputs,
+            template <template <class> class> class... Outputs>
+  ModelMetadata(const SoAMetadata<Inputs...>& inputs, const SoAMetadata<Outputs...>& outputs)
+      : binding_{{inputs.blocks().begin(), inputs.blocks().end()},
+                 {outputs.blocks().begin(), outputs.blocks().end()},
+                 sizeof...(Inputs)} {
+    static_assert(
+        std::is_same_v<std::tuple<Inputs<detail::Pointer>..., Outputs<detail::Pointer>...>,
+                       std::tuple<Layouts<detail::Pointer>...>>,
+        "ModelMetadata<…>: list the layouts of the inputs, then those of the outputs");
+    check(binding_);
+  }
+
+  const Binding& binding() const noexcept { return binding_; }
+
+ private:
+  Binding binding_;
+};
+
+template <template <template <class> class> class... Inputs,
+          template <template <class> class> class... Outputs>
+ModelMetadata(const SoAMetadata<Inputs...>&, const SoAMetadata<Outputs...>&)
+    -> ModelMetadata<Inputs..., Outputs...>;
+
+}  // namespace tensoa

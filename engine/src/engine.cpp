@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/engine/engine.hpp"
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include "tensoa/core/error.hpp"
+
+namespace tensoa {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::list<EngineKind> kinds;  // a list: references stay valid
+};
+
+Registry& registry() {
+  static Registry the_registry;
+  return the_registry;
+}
+
+}  // namespace
+
+std::string_view name_of(CompilationType compilation) noexcept {
+  switch (compilation) {
+    case CompilationType::kAny:
+      return "any";
+    case CompilationType::kJustInTime:
+      return "just-in-time";
+    case CompilationType::kAheadOfTime:
+      return "ahead-of-time";
+  }
+  return "unknown";
+}
+
+void register_engine(EngineKind kind) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const auto same = std::find_if(all.kinds.begin(), all.kinds.end(),
+                                 [&](const EngineKind& other) { return other.name == kind.name; });
+  if (same == all.kinds.end()) {
+    all.kinds.push_back(std::move(kind));
+  } else {
+    *same = std::move(kind);
+  }
+}
+
+const EngineKind& find_engine(const std::filesystem::path& path, CompilationType compilation) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  std::string known;
+  for (const EngineKind& kind : all.kinds) {
+    const bool fits = compilation == CompilationType::kAny || compilation == kind.compilation;
+    if (fits && kind.accepts(path)) return kind;
+    known += (known.empty() ? "" : ", ") + kind.name + " (" +
+             std::string(name_of(kind.compilation)) + ")";
+  }
+  throw LoadError("model " + path.string() + ": no engine loads this kind of file (asked for: " +
+                  std::string(name_of(compilation)) +
+                  "); there is: " + (known.empty() ? "none" : known));
+}
+
+}  // namespace tensoa

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// @file
+/// All that a program needs to run models on columns. Including it makes the engines of this library known; programs that
+/// include single headers call `pytorch::register_engines()` themselves.
+
+#include "tensoa/core/device.hpp"
+#include "tensoa/core/dtype.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/log.hpp"
+#include "tensoa/core/memory.hpp"
+#include "tensoa/core/queue.hpp"
+#include "tensoa/core/result.hpp"
+#include "tensoa/core/tensor_view.hpp"
+#include "tensoa/core/version.hpp"
+#include "tensoa/engine/model.hpp"
+#include "tensoa/engine/model_metadata.hpp"
+#include "tensoa/engine/plan.hpp"
+#include "tensoa/pytorch/engines.hpp"
+#include "tensoa/soa/portable_collection.hpp"
+#include "tensoa/soa/soa_metadata.hpp"
+
+namespace tensoa::detail {
+
+/// In the user's own translation unit, where a static library's linker cannot drop it.
+inline const bool kEnginesRegistered = (pytorch::register_engines(), true);
+
+}  // namespace tensoa::detail

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/engine/model.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "fake_engine.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/soa/portable_collection.hpp"
+
+namespace tensoa {
+namespace {
+
+using test::FakeEngines;
+using test::Points;
+using test::Scores;
+using test::TemporaryFile;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class ModelTest : public testing::Test {
+ protected:
+  void SetUp() override { FakeEngines::reset(); }
+
+  ModelMetadata<Points, Scores> metadata(int input_blocks = 1, std::size_t rows = 10) {
+    SoAMetadata<Points> inputs(rows);
+    for (int i = 0; i < input_blocks; ++i) {
+      inputs.append_block("x" + std::to_string(i), points_.view().records().x());
+    }
+    SoAMetadata<Scores> outputs(rows);
+    outputs.append_block("score", scores_.view().records().score());
+    return ModelMetadata(inputs, outputs);
+  }
+
+  const Queue queue_{Device::cpu()};
+  TemporaryFile file_{"model.fake"};
+  PortableCollection<Points> points_{10, Device::cpu()};
+  PortableCollection<Scores> scores_{10, Device::cpu()};
+};
+
+TEST_F(ModelTest, ForwardRunsTheEngineOnTheBoundColumns) {
+  auto model = Model<CompilationType::kJustInTime>(file_.path());
+  model.to(queue_);
+  const CopyReport report = model.forward(metadata());
+  EXPECT_EQ(report, (CopyReport{.bytes_in = 1, .bytes_out = 2}));
+  ASSERT_EQ(FakeEngines::get().calls.size(), 1U);
+  EXPECT_EQ(FakeEngines::get().calls[0].inputs[0].tensor.data, points_.view().x.data());
+  EXPECT_EQ(FakeEngines::get().calls[0].outputs[0].tensor.data, scores_.view().score.data());
+}
+
+TEST_F(ModelTest, IsLoadedWhenTheFirstCallOnADeviceNeedsItAndOnlyOnce) {
+  const Model<> model(file_.path());
+  EXPECT_EQ(FakeEngines::get().loads, 0);
+  const Plan plan = model.plan(metadata());
+  EXPECT_EQ(FakeEngines::get().loads, 0);
+  model.forward(queue_, plan);
+  model.forward(queue_, plan);
+  EXPECT_THAT(FakeEngines::get().loaded_on, ElementsAre(Device::cpu()));
+}
+
+TEST_F(ModelTest, CopiesShareTheEnginesButNotTheQueue) {
+  Model<> model(file_.path());
+  Model<> copy = model;
+  model.to(queue_);
+  EXPECT_THROW(copy.forward(metadata()), ConfigError);
+  copy.to(queue_);
+  copy.forward(metadata());
+  model.forward(metadata());
+  EXPECT_EQ(FakeEngines::get().loads, 1);
+}
+
+TEST_F(ModelTest, IsLoadedOnceFromManyThreads) {
+  const Model<> model(file_.path());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, plan = model.plan(metadata())] { model.forward(queue_, plan); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(FakeEngines::get().loads, 1);
+  EXPECT_EQ(FakeEngines::get().calls.size(), 8U);
+}
+
+TEST_F(ModelTest, ALoadThatFailedIsTriedAgain) {
+  FakeEngines::get().loads_to_fail = 1;
+  const Model<> model(file_.path());
+  EXPECT_THROW(model.deploy(Device::cpu()), LoadError);
+  EXPECT_THAT(model.deploy(Device::cpu()).inputs, ElementsAre("x", "y"));
+  EXPECT_EQ(FakeEngines::get().loads, 2);
+}
+
+TEST_F(ModelTest, HandsItsOptionsToTheEngine) {
+  const Model<> model(file_.path(), {.dtype = DType::kF64});
+  model.deploy(Device::cpu());
+  EXPECT_EQ(FakeEngines::get().options.dtype, DType::kF64);
+}
+
+TEST_F(ModelTest, WithoutAQueueSaysSo) {
+  const Model<> model(file_.path());
+  EXPECT_THAT([&] { model.forward(metadata()); },
+              ThrowsMessage<ConfigError>(
+                  HasSubstr("this handle has no queue; call model.to(queue) first")));
+}
+
+TEST_F(ModelTest, RefusesTooManyAndTooFewInputs) {
+  const Model<> model(file_.path());
+  model.forward(queue_, model.plan(metadata(1)));
+  model.forward(queue_, model.plan(metadata(2)));
+  EXPECT_THAT([&] { model.forward(queue_, model.plan(metadata(3))); },
+              ThrowsMessage<BindingError>(HasSubstr("takes 2 inputs (x, y), got 3 blocks")));
+  EXPECT_THAT([&] { model.forward(queue_, model.plan(metadata(0))); },
+              ThrowsMessage<BindingError>(HasSubstr("takes 2 inputs (x, y), got 0 blocks")));
+  EXPECT_EQ(FakeEngines::get().calls.size(), 2U);
+}
+
+TEST_F(ModelTest, RefusesColumnsOfAnotherDeviceThanTheQueues) {
+  const View<Points> elsewhere{points_.view().columns(), 10, 10, Device::cuda(0)};
+  const View<Scores> scores_elsewhere{scores_.view().columns(), 10, 10, Device::cuda(0)};
+  const Model<> model(file_.path());
+  Plan plan = model.plan(metadata());
+  plan.rebind(elsewhere, scores_elsewhere);
+  EXPECT_THAT([&] { model.forward(queue_, plan); },
+              ThrowsMessage<BindingError>(HasSubstr(
+                  "block \"x0\" lies on cuda:0, the queue belongs to cpu; run where the data is")));
+  EXPECT_EQ(FakeEngines::get().loads, 0);
+}
+
+TEST_F(ModelTest, RunsNothingWhenNoOutputHasRows) {
+  const Model<> model(file_.path());
+  EXPECT_EQ(model.forward(queue_, model.plan(metadata(1, 0))), CopyReport{});
+  EXPECT_TRUE(FakeEngines::get().calls.empty());
+  EXPECT_THROW(model.forward(queue_, model.plan(metadata(3, 0))), BindingError)
+      << "an empty event does not hide a wrong program";
+}
+
+TEST_F(ModelTest, RunsOnABindingOfTheCallersOwn) {
+  const Model<> model(file_.path());
+  Binding binding = metadata().binding();
+  model.forward(queue_, binding);
+  EXPECT_EQ(FakeEngines::get().calls.size(), 1U);
+  binding.outputs[0].tensor.read_only = true;
+  EXPECT_THROW(model.forward(queue_, binding), BindingError) << "it is checked as any other";
+}
+
+TEST_F(ModelTest, TryForwardReturnsErrorsAsValues) {
+  const Model<> model(file_.path());
+  const Plan plan = model.plan(metadata());
+  FakeEngines::get().runs_to_fail = 1;
+  const Result<CopyReport> failed = model.try_forward(queue_, plan);
+  EXPECT_FALSE(failed);
+  EXPECT_STREQ(failed.message(), "the fake engine failed on demand");
+  EXPECT_THROW(static_cast<void>(failed.value()), EngineError);
+  const Result<CopyReport> succeeded = model.try_forward(queue_, plan);
+  ASSERT_TRUE(succeeded);
+  EXPECT_EQ(succeeded->bytes_out, 2U);
+}
+
+TEST_F(ModelTest, OfAMissingFileOrAFolderIsALoadError) {
+  EXPECT_THAT([] { Model<>("no/such/model.fake"); },
+              ThrowsMessage<LoadError>("model no/such/model.fake: there is no such file"));
+  const auto folder = std::filesystem::temp_directory_path();
+  EXPECT_THAT([&] { Model<>{folder}; }, ThrowsMessage<LoadError>(HasSubstr("is not a file")));
+}
+
+TEST_F(ModelTest, OfAnotherCompilationTypeIsALoadError) {
+  EXPECT_THAT([&] { Model<CompilationType::kAheadOfTime>{file_.path()}; },
+              ThrowsMessage<LoadError>(HasSubstr("(asked for: ahead-of-time)")));
+  const TemporaryFile ahead("model.aot");
+  EXPECT_EQ(Model<CompilationType::kAheadOfTime>(ahead.path()).path(), ahead.path());
+}
+
+TEST_F(ModelTest, OnADeviceThatIsNotThereIsADeviceErrorAndIsNotLoaded) {
+  const Model<> model(file_.path());
+  EXPECT_THROW(model.deploy(Device::cuda(99)), DeviceError);
+  EXPECT_EQ(FakeEngines::get().loads, 0);
+}
+
+TEST_F(ModelTest, IsLoadedOncePerDevice) {
+  if (device_count(DeviceKind::kCuda) == 0) GTEST_SKIP() << "no CUDA device";
+  const Model<> model(file_.path());
+  for (int i = 0; i < 2; ++i) {
+    model.deploy(Device::cpu());
+    model.deploy(Device::cuda(0));
+  }
+  EXPECT_THAT(FakeEngines::get().loaded_on, ElementsAre(Device::cpu(), Device::cuda(0)));
+}
+
+}  // namespace
+}  // namespace tensoa
