@@ -1,0 +1,243 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "jit_engine.hpp"
+
+#include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/alias_analysis.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/runtime/jit_exception.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "stream_guard.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensors.hpp"
+
+namespace tensoa::pytorch {
+namespace {
+
+/// Torch's own pools stay at one thread: inter-op once a process, intra-op once a thread, since it
+/// is a property of the calling thread.
+void hold_torch_at_one_thread() {
+  static std::once_flag process;
+  std::call_once(process, [] {
+    try {
+      at::set_num_interop_threads(1);
+    } catch (const c10::Error&) {  // too late: the host program has chosen its own number
+    }
+  });
+  thread_local const bool kHeld = (at::set_num_threads(1), true);
+  static_cast<void>(kHeld);
+}
+
+/// The line that says what went wrong: torch wraps it into tracebacks of the interpreter and of
+/// C++.
+std::string short_message(const std::exception& error) {
+  std::string text = error.what();
+  if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error))
+    text = torch_error->what_without_backtrace();
+  if (const auto* raised = dynamic_cast<const torch::jit::JITException*>(&error)) {
+    text = raised->getOriginalMsg().value_or(text);
+  }
+  constexpr std::string_view kMark = "RuntimeError: ";
+  const std::size_t mark = text.rfind(kMark);
+  const std::size_t begin = mark == std::string::npos ? 0 : mark + kMark.size();
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+/// Whether the frozen graph is proven to leave each of its inputs as it is. Conservative: what
+/// alias analysis cannot follow counts as written.
+std::vector<bool> inputs_written(const std::shared_ptr<torch::jit::Graph>& graph) {
+  const torch::jit::AliasDb aliases(graph, /*isFrozen=*/true);
+  std::vector<bool> written;
+  for (const torch::jit::Value* input : graph->inputs().slice(1))
+    written.push_back(aliases.hasWriters(input));
+  return written;
+}
+
+Signature signature_of(const torch::jit::Method& forward, const std::string& subject) {
+  Signature signature;
+  for (const c10::Argument& argument : forward.function().getSchema().arguments()) {
+    if (argument.name() == "self") continue;
+    if (!argument.type()->isSubtypeOf(*c10::TensorType::get())) {
+      throw LoadError(subject + "forward takes " + argument.type()->annotation_str() + " " +
+                      argument.name() + "; expected tensors only");
+    }
+    signature.inputs.push_back(argument.name());
+    if (!argument.default_value()) signature.required_inputs = signature.inputs.size();
+  }
+  return signature;
+}
+
+/// The tensors of a result: itself, or the members of a tuple or list, in order.
+void collect(const c10::IValue& value, std::vector<at::Tensor>& tensors,
+             const std::string& subject) {
+  if (value.isTensor()) {
+    tensors.push_back(value.toTensor());
+  } else if (value.isTuple()) {
+    for (const c10::IValue& member : value.toTupleRef().elements())
+      collect(member, tensors, subject);
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& member : value.toTensorVector()) tensors.push_back(member);
+  } else {
+    throw BindingError(subject + "forward gives a " + value.tagKind() +
+                       "; expected a tensor, or a tuple or list of tensors");
+  }
+}
+
+/// From the first byte of a tensor to the one after its last.
+struct Extent {
+  const std::byte* begin;
+  const std::byte* end;
+
+  bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
+};
+
+Extent extent_of(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides,
+                 std::size_t element_size) {
+  const auto* begin = static_cast<const std::byte*>(data);
+  std::int64_t elements = 1;
+  for (std::size_t dim = 0; dim < sizes.size(); ++dim) {
+    if (sizes[dim] == 0) return {begin, begin};
+    elements += (sizes[dim] - 1) * strides[dim];
+  }
+  return {begin, begin + static_cast<std::size_t>(elements) * element_size};
+}
+
+Extent extent_of(const at::Tensor& tensor) {
+  return extent_of(tensor.const_data_ptr(), tensor.sizes(), tensor.strides(),
+                   tensor.element_size());
+}
+
+Extent extent_of(const TensorView& view) {
+  return extent_of(view.data, {view.size_of_dim.data(), view.rank},
+                   {view.stride_of_dim.data(), view.rank}, size_of(view.dtype));
+}
+
+class JitEngine final : public Engine {
+ public:
+  JitEngine(std::string subject, torch::jit::Module module, Signature signature)
+      : subject_(std::move(subject)),
+        module_(std::move(module)),
+        forward_(module_.get_method("forward")),
+        signature_(std::move(signature)),
+        written_(inputs_written(forward_.graph())) {}
+
+  const Signature& signature() const noexcept override { return signature_; }
+
+  CopyReport run(const Queue& queue, const Binding& binding) const override {
+    hold_torch_at_one_thread();
+    const c10::InferenceMode no_gradients;
+    const StreamGuard on_queue(queue);
+    CopyReport copies;
+    try {
+      std::vector<at::Tensor> results;
+      collect(forward_(bind_inputs(binding, copies)), results, subject_);
+      require_fitting(results, binding);
+      set_aside(results, binding, copies);
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        const TensorView& target = binding.outputs[i].tensor;
+        wrap(target).copy_(results[i].view(at::IntArrayRef(target.size_of_dim.data(), target.rank)),
+                           /*non_blocking=*/true);
+        copies.bytes_out += target.bytes();
+      }
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw EngineError(subject_ + "failed while running: " + short_message(error));
+    }
+    return copies;
+  }
+
+ private:
+  std::vector<c10::IValue> bind_inputs(const Binding& binding, CopyReport& copies) const {
+    std::vector<c10::IValue> arguments;
+    arguments.reserve(binding.inputs.size());
+    for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
+      at::Tensor tensor = wrap(binding.inputs[i].tensor);
+      if (written_[i]) {
+        tensor = tensor.clone();
+        copies.bytes_in += binding.inputs[i].tensor.bytes();
+      }
+      arguments.emplace_back(std::move(tensor));
+    }
+    return arguments;
+  }
+
+  /// All outputs are checked before the first is written.
+  void require_fitting(const std::vector<at::Tensor>& results, const Binding& binding) const {
+    if (results.size() != binding.outputs.size()) {
+      throw BindingError(subject_ + "gives " + std::to_string(results.size()) + " outputs, got " +
+                         std::to_string(binding.outputs.size()) + " output blocks");
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const Block& block = binding.outputs[i];
+      const auto sizes = block.tensor.sizes();
+      const bool is_one_column = sizes.size() == 2 && block.fields.size() == 1;
+      const at::IntArrayRef got = results[i].sizes();
+      const bool fits = got == at::IntArrayRef(sizes.data(), sizes.size()) ||
+                        (is_one_column && got.size() == 1 && got[0] == sizes[0]);
+      if (!fits || results[i].scalar_type() != to_torch(block.tensor.dtype) ||
+          results[i].device() != to_torch(block.tensor.device)) {
+        throw BindingError(subject_ + "gives " + describe(results[i]) + " for output block \"" +
+                           block.name + "\", which is " + to_string(block.tensor));
+      }
+    }
+  }
+
+  /// A result may lie in the caller's columns (a model that returns an input, or a part of it).
+  /// Where an output is written over them before or while it is read, it is copied first.
+  static void set_aside(std::vector<at::Tensor>& results, const Binding& binding,
+                        CopyReport& copies) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const Extent result = extent_of(results[i]);
+      for (std::size_t k = 0; k <= i; ++k) {
+        if (!result.overlaps(extent_of(binding.outputs[k].tensor))) continue;
+        results[i] = results[i].clone();
+        copies.bytes_out += binding.outputs[i].tensor.bytes();
+        break;
+      }
+    }
+  }
+
+  std::string subject_;  ///< "model FILE: ", the beginning of messages
+  torch::jit::Module module_;
+  mutable torch::jit::Method forward_;  // calling it does not change it
+  Signature signature_;
+  std::vector<bool> written_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path, Device device,
+                                              const ModelOptions& options) {
+  hold_torch_at_one_thread();
+  const std::string subject = "model " + path.string() + ": ";
+  try {
+    torch::jit::Module module = torch::jit::load(path.string(), c10::kCPU);
+    module.eval();
+    if (!module.find_method("forward")) throw LoadError(subject + "has no forward method");
+    Signature signature = signature_of(module.get_method("forward"), subject);
+    if (options.dtype) module.to(to_torch(*options.dtype));
+    module.to(to_torch(device));
+    module = torch::jit::freeze(module);
+    return std::make_shared<JitEngine>(subject, std::move(module), std::move(signature));
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw LoadError(
+        subject +
+        "is not a TorchScript file that this libtorch can load (expected one written by "
+        "torch.jit.save): " +
+        short_message(error));
+  }
+}
+
+}  // namespace tensoa::pytorch

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "tensoa/core/queue.hpp"
+
+// The second seam of pytorch/: one implementation is linked, stream_guard_cuda.cpp or stream_guard_none.cpp, as
+// core/src/device_ops.hpp.
+
+namespace tensoa::pytorch {
+
+/// Makes the queue's device and stream torch's current ones in this thread, both together, and puts both back.
+/// Does nothing for a CPU queue.
+class StreamGuard {
+ public:
+  explicit StreamGuard(const Queue& queue);
+  ~StreamGuard();
+  StreamGuard(const StreamGuard&) = delete;
+  StreamGuard& operator=(const StreamGuard&) = delete;
+
+ private:
+  struct Switched;
+  std::unique_ptr<Switched> switched_;
+};
+
+}  // namespace tensoa::pytorch

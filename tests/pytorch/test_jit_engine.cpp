@@ -1,0 +1,817 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "tensoa/core/error.hpp"
+#include "tensoa/engine/model.hpp"
+#include "tensoa/pytorch/engines.hpp"
+#include "tensoa/soa/portable_collection.hpp"
+
+namespace tensoa {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+using testing::ThrowsMessage;
+using JitModel = Model<CompilationType::kJustInTime>;
+
+template <template <class> class F>
+struct Points {
+  F<float> x, y, z;
+};
+
+template <template <class> class F>
+struct Answers {
+  F<float> m, n, o;
+};
+
+template <template <class> class F>
+struct PointsInDouble {
+  F<double> x, y, z, m, n;
+};
+
+template <template <class> class F>
+struct Links {
+  F<std::int64_t> source, target;
+  F<float> score;
+};
+
+std::filesystem::path model_file(const std::string& name) {
+  return TENSOA_TEST_MODELS + name + ".pt";
+}
+
+std::size_t threads_of_this_process() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+// ---- the MLP, with the weights and the float64 answer that torch wrote
+// -----------------------------------------------
+
+class Mlp {
+ public:
+  static constexpr std::size_t kRows = 33;
+  static constexpr std::size_t kInputs = 3;
+  static constexpr std::size_t kOutputs = 2;
+
+  Mlp() : file_(TENSOA_TEST_MODELS "mlp.bin", std::ios::binary) {
+    for (const auto& [inputs, outputs] :
+         {std::pair{3U, 64U}, std::pair{64U, 64U}, std::pair{64U, 2U}}) {
+      Layer layer{read<float>(inputs * outputs), read<float>(outputs)};
+      layers_.push_back(std::move(layer));
+    }
+    x = read<float>(kRows * kInputs);
+    answer = read<double>(kRows * kOutputs);
+    EXPECT_TRUE(file_) << "mlp.bin is too short";
+  }
+
+  /// The answer of one row by three loops, no library.
+  std::vector<double> evaluate(std::vector<double> values) const {
+    for (const Layer& layer : layers_) {
+      std::vector<double> next;
+      for (std::size_t out = 0; out < layer.bias.size(); ++out) {
+        double sum = layer.bias[out];
+        for (std::size_t in = 0; in < values.size(); ++in)
+          sum += layer.weight[out * values.size() + in] * values[in];
+        next.push_back(&layer == &layers_.back() ? sum : std::max(0., sum));
+      }
+      values = std::move(next);
+    }
+    return values;
+  }
+
+  std::vector<float> x;        ///< [33, 3]
+  std::vector<double> answer;  ///< [33, 2]
+
+ private:
+  struct Layer {
+    std::vector<float> weight;
+    std::vector<float> bias;
+  };
+
+  template <class T>
+  std::vector<T> read(std::size_t count) {
+    std::vector<T> values(count);
+    file_.read(reinterpret_cast<char*>(values.data()),
+               static_cast<std::streamsize>(count * sizeof(T)));
+    return values;
+  }
+
+  std::ifstream file_;
+  std::vector<Layer> layers_;
+};
+
+TEST(Mlp, TorchAndThreeLoopsAgreeInDouble) {
+  const Mlp mlp;
+  for (std::size_t i = 0; i < Mlp::kRows; ++i) {
+    const auto expected = mlp.evaluate({mlp.x[3 * i], mlp.x[3 * i + 1], mlp.x[3 * i + 2]});
+    for (std::size_t k = 0; k < 2; ++k) EXPECT_NEAR(mlp.answer[2 * i + k], expected[k], 1e-13);
+  }
+}
+
+/// Readable messages.
+void PrintTo(const CopyReport& report, std::ostream* out) {
+  *out << "in " << report.bytes_in << ", out " << report.bytes_out << " bytes";
+}
+
+// ---- every test on each device
+// ---------------------------------------------------------------------------------------
+
+class JitEngine : public testing::TestWithParam<Device> {
+ protected:
+  void SetUp() override {
+    if (device_count(GetParam().kind) == 0) GTEST_SKIP() << "no CUDA device";
+    pytorch::register_engines();
+    queue_.emplace(GetParam());
+  }
+
+  /// A collection on the device, filled by `fill` on the host.
+  template <template <template <class> class> class Layout, class Fill>
+  PortableCollection<Layout> upload(std::size_t rows, Fill fill, std::size_t spare_rows = 5) {
+    PortableCollection<Layout> host(rows + spare_rows, Device::cpu());
+    host.resize(rows);
+    fill(host.view());
+    PortableCollection<Layout> there(rows + spare_rows, GetParam());
+    copy(*queue_, host, there);
+    queue_->wait();
+    return there;
+  }
+
+  /// A copy on the host.
+  template <template <template <class> class> class Layout>
+  PortableCollection<Layout> download(const PortableCollection<Layout>& there) {
+    PortableCollection<Layout> host(there.capacity(), Device::cpu());
+    copy(*queue_, there, host);
+    queue_->wait();
+    return host;
+  }
+
+  PortableCollection<Points> points(std::size_t rows) {
+    return upload<Points>(rows, [](auto view) {
+      for (std::size_t i = 0; i < view.size(); ++i) {
+        const auto value = static_cast<float>(i);
+        view.x[i] = value;
+        view.y[i] = value + 1000.F;
+        view.z[i] = value + 2000.F;
+      }
+    });
+  }
+
+  /// Answers that nobody has written yet.
+  static constexpr float kUntouched = -77.F;
+  PortableCollection<Answers> answers(std::size_t rows) {
+    return upload<Answers>(rows, [](auto view) {
+      for (std::size_t i = 0; i < view.size(); ++i) view.m[i] = view.n[i] = view.o[i] = kUntouched;
+    });
+  }
+
+  void expect_untouched(const PortableCollection<Answers>& answers) {
+    const auto host = download(answers);
+    const auto view = host.const_view();
+    for (std::size_t i = 0; i < view.size(); ++i) {
+      ASSERT_THAT((std::array{view.m[i], view.n[i], view.o[i]}), testing::Each(kUntouched));
+    }
+  }
+
+  void expect_points(const PortableCollection<Points>& points) {
+    const auto host = download(points);
+    const auto view = host.const_view();
+    for (std::size_t i = 0; i < view.size(); ++i) {
+      const auto value = static_cast<float>(i);
+      ASSERT_THAT((std::array{view.x[i], view.y[i], view.z[i]}),
+                  ElementsAre(value, value + 1000.F, value + 2000.F));
+    }
+  }
+
+  /// Runs x, y, z -> the columns of `Answers` in one block.
+  template <class... Columns>
+  CopyReport run(const std::string& name, const ConstView<Points>& in, const View<Answers>& out,
+                 Columns... columns) {
+    SoAMetadata<Points> inputs(in.size());
+    inputs.append_block("x", in.records().x(), in.records().y(), in.records().z());
+    SoAMetadata<Answers> outputs(out.size());
+    const auto records = out.records();
+    outputs.append_block("out", (records.*columns)()...);
+    return run(name, ModelMetadata(inputs, outputs));
+  }
+
+  template <template <template <class> class> class... Layouts>
+  CopyReport run(const std::string& name, const ModelMetadata<Layouts...>& metadata,
+                 ModelOptions options = {}) {
+    JitModel model(model_file(name), options);
+    model.to(*queue_);
+    const CopyReport report = model.forward(metadata);
+    queue_->wait();
+    return report;
+  }
+
+  /// All of a message must fit into one short line.
+  static auto is_short() { return AllOf(SizeIs(testing::Lt(400U)), Not(HasSubstr("\n"))); }
+
+  std::optional<Queue> queue_;
+};
+
+INSTANTIATE_TEST_SUITE_P(On, JitEngine, testing::Values(Device::cpu(), Device::cuda(0)),
+                         [](const auto& device) {
+                           return std::string(device.param.is_cpu() ? "Cpu" : "Cuda");
+                         });
+
+constexpr auto kM = &Records<Answers>::m;
+constexpr auto kN = &Records<Answers>::n;
+constexpr auto kO = &Records<Answers>::o;
+
+// ---- right answers
+// ---------------------------------------------------------------------------------------------------
+
+TEST_P(JitEngine, MlpEqualsFloat64AndNaiveLoopsForAnyNumberOfRows) {
+  const Mlp mlp;
+  for (const std::size_t rows : {0U, 1U, 31U, 33U}) {
+    const auto in = upload<Points>(rows, [&](auto view) {
+      for (std::size_t i = 0; i < rows; ++i) {
+        view.x[i] = mlp.x[3 * i];
+        view.y[i] = mlp.x[3 * i + 1];
+        view.z[i] = mlp.x[3 * i + 2];
+      }
+    });
+    auto out = answers(rows);
+    EXPECT_EQ(run("mlp", in.const_view(), out.view(), kM, kN),
+              (CopyReport{.bytes_in = 0, .bytes_out = rows * 2 * sizeof(float)}));
+    const auto host = download(out);
+    const auto view = host.const_view();
+    for (std::size_t i = 0; i < rows; ++i) {
+      const auto naive = mlp.evaluate({mlp.x[3 * i], mlp.x[3 * i + 1], mlp.x[3 * i + 2]});
+      EXPECT_NEAR(view.m[i], mlp.answer[2 * i], 1e-6);
+      EXPECT_NEAR(view.n[i], mlp.answer[2 * i + 1], 1e-6);
+      EXPECT_NEAR(view.m[i], naive[0], 1e-6);
+      EXPECT_NEAR(view.n[i], naive[1], 1e-6);
+      EXPECT_EQ(view.o[i], kUntouched) << "a column that is not bound";
+    }
+  }
+}
+
+TEST_P(JitEngine, WeightsAreConvertedToTheDtypeOfTheOptions) {
+  const Mlp mlp;
+  auto columns = upload<PointsInDouble>(Mlp::kRows, [&](auto view) {
+    for (std::size_t i = 0; i < Mlp::kRows; ++i) {
+      view.x[i] = mlp.x[3 * i];
+      view.y[i] = mlp.x[3 * i + 1];
+      view.z[i] = mlp.x[3 * i + 2];
+    }
+  });
+  const auto in = columns.const_view().records();
+  const auto out = columns.view().records();
+  SoAMetadata<PointsInDouble> inputs(Mlp::kRows);
+  inputs.append_block("x", in.x(), in.y(), in.z());
+  SoAMetadata<PointsInDouble> outputs(Mlp::kRows);
+  outputs.append_block("out", out.m(), out.n());
+  const ModelMetadata metadata(inputs, outputs);
+  EXPECT_EQ(run("mlp", metadata, {.dtype = DType::kF64}).bytes_out,
+            Mlp::kRows * 2 * sizeof(double));
+  const auto host = download(columns);
+  for (std::size_t i = 0; i < Mlp::kRows; ++i) {
+    EXPECT_NEAR(host.const_view().m[i], mlp.answer[2 * i], 1e-13);
+    EXPECT_NEAR(host.const_view().n[i], mlp.answer[2 * i + 1], 1e-13);
+  }
+  EXPECT_THAT([&] { run("mlp", metadata); }, ThrowsMessage<EngineError>(is_short()))
+      << "columns in double, weights in float";
+}
+
+TEST_P(JitEngine, IdentityCopiesColumnsToColumns) {
+  const auto in = points(33);
+  auto out = answers(33);
+  EXPECT_EQ(run("identity", in.const_view(), out.view(), kM, kN, kO), (CopyReport{0, 33 * 3 * 4}));
+  const auto host = download(out);
+  for (std::size_t i = 0; i < 33; ++i) {
+    EXPECT_EQ(host.const_view().m[i], static_cast<float>(i));
+    EXPECT_EQ(host.const_view().o[i], static_cast<float>(i) + 2000.F);
+  }
+  expect_points(in);
+}
+
+template <template <class> class F>
+struct EveryType {
+  F<bool> a;
+  F<std::uint8_t> b;
+  F<std::int8_t> c;
+  F<std::int16_t> d;
+  F<std::int32_t> e;
+  F<std::int64_t> f;
+  F<Half> g;
+  F<BFloat16> h;
+  F<float> i;
+  F<double> j;
+};
+
+TEST_P(JitEngine, IdentityPassesEveryDtype) {
+  constexpr std::size_t kRows = 3;
+  const auto in = upload<EveryType>(kRows, [](auto view) {
+    for (std::size_t i = 0; i < kRows; ++i) {
+      view.a[i] = i % 2 == 0;
+      view.b[i] = static_cast<std::uint8_t>(253 + i);
+      view.c[i] = static_cast<std::int8_t>(-128 + static_cast<int>(i));
+      view.d[i] = static_cast<std::int16_t>(-30'000 - static_cast<int>(i));
+      view.e[i] = 2'000'000'000 + static_cast<std::int32_t>(i);
+      view.f[i] = (std::int64_t{1} << 60) + static_cast<std::int64_t>(i);
+      view.g[i] = Half{static_cast<std::uint16_t>(0x3c01 + i)};
+      view.h[i] = BFloat16{static_cast<std::uint16_t>(0x3f81 + i)};
+      view.i[i] = 0.1F * static_cast<float>(i);
+      view.j[i] = 0.1 * static_cast<double>(i);
+    }
+  });
+  PortableCollection<EveryType> out(kRows, GetParam());
+  const auto from = in.const_view().records();
+  const auto to = out.view().records();
+  const auto pass = [&](const auto& source, const auto& target) {
+    SoAMetadata<EveryType> inputs(kRows);
+    inputs.append_block("in", source);
+    SoAMetadata<EveryType> outputs(kRows);
+    outputs.append_block("out", target);
+    EXPECT_EQ(run("identity", ModelMetadata(inputs, outputs)).bytes_out,
+              kRows * source.column.info.element_size());
+  };
+  pass(from.a(), to.a());
+  pass(from.b(), to.b());
+  pass(from.c(), to.c());
+  pass(from.d(), to.d());
+  pass(from.e(), to.e());
+  pass(from.f(), to.f());
+  pass(from.g(), to.g());
+  pass(from.h(), to.h());
+  pass(from.i(), to.i());
+  pass(from.j(), to.j());
+  const auto expected = download(in);
+  const auto got = download(out);
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const auto a = row(expected.const_view(), i);
+    const auto b = row(got.const_view(), i);
+    EXPECT_EQ(a.a, b.a);
+    EXPECT_EQ(a.b, b.b);
+    EXPECT_EQ(a.c, b.c);
+    EXPECT_EQ(a.d, b.d);
+    EXPECT_EQ(a.e, b.e);
+    EXPECT_EQ(a.f, b.f);
+    EXPECT_EQ(a.g.bits, b.g.bits);
+    EXPECT_EQ(a.h.bits, b.h.bits);
+    EXPECT_EQ(a.i, b.i);
+    EXPECT_EQ(a.j, b.j);
+  }
+}
+
+TEST_P(JitEngine, TuplesAndListsOfOutputsAreTakenInOrder) {
+  for (const std::string name : {"pair", "list_of_two"}) {
+    const auto in = points(7);
+    auto first = answers(7);
+    auto second = answers(7);
+    SoAMetadata<Points> inputs(7);
+    const auto records = in.const_view().records();
+    inputs.append_block("x", records.x(), records.z());
+    SoAMetadata<Answers> outputs(7);
+    outputs.append_block("plus_one", first.view().records().m(), first.view().records().n());
+    outputs.append_block("twice", second.view().records().m(), second.view().records().n());
+    EXPECT_EQ(run(name, ModelMetadata(inputs, outputs)), (CopyReport{0, 2 * 7 * 2 * 4}));
+    const auto host_first = download(first);
+    const auto host_second = download(second);
+    for (std::size_t i = 0; i < 7; ++i) {
+      const auto value = static_cast<float>(i);
+      EXPECT_EQ(host_first.const_view().m[i], value + 1.F);
+      EXPECT_EQ(host_first.const_view().n[i], value + 2001.F);
+      EXPECT_EQ(host_second.const_view().m[i], 2.F * value);
+      EXPECT_EQ(host_second.const_view().n[i], 2.F * (value + 2000.F));
+    }
+  }
+}
+
+TEST_P(JitEngine, ANestedTupleIsFlattened) {
+  const auto in = points(7);
+  auto out = answers(7);
+  SoAMetadata<Points> inputs(7);
+  inputs.append_block("x", in.const_view().records().y());
+  SoAMetadata<Answers> outputs(7);
+  outputs.append_block("m", out.view().records().m());
+  outputs.append_block("n", out.view().records().n());
+  outputs.append_block("o", out.view().records().o());
+  run("nested", ModelMetadata(inputs, outputs));
+  const auto host = download(out);
+  EXPECT_EQ(host.const_view().m[6], 1007.F);
+  EXPECT_EQ(host.const_view().n[6], 2012.F);
+  EXPECT_EQ(host.const_view().o[6], 3018.F);
+}
+
+TEST_P(JitEngine, TwoCollectionsOfDifferentLengthTakePart) {
+  constexpr std::size_t kNodes = 10;
+  constexpr std::size_t kLinks = 33;
+  const auto nodes = points(kNodes);
+  auto links = upload<Links>(kLinks, [](auto view) {
+    for (std::size_t i = 0; i < kLinks; ++i) {
+      view.source[i] = static_cast<std::int64_t>(i % kNodes);
+      view.target[i] = static_cast<std::int64_t>((7 * i + 3) % kNodes);
+      view.score[i] = kUntouched;
+    }
+  });
+  const auto node = nodes.const_view().records();
+  const auto link = links.view().records();
+  SoAMetadata<Points, Links> inputs(kNodes, kLinks);
+  inputs.append_block("x", node.x(), node.y(), node.z());
+  inputs.append_block(BlockShape::kColumns, "edge_index", link.source(), link.target());
+  SoAMetadata<Links> outputs(kLinks);
+  outputs.append_block("score", link.score());
+  EXPECT_EQ(run("graph", ModelMetadata(inputs, outputs)), (CopyReport{0, kLinks * 4}));
+  const auto host = download(links);
+  for (std::size_t i = 0; i < kLinks; ++i) {
+    const auto a = static_cast<float>(i % kNodes);
+    const auto b = static_cast<float>((7 * i + 3) % kNodes);
+    EXPECT_EQ(host.const_view().score[i],
+              a * b + (a + 1000.F) * (b + 1000.F) + (a + 2000.F) * (b + 2000.F));
+  }
+}
+
+template <template <class> class F>
+struct Kinds {
+  F<Matrix<float, 2, 3>> matrix;
+  F<Vector<float, 3>> vector;
+  F<Vector<float, 2>> product;
+  F<Scalar<float>> offset;
+};
+
+TEST_P(JitEngine, MatricesVectorsAndScalarsAreTensorsOfTheirShapes) {
+  constexpr std::size_t kRows = 9;
+  auto kinds = upload<Kinds>(kRows, [](auto view) {
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const auto value = static_cast<float>(i);
+      for (std::size_t k = 0; k < 3; ++k) {
+        view.vector[i][k] = static_cast<float>(k) - value;
+        for (std::size_t r = 0; r < 2; ++r)
+          view.matrix[i](r, k) = value + 10.F * static_cast<float>(r) + static_cast<float>(k);
+      }
+    }
+    *view.offset = 0.5F;
+  });
+  const auto in = kinds.const_view().records();
+  SoAMetadata<Kinds> inputs(kRows);
+  inputs.append_block("matrix", in.matrix());
+  inputs.append_block("vector", in.vector());
+  inputs.append_block("offset", in.offset());
+  SoAMetadata<Kinds> outputs(kRows);
+  outputs.append_block("product", kinds.view().records().product());
+  EXPECT_EQ(run("moments", ModelMetadata(inputs, outputs)), (CopyReport{0, kRows * 2 * 4}));
+  const auto host = download(kinds);
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const auto all = row(host.const_view(), i);
+    for (std::size_t r = 0; r < 2; ++r) {
+      float expected = 0.5F;
+      for (std::size_t k = 0; k < 3; ++k) expected += all.matrix(r, k) * all.vector[k];
+      EXPECT_FLOAT_EQ(all.product[r], expected);
+    }
+  }
+}
+
+TEST_P(JitEngine, ABlockOfOneColumnTakesTensorsOfOneAndOfTwoDimensions) {
+  for (const std::string name : {"row_sum", "row_sum_kept"}) {
+    const auto in = points(31);
+    auto out = answers(31);
+    EXPECT_EQ(run(name, in.const_view(), out.view(), kN), (CopyReport{0, 31 * 4}));
+    const auto host = download(out);
+    for (std::size_t i = 0; i < 31; ++i)
+      EXPECT_EQ(host.const_view().n[i], 3.F * static_cast<float>(i) + 3000.F);
+    EXPECT_EQ(host.const_view().m[0], kUntouched);
+  }
+}
+
+TEST_P(JitEngine, ABlockOfColumnsAsRowsTakesTheTransposedTensor) {
+  const auto in = points(31);
+  auto out = answers(31);
+  SoAMetadata<Points> inputs(31);
+  const auto from = in.const_view().records();
+  inputs.append_block("x", from.x(), from.y(), from.z());
+  SoAMetadata<Answers> outputs(31);
+  const auto to = out.view().records();
+  outputs.append_block(BlockShape::kColumns, "out", to.m(), to.n(), to.o());
+  run("transposed", ModelMetadata(inputs, outputs));
+  const auto host = download(out);
+  EXPECT_EQ(host.const_view().m[30], 30.F);
+  EXPECT_EQ(host.const_view().o[30], 2030.F);
+}
+
+TEST_P(JitEngine, ResultsThatLieInTheMemoryOfTheInputsAreNotOverwrittenBeforeTheyAreCopied) {
+  auto both = points(20);
+  const auto records = both.view().records();
+  SoAMetadata<Points> inputs(20);
+  inputs.append_block("a", records.x());
+  inputs.append_block("b", records.z());
+  SoAMetadata<Points> outputs(20);
+  outputs.append_block("x", records.x());
+  outputs.append_block("z", records.z());
+  EXPECT_EQ(run("swap", ModelMetadata(inputs, outputs)), (CopyReport{0, 3 * 20 * 4}))
+      << "two outputs, one copied aside";
+  const auto host = download(both);
+  for (std::size_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(host.const_view().x[i], static_cast<float>(i) + 2000.F);
+    EXPECT_EQ(host.const_view().z[i], static_cast<float>(i));
+  }
+}
+
+TEST_P(JitEngine, AResultIsShiftedByOneColumnInItsOwnMemory) {
+  auto both = points(20);
+  const auto records = both.view().records();
+  SoAMetadata<Points> inputs(20);
+  inputs.append_block("x", records.x(), records.y());
+  SoAMetadata<Points> outputs(20);
+  outputs.append_block("out", records.y(), records.z());
+  run("identity", ModelMetadata(inputs, outputs));
+  const auto host = download(both);
+  for (std::size_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(host.const_view().y[i], static_cast<float>(i));
+    EXPECT_EQ(host.const_view().z[i], static_cast<float>(i) + 1000.F);
+  }
+}
+
+TEST_P(JitEngine, RunsInEvaluationMode) {
+  const auto in = points(100);
+  auto out = answers(100);
+  run("dropout", in.const_view(), out.view(), kM, kN, kO);
+  EXPECT_EQ(download(out).const_view().m[99], 99.F);
+}
+
+TEST_P(JitEngine, NothingRunsForNoRows) {
+  const auto in = points(0);
+  auto out = answers(0);
+  EXPECT_EQ(run("raises", in.const_view(), out.view(), kM, kN, kO), CopyReport{});
+}
+
+// ---- inputs are the caller's
+// -----------------------------------------------------------------------------------------
+
+TEST_P(JitEngine, AModelThatWritesItsInputWorksOnAReportedCopy) {
+  for (const std::string name : {"writes_input", "writes_sometimes"}) {
+    const auto in = points(33);
+    auto out = answers(33);
+    EXPECT_EQ(run(name, in.const_view(), out.view(), kM, kN, kO),
+              (CopyReport{33 * 3 * 4, 33 * 3 * 4}))
+        << name;
+    expect_points(in);
+    const float expected = name == "writes_input" ? 2.F * 32.F + 1.F : 1.F;
+    EXPECT_EQ(download(out).const_view().m[32], expected) << name;
+  }
+}
+
+/// Alias analysis cannot tell inputs apart, and rightly: here they share a column.
+TEST_P(JitEngine, AModelThatWritesOneInputWorksOnCopiesOfAll) {
+  const auto in = points(33);
+  auto out = answers(33);
+  const auto from = in.const_view().records();
+  SoAMetadata<Points> inputs(33);
+  inputs.append_block("a", from.x(), from.y());
+  inputs.append_block("b", from.y(), from.z());
+  SoAMetadata<Answers> outputs(33);
+  outputs.append_block("out", out.view().records().m(), out.view().records().n());
+  EXPECT_EQ(run("writes_view", ModelMetadata(inputs, outputs)),
+            (CopyReport{2 * 33 * 2 * 4, 33 * 2 * 4}));
+  expect_points(in);
+  const auto host = download(out);
+  EXPECT_EQ(host.const_view().m[5], 5.F + 1005.F);
+  EXPECT_EQ(host.const_view().n[5], 1005.F + 2005.F + 10.F);
+}
+
+// ---- outputs that do not fit
+// -----------------------------------------------------------------------------------------
+
+TEST_P(JitEngine, OutputsThatDoNotFitAreRefusedBeforeAnythingIsWritten) {
+  struct Case {
+    std::string model;
+    int columns;
+    std::string message;
+  };
+  const std::string where = " on " + to_string(GetParam());
+  for (const Case& one : {
+           Case{"affine", 2,
+                "gives float32[8, 3]" + where +
+                    " for output block \"out\", which is float32[8, 2]" + where},
+           Case{
+               "double", 3,
+               "gives float64[8, 3]" + where + " for output block \"out\", which is float32[8, 3]"},
+           Case{"complex", 3, "for output block \"out\", which is float32[8, 3]"},
+           Case{"mean", 3, "gives float32[1, 3]" + where},          // would broadcast
+           Case{"row_sum_kept", 3, "gives float32[8, 1]" + where},  // would broadcast
+           Case{"row_sum", 3, "gives float32[8]" + where},
+           Case{"transposed", 3, "gives float32[3, 8]" + where},
+           Case{"pair", 3, "gives 2 outputs, got 1 output blocks"},
+           Case{"dictionary", 3, "expected a tensor, or a tuple or list of tensors"},
+       }) {
+    const auto in = points(8);
+    auto out = answers(8);
+    const auto call = [&] {
+      if (one.columns == 2) {
+        run(one.model, in.const_view(), out.view(), kM, kN);
+      } else {
+        run(one.model, in.const_view(), out.view(), kM, kN, kO);
+      }
+    };
+    EXPECT_THAT(call, ThrowsMessage<BindingError>(AllOf(
+                          HasSubstr(one.message), HasSubstr(one.model + ".pt: "), is_short())))
+        << one.model;
+    expect_untouched(out);
+  }
+}
+
+TEST_P(JitEngine, AWrongSecondOutputLeavesTheFirstUntouched) {
+  const auto in = points(8);
+  auto first = answers(8);
+  auto second = answers(8);
+  SoAMetadata<Points> inputs(8);
+  inputs.append_block("x", in.const_view().records().x());
+  SoAMetadata<Answers> outputs(8);
+  outputs.append_block("first", first.view().records().m());
+  outputs.append_block("second", second.view().records().m());
+  EXPECT_THAT([&] { run("pair_with_wrong_second", ModelMetadata(inputs, outputs)); },
+              ThrowsMessage<BindingError>(HasSubstr("gives float64[8, 1]")));
+  expect_untouched(first);
+  expect_untouched(second);
+}
+
+TEST_P(JitEngine, MoreOutputBlocksThanOutputsAreRefused) {
+  const auto in = points(8);
+  auto out = answers(8);
+  SoAMetadata<Points> inputs(8);
+  inputs.append_block("x", in.const_view().records().x());
+  SoAMetadata<Answers> outputs(8);
+  outputs.append_block("first", out.view().records().m());
+  outputs.append_block("second", out.view().records().n());
+  EXPECT_THAT([&] { run("affine", ModelMetadata(inputs, outputs)); },
+              ThrowsMessage<BindingError>(HasSubstr("gives 1 outputs, got 2 output blocks")));
+}
+
+TEST_P(JitEngine, TheNumberOfInputsIsChecked) {
+  const auto in = points(8);
+  auto out = answers(8);
+  SoAMetadata<Points> inputs(8);
+  inputs.append_block("x", in.const_view().records().x());
+  SoAMetadata<Answers> outputs(8);
+  outputs.append_block("score", out.view().records().m());
+  EXPECT_THAT(
+      [&] { run("graph", ModelMetadata(inputs, outputs)); },
+      ThrowsMessage<BindingError>(HasSubstr("takes 2 inputs (x, edge_index), got 1 blocks")));
+}
+
+// ---- models that fail
+// ------------------------------------------------------------------------------------------------
+
+TEST_P(JitEngine, AModelThatRaisesIsAnEngineErrorWithItsMessage) {
+  const auto in = points(8);
+  auto out = answers(8);
+  EXPECT_THAT([&] { run("raises", in.const_view(), out.view(), kM, kN, kO); },
+              ThrowsMessage<EngineError>(AllOf(HasSubstr("raises.pt: failed while running: "),
+                                               HasSubstr("all hits are on one side"), is_short())));
+  expect_untouched(out);
+}
+
+TEST_P(JitEngine, AnOperatorThatFailsIsAnEngineErrorWithItsMessage) {
+  const auto in = points(8);
+  auto out = answers(8);
+  EXPECT_THAT([&] { run("wrong_shape", in.const_view(), out.view(), kM, kN); },
+              ThrowsMessage<EngineError>(AllOf(HasSubstr("wrong_shape.pt: failed while running: "),
+                                               HasSubstr("8x3 and 5x2"), is_short())));
+  expect_untouched(out);
+}
+
+TEST_P(JitEngine, AModelThatFailedRunsAgain) {
+  auto in = points(8);
+  auto out = answers(8);
+  JitModel model(model_file("raises"));
+  const auto from = in.const_view().records();
+  const auto to = out.view().records();
+  SoAMetadata<Points> inputs(8);
+  inputs.append_block("x", from.x());
+  SoAMetadata<Answers> outputs(8);
+  outputs.append_block("out", to.m());
+  const Plan plan = model.plan(ModelMetadata(inputs, outputs));
+  EXPECT_FALSE(model.try_forward(*queue_, plan));
+  in = upload<Points>(8, [](auto view) { std::fill_n(view.x.data(), 8, -1.F); });
+  Plan again = plan;
+  again.rebind(in.const_view(), out.view());
+  EXPECT_TRUE(model.try_forward(*queue_, again));
+  EXPECT_EQ(download(out).const_view().m[7], -1.F);
+}
+
+// ---- threads
+// ---------------------------------------------------------------------------------------------------------
+
+TEST_P(JitEngine, StartsNoThreads) {
+  const auto in = points(33);
+  auto out = answers(33);
+  const std::size_t before = threads_of_this_process();
+  run("mlp", in.const_view(), out.view(), kM, kN);
+  EXPECT_EQ(threads_of_this_process(), before);
+  std::thread([&] {
+    const std::size_t with_this_one = threads_of_this_process();
+    EXPECT_EQ(with_this_one, before + 1);
+    run("mlp", in.const_view(), out.view(), kM, kN);
+    EXPECT_EQ(threads_of_this_process(), with_this_one);
+  }).join();
+}
+
+TEST_P(JitEngine, ThreadsShareOneModel) {
+  constexpr std::size_t kThreads = 8;
+  constexpr int kCalls = 50;
+  const Mlp mlp;
+  const JitModel model(model_file("mlp"));
+  std::vector<PortableCollection<Points>> in;
+  std::vector<PortableCollection<Answers>> out;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    in.push_back(upload<Points>(Mlp::kRows, [&](auto view) {
+      for (std::size_t k = 0; k < Mlp::kRows; ++k) {
+        view.x[k] = mlp.x[3 * k];
+        view.y[k] = mlp.x[3 * k + 1];
+        view.z[k] = mlp.x[3 * k + 2];
+      }
+    }));
+    out.push_back(answers(Mlp::kRows));
+  }
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      const Queue queue(GetParam());
+      const auto from = in[i].const_view().records();
+      const auto to = out[i].view().records();
+      SoAMetadata<Points> inputs(Mlp::kRows);
+      inputs.append_block("x", from.x(), from.y(), from.z());
+      SoAMetadata<Answers> outputs(Mlp::kRows);
+      outputs.append_block("out", to.m(), to.n());
+      const Plan plan = model.plan(ModelMetadata(inputs, outputs));
+      for (int call = 0; call < kCalls; ++call) {
+        EXPECT_EQ(model.forward(queue, plan), (CopyReport{0, Mlp::kRows * 2 * 4}));
+      }
+      queue.wait();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    const auto host = download(out[i]);
+    for (std::size_t k = 0; k < Mlp::kRows; ++k) {
+      EXPECT_NEAR(host.const_view().m[k], mlp.answer[2 * k], 1e-6);
+      EXPECT_NEAR(host.const_view().n[k], mlp.answer[2 * k + 1], 1e-6);
+    }
+  }
+}
+
+// ---- files
+// -----------------------------------------------------------------------------------------------------------
+
+TEST(JitEngineLoad, OfAFileThatIsNoTorchScriptIsALoadErrorOfOneLine) {
+  pytorch::register_engines();
+  for (const std::string name : {"truncated", "empty", "text", "state_dict"}) {
+    const JitModel model(model_file(name));
+    EXPECT_THAT([&] { model.deploy(Device::cpu()); },
+                ThrowsMessage<LoadError>(
+                    AllOf(HasSubstr("model " + model_file(name).string() + ": "),
+                          HasSubstr("is not a TorchScript file that this libtorch can load"),
+                          Not(HasSubstr("\n")))))
+        << name;
+  }
+}
+
+TEST(JitEngineLoad, OfAModelWithoutForwardIsALoadError) {
+  pytorch::register_engines();
+  EXPECT_THAT([] { JitModel(model_file("no_forward")).deploy(Device::cpu()); },
+              ThrowsMessage<LoadError>(HasSubstr("no_forward.pt: has no forward method")));
+}
+
+TEST(JitEngineLoad, OfAModelThatTakesANumberIsALoadError) {
+  pytorch::register_engines();
+  EXPECT_THAT([] { JitModel(model_file("takes_number")).deploy(Device::cpu()); },
+              ThrowsMessage<LoadError>(
+                  HasSubstr("takes_number.pt: forward takes int number; expected tensors only")));
+}
+
+TEST(JitEngineLoad, GivesTheSignatureOfTheModel) {
+  pytorch::register_engines();
+  const JitModel model(model_file("graph"));
+  const Signature& signature = model.deploy(Device::cpu());
+  EXPECT_THAT(signature.inputs, ElementsAre("x", "edge_index"));
+  EXPECT_EQ(signature.required_inputs, 2U);
+}
+
+TEST(JitEngineLoad, LeavesAheadOfTimePackagesToOthers) {
+  pytorch::register_engines();
+  pytorch::register_engines();  // harmless
+  EXPECT_THROW(find_engine("model.pt2", CompilationType::kAny), LoadError);
+  EXPECT_THROW(find_engine("model.pt", CompilationType::kAheadOfTime), LoadError);
+  EXPECT_EQ(find_engine("model.pt", CompilationType::kAny).name, "TorchScript");
+}
+
+}  // namespace
+}  // namespace tensoa
