@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/track/event_source.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "files.hpp"
+#include "tensoa/core/error.hpp"
+
+namespace tensoa::track {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> names_of(const std::vector<EventSource>& sources) {
+  std::vector<std::string> names;
+  for (const EventSource& source : sources) names.push_back(source.name());
+  return names;
+}
+
+TEST(FindEvents, ListsAFolderInNaturalOrder) {
+  const TemporaryFolder folder;
+  for (const auto* name :
+       {"evt_10.csv.gz", "evt_2.csv", "event1-hits.csv", "event1-truth.csv", "event1-cells.csv.gz",
+        "event1-particles.csv", "detectors.csv", "LICENSE"}) {
+    folder.write(name, "");
+  }
+  std::filesystem::create_directory(folder.path() / "more.csv");
+  EXPECT_THAT(names_of(find_events(folder.path().string())),
+              ElementsAre("event1", "evt_2", "evt_10"));
+}
+
+TEST(FindEvents, TakesOneFileAndReadsItOnDemand) {
+  const TemporaryFolder folder;
+  const auto path = folder.write("evt_5.csv", "0.1,0.2,0.3\n");
+  const auto sources = find_events(path.string());
+  ASSERT_EQ(sources.size(), 1U);
+  EXPECT_EQ(sources[0].name(), "evt_5");
+  EXPECT_EQ(sources[0].read().name, "evt_5");
+  std::filesystem::remove(path);
+  EXPECT_THROW(sources[0].read(), InputError);
+}
+
+TEST(FindEvents, RejectsWhatIsNotThere) {
+  EXPECT_THAT(message_of<InputError>([] { find_events("/no/such/thing"); }),
+              HasSubstr("/no/such/thing: no such"));
+  const TemporaryFolder folder;
+  EXPECT_THAT(message_of<InputError>([&] { find_events(folder.path().string()); }),
+              HasSubstr("has no events"));
+}
+
+TEST(FindEvents, ListsGeneratedEvents) {
+  EXPECT_THAT(names_of(find_events("generate:2")), ElementsAre("generated-1-0", "generated-1-1"));
+  const auto sources = find_events("generate:3:17:20");
+  ASSERT_EQ(sources.size(), 3U);
+  const Event event = sources[2].read();
+  EXPECT_EQ(event.name, sources[2].name());
+  EXPECT_EQ(event.name, "generated-17-2");
+  EXPECT_EQ(event.particles.size(), 20U);
+}
+
+TEST(FindEvents, RejectsMalformedGenerate) {
+  for (const auto* input :
+       {"generate:", "generate:0", "generate:x", "generate:-1",
+        "generate:1:", "generate:1:2:", "generate:1:2:3:4", "generate:1.5", "generate:1 ",
+        "generate:1:2:1000001", "generate:99999999999999999999", "generate::1"}) {
+    EXPECT_THAT(message_of<ConfigError>([&] { find_events(input); }),
+                HasSubstr("expected generate:EVENTS[:SEED[:PARTICLES]]"))
+        << input;
+  }
+}
+
+TEST(NaturalLess, ComparesNumbersAsNumbers) {
+  EXPECT_TRUE(natural_less("evt_2", "evt_10"));
+  EXPECT_FALSE(natural_less("evt_10", "evt_2"));
+  EXPECT_TRUE(natural_less("a", "b"));
+  EXPECT_TRUE(natural_less("a", "a1"));
+  EXPECT_TRUE(natural_less("a9z", "a10a"));
+  EXPECT_TRUE(natural_less("x99999999999999999998", "x99999999999999999999"));
+  EXPECT_FALSE(natural_less("a1", "a1"));
+  EXPECT_NE(natural_less("a01", "a1"), natural_less("a1", "a01"));
+}
+
+}  // namespace
+}  // namespace tensoa::track

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/track/metrics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "tensoa/core/error.hpp"
+#include "tensoa/track/random.hpp"
+
+namespace tensoa::track {
+namespace {
+
+struct Scored {
+  float score;
+  bool is_true;
+};
+
+PortableCollection<Edge> edges_of(const std::vector<Scored>& scored) {
+  PortableCollection<Edge> collection(scored.size(), Device::cpu());
+  const auto edges = collection.view();
+  for (std::size_t e = 0; e < scored.size(); ++e) {
+    edges.score[e] = scored[e].score;
+    edges.truth[e] = scored[e].is_true ? 1 : 0;
+  }
+  return collection;
+}
+
+std::optional<double> auc_of(const std::vector<Scored>& scored) {
+  EdgeAuc auc;
+  auc.add(edges_of(scored).const_view());
+  return auc.value();
+}
+
+TEST(EdgeAuc, AgreesWithAllPairs) {
+  Random random(31);
+  for (const std::int64_t levels : {2, 10, 1'000'000}) {  // few levels make many ties
+    std::vector<Scored> scored;
+    for (int i = 0; i < 400; ++i) {
+      scored.push_back({static_cast<float>(random.below(levels)) / static_cast<float>(levels),
+                        random.chance(0.3)});
+    }
+    double good = 0;
+    double pairs = 0;
+    for (const Scored& a : scored) {
+      for (const Scored& b : scored) {
+        if (!a.is_true || b.is_true) continue;
+        good += a.score > b.score ? 1 : a.score == b.score ? 0.5 : 0;
+        pairs += 1;
+      }
+    }
+    ASSERT_TRUE(auc_of(scored).has_value());
+    EXPECT_DOUBLE_EQ(*auc_of(scored), good / pairs);
+  }
+}
+
+TEST(EdgeAuc, HasItsKnownValues) {
+  EXPECT_EQ(auc_of({{0.9F, true}, {0.1F, false}}), 1.0);
+  EXPECT_EQ(auc_of({{0.1F, true}, {0.9F, false}}), 0.0);
+  EXPECT_EQ(auc_of({{0.5F, true}, {0.5F, false}}), 0.5);
+}
+
+TEST(EdgeAuc, NeedsBothClasses) {
+  EXPECT_FALSE(auc_of({}).has_value());
+  EXPECT_FALSE(auc_of({{0.5F, true}}).has_value());
+  EXPECT_FALSE(auc_of({{0.5F, false}}).has_value());
+}
+
+TEST(EdgeAuc, AddsUpOverEvents) {
+  const std::vector<Scored> first{{0.9F, true}, {0.4F, false}};
+  const std::vector<Scored> second{{0.3F, true}, {0.1F, false}};
+  EdgeAuc sum;
+  sum.add(edges_of(first).const_view());
+  EdgeAuc other;
+  other.add(edges_of(second).const_view());
+  sum += other;
+  EXPECT_EQ(sum.value(), 0.75);
+}
+
+TEST(EdgeAuc, RejectsNan) {
+  EXPECT_THROW(auc_of({{0.5F, true}, {std::numeric_limits<float>::quiet_NaN(), false}}),
+               EngineError);
+}
+
+TEST(EdgeCounts, CountsAtTheCut) {
+  const auto edges =
+      edges_of({{0.9F, true}, {0.5F, true}, {0.4F, true}, {0.6F, false}, {0.1F, false}});
+  EdgeCounts counts = count_edges(edges.const_view(), 0.5F);
+  EXPECT_EQ(counts.edges, 5U);
+  EXPECT_EQ(counts.true_edges, 3U);
+  EXPECT_EQ(counts.selected, 3U);
+  EXPECT_EQ(counts.true_selected, 2U);
+  counts += counts;
+  EXPECT_EQ(counts.edges, 10U);
+  EXPECT_DOUBLE_EQ(*counts.efficiency(), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(*counts.purity(), 2.0 / 3);
+}
+
+TEST(EdgeCounts, RatiosOfNothingAreEmpty) {
+  EXPECT_FALSE(EdgeCounts{}.efficiency().has_value());
+  EXPECT_FALSE(EdgeCounts{}.purity().has_value());
+  EXPECT_FALSE(TrackCounts{}.efficiency().has_value());
+}
+
+struct Assigned {
+  std::int64_t particle, track;
+};
+
+TrackCounts counts_of(const std::vector<Assigned>& assigned) {
+  PortableCollection<Hit> collection(assigned.size(), Device::cpu());
+  const auto hits = collection.view();
+  for (std::size_t i = 0; i < assigned.size(); ++i) {
+    hits.particle_id[i] = assigned[i].particle;
+    hits.track_id[i] = assigned[i].track;
+  }
+  return count_tracks(collection.const_view());
+}
+
+TEST(TrackCounts, NeedsBothMajorities) {
+  // All hits on one track of its own.
+  EXPECT_EQ(counts_of({{7, 0}, {7, 0}, {7, 0}}).found, 1U);
+  // Half of the particle's hits are not more than half.
+  EXPECT_EQ(counts_of({{7, 0}, {7, 0}, {7, 1}, {7, 1}}).found, 0U);
+  EXPECT_EQ(counts_of({{7, 0}, {7, 0}, {7, 0}, {7, -1}, {7, -1}}).found, 1U);
+  // Half of the track's hits are not more than half; noise counts as a hit of the track.
+  EXPECT_EQ(counts_of({{7, 0}, {7, 0}, {7, 0}, {0, 0}, {0, 0}, {0, 0}}).found, 0U);
+  EXPECT_EQ(counts_of({{7, 0}, {7, 0}, {7, 0}, {8, 0}, {0, 0}}).found, 1U);
+}
+
+TEST(TrackCounts, ParticlesWithFewHitsDoNotCount) {
+  const TrackCounts counts =
+      counts_of({{7, 0}, {7, 0}, {0, 0}, {8, 1}, {8, 1}, {8, 1}, {9, -1}, {9, -1}, {9, -1}});
+  EXPECT_EQ(counts.particles, 2U);
+  EXPECT_EQ(counts.found, 1U);
+  EXPECT_EQ(counts.tracks, 2U);
+  EXPECT_DOUBLE_EQ(*counts.efficiency(), 0.5);
+}
+
+TEST(TrackCounts, AddsUpOverEvents) {
+  TrackCounts counts = counts_of({{7, 0}, {7, 0}, {7, 0}});
+  counts += counts_of({{7, -1}, {7, -1}, {7, -1}});
+  EXPECT_EQ(counts.particles, 2U);
+  EXPECT_EQ(counts.tracks, 1U);
+  EXPECT_DOUBLE_EQ(*counts.efficiency(), 0.5);
+}
+
+TEST(TrackCounts, NoTruthGivesNoParticles) {
+  const TrackCounts counts = counts_of({{0, 0}, {0, 0}, {0, 0}});
+  EXPECT_EQ(counts.particles, 0U);
+  EXPECT_EQ(counts.tracks, 1U);
+}
+
+}  // namespace
+}  // namespace tensoa::track

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "tensoa/engine/model.hpp"
+#include "tensoa/track/event.hpp"
+
+namespace tensoa::track {
+
+/// What one call moved: copies are those of the model (CopyReport), transfers those between host and device.
+struct ScoreReport {
+  CopyReport copies;
+  std::size_t bytes_to_device = 0;
+  std::size_t bytes_to_host = 0;
+
+  ScoreReport& operator+=(const ScoreReport& other) noexcept {
+    copies += other.copies;
+    bytes_to_device += other.bytes_to_device;
+    bytes_to_host += other.bytes_to_host;
+    return *this;
+  }
+};
+
+/// Runs an edge-classifying network on the columns of hits and edges, where they lie.
+///
+/// The network takes `x` [n_hits, 3] float32 (r_scaled, phi_scaled, z_scaled), `edge_index` [2, n_edges] int64 (source,
+/// target), and, where it has a third argument, `edge_attr` [n_edges, 4] float32 (dr, dphi, dz, dR). It gives one score in
+/// [0, 1] for each edge, float32 [n_edges] or [n_edges, 1], which lands in the column `score`.
+///
+/// On a CUDA queue the columns go up once and the scores come down once.
+/// *Threads*: one scorer per thread; the model is shared.
+class EdgeScorer {
+ public:
+  /// @throws LoadError when the model does not take the arguments above; DeviceError
+  EdgeScorer(Model<> model, const Queue& queue);
+
+  /// Fills `edges.score`; waits for the queue. An event without edges runs nothing.
+  /// @throws BindingError when the model's answer is of another shape or dtype; EngineError when it fails or gives a score
+  /// that is not a number
+  ScoreReport score(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges);
+
+ private:
+  CopyReport run(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges);
+
+  Model<> model_;
+  Queue queue_;
+  bool takes_edge_columns_;
+  std::optional<Plan<Hit, Edge, Edge>> plan_;
+  PortableCollection<Hit> device_hits_;
+  PortableCollection<Edge> device_edges_;
+};
+
+}  // namespace tensoa::track

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "tensoa/track/event.hpp"
+#include "tensoa/track/generator.hpp"
+
+namespace tensoa::track {
+
+/// Where one event comes from: a file, or the generator. Cheap to copy; nothing is read before
+/// read().
+class EventSource {
+ public:
+  explicit EventSource(std::filesystem::path file) : from_(std::move(file)) {}
+  EventSource(const GeneratorOptions& options, std::uint64_t index)
+      : from_(Generated{options, index}) {}
+
+  /// The event's name, as in Event::name.
+  std::string name() const;
+
+  /// Reads or makes the event. @throws InputError as read_event(). *Threads*: any.
+  Event read() const;
+
+ private:
+  struct Generated {
+    GeneratorOptions options;
+    std::uint64_t index;
+  };
+  std::variant<std::filesystem::path, Generated> from_;
+};
+
+/// The events of an input, in the order in which they are processed.
+///
+/// @param input one file (see read_event()); a folder, then all its events in natural order (evt_2
+/// before
+///        evt_10), subfolders left out; or "generate:EVENTS[:SEED[:PARTICLES]]".
+/// @throws InputError when the file or folder is not there, cannot be listed, or holds no events;
+///         ConfigError for a "generate:" that is not as above.
+std::vector<EventSource> find_events(std::string_view input);
+
+/// True when `a` comes before `b` in natural order: runs of digits compare as numbers.
+bool natural_less(std::string_view a, std::string_view b);
+
+}  // namespace tensoa::track

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tensoa/track/event.hpp"
+
+/// @file
+/// How good scores and tracks are, where there is truth. All figures add up over events with +=; a
+/// ratio without a denominator is std::nullopt.
+
+namespace tensoa::track {
+
+/// Edges at a cut on the score.
+struct EdgeCounts {
+  std::size_t edges = 0;
+  std::size_t true_edges = 0;
+  std::size_t selected = 0;       ///< score at least the cut
+  std::size_t true_selected = 0;  ///< of these, true
+
+  /// True edges that are selected, of all true ones (recall).
+  std::optional<double> efficiency() const;
+  /// Selected edges that are true, of all selected (precision).
+  std::optional<double> purity() const;
+
+  EdgeCounts& operator+=(const EdgeCounts& other);
+};
+
+/// Counts the edges of an event; an edge is selected as TrackFinder does it.
+EdgeCounts count_edges(ConstView<Edge> edges, float min_score);
+
+/// The exact area under the ROC curve of the edge scores: the probability that a true edge has a
+/// higher score than a false one, ties counted as one half. Keeps all scores, 4 bytes an edge.
+class EdgeAuc {
+ public:
+  /// Adds the edges of an event. @throws EngineError when a score is NaN; nothing is added then.
+  void add(ConstView<Edge> edges);
+
+  EdgeAuc& operator+=(const EdgeAuc& other);
+
+  /// The area over all edges added; std::nullopt unless there are both true and false ones. O(n log
+  /// n).
+  std::optional<double> value() const;
+
+ private:
+  std::vector<float> true_scores_, false_scores_;
+};
+
+/// Tracks against true particles.
+///
+/// A particle is found when one track has more than half of the particle's hits, and more than half
+/// of the track's hits are the particle's (double majority). Particles with few hits do not count.
+struct TrackCounts {
+  std::size_t particles = 0;  ///< particles that count
+  std::size_t found = 0;      ///< of these, found
+  std::size_t tracks = 0;
+
+  /// found / particles.
+  std::optional<double> efficiency() const;
+
+  TrackCounts& operator+=(const TrackCounts& other);
+};
+
+/// Counts the tracks of an event: track_id and particle_id of the hits are read.
+/// @param min_hits particles with fewer hits do not count.
+TrackCounts count_tracks(ConstView<Hit> hits, std::size_t min_hits = 3);
+
+}  // namespace tensoa::track

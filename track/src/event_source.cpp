@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/track/event_source.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "tensoa/core/error.hpp"
+#include "tensoa/track/reader.hpp"
+
+namespace tensoa::track {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kGenerate = "generate:";
+constexpr std::uint64_t kMostEvents = 100'000'000;
+
+[[noreturn]] void reject_generate(std::string_view input) {
+  throw ConfigError("input \"" + std::string(input) +
+                    "\": expected generate:EVENTS[:SEED[:PARTICLES]] with whole numbers, 1 to " +
+                    std::to_string(kMostEvents) + " events and at most 1000000 particles an event");
+}
+
+// The whole number at the start of `text`, and what follows it off `text`.
+std::optional<std::uint64_t> take_number(std::string_view& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+std::vector<EventSource> generated_events(std::string_view input) {
+  std::string_view rest = input.substr(kGenerate.size());
+  std::uint64_t fields[] = {0, GeneratorOptions{}.seed,
+                            static_cast<std::uint64_t>(GeneratorOptions{}.particles)};
+  for (std::uint64_t& field : fields) {
+    const auto number = take_number(rest);
+    if (!number) reject_generate(input);
+    field = *number;
+    if (rest.empty()) break;
+    if (rest.front() != ':' || &field == std::end(fields) - 1) reject_generate(input);
+    rest.remove_prefix(1);
+  }
+  const auto [events, seed, particles] = fields;
+  if (events == 0 || events > kMostEvents || particles > 1'000'000) reject_generate(input);
+
+  const GeneratorOptions options{seed, static_cast<std::int64_t>(particles)};
+  std::vector<EventSource> sources;
+  sources.reserve(events);
+  for (std::uint64_t index = 0; index < events; ++index) sources.emplace_back(options, index);
+  return sources;
+}
+
+std::vector<EventSource> events_of_folder(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->is_regular_file(error) && is_event_file(entry->path()))
+      files.push_back(entry->path());
+  }
+  if (error) throw InputError(folder.string() + ": cannot list the folder: " + error.message());
+  if (files.empty()) {
+    throw InputError(folder.string() +
+                     ": the folder has no events, expected files *-hits.csv[.gz] or *.csv[.gz]");
+  }
+  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+    return natural_less(a.filename().string(), b.filename().string());
+  });
+  std::vector<EventSource> sources;
+  for (fs::path& file : files) sources.emplace_back(std::move(file));
+  return sources;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The run of digits at the start of `text`.
+std::string_view digits(std::string_view text) {
+  const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
+  return text.substr(0, static_cast<std::size_t>(end - text.begin()));
+}
+
+}  // namespace
+
+std::string EventSource::name() const {
+  if (const auto* file = std::get_if<fs::path>(&from_)) return event_name(*file);
+  const auto& made = std::get<Generated>(from_);
+  return generated_name(made.options, made.index);
+}
+
+Event EventSource::read() const {
+  if (const auto* file = std::get_if<fs::path>(&from_)) return read_event(*file);
+  const auto& made = std::get<Generated>(from_);
+  return generate(made.options, made.index);
+}
+
+std::vector<EventSource> find_events(std::string_view input) {
+  if (input.starts_with(kGenerate)) return generated_events(input);
+  const fs::path path(input);
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) {
+    throw InputError(path.string() +
+                     ": no such file or folder, expected a file, a folder, or "
+                     "generate:EVENTS[:SEED[:PARTICLES]]");
+  }
+  if (error) throw InputError(path.string() + ": cannot be used: " + error.message());
+  if (fs::is_directory(status)) return events_of_folder(path);
+  return {EventSource(path)};
+}
+
+bool natural_less(std::string_view a, std::string_view b) {
+  const std::string_view whole_a = a;
+  const std::string_view whole_b = b;
+  while (!a.empty() && !b.empty()) {
+    if (!is_digit(a.front()) || !is_digit(b.front())) {
+      if (a.front() != b.front()) return a.front() < b.front();
+      a.remove_prefix(1);
+      b.remove_prefix(1);
+      continue;
+    }
+    std::string_view digits_a = digits(a);
+    std::string_view digits_b = digits(b);
+    a.remove_prefix(digits_a.size());
+    b.remove_prefix(digits_b.size());
+    digits_a.remove_prefix(std::min(digits_a.find_first_not_of('0'), digits_a.size()));
+    digits_b.remove_prefix(std::min(digits_b.find_first_not_of('0'), digits_b.size()));
+    if (digits_a.size() != digits_b.size()) return digits_a.size() < digits_b.size();
+    if (digits_a != digits_b) return digits_a < digits_b;
+  }
+  if (a.empty() != b.empty()) return a.empty();
+  return whole_a < whole_b;  // they differ in leading zeros only, or not at all
+}
+
+}  // namespace tensoa::track
