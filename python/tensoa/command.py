@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What all commands share: errors of the user's input, and files that are whole or absent."""
+
+import contextlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+
+class InputError(Exception):
+    """Wrong input or use. The message is one line: what, got, expected."""
+
+
+def _temporary_beside(path):
+    """An empty file in the folder of `path`, which is made where it is missing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise InputError(f"{path}: cannot write: {error.strerror}") from error
+    os.close(handle)
+    return Path(temporary)
+
+
+@contextlib.contextmanager
+def replacing(path):
+    """Yields the name of a temporary file beside `path`, renamed to `path` at the end.
+
+    When the block raises, the temporary is removed and `path` is as it was.
+    Raises InputError where it cannot be written.
+    """
+    temporary = _temporary_beside(Path(path))
+    try:
+        yield str(temporary)
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)  # mkstemp makes it private
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot write: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def check_writable(path):
+    """Raises InputError now, before long work, where `path` could not be written after it."""
+    _temporary_beside(Path(path)).unlink()
+
+
+def check_device(name):
+    """Raises InputError where torch has no such device."""
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"device: got {name}, expected one that is here ({str(error).splitlines()[0]})") from error
+
+
+def run(command):
+    """Runs `command()`; returns the exit status: 0, or 2 after one line on stderr for wrong input."""
+    try:
+        command()
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0

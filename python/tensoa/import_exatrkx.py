@@ -1,0 +1,180 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""python -m tensoa.import_exatrkx WEIGHTS --out FILE.pt
+
+Turns the weights of the Exa.TrkX edge-classifying network (text, plain or gzip) into a TorchScript file with
+forward(x [n_hits, 3], edge_index [2, n_edges] int64) -> scores [n_edges] in [0, 1].
+
+The text holds, in this order, the number of message-passing iterations and three networks: input, edge, node.
+A network is its number of entries, then the entries:
+
+    L out in    a linear layer; next a line with out*in weights (row-major [out, in]) and one with out biases
+    N dim       layer normalisation, eps 1e-5; next a line of dim scales and one of dim shifts
+    A ReLU      the activation
+
+Iterations and shapes come from the file. Exit status 2 with one line on stderr if the file is not as described.
+"""
+
+import argparse
+import gzip
+import sys
+import zlib
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from tensoa.command import InputError, replacing, run
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+class ExaTrkX(nn.Module):
+    """The network as published: node states h = [encoded features, features], edges weigh the messages.
+
+    forward(x [n, f], edge_index [2, E] int64: source row, target row) -> scores [E].
+    """
+
+    def __init__(self, iterations: int, input: nn.Sequential, edge: nn.Sequential, node: nn.Sequential):
+        super().__init__()
+        self.iterations = iterations
+        self.input = input
+        self.edge = edge
+        self.node = node
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        source, target = edge_index[0], edge_index[1]
+        h = torch.cat([self.input(x), x], dim=1)
+        for _ in range(self.iterations):
+            from_source, from_target = h[source], h[target]
+            weight = torch.sigmoid(self.edge(torch.cat([from_source, from_target], dim=1)))
+            message = torch.zeros_like(h)
+            message = message.index_add(0, target, weight * from_source)
+            message = message.index_add(0, source, weight * from_target)
+            h = h + torch.cat([self.node(torch.cat([message, h], dim=1)), x], dim=1)
+        return torch.sigmoid(self.edge(torch.cat([h[source], h[target]], dim=1))).squeeze(1)
+
+
+class _Reader:
+    """Hands out the lines of a text one by one; every complaint names the file and the line."""
+
+    def __init__(self, path):
+        self.path = path
+        self.lines = _read_text(path).splitlines()
+        self.number = 0
+
+    def fail(self, what):
+        raise InputError(f"{self.path}: line {self.number}: {what}")
+
+    def line(self, expected):
+        if self.number == len(self.lines):
+            raise InputError(f"{self.path}: got the end of the file after line {self.number}, expected {expected}")
+        self.number += 1
+        return self.lines[self.number - 1]
+
+    def count(self, text, expected):
+        """A whole number of at least one."""
+        if not (text.isascii() and text.isdecimal() and int(text) > 0):
+            self.fail(f"got '{text[:40]}', expected {expected}")
+        return int(text)
+
+    def tensor(self, shape, what):
+        """One line of numbers as a float32 tensor."""
+        size = shape.numel()
+        words = self.line(f"{size} {what}").split()
+        if len(words) != size:
+            self.fail(f"got {len(words)} numbers, expected {size} {what}")
+        try:
+            values = torch.tensor([float(word) for word in words], dtype=torch.float32)
+        except ValueError as error:
+            self.fail(f"{error}, expected {size} {what}")
+        if not values.isfinite().all():
+            self.fail(f"got a number that is not finite in float32 among {size} {what}")
+        return values.reshape(shape)
+
+
+def _read_text(path):
+    try:
+        data = Path(path).read_bytes()
+        if data.startswith(GZIP_MAGIC):
+            data = gzip.decompress(data)
+        return data.decode("ascii")
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot read the weights: {reason}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: got binary data, expected weights as text, plain or gzip") from error
+
+
+def _read_entry(reader, width):
+    """One entry of a network. `width`: what the entry before it puts out (0: unknown). Returns (module, its width)."""
+    expected = "'L out in', 'N dim' or 'A ReLU'"
+    words = reader.line(expected).split()
+    kind = (words[0] if words else "", len(words))
+    if kind == ("L", 3):
+        outputs = reader.count(words[1], "a number of outputs")
+        inputs = reader.count(words[2], "a number of inputs")
+        if width not in (0, inputs):
+            reader.fail(f"got a linear layer of {inputs} inputs, expected {width}")
+        weight = reader.tensor(torch.Size([outputs, inputs]), "weights")
+        bias = reader.tensor(torch.Size([outputs]), "biases")
+        module = nn.Linear(inputs, outputs)
+    elif kind == ("N", 2):
+        outputs = reader.count(words[1], "a width")
+        if width != outputs:
+            reader.fail(f"got layer normalisation of width {outputs}, expected {width or 'a linear layer first'}")
+        weight = reader.tensor(torch.Size([outputs]), "scales")
+        bias = reader.tensor(torch.Size([outputs]), "shifts")
+        module = nn.LayerNorm(outputs, eps=1e-5)
+    elif words == ["A", "ReLU"] and width:
+        return nn.ReLU(), width
+    else:
+        reader.fail(f"got '{' '.join(words)[:40]}', expected {expected}")
+    module.load_state_dict({"weight": weight, "bias": bias})
+    return module, outputs
+
+
+def _read_network(reader, name, inputs, outputs):
+    """One network; `inputs` and `outputs` are the widths it must have (0: any)."""
+    expected = f"the number of entries of the {name} network"
+    modules, width = [], inputs
+    for _ in range(reader.count(reader.line(expected), expected)):
+        module, width = _read_entry(reader, width)
+        modules.append(module)
+    if outputs not in (0, width):
+        reader.fail(f"got {width} outputs of the {name} network, expected {outputs}")
+    return nn.Sequential(*modules), width
+
+
+def read_weights(path):
+    """The network in a weights file, in eval mode, float32. Raises InputError: what, got, expected."""
+    reader = _Reader(path)
+    expected = "the number of iterations"
+    iterations = reader.count(reader.line(expected), expected)
+    encoder, encoded = _read_network(reader, "input", 0, 0)
+    if not isinstance(encoder[0], nn.Linear):
+        reader.fail("got an input network that does not begin with a linear layer")
+    state = encoded + encoder[0].in_features
+    edge, _ = _read_network(reader, "edge", 2 * state, 1)
+    node, _ = _read_network(reader, "node", 2 * state, encoded)
+    if any(line.strip() for line in reader.lines[reader.number :]):
+        reader.fail("got more text, expected the end of the file")
+    return ExaTrkX(iterations, encoder, edge, node).eval()
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        prog="python -m tensoa.import_exatrkx",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("weights", metavar="WEIGHTS", help="the weights text, plain or gzip")
+    parser.add_argument("--out", required=True, metavar="FILE.pt", help="the TorchScript file to write")
+    options = parser.parse_args(arguments)
+    network = read_weights(options.weights)
+    with replacing(options.out) as temporary:
+        torch.jit.script(network).save(temporary)
+
+
+if __name__ == "__main__":
+    sys.exit(run(main))

@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The importer of the Exa.TrkX weights: against a direct NumPy forward pass, and on damaged files."""
+
+import gzip
+
+import numpy as np
+import pytest
+import torch
+
+from conftest import shared
+from tensoa.command import run
+from tensoa.import_exatrkx import main, read_weights
+
+
+def numpy_scores(text, x, edge_index):
+    """The forward pass of the data README in float64, straight from the text."""
+    lines = iter(text.splitlines())
+    iterations = int(next(lines))
+
+    def numbers():
+        return np.array(next(lines).split(), dtype=np.float64)
+
+    def network():
+        layers = []
+        for _ in range(int(next(lines))):
+            kind, *shape = next(lines).split()
+            if kind == "L":
+                layers.append(("L", numbers().reshape(int(shape[0]), int(shape[1])), numbers()))
+            elif kind == "N":
+                layers.append(("N", numbers(), numbers()))
+            else:
+                layers.append(("A", None, None))
+        return layers
+
+    def apply(layers, v):
+        for kind, a, b in layers:
+            if kind == "L":
+                v = v @ a.T + b
+            elif kind == "N":
+                v = (v - v.mean(1, keepdims=True)) / np.sqrt(v.var(1, keepdims=True) + 1e-5) * a + b
+            else:
+                v = np.maximum(v, 0)
+        return v
+
+    def weights(h):
+        return 1 / (1 + np.exp(-apply(edge, np.concatenate([h[source], h[target]], 1))))
+
+    encoder, edge, node = network(), network(), network()
+    source, target = edge_index
+    h = np.concatenate([apply(encoder, x), x], 1)
+    for _ in range(iterations):
+        w, message = weights(h), np.zeros_like(h)
+        np.add.at(message, target, w * h[source])
+        np.add.at(message, source, w * h[target])
+        h = h + np.concatenate([apply(node, np.concatenate([message, h], 1)), x], 1)
+    return weights(h)[:, 0]
+
+
+def weights_text(iterations=2, features=3, width=5, seed=1):
+    """A small network of the same kind."""
+    random = np.random.default_rng(seed)
+
+    def row(size):
+        return " ".join(repr(float(value)) for value in random.normal(size=size).astype(np.float32))
+
+    def linear(outputs, inputs):
+        return [f"L {outputs} {inputs}", row(outputs * inputs), row(outputs)]
+
+    def norm(size):
+        return [f"N {size}", row(size), row(size)]
+
+    state = width + features
+    encoder = ["3", *linear(width, features), *norm(width), "A ReLU"]
+    edge = ["4", *linear(6, 2 * state), *norm(6), "A ReLU", *linear(1, 6)]
+    node = ["2", *linear(width, 2 * state), "A ReLU"]
+    return "\n".join([str(iterations), *encoder, *edge, *node]) + "\n"
+
+
+def random_graph(nodes, edges, features=3, seed=2):
+    random = np.random.default_rng(seed)
+    return random.normal(size=(nodes, features)), random.integers(0, nodes, size=(2, edges))
+
+
+def imported(path, out):
+    assert run(lambda: main([str(path), "--out", str(out)])) == 0
+    return torch.jit.load(out)
+
+
+@pytest.mark.parametrize("shape", [{}, {"iterations": 1, "features": 4, "width": 7}])
+def test_matches_numpy_in_float64(tmp_path, shape):
+    text = weights_text(**shape)
+    (tmp_path / "weights.txt").write_text(text)
+    model = imported(tmp_path / "weights.txt", tmp_path / "model.pt").double()
+    x, edge_index = random_graph(12, 40, shape.get("features", 3))
+    scores = model(torch.tensor(x), torch.tensor(edge_index))
+    np.testing.assert_allclose(scores.numpy(force=True), numpy_scores(text, x, edge_index), rtol=0, atol=1e-12)
+
+
+def test_published_weights_match_numpy(tmp_path):
+    path = shared("exatrkx_gnn/weights.txt.gz")
+    model = imported(path, tmp_path / "model.pt")
+    assert sum(parameter.numel() for parameter in model.parameters()) == 44803
+    x, edge_index = random_graph(50, 300)
+    expected = numpy_scores(gzip.open(path, "rt").read(), x, edge_index)
+    scores = model.double()(torch.tensor(x), torch.tensor(edge_index)).numpy(force=True)
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-10)
+
+
+def test_gzip_and_plain_give_the_same_network(tmp_path):
+    (tmp_path / "plain").write_text(weights_text())
+    (tmp_path / "packed").write_bytes(gzip.compress(weights_text().encode()))
+    plain, packed = (read_weights(tmp_path / name).state_dict() for name in ("plain", "packed"))
+    assert all(torch.equal(plain[name], packed[name]) for name in plain)
+
+
+def test_graph_without_edges(tmp_path):
+    (tmp_path / "weights.txt").write_text(weights_text())
+    model = imported(tmp_path / "weights.txt", tmp_path / "model.pt")
+    assert model(torch.zeros(4, 3), torch.zeros(2, 0, dtype=torch.int64)).shape == (0,)
+
+
+def replaced(old, new):
+    return lambda text: text.replace(old, new, 1).encode()
+
+
+DAMAGE = {
+    "empty": (lambda text: b"", "expected the number of iterations"),
+    "truncated text": (lambda text: "\n".join(text.splitlines()[:7]).encode(), "got the end of the file"),
+    "truncated gzip": (lambda text: gzip.compress(text.encode())[:-20], "cannot read"),
+    "binary": (lambda text: b"\xff\xfe\x00", "binary data"),
+    "no iterations": (replaced("2\n", "0\n"), "got '0', expected the number of iterations"),
+    "wrong count": (replaced("L 5 3", "L 5 4"), "got 15 numbers, expected 20 weights"),
+    "unmatched layer": (replaced("N 5", "N 4"), "width 4, expected 5"),
+    "unknown entry": (replaced("A ReLU", "A Tanh"), "got 'A Tanh', expected"),
+    "not a number": (lambda text: text.replace("L 5 3\n", "L 5 3\nx", 1).encode(), "could not convert"),
+    "infinite": (lambda text: "\n".join([*text.splitlines()[:3], "1e300 " * 15]).encode(), "not finite"),
+    "more text": (lambda text: (text + "7\n").encode(), "expected the end of the file"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damaged_weights(name, tmp_path, capsys):
+    damage, message = DAMAGE[name]
+    path, out = tmp_path / "weights", tmp_path / "out" / "model.pt"
+    path.write_bytes(damage(weights_text()))
+    assert run(lambda: main([str(path), "--out", str(out)])) == 2
+    error = capsys.readouterr().err
+    assert message in error and str(path) in error and error.count("\n") == 1
+    assert not out.parent.exists() or not list(out.parent.iterdir())
+
+
+def test_missing_file_and_unwritable_output(tmp_path, capsys):
+    assert run(lambda: main([str(tmp_path / "none"), "--out", str(tmp_path / "model.pt")])) == 2
+    assert "No such file" in capsys.readouterr().err
+    (tmp_path / "weights").write_text(weights_text())
+    assert run(lambda: main([str(tmp_path / "weights"), "--out", str(tmp_path / "weights" / "model.pt")])) == 2
+    assert "cannot write" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["weights"]
