@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "result_file.hpp"
+#include "tensoa/core/device.hpp"
+
+namespace tensoa::tools {
+
+/// What every benchmark over events is told.
+struct BenchOptions {
+  std::vector<std::string> inputs = {"generate:1"};
+  std::string model;
+  std::string device = "auto";
+  int repeats = 10;
+};
+
+/// The road through host copies and row-major packing beside ours, on the same events, stage by stage.
+/// On the CPU the packing road is `pack`; on a GPU, where the columns lie in device memory, it is `host_roundtrip`.
+std::vector<ResultRow> bench_path(const BenchOptions& options);
+
+/// The scores of the model on the CPU, and on the GPU where there is one, against a float64 evaluation of the same file.
+std::vector<ResultRow> bench_accuracy(const BenchOptions& options);
+
+/// Microseconds since the last `lap` or since it was made.
+class Stopwatch {
+ public:
+  double lap() {
+    const Clock::time_point now = Clock::now();
+    return std::chrono::duration<double, std::micro>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
+};
+
+}  // namespace tensoa::tools

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+namespace tensoa::tools {
+
+/// What a subcommand does once its arguments are read; the result is the program's exit status.
+using Action = std::function<int()>;
+
+/// Exit status: 0 right, 2 bad input or use, 1 anything else.
+inline constexpr int kRight = 0;
+inline constexpr int kBroken = 1;
+inline constexpr int kBadInput = 2;
+
+// Each adds one subcommand to the program and sets `action` when it is chosen.
+// @param command_line the whole call, for the result files
+
+void add_track_command(CLI::App& program, Action& action);
+void add_graph_command(CLI::App& program, Action& action);
+void add_bench_command(CLI::App& program, Action& action, const std::string& command_line);
+
+/// The model that `make models` writes beside the program.
+std::string default_model();
+
+}  // namespace tensoa::tools

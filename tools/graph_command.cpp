@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+#include "progress_bar.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/track/event_source.hpp"
+#include "tensoa/track/graph_builder.hpp"
+#include "tensoa/track/writer.hpp"
+
+namespace tensoa::tools {
+namespace {
+
+struct GraphCall {
+  std::vector<std::string> inputs;
+  std::string output;
+};
+
+int write_graphs(const GraphCall& call) {
+  std::vector<track::EventSource> sources;
+  for (const std::string& input : call.inputs) {
+    for (track::EventSource& source : track::find_events(input)) sources.push_back(std::move(source));
+  }
+  track::GraphBuilder builder;
+  ProgressBar bar("graphs", sources.size());
+  std::size_t failed = 0;
+  for (const track::EventSource& source : sources) {
+    try {
+      track::Event event = source.read();
+      builder.build(event.hits.view());
+      track::write_graph(call.output, event.name, event.hits.const_view(), builder.edges().const_view());
+    } catch (const InputError& error) {
+      ++failed;
+      bar.clear();
+      fmt::print(stderr, "tensoa: event {}: {}\n", source.name(), error.what());
+    }
+    bar.advance();
+  }
+  bar.clear();
+  fmt::print("{} graphs in {}{}\n", sources.size() - failed, call.output,
+             failed > 0 ? fmt::format(", {} events failed and left out", failed) : "");
+  return failed == 0 ? kRight : kBadInput;
+}
+
+}  // namespace
+
+void add_graph_command(CLI::App& program, Action& action) {
+  CLI::App* command =
+      program.add_subcommand("graph", "Write candidate graphs for training: NAME-hits.parquet and NAME-edges.parquet");
+  auto call = std::make_shared<GraphCall>();
+  command->add_option("INPUT", call->inputs, "Event files, folders of them, or generate:EVENTS[:SEED[:PARTICLES]]")
+      ->required();
+  command->add_option("--output", call->output, "The folder to write to; made where it is missing")->required();
+  command->callback([call, &action] { action = [call] { return write_graphs(*call); }; });
+}
+
+}  // namespace tensoa::tools

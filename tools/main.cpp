@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
+
+#include "command.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/version.hpp"
+#include "tensoa/pytorch/engines.hpp"
+
+namespace tensoa::tools {
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App program("Machine-learning models on structure-of-arrays data, where the data already lies.", "tensoa");
+  program.set_version_flag("--version", std::string(kVersion) + " (torch " + pytorch::torch_version() + ")");
+  program.require_subcommand(1);
+  program.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return std::string("tensoa: ") + error.what() + "; `tensoa --help` lists what there is\n";
+  });
+  std::string command_line;
+  for (int i = 0; i < argc; ++i) command_line += (i > 0 ? " " : "") + std::string(argv[i]);
+
+  Action action;
+  add_track_command(program, action);
+  add_graph_command(program, action);
+  add_bench_command(program, action, command_line);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? kRight : kBadInput;
+  }
+  try {
+    pytorch::register_engines();
+    return action();
+  } catch (const EngineError& error) {
+    fmt::print(stderr, "tensoa: {}\n", error.what());
+    return kBroken;
+  } catch (const Error& error) {
+    fmt::print(stderr, "tensoa: {}\n", error.what());
+    return kBadInput;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tensoa: a bug, please report it: {}\n", error.what());
+    return kBroken;
+  }
+}
+
+}  // namespace
+
+std::string default_model() {
+  std::error_code ignored;
+  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "models/tensoa.pt").string();
+}
+
+}  // namespace tensoa::tools
+
+int main(int argc, char** argv) { return tensoa::tools::run(argc, argv); }

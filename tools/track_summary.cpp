@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "track_summary.hpp"
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <span>
+
+namespace tensoa::tools {
+namespace {
+
+nlohmann::json or_null(std::optional<double> value) { return value ? nlohmann::json(*value) : nlohmann::json(); }
+
+std::string percent(std::optional<double> value) { return value ? fmt::format("{:.2f} %", 100 * *value) : "–"; }
+
+/// 1234567 as "1 234 567".
+std::string grouped(std::size_t number) {
+  std::string text;
+  const std::string digits = std::to_string(number);
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ' ';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string bytes(std::size_t number) {
+  if (number < 10'000) return fmt::format("{} B", number);
+  if (number < 10'000'000) return fmt::format("{:.1f} kB", static_cast<double>(number) / 1e3);
+  return fmt::format("{:.1f} MB", static_cast<double>(number) / 1e6);
+}
+
+}  // namespace
+
+void TrackSummary::add(const track::ProcessedEvent& done, ConstView<track::Edge> edge_view) {
+  ++events;
+  hits += done.event.hits.size();
+  edges += done.edges;
+  tracks += done.tracks;
+  seconds += done.seconds;
+  moved += done.moved;
+  const std::span scores_of_event(edge_view.score.data(), edge_view.size());
+  if (!done.event.has_truth) {
+    scores.add(scores_of_event);
+    return;
+  }
+  ++events_with_truth;
+  edge_counts += track::count_edges(edge_view, min_score);
+  edge_auc.add(edge_view);
+  track_counts += track::count_tracks(done.event.hits.const_view());
+  scores.add(scores_of_event, std::span(edge_view.truth.data(), edge_view.size()));
+}
+
+nlohmann::json to_json(const TrackSummary& summary) {
+  const bool has_truth = summary.events_with_truth > 0;
+  const auto with_truth = [&](std::optional<double> value) { return has_truth ? or_null(value) : nlohmann::json(); };
+  return {
+      {"events", summary.events},
+      {"failed", summary.failed},
+      {"hits", summary.hits},
+      {"edges", summary.edges},
+      {"true_edges", has_truth ? nlohmann::json(summary.edge_counts.true_edges) : nlohmann::json()},
+      {"edge_auc", with_truth(summary.edge_auc.value())},
+      {"edge_efficiency", with_truth(summary.edge_counts.efficiency())},
+      {"edge_purity", with_truth(summary.edge_counts.purity())},
+      {"tracks", summary.tracks},
+      {"track_efficiency", with_truth(summary.track_counts.efficiency())},
+      {"score_cut", summary.min_score},
+      {"seconds",
+       {{"read", summary.seconds.read},
+        {"graph", summary.seconds.graph},
+        {"infer", summary.seconds.infer},
+        {"tracks", summary.seconds.tracks},
+        {"total", summary.wall_seconds}}},
+      {"copies", {{"bytes_in", summary.moved.copies.bytes_in}, {"bytes_out", summary.moved.copies.bytes_out}}},
+      {"transfers",
+       {{"bytes_to_device", summary.moved.bytes_to_device}, {"bytes_to_host", summary.moved.bytes_to_host}}},
+      {"threads", summary.threads},
+      {"device", summary.device},
+      {"model", summary.model},
+  };
+}
+
+std::string to_table(const TrackSummary& summary) {
+  const track::StageSeconds& seconds = summary.seconds;
+  const double busy = seconds.read + seconds.graph + seconds.infer + seconds.tracks;
+  const double events = static_cast<double>(summary.events);
+  std::string text = fmt::format("{:<12} {:>10} {:>12} {:>7}\n", "stage", "seconds", "ms/event", "share");
+  const auto add_stage = [&](const char* name, double value) {
+    text += fmt::format("{:<12} {:>10.3f} {:>12.2f} {:>6.1f}%\n", name, value, events > 0 ? 1e3 * value / events : 0.0,
+                        busy > 0 ? 100 * value / busy : 0.0);
+  };
+  add_stage("read", seconds.read);
+  add_stage("build graph", seconds.graph);
+  add_stage("infer", seconds.infer);
+  add_stage("tracks", seconds.tracks);
+  text += fmt::format("{:<12} {:>10.3f}  with {} thread{}: {:.2f} events/s, {:.0f} edges/s\n\n", "wall clock",
+                      summary.wall_seconds, summary.threads, summary.threads == 1 ? "" : "s",
+                      events / summary.wall_seconds, static_cast<double>(summary.edges) / summary.wall_seconds);
+  text += fmt::format("{} event{} on {}: {} hits, {} candidate edges, {} tracks\n", summary.events,
+                      summary.events == 1 ? "" : "s", summary.device, grouped(summary.hits), grouped(summary.edges),
+                      grouped(summary.tracks));
+  text += fmt::format("copied for the network: {} in, {} out", bytes(summary.moved.copies.bytes_in),
+                      bytes(summary.moved.copies.bytes_out));
+  if (summary.moved.bytes_to_device > 0) {
+    text += fmt::format("; to the device {}, back {}", bytes(summary.moved.bytes_to_device),
+                        bytes(summary.moved.bytes_to_host));
+  }
+  text += '\n';
+  if (summary.events_with_truth > 0) {
+    const std::optional<double> auc = summary.edge_auc.value();
+    text += fmt::format("against the truth, cut at {:g}: edge AUC {}, edge efficiency {}, purity {}; track efficiency {}\n",
+                        summary.min_score, auc ? fmt::format("{:.4f}", *auc) : "–",
+                        percent(summary.edge_counts.efficiency()), percent(summary.edge_counts.purity()),
+                        percent(summary.track_counts.efficiency()));
+  }
+  if (summary.failed > 0) {
+    text += fmt::format("{} event{} failed and left out\n", summary.failed, summary.failed == 1 ? "" : "s");
+  }
+  return text;
+}
+
+}  // namespace tensoa::tools
