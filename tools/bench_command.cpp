@@ -28,9 +28,9 @@ void add_bench(CLI::App& command, Action& action, const std::string& command_lin
   sub->add_option("--model", call->options.model, "TorchScript file")->capture_default_str();
   sub->add_option("--device", call->options.device, "auto, cpu or cuda:N")->capture_default_str();
   sub->add_option("--repeats", call->options.repeats, "Timed runs of each variant, after two that are not counted")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  sub->add_option("--json", call->json, "Write the figures to this file");
+  add_path_option(*sub, "--json", call->json, "Write the figures to this file");
   sub->callback([=, &action] {
     action = [=] {
       std::optional<OutputFile> file;

@@ -55,7 +55,7 @@ void add_graph_command(CLI::App& program, Action& action) {
   auto call = std::make_shared<GraphCall>();
   command->add_option("INPUT", call->inputs, "Event files, folders of them, or generate:EVENTS[:SEED[:PARTICLES]]")
       ->required();
-  command->add_option("--output", call->output, "The folder to write to; made where it is missing")->required();
+  add_path_option(*command, "--output", call->output, "The folder to write to; made where it is missing")->required();
   command->callback([call, &action] { action = [call] { return write_graphs(*call); }; });
 }
 

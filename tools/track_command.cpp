@@ -68,6 +68,9 @@ class TrackRun {
  public:
   explicit TrackRun(const TrackCall& call)
       : device_(parse_device(call.device)), model_(call.model), options_{.min_score = call.min_score} {
+    if (!(call.min_score >= 0 && call.min_score <= 1)) {
+      throw ConfigError(fmt::format("--cut: got {}, expected 0 to 1", call.min_score));
+    }
     for (const std::string& input : call.inputs) {
       for (track::EventSource& source : track::find_events(input)) sources_.push_back(std::move(source));
     }
@@ -95,15 +98,20 @@ class TrackRun {
           [&](std::size_t event) { finish(event, bar); });
     }
     summary_.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (tracks_) tracks_->finish();
-    const std::string json = to_json(summary_).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
-    if (report_) write_file(*report_, track::report_page(json, report_events_, summary_.scores));
-    if (json_) write_file(*json_, json);
+    if (summary_.events > 0) write_files();
     fmt::print("{}", to_table(summary_));
     return summary_.failed == 0 ? kRight : kBadInput;
   }
 
  private:
+  /// A run from which no event came out leaves no files.
+  void write_files() {
+    if (tracks_) tracks_->finish();
+    const std::string json = to_json(summary_).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+    if (report_) write_file(*report_, track::report_page(json, report_events_, summary_.scores));
+    if (json_) write_file(*json_, json);
+  }
+
   void work(std::size_t event, std::size_t slot) {
     Outcome& outcome = outcomes_[event];
     track::TrackPipeline& pipeline = *pipelines_[slot];
@@ -159,13 +167,12 @@ void add_track_command(CLI::App& program, Action& action) {
   command->add_option("--model", call->model, "TorchScript file: forward(x, edge_index[, edge_attr]) -> scores")
       ->capture_default_str();
   command->add_option("--device", call->device, "auto, cpu or cuda:N")->capture_default_str();
-  command->add_option("--threads", call->threads, "Events in flight")->check(CLI::PositiveNumber)->capture_default_str();
-  command->add_option("--cut", call->min_score, "Edges of at least this score join their hits")
-      ->check(CLI::Range(0.0, 1.0))
+  command->add_option("--threads", call->threads, "Events in flight")->check(CLI::Range(1, 1024))->capture_default_str();
+  command->add_option("--cut", call->min_score, "Edges of at least this score (0 to 1) join their hits")
       ->capture_default_str();
-  command->add_option("--output", call->output, "Write event, hit_id, x, y, z, track_id to this .csv or .parquet file");
-  command->add_option("--report", call->report, "Write the run as one HTML page");
-  command->add_option("--json", call->json, "Write the figures of the run");
+  add_path_option(*command, "--output", call->output, "Write event, hit_id, x, y, z, track_id to this .csv or .parquet file");
+  add_path_option(*command, "--report", call->report, "Write the run as one HTML page");
+  add_path_option(*command, "--json", call->json, "Write the figures of the run");
   command->callback([call, &action] { action = [call] { return TrackRun(*call).run(); }; });
 }
 

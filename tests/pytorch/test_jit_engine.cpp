@@ -124,11 +124,6 @@ TEST(Mlp, TorchAndThreeLoopsAgreeInDouble) {
   }
 }
 
-/// Readable messages.
-void PrintTo(const CopyReport& report, std::ostream* out) {
-  *out << "in " << report.bytes_in << ", out " << report.bytes_out << " bytes";
-}
-
 // ---- every test on each device
 // ---------------------------------------------------------------------------------------
 

@@ -8,16 +8,22 @@
 #include <utility>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/track/generator.hpp"
+#include "tensoa/track/graph_builder.hpp"
 
 namespace tensoa::track {
 namespace {
+
+constexpr const char* kExpected =
+    "; expected forward(x [n_hits, 3] float32, edge_index [2, n_edges] int64[, edge_attr [n_edges, 4] float32]) -> "
+    "scores in [0, 1], float32 [n_edges] or [n_edges, 1]";
 
 bool takes_edge_columns(const Model<>& model, Device device) {
   const Signature& signature = model.deploy(device);
   const std::size_t arguments = signature.inputs.size();
   if (signature.required_inputs <= 3 && arguments >= 2) return arguments >= 3;
   throw LoadError("model " + model.path().string() + ": forward takes " + std::to_string(arguments) +
-                  " tensors; expected x [n_hits, 3], edge_index [2, n_edges] and, if wanted, edge_attr [n_edges, 4]");
+                  (arguments == 1 ? " tensor" : " tensors") + kExpected);
 }
 
 Plan<Hit, Edge, Edge> make_plan(bool with_edge_columns, ConstView<Hit> hits, ConstView<Edge> edges, View<Edge> scores) {
@@ -45,7 +51,22 @@ EdgeScorer::EdgeScorer(Model<> model, const Queue& queue)
       queue_(queue),
       takes_edge_columns_(takes_edge_columns(model_, queue.device())),
       device_hits_(0, queue.device()),
-      device_edges_(0, queue.device()) {}
+      device_edges_(0, queue.device()) {
+  warm_up();
+}
+
+void EdgeScorer::warm_up() {
+  Event event = generate({.seed = 1, .particles = 20}, 0);
+  GraphBuilder builder;
+  PortableCollection<Edge>& edges = builder.build(event.hits.view());
+  try {
+    score(event.hits, edges);
+  } catch (const BindingError& error) {
+    throw LoadError(std::string(error.what()) + kExpected);
+  } catch (const EngineError& error) {
+    throw LoadError(std::string(error.what()) + kExpected);
+  }
+}
 
 CopyReport EdgeScorer::run(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges) {
   if (plan_) {
@@ -75,7 +96,7 @@ ScoreReport EdgeScorer::score(const PortableCollection<Hit>& hits, PortableColle
   const auto bad = std::count_if(scores, scores + edges.size(), [](float score) { return !(score >= 0 && score <= 1); });
   if (bad > 0) {
     throw EngineError("model " + model_.path().string() + ": " + std::to_string(bad) + " of " +
-                      std::to_string(edges.size()) + " scores are not in [0, 1]; expected probabilities");
+                      std::to_string(edges.size()) + " scores are outside [0, 1]");
   }
   return report;
 }

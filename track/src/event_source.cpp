@@ -73,6 +73,7 @@ std::vector<EventSource> events_of_folder(const fs::path& folder) {
     return natural_less(a.filename().string(), b.filename().string());
   });
   std::vector<EventSource> sources;
+  sources.reserve(files.size());
   for (fs::path& file : files) sources.emplace_back(std::move(file));
   return sources;
 }

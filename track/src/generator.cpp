@@ -14,7 +14,9 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/track/random.hpp"
 
-// This file is compiled without contraction of a * b + c, so that all compilers round alike.
+// This file is compiled without contraction of a * b + c, so that all compilers round alike. For
+// the same reason no expression draws two random numbers, unless in braces: the order of operands
+// is the compiler's choice.
 
 namespace tensoa::track {
 namespace {
@@ -241,8 +243,9 @@ class EventMaker {
 
   Track primary() {
     const double pt = 0.12 + 3.3 * std::expm1(random_.exponential(1.0) / 8.0);
-    const Vec3 momentum = from_angles(pt, any_phi(), random_.uniform(-4.0, 4.0));
-    return {any_vertex(), momentum, any_charge()};
+    const double eta = random_.uniform(-4.0, 4.0);
+    const double phi = any_phi();
+    return {any_vertex(), from_angles(pt, phi, eta), any_charge()};
   }
 
   // Made where a straight, invisible parent decays, or meets the material of a layer or the beam
@@ -404,7 +407,8 @@ class EventMaker {
   void add_noise() {
     const auto particles = static_cast<double>(options_.particles);
     const auto offset = [&](const std::array<double, 2>& sheets, double spread) {
-      return sheets[random_.chance(0.5) ? 1 : 0] + random_.uniform(-spread, spread);
+      const double sheet = sheets[random_.chance(0.5) ? 1 : 0];
+      return sheet + random_.uniform(-spread, spread);
     };
     for (const BarrelLayer& layer : kBarrel) {
       const Technology& technology = *layer.technology;

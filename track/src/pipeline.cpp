@@ -3,7 +3,10 @@
 #include "tensoa/track/pipeline.hpp"
 
 #include <chrono>
+#include <string>
 #include <utility>
+
+#include "tensoa/core/error.hpp"
 
 namespace tensoa::track {
 namespace {
@@ -35,6 +38,10 @@ ProcessedEvent TrackPipeline::process(const EventSource& source) {
   done.seconds.read = seconds_since(last);
   PortableCollection<Edge>& edges = builder_.build(done.event.hits.view());
   done.edges = edges.size();
+  if (done.edges == 0 && done.event.hits.size() > 0) {
+    throw InputError("got " + std::to_string(done.event.hits.size()) +
+                     " hits without a candidate edge, expected hits of tracks from near the beam line, in mm");
+  }
   done.seconds.graph = seconds_since(last);
   done.moved = scorer_.score(done.event.hits, edges);
   done.seconds.infer = seconds_since(last);

@@ -35,17 +35,18 @@ constexpr std::string_view kHits = "-hits";
   throw InputError(path.string() + ": " + what);
 }
 
-// Arrow's own words, on one line.
-std::string one_line(const arrow::Status& status) {
-  std::string text = status.message();
+// Text of a file for a message: on one line and short.
+std::string printable(std::string text) {
+  constexpr std::size_t kLongest = 160;
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
   std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return text;
 }
 
 template <class T>
 T value_or_reject(arrow::Result<T> result, const fs::path& path, const std::string& what) {
-  if (!result.ok()) reject(path, what + ": " + one_line(result.status()));
+  if (!result.ok()) reject(path, what + ": " + printable(result.status().message()));
   return std::move(result).ValueUnsafe();
 }
 
@@ -67,7 +68,7 @@ std::shared_ptr<arrow::Buffer> read_all(arrow::io::InputStream& stream, const fs
     const auto part = value_or_reject(stream.Read(kPart), path, what);
     if (part->size() == 0) break;
     if (const auto status = bytes.Append(part->data(), part->size()); !status.ok()) {
-      reject(path, what + ": " + one_line(status));
+      reject(path, what + ": " + printable(status.message()));
     }
   }
   return value_or_reject(bytes.Finish(), path, what);
@@ -110,9 +111,8 @@ std::string_view first_line(const arrow::Buffer& text) {
 }
 
 bool is_header(std::string_view line) {
-  // A number may hold e, and be inf or nan; any other letter makes a header.
-  return line.find_first_of("abcdghjklmopqrstuvwxyz_") != std::string_view::npos &&
-         line.find_first_not_of("-+.,0123456789einfaEINFA \t") != std::string_view::npos;
+  // What numbers, NaN and infinity are made of.
+  return line.find_first_not_of("-+.,0123456789einfaEINFA \t") != std::string_view::npos;
 }
 
 Names split(std::string_view line) {
@@ -132,11 +132,7 @@ Names split(std::string_view line) {
 std::string joined(const Names& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  constexpr std::size_t kLongest = 120;
-  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text;
+  return printable(text);
 }
 
 using Columns = std::vector<std::pair<std::string, std::shared_ptr<arrow::DataType>>>;

@@ -14,7 +14,9 @@ namespace tensoa::pytorch {
 /// TorchScript allocates its outputs, so each output block costs one reported copy. Shapes and dtypes of outputs must be
 /// those of their blocks; a block of one plain column takes [n] and [n, 1].
 ///
-/// torch's intra-op and inter-op pools are held at one thread: parallelism is the caller's. Calling this twice is harmless;
+/// Loading a model sets two things of torch for the process: its intra-op and inter-op pools are held at one thread, because
+/// parallelism is the caller's, and TorchScript's profiling executor is off, because it compiles again for every new number
+/// of rows. Calling this twice is harmless;
 /// `#include <tensoa/tensoa.hpp>` calls it.
 void register_engines();
 

@@ -34,15 +34,17 @@ struct ScoreReport {
 /// *Threads*: one scorer per thread; the model is shared.
 class EdgeScorer {
  public:
-  /// @throws LoadError when the model does not take the arguments above; DeviceError
+  /// Runs the model once on a small made-up event: that warms it up, and finds one that does not fit before real events do.
+  /// @throws LoadError when the model does not take the arguments above, fails on them or gives another answer; DeviceError
   EdgeScorer(Model<> model, const Queue& queue);
 
   /// Fills `edges.score`; waits for the queue. An event without edges runs nothing.
   /// @throws BindingError when the model's answer is of another shape or dtype; EngineError when it fails or gives a score
-  /// that is not a number
+  /// outside [0, 1]
   ScoreReport score(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges);
 
  private:
+  void warm_up();
   CopyReport run(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges);
 
   Model<> model_;

@@ -42,7 +42,9 @@ class TrackPipeline {
   /// @throws LoadError, DeviceError as EdgeScorer
   TrackPipeline(const Model<>& model, const Queue& queue, const TrackOptions& options = {});
 
-  /// Reads the event and runs all stages. @throws InputError, BindingError, EngineError, DeviceError
+  /// Reads the event and runs all stages. An event without hits gives an empty answer.
+  /// @throws InputError for a file that cannot be used, and for hits without a single candidate edge: their coordinates are
+  /// hardly those of tracks in mm; BindingError, EngineError, DeviceError as EdgeScorer
   ProcessedEvent process(const EventSource& source);
 
   /// The edges of the last event, with their scores. *Lifetime*: until the next `process`.

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+// Expects: the view is not one of the layout at its place in the ModelMetadata
+#include "tensoa/engine/plan.hpp"
+
+template <template <class> class F>
+struct Hit {
+  F<float> x, y;
+};
+
+template <template <class> class F>
+struct Edge {
+  F<float> score;
+};
+
+void use(tensoa::Plan<Hit, Edge> plan, tensoa::View<Hit> hits, tensoa::View<Edge> edges) {
+  plan.rebind(edges, hits);
+}
