@@ -20,7 +20,7 @@ models += build/models/exatrkx.pt
 endif
 real_event := $(wildcard $(TENSOA_SHARED_DATA)/trackml)
 
-cpp_files = $(shell git ls-files --cached --others --exclude-standard '*.hpp' '*.cpp')
+cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard '*.hpp' '*.cpp'))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models demo test bench headers format format-check conventions tidy asan tsan clang \

@@ -15,6 +15,7 @@ HEAD = """// SPDX-FileCopyrightText: 2026 The tensoa authors
 #pragma once
 
 // Written by soa/generate_field_headers.py; do not edit.
+// clang-format off
 """
 
 APPLY_FIELDS = HEAD + """
@@ -25,13 +26,11 @@ namespace tensoa::detail {
 inline constexpr std::size_t kMaxFields = @MAX@;
 
 /// Calls `function` with the members of an aggregate of kCount members, in declaration order.
-// clang-format off
 template <std::size_t kCount, class Aggregate, class Function>
 constexpr decltype(auto) apply_fields(Aggregate&& aggregate, Function&& function) {
   static_assert(kCount >= 1 && kCount <= kMaxFields, "a layout has 1 to @MAX@ fields");
 @BRANCHES@
 }
-// clang-format on
 
 }  // namespace tensoa::detail
 """
@@ -75,12 +74,10 @@ constexpr std::string_view name_of_member() {
   return text.substr(begin, end - begin);
 }
 
-// clang-format off
 template <std::size_t kCount, class Aggregate>
 constexpr std::array<std::string_view, kCount> find_field_names() {
 @BRANCHES@
 }
-// clang-format on
 #ifdef __clang__
 #pragma clang diagnostic pop
 #endif

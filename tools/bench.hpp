@@ -20,11 +20,13 @@ struct BenchOptions {
   int repeats = 10;
 };
 
-/// The road through host copies and row-major packing beside ours, on the same events, stage by stage.
-/// On the CPU the packing road is `pack`; on a GPU, where the columns lie in device memory, it is `host_roundtrip`.
+/// The road through host copies and row-major packing beside ours, on the same events, stage by
+/// stage. On the CPU the packing road is `pack`; on a GPU, where the columns lie in device memory,
+/// it is `host_roundtrip`.
 std::vector<ResultRow> bench_path(const BenchOptions& options);
 
-/// The scores of the model on the CPU, and on the GPU where there is one, against a float64 evaluation of the same file.
+/// The scores of the model on the CPU, and on the GPU where there is one, against a float64
+/// evaluation of the same file.
 std::vector<ResultRow> bench_accuracy(const BenchOptions& options);
 
 /// Microseconds since the last `lap` or since it was made.

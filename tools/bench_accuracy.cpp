@@ -27,7 +27,8 @@ struct Edge64 {
 };
 
 /// The scores of the same weights and the same columns, all arithmetic in float64 on the CPU.
-std::vector<double> reference_scores(const Model<>& model, ConstView<Hit> hits, ConstView<Edge> edges) {
+std::vector<double> reference_scores(const Model<>& model, ConstView<Hit> hits,
+                                     ConstView<Edge> edges) {
   PortableCollection<Hit64> hits64(hits.size(), Device::cpu());
   PortableCollection<Edge64> edges64(edges.size(), Device::cpu());
   const View<Hit64> hit = hits64.view();
@@ -85,7 +86,8 @@ ResultRow compare(ConstView<Edge> edges, const std::vector<double>& reference, D
 
 std::vector<ResultRow> bench_accuracy(const BenchOptions& options) {
   std::vector<Device> devices{Device::cpu()};
-  if (const Device device = parse_device(options.device); !device.is_cpu()) devices.push_back(device);
+  if (const Device device = parse_device(options.device); !device.is_cpu())
+    devices.push_back(device);
   const Model<> model(options.model);
   const Model<> model64(options.model, {.dtype = DType::kF64});
   std::vector<track::EdgeScorer> scorers;
@@ -98,14 +100,16 @@ std::vector<ResultRow> bench_accuracy(const BenchOptions& options) {
       track::Event event = source.read();
       PortableCollection<Edge>& edges = builder.build(event.hits.view());
       if (edges.size() == 0) continue;
-      const std::vector<double> reference = reference_scores(model64, event.hits.const_view(), edges.const_view());
+      const std::vector<double> reference =
+          reference_scores(model64, event.hits.const_view(), edges.const_view());
       for (std::size_t i = 0; i < devices.size(); ++i) {
         scorers[i].score(event.hits, edges);
         rows.push_back(compare(edges.const_view(), reference, devices[i]));
       }
     }
   }
-  if (rows.empty()) throw InputError("bench accuracy: no event has candidate edges; nothing to compare");
+  if (rows.empty())
+    throw InputError("bench accuracy: no event has candidate edges; nothing to compare");
   return rows;
 }
 

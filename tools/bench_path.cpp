@@ -28,7 +28,8 @@ struct Columns {
   PortableCollection<Edge> edges;
 };
 
-Columns columns_on(const Queue& queue, const PortableCollection<Hit>& hits, const PortableCollection<Edge>& edges) {
+Columns columns_on(const Queue& queue, const PortableCollection<Hit>& hits,
+                   const PortableCollection<Edge>& edges) {
   Columns columns{PortableCollection<Hit>(hits.size(), queue.device()),
                   PortableCollection<Edge>(edges.size(), queue.device())};
   copy(queue, hits, columns.hits);
@@ -43,7 +44,8 @@ Plan<Hit, Edge, Edge> make_plan(Columns& columns, bool with_edge_columns) {
   SoAMetadata<Hit, Edge> inputs(columns.hits.size(), columns.edges.size());
   inputs.append_block("x", hit.r_scaled(), hit.phi_scaled(), hit.z_scaled());
   inputs.append_block(BlockShape::kColumns, "edge_index", edge.source(), edge.target());
-  if (with_edge_columns) inputs.append_block("edge_attr", edge.dr(), edge.dphi(), edge.dz(), edge.dR());
+  if (with_edge_columns)
+    inputs.append_block("edge_attr", edge.dr(), edge.dphi(), edge.dz(), edge.dR());
   SoAMetadata<Edge> outputs(columns.edges.size());
   outputs.append_block("score", columns.edges.view().records().score());
   return Plan(ModelMetadata(inputs, outputs));
@@ -53,7 +55,10 @@ Plan<Hit, Edge, Edge> make_plan(Columns& columns, bool with_edge_columns) {
 class DirectRoad {
  public:
   DirectRoad(const Model<>& model, const Queue& queue, Columns& columns, bool with_edge_columns)
-      : model_(model), queue_(queue), columns_(columns), plan_(make_plan(columns, with_edge_columns)) {}
+      : model_(model),
+        queue_(queue),
+        columns_(columns),
+        plan_(make_plan(columns, with_edge_columns)) {}
 
   std::size_t run(Laps& laps) {
     Stopwatch watch;
@@ -72,8 +77,8 @@ class DirectRoad {
   Plan<Hit, Edge, Edge> plan_;
 };
 
-/// What users do without this: columns to the host, packed row by row, back to the device, and the same for the answer.
-/// On the CPU the two transfers fall away.
+/// What users do without this: columns to the host, packed row by row, back to the device, and the
+/// same for the answer. On the CPU the two transfers fall away.
 class PackingRoad {
  public:
   PackingRoad(const Model<>& model, const Queue& queue, Columns& columns, bool with_edge_columns)
@@ -91,18 +96,22 @@ class PackingRoad {
     std::array<std::vector<std::int64_t>, 2> ends;
     std::array<std::vector<float>, 4> features;
     if (!on_cpu) {
-      nodes = {to_host(hits.r_scaled, n_hits), to_host(hits.phi_scaled, n_hits), to_host(hits.z_scaled, n_hits)};
+      nodes = {to_host(hits.r_scaled, n_hits), to_host(hits.phi_scaled, n_hits),
+               to_host(hits.z_scaled, n_hits)};
       ends = {to_host(edges.source, n_edges), to_host(edges.target, n_edges)};
-      features = {to_host(edges.dr, n_edges), to_host(edges.dphi, n_edges), to_host(edges.dz, n_edges),
-                  to_host(edges.dR, n_edges)};
+      if (with_edge_columns_) {
+        features = {to_host(edges.dr, n_edges), to_host(edges.dphi, n_edges),
+                    to_host(edges.dz, n_edges), to_host(edges.dR, n_edges)};
+      }
       queue_.wait();
       laps["1 to host"].push_back(watch.lap());
     }
     const auto column = [&]<class T>(const PlainColumn<T>& there, const std::vector<T>& here) {
       return on_cpu ? there.data() : here.data();
     };
-    const std::vector<float> x = pack<float>(n_hits, {column(hits.r_scaled, nodes[0]), column(hits.phi_scaled, nodes[1]),
-                                                      column(hits.z_scaled, nodes[2])});
+    const std::vector<float> x =
+        pack<float>(n_hits, {column(hits.r_scaled, nodes[0]), column(hits.phi_scaled, nodes[1]),
+                             column(hits.z_scaled, nodes[2])});
     std::vector<std::int64_t> edge_index;
     edge_index.reserve(2 * n_edges);
     for (const std::int64_t* end : {column(edges.source, ends[0]), column(edges.target, ends[1])}) {
@@ -111,8 +120,9 @@ class PackingRoad {
     copied_ += edge_index.size() * sizeof(std::int64_t);
     std::vector<float> edge_attr;
     if (with_edge_columns_) {
-      edge_attr = pack<float>(n_edges, {column(edges.dr, features[0]), column(edges.dphi, features[1]),
-                                        column(edges.dz, features[2]), column(edges.dR, features[3])});
+      edge_attr =
+          pack<float>(n_edges, {column(edges.dr, features[0]), column(edges.dphi, features[1]),
+                                column(edges.dz, features[2]), column(edges.dR, features[3])});
     }
     std::vector<float> scores(n_edges);
     laps["2 pack"].push_back(watch.lap());
@@ -134,10 +144,11 @@ class PackingRoad {
     if (on_cpu) {
       std::copy(scores.begin(), scores.end(), edges.score.data());
     } else {
-      copy_bytes(queue_, scores.data(), Device::cpu(), binding.outputs[0].tensor.data, queue_.device(),
-                 n_edges * sizeof(float));
+      copy_bytes(queue_, scores.data(), Device::cpu(), binding.outputs[0].tensor.data,
+                 queue_.device(), n_edges * sizeof(float));
       queue_.wait();
-      copy_bytes(queue_, edges.score.data(), queue_.device(), scores.data(), Device::cpu(), n_edges * sizeof(float));
+      copy_bytes(queue_, edges.score.data(), queue_.device(), scores.data(), Device::cpu(),
+                 n_edges * sizeof(float));
       queue_.wait();
       copied_ += n_edges * sizeof(float);
     }
@@ -168,20 +179,24 @@ class PackingRoad {
 
   /// A row-major block over host memory, or over a copy of it on the device.
   template <class T>
-  Block packed(const std::string& name, const std::vector<T>& host, std::initializer_list<std::size_t> sizes) {
+  Block packed(const std::string& name, const std::vector<T>& host,
+               std::initializer_list<std::size_t> sizes) {
     Block block;
     block.name = name;
     TensorView& tensor = block.tensor;
     tensor.data = const_cast<T*>(host.data());
     tensor.dtype = kDTypeOf<T>;
     tensor.device = queue_.device();
-    for (const std::size_t size : sizes) tensor.size_of_dim[tensor.rank++] = static_cast<std::int64_t>(size);
+    for (const std::size_t size : sizes)
+      tensor.size_of_dim[tensor.rank++] = static_cast<std::int64_t>(size);
     std::int64_t stride = 1;
-    for (std::size_t dim = tensor.rank; dim-- > 0; stride *= tensor.size_of_dim[dim]) tensor.stride_of_dim[dim] = stride;
+    for (std::size_t dim = tensor.rank; dim-- > 0; stride *= tensor.size_of_dim[dim])
+      tensor.stride_of_dim[dim] = stride;
     if (!queue_.device().is_cpu()) {
       Buffer& buffer = buffers_[name];
       if (buffer.size() < tensor.bytes()) buffer = Buffer(queue_.device(), tensor.bytes());
-      copy_bytes(queue_, buffer.data(), queue_.device(), host.data(), Device::cpu(), tensor.bytes());
+      copy_bytes(queue_, buffer.data(), queue_.device(), host.data(), Device::cpu(),
+                 tensor.bytes());
       copied_ += tensor.bytes();
       tensor.data = buffer.data();
     }
@@ -197,8 +212,8 @@ class PackingRoad {
 };
 
 /// Appends a row for each stage and one for the whole.
-void append_rows(std::vector<ResultRow>& rows, const std::string& variant, const std::string& device, std::size_t n,
-                 const Laps& laps, std::size_t bytes) {
+void append_rows(std::vector<ResultRow>& rows, const std::string& variant,
+                 const std::string& device, std::size_t n, const Laps& laps, std::size_t bytes) {
   const std::size_t repeats = laps.begin()->second.size();
   std::vector<double> totals(repeats);
   const auto row_of = [&](const std::string& stage, const std::vector<double>& times) {
@@ -253,7 +268,8 @@ std::vector<ResultRow> bench_path(const BenchOptions& options) {
       rows.back().ratio = baseline / rows.back().timing->median_us;
     }
   }
-  if (rows.empty()) throw InputError("bench path: no event has candidate edges; nothing to measure");
+  if (rows.empty())
+    throw InputError("bench path: no event has candidate edges; nothing to measure");
   return rows;
 }
 

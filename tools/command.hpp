@@ -24,7 +24,8 @@ void add_graph_command(CLI::App& program, Action& action);
 void add_bench_command(CLI::App& program, Action& action, const std::string& command_line);
 
 /// Adds an option that takes the path of something to write.
-CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::string& path, const std::string& help);
+CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::string& path,
+                             const std::string& help);
 
 /// The model that `make models` writes beside the program.
 std::string default_model();

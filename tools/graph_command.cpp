@@ -24,7 +24,8 @@ struct GraphCall {
 int write_graphs(const GraphCall& call) {
   std::vector<track::EventSource> sources;
   for (const std::string& input : call.inputs) {
-    for (track::EventSource& source : track::find_events(input)) sources.push_back(std::move(source));
+    for (track::EventSource& source : track::find_events(input))
+      sources.push_back(std::move(source));
   }
   track::GraphBuilder builder;
   ProgressBar bar("graphs", sources.size());
@@ -33,7 +34,8 @@ int write_graphs(const GraphCall& call) {
     try {
       track::Event event = source.read();
       builder.build(event.hits.view());
-      track::write_graph(call.output, event.name, event.hits.const_view(), builder.edges().const_view());
+      track::write_graph(call.output, event.name, event.hits.const_view(),
+                         builder.edges().const_view());
     } catch (const InputError& error) {
       ++failed;
       bar.clear();
@@ -50,12 +52,16 @@ int write_graphs(const GraphCall& call) {
 }  // namespace
 
 void add_graph_command(CLI::App& program, Action& action) {
-  CLI::App* command =
-      program.add_subcommand("graph", "Write candidate graphs for training: NAME-hits.parquet and NAME-edges.parquet");
+  CLI::App* command = program.add_subcommand(
+      "graph", "Write candidate graphs for training: NAME-hits.parquet and NAME-edges.parquet");
   auto call = std::make_shared<GraphCall>();
-  command->add_option("INPUT", call->inputs, "Event files, folders of them, or generate:EVENTS[:SEED[:PARTICLES]]")
+  command
+      ->add_option("INPUT", call->inputs,
+                   "Event files, folders of them, or generate:EVENTS[:SEED[:PARTICLES]]")
       ->required();
-  add_path_option(*command, "--output", call->output, "The folder to write to; made where it is missing")->required();
+  add_path_option(*command, "--output", call->output,
+                  "The folder to write to; made where it is missing")
+      ->required();
   command->callback([call, &action] { action = [call] { return write_graphs(*call); }; });
 }
 

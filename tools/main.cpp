@@ -17,8 +17,9 @@
 namespace tensoa::tools {
 namespace {
 
-/// The C library gives large blocks back to the kernel at every free, and each event would fault its pages in again
-/// (measured: a tenth to a quarter of the time of inference). Here they are kept.
+/// The C library gives large blocks back to the kernel at every free, and each event would fault
+/// its pages in again (measured: a tenth to a quarter of the time of inference). Here they are
+/// kept.
 void keep_freed_memory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
@@ -26,14 +27,18 @@ void keep_freed_memory() {
 
 int run(int argc, char** argv) {
   keep_freed_memory();
-  CLI::App program("Machine-learning models on structure-of-arrays data, where the data already lies.", "tensoa");
-  program.set_version_flag("--version", std::string(kVersion) + " (torch " + pytorch::torch_version() + ")");
+  CLI::App program(
+      "Machine-learning models on structure-of-arrays data, where the data already lies.",
+      "tensoa");
+  program.set_version_flag("--version",
+                           std::string(kVersion) + " (torch " + pytorch::torch_version() + ")");
   program.require_subcommand(1);
   program.failure_message([](const CLI::App* app, const CLI::Error& error) {
     // CLI11 misses the subcommand before it looks at what stands in its place.
     const std::vector<std::string> unknown = app->remaining(true);
     const bool no_subcommand = error.get_name() == "RequiredError" && !unknown.empty();
-    return "tensoa: " + (no_subcommand ? "\"" + unknown.front() + "\" is unknown" : std::string(error.what())) +
+    return "tensoa: " +
+           (no_subcommand ? "\"" + unknown.front() + "\" is unknown" : std::string(error.what())) +
            "; `tensoa --help` lists what there is\n";
   });
   std::string command_line;
@@ -65,7 +70,8 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::string& path, const std::string& help) {
+CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::string& path,
+                             const std::string& help) {
   return command.add_option(name, path, help)->check([](const std::string& text) {
     return std::string(text.empty() ? "got an empty path, expected one to write to" : "");
   });
@@ -73,7 +79,9 @@ CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::st
 
 std::string default_model() {
   std::error_code ignored;
-  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "models/tensoa.pt").string();
+  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() /
+          "models/tensoa.pt")
+      .string();
 }
 
 }  // namespace tensoa::tools

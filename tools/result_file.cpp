@@ -27,12 +27,14 @@ std::string cpu_name() {
 
 nlohmann::json machine() {
   nlohmann::json gpus = nlohmann::json::array();
-  for (int i = 0; i < device_count(DeviceKind::kCuda); ++i) gpus.push_back(device_name(Device::cuda(i)));
+  for (int i = 0; i < device_count(DeviceKind::kCuda); ++i)
+    gpus.push_back(device_name(Device::cuda(i)));
   return {{"cpu", cpu_name()}, {"cores", std::thread::hardware_concurrency()}, {"gpus", gpus}};
 }
 
 nlohmann::json to_json(const ResultRow& row) {
-  nlohmann::json object{{"variant", row.variant}, {"device", row.device}, {"n", row.n}, {"threads", row.threads}};
+  nlohmann::json object{
+      {"variant", row.variant}, {"device", row.device}, {"n", row.n}, {"threads", row.threads}};
   if (!row.stage.empty()) object["stage"] = row.stage;
   if (row.timing) {
     object["median_us"] = row.timing->median_us;
@@ -55,31 +57,37 @@ nlohmann::json to_json(const ResultRow& row) {
 Timing summarize(std::vector<double> microseconds) {
   std::sort(microseconds.begin(), microseconds.end());
   const std::size_t middle = microseconds.size() / 2;
-  const double median = microseconds.size() % 2 == 1 ? microseconds[middle]
-                                                     : (microseconds[middle - 1] + microseconds[middle]) / 2;
+  const double median = microseconds.size() % 2 == 1
+                            ? microseconds[middle]
+                            : (microseconds[middle - 1] + microseconds[middle]) / 2;
   return {median, microseconds.front(), microseconds.back()};
 }
 
-nlohmann::json result_file(const std::string& bench, const std::string& command, const std::vector<ResultRow>& rows) {
+nlohmann::json result_file(const std::string& bench, const std::string& command,
+                           const std::vector<ResultRow>& rows) {
   nlohmann::json array = nlohmann::json::array();
   for (const ResultRow& row : rows) array.push_back(to_json(row));
   return {{"bench", bench},
           {"command", command},
           {"machine", machine()},
-          {"versions", {{"tensoa", kVersion}, {"torch", pytorch::torch_version()}, {"compiler", __VERSION__}}},
+          {"versions",
+           {{"tensoa", kVersion}, {"torch", pytorch::torch_version()}, {"compiler", __VERSION__}}},
           {"rows", array}};
 }
 
 std::string table_of(const std::vector<ResultRow>& rows) {
-  std::string text = fmt::format("{:<16} {:<10} {:<8} {:>9} {:>12} {:>12} {:>12} {:>12} {:>7}\n", "variant", "stage",
-                                 "device", "n", "median us", "min us", "max us", "bytes", "ratio");
+  std::string text =
+      fmt::format("{:<16} {:<10} {:<8} {:>9} {:>12} {:>12} {:>12} {:>12} {:>7}\n", "variant",
+                  "stage", "device", "n", "median us", "min us", "max us", "bytes", "ratio");
   for (const ResultRow& row : rows) {
     text += fmt::format("{:<16} {:<10} {:<8} {:>9}", row.variant, row.stage, row.device, row.n);
     if (row.timing) {
-      text += fmt::format(" {:>12.1f} {:>12.1f} {:>12.1f}", row.timing->median_us, row.timing->min_us,
-                          row.timing->max_us);
+      text += fmt::format(" {:>12.1f} {:>12.1f} {:>12.1f}", row.timing->median_us,
+                          row.timing->min_us, row.timing->max_us);
     }
-    text += row.bytes_copied ? fmt::format(" {:>12}", *row.bytes_copied) : row.timing ? fmt::format(" {:>12}", "") : "";
+    text += row.bytes_copied ? fmt::format(" {:>12}", *row.bytes_copied)
+            : row.timing     ? fmt::format(" {:>12}", "")
+                             : "";
     if (row.ratio) text += fmt::format(" {:>7.2f}", *row.ratio);
     if (row.max_abs_error) text += fmt::format("  max abs error {:.1e}", *row.max_abs_error);
     if (row.max_rel_error) text += fmt::format("  relative L2 error {:.1e}", *row.max_rel_error);

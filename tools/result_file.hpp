@@ -37,7 +37,8 @@ struct ResultRow {
 };
 
 /// What `tensoa bench NAME` writes: {"bench", "command", "machine", "versions", "rows"}.
-nlohmann::json result_file(const std::string& bench, const std::string& command, const std::vector<ResultRow>& rows);
+nlohmann::json result_file(const std::string& bench, const std::string& command,
+                           const std::vector<ResultRow>& rows);
 
 /// The rows as a table for people.
 std::string table_of(const std::vector<ResultRow>& rows);

@@ -34,8 +34,8 @@ struct TrackCall {
   std::string json;
 };
 
-/// What the finishing of an event needs: the event itself, or why it failed, and copies of its edges' columns where the
-/// pipeline of its thread goes on to the next event.
+/// What the finishing of an event needs: the event itself, or why it failed, and copies of its
+/// edges' columns where the pipeline of its thread goes on to the next event.
 struct Outcome {
   std::string error;
   std::optional<ProcessedEvent> done;
@@ -67,12 +67,15 @@ track::ReportEvent report_event(const ProcessedEvent& done, ConstView<track::Edg
 class TrackRun {
  public:
   explicit TrackRun(const TrackCall& call)
-      : device_(parse_device(call.device)), model_(call.model), options_{.min_score = call.min_score} {
+      : device_(parse_device(call.device)),
+        model_(call.model),
+        options_{.min_score = call.min_score} {
     if (!(call.min_score >= 0 && call.min_score <= 1)) {
       throw ConfigError(fmt::format("--cut: got {}, expected 0 to 1", call.min_score));
     }
     for (const std::string& input : call.inputs) {
-      for (track::EventSource& source : track::find_events(input)) sources_.push_back(std::move(source));
+      for (track::EventSource& source : track::find_events(input))
+        sources_.push_back(std::move(source));
     }
     // What cannot be written is found before the work is done.
     if (!call.output.empty()) tracks_.emplace(call.output);
@@ -87,17 +90,20 @@ class TrackRun {
   int run() {
     // A model that does not fit is an error of the call, not of every event.
     for (int slot = 0; slot < summary_.threads; ++slot) {
-      pipelines_.push_back(std::make_unique<track::TrackPipeline>(model_, Queue(device_), options_));
+      pipelines_.push_back(
+          std::make_unique<track::TrackPipeline>(model_, Queue(device_), options_));
     }
     outcomes_.resize(sources_.size());
     const auto start = std::chrono::steady_clock::now();
     {
       ProgressBar bar("tracking", sources_.size());
       sched::run_events(
-          sources_.size(), summary_.threads, [&](std::size_t event, std::size_t slot) { work(event, slot); },
+          sources_.size(), summary_.threads,
+          [&](std::size_t event, std::size_t slot) { work(event, slot); },
           [&](std::size_t event) { finish(event, bar); });
     }
-    summary_.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    summary_.wall_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (summary_.events > 0) write_files();
     fmt::print("{}", to_table(summary_));
     return summary_.failed == 0 ? kRight : kBadInput;
@@ -107,7 +113,8 @@ class TrackRun {
   /// A run from which no event came out leaves no files.
   void write_files() {
     if (tracks_) tracks_->finish();
-    const std::string json = to_json(summary_).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+    const std::string json =
+        to_json(summary_).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
     if (report_) write_file(*report_, track::report_page(json, report_events_, summary_.scores));
     if (json_) write_file(*json_, json);
   }
@@ -153,24 +160,34 @@ class TrackRun {
   std::optional<OutputFile> json_;
   TrackSummary summary_;
   std::vector<std::unique_ptr<track::TrackPipeline>> pipelines_;  ///< by slot
-  std::vector<Outcome> outcomes_;                                 ///< by event; emptied once finished
+  std::vector<Outcome> outcomes_;  ///< by event; emptied once finished
   std::vector<track::ReportEvent> report_events_;
 };
 
 }  // namespace
 
 void add_track_command(CLI::App& program, Action& action) {
-  CLI::App* command = program.add_subcommand("track", "Tracker hits to tracks: candidate graph, network, connected hits");
+  CLI::App* command = program.add_subcommand(
+      "track", "Tracker hits to tracks: candidate graph, network, connected hits");
   auto call = std::make_shared<TrackCall>();
-  command->add_option("INPUT", call->inputs, "Event files, folders of them, or generate:EVENTS[:SEED[:PARTICLES]]")
+  command
+      ->add_option("INPUT", call->inputs,
+                   "Event files, folders of them, or generate:EVENTS[:SEED[:PARTICLES]]")
       ->required();
-  command->add_option("--model", call->model, "TorchScript file: forward(x, edge_index[, edge_attr]) -> scores")
+  command
+      ->add_option("--model", call->model,
+                   "TorchScript file: forward(x, edge_index[, edge_attr]) -> scores")
       ->capture_default_str();
   command->add_option("--device", call->device, "auto, cpu or cuda:N")->capture_default_str();
-  command->add_option("--threads", call->threads, "Events in flight")->check(CLI::Range(1, 1024))->capture_default_str();
-  command->add_option("--cut", call->min_score, "Edges of at least this score (0 to 1) join their hits")
+  command->add_option("--threads", call->threads, "Events in flight")
+      ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  add_path_option(*command, "--output", call->output, "Write event, hit_id, x, y, z, track_id to this .csv or .parquet file");
+  command
+      ->add_option("--cut", call->min_score,
+                   "Edges of at least this score (0 to 1) join their hits")
+      ->capture_default_str();
+  add_path_option(*command, "--output", call->output,
+                  "Write event, hit_id, x, y, z, track_id to this .csv or .parquet file");
   add_path_option(*command, "--report", call->report, "Write the run as one HTML page");
   add_path_option(*command, "--json", call->json, "Write the figures of the run");
   command->callback([call, &action] { action = [call] { return TrackRun(*call).run(); }; });

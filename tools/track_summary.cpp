@@ -10,9 +10,13 @@
 namespace tensoa::tools {
 namespace {
 
-nlohmann::json or_null(std::optional<double> value) { return value ? nlohmann::json(*value) : nlohmann::json(); }
+nlohmann::json or_null(std::optional<double> value) {
+  return value ? nlohmann::json(*value) : nlohmann::json();
+}
 
-std::string percent(std::optional<double> value) { return value ? fmt::format("{:.2f} %", 100 * *value) : "–"; }
+std::string percent(std::optional<double> value) {
+  return value ? fmt::format("{:.2f} %", 100 * *value) : "–";
+}
 
 /// 1234567 as "1 234 567".
 std::string grouped(std::size_t number) {
@@ -54,7 +58,9 @@ void TrackSummary::add(const track::ProcessedEvent& done, ConstView<track::Edge>
 
 nlohmann::json to_json(const TrackSummary& summary) {
   const bool has_truth = summary.events_with_truth > 0;
-  const auto with_truth = [&](std::optional<double> value) { return has_truth ? or_null(value) : nlohmann::json(); };
+  const auto with_truth = [&](std::optional<double> value) {
+    return has_truth ? or_null(value) : nlohmann::json();
+  };
   return {
       {"events", summary.events},
       {"failed", summary.failed},
@@ -73,9 +79,12 @@ nlohmann::json to_json(const TrackSummary& summary) {
         {"infer", summary.seconds.infer},
         {"tracks", summary.seconds.tracks},
         {"total", summary.wall_seconds}}},
-      {"copies", {{"bytes_in", summary.moved.copies.bytes_in}, {"bytes_out", summary.moved.copies.bytes_out}}},
+      {"copies",
+       {{"bytes_in", summary.moved.copies.bytes_in},
+        {"bytes_out", summary.moved.copies.bytes_out}}},
       {"transfers",
-       {{"bytes_to_device", summary.moved.bytes_to_device}, {"bytes_to_host", summary.moved.bytes_to_host}}},
+       {{"bytes_to_device", summary.moved.bytes_to_device},
+        {"bytes_to_host", summary.moved.bytes_to_host}}},
       {"threads", summary.threads},
       {"device", summary.device},
       {"model", summary.model},
@@ -86,21 +95,24 @@ std::string to_table(const TrackSummary& summary) {
   const track::StageSeconds& seconds = summary.seconds;
   const double busy = seconds.read + seconds.graph + seconds.infer + seconds.tracks;
   const double events = static_cast<double>(summary.events);
-  std::string text = fmt::format("{:<12} {:>10} {:>12} {:>7}\n", "stage", "seconds", "ms/event", "share");
+  std::string text =
+      fmt::format("{:<12} {:>10} {:>12} {:>7}\n", "stage", "seconds", "ms/event", "share");
   const auto add_stage = [&](const char* name, double value) {
-    text += fmt::format("{:<12} {:>10.3f} {:>12.2f} {:>6.1f}%\n", name, value, events > 0 ? 1e3 * value / events : 0.0,
-                        busy > 0 ? 100 * value / busy : 0.0);
+    text +=
+        fmt::format("{:<12} {:>10.3f} {:>12.2f} {:>6.1f}%\n", name, value,
+                    events > 0 ? 1e3 * value / events : 0.0, busy > 0 ? 100 * value / busy : 0.0);
   };
   add_stage("read", seconds.read);
   add_stage("build graph", seconds.graph);
   add_stage("infer", seconds.infer);
   add_stage("tracks", seconds.tracks);
-  text += fmt::format("{:<12} {:>10.3f}  with {} thread{}: {:.2f} events/s, {:.0f} edges/s\n\n", "wall clock",
-                      summary.wall_seconds, summary.threads, summary.threads == 1 ? "" : "s",
-                      events / summary.wall_seconds, static_cast<double>(summary.edges) / summary.wall_seconds);
+  text += fmt::format("{:<12} {:>10.3f}  with {} thread{}: {:.2f} events/s, {:.0f} edges/s\n\n",
+                      "wall clock", summary.wall_seconds, summary.threads,
+                      summary.threads == 1 ? "" : "s", events / summary.wall_seconds,
+                      static_cast<double>(summary.edges) / summary.wall_seconds);
   text += fmt::format("{} event{} on {}: {} hits, {} candidate edges, {} tracks\n", summary.events,
-                      summary.events == 1 ? "" : "s", summary.device, grouped(summary.hits), grouped(summary.edges),
-                      grouped(summary.tracks));
+                      summary.events == 1 ? "" : "s", summary.device, grouped(summary.hits),
+                      grouped(summary.edges), grouped(summary.tracks));
   text += fmt::format("copied for the network: {} in, {} out", bytes(summary.moved.copies.bytes_in),
                       bytes(summary.moved.copies.bytes_out));
   if (summary.moved.bytes_to_device > 0) {
@@ -110,13 +122,16 @@ std::string to_table(const TrackSummary& summary) {
   text += '\n';
   if (summary.events_with_truth > 0) {
     const std::optional<double> auc = summary.edge_auc.value();
-    text += fmt::format("against the truth, cut at {:g}: edge AUC {}, edge efficiency {}, purity {}; track efficiency {}\n",
-                        summary.min_score, auc ? fmt::format("{:.4f}", *auc) : "–",
-                        percent(summary.edge_counts.efficiency()), percent(summary.edge_counts.purity()),
-                        percent(summary.track_counts.efficiency()));
+    text += fmt::format(
+        "against the truth, cut at {:g}: edge AUC {}, edge efficiency {}, purity {}; track "
+        "efficiency {}\n",
+        summary.min_score, auc ? fmt::format("{:.4f}", *auc) : "–",
+        percent(summary.edge_counts.efficiency()), percent(summary.edge_counts.purity()),
+        percent(summary.track_counts.efficiency()));
   }
   if (summary.failed > 0) {
-    text += fmt::format("{} event{} failed and left out\n", summary.failed, summary.failed == 1 ? "" : "s");
+    text += fmt::format("{} event{} failed and left out\n", summary.failed,
+                        summary.failed == 1 ? "" : "s");
   }
   return text;
 }

@@ -55,7 +55,8 @@ Device parse_device(std::string_view text) {
       return Device::cuda(index);
     }
   }
-  throw ConfigError("device \"" + std::string(text) + "\" is unknown; expected auto, cpu or cuda:N");
+  throw ConfigError("device \"" + std::string(text) +
+                    "\" is unknown; expected auto, cpu or cuda:N");
 }
 
 }  // namespace tensoa

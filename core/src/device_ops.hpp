@@ -5,9 +5,10 @@
 #include <cstddef>
 #include <string>
 
-// The seam between tensoa and a GPU runtime. One implementation is linked in, chosen by CMake: device_ops_cuda.cpp over the
-// CUDA runtime, device_ops_none.cpp without any. Callers have checked that the device index is there. Functions throw
-// DeviceError unless they are noexcept, and leave the calling thread's current device as it was.
+// The seam between tensoa and a GPU runtime. One implementation is linked in, chosen by CMake:
+// device_ops_cuda.cpp over the CUDA runtime, device_ops_none.cpp without any. Callers have checked
+// that the device index is there. Functions throw DeviceError unless they are noexcept, and leave
+// the calling thread's current device as it was.
 
 namespace tensoa::detail {
 

@@ -12,7 +12,8 @@ namespace {
 
 void check(cudaError_t status, const std::string& what) {
   if (status == cudaSuccess) return;
-  // The runtime keeps the error for the next caller who asks; it is reported here, so it is taken away.
+  // The runtime keeps the error for the next caller who asks; it is reported here, so it is taken
+  // away.
   static_cast<void>(cudaGetLastError());
   throw DeviceError(what + ": " + cudaGetErrorString(status));
 }
@@ -39,7 +40,8 @@ cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream);
 int gpu_count() noexcept {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // no driver or no device is an answer here, not an error
+    static_cast<void>(
+        cudaGetLastError());  // no driver or no device is an answer here, not an error
     return 0;
   }
   return count;
@@ -47,7 +49,8 @@ int gpu_count() noexcept {
 
 std::string gpu_name(int device) {
   cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, device), "asking for the name of cuda:" + std::to_string(device));
+  check(cudaGetDeviceProperties(&properties, device),
+        "asking for the name of cuda:" + std::to_string(device));
   return properties.name;
 }
 
@@ -62,7 +65,8 @@ void* gpu_stream_create(int device) {
 void gpu_stream_destroy(int, void* stream) noexcept { cudaStreamDestroy(stream_of(stream)); }
 
 void gpu_stream_wait(int device, void* stream) {
-  check(cudaStreamSynchronize(stream_of(stream)), "waiting for a stream of cuda:" + std::to_string(device));
+  check(cudaStreamSynchronize(stream_of(stream)),
+        "waiting for a stream of cuda:" + std::to_string(device));
 }
 
 void* gpu_allocate(int device, std::size_t bytes) {

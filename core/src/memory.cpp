@@ -16,7 +16,8 @@ std::byte* allocate(Device device, std::size_t bytes) {
   if (bytes == 0) return nullptr;
   if (!device.is_cpu()) return static_cast<std::byte*>(detail::gpu_allocate(device.index, bytes));
   void* data = ::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow);
-  if (data == nullptr) throw DeviceError("allocating " + std::to_string(bytes) + " bytes on cpu: out of memory");
+  if (data == nullptr)
+    throw DeviceError("allocating " + std::to_string(bytes) + " bytes on cpu: out of memory");
   return static_cast<std::byte*>(data);
 }
 
@@ -35,13 +36,14 @@ void Buffer::Release::operator()(std::byte* data) const noexcept {
   }
 }
 
-void copy_bytes(const Queue& queue, void* to, Device to_device, const void* from, Device from_device,
-                std::size_t bytes) {
+void copy_bytes(const Queue& queue, void* to, Device to_device, const void* from,
+                Device from_device, std::size_t bytes) {
   if (bytes == 0) return;
   for (const Device side : {to_device, from_device}) {
     if (!side.is_cpu() && side != queue.device()) {
-      throw DeviceError("copying between " + to_string(from_device) + " and " + to_string(to_device) +
-                        " needs a queue of the CUDA device, got one of " + to_string(queue.device()));
+      throw DeviceError("copying between " + to_string(from_device) + " and " +
+                        to_string(to_device) + " needs a queue of the CUDA device, got one of " +
+                        to_string(queue.device()));
     }
   }
   if (queue.device().is_cpu()) {

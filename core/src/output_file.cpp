@@ -20,7 +20,9 @@ namespace fs = std::filesystem;
   throw OutputError("cannot write " + path.string() + ": " + reason);
 }
 
-[[noreturn]] void fail_with_errno(const fs::path& path) { fail(path, std::generic_category().message(errno)); }
+[[noreturn]] void fail_with_errno(const fs::path& path) {
+  fail(path, std::generic_category().message(errno));
+}
 
 }  // namespace
 

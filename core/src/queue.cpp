@@ -25,7 +25,8 @@ Queue Queue::borrow(Device device, void* native_stream) {
   }
   if (native_stream == nullptr) {
     throw ConfigError(
-        "Queue::borrow: got the null stream, which waits for every other stream; pass a stream made "
+        "Queue::borrow: got the null stream, which waits for every other stream; pass a stream "
+        "made "
         "with cudaStreamCreateWithFlags(…, cudaStreamNonBlocking)");
   }
   require_available(device);

@@ -3,8 +3,9 @@
 #pragma once
 
 /// @file
-/// All that a program needs to run models on columns. Including it makes the engines of this library known; programs that
-/// include single headers call `pytorch::register_engines()` themselves.
+/// All that a program needs to run models on columns. Including it makes the engines of this
+/// library known; programs that include single headers call `pytorch::register_engines()`
+/// themselves.
 
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/dtype.hpp"

@@ -9,10 +9,11 @@
 namespace tensoa::pytorch {
 
 void register_engines() {
-  register_engine({.name = "TorchScript",
-                   .compilation = CompilationType::kJustInTime,
-                   .accepts = [](const std::filesystem::path& path) { return path.extension() != ".pt2"; },
-                   .load = load_jit_engine});
+  register_engine(
+      {.name = "TorchScript",
+       .compilation = CompilationType::kJustInTime,
+       .accepts = [](const std::filesystem::path& path) { return path.extension() != ".pt2"; },
+       .load = load_jit_engine});
 }
 
 std::string torch_version() { return TORCH_VERSION; }

@@ -6,13 +6,13 @@
 
 #include "tensoa/core/queue.hpp"
 
-// The second seam of pytorch/: one implementation is linked, stream_guard_cuda.cpp or stream_guard_none.cpp, as
-// core/src/device_ops.hpp.
+// The second seam of pytorch/: one implementation is linked, stream_guard_cuda.cpp or
+// stream_guard_none.cpp, as core/src/device_ops.hpp.
 
 namespace tensoa::pytorch {
 
-/// Makes the queue's device and stream torch's current ones in this thread, both together, and puts both back.
-/// Does nothing for a CPU queue.
+/// Makes the queue's device and stream torch's current ones in this thread, both together, and puts
+/// both back. Does nothing for a CPU queue.
 class StreamGuard {
  public:
   explicit StreamGuard(const Queue& queue);

@@ -9,8 +9,9 @@ namespace tensoa::pytorch {
 
 struct StreamGuard::Switched {
   explicit Switched(const Queue& queue)
-      : guard(c10::cuda::getStreamFromExternal(static_cast<cudaStream_t>(queue.native_handle()),
-                                               static_cast<c10::DeviceIndex>(queue.device().index))) {}
+      : guard(c10::cuda::getStreamFromExternal(
+            static_cast<cudaStream_t>(queue.native_handle()),
+            static_cast<c10::DeviceIndex>(queue.device().index))) {}
 
   c10::cuda::CUDAStreamGuard guard;
 };

@@ -8,7 +8,8 @@ namespace tensoa::pytorch {
 struct StreamGuard::Switched {};
 
 StreamGuard::StreamGuard(const Queue& queue) {
-  if (!queue.device().is_cpu()) throw DeviceError("this build of tensoa uses a libtorch without CUDA");
+  if (!queue.device().is_cpu())
+    throw DeviceError("this build of tensoa uses a libtorch without CUDA");
 }
 StreamGuard::~StreamGuard() = default;
 

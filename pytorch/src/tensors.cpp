@@ -47,8 +47,10 @@ at::Tensor wrap(const TensorView& view) {
 }
 
 std::string describe(const at::Tensor& tensor) {
-  const auto* known = std::ranges::find(kDTypes, tensor.scalar_type(), [](const auto& pair) { return pair.second; });
-  std::string text = known != kDTypes.end() ? std::string(name_of(known->first)) : c10::toString(tensor.scalar_type());
+  const auto* known = std::ranges::find(kDTypes, tensor.scalar_type(),
+                                        [](const auto& pair) { return pair.second; });
+  std::string text = known != kDTypes.end() ? std::string(name_of(known->first))
+                                            : c10::toString(tensor.scalar_type());
   text += '[';
   for (std::int64_t dim = 0; dim < tensor.dim(); ++dim) {
     text += (dim > 0 ? ", " : "") + std::to_string(tensor.size(dim));

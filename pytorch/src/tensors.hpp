@@ -13,8 +13,9 @@ namespace tensoa::pytorch {
 c10::ScalarType to_torch(DType dtype);
 c10::Device to_torch(Device device);
 
-/// The same memory as a torch tensor: no copy, any strides, no query of the pointer. Read-only views are handed out as
-/// mutable, because torch knows no other; the caller must have a proof that nobody writes (jit_engine.cpp).
+/// The same memory as a torch tensor: no copy, any strides, no query of the pointer. Read-only
+/// views are handed out as mutable, because torch knows no other; the caller must have a proof that
+/// nobody writes (jit_engine.cpp).
 at::Tensor wrap(const TensorView& view);
 
 /// "float32[1000, 3] on cuda:0", as to_string(TensorView).

@@ -13,7 +13,8 @@ std::string last_message;  // NOLINT(cert-err58-cpp)
 
 TEST(Log, GoesToTheSinkAndNowhereElse) {
   log(LogLevel::kWarning, "dropped");
-  const LogSink before = set_log_sink([](LogLevel, std::string_view message) { last_message = message; });
+  const LogSink before =
+      set_log_sink([](LogLevel, std::string_view message) { last_message = message; });
   EXPECT_EQ(before, nullptr);
   log(LogLevel::kInfo, "hello");
   EXPECT_EQ(last_message, "hello");

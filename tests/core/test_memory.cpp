@@ -24,19 +24,23 @@ TEST(Buffer, IsAlignedAndMoves) {
 
 TEST(Buffer, OfNoBytesIsEmpty) { EXPECT_EQ(Buffer(Device::cpu(), 0).data(), nullptr); }
 
-TEST(Buffer, OnADeviceThatIsNotThereIsAnError) { EXPECT_THROW(Buffer(Device::cuda(99), 1), DeviceError); }
+TEST(Buffer, OnADeviceThatIsNotThereIsAnError) {
+  EXPECT_THROW(Buffer(Device::cuda(99), 1), DeviceError);
+}
 
 TEST(CopyBytes, CopiesOnTheHost) {
   std::vector<int> from(100);
   std::iota(from.begin(), from.end(), 0);
   std::vector<int> to(100);
-  copy_bytes(Queue(Device::cpu()), to.data(), Device::cpu(), from.data(), Device::cpu(), 100 * sizeof(int));
+  copy_bytes(Queue(Device::cpu()), to.data(), Device::cpu(), from.data(), Device::cpu(),
+             100 * sizeof(int));
   EXPECT_EQ(to, from);
 }
 
 TEST(CopyBytes, NeedsAQueueOfTheDeviceThatTakesPart) {
   int value = 0;
-  EXPECT_THROW(copy_bytes(Queue(Device::cpu()), &value, Device::cuda(0), &value, Device::cpu(), sizeof(value)),
+  EXPECT_THROW(copy_bytes(Queue(Device::cpu()), &value, Device::cuda(0), &value, Device::cpu(),
+                          sizeof(value)),
                DeviceError);
 }
 

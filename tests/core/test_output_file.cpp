@@ -26,10 +26,12 @@ class OutputFileTest : public testing::Test {
     text << std::ifstream(path).rdbuf();
     return text.str();
   }
-  std::ptrdiff_t files() const { return std::distance(fs::directory_iterator(folder_), fs::directory_iterator()); }
+  std::ptrdiff_t files() const {
+    return std::distance(fs::directory_iterator(folder_), fs::directory_iterator());
+  }
 
-  fs::path folder_ = fs::path(testing::TempDir()) /
-                     testing::UnitTest::GetInstance()->current_test_info()->name();
+  fs::path folder_ =
+      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(OutputFileTest, WritesTheWholeFileAndLeavesNothingElse) {

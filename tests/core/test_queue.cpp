@@ -16,7 +16,9 @@ TEST(Queue, ACpuQueueHasNoNativeHandleAndNothingToWaitFor) {
   queue.wait();
 }
 
-TEST(Queue, OnADeviceThatIsNotThereIsAnError) { EXPECT_THROW(Queue(Device::cuda(99)), DeviceError); }
+TEST(Queue, OnADeviceThatIsNotThereIsAnError) {
+  EXPECT_THROW(Queue(Device::cuda(99)), DeviceError);
+}
 
 TEST(Queue, BorrowRefusesTheCpuAndTheNullStream) {
   int stream = 0;

@@ -27,7 +27,8 @@ TEST(Result, ValueOfAFailureThrowsTheErrorWithItsType) {
 TEST(Result, OfTurnsAnErrorIntoAFailureAndLetsOthersPass) {
   const auto failed = Result<int>::of([]() -> int { throw EngineError("it broke"); });
   EXPECT_STREQ(failed.message(), "it broke");
-  EXPECT_THROW(static_cast<void>(Result<int>::of([]() -> int { throw std::logic_error("a bug"); })), std::logic_error);
+  EXPECT_THROW(static_cast<void>(Result<int>::of([]() -> int { throw std::logic_error("a bug"); })),
+               std::logic_error);
   EXPECT_EQ(Result<std::string>::of([] { return std::string("fine"); }).value(), "fine");
 }
 

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -20,6 +22,13 @@
 #include "tensoa/soa/portable_collection.hpp"
 
 namespace tensoa {
+
+// For readable messages and names of tests.
+void PrintTo(const Device& device, std::ostream* out) { *out << to_string(device); }
+void PrintTo(const CopyReport& report, std::ostream* out) {
+  *out << report.bytes_in << " bytes in, " << report.bytes_out << " out";
+}
+
 namespace {
 
 using testing::AllOf;

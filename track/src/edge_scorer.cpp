@@ -15,24 +15,28 @@ namespace tensoa::track {
 namespace {
 
 constexpr const char* kExpected =
-    "; expected forward(x [n_hits, 3] float32, edge_index [2, n_edges] int64[, edge_attr [n_edges, 4] float32]) -> "
+    "; expected forward(x [n_hits, 3] float32, edge_index [2, n_edges] int64[, edge_attr [n_edges, "
+    "4] float32]) -> "
     "scores in [0, 1], float32 [n_edges] or [n_edges, 1]";
 
 bool takes_edge_columns(const Model<>& model, Device device) {
   const Signature& signature = model.deploy(device);
   const std::size_t arguments = signature.inputs.size();
   if (signature.required_inputs <= 3 && arguments >= 2) return arguments >= 3;
-  throw LoadError("model " + model.path().string() + ": forward takes " + std::to_string(arguments) +
-                  (arguments == 1 ? " tensor" : " tensors") + kExpected);
+  throw LoadError("model " + model.path().string() + ": forward takes " +
+                  std::to_string(arguments) + (arguments == 1 ? " tensor" : " tensors") +
+                  kExpected);
 }
 
-Plan<Hit, Edge, Edge> make_plan(bool with_edge_columns, ConstView<Hit> hits, ConstView<Edge> edges, View<Edge> scores) {
+Plan<Hit, Edge, Edge> make_plan(bool with_edge_columns, ConstView<Hit> hits, ConstView<Edge> edges,
+                                View<Edge> scores) {
   const auto hit = hits.records();
   const auto edge = edges.records();
   SoAMetadata<Hit, Edge> inputs(hits.size(), edges.size());
   inputs.append_block("x", hit.r_scaled(), hit.phi_scaled(), hit.z_scaled());
   inputs.append_block(BlockShape::kColumns, "edge_index", edge.source(), edge.target());
-  if (with_edge_columns) inputs.append_block("edge_attr", edge.dr(), edge.dphi(), edge.dz(), edge.dR());
+  if (with_edge_columns)
+    inputs.append_block("edge_attr", edge.dr(), edge.dphi(), edge.dz(), edge.dR());
   SoAMetadata<Edge> outputs(scores.size());
   outputs.append_block("score", scores.records().score());
   return Plan(ModelMetadata(inputs, outputs));
@@ -40,8 +44,10 @@ Plan<Hit, Edge, Edge> make_plan(bool with_edge_columns, ConstView<Hit> hits, Con
 
 /// Makes room for the rows of `from`; grows by halves so that a few events settle it.
 template <template <template <class> class> class Layout>
-void make_room(PortableCollection<Layout>& to, const PortableCollection<Layout>& from, Device device) {
-  if (to.capacity() < from.size()) to = PortableCollection<Layout>(from.size() + from.size() / 2, device);
+void make_room(PortableCollection<Layout>& to, const PortableCollection<Layout>& from,
+               Device device) {
+  if (to.capacity() < from.size())
+    to = PortableCollection<Layout>(from.size() + from.size() / 2, device);
 }
 
 }  // namespace
@@ -77,7 +83,8 @@ CopyReport EdgeScorer::run(const PortableCollection<Hit>& hits, PortableCollecti
   return model_.forward(queue_, *plan_);
 }
 
-ScoreReport EdgeScorer::score(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges) {
+ScoreReport EdgeScorer::score(const PortableCollection<Hit>& hits,
+                              PortableCollection<Edge>& edges) {
   ScoreReport report;
   if (edges.size() == 0) return report;
   if (queue_.device().is_cpu()) {
@@ -88,12 +95,13 @@ ScoreReport EdgeScorer::score(const PortableCollection<Hit>& hits, PortableColle
     report.bytes_to_device = copy(queue_, hits, device_hits_) + copy(queue_, edges, device_edges_);
     report.copies = run(device_hits_, device_edges_);
     report.bytes_to_host = edges.size() * sizeof(float);
-    copy_bytes(queue_, edges.view().score.data(), Device::cpu(), device_edges_.view().score.data(), queue_.device(),
-               report.bytes_to_host);
+    copy_bytes(queue_, edges.view().score.data(), Device::cpu(), device_edges_.view().score.data(),
+               queue_.device(), report.bytes_to_host);
     queue_.wait();
   }
   const float* scores = edges.view().score.data();
-  const auto bad = std::count_if(scores, scores + edges.size(), [](float score) { return !(score >= 0 && score <= 1); });
+  const auto bad = std::count_if(scores, scores + edges.size(),
+                                 [](float score) { return !(score >= 0 && score <= 1); });
   if (bad > 0) {
     throw EngineError("model " + model_.path().string() + ": " + std::to_string(bad) + " of " +
                       std::to_string(edges.size()) + " scores are outside [0, 1]");

@@ -39,8 +39,9 @@ ProcessedEvent TrackPipeline::process(const EventSource& source) {
   PortableCollection<Edge>& edges = builder_.build(done.event.hits.view());
   done.edges = edges.size();
   if (done.edges == 0 && done.event.hits.size() > 0) {
-    throw InputError("got " + std::to_string(done.event.hits.size()) +
-                     " hits without a candidate edge, expected hits of tracks from near the beam line, in mm");
+    throw InputError(
+        "got " + std::to_string(done.event.hits.size()) +
+        " hits without a candidate edge, expected hits of tracks from near the beam line, in mm");
   }
   done.seconds.graph = seconds_since(last);
   done.moved = scorer_.score(done.event.hits, edges);

@@ -167,7 +167,8 @@ std::string report_page(std::string_view summary_json, std::span<const ReportEve
   constexpr std::string_view page = detail::kReportTemplate;
   constexpr std::size_t at = page.find(kPlaceholder);
   static_assert(at != std::string_view::npos, "report.html has no place for the data");
-  return std::string(page.substr(0, at)) + data + std::string(page.substr(at + kPlaceholder.size()));
+  return std::string(page.substr(0, at)) + data +
+         std::string(page.substr(at + kPlaceholder.size()));
 }
 
 }  // namespace tensoa::track

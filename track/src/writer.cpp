@@ -26,8 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 
 void check(const OutputFile& file, const arrow::Status& status) {
-  if (!status.ok())
-    throw OutputError("cannot write " + file.path().string() + ": " + status.message());
+  if (status.ok()) return;
+  const std::string detail = status.detail() ? ": " + status.detail()->ToString() : "";
+  throw OutputError("cannot write " + file.path().string() + ": " + status.message() + detail);
 }
 
 template <class T>

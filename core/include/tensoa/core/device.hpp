@@ -26,7 +26,8 @@ struct Device {
   friend constexpr auto operator<=>(const Device&, const Device&) = default;
 };
 
-/// Number of devices of this kind that the process can use now; 1 for the CPU, 0 where there is no driver.
+/// Number of devices of this kind that the process can use now; 1 for the CPU, 0 where there is no
+/// driver.
 int device_count(DeviceKind kind) noexcept;
 
 /// @throws DeviceError with the devices that are there, unless `device` is one of them.
@@ -38,7 +39,8 @@ std::string to_string(Device device);
 /// The marketing name, e.g. "NVIDIA H200"; "CPU" for the CPU. @throws DeviceError
 std::string device_name(Device device);
 
-/// Reads "cpu", "cuda", "cuda:1" or "auto" (the first CUDA device where there is one, else the CPU).
+/// Reads "cpu", "cuda", "cuda:1" or "auto" (the first CUDA device where there is one, else the
+/// CPU).
 /// @throws ConfigError for any other text; DeviceError when the device is not there.
 Device parse_device(std::string_view text);
 

@@ -5,8 +5,9 @@
 #include <stdexcept>
 
 /// @file
-/// The errors that tensoa throws. Each message says what was asked, what was got, what was expected and
-/// what to do. Trouble that is expected at run time is returned as a `Result` (result.hpp) instead.
+/// The errors that tensoa throws. Each message says what was asked, what was got, what was expected
+/// and what to do. Trouble that is expected at run time is returned as a `Result` (result.hpp)
+/// instead.
 
 namespace tensoa {
 
@@ -20,7 +21,8 @@ class ConfigError : public Error {
   using Error::Error;
 };
 
-/// Input data that cannot be used: a file that is missing, empty, truncated or not what it should be.
+/// Input data that cannot be used: a file that is missing, empty, truncated or not what it should
+/// be.
 class InputError : public Error {
   using Error::Error;
 };
@@ -35,7 +37,8 @@ class LoadError : public Error {
   using Error::Error;
 };
 
-/// Columns that cannot be bound to a model's arguments: dtype, spacing, length, device or count differ.
+/// Columns that cannot be bound to a model's arguments: dtype, spacing, length, device or count
+/// differ.
 class BindingError : public Error {
   using Error::Error;
 };

@@ -15,8 +15,8 @@ inline constexpr std::size_t kAlignment = 128;
 
 /// Memory of one device, freed with the object. Not initialised. Move-only.
 ///
-/// *Stream order*: freeing CUDA memory waits for the device, so work that still uses it is safe; keep
-/// buffers alive and reuse them instead of making one per event.
+/// *Stream order*: freeing CUDA memory waits for the device, so work that still uses it is safe;
+/// keep buffers alive and reuse them instead of making one per event.
 class Buffer {
  public:
   Buffer() noexcept = default;
@@ -41,12 +41,12 @@ class Buffer {
 };
 
 /// Copies `bytes` bytes, in the order of `queue`. Host and device in any combination.
-/// @param queue belongs to the CUDA device that takes part, or is a CPU queue where both sides are host memory
-/// *Stream order*: asynchronous on CUDA as far as the driver allows; both sides must stay alive until the
-/// queue has got there.
+/// @param queue belongs to the CUDA device that takes part, or is a CPU queue where both sides are
+/// host memory *Stream order*: asynchronous on CUDA as far as the driver allows; both sides must
+/// stay alive until the queue has got there.
 /// @throws DeviceError
-void copy_bytes(const Queue& queue, void* to, Device to_device, const void* from, Device from_device,
-                std::size_t bytes);
+void copy_bytes(const Queue& queue, void* to, Device to_device, const void* from,
+                Device from_device, std::size_t bytes);
 
 /// Sets `bytes` bytes to zero, in the order of `queue`. @throws DeviceError
 void zero_bytes(const Queue& queue, void* data, std::size_t bytes);

@@ -7,12 +7,13 @@
 
 namespace tensoa {
 
-/// A file that appears complete or not at all: it is written beside its place and renamed by `commit`.
-/// What is not committed is removed with the object. Move-only.
+/// A file that appears complete or not at all: it is written beside its place and renamed by
+/// `commit`. What is not committed is removed with the object. Move-only.
 class OutputFile {
  public:
-  /// Makes the temporary file, so that a path that cannot be written is found before the work is done.
-  /// An existing file stays as it is until `commit`; a device such as /dev/stdout is written directly.
+  /// Makes the temporary file, so that a path that cannot be written is found before the work is
+  /// done. An existing file stays as it is until `commit`; a device such as /dev/stdout is written
+  /// directly.
   /// @throws OutputError with the path and the reason
   explicit OutputFile(std::filesystem::path path);
 

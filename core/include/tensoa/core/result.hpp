@@ -12,15 +12,17 @@
 
 namespace tensoa {
 
-/// Either a value or the error that kept it from being made; for trouble that is expected at run time.
+/// Either a value or the error that kept it from being made; for trouble that is expected at run
+/// time.
 ///
-/// Test and branch (`if (result) use(*result); else log(result.message());`) or call `value()`, which
-/// throws the stored error with its own type.
+/// Test and branch (`if (result) use(*result); else log(result.message());`) or call `value()`,
+/// which throws the stored error with its own type.
 template <class T>
 class [[nodiscard]] Result {
  public:
   /// A success.
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
 
   /// A failure; `error` is one of the types of error.hpp.
   template <class E>

@@ -8,8 +8,9 @@
 #include "tensoa/soa/fields.hpp"
 
 /// @file
-/// Columns of a layout as pointers. All are trivially copyable aggregates that a kernel takes by value; copying one copies
-/// no data, and constness of the data is part of the type (`PlainColumn<const float>`).
+/// Columns of a layout as pointers. All are trivially copyable aggregates that a kernel takes by
+/// value; copying one copies no data, and constness of the data is part of the type
+/// (`PlainColumn<const float>`).
 
 namespace tensoa {
 
@@ -53,7 +54,9 @@ struct VectorColumn {
   constexpr T* data() const { return data_; }
   constexpr Row operator[](std::size_t i) const { return {data_ + i, pitch_}; }
   /// Component k of all vectors, as a plain column.
-  constexpr PlainColumn<T> plane(std::size_t component) const { return {data_ + component * pitch_}; }
+  constexpr PlainColumn<T> plane(std::size_t component) const {
+    return {data_ + component * pitch_};
+  }
 };
 
 /// `v.covariance[i](r, c)` is an element of matrix i.
@@ -122,7 +125,8 @@ using Row = typename Column<Field>::Row;
 template <class Field>
 using ConstRow = typename ConstColumn<Field>::Row;
 
-/// Row `i` of columns: `row(view, i).z = 0.f`. Only the members that are used are read; i is not checked.
+/// Row `i` of columns: `row(view, i).z = 0.f`. Only the members that are used are read; i is not
+/// checked.
 template <template <template <class> class> class Layout>
 constexpr Layout<Row> row(const Layout<Column>& columns, std::size_t i) {
   return detail::apply_fields<kFieldCount<Layout>>(

@@ -22,9 +22,9 @@
 ///       F<Scalar<float>> field;         // one value for the whole collection, T
 ///     };
 ///
-/// The policy decides what a field is: a column, a row's reference, a record. Counting goes through the
-/// Pointer policy, where each field is one scalar pointer, so that array members and brace elision cannot
-/// miscount.
+/// The policy decides what a field is: a column, a row's reference, a record. Counting goes through
+/// the Pointer policy, where each field is one scalar pointer, so that array members and brace
+/// elision cannot miscount.
 
 namespace tensoa {
 
@@ -72,7 +72,8 @@ struct FieldInfo {
 template <class Field>
 struct FieldTraits {
   static_assert(Element<Field>,
-                "a field of a layout holds bool, (u)int8, int16, int32, int64, Half, BFloat16, float, double, "
+                "a field of a layout holds bool, (u)int8, int16, int32, int64, Half, BFloat16, "
+                "float, double, "
                 "or Vector, Matrix, Scalar of one of these");
   using Value = Field;
   static constexpr FieldInfo kInfo{ColumnKind::kPlain, kDTypeOf<Field>, 1, 1};
@@ -105,7 +106,8 @@ struct Tag {
 
 struct AnyPointer {
   template <class T>
-  constexpr operator T*() const {  // NOLINT(google-explicit-constructor): initialises any field of the count
+  constexpr operator T*()
+      const {  // NOLINT(google-explicit-constructor): initialises any field of the count
     return nullptr;
   }
 };
@@ -127,9 +129,10 @@ inline constexpr std::size_t kFieldCount = detail::count_fields<Layout<detail::P
 
 /// FieldInfo of each field, in declaration order.
 template <template <template <class> class> class Layout>
-inline constexpr std::array<FieldInfo, kFieldCount<Layout>> kFieldInfo = detail::apply_fields<kFieldCount<Layout>>(
-    Layout<detail::Tag>{}, [](auto... tag) {
-      return std::array<FieldInfo, kFieldCount<Layout>>{FieldTraits<typename decltype(tag)::Type>::kInfo...};
+inline constexpr std::array<FieldInfo, kFieldCount<Layout>> kFieldInfo =
+    detail::apply_fields<kFieldCount<Layout>>(Layout<detail::Tag>{}, [](auto... tag) {
+      return std::array<FieldInfo, kFieldCount<Layout>>{
+          FieldTraits<typename decltype(tag)::Type>::kInfo...};
     });
 
 /// Name of each field, in declaration order, as written in the layout.

@@ -12,15 +12,17 @@
 /// @file
 /// Where the columns of a layout lie in one allocation.
 ///
-/// Columns are grouped by element size (8, 4, 2, 1 bytes), in declaration order inside a group, scalars last. Every plane
-/// starts on a line of kAlignment bytes, and the planes of a group follow each other at one pitch, which comes from the
-/// capacity. So the distance between any two columns of one element size is a multiple of that pitch, and any equally
-/// spaced choice of them is one strided tensor.
+/// Columns are grouped by element size (8, 4, 2, 1 bytes), in declaration order inside a group,
+/// scalars last. Every plane starts on a line of kAlignment bytes, and the planes of a group follow
+/// each other at one pitch, which comes from the capacity. So the distance between any two columns
+/// of one element size is a multiple of that pitch, and any equally spaced choice of them is one
+/// strided tensor.
 
 namespace tensoa {
 
-/// Elements from one plane to the next in the group of `element_size` bytes: the capacity, rounded up to whole lines.
-/// At least one line, so that columns of an empty collection still differ in address.
+/// Elements from one plane to the next in the group of `element_size` bytes: the capacity, rounded
+/// up to whole lines. At least one line, so that columns of an empty collection still differ in
+/// address.
 constexpr std::size_t pitch_of(std::size_t element_size, std::size_t capacity) noexcept {
   const std::size_t line = kAlignment / element_size;
   return std::max<std::size_t>(1, (capacity + line - 1) / line) * line;
@@ -29,12 +31,14 @@ constexpr std::size_t pitch_of(std::size_t element_size, std::size_t capacity) n
 /// Offsets of the columns of `Layout` for one capacity.
 template <template <template <class> class> class Layout>
 struct MemoryPlan {
-  std::size_t bytes = 0;                                    ///< of the whole allocation
-  std::array<std::size_t, kFieldCount<Layout>> offset_of{};  ///< in bytes, of the first plane of each field
+  std::size_t bytes = 0;  ///< of the whole allocation
+  std::array<std::size_t, kFieldCount<Layout>>
+      offset_of{};  ///< in bytes, of the first plane of each field
 
   constexpr explicit MemoryPlan(std::size_t capacity) noexcept {
     for (const std::size_t group : kGroups) {
-      place(group, capacity, [](const FieldInfo& field) { return field.kind != ColumnKind::kScalar; });
+      place(group, capacity,
+            [](const FieldInfo& field) { return field.kind != ColumnKind::kScalar; });
     }
     for (const std::size_t group : kGroups) {
       place(group, 1, [](const FieldInfo& field) { return field.kind == ColumnKind::kScalar; });

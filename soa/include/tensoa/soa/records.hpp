@@ -9,7 +9,8 @@
 #include "tensoa/soa/fields.hpp"
 
 /// @file
-/// Records: what is known of a column when it is bound to a model, with the layout it belongs to as part of the type.
+/// Records: what is known of a column when it is bound to a model, with the layout it belongs to as
+/// part of the type.
 
 namespace tensoa {
 
@@ -25,8 +26,8 @@ struct ColumnRecord {
   bool read_only;       ///< came from a const view
 };
 
-/// A ColumnRecord that knows its layout, so that a column of another layout is a compile error in append_block.
-/// `records.x()` returns the record itself.
+/// A ColumnRecord that knows its layout, so that a column of another layout is a compile error in
+/// append_block. `records.x()` returns the record itself.
 template <template <template <class> class> class Layout>
 struct Record {
   ColumnRecord column;

@@ -37,7 +37,8 @@ struct Block {
   TensorView tensor;
 };
 
-/// The strided tensor over columns of one kind and dtype that lie at equal distances. O(columns), copies nothing.
+/// The strided tensor over columns of one kind and dtype that lie at equal distances. O(columns),
+/// copies nothing.
 ///
 /// | columns | shape | strides in elements (s: distance of columns, P: pitch of planes) |
 /// | --- | --- | --- |
@@ -47,8 +48,9 @@ struct Block {
 /// | 1 matrix R x C; k matrices | [n, R, C]; [n, k, R, C] | (1, P, R P); (1, s, P, R P) |
 ///
 /// @param n rows of the tensor, at most the capacity of the columns
-/// @throws BindingError naming `block` and its columns: kinds, dtypes or shapes differ, the distances are not equal, n is
-/// beyond the capacity, or a data pointer is not aligned to its element size.
+/// @throws BindingError naming `block` and its columns: kinds, dtypes or shapes differ, the
+/// distances are not equal, n is beyond the capacity, or a data pointer is not aligned to its
+/// element size.
 TensorView bind_columns(std::span<const ColumnRecord> columns, std::size_t n, const Block& block);
 
 namespace detail {
@@ -61,16 +63,20 @@ std::size_t checked_rows(Rows rows) {
   return static_cast<std::size_t>(rows);
 }
 
-/// Binds `columns` and appends the block. @throws BindingError, also for a name that is there already
-void append_block(std::vector<Block>& blocks, Block block, std::span<const ColumnRecord> columns, std::size_t n);
+/// Binds `columns` and appends the block. @throws BindingError, also for a name that is there
+/// already
+void append_block(std::vector<Block>& blocks, Block block, std::span<const ColumnRecord> columns,
+                  std::size_t n);
 
 }  // namespace detail
 
-/// The named blocks over one or more collections, each with its own number of rows; the inputs or the outputs of a model.
+/// The named blocks over one or more collections, each with its own number of rows; the inputs or
+/// the outputs of a model.
 ///
 ///     SoAMetadata<Hit, Edge> inputs(n_hits, n_edges);
-///     inputs.append_block("x", hits.x(), hits.y(), hits.z());                           // [n_hits, 3]
-///     inputs.append_block(BlockShape::kColumns, "edge_index", edges.source(), edges.target());  // [2, n_edges]
+///     inputs.append_block("x", hits.x(), hits.y(), hits.z());                           //
+///     [n_hits, 3] inputs.append_block(BlockShape::kColumns, "edge_index", edges.source(),
+///     edges.target());  // [2, n_edges]
 ///
 /// The order of the blocks is the order of the model's arguments. Only addresses are kept, no data.
 /// *Lifetime*: the collections must outlive the metadata and all work that uses it.
@@ -92,9 +98,11 @@ class SoAMetadata {
 
   /// The same with a choice of shape.
   template <template <template <class> class> class Layout, std::same_as<Record<Layout>>... More>
-  void append_block(BlockShape shape, std::string_view name, const Record<Layout>& first, const More&... more) {
-    static_assert((is_same_layout<Layout, Layouts> || ...),
-                  "append_block: the column belongs to a layout that is not one of this SoAMetadata's");
+  void append_block(BlockShape shape, std::string_view name, const Record<Layout>& first,
+                    const More&... more) {
+    static_assert(
+        (is_same_layout<Layout, Layouts> || ...),
+        "append_block: the column belongs to a layout that is not one of this SoAMetadata's");
     const ColumnRecord columns[] = {first.column, more.column...};
     constexpr std::size_t kCollection = position_of<Layout>();
     Block block{std::string(name), shape, kCollection, {}, {}, {}};

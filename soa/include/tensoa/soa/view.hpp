@@ -13,10 +13,12 @@
 #include "tensoa/soa/records.hpp"
 
 /// @file
-/// A view is the user's layout as columns, plus the geometry. Trivially copyable: kernels take it by value.
+/// A view is the user's layout as columns, plus the geometry. Trivially copyable: kernels take it
+/// by value.
 ///
-/// *Lifetime*: a view borrows the memory of a collection (or of the caller) and must not outlive it.
-/// *Threads*: a view is a value; reading and writing through it is as safe as through the pointers it holds.
+/// *Lifetime*: a view borrows the memory of a collection (or of the caller) and must not outlive
+/// it. *Threads*: a view is a value; reading and writing through it is as safe as through the
+/// pointers it holds.
 
 namespace tensoa {
 namespace detail {
@@ -29,7 +31,8 @@ constexpr bool is_reserved_name(std::string_view name) {
 
 template <bool kConst, class C>
 constexpr ColumnRecord make_record(const C& column, ColumnRecord record) noexcept {
-  record.data = const_cast<std::remove_const_t<std::remove_pointer_t<decltype(column.data())>>*>(column.data());
+  record.data = const_cast<std::remove_const_t<std::remove_pointer_t<decltype(column.data())>>*>(
+      column.data());
   if constexpr (requires { column.pitch_; }) record.pitch = column.pitch_;
   record.read_only = kConst;
   return record;
@@ -37,12 +40,13 @@ constexpr ColumnRecord make_record(const C& column, ColumnRecord record) noexcep
 
 // Free functions, because a name in the scope of the view could shadow a column of the user's.
 template <template <template <class> class> class Layout, bool kConst, class Columns>
-constexpr Records<Layout> make_records(const Columns& columns, std::size_t size, std::size_t capacity,
-                                       Device device) noexcept {
+constexpr Records<Layout> make_records(const Columns& columns, std::size_t size,
+                                       std::size_t capacity, Device device) noexcept {
   return apply_fields<kFieldCount<Layout>>(columns, [=](const auto&... column) {
     std::uint32_t index = 0;
     const auto next = [&] {
-      const ColumnRecord record{nullptr, 0, size, capacity, kFieldInfo<Layout>[index], device, index, false};
+      const ColumnRecord record{nullptr, 0,     size, capacity, kFieldInfo<Layout>[index],
+                                device,  index, false};
       ++index;
       return record;
     };
@@ -52,8 +56,10 @@ constexpr Records<Layout> make_records(const Columns& columns, std::size_t size,
 
 template <class Columns, template <template <class> class> class Layout, bool kConst>
 struct BasicView : Columns {
-  static_assert(std::none_of(kFieldNames<Layout>.begin(), kFieldNames<Layout>.end(), is_reserved_name),
-                "a layout's field may not be called size, capacity, device, columns or records: views have functions "
+  static_assert(std::none_of(kFieldNames<Layout>.begin(), kFieldNames<Layout>.end(),
+                             is_reserved_name),
+                "a layout's field may not be called size, capacity, device, columns or records: "
+                "views have functions "
                 "of these names");
 
   std::size_t size_;
@@ -83,7 +89,8 @@ struct BasicView : Columns {
 template <template <template <class> class> class Layout>
 using View = detail::BasicView<Layout<Column>, Layout, false>;
 
-/// The same over const data. A model that is not proven to leave its inputs alone gets a copy of it.
+/// The same over const data. A model that is not proven to leave its inputs alone gets a copy of
+/// it.
 template <template <template <class> class> class Layout>
 using ConstView = detail::BasicView<Layout<ConstColumn>, Layout, true>;
 

@@ -10,7 +10,8 @@
 
 namespace tensoa::track {
 
-/// What one call moved: copies are those of the model (CopyReport), transfers those between host and device.
+/// What one call moved: copies are those of the model (CopyReport), transfers those between host
+/// and device.
 struct ScoreReport {
   CopyReport copies;
   std::size_t bytes_to_device = 0;
@@ -26,21 +27,24 @@ struct ScoreReport {
 
 /// Runs an edge-classifying network on the columns of hits and edges, where they lie.
 ///
-/// The network takes `x` [n_hits, 3] float32 (r_scaled, phi_scaled, z_scaled), `edge_index` [2, n_edges] int64 (source,
-/// target), and, where it has a third argument, `edge_attr` [n_edges, 4] float32 (dr, dphi, dz, dR). It gives one score in
-/// [0, 1] for each edge, float32 [n_edges] or [n_edges, 1], which lands in the column `score`.
+/// The network takes `x` [n_hits, 3] float32 (r_scaled, phi_scaled, z_scaled), `edge_index` [2,
+/// n_edges] int64 (source, target), and, where it has a third argument, `edge_attr` [n_edges, 4]
+/// float32 (dr, dphi, dz, dR). It gives one score in [0, 1] for each edge, float32 [n_edges] or
+/// [n_edges, 1], which lands in the column `score`.
 ///
 /// On a CUDA queue the columns go up once and the scores come down once.
 /// *Threads*: one scorer per thread; the model is shared.
 class EdgeScorer {
  public:
-  /// Runs the model once on a small made-up event: that warms it up, and finds one that does not fit before real events do.
-  /// @throws LoadError when the model does not take the arguments above, fails on them or gives another answer; DeviceError
+  /// Runs the model once on a small made-up event: that warms it up, and finds one that does not
+  /// fit before real events do.
+  /// @throws LoadError when the model does not take the arguments above, fails on them or gives
+  /// another answer; DeviceError
   EdgeScorer(Model<> model, const Queue& queue);
 
   /// Fills `edges.score`; waits for the queue. An event without edges runs nothing.
-  /// @throws BindingError when the model's answer is of another shape or dtype; EngineError when it fails or gives a score
-  /// outside [0, 1]
+  /// @throws BindingError when the model's answer is of another shape or dtype; EngineError when it
+  /// fails or gives a score outside [0, 1]
   ScoreReport score(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges);
 
  private:

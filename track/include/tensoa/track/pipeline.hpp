@@ -43,8 +43,9 @@ class TrackPipeline {
   TrackPipeline(const Model<>& model, const Queue& queue, const TrackOptions& options = {});
 
   /// Reads the event and runs all stages. An event without hits gives an empty answer.
-  /// @throws InputError for a file that cannot be used, and for hits without a single candidate edge: their coordinates are
-  /// hardly those of tracks in mm; BindingError, EngineError, DeviceError as EdgeScorer
+  /// @throws InputError for a file that cannot be used, and for hits without a single candidate
+  /// edge: their coordinates are hardly those of tracks in mm; BindingError, EngineError,
+  /// DeviceError as EdgeScorer
   ProcessedEvent process(const EventSource& source);
 
   /// The edges of the last event, with their scores. *Lifetime*: until the next `process`.

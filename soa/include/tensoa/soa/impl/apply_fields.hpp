@@ -3,6 +3,7 @@
 #pragma once
 
 // Written by soa/generate_field_headers.py; do not edit.
+// clang-format off
 
 #include <cstddef>
 
@@ -11,7 +12,6 @@ namespace tensoa::detail {
 inline constexpr std::size_t kMaxFields = 64;
 
 /// Calls `function` with the members of an aggregate of kCount members, in declaration order.
-// clang-format off
 template <std::size_t kCount, class Aggregate, class Function>
 constexpr decltype(auto) apply_fields(Aggregate&& aggregate, Function&& function) {
   static_assert(kCount >= 1 && kCount <= kMaxFields, "a layout has 1 to 64 fields");
@@ -80,6 +80,5 @@ constexpr decltype(auto) apply_fields(Aggregate&& aggregate, Function&& function
   else if constexpr (kCount == 63) { auto&& [f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46, f47, f48, f49, f50, f51, f52, f53, f54, f55, f56, f57, f58, f59, f60, f61, f62] = aggregate; return function(f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46, f47, f48, f49, f50, f51, f52, f53, f54, f55, f56, f57, f58, f59, f60, f61, f62); }
   else if constexpr (kCount == 64) { auto&& [f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46, f47, f48, f49, f50, f51, f52, f53, f54, f55, f56, f57, f58, f59, f60, f61, f62, f63] = aggregate; return function(f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46, f47, f48, f49, f50, f51, f52, f53, f54, f55, f56, f57, f58, f59, f60, f61, f62, f63); }
 }
-// clang-format on
 
 }  // namespace tensoa::detail

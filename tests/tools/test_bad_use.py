@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong calls: one line, status 2, nothing left behind."""
+
+import os
+
+import pytest
+
+from conftest import names_in, outputs, refuse, succeed
+
+ONE_EVENT = "generate:1:1:20"
+USAGE = "`tensoa --help` lists what there is"
+MODEL = "MODEL"  # stands for a model that fits
+WITH_MODEL = ["--model", MODEL]
+TRACK = ["track", *WITH_MODEL]
+GENERATE = "expected generate:EVENTS[:SEED[:PARTICLES]]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], ["subcommand is required", USAGE]),
+        (["tarck"], ['"tarck" is unknown', USAGE]),
+        (["bench"], ["subcommand is required", USAGE]),
+        (["bench", "speed"], ['"speed" is unknown', USAGE]),
+        (["track"], ["INPUT is required", USAGE]),
+        (["graph", ONE_EVENT], ["--output is required", USAGE]),
+        ([*TRACK, ONE_EVENT, "--colour", "red"], ["--colour", USAGE]),
+        ([*TRACK, ONE_EVENT, "--json"], ["--json", "missing", USAGE]),
+        ([*TRACK, ONE_EVENT, "--json", ""], ["--json", "got an empty path", USAGE]),
+        ([*TRACK, ONE_EVENT, "--threads", "0"], ["--threads", "0 not in range 1 to 1024"]),
+        ([*TRACK, ONE_EVENT, "--threads", "-2"], ["--threads", "-2 not in range 1 to 1024"]),
+        ([*TRACK, ONE_EVENT, "--threads", "two"], ["--threads", "two"]),
+        ([*TRACK, ONE_EVENT, "--cut", "1.5"], ["--cut", "got 1.5", "expected 0 to 1"]),
+        ([*TRACK, ONE_EVENT, "--cut", "nan"], ["--cut", "got nan", "expected 0 to 1"]),
+        (["bench", "path", *WITH_MODEL, "--repeats", "0"], ["--repeats", "0 not in range"]),
+        ([*TRACK, ONE_EVENT, "--device", "cuda:99"], ["device cuda:99 is not there; there is: cpu"]),
+        ([*TRACK, ONE_EVENT, "--device", "cuda:first"], ['"cuda:first" is unknown', "expected auto, cpu or cuda:N"]),
+        ([*TRACK, ONE_EVENT, "--device", "abacus"], ['"abacus" is unknown', "expected auto, cpu or cuda:N"]),
+        (["bench", "path", *WITH_MODEL, "--device", "cuda:99"], ["device cuda:99 is not there; there is: cpu"]),
+        (["bench", "accuracy", *WITH_MODEL, "generate:1:1:0"], ["no event has candidate edges"]),
+        *(
+            ([*TRACK, f"generate:{text}"], [f'"generate:{text}"', GENERATE])
+            for text in ("", "0", "ten", "-1", "1.5", "1:", "1:2:3:4", "1:1:2000000")
+        ),
+        (["graph", "generate:0", "--output", "graphs"], ['"generate:0"', GENERATE]),
+    ],
+    ids=lambda value: " ".join(value) or "nothing" if isinstance(value, list) else None,
+)
+def test_wrong_call_is_refused(arguments, says, out, model):
+    arguments = [model if argument == MODEL else argument for argument in arguments]
+    refuse(*arguments, says=says, cwd=out)
+    assert names_in(out) == []
+
+
+@pytest.fixture
+def read_only(tmp_path):
+    """A folder that nobody can write to; root can write to any but those of the kernel."""
+    if os.geteuid() == 0:
+        return "/sys"
+    folder = tmp_path / "read_only"
+    folder.mkdir(mode=0o555)
+    return folder
+
+
+@pytest.mark.parametrize("option", ["--output", "--report", "--json"])
+def test_output_that_cannot_be_written_is_refused(option, out, model, read_only):
+    """The other outputs of the call do not appear either."""
+    ending = {"--output": ".parquet", "--report": ".html", "--json": ".json"}[option]
+    folder, file = out / f"folder{ending}", out / f"file{ending}"
+    folder.mkdir()
+    file.write_text("as it was")
+    others = [argument for pair in zip(*[iter(outputs(out))] * 2) if pair[0] != option for argument in pair]
+    for path, reason in (
+        (out / "none" / f"file{ending}", "No such file or directory"),
+        (folder, "it is a folder"),
+        (file / f"file{ending}", "Not a directory"),
+        (f"{read_only}/tensoa{ending}", ""),
+    ):
+        refuse("track", ONE_EVENT, "--model", model, *others, option, path, says=[f"cannot write {path}: {reason}"])
+        assert names_in(out) == [file.name, folder.name]
+        assert file.read_text() == "as it was"
+
+
+@pytest.mark.parametrize("name", ["tracks.txt", "tracks", "tracks.csv.gz", "tracks.PARQUET"])
+def test_output_of_another_format_is_refused(name, out, model):
+    says = [name, "got the ending", "expected a file named .csv or .parquet"]
+    refuse("track", ONE_EVENT, "--model", model, "--output", out / name, "--json", out / "run.json", says=says)
+    assert names_in(out) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".html", ".json"])
+def test_full_disk_is_reported(ending, tmp_path, out, model):
+    full = tmp_path / f"full{ending}"
+    full.symlink_to("/dev/full")
+    option = {".html": "--report", ".json": "--json"}.get(ending, "--output")
+    refuse("track", ONE_EVENT, "--model", model, option, full, says=[f"cannot write {full}: ", "No space left"])
+
+
+def test_graph_folder_that_cannot_be_made_is_refused(out, read_only):
+    (out / "file").write_text("as it was")
+    refuse("graph", ONE_EVENT, "--output", out / "file", says=["cannot make the folder", "file", "Not a directory"])
+    refuse("graph", ONE_EVENT, "--output", f"{read_only}/tensoa/graphs", says=["cannot make the folder"])
+    assert names_in(out) == ["file"]
+
+
+def test_benchmark_file_that_cannot_be_written_is_refused(out, model):
+    """Before the measurement."""
+    path = out / "none" / "bench.json"
+    says = [f"cannot write {path}: No such file or directory"]
+    refuse("bench", "path", "generate:1000", "--model", model, "--json", path, says=says)
+
+
+def test_file_that_was_there_stays_when_the_run_fails(out, model):
+    for argument in outputs(out)[1::2]:
+        argument.write_text("as it was")
+    refuse("track", out / "none.csv", "--model", model, *outputs(out), says=["none.csv"])
+    assert names_in(out) == ["report.html", "run.json", "tracks.csv"]
+    assert {path.read_text() for path in out.iterdir()} == {"as it was"}
+
+
+def test_help_and_version_are_no_errors():
+    for command in ([], ["track"], ["graph"], ["bench"], ["bench", "path"]):
+        assert "Usage: " in succeed(*command, "--help").stdout
+    assert "torch" in succeed("--version").stdout

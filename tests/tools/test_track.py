@@ -1,0 +1,216 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""`tensoa track` on events that it can use: its answer, its figures and its report."""
+
+import html.parser
+import json
+import re
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+import torch
+
+from conftest import (
+    hits_csv,
+    large_radius_csv,
+    names_in,
+    outputs,
+    save,
+    straight_tracks,
+    succeed,
+    truth_csv,
+    write,
+    write_event,
+)
+
+KEYS = {
+    "events": int,
+    "failed": int,
+    "hits": int,
+    "edges": int,
+    "true_edges": int,
+    "edge_auc": float,
+    "edge_efficiency": float,
+    "edge_purity": float,
+    "tracks": int,
+    "track_efficiency": float,
+    "score_cut": float,
+    "seconds": {"read": float, "graph": float, "infer": float, "tracks": float, "total": float},
+    "copies": {"bytes_in": int, "bytes_out": int},
+    "transfers": {"bytes_to_device": int, "bytes_to_host": int},
+    "threads": int,
+    "device": str,
+    "model": str,
+}
+FROM_TRUTH = {"true_edges", "edge_auc", "edge_efficiency", "edge_purity", "track_efficiency"}
+
+
+def track(out, *arguments):
+    """Runs `tensoa track` with all outputs; returns the object of --json."""
+    succeed("track", *arguments, *outputs(out))
+    assert names_in(out) == ["report.html", "run.json", "tracks.csv"]
+    return json.loads((out / "run.json").read_text())
+
+
+def types_of(value):
+    return {key: types_of(member) for key, member in value.items()} if isinstance(value, dict) else type(value)
+
+
+def read_csv(path):
+    types = {"event": "string", "hit_id": "int64", "x": "float", "y": "float", "z": "float", "track_id": "int64"}
+    table = pyarrow.csv.read_csv(path, convert_options=pyarrow.csv.ConvertOptions(column_types=types))
+    assert table.column_names == list(types)
+    return table
+
+
+def test_figures_have_these_keys_and_types(tmp_path, out, model):
+    write_event(tmp_path, "one", straight_tracks(1))
+    write_event(tmp_path, "two", straight_tracks(2))
+    run = track(out, tmp_path, "--model", model, "--device", "cpu", "--threads", 2, "--cut", 0.25)
+    assert types_of(run) == KEYS
+    hits = 2 * len(straight_tracks()["x"])
+    assert (run["events"], run["failed"], run["hits"], run["threads"], run["score_cut"]) == (2, 0, hits, 2, 0.25)
+    assert (run["device"], run["model"]) == ("cpu", str(model))
+    assert run["copies"] == {"bytes_in": 0, "bytes_out": 4 * run["edges"]}
+    assert run["transfers"] == {"bytes_to_device": 0, "bytes_to_host": 0}
+    assert 0 < run["true_edges"] < run["edges"]
+    assert all(0 <= run[key] <= 1 for key in ("edge_auc", "edge_efficiency", "edge_purity", "track_efficiency"))
+    assert all(seconds >= 0 for seconds in run["seconds"].values())
+
+
+@pytest.mark.parametrize("kind", ["large_radius", "without_truth"])
+def test_figures_without_truth_are_null(kind, tmp_path, out, model):
+    event = straight_tracks()
+    if kind == "large_radius":
+        path = write(tmp_path / "evt_1.csv.gz", large_radius_csv(event))
+    else:
+        path = write(tmp_path / "event-hits.csv.gz", hits_csv(event))
+    run = track(out, path, "--model", model)
+    assert types_of(run) == KEYS | dict.fromkeys(FROM_TRUTH, type(None))
+    assert run["hits"] == len(event["x"]) and run["edges"] > 0 and run["tracks"] > 0
+
+
+def test_figures_of_truth_leave_out_events_without(tmp_path, out, model):
+    write(tmp_path / "a.csv", large_radius_csv(straight_tracks(1)))
+    with_truth = write_event(tmp_path, "b", straight_tracks(2))
+    mixed = track(out, tmp_path, "--model", model)
+    alone = track(out, with_truth, "--model", model)
+    assert mixed["events"] == 2 and mixed["edges"] > alone["edges"]
+    assert {key: mixed[key] for key in FROM_TRUTH} == {key: alone[key] for key in FROM_TRUTH}
+
+
+def test_tracks_are_the_particles_of_an_easy_event(tmp_path, out, model):
+    """Hits of one phi share a track; a file of several events has one row a hit, in the order of the files."""
+    events = {"evt_10": straight_tracks(10, noise=0), "evt_2": straight_tracks(2, noise=0)}
+    for name, event in events.items():
+        write_event(tmp_path, name, event)
+    run = track(out, tmp_path, "--model", model)
+    assert (run["edge_efficiency"], run["track_efficiency"]) == (1.0, 1.0)
+    table = read_csv(out / "tracks.csv")
+    first = 0
+    for name in ("evt_2", "evt_10"):
+        event = events[name]
+        rows = table.slice(first, len(event["x"]))
+        first += rows.num_rows
+        assert set(rows["event"].to_pylist()) == {name}
+        np.testing.assert_array_equal(rows["hit_id"], event["hit_id"])
+        for axis in "xyz":
+            np.testing.assert_array_equal(rows[axis], event[axis].astype(np.float32))
+        pairs = set(zip(rows["track_id"].to_pylist(), event["particle_id"].tolist()))
+        assert len(pairs) == len(set(event["particle_id"])) == len({track_id for track_id, _ in pairs})
+        assert {track_id for track_id, _ in pairs} == set(range(8))
+    assert first == table.num_rows == run["hits"]
+
+
+def test_csv_and_parquet_hold_the_same(tmp_path, model):
+    for ending in ("csv", "parquet"):
+        succeed("track", "generate:3:5:40", "--model", model, "--output", tmp_path / f"tracks.{ending}")
+    csv, parquet = read_csv(tmp_path / "tracks.csv"), pyarrow.parquet.read_table(tmp_path / "tracks.parquet")
+    assert parquet.cast(csv.schema).equals(csv)
+    assert csv["track_id"].to_numpy().min() == -1 and csv["track_id"].to_numpy().max() > 5
+
+
+def test_number_of_threads_changes_nothing(tmp_path, model):
+    runs, tracks = [], []
+    for threads in (1, 2):
+        folder = tmp_path / str(threads)
+        folder.mkdir()
+        run = track(folder, "generate:8:3:60", "--model", model, "--threads", threads)
+        assert run.pop("threads") == threads and run.pop("seconds")["total"] > 0
+        runs.append(run)
+        tracks.append((folder / "tracks.csv").read_bytes())
+    assert runs[0] == runs[1]
+    assert tracks[0] == tracks[1]
+
+
+def test_cut_joins_edges_of_at_least_that_score(tmp_path, out):
+    class Half(torch.nn.Module):
+        def forward(self, x, edge_index, edge_attr):
+            return 0.5 + 0 * edge_attr[:, :1]
+
+    path = save(Half(), tmp_path / "half.pt")
+    event = write_event(tmp_path, "event")
+    for cut, selected in ((0.5, 1.0), (0.51, 0.0)):
+        run = track(out, event, "--model", path, "--cut", cut)
+        assert (run["edge_efficiency"], run["edge_auc"]) == (selected, 0.5)
+    assert (run["edge_purity"], run["tracks"]) == (None, 0)
+
+
+def test_packed_files_are_read_alike(tmp_path, out, model):
+    event = straight_tracks()
+    plain = track(out, write_event(tmp_path, "plain", event), "--model", model)
+    write(tmp_path / "packed-truth.csv.gz", truth_csv(event))
+    packed = track(out, write(tmp_path / "packed-hits.csv.gz", hits_csv(event)), "--model", model)
+    for run in (plain, packed):
+        run.pop("seconds")
+    assert plain == packed
+
+
+def test_same_events_every_time(tmp_path, out, model):
+    first = track(out, "generate:2:9:30", "--model", model)
+    first_tracks = (out / "tracks.csv").read_bytes()
+    again = track(out, "generate:2:9:30", "--model", model)
+    assert first["edges"] == again["edges"] and first_tracks == (out / "tracks.csv").read_bytes()
+    other = track(out, "generate:2:10:30", "--model", model)
+    assert other["edges"] != first["edges"]
+
+
+def test_summary_on_stdout_has_stages_and_figures(tmp_path, model):
+    done = succeed("track", write_event(tmp_path, "event"), "--model", model)
+    for part in ("read", "build graph", "infer", "tracks", "events/s", "edges/s", "0 B in", "edge AUC"):
+        assert part in done.stdout
+    assert "\x1b" not in done.stdout and "\r" not in done.stdout
+
+
+def test_figures_go_into_a_pipe(tmp_path, model):
+    done = succeed("track", write_event(tmp_path, "event"), "--model", model, "--json", "/dev/stdout")
+    assert json.JSONDecoder().raw_decode(done.stdout)[0]["events"] == 1
+
+
+class Links(html.parser.HTMLParser):
+    """Collects what a page would load or lead to."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.links = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href", "srcset", "action", "data")]
+
+
+def test_report_is_one_page_that_needs_nothing_else(tmp_path, out, model):
+    name = "<b>&'\"event"
+    track(out, write_event(tmp_path, name), "--model", model)
+    page = (out / "report.html").read_text()
+    links = Links()
+    links.feed(page)
+    assert page.lower().startswith("<!doctype html>") and links.tags.count("html") == 1
+    assert not {"link", "iframe", "object", "embed", "base"} & set(links.tags)
+    assert all(link.startswith(("#", "data:")) for link in links.links)
+    assert not re.search(r"https?://|@import|url\((?!['\"]?data:)|\bfetch\(|XMLHttpRequest", page)
+    assert "b" not in links.tags and name not in page
+    for word in ("ROC", "Efficiency", "read", "infer"):
+        assert word.lower() in page.lower()
