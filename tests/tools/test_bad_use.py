@@ -30,18 +30,16 @@ GENERATE = "expected generate:EVENTS[:SEED[:PARTICLES]]"
         ([*TRACK, ONE_EVENT, "--json", ""], ["--json", "got an empty path", USAGE]),
         ([*TRACK, ONE_EVENT, "--threads", "0"], ["--threads", "0 not in range 1 to 1024"]),
         ([*TRACK, ONE_EVENT, "--threads", "-2"], ["--threads", "-2 not in range 1 to 1024"]),
-        ([*TRACK, ONE_EVENT, "--threads", "two"], ["--threads", "two"]),
         ([*TRACK, ONE_EVENT, "--cut", "1.5"], ["--cut", "got 1.5", "expected 0 to 1"]),
         ([*TRACK, ONE_EVENT, "--cut", "nan"], ["--cut", "got nan", "expected 0 to 1"]),
         (["bench", "path", *WITH_MODEL, "--repeats", "0"], ["--repeats", "0 not in range"]),
         ([*TRACK, ONE_EVENT, "--device", "cuda:99"], ["device cuda:99 is not there; there is: cpu"]),
-        ([*TRACK, ONE_EVENT, "--device", "cuda:first"], ['"cuda:first" is unknown', "expected auto, cpu or cuda:N"]),
         ([*TRACK, ONE_EVENT, "--device", "abacus"], ['"abacus" is unknown', "expected auto, cpu or cuda:N"]),
         (["bench", "path", *WITH_MODEL, "--device", "cuda:99"], ["device cuda:99 is not there; there is: cpu"]),
         (["bench", "accuracy", *WITH_MODEL, "generate:1:1:0"], ["no event has candidate edges"]),
         *(
             ([*TRACK, f"generate:{text}"], [f'"generate:{text}"', GENERATE])
-            for text in ("", "0", "ten", "-1", "1.5", "1:", "1:2:3:4", "1:1:2000000")
+            for text in ("", "0", "ten", "1:2:3:4")
         ),
         (["graph", "generate:0", "--output", "graphs"], ['"generate:0"', GENERATE]),
     ],
@@ -64,25 +62,24 @@ def read_only(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--output", "--report", "--json"])
-def test_output_that_cannot_be_written_is_refused(option, out, model, read_only):
+@pytest.mark.parametrize("place", ["missing folder", "read-only folder"])
+def test_output_in_a_bad_place_is_refused(option, place, out, model, read_only):
     """The other outputs of the call do not appear either."""
-    ending = {"--output": ".parquet", "--report": ".html", "--json": ".json"}[option]
-    folder, file = out / f"folder{ending}", out / f"file{ending}"
-    folder.mkdir()
-    file.write_text("as it was")
+    path = out / "none" / "file.csv" if place == "missing folder" else f"{read_only}/tensoa.csv"
     others = [argument for pair in zip(*[iter(outputs(out))] * 2) if pair[0] != option for argument in pair]
-    for path, reason in (
-        (out / "none" / f"file{ending}", "No such file or directory"),
-        (folder, "it is a folder"),
-        (file / f"file{ending}", "Not a directory"),
-        (f"{read_only}/tensoa{ending}", ""),
-    ):
-        refuse("track", ONE_EVENT, "--model", model, *others, option, path, says=[f"cannot write {path}: {reason}"])
-        assert names_in(out) == [file.name, folder.name]
-        assert file.read_text() == "as it was"
+    refuse("track", ONE_EVENT, "--model", model, *others, option, path, says=[f"cannot write {path}: "])
+    assert names_in(out) == []
 
 
-@pytest.mark.parametrize("name", ["tracks.txt", "tracks", "tracks.csv.gz", "tracks.PARQUET"])
+def test_output_that_is_a_folder_is_refused(out, model):
+    folder = out / "folder.parquet"
+    folder.mkdir()
+    for option in ("--output", "--json"):
+        refuse("track", ONE_EVENT, "--model", model, option, folder, says=[f"cannot write {folder}: it is a folder"])
+    assert names_in(out) == ["folder.parquet"] and names_in(folder) == []
+
+
+@pytest.mark.parametrize("name", ["tracks", "tracks.csv.gz"])
 def test_output_of_another_format_is_refused(name, out, model):
     says = [name, "got the ending", "expected a file named .csv or .parquet"]
     refuse("track", ONE_EVENT, "--model", model, "--output", out / name, "--json", out / "run.json", says=says)
@@ -90,11 +87,11 @@ def test_output_of_another_format_is_refused(name, out, model):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-@pytest.mark.parametrize("ending", [".csv", ".parquet", ".html", ".json"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".json"])
 def test_full_disk_is_reported(ending, tmp_path, out, model):
     full = tmp_path / f"full{ending}"
     full.symlink_to("/dev/full")
-    option = {".html": "--report", ".json": "--json"}.get(ending, "--output")
+    option = "--json" if ending == ".json" else "--output"
     refuse("track", ONE_EVENT, "--model", model, option, full, says=[f"cannot write {full}: ", "No space left"])
 
 

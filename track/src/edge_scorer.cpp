@@ -15,9 +15,8 @@ namespace tensoa::track {
 namespace {
 
 constexpr const char* kExpected =
-    "; expected forward(x [n_hits, 3] float32, edge_index [2, n_edges] int64[, edge_attr [n_edges, "
-    "4] float32]) -> "
-    "scores in [0, 1], float32 [n_edges] or [n_edges, 1]";
+    "; expected forward(x [n_hits, 3] float32, edge_index [2, n_edges] int64"
+    "[, edge_attr [n_edges, 4] float32]) -> scores in [0, 1], float32 [n_edges] or [n_edges, 1]";
 
 bool takes_edge_columns(const Model<>& model, Device device) {
   const Signature& signature = model.deploy(device);

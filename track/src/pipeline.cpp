@@ -38,10 +38,10 @@ ProcessedEvent TrackPipeline::process(const EventSource& source) {
   done.seconds.read = seconds_since(last);
   PortableCollection<Edge>& edges = builder_.build(done.event.hits.view());
   done.edges = edges.size();
-  if (done.edges == 0 && done.event.hits.size() > 0) {
-    throw InputError(
-        "got " + std::to_string(done.event.hits.size()) +
-        " hits without a candidate edge, expected hits of tracks from near the beam line, in mm");
+  if (const std::size_t hits = done.event.hits.size(); hits > 0 && done.edges == 0) {
+    throw InputError("got " + std::to_string(hits) + (hits == 1 ? " hit" : " hits") +
+                     " without a candidate edge, expected those of tracks from near the beam "
+                     "line, in mm");
   }
   done.seconds.graph = seconds_since(last);
   done.moved = scorer_.score(done.event.hits, edges);
