@@ -91,6 +91,7 @@ std::vector<ResultRow> bench_accuracy(const BenchOptions& options) {
   const Model<> model(options.model);
   const Model<> model64(options.model, {.dtype = DType::kF64});
   std::vector<track::EdgeScorer> scorers;
+  scorers.reserve(devices.size());
   for (const Device device : devices) scorers.emplace_back(model, Queue(device));
 
   std::vector<ResultRow> rows;

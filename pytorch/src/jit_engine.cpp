@@ -236,11 +236,11 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw LoadError(
-        subject +
-        "is not a TorchScript file that this libtorch can load (expected one written by "
-        "torch.jit.save): " +
-        short_message(error));
+    const std::string reason = short_message(error);
+    throw LoadError(subject +
+                    "is not a TorchScript file that this libtorch can load (expected one written "
+                    "by torch.jit.save): " +
+                    reason.substr(0, reason.find(". ")));  // advice of torch's archive follows
   }
 }
 
