@@ -96,17 +96,15 @@ std::vector<ResultRow> bench_accuracy(const BenchOptions& options) {
 
   std::vector<ResultRow> rows;
   track::GraphBuilder builder;
-  for (const std::string& input : options.inputs) {
-    for (const track::EventSource& source : track::find_events(input)) {
-      track::Event event = source.read();
-      PortableCollection<Edge>& edges = builder.build(event.hits.view());
-      if (edges.size() == 0) continue;
-      const std::vector<double> reference =
-          reference_scores(model64, event.hits.const_view(), edges.const_view());
-      for (std::size_t i = 0; i < devices.size(); ++i) {
-        scorers[i].score(event.hits, edges);
-        rows.push_back(compare(edges.const_view(), reference, devices[i]));
-      }
+  for (const track::EventSource& source : track::find_events(options.inputs)) {
+    track::Event event = source.read();
+    PortableCollection<Edge>& edges = builder.build(event.hits.view());
+    if (edges.size() == 0) continue;
+    const std::vector<double> reference =
+        reference_scores(model64, event.hits.const_view(), edges.const_view());
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      scorers[i].score(event.hits, edges);
+      rows.push_back(compare(edges.const_view(), reference, devices[i]));
     }
   }
   if (rows.empty())

@@ -38,19 +38,6 @@ Columns columns_on(const Queue& queue, const PortableCollection<Hit>& hits,
   return columns;
 }
 
-Plan<Hit, Edge, Edge> make_plan(Columns& columns, bool with_edge_columns) {
-  const auto hit = columns.hits.const_view().records();
-  const auto edge = columns.edges.const_view().records();
-  SoAMetadata<Hit, Edge> inputs(columns.hits.size(), columns.edges.size());
-  inputs.append_block("x", hit.r_scaled(), hit.phi_scaled(), hit.z_scaled());
-  inputs.append_block(BlockShape::kColumns, "edge_index", edge.source(), edge.target());
-  if (with_edge_columns)
-    inputs.append_block("edge_attr", edge.dr(), edge.dphi(), edge.dz(), edge.dR());
-  SoAMetadata<Edge> outputs(columns.edges.size());
-  outputs.append_block("score", columns.edges.view().records().score());
-  return Plan(ModelMetadata(inputs, outputs));
-}
-
 /// Our road: the model runs on the columns, its answer lands in the column `score`.
 class DirectRoad {
  public:
@@ -58,7 +45,8 @@ class DirectRoad {
       : model_(model),
         queue_(queue),
         columns_(columns),
-        plan_(make_plan(columns, with_edge_columns)) {}
+        plan_(track::plan_edge_network(with_edge_columns, columns.hits.const_view(),
+                                       columns.edges.const_view(), columns.edges.view())) {}
 
   std::size_t run(Laps& laps) {
     Stopwatch watch;
@@ -243,30 +231,28 @@ std::vector<ResultRow> bench_path(const BenchOptions& options) {
   const std::string packing = queue.device().is_cpu() ? "pack" : "host_roundtrip";
   std::vector<ResultRow> rows;
   track::GraphBuilder builder;
-  for (const std::string& input : options.inputs) {
-    for (const track::EventSource& source : track::find_events(input)) {
-      track::Event event = source.read();
-      const PortableCollection<Edge>& edges = builder.build(event.hits.view());
-      if (edges.size() == 0) continue;
-      Columns columns = columns_on(queue, event.hits, edges);
-      DirectRoad direct(model, queue, columns, with_edge_columns);
-      PackingRoad packed(model, queue, columns, with_edge_columns);
-      Laps direct_laps;
-      Laps packed_laps;
-      std::size_t direct_bytes = 0;
-      std::size_t packed_bytes = 0;
-      for (int i = 0; i < options.repeats + kWarmUps; ++i) {  // in turns, in both orders
-        if (i % 2 == 0) direct_bytes = direct.run(direct_laps);
-        packed_bytes = packed.run(packed_laps);
-        if (i % 2 == 1) direct_bytes = direct.run(direct_laps);
-      }
-      const std::string device = to_string(queue.device());
-      append_rows(rows, packing, device, edges.size(), packed_laps, packed_bytes);
-      const double baseline = rows.back().timing->median_us;
-      append_rows(rows, "jit_copy", device, edges.size(), direct_laps, direct_bytes);
-      rows.back().baseline = packing;
-      rows.back().ratio = baseline / rows.back().timing->median_us;
+  for (const track::EventSource& source : track::find_events(options.inputs)) {
+    track::Event event = source.read();
+    const PortableCollection<Edge>& edges = builder.build(event.hits.view());
+    if (edges.size() == 0) continue;
+    Columns columns = columns_on(queue, event.hits, edges);
+    DirectRoad direct(model, queue, columns, with_edge_columns);
+    PackingRoad packed(model, queue, columns, with_edge_columns);
+    Laps direct_laps;
+    Laps packed_laps;
+    std::size_t direct_bytes = 0;
+    std::size_t packed_bytes = 0;
+    for (int i = 0; i < options.repeats + kWarmUps; ++i) {  // in turns, in both orders
+      if (i % 2 == 0) direct_bytes = direct.run(direct_laps);
+      packed_bytes = packed.run(packed_laps);
+      if (i % 2 == 1) direct_bytes = direct.run(direct_laps);
     }
+    const std::string device = to_string(queue.device());
+    append_rows(rows, packing, device, edges.size(), packed_laps, packed_bytes);
+    const double baseline = rows.back().timing->median_us;
+    append_rows(rows, "jit_copy", device, edges.size(), direct_laps, direct_bytes);
+    rows.back().baseline = packing;
+    rows.back().ratio = baseline / rows.back().timing->median_us;
   }
   if (rows.empty())
     throw InputError("bench path: no event has candidate edges; nothing to measure");

@@ -22,11 +22,7 @@ struct GraphCall {
 };
 
 int write_graphs(const GraphCall& call) {
-  std::vector<track::EventSource> sources;
-  for (const std::string& input : call.inputs) {
-    for (track::EventSource& source : track::find_events(input))
-      sources.push_back(std::move(source));
-  }
+  const std::vector<track::EventSource> sources = track::find_events(call.inputs);
   track::GraphBuilder builder;
   ProgressBar bar("graphs", sources.size());
   std::size_t failed = 0;

@@ -73,10 +73,7 @@ class TrackRun {
     if (!(call.min_score >= 0 && call.min_score <= 1)) {
       throw ConfigError(fmt::format("--cut: got {}, expected 0 to 1", call.min_score));
     }
-    for (const std::string& input : call.inputs) {
-      for (track::EventSource& source : track::find_events(input))
-        sources_.push_back(std::move(source));
-    }
+    sources_ = track::find_events(call.inputs);
     // What cannot be written is found before the work is done.
     if (!call.output.empty()) tracks_.emplace(call.output);
     if (!call.report.empty()) report_.emplace(call.report);

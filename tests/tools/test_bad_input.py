@@ -179,7 +179,7 @@ def test_good_events_of_a_batch_come_out(batch, good_events, tmp_path, model):
 
 
 def test_missing_input_is_refused(tmp_path, out, model):
-    """Before anything is read: what the call names must be there."""
+    """What the call names must be there; the other inputs of the call still come out."""
     good = write_event(tmp_path, "good")
     (tmp_path / "folder").mkdir()
     write(tmp_path / "folder" / "notes.txt", "no events")
@@ -192,7 +192,8 @@ def test_missing_input_is_refused(tmp_path, out, model):
         refuse("track", tmp_path / name, "--model", model, *outputs(out), says=says)
         assert names_in(out) == []
     refuse("track", good, tmp_path / "none", "--model", model, *outputs(out), says=["none", "no such file"])
-    assert names_in(out) == []
+    run = json.loads((out / "run.json").read_text())
+    assert (run["events"], run["failed"]) == (1, 1)
 
 
 def test_graph_refuses_bad_events_and_writes_the_others(tmp_path, out):

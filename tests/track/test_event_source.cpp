@@ -44,11 +44,19 @@ TEST(FindEvents, TakesOneFileAndReadsItOnDemand) {
 }
 
 TEST(FindEvents, RejectsWhatIsNotThere) {
-  EXPECT_THAT(message_of<InputError>([] { find_events("/no/such/thing"); }),
+  const auto missing = find_events("/no/such/thing");
+  ASSERT_EQ(missing.size(), 1U);
+  EXPECT_THAT(message_of<InputError>([&] { missing[0].read(); }),
               HasSubstr("/no/such/thing: no such"));
   const TemporaryFolder folder;
   EXPECT_THAT(message_of<InputError>([&] { find_events(folder.path().string()); }),
               HasSubstr("has no events"));
+}
+
+TEST(FindEvents, ListsSeveralInputsInTheirOrder) {
+  const std::vector<std::string> inputs = {"generate:2:7", "/some/evt_5.csv", "generate:1:3"};
+  EXPECT_THAT(names_of(find_events(inputs)),
+              ElementsAre("generated-7-0", "generated-7-1", "evt_5", "generated-3-0"));
 }
 
 TEST(FindEvents, ListsGeneratedEvents) {

@@ -27,20 +27,6 @@ bool takes_edge_columns(const Model<>& model, Device device) {
                   kExpected);
 }
 
-Plan<Hit, Edge, Edge> make_plan(bool with_edge_columns, ConstView<Hit> hits, ConstView<Edge> edges,
-                                View<Edge> scores) {
-  const auto hit = hits.records();
-  const auto edge = edges.records();
-  SoAMetadata<Hit, Edge> inputs(hits.size(), edges.size());
-  inputs.append_block("x", hit.r_scaled(), hit.phi_scaled(), hit.z_scaled());
-  inputs.append_block(BlockShape::kColumns, "edge_index", edge.source(), edge.target());
-  if (with_edge_columns)
-    inputs.append_block("edge_attr", edge.dr(), edge.dphi(), edge.dz(), edge.dR());
-  SoAMetadata<Edge> outputs(scores.size());
-  outputs.append_block("score", scores.records().score());
-  return Plan(ModelMetadata(inputs, outputs));
-}
-
 /// Makes room for the rows of `from`; grows by halves so that a few events settle it.
 template <template <template <class> class> class Layout>
 void make_room(PortableCollection<Layout>& to, const PortableCollection<Layout>& from,
@@ -50,6 +36,20 @@ void make_room(PortableCollection<Layout>& to, const PortableCollection<Layout>&
 }
 
 }  // namespace
+
+Plan<Hit, Edge, Edge> plan_edge_network(bool takes_edge_columns, ConstView<Hit> hits,
+                                        ConstView<Edge> edges, View<Edge> scores) {
+  const auto hit = hits.records();
+  const auto edge = edges.records();
+  SoAMetadata<Hit, Edge> inputs(hits.size(), edges.size());
+  inputs.append_block("x", hit.r_scaled(), hit.phi_scaled(), hit.z_scaled());
+  inputs.append_block(BlockShape::kColumns, "edge_index", edge.source(), edge.target());
+  if (takes_edge_columns)
+    inputs.append_block("edge_attr", edge.dr(), edge.dphi(), edge.dz(), edge.dR());
+  SoAMetadata<Edge> outputs(scores.size());
+  outputs.append_block("score", scores.records().score());
+  return Plan(ModelMetadata(inputs, outputs));
+}
 
 EdgeScorer::EdgeScorer(Model<> model, const Queue& queue)
     : model_(std::move(model)),
@@ -77,7 +77,8 @@ CopyReport EdgeScorer::run(const PortableCollection<Hit>& hits, PortableCollecti
   if (plan_) {
     plan_->rebind(hits.const_view(), edges.const_view(), edges.view());
   } else {
-    plan_ = make_plan(takes_edge_columns_, hits.const_view(), edges.const_view(), edges.view());
+    plan_ =
+        plan_edge_network(takes_edge_columns_, hits.const_view(), edges.const_view(), edges.view());
   }
   return model_.forward(queue_, *plan_);
 }

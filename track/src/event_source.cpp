@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -104,15 +105,18 @@ std::vector<EventSource> find_events(std::string_view input) {
   if (input.starts_with(kGenerate)) return generated_events(input);
   const fs::path path(input);
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) {
-    throw InputError(path.string() +
-                     ": no such file or folder, expected a file, a folder, or "
-                     "generate:EVENTS[:SEED[:PARTICLES]]");
-  }
-  if (error) throw InputError(path.string() + ": cannot be used: " + error.message());
-  if (fs::is_directory(status)) return events_of_folder(path);
+  if (fs::is_directory(path, error)) return events_of_folder(path);
   return {EventSource(path)};
+}
+
+std::vector<EventSource> find_events(std::span<const std::string> inputs) {
+  std::vector<EventSource> all;
+  for (const std::string& input : inputs) {
+    std::vector<EventSource> events = find_events(input);
+    all.insert(all.end(), std::make_move_iterator(events.begin()),
+               std::make_move_iterator(events.end()));
+  }
+  return all;
 }
 
 bool natural_less(std::string_view a, std::string_view b) {

@@ -361,7 +361,11 @@ Event read_large_radius(const fs::path& path, const std::shared_ptr<arrow::Buffe
 
 Event read_event(const fs::path& path) {
   std::error_code error;
-  if (!fs::exists(path, error)) reject(path, "no such file");
+  if (!fs::exists(path, error)) {
+    reject(
+        path,
+        "no such file or folder, expected a file, a folder, or generate:EVENTS[:SEED[:PARTICLES]]");
+  }
   if (!is_event_file(path)) {
     reject(path, "is not a file of hits, expected NAME-hits.csv[.gz] or NAME.csv[.gz]");
   }

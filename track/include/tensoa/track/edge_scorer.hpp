@@ -25,6 +25,12 @@ struct ScoreReport {
   }
 };
 
+/// The plan of an edge-classifying network: blocks `x`, `edge_index`, and `edge_attr` where it
+/// takes edge columns; see EdgeScorer.
+/// @param scores the edges whose column `score` takes the answer; may be those of `edges`
+Plan<Hit, Edge, Edge> plan_edge_network(bool takes_edge_columns, ConstView<Hit> hits,
+                                        ConstView<Edge> edges, View<Edge> scores);
+
 /// Runs an edge-classifying network on the columns of hits and edges, where they lie.
 ///
 /// The network takes `x` [n_hits, 3] float32 (r_scaled, phi_scaled, z_scaled), `edge_index` [2,

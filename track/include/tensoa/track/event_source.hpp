@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -40,10 +41,16 @@ class EventSource {
 ///
 /// @param input one file (see read_event()); a folder, then all its events in natural order (evt_2
 /// before
-///        evt_10), subfolders left out; or "generate:EVENTS[:SEED[:PARTICLES]]".
-/// @throws InputError when the file or folder is not there, cannot be listed, or holds no events;
-///         ConfigError for a "generate:" that is not as above.
+///        evt_10), subfolders left out; or "generate:EVENTS[:SEED[:PARTICLES]]". A path where
+///        nothing is counts as a file: its read() says so, and the other events of a batch still
+///        come out.
+/// @throws InputError when a folder cannot be listed or holds no events; ConfigError for a
+/// "generate:"
+///         that is not as above.
 std::vector<EventSource> find_events(std::string_view input);
+
+/// The events of several inputs, one after the other.
+std::vector<EventSource> find_events(std::span<const std::string> inputs);
 
 /// True when `a` comes before `b` in natural order: runs of digits compare as numbers.
 bool natural_less(std::string_view a, std::string_view b);
