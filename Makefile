@@ -95,7 +95,6 @@ install-check: setup ## Install into a fresh folder and build outside projects a
 
 nightly: ## What takes too long for each change
 	@$(MAKE) tsan
-	@$(MAKE) clang
 	@$(MAKE) bench
 
 options: build/.configured-$(PRESET) ## The options of the build, with their values
