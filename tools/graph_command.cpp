@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,13 @@ struct GraphCall {
 
 int write_graphs(const GraphCall& call) {
   const std::vector<track::EventSource> sources = track::find_events(call.inputs);
+  std::set<std::string> names;
+  for (const track::EventSource& source : sources) {
+    if (names.insert(source.name()).second) continue;
+    throw InputError(
+        "two events are called " + source.name() +
+        ", and the graph of one would replace that of the other; give them names that differ");
+  }
   track::GraphBuilder builder;
   ProgressBar bar("graphs", sources.size());
   std::size_t failed = 0;

@@ -55,7 +55,9 @@ int run(int argc, char** argv) {
   }
   try {
     pytorch::register_engines();
-    return action();
+    const int status = action();
+    if (std::fflush(stdout) != 0) throw OutputError("cannot write to stdout");
+    return status;
   } catch (const EngineError& error) {
     fmt::print(stderr, "tensoa: {}\n", error.what());
     return kBroken;

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <new>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "command.hpp"
 #include "progress_bar.hpp"
@@ -63,6 +66,23 @@ track::ReportEvent report_event(const ProcessedEvent& done, ConstView<track::Edg
           .has_truth = done.event.has_truth};
 }
 
+/// @throws ConfigError when a file is to be written twice, or over an input.
+void require_different_files(const TrackCall& call) {
+  std::vector<std::string> files = call.inputs;
+  for (const std::string& output : {call.output, call.report, call.json}) {
+    if (output.empty()) continue;
+    for (const std::string& other : files) {
+      std::error_code ignored;
+      const bool is_same = other == output || std::filesystem::equivalent(other, output, ignored);
+      if (is_same && !output.starts_with("/dev/")) {
+        throw ConfigError(output +
+                          " is named twice, and would be overwritten; expected different files");
+      }
+    }
+    files.push_back(output);
+  }
+}
+
 /// One run over all events of the call.
 class TrackRun {
  public:
@@ -74,6 +94,7 @@ class TrackRun {
       throw ConfigError(fmt::format("--cut: got {}, expected 0 to 1", call.min_score));
     }
     sources_ = track::find_events(call.inputs);
+    require_different_files(call);
     // What cannot be written is found before the work is done.
     if (!call.output.empty()) tracks_.emplace(call.output);
     if (!call.report.empty()) report_.emplace(call.report);
@@ -90,7 +111,7 @@ class TrackRun {
       pipelines_.push_back(
           std::make_unique<track::TrackPipeline>(model_, Queue(device_), options_));
     }
-    outcomes_.resize(sources_.size());
+    outcomes_.resize(2 * pipelines_.size());
     const auto start = std::chrono::steady_clock::now();
     {
       ProgressBar bar("tracking", sources_.size());
@@ -117,7 +138,7 @@ class TrackRun {
   }
 
   void work(std::size_t event, std::size_t slot) {
-    Outcome& outcome = outcomes_[event];
+    Outcome& outcome = outcomes_[event % outcomes_.size()];
     track::TrackPipeline& pipeline = *pipelines_[slot];
     try {
       outcome.done = pipeline.process(sources_[event]);
@@ -127,12 +148,14 @@ class TrackRun {
     } catch (const Error& error) {
       outcome.error = error.what();
       outcome.done.reset();
+    } catch (const std::bad_alloc&) {
+      outcome.error = "there is not enough memory for this event; fewer --threads may help";
+      outcome.done.reset();
     }
   }
 
   void finish(std::size_t event, ProgressBar& bar) {
-    const Outcome outcome = std::move(outcomes_[event]);
-    outcomes_[event] = {};
+    const Outcome outcome = std::exchange(outcomes_[event % outcomes_.size()], {});
     if (outcome.done) {
       const auto edges = outcome.edges->const_view();
       summary_.add(*outcome.done, edges);
@@ -157,7 +180,7 @@ class TrackRun {
   std::optional<OutputFile> json_;
   TrackSummary summary_;
   std::vector<std::unique_ptr<track::TrackPipeline>> pipelines_;  ///< by slot
-  std::vector<Outcome> outcomes_;  ///< by event; emptied once finished
+  std::vector<Outcome> outcomes_;  ///< a ring: run_events has at most that many under way
   std::vector<track::ReportEvent> report_events_;
 };
 

@@ -26,14 +26,24 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-OutputFile::OutputFile(fs::path path) : path_(std::move(path)), temporary_(path_) {
+OutputFile::OutputFile(fs::path path) : path_(std::move(path)) {
   std::error_code status;
   if (fs::is_directory(path_, status)) fail(path_, "it is a folder");
-  if (!fs::exists(path_, status) || fs::is_regular_file(path_, status)) {
-    temporary_ += ".tmp" + std::to_string(std::random_device{}());
+  // A link stays: what it points to is replaced. What /dev/stdout points to may be anything, and is
+  // written where it is, as any device.
+  const fs::path target =
+      fs::is_symlink(path_, status) ? fs::weakly_canonical(path_, status) : path_;
+  const std::string start = fs::absolute(path_, status).string();
+  const bool is_special = start.starts_with("/dev/") || start.starts_with("/proc/") ||
+                          (fs::exists(target, status) && !fs::is_regular_file(target, status));
+  if (!is_special) {
+    path_ = target;
+    temporary_ = target.parent_path() / (".tensoa" + std::to_string(std::random_device{}()));
+  } else {
+    temporary_ = path_;
   }
   errno = 0;
-  if (!std::ofstream(temporary_, std::ios::binary)) fail_with_errno(path_);
+  if (!std::ofstream(temporary_, std::ios::binary | std::ios::app)) fail_with_errno(path_);
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
@@ -56,7 +66,7 @@ void OutputFile::commit() {
 
 void write_file(OutputFile& file, std::string_view contents) {
   errno = 0;
-  std::ofstream stream(file.temporary(), std::ios::binary);
+  std::ofstream stream(file.temporary(), std::ios::binary | std::ios::app);
   stream.write(contents.data(), static_cast<std::streamsize>(contents.size()));
   stream.close();
   if (!stream) fail_with_errno(file.path());

@@ -3,9 +3,9 @@
 #include "tensoa/engine/engine.hpp"
 
 #include <algorithm>
-#include <list>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "tensoa/core/error.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
-  std::list<EngineKind> kinds;  // a list: references stay valid
+  std::vector<EngineKind> kinds;
 };
 
 Registry& registry() {
@@ -48,7 +48,7 @@ void register_engine(EngineKind kind) {
   }
 }
 
-const EngineKind& find_engine(const std::filesystem::path& path, CompilationType compilation) {
+EngineKind find_engine(const std::filesystem::path& path, CompilationType compilation) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
   std::string known;

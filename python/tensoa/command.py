@@ -33,7 +33,10 @@ def replacing(path):
     When the block raises, the temporary is removed and `path` is as it was.
     Raises InputError where it cannot be written.
     """
-    temporary = _temporary_beside(Path(path))
+    path = Path(path).resolve()  # a link stays a link
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: cannot write: it is not a regular file")
+    temporary = _temporary_beside(path)
     try:
         yield str(temporary)
         mask = os.umask(0)

@@ -66,11 +66,40 @@ std::vector<bool> inputs_written(const std::shared_ptr<torch::jit::Graph>& graph
   return written;
 }
 
+/// Whether a call leaves anything behind in the module: then it is no function of its inputs,
+/// threads would race for it, and it might keep tensors over columns that are gone by the next
+/// call.
+bool keeps_state(const torch::jit::Block& block, const torch::jit::AliasDb& aliases) {
+  for (const torch::jit::Node* node : block.nodes()) {
+    if (node->kind() == c10::prim::SetAttr) return true;
+    if (node->kind() == c10::prim::GetAttr && aliases.hasWriters(node->output())) return true;
+    for (const torch::jit::Block* inner : node->blocks()) {
+      if (keeps_state(*inner, aliases)) return true;
+    }
+  }
+  return false;
+}
+
+/// Converts weights and buffers of floating point; indices and masks stay what they are.
+void convert(torch::jit::Module& module, c10::ScalarType dtype) {
+  const auto convert_all = [dtype](const auto& tensors) {
+    for (at::Tensor tensor : tensors) {
+      if (tensor.is_floating_point()) tensor.set_data(tensor.to(dtype));
+    }
+  };
+  convert_all(module.parameters());
+  convert_all(module.buffers());
+}
+
 Signature signature_of(const torch::jit::Method& forward, const std::string& subject) {
   Signature signature;
-  for (const c10::Argument& argument : forward.function().getSchema().arguments()) {
-    if (argument.name() == "self") continue;
-    if (!argument.type()->isSubtypeOf(*c10::TensorType::get())) {
+  const std::vector<c10::Argument>& arguments = forward.function().getSchema().arguments();
+  for (std::size_t i = 1; i < arguments.size(); ++i) {  // 0 is the module itself
+    const c10::Argument& argument = arguments[i];
+    const bool takes_tensor = argument.type()->kind() == c10::TypeKind::TensorType ||
+                              argument.type()->isSubtypeOf(*c10::OptionalType::ofTensor());
+    if (!takes_tensor) {
+      if (argument.default_value()) break;  // it keeps its default, and so do those after it
       throw LoadError(subject + "forward takes " + argument.type()->annotation_str() + " " +
                       argument.name() + "; expected tensors only");
     }
@@ -187,7 +216,8 @@ class JitEngine final : public Engine {
       const bool is_one_column = sizes.size() == 2 && block.fields.size() == 1;
       const at::IntArrayRef got = results[i].sizes();
       const bool fits = got == at::IntArrayRef(sizes.data(), sizes.size()) ||
-                        (is_one_column && got.size() == 1 && got[0] == sizes[0]);
+                        (is_one_column && got.size() == 1 && got[0] == sizes[0]) ||
+                        (is_one_column && got.empty() && sizes[0] == 1);
       if (!fits || results[i].scalar_type() != to_torch(block.tensor.dtype) ||
           results[i].device() != to_torch(block.tensor.device)) {
         throw BindingError(subject_ + "gives " + describe(results[i]) + " for output block \"" +
@@ -229,9 +259,15 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
     module.eval();
     if (!module.find_method("forward")) throw LoadError(subject + "has no forward method");
     Signature signature = signature_of(module.get_method("forward"), subject);
-    if (options.dtype) module.to(to_torch(*options.dtype));
+    if (options.dtype) convert(module, to_torch(*options.dtype));
     module.to(to_torch(device));
     module = torch::jit::freeze(module);
+    const auto graph = module.get_method("forward").graph();
+    if (keeps_state(*graph->block(), torch::jit::AliasDb(graph, /*isFrozen=*/true))) {
+      throw LoadError(subject +
+                      "forward changes the model (an attribute or a buffer); expected a model that "
+                      "keeps nothing between calls");
+    }
     return std::make_shared<JitEngine>(subject, std::move(module), std::move(signature));
   } catch (const Error&) {
     throw;

@@ -62,6 +62,20 @@ TEST_F(OutputFileTest, APathThatCannotBeWrittenIsFoundAtOnce) {
   EXPECT_THROW(OutputFile{folder_}, OutputError);
 }
 
+TEST_F(OutputFileTest, ALinkStaysALinkAndItsTargetIsReplaced) {
+  write_file(folder_ / "real.txt", "old");
+  fs::create_symlink("real.txt", folder_ / "link.txt");
+  write_file(folder_ / "link.txt", "new");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.txt"));
+  EXPECT_EQ(contents(folder_ / "real.txt"), "new");
+  EXPECT_EQ(files(), 2);
+}
+
+TEST_F(OutputFileTest, ANameOfTheLongestLengthIsFine) {
+  write_file(folder_ / std::string(255, 'n'), "text");
+  EXPECT_EQ(files(), 1);
+}
+
 TEST_F(OutputFileTest, ADeviceIsWrittenAndNotReplaced) {
   write_file("/dev/null", "gone");
   EXPECT_TRUE(fs::is_character_file("/dev/null"));

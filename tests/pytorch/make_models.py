@@ -9,6 +9,7 @@ import re
 import sys
 import warnings
 from pathlib import Path
+from typing import Optional
 
 import torch
 from torch import Tensor, nn
@@ -207,6 +208,51 @@ class Dropout(nn.Module):
 class TakesNumber(nn.Module):
     def forward(self, x, number: int):
         return x + number
+
+
+@model
+class KeepsInput(nn.Module):
+    """Reads, in the next call, the memory of this one."""
+
+    def __init__(self):
+        super().__init__()
+        self.kept = torch.zeros(1, 1)
+
+    def forward(self, x):
+        answer = self.kept.sum() + x
+        self.kept = x
+        return answer
+
+
+@model
+class CountsCalls(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x):
+        self.calls += 1
+        return x + self.calls
+
+
+@model
+class TakesOptional(nn.Module):
+    """x, or x + y: the usual signature of graph networks with edge features or without."""
+
+    def forward(this, x, y: Optional[Tensor] = None, scale: float = 1.0):  # noqa: N805
+        return x * scale if y is None else x + y
+
+
+@model
+class PicksColumns(nn.Module):
+    """The second column, then the first: the index is a buffer of integers."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("index", torch.tensor([1, 0]))
+
+    def forward(self, x):
+        return x[:, self.index]
 
 
 @model

@@ -801,6 +801,61 @@ TEST(JitEngineLoad, OfAModelThatTakesANumberIsALoadError) {
                   HasSubstr("takes_number.pt: forward takes int number; expected tensors only")));
 }
 
+TEST(JitEngineLoad, OfAModelThatKeepsSomethingBetweenCallsIsALoadError) {
+  pytorch::register_engines();
+  for (const char* name : {"keeps_input", "counts_calls"}) {
+    EXPECT_THAT([&] { JitModel(model_file(name)).deploy(Device::cpu()); },
+                ThrowsMessage<LoadError>(HasSubstr("forward changes the model")))
+        << name;
+  }
+}
+
+TEST(JitEngineLoad, TakesOptionalTensorsAndLeavesOtherDefaultsAlone) {
+  pytorch::register_engines();
+  const JitModel model(model_file("takes_optional"));
+  const Signature& signature = model.deploy(Device::cpu());
+  EXPECT_THAT(signature.inputs, ElementsAre("x", "y"));
+  EXPECT_EQ(signature.required_inputs, 1U);
+}
+
+TEST_P(JitEngine, AnOptionalInputMayBeLeftOut) {
+  auto columns = upload<Points>(3, [](auto view) {
+    for (std::size_t i = 0; i < 3; ++i) view.x[i] = view.y[i] = static_cast<float>(i + 1);
+  });
+  const auto in = columns.const_view().records();
+  auto answers = upload<Answers>(3, [](auto) {});
+  SoAMetadata<Points> one(3);
+  one.append_block("x", in.x());
+  SoAMetadata<Points> two(3);
+  two.append_block("x", in.x());
+  two.append_block("y", in.y());
+  SoAMetadata<Answers> outputs(3);
+  outputs.append_block("out", answers.view().records().m());
+  run("takes_optional", ModelMetadata(one, outputs));
+  EXPECT_EQ(download(answers).const_view().m[2], 3.F);
+  run("takes_optional", ModelMetadata(two, outputs));
+  EXPECT_EQ(download(answers).const_view().m[2], 6.F);
+}
+
+TEST_P(JitEngine, BuffersOfIntegersKeepTheirDtype) {
+  auto columns = upload<PointsInDouble>(2, [](auto view) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      view.x[i] = 1;
+      view.y[i] = 2;
+    }
+  });
+  const auto in = columns.const_view().records();
+  const auto out = columns.view().records();
+  SoAMetadata<PointsInDouble> inputs(2);
+  inputs.append_block("x", in.x(), in.y());
+  SoAMetadata<PointsInDouble> outputs(2);
+  outputs.append_block("out", out.m(), out.n());
+  run("picks_columns", ModelMetadata(inputs, outputs), {.dtype = DType::kF64});
+  const auto host = download(columns);
+  EXPECT_EQ(host.const_view().m[1], 2);
+  EXPECT_EQ(host.const_view().n[1], 1);
+}
+
 TEST(JitEngineLoad, GivesTheSignatureOfTheModel) {
   pytorch::register_engines();
   const JitModel model(model_file("graph"));

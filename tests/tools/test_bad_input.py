@@ -204,6 +204,23 @@ def test_graph_refuses_bad_events_and_writes_the_others(tmp_path, out):
     assert names_in(out) == ["good-edges.parquet", "good-hits.parquet"]
 
 
+def test_graph_refuses_events_of_one_name(tmp_path, out):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        write_event(tmp_path / folder, "same")
+    refuse("graph", tmp_path / "a", tmp_path / "b", "--output", out, says=["two events are called same"])
+    assert names_in(out) == []
+
+
+def test_files_named_twice_are_refused(tmp_path, out, model):
+    event = write_event(tmp_path, "good")
+    before = event.read_bytes()
+    refuse("track", event, "--model", model, "--output", event, says=["named twice"])
+    refuse("track", event, "--model", model, "--output", out / "x.csv", "--json", out / "x.csv", says=["named twice"])
+    assert event.read_bytes() == before
+    assert names_in(out) == []
+
+
 @pytest.mark.parametrize("contents", [HEADER, HEADER.rstrip("\n")])
 def test_event_without_hits_gives_an_empty_answer(contents, tmp_path, out, model):
     path = write(tmp_path / "none-hits.csv", contents)

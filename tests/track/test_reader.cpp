@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "files.hpp"
@@ -74,6 +75,22 @@ TEST_F(Reader, ReadsGzipAndMixesItWithPlainFiles) {
   EXPECT_TRUE(event.has_truth);
   EXPECT_EQ(event.hits.size(), 2U);
   EXPECT_EQ(event.hits.const_view().particle_id[1], 4505867370102784);
+}
+
+TEST_F(Reader, TakesAnyLineEndAndAByteOrderMark) {
+  std::string old_mac(kHits);
+  std::replace(old_mac.begin(), old_mac.end(), '\n', '\r');
+  EXPECT_EQ(read_event(folder_.write("cr-hits.csv", old_mac)).hits.size(), 2U);
+  std::string windows = "\xEF\xBB\xBF";
+  for (const char c : kHits) windows += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  EXPECT_EQ(read_event(folder_.write("crlf-hits.csv", windows)).hits.size(), 2U);
+  EXPECT_EQ(read_event(folder_.write("quoted.csv", "\"0.1\",\"0.2\",\"0.3\"\n")).hits.size(), 1U);
+}
+
+TEST_F(Reader, RejectsHitsThatAreFewerThanTheirTruth) {
+  folder_.write("event1-truth.csv", std::string(kTruth) + "9,1,0\n");
+  EXPECT_THAT(complaint("event1-hits.csv", kHits),
+              AllOf(HasSubstr("got 3 rows"), HasSubstr("2 hits"), HasSubstr("truncated")));
 }
 
 TEST_F(Reader, WorksWithoutTruth) {

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kGenerate = "generate:";
-constexpr std::uint64_t kMostEvents = 100'000'000;
+constexpr std::uint64_t kMostEvents = 1'000'000;
 
 [[noreturn]] void reject_generate(std::string_view input) {
   throw ConfigError("input \"" + std::string(input) +

@@ -97,6 +97,10 @@ std::shared_ptr<arrow::Buffer> read_text(const fs::path& path) {
     bytes = read_all(*unpacked, path, what);
     if (bytes->size() == 0) reject(path, "empty file inside the gzip, expected CSV");
   }
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (static_cast<std::string_view>(*bytes).starts_with(kByteOrderMark)) {
+    bytes = arrow::SliceBuffer(bytes, kByteOrderMark.size());
+  }
   if (static_cast<std::string_view>(*bytes).find('\0') != std::string_view::npos) {
     reject(path, "got binary data, expected CSV");
   }
@@ -105,14 +109,12 @@ std::shared_ptr<arrow::Buffer> read_text(const fs::path& path) {
 
 std::string_view first_line(const arrow::Buffer& text) {
   const auto view = static_cast<std::string_view>(text);
-  std::string_view line = view.substr(0, view.find('\n'));
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
+  return view.substr(0, view.find_first_of("\r\n"));
 }
 
 bool is_header(std::string_view line) {
   // What numbers, NaN and infinity are made of.
-  return line.find_first_not_of("-+.,0123456789einfaEINFA \t") != std::string_view::npos;
+  return line.find_first_not_of("-+.,0123456789einfaEINFA \t\"") != std::string_view::npos;
 }
 
 Names split(std::string_view line) {
@@ -159,7 +161,7 @@ std::shared_ptr<arrow::Table> parse(const fs::path& path,
                "wrong columns: got " + joined(got) + "; expected " + joined(names) + ", each once");
       }
     }
-    if (static_cast<std::string_view>(*text).find('\n') == std::string_view::npos) {
+    if (static_cast<std::string_view>(*text).find_first_of("\r\n") == std::string_view::npos) {
       // Arrow takes a header without a line end for nothing at all.
       arrow::FieldVector fields;
       for (const auto& [name, type] : columns) fields.push_back(arrow::field(name, type));
@@ -245,6 +247,11 @@ void read_truth(const fs::path& path, const View<Hit>& hits) {
   if (const auto twice = std::adjacent_find(truth.begin(), truth.end(), same_hit);
       twice != truth.end()) {
     reject(path, "hit_id " + std::to_string(twice->hit_id) + " comes twice, expected each once");
+  }
+  if (truth.size() > hits.size()) {
+    reject(path, "got " + std::to_string(truth.size()) + " rows, expected one for each of the " +
+                     std::to_string(hits.size()) +
+                     " hits: the hits are truncated, or of another event");
   }
   for (std::size_t i = 0; i < hits.size(); ++i) {
     const Truth wanted{hits.hit_id[i], std::numeric_limits<std::int64_t>::min()};

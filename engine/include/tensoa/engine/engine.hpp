@@ -74,6 +74,6 @@ void register_engine(EngineKind kind);
 
 /// The first registered kind that accepts `path` and compiles as asked.
 /// @throws LoadError that names the kinds there are
-const EngineKind& find_engine(const std::filesystem::path& path, CompilationType compilation);
+EngineKind find_engine(const std::filesystem::path& path, CompilationType compilation);
 
 }  // namespace tensoa
