@@ -42,8 +42,9 @@ class Buffer {
 
 /// Copies `bytes` bytes, in the order of `queue`. Host and device in any combination.
 /// @param queue belongs to the CUDA device that takes part, or is a CPU queue where both sides are
-/// host memory *Stream order*: asynchronous on CUDA as far as the driver allows; both sides must
-/// stay alive until the queue has got there.
+/// host memory
+/// *Stream order*: asynchronous on CUDA as far as the driver allows; both sides must stay alive
+/// until the queue has got there.
 /// @throws DeviceError
 void copy_bytes(const Queue& queue, void* to, Device to_device, const void* from,
                 Device from_device, std::size_t bytes);

@@ -12,8 +12,9 @@ namespace tensoa {
 /// Work on one device, in order. A cheap handle: copies stand for the same queue.
 ///
 /// *Lifetime*: an owned stream lives until the last copy is gone; a borrowed one belongs to the
-/// caller and must outlive every copy. *Stream order*: on CUDA, calls that take a queue only
-/// enqueue. On the CPU the work runs in the calling thread and is complete when the call returns.
+/// caller and must outlive every copy.
+/// *Stream order*: on CUDA, calls that take a queue only enqueue. On the CPU the work runs in the
+/// calling thread and is complete when the call returns.
 class Queue {
  public:
   /// A queue of its own on `device`; on CUDA a new non-blocking stream.

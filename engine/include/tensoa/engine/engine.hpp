@@ -53,7 +53,7 @@ class Engine {
   /// Runs the model on the columns, in the order of `queue`. The binding is checked and not empty.
   /// @return the bytes that were copied, counted where they are copied
   /// @throws BindingError when an output does not fit its block; EngineError when the model fails.
-  /// Outputs are then untouched.
+  /// Outputs are then untouched, unless the device failed while an answer was copied.
   virtual CopyReport run(const Queue& queue, const Binding& binding) const = 0;
 };
 
@@ -69,7 +69,8 @@ struct EngineKind {
 };
 
 /// Makes a kind of engine known to Model; a kind of the same name is replaced. Call it before the
-/// first Model is made. *Threads*: safe.
+/// first Model is made.
+/// *Threads*: safe.
 void register_engine(EngineKind kind);
 
 /// The first registered kind that accepts `path` and compiles as asked.

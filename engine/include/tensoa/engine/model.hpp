@@ -43,8 +43,9 @@ class AnyModel {
 ///
 /// *Lifetime*: the columns must outlive the work that `forward` enqueued.
 /// *Stream order*: everything runs on the given queue, nothing waits for it; on the CPU the answer
-/// is there at return. *Threads*: const members may be called from any number of threads, each with
-/// its own metadata or plan. The first call on a device loads; others wait for that load only.
+/// is there at return.
+/// *Threads*: const members may be called from any number of threads, each with its own metadata or
+/// plan. The first call on a device loads; others wait for that load only.
 template <CompilationType kCompilation = CompilationType::kAny>
 class Model {
  public:

@@ -32,7 +32,8 @@ void check(const Binding& binding);
 
 /// What a model reads and writes. `ModelMetadata metadata(inputs, outputs)` deduces its arguments;
 /// spelled out they are the layouts of the inputs, then those of the outputs. A layout may be input
-/// and output. *Lifetime*: as SoAMetadata; the collections must outlive it.
+/// and output.
+/// *Lifetime*: as SoAMetadata; the collections must outlive it.
 template <template <template <class> class> class... Layouts>
 class ModelMetadata {
  public:

@@ -13,9 +13,11 @@ namespace tensoa::sched {
 /// @param work called once for each event, as `work(event, slot)`; several at a time, each with a
 /// slot of its own below `threads`: what cannot be shared (queues, workspaces) is kept by slot
 /// @param finish called once for each event in order, never two at a time, after its work; at most
-/// 2 * threads events are between work and finish *Threads*: returns when all is finished. The
-/// first exception of a callback ends the loop and is thrown here.
+/// 2 * threads events are between work and finish
 /// @throws ConfigError when threads < 1
+///
+/// *Threads*: returns when all is finished. The first exception of a callback ends the loop and is
+/// thrown here.
 void run_events(std::size_t events, int threads,
                 const std::function<void(std::size_t event, std::size_t slot)>& work,
                 const std::function<void(std::size_t event)>& finish);

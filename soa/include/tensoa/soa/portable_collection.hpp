@@ -22,8 +22,8 @@ namespace tensoa {
 ///
 /// Ownership: the collection owns the memory; views, records and bound tensors borrow it and must
 /// not outlive it. Moving a collection keeps the memory where it is. Move-only: copies of the data
-/// are asked for with `copy`. The memory is not initialised. *Threads*: as for any object, one
-/// writer or many readers.
+/// are asked for with `copy`. The memory is not initialised.
+/// *Threads*: as for any object, one writer or many readers.
 template <template <template <class> class> class Layout, DeviceLike D = Device>
 class PortableCollection {
  public:

@@ -74,9 +74,9 @@ void append_block(std::vector<Block>& blocks, Block block, std::span<const Colum
 /// the outputs of a model.
 ///
 ///     SoAMetadata<Hit, Edge> inputs(n_hits, n_edges);
-///     inputs.append_block("x", hits.x(), hits.y(), hits.z());                           //
-///     [n_hits, 3] inputs.append_block(BlockShape::kColumns, "edge_index", edges.source(),
-///     edges.target());  // [2, n_edges]
+///     inputs.append_block("x", hits.x(), hits.y(), hits.z());  // [n_hits, 3]
+///     inputs.append_block(BlockShape::kColumns, "edge_index",
+///                         edges.source(), edges.target());     // [2, n_edges]
 ///
 /// The order of the blocks is the order of the model's arguments. Only addresses are kept, no data.
 /// *Lifetime*: the collections must outlive the metadata and all work that uses it.

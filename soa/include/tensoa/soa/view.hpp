@@ -17,8 +17,9 @@
 /// by value.
 ///
 /// *Lifetime*: a view borrows the memory of a collection (or of the caller) and must not outlive
-/// it. *Threads*: a view is a value; reading and writing through it is as safe as through the
-/// pointers it holds.
+/// it.
+/// *Threads*: a view is a value; reading and writing through it is as safe as through the pointers
+/// it holds.
 
 namespace tensoa {
 namespace detail {
