@@ -83,7 +83,7 @@ bool keeps_state(const torch::jit::Block& block, const torch::jit::AliasDb& alia
 /// Converts weights and buffers of floating point; indices and masks stay what they are.
 void convert(torch::jit::Module& module, c10::ScalarType dtype) {
   const auto convert_all = [dtype](const auto& tensors) {
-    for (at::Tensor tensor : tensors) {
+    for (const at::Tensor& tensor : tensors) {
       if (tensor.is_floating_point()) tensor.set_data(tensor.to(dtype));
     }
   };
