@@ -131,6 +131,7 @@ class TrackRun {
   /// A run from which no event came out leaves no files.
   void write_files() {
     if (tracks_) tracks_->finish();
+    if (!report_ && !json_) return;
     const std::string json =
         to_json(summary_).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
     if (report_) write_file(*report_, track::report_page(json, report_events_, summary_.scores));

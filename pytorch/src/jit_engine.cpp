@@ -58,10 +58,10 @@ std::string short_message(const std::exception& error) {
 
 /// Whether the frozen graph is proven to leave each of its inputs as it is. Conservative: what
 /// alias analysis cannot follow counts as written.
-std::vector<bool> inputs_written(const std::shared_ptr<torch::jit::Graph>& graph) {
-  const torch::jit::AliasDb aliases(graph, /*isFrozen=*/true);
+std::vector<bool> inputs_written(const torch::jit::Graph& graph,
+                                 const torch::jit::AliasDb& aliases) {
   std::vector<bool> written;
-  for (const torch::jit::Value* input : graph->inputs().slice(1))
+  for (const torch::jit::Value* input : graph.inputs().slice(1))
     written.push_back(aliases.hasWriters(input));
   return written;
 }
@@ -156,12 +156,13 @@ Extent extent_of(const TensorView& view) {
 
 class JitEngine final : public Engine {
  public:
-  JitEngine(std::string subject, torch::jit::Module module, Signature signature)
+  JitEngine(std::string subject, torch::jit::Module module, Signature signature,
+            std::vector<bool> written)
       : subject_(std::move(subject)),
         module_(std::move(module)),
         forward_(module_.get_method("forward")),
         signature_(std::move(signature)),
-        written_(inputs_written(forward_.graph())) {}
+        written_(std::move(written)) {}
 
   const Signature& signature() const noexcept override { return signature_; }
 
@@ -245,7 +246,7 @@ class JitEngine final : public Engine {
   torch::jit::Module module_;
   mutable torch::jit::Method forward_;  // calling it does not change it
   Signature signature_;
-  std::vector<bool> written_;
+  std::vector<bool> written_;  ///< by input, see inputs_written
 };
 
 }  // namespace
@@ -263,12 +264,14 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
     module.to(to_torch(device));
     module = torch::jit::freeze(module);
     const auto graph = module.get_method("forward").graph();
-    if (keeps_state(*graph->block(), torch::jit::AliasDb(graph, /*isFrozen=*/true))) {
+    const torch::jit::AliasDb aliases(graph, /*isFrozen=*/true);
+    if (keeps_state(*graph->block(), aliases)) {
       throw LoadError(subject +
                       "forward changes the model (an attribute or a buffer); expected a model that "
                       "keeps nothing between calls");
     }
-    return std::make_shared<JitEngine>(subject, std::move(module), std::move(signature));
+    return std::make_shared<JitEngine>(subject, std::move(module), std::move(signature),
+                                       inputs_written(*graph, aliases));
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
