@@ -167,9 +167,9 @@ class PackingRoad {
 
   /// A row-major block over host memory, or over a copy of it on the device.
   template <class T>
-  Block packed(const std::string& name, const std::vector<T>& host,
-               std::initializer_list<std::size_t> sizes) {
-    Block block;
+  BoundBlock packed(const std::string& name, const std::vector<T>& host,
+                    std::initializer_list<std::size_t> sizes) {
+    BoundBlock block;
     block.name = name;
     TensorView& tensor = block.tensor;
     tensor.data = const_cast<T*>(host.data());

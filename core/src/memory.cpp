@@ -26,6 +26,7 @@ std::byte* allocate(Device device, std::size_t bytes) {
 Buffer::Buffer(Device device, std::size_t bytes) : device_(device), size_(bytes) {
   require_available(device);
   data_ = {allocate(device, bytes), Release{device}};
+  lease_ = LeaseOwner::make();
 }
 
 void Buffer::Release::operator()(std::byte* data) const noexcept {

@@ -9,15 +9,15 @@
 namespace tensoa {
 
 bool Binding::is_empty() const noexcept {
-  return !outputs.empty() && std::all_of(outputs.begin(), outputs.end(), [](const Block& block) {
-    return block.tensor.elements() == 0;
-  });
+  return !outputs.empty() &&
+         std::all_of(outputs.begin(), outputs.end(),
+                     [](const BoundBlock& block) { return block.tensor.elements() == 0; });
 }
 
 void check(const Binding& binding) {
-  const Block* first = nullptr;
+  const BoundBlock* first = nullptr;
   for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
-    for (const Block& block : *blocks) {
+    for (const BoundBlock& block : *blocks) {
       if (first == nullptr) first = &block;
       if (block.tensor.device != first->tensor.device) {
         throw BindingError("block \"" + block.name + "\" lies on " +
@@ -27,7 +27,7 @@ void check(const Binding& binding) {
       }
     }
   }
-  for (const Block& block : binding.outputs) {
+  for (const BoundBlock& block : binding.outputs) {
     if (block.tensor.read_only) {
       throw BindingError(
           "block \"" + block.name +
@@ -43,10 +43,10 @@ void check(const Binding& binding) {
 
 namespace detail {
 
-void rebind(std::span<Block> blocks, std::size_t collection,
+void rebind(std::span<BoundBlock> blocks, std::size_t collection,
             std::span<const ColumnRecord> columns) {
   std::array<ColumnRecord, kMaxFields> chosen;
-  for (Block& block : blocks) {
+  for (BoundBlock& block : blocks) {
     if (block.collection != collection) continue;
     for (std::size_t i = 0; i < block.fields.size(); ++i) chosen[i] = columns[block.fields[i]];
     block.tensor = bind_columns({chosen.data(), block.fields.size()}, columns.front().size, block);

@@ -212,7 +212,7 @@ class JitEngine final : public Engine {
                          std::to_string(binding.outputs.size()) + " output blocks");
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
-      const Block& block = binding.outputs[i];
+      const BoundBlock& block = binding.outputs[i];
       const auto sizes = block.tensor.sizes();
       const bool is_one_column = sizes.size() == 2 && block.fields.size() == 1;
       const at::IntArrayRef got = results[i].sizes();

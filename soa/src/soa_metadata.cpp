@@ -11,7 +11,7 @@ namespace tensoa {
 namespace {
 
 /// `block "features" (columns x, y, z): ` starts every message.
-std::string subject(const Block& block) {
+std::string subject(const BoundBlock& block) {
   std::string text = "block \"" + block.name + "\" (";
   text += block.field_names.size() == 1 ? "column " : "columns ";
   for (std::size_t i = 0; i < block.field_names.size(); ++i) {
@@ -32,11 +32,11 @@ std::string describe(const FieldInfo& info) {
 
 std::intptr_t address(const void* pointer) { return reinterpret_cast<std::intptr_t>(pointer); }
 
-[[noreturn]] void fail(const Block& block, const std::string& what) {
+[[noreturn]] void fail(const BoundBlock& block, const std::string& what) {
   throw BindingError(subject(block) + what);
 }
 
-void require_alike(std::span<const ColumnRecord> columns, const Block& block) {
+void require_alike(std::span<const ColumnRecord> columns, const BoundBlock& block) {
   const ColumnRecord& first = columns.front();
   for (std::size_t i = 1; i < columns.size(); ++i) {
     const ColumnRecord& other = columns[i];
@@ -62,7 +62,7 @@ void require_alike(std::span<const ColumnRecord> columns, const Block& block) {
 
 /// Distance between neighbouring columns in elements; the same for all, or an error. 0 for a single
 /// column.
-std::int64_t distance_of(std::span<const ColumnRecord> columns, const Block& block) {
+std::int64_t distance_of(std::span<const ColumnRecord> columns, const BoundBlock& block) {
   if (columns.size() == 1) return 0;
   const auto bytes_between = [&](std::size_t i) {
     return address(columns[i].data) - address(columns[i - 1].data);
@@ -84,7 +84,8 @@ std::int64_t distance_of(std::span<const ColumnRecord> columns, const Block& blo
 
 }  // namespace
 
-TensorView bind_columns(std::span<const ColumnRecord> columns, std::size_t n, const Block& block) {
+TensorView bind_columns(std::span<const ColumnRecord> columns, std::size_t n,
+                        const BoundBlock& block) {
   const ColumnRecord& first = columns.front();
   const FieldInfo& info = first.info;
   const bool is_scalar = info.kind == ColumnKind::kScalar;
@@ -132,9 +133,9 @@ void throw_impossible_rows(const std::string& rows) {
   throw BindingError("SoAMetadata: " + rows + " rows are impossible; expected 0 or more");
 }
 
-void append_block(std::vector<Block>& blocks, Block block, std::span<const ColumnRecord> columns,
-                  std::size_t n) {
-  const auto has_the_name = [&](const Block& other) { return other.name == block.name; };
+void append_block(std::vector<BoundBlock>& blocks, BoundBlock block,
+                  std::span<const ColumnRecord> columns, std::size_t n) {
+  const auto has_the_name = [&](const BoundBlock& other) { return other.name == block.name; };
   if (std::any_of(blocks.begin(), blocks.end(), has_the_name)) {
     fail(block, "a block of this name is there already; names are unique");
   }

@@ -29,7 +29,7 @@ ModelMetadata<Points, Scores, Scores> bind(const View<Points>& points, const Vie
   return ModelMetadata(inputs, outputs);
 }
 
-void expect_same(const std::vector<Block>& got, const std::vector<Block>& expected) {
+void expect_same(const std::vector<BoundBlock>& got, const std::vector<BoundBlock>& expected) {
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i].name, expected[i].name);

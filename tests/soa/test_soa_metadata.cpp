@@ -231,12 +231,12 @@ TEST_P(AnyChoice, OfColumnsEqualsNaivePackingWhereItIsEquallySpacedAndIsAnErrorE
         if (random() % 3 == 0) fields.push_back(field);
       }
       if (fields.empty()) continue;
-      Block block{.name = "any",
-                  .shape = BlockShape::kRows,
-                  .collection = 0,
-                  .fields = {},
-                  .field_names = {},
-                  .tensor = {}};
+      BoundBlock block{.name = "any",
+                       .shape = BlockShape::kRows,
+                       .collection = 0,
+                       .fields = {},
+                       .field_names = {},
+                       .tensor = {}};
       std::vector<ColumnRecord> chosen;
       for (const std::size_t field : fields) {
         chosen.push_back(columns[field]);
@@ -267,7 +267,7 @@ TEST(SoAMetadata, TakesColumnsOfSeveralLayoutsEachWithItsLength) {
   metadata.append_block("n", output_records.n());
   metadata.append_block("c", wide_records.c(), wide_records.d());
   ASSERT_EQ(metadata.blocks().size(), 2U);
-  const Block& first = metadata.blocks()[0];
+  const BoundBlock& first = metadata.blocks()[0];
   EXPECT_EQ(first.name, "n");
   EXPECT_EQ(first.collection, 1U);
   EXPECT_THAT(first.fields, ElementsAre(1));

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "tensoa/core/device.hpp"
+#include "tensoa/core/lease.hpp"
 #include "tensoa/core/queue.hpp"
 
 namespace tensoa {
@@ -29,6 +30,9 @@ class Buffer {
   std::size_t size() const noexcept { return data_ == nullptr ? 0 : size_; }
   Device device() const noexcept { return device_; }
 
+  /// Live as long as the memory, wherever the buffer moves.
+  Lease lease() const noexcept { return lease_.lease(); }
+
  private:
   struct Release {
     Device device;
@@ -38,6 +42,7 @@ class Buffer {
   Device device_;
   std::size_t size_ = 0;
   std::unique_ptr<std::byte, Release> data_;
+  LeaseOwner lease_;  // after data_, so that leases end before the memory does
 };
 
 /// Copies `bytes` bytes, in the order of `queue`. Host and device in any combination.

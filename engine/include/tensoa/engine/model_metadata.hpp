@@ -16,8 +16,8 @@ namespace tensoa {
 
 /// The inputs and outputs of one call: blocks over columns, without the types of their layouts.
 struct Binding {
-  std::vector<Block> inputs;
-  std::vector<Block> outputs;
+  std::vector<BoundBlock> inputs;
+  std::vector<BoundBlock> outputs;
   std::size_t input_collections =
       0;  ///< collections of the inputs; those of the outputs come after
 

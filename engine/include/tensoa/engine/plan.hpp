@@ -24,7 +24,8 @@ std::array<ColumnRecord, kFieldCount<Layout>> columns_of(const SomeView& view) {
 }
 
 /// Binds all blocks of one collection to the columns of another view of its layout.
-void rebind(std::span<Block> blocks, std::size_t collection, std::span<const ColumnRecord> columns);
+void rebind(std::span<BoundBlock> blocks, std::size_t collection,
+            std::span<const ColumnRecord> columns);
 
 }  // namespace detail
 

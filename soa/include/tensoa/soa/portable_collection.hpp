@@ -106,7 +106,8 @@ class PortableCollection {
     };
     return detail::apply_fields<kFieldCount<Layout>>(Layout<detail::Tag>{}, [&](auto... tag) {
       std::size_t field = 0;
-      return SomeView{Layout<Policy>{place(tag, field++)...}, size_, capacity_, buffer_.device()};
+      return SomeView{Layout<Policy>{place(tag, field++)...}, size_, capacity_, buffer_.device(),
+                      buffer_.lease()};
     });
   }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "tensoa/core/device.hpp"
+#include "tensoa/core/lease.hpp"
 #include "tensoa/soa/fields.hpp"
 
 /// @file
@@ -24,6 +25,7 @@ struct ColumnRecord {
   Device device;
   std::uint32_t field;  ///< position in the layout
   bool read_only;       ///< came from a const view
+  Lease lease = {};     ///< of the collection
 };
 
 /// A ColumnRecord that knows its layout, so that a column of another layout is a compile error in

@@ -28,7 +28,7 @@ enum class BlockShape : std::uint8_t {
 };
 
 /// One named tensor over equally spaced columns of one collection.
-struct Block {
+struct BoundBlock {
   std::string name;
   BlockShape shape = BlockShape::kRows;
   std::size_t collection = 0;            ///< position of the layout in the SoAMetadata
@@ -51,7 +51,8 @@ struct Block {
 /// @throws BindingError naming `block` and its columns: kinds, dtypes or shapes differ, the
 /// distances are not equal, n is beyond the capacity, or a data pointer is not aligned to its
 /// element size.
-TensorView bind_columns(std::span<const ColumnRecord> columns, std::size_t n, const Block& block);
+TensorView bind_columns(std::span<const ColumnRecord> columns, std::size_t n,
+                        const BoundBlock& block);
 
 namespace detail {
 
@@ -65,8 +66,8 @@ std::size_t checked_rows(Rows rows) {
 
 /// Binds `columns` and appends the block. @throws BindingError, also for a name that is there
 /// already
-void append_block(std::vector<Block>& blocks, Block block, std::span<const ColumnRecord> columns,
-                  std::size_t n);
+void append_block(std::vector<BoundBlock>& blocks, BoundBlock block,
+                  std::span<const ColumnRecord> columns, std::size_t n);
 
 }  // namespace detail
 
@@ -105,7 +106,7 @@ class SoAMetadata {
         "append_block: the column belongs to a layout that is not one of this SoAMetadata's");
     const ColumnRecord columns[] = {first.column, more.column...};
     constexpr std::size_t kCollection = position_of<Layout>();
-    Block block{std::string(name), shape, kCollection, {}, {}, {}};
+    BoundBlock block{std::string(name), shape, kCollection, {}, {}, {}};
     for (const ColumnRecord& column : columns) {
       block.fields.push_back(column.field);
       block.field_names.emplace_back(kFieldNames<Layout>[column.field]);
@@ -113,7 +114,7 @@ class SoAMetadata {
     detail::append_block(blocks_, std::move(block), columns, sizes_[kCollection]);
   }
 
-  std::span<const Block> blocks() const noexcept { return blocks_; }
+  std::span<const BoundBlock> blocks() const noexcept { return blocks_; }
 
  private:
   template <template <template <class> class> class A, template <template <class> class> class B>
@@ -128,7 +129,7 @@ class SoAMetadata {
   }
 
   std::array<std::size_t, sizeof...(Layouts)> sizes_;
-  std::vector<Block> blocks_;
+  std::vector<BoundBlock> blocks_;
 };
 
 }  // namespace tensoa

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "tensoa/core/lease.hpp"
 #include "tensoa/soa/columns.hpp"
 #include "tensoa/soa/records.hpp"
 
@@ -25,8 +26,9 @@ namespace tensoa {
 namespace detail {
 
 constexpr bool is_reserved_name(std::string_view name) {
-  constexpr std::string_view kReserved[] = {"size",    "capacity",  "device", "columns",
-                                            "records", "capacity_", "size_",  "device_"};
+  constexpr std::string_view kReserved[] = {"size",    "capacity", "device",
+                                            "columns", "records",  "capacity_",
+                                            "size_",   "device_",  "lease_"};
   return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
 }
 
@@ -42,12 +44,12 @@ constexpr ColumnRecord make_record(const C& column, ColumnRecord record) noexcep
 // Free functions, because a name in the scope of the view could shadow a column of the user's.
 template <template <template <class> class> class Layout, bool kConst, class Columns>
 constexpr Records<Layout> make_records(const Columns& columns, std::size_t size,
-                                       std::size_t capacity, Device device) noexcept {
+                                       std::size_t capacity, Device device, Lease lease) noexcept {
   return apply_fields<kFieldCount<Layout>>(columns, [=](const auto&... column) {
     std::uint32_t index = 0;
     const auto next = [&] {
-      const ColumnRecord record{nullptr, 0,     size, capacity, kFieldInfo<Layout>[index],
-                                device,  index, false};
+      const ColumnRecord record{nullptr, 0,     size,  capacity, kFieldInfo<Layout>[index],
+                                device,  index, false, lease};
       ++index;
       return record;
     };
@@ -66,6 +68,7 @@ struct BasicView : Columns {
   std::size_t size_;
   std::size_t capacity_;
   Device device_;
+  Lease lease_ = {};  ///< of the collection; live for ever over memory that is not the library's
 
   /// Rows that the view exposes.
   constexpr std::size_t size() const noexcept { return size_; }
@@ -80,7 +83,7 @@ struct BasicView : Columns {
 
   /// Address, pitch, kind, dtype and device of every column: what append_block takes.
   constexpr Records<Layout> records() const noexcept {
-    return make_records<Layout, kConst>(columns(), size_, capacity_, device_);
+    return make_records<Layout, kConst>(columns(), size_, capacity_, device_, lease_);
   }
 };
 

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tensoa {
+
+/// Tells whether memory that somebody else owns is still there: a view carries the lease of its
+/// collection, and a call on columns whose collection is gone is an error, not a wild read.
+///
+/// A trivially copyable value of 16 bytes; asking is one load, in all builds. Generation counter of
+/// a slot that is never freed, only reused ("generational index", as entity-component systems have
+/// it).
+/// *Threads*: safe. Only an answer that is known to stay true helps, though: destroying a collection
+/// while another thread uses it remains a race.
+class Lease {
+ public:
+  /// Of memory that the library does not own: always live.
+  constexpr Lease() noexcept = default;
+
+  /// Whether the memory has not been freed. Moving its owner does not end a lease.
+  bool is_live() const noexcept {
+    return slot_ == nullptr || slot_->load(std::memory_order_acquire) == generation_;
+  }
+
+ private:
+  friend class LeaseOwner;
+
+  const std::atomic<std::uint64_t>* slot_ = nullptr;
+  std::uint64_t generation_ = 0;
+};
+
+/// What owns memory has one of these beside it; the leases end with it. Move-only.
+/// *Threads*: making and ending take a mutex.
+class LeaseOwner {
+ public:
+  /// Owns nothing; its lease is always live.
+  LeaseOwner() noexcept = default;
+
+  /// Owns a lease that lives until this object, or the one it was moved to, is gone.
+  static LeaseOwner make();
+
+  ~LeaseOwner() { end(); }
+  LeaseOwner(LeaseOwner&& other) noexcept;
+  LeaseOwner& operator=(LeaseOwner&& other) noexcept;
+  LeaseOwner(const LeaseOwner&) = delete;
+  LeaseOwner& operator=(const LeaseOwner&) = delete;
+
+  Lease lease() const noexcept { return lease_; }
+
+ private:
+  void end() noexcept;
+
+  Lease lease_;
+};
+
+}  // namespace tensoa

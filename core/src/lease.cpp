@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/core/lease.hpp"
+
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace tensoa {
+namespace {
+
+using Slot = std::atomic<std::uint64_t>;
+
+/// Slots live as long as the process, because a lease may be asked at any time; there are as many as
+/// were ever in use at once.
+struct Slots {
+  std::mutex mutex;
+  std::deque<Slot> all;
+  std::vector<Slot*> free;
+
+  static Slots& get() {
+    static Slots& slots = *new Slots;  // never destroyed: collections may be static objects
+    return slots;
+  }
+};
+
+}  // namespace
+
+LeaseOwner LeaseOwner::make() {
+  LeaseOwner owner;
+  Slots& slots = Slots::get();
+  const std::lock_guard lock(slots.mutex);
+  if (slots.free.empty()) {
+    slots.free.reserve(slots.all.size() + 1);  // so that giving a slot back cannot fail
+    slots.free.push_back(&slots.all.emplace_back(1));
+  }
+  owner.lease_.slot_ = slots.free.back();
+  owner.lease_.generation_ = slots.free.back()->load();
+  slots.free.pop_back();
+  return owner;
+}
+
+LeaseOwner::LeaseOwner(LeaseOwner&& other) noexcept
+    : lease_(std::exchange(other.lease_, Lease())) {}
+
+LeaseOwner& LeaseOwner::operator=(LeaseOwner&& other) noexcept {
+  if (this != &other) {
+    end();
+    lease_ = std::exchange(other.lease_, Lease());
+  }
+  return *this;
+}
+
+void LeaseOwner::end() noexcept {
+  if (lease_.slot_ == nullptr) return;
+  Slots& slots = Slots::get();
+  const std::lock_guard lock(slots.mutex);
+  auto* slot = const_cast<Slot*>(lease_.slot_);
+  slot->fetch_add(1, std::memory_order_release);
+  slots.free.push_back(slot);
+}
+
+}  // namespace tensoa
