@@ -1,12 +1,23 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/plan.hpp"
 
 namespace tensoa {
+namespace {
+
+/// Whether several rows would be written to one place.
+bool is_scalar_for_rows(const BoundBlock& block) {
+  const auto is_one_place = [](const TensorView& tensor) {
+    return tensor.rank > 0 && tensor.stride_of_dim[0] == 0 && tensor.size_of_dim[0] > 1;
+  };
+  if (block.form == BlockForm::kInPlace) return is_one_place(block.tensor);
+  return std::any_of(block.sources.begin(), block.sources.end(), is_one_place);
+}
+
+}  // namespace
 
 bool Binding::is_empty() const noexcept {
   return !outputs.empty() &&
@@ -28,12 +39,17 @@ void check(const Binding& binding) {
     }
   }
   for (const BoundBlock& block : binding.outputs) {
+    if (block.offsets) {
+      throw BindingError(to_string(block) +
+                         ": ragged forms (padded, mask, segments) are for inputs; an output is a "
+                         "block of columns");
+    }
     if (block.tensor.read_only) {
       throw BindingError(
           "block \"" + block.name +
           "\": an output is bound to a const view; use view() instead of const_view()");
     }
-    if (block.tensor.stride_of_dim[0] == 0 && block.tensor.size_of_dim[0] > 1) {
+    if (is_scalar_for_rows(block)) {
       throw BindingError("block \"" + block.name +
                          "\": an output is bound to a scalar, which cannot hold " +
                          std::to_string(block.tensor.size_of_dim[0]) + " rows; use a column");
@@ -41,16 +57,82 @@ void check(const Binding& binding) {
   }
 }
 
+namespace {
+
+/// Restricts a tensor to `count` rows from `first` on.
+void take(TensorView& tensor, std::size_t dim, std::size_t first, std::size_t count) {
+  tensor.size_of_dim[dim] = static_cast<std::int64_t>(count);
+  if (tensor.data == nullptr) return;
+  const std::int64_t elements = static_cast<std::int64_t>(first) * tensor.stride_of_dim[dim];
+  tensor.data = static_cast<std::byte*>(tensor.data) +
+                elements * static_cast<std::int64_t>(size_of(tensor.dtype));
+}
+
+std::size_t row_dimension(const BoundBlock& block) {
+  return block.shape == BlockShape::kColumns ? 1 : 0;
+}
+
+}  // namespace
+
+std::size_t rows_of(const Binding& binding) {
+  const BoundBlock* first = nullptr;
+  for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
+    for (const BoundBlock& block : *blocks) {
+      if (block.form == BlockForm::kSegments) {
+        throw BindingError(to_string(block) +
+                           ": the groups of all rows have no batches of their own; use one call");
+      }
+      if (first == nullptr) first = &block;
+      const std::int64_t rows = block.tensor.size_of_dim[row_dimension(block)];
+      const std::int64_t expected = first->tensor.size_of_dim[row_dimension(*first)];
+      if (rows == expected) continue;
+      throw BindingError(to_string(block) + " has " + std::to_string(rows) + " rows, " +
+                         to_string(*first) + " has " + std::to_string(expected) +
+                         "; batches need blocks of equal length");
+    }
+  }
+  return first == nullptr
+             ? 0
+             : static_cast<std::size_t>(first->tensor.size_of_dim[row_dimension(*first)]);
+}
+
+Binding batch_of(const Binding& binding, std::size_t first, std::size_t count) {
+  Binding batch = binding;
+  for (auto* blocks : {&batch.inputs, &batch.outputs}) {
+    for (BoundBlock& block : *blocks) {
+      take(block.tensor, row_dimension(block), first, count);
+      if (block.form == BlockForm::kRepacked) {
+        for (TensorView& source : block.sources) take(source, 0, first, count);
+      } else if (block.offsets) {
+        take(block.sources.back(), 0, first, count + 1);
+      }
+    }
+  }
+  return batch;
+}
+
+void require_live(const Binding& binding) {
+  for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
+    for (const BoundBlock& block : *blocks) {
+      if (block.lease.is_live() && block.offsets_lease.is_live()) continue;
+      throw BindingError(to_string(block) +
+                         ": the collection that it was bound to is gone (destroyed, or another was "
+                         "moved into it); rebind the plan, or keep the collection until the call");
+    }
+  }
+}
+
 namespace detail {
 
-void rebind(std::span<BoundBlock> blocks, std::size_t collection,
-            std::span<const ColumnRecord> columns) {
-  std::array<ColumnRecord, kMaxFields> chosen;
-  for (BoundBlock& block : blocks) {
-    if (block.collection != collection) continue;
-    for (std::size_t i = 0; i < block.fields.size(); ++i) chosen[i] = columns[block.fields[i]];
-    block.tensor = bind_columns({chosen.data(), block.fields.size()}, columns.front().size, block);
+void rebind(Binding& binding, std::span<const ViewReference> views) {
+  for (BoundBlock& block : binding.inputs) {
+    bind(block, views[block.collection], views[block.offsets_collection]);
   }
+  const std::span<const ViewReference> of_outputs = views.subspan(binding.input_collections);
+  for (BoundBlock& block : binding.outputs) {
+    bind(block, of_outputs[block.collection], of_outputs[block.offsets_collection]);
+  }
+  check(binding);
 }
 
 }  // namespace detail

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/engine/model.hpp"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -23,7 +26,65 @@ struct AnyModel::Shared {
   EngineKind kind;
   std::mutex mutex;
   std::map<Device, Deployment> deployments;
+
+  /// The engines that are there, for calls that need no lock: the CPU's, then those of the first
+  /// CUDA devices.
+  std::array<std::atomic<const Engine*>, 65> ready{};
+
+  std::atomic<const Engine*>* ready_on(Device device) {
+    const std::size_t slot = device.is_cpu() ? 0 : static_cast<std::size_t>(device.index) + 1;
+    return slot < ready.size() ? &ready[slot] : nullptr;
+  }
 };
+
+namespace {
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+void require_on(const Device& device, const std::vector<BoundBlock>& blocks) {
+  if (blocks.empty() || blocks.front().tensor.device == device) return;
+  throw BindingError("block \"" + blocks.front().name + "\" lies on " +
+                     to_string(blocks.front().tensor.device) + ", the queue belongs to " +
+                     to_string(device) + "; run where the data is");
+}
+
+void require_arguments(const Binding& binding, const Signature& signature,
+                       const std::filesystem::path& path) {
+  const auto fail = [&](const std::string& got) {
+    throw BindingError("model " + path.string() + " takes " +
+                       std::to_string(signature.inputs.size()) + " inputs (" +
+                       list_of(signature.inputs) + "), got " + got);
+  };
+  if (binding.match == Match::kByOrder) {
+    if (binding.inputs.size() < signature.required_inputs ||
+        binding.inputs.size() > signature.inputs.size()) {
+      fail(std::to_string(binding.inputs.size()) + " blocks");
+    }
+    return;
+  }
+  const auto has_block = [&](const std::string& name) {
+    return std::any_of(binding.inputs.begin(), binding.inputs.end(),
+                       [&](const BoundBlock& block) { return block.name == name; });
+  };
+  for (const BoundBlock& block : binding.inputs) {
+    if (std::find(signature.inputs.begin(), signature.inputs.end(), block.name) ==
+        signature.inputs.end()) {
+      fail("a block called \"" + block.name +
+           "\"; name blocks as the arguments, or match by order");
+    }
+  }
+  for (std::size_t i = 0; i < signature.required_inputs; ++i) {
+    if (!has_block(signature.inputs[i])) {
+      fail("no block called \"" + signature.inputs[i] + "\", which has no default");
+    }
+  }
+}
+
+}  // namespace
 
 AnyModel::AnyModel(std::filesystem::path path, CompilationType compilation, ModelOptions options) {
   std::error_code status;
@@ -42,6 +103,10 @@ AnyModel::AnyModel(std::filesystem::path path, CompilationType compilation, Mode
 const std::filesystem::path& AnyModel::path() const noexcept { return shared_->path; }
 
 const Engine& AnyModel::deploy(Device device) const {
+  std::atomic<const Engine*>* ready = shared_->ready_on(device);
+  if (ready != nullptr) {
+    if (const Engine* engine = ready->load(std::memory_order_acquire)) return *engine;
+  }
   Shared::Deployment* deployment = nullptr;
   {
     const std::lock_guard lock(shared_->mutex);
@@ -51,29 +116,30 @@ const Engine& AnyModel::deploy(Device device) const {
   if (deployment->engine == nullptr) {
     require_available(device);
     deployment->engine = shared_->kind.load(shared_->path, device, shared_->options);
+    if (ready != nullptr) ready->store(deployment->engine.get(), std::memory_order_release);
   }
   return *deployment->engine;
 }
 
 CopyReport AnyModel::run(const Queue& queue, const Binding& binding) const {
-  for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
-    if (blocks->empty() || blocks->front().tensor.device == queue.device()) continue;
-    throw BindingError("block \"" + blocks->front().name + "\" lies on " +
-                       to_string(blocks->front().tensor.device) + ", the queue belongs to " +
-                       to_string(queue.device()) + "; run where the data is");
-  }
+  require_on(queue.device(), binding.inputs);
+  require_on(queue.device(), binding.outputs);
+  require_live(binding);
   const Engine& engine = deploy(queue.device());
-  const Signature& signature = engine.signature();
-  if (binding.inputs.size() < signature.required_inputs ||
-      binding.inputs.size() > signature.inputs.size()) {
-    std::string names;
-    for (const std::string& name : signature.inputs) names += (names.empty() ? "" : ", ") + name;
-    throw BindingError("model " + shared_->path.string() + " takes " +
-                       std::to_string(signature.inputs.size()) + " inputs (" + names + "), got " +
-                       std::to_string(binding.inputs.size()) + " blocks");
-  }
+  require_arguments(binding, engine.signature(), shared_->path);
   if (binding.is_empty()) return {};
   return engine.run(queue, binding);
+}
+
+CopyReport AnyModel::run_batches(const Queue& queue, const Binding& binding,
+                                 std::size_t rows) const {
+  if (rows == 0) throw ConfigError("Model::forward_batches: batches of 0 rows; expected 1 or more");
+  const std::size_t all = rows_of(binding);
+  CopyReport copies;
+  for (std::size_t first = 0; first < all; first += rows) {
+    copies += run(queue, batch_of(binding, first, std::min(rows, all - first)));
+  }
+  return copies;
 }
 
 }  // namespace tensoa::detail

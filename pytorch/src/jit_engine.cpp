@@ -10,12 +10,15 @@
 #include <torch/csrc/jit/runtime/jit_exception.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <mutex>
 #include <string_view>
 #include <utility>
 
+#include "arguments.hpp"
+#include "results.hpp"
+#include "scratch.hpp"
 #include "stream_guard.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensors.hpp"
@@ -56,13 +59,25 @@ std::string short_message(const std::exception& error) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
-/// Whether the frozen graph is proven to leave each of its inputs as it is. Conservative: what
-/// alias analysis cannot follow counts as written.
-std::vector<bool> inputs_written(const torch::jit::Graph& graph,
-                                 const torch::jit::AliasDb& aliases) {
+/// Whether the frozen graph may write each of its inputs. Conservative: what alias analysis cannot
+/// follow counts as written. The analysis is asked about clones of the inputs, put between them and
+/// the graph: of inputs themselves it would assume that all lie in one memory, so that a write to one
+/// would be a write to all. A block that is copied shares its memory with no other.
+std::vector<bool> inputs_written(torch::jit::Graph& graph) {
+  const std::shared_ptr<torch::jit::Graph> cloned = graph.copy();
+  std::vector<torch::jit::Value*> clones;
+  torch::jit::WithInsertPoint at_the_start(*cloned->nodes().begin());
+  for (torch::jit::Value* input : cloned->inputs().slice(1)) {
+    torch::jit::Value* clone = input;
+    if (input->type()->isSubtypeOf(*c10::TensorType::get())) {
+      clone = cloned->insert(c10::aten::clone, {input});
+      input->replaceAllUsesAfterNodeWith(clone->node(), clone);
+    }
+    clones.push_back(clone);
+  }
+  const torch::jit::AliasDb aliases(cloned, /*isFrozen=*/true);
   std::vector<bool> written;
-  for (const torch::jit::Value* input : graph.inputs().slice(1))
-    written.push_back(aliases.hasWriters(input));
+  for (const torch::jit::Value* clone : clones) written.push_back(aliases.hasWriters(clone));
   return written;
 }
 
@@ -109,49 +124,14 @@ Signature signature_of(const torch::jit::Method& forward, const std::string& sub
   return signature;
 }
 
-/// The tensors of a result: itself, or the members of a tuple or list, in order.
-void collect(const c10::IValue& value, std::vector<at::Tensor>& tensors,
-             const std::string& subject) {
-  if (value.isTensor()) {
-    tensors.push_back(value.toTensor());
-  } else if (value.isTuple()) {
-    for (const c10::IValue& member : value.toTupleRef().elements())
-      collect(member, tensors, subject);
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& member : value.toTensorVector()) tensors.push_back(member);
-  } else {
-    throw BindingError(subject + "forward gives a " + value.tagKind() +
-                       "; expected a tensor, or a tuple or list of tensors");
+/// `inputs: block "x" (columns r, z) float32[100, 2] on cpu, …`: what a failed call was given.
+std::string describe_inputs(const Binding& binding) {
+  std::string text = "; inputs: ";
+  for (const BoundBlock& block : binding.inputs) {
+    text += (&block == &binding.inputs.front() ? "" : ", ") + to_string(block) + ' ' +
+            to_string(block.tensor);
   }
-}
-
-/// From the first byte of a tensor to the one after its last.
-struct Extent {
-  const std::byte* begin;
-  const std::byte* end;
-
-  bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
-};
-
-Extent extent_of(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides,
-                 std::size_t element_size) {
-  const auto* begin = static_cast<const std::byte*>(data);
-  std::int64_t elements = 1;
-  for (std::size_t dim = 0; dim < sizes.size(); ++dim) {
-    if (sizes[dim] == 0) return {begin, begin};
-    elements += (sizes[dim] - 1) * strides[dim];
-  }
-  return {begin, begin + static_cast<std::size_t>(elements) * element_size};
-}
-
-Extent extent_of(const at::Tensor& tensor) {
-  return extent_of(tensor.const_data_ptr(), tensor.sizes(), tensor.strides(),
-                   static_cast<std::size_t>(tensor.element_size()));
-}
-
-Extent extent_of(const TensorView& view) {
-  return extent_of(view.data, {view.size_of_dim.data(), view.rank},
-                   {view.stride_of_dim.data(), view.rank}, size_of(view.dtype));
+  return text;
 }
 
 class JitEngine final : public Engine {
@@ -172,81 +152,50 @@ class JitEngine final : public Engine {
     const StreamGuard on_queue(queue);
     CopyReport copies;
     try {
-      std::vector<at::Tensor> results;
-      collect(forward_(bind_inputs(binding, copies)), results, subject_);
-      require_fitting(results, binding);
-      set_aside(results, binding, copies);
-      for (std::size_t i = 0; i < results.size(); ++i) {
-        const TensorView& target = binding.outputs[i].tensor;
-        wrap(target).copy_(results[i].view(at::IntArrayRef(target.size_of_dim.data(), target.rank)),
-                           /*non_blocking=*/true);
-        copies.bytes_out += target.bytes();
-      }
+      ScratchPool::Loan scratch(scratch_, queue);
+      const c10::IValue value = forward_(arguments_of(binding, scratch, copies));
+      write_results(results_for(value, binding, subject_), binding, copies);
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
-      throw EngineError(subject_ + "failed while running: " + short_message(error));
+      throw EngineError(subject_ + "failed while running: " + short_message(error) +
+                        describe_inputs(binding));
     }
     return copies;
   }
 
  private:
-  std::vector<c10::IValue> bind_inputs(const Binding& binding, CopyReport& copies) const {
+  std::vector<c10::IValue> arguments_of(const Binding& binding, ScratchPool::Loan& scratch,
+                                        CopyReport& copies) const {
     std::vector<c10::IValue> arguments;
-    arguments.reserve(binding.inputs.size());
-    for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
-      at::Tensor tensor = wrap(binding.inputs[i].tensor);
-      if (written_[i]) {
-        tensor = tensor.clone();
-        copies.bytes_in += binding.inputs[i].tensor.bytes();
+    if (binding.match == Match::kByName) {  // those without a block keep their defaults
+      const auto& schema = forward_.function().getSchema().arguments();
+      for (std::size_t i = 0; i < signature_.inputs.size(); ++i) {
+        arguments.push_back(schema[i + 1].default_value().value_or(c10::IValue()));
       }
-      arguments.emplace_back(std::move(tensor));
+    } else {
+      arguments.resize(binding.inputs.size());
+    }
+    for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
+      const std::size_t position = position_of(binding, i);
+      arguments[position] = argument_of(binding.inputs[i], written_[position], i, scratch, copies);
     }
     return arguments;
   }
 
-  /// All outputs are checked before the first is written.
-  void require_fitting(const std::vector<at::Tensor>& results, const Binding& binding) const {
-    if (results.size() != binding.outputs.size()) {
-      throw BindingError(subject_ + "gives " + std::to_string(results.size()) + " outputs, got " +
-                         std::to_string(binding.outputs.size()) + " output blocks");
-    }
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      const BoundBlock& block = binding.outputs[i];
-      const auto sizes = block.tensor.sizes();
-      const bool is_one_column = sizes.size() == 2 && block.fields.size() == 1;
-      const at::IntArrayRef got = results[i].sizes();
-      const bool fits = got == at::IntArrayRef(sizes.data(), sizes.size()) ||
-                        (is_one_column && got.size() == 1 && got[0] == sizes[0]) ||
-                        (is_one_column && got.empty() && sizes[0] == 1);
-      if (!fits || results[i].scalar_type() != to_torch(block.tensor.dtype) ||
-          results[i].device() != to_torch(block.tensor.device)) {
-        throw BindingError(subject_ + "gives " + describe(results[i]) + " for output block \"" +
-                           block.name + "\", which is " + to_string(block.tensor));
-      }
-    }
-  }
-
-  /// A result may lie in the caller's columns (a model that returns an input, or a part of it).
-  /// Where an output is written over them before or while it is read, it is copied first.
-  static void set_aside(std::vector<at::Tensor>& results, const Binding& binding,
-                        CopyReport& copies) {
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      const Extent result = extent_of(results[i]);
-      for (std::size_t k = 0; k <= i; ++k) {
-        if (!result.overlaps(extent_of(binding.outputs[k].tensor))) continue;
-        results[i] = results[i].clone();
-        copies.bytes_out += binding.outputs[i].tensor.bytes();
-        break;
-      }
-    }
+  /// The argument that input block `i` is bound to.
+  std::size_t position_of(const Binding& binding, std::size_t i) const {
+    if (binding.match == Match::kByOrder) return i;
+    const auto found = std::ranges::find(signature_.inputs, binding.inputs[i].name);
+    return static_cast<std::size_t>(found - signature_.inputs.begin());
   }
 
   std::string subject_;  ///< "model FILE: ", the beginning of messages
   torch::jit::Module module_;
   mutable torch::jit::Method forward_;  // calling it does not change it
   Signature signature_;
-  std::vector<bool> written_;  ///< by input, see inputs_written
+  std::vector<bool> written_;  ///< by argument, see inputs_written
+  mutable ScratchPool scratch_;
 };
 
 }  // namespace
@@ -271,7 +220,7 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
                       "keeps nothing between calls");
     }
     return std::make_shared<JitEngine>(subject, std::move(module), std::move(signature),
-                                       inputs_written(*graph, aliases));
+                                       inputs_written(*graph));
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

@@ -231,23 +231,23 @@ TEST_P(AnyChoice, OfColumnsEqualsNaivePackingWhereItIsEquallySpacedAndIsAnErrorE
         if (random() % 3 == 0) fields.push_back(field);
       }
       if (fields.empty()) continue;
-      BoundBlock block{.name = "any",
-                       .shape = BlockShape::kRows,
-                       .collection = 0,
-                       .fields = {},
-                       .field_names = {},
-                       .tensor = {}};
+      BoundBlock block;
+      block.name = "any";
       std::vector<ColumnRecord> chosen;
       for (const std::size_t field : fields) {
         chosen.push_back(columns[field]);
-        block.field_names.emplace_back(kFieldNames<Wide>[field]);
+        block.columns.push_back(
+            {std::string(kFieldNames<Wide>[field]), columns[field].field, 0, columns[field].info});
       }
+      std::vector<BoundBlock> blocks;
+      const auto append = [&] { detail::append_block(blocks, block, chosen, rows, nullptr, 0); };
       if (!is_bindable(fields)) {
-        EXPECT_THROW(bind_columns(chosen, rows, block), BindingError);
+        EXPECT_THROW(append(), BindingError);
         continue;
       }
       ++bound;
-      const TensorView tensor = bind_columns(chosen, rows, block);
+      append();
+      const TensorView tensor = blocks.front().tensor;
       ASSERT_EQ(tensor.size_of_dim[0], static_cast<std::int64_t>(rows));
       ASSERT_EQ(packed(tensor), naive_packing(fields, rows));
     }
@@ -270,11 +270,10 @@ TEST(SoAMetadata, TakesColumnsOfSeveralLayoutsEachWithItsLength) {
   const BoundBlock& first = metadata.blocks()[0];
   EXPECT_EQ(first.name, "n");
   EXPECT_EQ(first.collection, 1U);
-  EXPECT_THAT(first.fields, ElementsAre(1));
-  EXPECT_THAT(first.field_names, ElementsAre("n"));
+  EXPECT_EQ(to_string(first), "block \"n\" (column n)");
   EXPECT_THAT(sizes(first.tensor), ElementsAre(60, 1));
   EXPECT_EQ(metadata.blocks()[1].collection, 0U);
-  EXPECT_THAT(metadata.blocks()[1].fields, ElementsAre(3, 4));
+  EXPECT_EQ(to_string(metadata.blocks()[1]), "block \"c\" (columns c, d)");
   EXPECT_THAT(sizes(metadata.blocks()[1].tensor), ElementsAre(40, 2));
 }
 
@@ -321,8 +320,8 @@ TEST_F(AppendBlock, RefusesUnequalDistances) {
       ThrowsMessage<BindingError>(AllOf(
           HasSubstr("(columns a, b, c): the columns lie 512, 1536 bytes apart"),
           HasSubstr(
-              "choose equally spaced columns in layout order, reorder the layout, or use several "
-              "blocks"))));
+              "choose equally spaced columns in layout order, reorder the layout, use several "
+              "blocks, or ask for a copy (Repack)"))));
 }
 
 TEST_F(AppendBlock, RefusesDescendingAndRepeatedColumns) {

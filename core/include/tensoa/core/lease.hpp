@@ -25,6 +25,9 @@ class Lease {
     return slot_ == nullptr || slot_->load(std::memory_order_acquire) == generation_;
   }
 
+  /// Whether both are of the same memory.
+  friend bool operator==(const Lease&, const Lease&) noexcept = default;
+
  private:
   friend class LeaseOwner;
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@ class AnyModel {
   const std::filesystem::path& path() const noexcept;
   const Engine& deploy(Device device) const;
   CopyReport run(const Queue& queue, const Binding& binding) const;
+  CopyReport run_batches(const Queue& queue, const Binding& binding, std::size_t rows) const;
 
  private:
   struct Shared;
@@ -86,6 +88,16 @@ class Model {
   template <QueueLike Q, template <template <class> class> class... Layouts>
   CopyReport forward(const Q& queue, const Plan<Layouts...>& plan) const {
     return model_.run(QueueTraits<Q>::get(queue), plan.binding());
+  }
+
+  /// Runs the model batch after batch, on `queue`: the first `rows` rows of all blocks, then the next,
+  /// the last batch may be short. All blocks have one number of rows; batches start anywhere, no
+  /// alignment is asked for. Errors as above; batches before the one that failed have been written.
+  /// @param rows of one batch, at least 1
+  /// @return the bytes of all batches together
+  template <QueueLike Q, template <template <class> class> class... Layouts>
+  CopyReport forward_batches(const Q& queue, const Plan<Layouts...>& plan, std::size_t rows) const {
+    return model_.run_batches(QueueTraits<Q>::get(queue), plan.binding(), rows);
   }
 
   /// Runs the model on tensors of the caller's own making; the call that all others come down to.

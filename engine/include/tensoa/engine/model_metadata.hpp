@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -14,21 +15,39 @@
 
 namespace tensoa {
 
+/// How blocks find their arguments and results.
+enum class Match : std::uint8_t {
+  kByOrder,  ///< the first block is the first argument; results that are a dict go by name all the same
+  kByName,  ///< a block is the argument of its name, a result of a named tuple or dict goes to the
+            ///< block of its name; arguments that have defaults may be left out
+};
+
 /// The inputs and outputs of one call: blocks over columns, without the types of their layouts.
 struct Binding {
   std::vector<BoundBlock> inputs;
   std::vector<BoundBlock> outputs;
   std::size_t input_collections =
       0;  ///< collections of the inputs; those of the outputs come after
+  Match match = Match::kByOrder;
 
   /// Whether there is nothing to compute: every output has no elements. (A model without outputs
   /// always runs.)
   bool is_empty() const noexcept;
 };
 
-/// @throws BindingError when an output is read-only or a scalar for several rows, or blocks lie on
-/// several devices.
+/// @throws BindingError when an output is read-only, ragged, or a scalar for several rows, or blocks
+/// lie on several devices.
 void check(const Binding& binding);
+
+/// Rows that all blocks have in common. @throws BindingError where they differ, or a block has no
+/// rows that could be taken one after another (segments)
+std::size_t rows_of(const Binding& binding);
+
+/// The same blocks over the rows [first, first + count) of each.
+Binding batch_of(const Binding& binding, std::size_t first, std::size_t count);
+
+/// @throws BindingError that names the block whose collection is gone. A call asks this first.
+void require_live(const Binding& binding);
 
 /// What a model reads and writes. `ModelMetadata metadata(inputs, outputs)` deduces its arguments;
 /// spelled out they are the layouts of the inputs, then those of the outputs. A layout may be input
@@ -41,10 +60,12 @@ class ModelMetadata {
   /// devices
   template <template <template <class> class> class... Inputs,
             template <template <class> class> class... Outputs>
-  ModelMetadata(const SoAMetadata<Inputs...>& inputs, const SoAMetadata<Outputs...>& outputs)
+  ModelMetadata(const SoAMetadata<Inputs...>& inputs, const SoAMetadata<Outputs...>& outputs,
+                Match match = Match::kByOrder)
       : binding_{{inputs.blocks().begin(), inputs.blocks().end()},
                  {outputs.blocks().begin(), outputs.blocks().end()},
-                 sizeof...(Inputs)} {
+                 sizeof...(Inputs),
+                 match} {
     static_assert(
         std::is_same_v<std::tuple<Inputs<detail::Pointer>..., Outputs<detail::Pointer>...>,
                        std::tuple<Layouts<detail::Pointer>...>>,
@@ -60,7 +81,7 @@ class ModelMetadata {
 
 template <template <template <class> class> class... Inputs,
           template <template <class> class> class... Outputs>
-ModelMetadata(const SoAMetadata<Inputs...>&, const SoAMetadata<Outputs...>&)
-    -> ModelMetadata<Inputs..., Outputs...>;
+ModelMetadata(const SoAMetadata<Inputs...>&, const SoAMetadata<Outputs...>&,
+              Match = Match::kByOrder) -> ModelMetadata<Inputs..., Outputs...>;
 
 }  // namespace tensoa

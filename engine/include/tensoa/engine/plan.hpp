@@ -2,30 +2,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <span>
-#include <string>
-#include <utility>
+#include <type_traits>
 
-#include "tensoa/core/error.hpp"
 #include "tensoa/engine/model_metadata.hpp"
 
 namespace tensoa {
 
 namespace detail {
 
-/// The records of a view in layout order.
-template <template <template <class> class> class Layout, class SomeView>
-std::array<ColumnRecord, kFieldCount<Layout>> columns_of(const SomeView& view) {
-  return apply_fields<kFieldCount<Layout>>(view.records(), [](const auto&... record) {
-    return std::array<ColumnRecord, sizeof...(record)>{record.column...};
-  });
-}
+/// Binds all blocks to other views, one for each collection: the inputs', then the outputs'.
+void rebind(Binding& binding, std::span<const ViewReference> views);
 
-/// Binds all blocks of one collection to the columns of another view of its layout.
-void rebind(std::span<BoundBlock> blocks, std::size_t collection,
-            std::span<const ColumnRecord> columns);
+/// What binding needs of a view.
+template <template <template <class> class> class Layout, class SomeView>
+ViewReference reference_to(const SomeView& view) noexcept {
+  constexpr bool kIsConst = std::is_same_v<SomeView, ConstView<Layout>>;
+  static_assert(
+      std::is_same_v<SomeView, View<Layout>> || kIsConst,
+      "Plan::rebind: the view is not one of the layout at its place in the ModelMetadata");
+  return {reinterpret_cast<const std::byte*>(&view.columns()),
+          view.size_,
+          view.capacity_,
+          view.device_,
+          kIsConst,
+          view.lease_};
+}
 
 }  // namespace detail
 
@@ -44,33 +47,19 @@ class Plan {
   explicit Plan(const ModelMetadata<Layouts...>& metadata) : binding_(metadata.binding()) {}
 
   /// Binds to other collections of the same layouts; each block takes the number of rows of its
-  /// view. O(columns).
+  /// view. O(bound columns), allocates nothing.
   /// @param views one for each layout of the metadata, in its order: the inputs, then the outputs
   /// @throws BindingError, as append_block
   template <class... Views>
     requires(sizeof...(Views) == sizeof...(Layouts))
   void rebind(const Views&... views) {
-    std::size_t position = 0;
-    (rebind_one<Layouts>(position++, views), ...);
-    check(binding_);
+    const ViewReference references[] = {detail::reference_to<Layouts>(views)...};
+    detail::rebind(binding_, references);
   }
 
   const Binding& binding() const noexcept { return binding_; }
 
  private:
-  template <template <template <class> class> class Layout, class SomeView>
-  void rebind_one(std::size_t position, const SomeView& view) {
-    static_assert(
-        std::is_same_v<SomeView, View<Layout>> || std::is_same_v<SomeView, ConstView<Layout>>,
-        "Plan::rebind: the view is not one of the layout at its place in the ModelMetadata");
-    const auto columns = detail::columns_of<Layout>(view);
-    if (position < binding_.input_collections) {
-      detail::rebind(binding_.inputs, position, columns);
-    } else {
-      detail::rebind(binding_.outputs, position - binding_.input_collections, columns);
-    }
-  }
-
   Binding binding_;
 };
 

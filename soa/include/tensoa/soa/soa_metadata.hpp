@@ -5,7 +5,6 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,46 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "tensoa/core/tensor_view.hpp"
+#include "tensoa/soa/bound_block.hpp"
 #include "tensoa/soa/records.hpp"
+#include "tensoa/soa/view.hpp"
 
 /// @file
 /// Which columns make which tensor.
 
 namespace tensoa {
-
-/// How the columns of a block become the dimensions of its tensor.
-enum class BlockShape : std::uint8_t {
-  kRows,     ///< [n, k, …]: one row of the tensor is one row of the collection
-  kColumns,  ///< [k, n]: one row of the tensor is one column of the collection, plain columns only
-};
-
-/// One named tensor over equally spaced columns of one collection.
-struct BoundBlock {
-  std::string name;
-  BlockShape shape = BlockShape::kRows;
-  std::size_t collection = 0;            ///< position of the layout in the SoAMetadata
-  std::vector<std::uint32_t> fields;     ///< the columns, as positions in the layout
-  std::vector<std::string> field_names;  ///< for messages
-  TensorView tensor;
-};
-
-/// The strided tensor over columns of one kind and dtype that lie at equal distances. O(columns),
-/// copies nothing.
-///
-/// | columns | shape | strides in elements (s: distance of columns, P: pitch of planes) |
-/// | --- | --- | --- |
-/// | k plain | [n, k] (kColumns: [k, n]) | (1, s) (kColumns: (s, 1)) |
-/// | k scalars | [n, k] | (0, s): broadcast over the rows |
-/// | 1 vector of R; k vectors | [n, R]; [n, k, R] | (1, P); (1, s, P) |
-/// | 1 matrix R x C; k matrices | [n, R, C]; [n, k, R, C] | (1, P, R P); (1, s, P, R P) |
-///
-/// @param n rows of the tensor, at most the capacity of the columns
-/// @throws BindingError naming `block` and its columns: kinds, dtypes or shapes differ, the
-/// distances are not equal, n is beyond the capacity, or a data pointer is not aligned to its
-/// element size.
-TensorView bind_columns(std::span<const ColumnRecord> columns, std::size_t n,
-                        const BoundBlock& block);
 
 namespace detail {
 
@@ -64,10 +31,15 @@ std::size_t checked_rows(Rows rows) {
   return static_cast<std::size_t>(rows);
 }
 
-/// Binds `columns` and appends the block. @throws BindingError, also for a name that is there
-/// already
-void append_block(std::vector<BoundBlock>& blocks, BoundBlock block,
-                  std::span<const ColumnRecord> columns, std::size_t n);
+template <template <template <class> class> class A, template <template <class> class> class B>
+inline constexpr bool kIsSameLayout = std::is_same_v<A<Pointer>, B<Pointer>>;
+
+template <template <template <class> class> class Layout>
+BoundColumn bound_column(const Record<Layout>& record) {
+  const std::uint32_t field = record.column.field;
+  return {std::string(kFieldNames<Layout>[field]), field,
+          static_cast<std::uint32_t>(kColumnOffsets<Layout>[field]), record.column.info};
+}
 
 }  // namespace detail
 
@@ -75,12 +47,16 @@ void append_block(std::vector<BoundBlock>& blocks, BoundBlock block,
 /// the outputs of a model.
 ///
 ///     SoAMetadata<Hit, Edge> inputs(n_hits, n_edges);
-///     inputs.append_block("x", hits.x(), hits.y(), hits.z());  // [n_hits, 3]
+///     inputs.append_block("x", hits.x(), hits.y(), hits.z());            // [n_hits, 3]
 ///     inputs.append_block(BlockShape::kColumns, "edge_index",
-///                         edges.source(), edges.target());     // [2, n_edges]
+///                         edges.source(), edges.target());               // [2, n_edges]
+///     inputs.append_block(Repack{DType::kF32}, "mixed",
+///                         hits.z(), hits.layer());                       // [n_hits, 2], a copy
 ///
-/// The order of the blocks is the order of the model's arguments. Only addresses are kept, no data.
-/// *Lifetime*: the collections must outlive the metadata and all work that uses it.
+/// The order of the blocks is the order of the model's arguments, unless ModelMetadata asks for
+/// names. Only addresses are kept, no data.
+/// *Lifetime*: the collections must outlive the metadata and all work that uses it; a call on
+/// columns of a collection that is gone is a BindingError.
 template <template <template <class> class> class... Layouts>
 class SoAMetadata {
  public:
@@ -90,42 +66,108 @@ class SoAMetadata {
     requires(sizeof...(Sizes) == sizeof...(Layouts))
   explicit SoAMetadata(Sizes... sizes) : sizes_{detail::checked_rows(sizes)...} {}
 
-  /// Adds a tensor of shape [n, k] over k columns of one layout (bind_columns has all shapes).
+  /// Adds a tensor of shape [n, k, …] over k equally spaced columns of one layout, kind and dtype;
+  /// nothing is copied (`bind` in bound_block.hpp has all shapes).
   /// @throws BindingError, also for a name that is there already
   template <template <template <class> class> class Layout, std::same_as<Record<Layout>>... More>
   void append_block(std::string_view name, const Record<Layout>& first, const More&... more) {
-    append_block(BlockShape::kRows, name, first, more...);
+    append(block_of<Layout>(name, BlockForm::kInPlace), nullptr, first, more...);
   }
 
   /// The same with a choice of shape.
   template <template <template <class> class> class Layout, std::same_as<Record<Layout>>... More>
   void append_block(BlockShape shape, std::string_view name, const Record<Layout>& first,
                     const More&... more) {
-    static_assert(
-        (is_same_layout<Layout, Layouts> || ...),
-        "append_block: the column belongs to a layout that is not one of this SoAMetadata's");
-    const ColumnRecord columns[] = {first.column, more.column...};
-    constexpr std::size_t kCollection = position_of<Layout>();
-    BoundBlock block{std::string(name), shape, kCollection, {}, {}, {}};
-    for (const ColumnRecord& column : columns) {
-      block.fields.push_back(column.field);
-      block.field_names.emplace_back(kFieldNames<Layout>[column.field]);
-    }
-    detail::append_block(blocks_, std::move(block), columns, sizes_[kCollection]);
+    BoundBlock block = block_of<Layout>(name, BlockForm::kInPlace);
+    block.shape = shape;
+    append(std::move(block), nullptr, first, more...);
+  }
+
+  /// Adds a packed copy [n, k, …] of any columns of one layout and shape, whatever their distances;
+  /// of several dtypes where `repack` says which one the model wants. Scalars may stand among plain
+  /// columns. As an output: the model's tensor is taken apart into the columns.
+  /// @throws BindingError, as above
+  template <template <template <class> class> class Layout, std::same_as<Record<Layout>>... More>
+  void append_block(Repack repack, std::string_view name, const Record<Layout>& first,
+                    const More&... more) {
+    BoundBlock block = block_of<Layout>(name, BlockForm::kRepacked);
+    block.tensor.dtype = repack.dtype.value_or(first.column.info.dtype);
+    block.converts = repack.dtype.has_value();
+    append(std::move(block), nullptr, first, more...);
+  }
+
+  /// Adds ragged data as a dense tensor [n_groups, length, k, …], a copy: element [g, i] is row i of
+  /// group g, zero where the group has no such row; of longer groups the first `length` rows.
+  /// @param offsets column of n_groups + 1 int32 or int64 in a collection of n_groups rows: group g
+  ///     is the rows [offsets[g], offsets[g + 1]) of the values' collection. On the CPU they are
+  ///     checked when the model runs; on a GPU they are held inside the collection.
+  /// @param length rows of each group in the tensor
+  /// @throws BindingError, as above; when the offsets are not integers, or their collection has no
+  ///     room for the last one
+  template <template <template <class> class> class Groups,
+            template <template <class> class> class Layout, std::integral Length,
+            std::same_as<Record<Layout>>... More>
+  void append_padded(std::string_view name, const Record<Groups>& offsets, Length length,
+                     const Record<Layout>& first, const More&... more) {
+    BoundBlock block = block_of<Layout>(name, BlockForm::kPadded);
+    block.tensor.size_of_dim[1] = static_cast<std::int64_t>(detail::checked_rows(length));
+    append(with_offsets(std::move(block), offsets), &offsets.column, first, more...);
+  }
+
+  /// Adds the mask of such a tensor: bool [n_groups, length], true where a row is there.
+  template <template <template <class> class> class Groups, std::integral Length>
+  void append_mask(std::string_view name, const Record<Groups>& offsets, Length length) {
+    BoundBlock block = block_of<Groups>(name, BlockForm::kMask);
+    block.tensor.size_of_dim[1] = static_cast<std::int64_t>(detail::checked_rows(length));
+    append(with_offsets(std::move(block), offsets), &offsets.column);
+  }
+
+  /// Adds the group of each row of a collection of `Layout`: int64 [n], as graph libraries take it
+  /// ("batch" in PyTorch Geometric). Rows before the first group belong to -1, rows after the last
+  /// to n_groups.
+  template <template <template <class> class> class Layout,
+            template <template <class> class> class Groups>
+  void append_segments(std::string_view name, const Record<Groups>& offsets) {
+    append(with_offsets(block_of<Layout>(name, BlockForm::kSegments), offsets), &offsets.column);
   }
 
   std::span<const BoundBlock> blocks() const noexcept { return blocks_; }
 
  private:
-  template <template <template <class> class> class A, template <template <class> class> class B>
-  static constexpr bool is_same_layout = std::is_same_v<A<detail::Pointer>, B<detail::Pointer>>;
-
   template <template <template <class> class> class Layout>
   static constexpr std::size_t position_of() {
-    constexpr std::array<bool, sizeof...(Layouts)> kIs{is_same_layout<Layout, Layouts>...};
+    static_assert(
+        (detail::kIsSameLayout<Layout, Layouts> || ...),
+        "append_block: the column belongs to a layout that is not one of this SoAMetadata's");
+    constexpr std::array<bool, sizeof...(Layouts)> kIs{detail::kIsSameLayout<Layout, Layouts>...};
     std::size_t position = 0;
-    while (!kIs[position]) ++position;
+    while (position + 1 < kIs.size() && !kIs[position]) ++position;
     return position;
+  }
+
+  template <template <template <class> class> class Layout>
+  static BoundBlock block_of(std::string_view name, BlockForm form) {
+    BoundBlock block;
+    block.name = name;
+    block.form = form;
+    block.collection = position_of<Layout>();
+    return block;
+  }
+
+  template <template <template <class> class> class Groups>
+  static BoundBlock with_offsets(BoundBlock block, const Record<Groups>& offsets) {
+    block.offsets = detail::bound_column(offsets);
+    block.offsets_collection = position_of<Groups>();
+    return block;
+  }
+
+  template <template <template <class> class> class... Of>
+  void append(BoundBlock block, const ColumnRecord* offsets, const Record<Of>&... records) {
+    const std::array<ColumnRecord, sizeof...(Of)> columns{records.column...};
+    (block.columns.push_back(detail::bound_column(records)), ...);
+    const std::size_t rows = sizes_[block.collection];
+    const std::size_t groups = sizes_[block.offsets_collection];
+    detail::append_block(blocks_, std::move(block), columns, rows, offsets, groups);
   }
 
   std::array<std::size_t, sizeof...(Layouts)> sizes_;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "tensoa/core/lease.hpp"
 #include "tensoa/soa/columns.hpp"
@@ -31,6 +32,15 @@ constexpr bool is_reserved_name(std::string_view name) {
                                             "size_",   "device_",  "lease_"};
   return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
 }
+
+template <template <template <class> class> class Layout>
+inline constexpr std::array<std::size_t, kFieldCount<Layout>> kColumnOffsets =
+    apply_fields<kFieldCount<Layout>>(Layout<Tag>{}, [](auto... tag) {
+      std::size_t end = 0;
+      const auto next = [&](std::size_t size) { return std::exchange(end, end + size); };
+      return std::array<std::size_t, kFieldCount<Layout>>{
+          next(sizeof(Column<typename decltype(tag)::Type>))...};
+    });
 
 template <bool kConst, class C>
 constexpr ColumnRecord make_record(const C& column, ColumnRecord record) noexcept {

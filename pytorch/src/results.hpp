@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <string>
+#include <vector>
+
+#include "tensoa/engine/copy_report.hpp"
+#include "tensoa/engine/model_metadata.hpp"
+
+namespace tensoa::pytorch {
+
+/// The tensors that a model gave, one for each output block, in the order of the blocks.
+///
+/// A tensor is itself; the members of tuples and lists count in order; the entries of a dict go to
+/// the blocks of their keys, those of a named tuple to the blocks of their names where the binding
+/// matches by name.
+/// @param subject "model FILE: ", the beginning of messages
+/// @throws BindingError when there are other things than tensors in it, a block finds no result or a
+///     result no block, or shape, dtype or device are not exactly those of the block. (A block of one
+///     plain column takes [n] and [n, 1].)
+std::vector<at::Tensor> results_for(const c10::IValue& value, const Binding& binding,
+                                    const std::string& subject);
+
+/// Copies the results into the columns of the output blocks, on the current stream. A result that
+/// lies where an output is written before or while it is read is copied first.
+void write_results(std::vector<at::Tensor> results, const Binding& binding, CopyReport& copies);
+
+}  // namespace tensoa::pytorch
