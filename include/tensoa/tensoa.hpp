@@ -20,7 +20,9 @@
 #include "tensoa/engine/model_metadata.hpp"
 #include "tensoa/engine/plan.hpp"
 #include "tensoa/pytorch/engines.hpp"
+#include "tensoa/soa/block_collection.hpp"
 #include "tensoa/soa/portable_collection.hpp"
+#include "tensoa/soa/slice.hpp"
 #include "tensoa/soa/soa_metadata.hpp"
 
 namespace tensoa::detail {

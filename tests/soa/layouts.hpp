@@ -46,4 +46,52 @@ struct Outputs {
   F<float> m, n;
 };
 
+/// Layouts inside layouts, one of them twice and at two depths.
+template <template <class> class F>
+struct Point {
+  F<float> x, y, z;
+  F<Scalar<float>> unit;
+};
+template <template <class> class F>
+struct Fit {
+  F<Sub<Point>> begin;
+  F<Vector<double, 2>> slope;
+  F<Sub<Point>> end;
+};
+template <template <class> class F>
+struct Nested {
+  F<std::int32_t> charge;
+  F<Sub<Point>> position;
+  F<Sub<Fit>> fit;
+  F<Matrix<float, 2, 3>> covariance;
+};
+
+/// The fields of Nested, written out.
+template <template <class> class F>
+struct Flat {
+  F<std::int32_t> charge;
+  F<float> x, y, z;
+  F<Scalar<float>> unit;
+  F<float> begin_x, begin_y, begin_z;
+  F<Scalar<float>> begin_unit;
+  F<Vector<double, 2>> slope;
+  F<float> end_x, end_y, end_z;
+  F<Scalar<float>> end_unit;
+  F<Matrix<float, 2, 3>> covariance;
+};
+
+template <template <class> class F>
+struct OnlyScalars {
+  F<Scalar<float>> field;
+  F<Scalar<double>> scale;
+};
+
+/// Blocks of different length.
+template <template <class> class F>
+struct Event {
+  F<Block<Mixed>> hits;
+  F<Block<Outputs>> edges;
+  F<Block<Nested>> tracks;
+};
+
 }  // namespace tensoa::test

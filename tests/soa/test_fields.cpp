@@ -13,7 +13,9 @@
 namespace tensoa {
 namespace {
 
+using test::Flat;
 using test::Mixed;
+using test::Nested;
 using test::Wide;
 
 template <template <class> class F>
@@ -51,6 +53,39 @@ static_assert(is(kFieldInfo<Mixed>[7], ColumnKind::kPlain, DType::kF16, 1, 1));
 static_assert(is(kFieldInfo<Mixed>[8], ColumnKind::kMatrix, DType::kF32, 2, 3));
 static_assert(kFieldInfo<Mixed>[8].planes() == 6);
 static_assert(kFieldInfo<Mixed>[10].element_size() == 8);
+
+// Forty members of two fields: more fields than one struct has room for.
+template <template <class> class F>
+struct Pair {
+  F<float> a, b;
+};
+template <template <class> class F>
+struct Forty {
+  F<Sub<Pair>> p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, p16, p17, p18;
+  F<Sub<Pair>> p19, p20, p21, p22, p23, p24, p25, p26, p27, p28, p29, p30, p31, p32, p33, p34, p35;
+  F<Sub<Pair>> p36, p37, p38, p39;
+};
+static_assert(kMemberCount<Forty> == 40 && kFieldCount<Forty> == 80);
+static_assert(kFieldNames<Forty>[79] == "p39.b");
+
+static_assert(kMemberCount<Mixed> == kFieldCount<Mixed>);
+static_assert(kMemberCount<Nested> == 4 && kFieldCount<Nested> == 15);
+static_assert(kMemberNames<Nested> ==
+              std::array<std::string_view, 4>{"charge", "position", "fit", "covariance"});
+static_assert(kFieldNames<Nested> == std::array<std::string_view, 15>{
+                                         "charge", "position.x", "position.y", "position.z",
+                                         "position.unit", "fit.begin.x", "fit.begin.y",
+                                         "fit.begin.z", "fit.begin.unit", "fit.slope", "fit.end.x",
+                                         "fit.end.y", "fit.end.z", "fit.end.unit", "covariance"});
+
+TEST(Fields, OfANestedLayoutAreThoseOfTheSameLayoutWrittenOut) {
+  ASSERT_EQ(kFieldCount<Nested>, kFieldCount<Flat>);
+  for (std::size_t i = 0; i < kFieldCount<Flat>; ++i) {
+    const FieldInfo& flat = kFieldInfo<Flat>[i];
+    EXPECT_TRUE(is(kFieldInfo<Nested>[i], flat.kind, flat.dtype, flat.rows, flat.columns))
+        << kFieldNames<Nested>[i];
+  }
+}
 
 TEST(Fields, ALayoutOfSixtyFourFieldsHasAllItsNames) {
   for (std::size_t i = 0; i < 64; ++i)

@@ -13,8 +13,11 @@
 namespace tensoa {
 namespace {
 
+using test::Flat;
 using test::kSizes;
 using test::Mixed;
+using test::Nested;
+using test::OnlyScalars;
 using test::Wide;
 
 /// Bytes of one field, padding included, from the documented rule and not from the plan.
@@ -52,6 +55,8 @@ constexpr bool is_sound_for_all_sizes() {
 }
 static_assert(is_sound_for_all_sizes<Mixed>());
 static_assert(is_sound_for_all_sizes<Wide>());
+static_assert(is_sound_for_all_sizes<Nested>());
+static_assert(is_sound_for_all_sizes<OnlyScalars>());
 
 static_assert(kAlignment == 128);
 static_assert(pitch_of(4, 0) == 32);
@@ -78,6 +83,19 @@ TEST(MemoryPlan, ColumnsOfAGroupLieAtMultiplesOfOnePitch) {
   for (std::size_t field = 0; field < kFirstPlane.size(); ++field) {
     EXPECT_EQ(plan.offset_of[field], kFirstPlane[field] * pitch);
   }
+}
+
+TEST(MemoryPlan, OfANestedLayoutIsThatOfTheSameLayoutWrittenOut) {
+  for (const std::size_t capacity : kSizes) {
+    EXPECT_EQ(MemoryPlan<Nested>(capacity).bytes, MemoryPlan<Flat>(capacity).bytes);
+    EXPECT_EQ(MemoryPlan<Nested>(capacity).offset_of, MemoryPlan<Flat>(capacity).offset_of);
+  }
+}
+
+TEST(MemoryPlan, OfTheMostRowsDoesNotOverflow) {
+  const MemoryPlan<Mixed> plan(MemoryPlan<Mixed>::kMaxCapacity);
+  EXPECT_LT(plan.bytes, std::size_t{1} << 57U);
+  for (const std::size_t offset : plan.offset_of) EXPECT_LT(offset, plan.bytes);
 }
 
 TEST(MemoryPlan, ColumnsOfAnEmptyCollectionDifferInAddress) {

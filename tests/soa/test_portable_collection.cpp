@@ -26,6 +26,7 @@ namespace {
 
 using test::kSizes;
 using test::Mixed;
+using test::Nested;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using Collection = PortableCollection<Mixed>;
@@ -162,9 +163,11 @@ TEST(PortableCollection, ResizeBeyondTheCapacityIsAnErrorAndChangesNothing) {
 }
 
 TEST(PortableCollection, OfAnImpossibleCapacityIsAnError) {
+  // 2^56 bytes for 19 planes of at most 8
   EXPECT_THAT([] { Collection(-1, Device::cpu()); },
               ThrowsMessage<ConfigError>(
-                  HasSubstr("a capacity of -1 rows is impossible; expected 0 to 2^48")));
+                  HasSubstr("a capacity of -1 rows is impossible; expected 0 to 474063118670578")));
+  EXPECT_THROW(Collection(std::int64_t{474063118670579}, Device::cpu()), ConfigError);
   EXPECT_THROW(Collection(std::numeric_limits<std::uint64_t>::max(), Device::cpu()), ConfigError);
 }
 
@@ -208,6 +211,67 @@ TEST(PortableCollection, MovingKeepsTheMemoryAndLeavesNothingBehind) {
   assigned = std::move(itself);
   EXPECT_EQ(assigned.data(), data);
   EXPECT_EQ(assigned.size(), 100U);
+}
+
+template <class SomeView>
+void expect_nothing(const SomeView& view) {
+  EXPECT_EQ(view.size(), 0U);
+  EXPECT_EQ(view.capacity(), 0U);
+  EXPECT_EQ(view.x.data(), nullptr);
+  EXPECT_EQ(view.id.data(), nullptr);
+  EXPECT_EQ(view.direction.data(), nullptr);
+  EXPECT_EQ(view.covariance.data(), nullptr);
+  EXPECT_EQ(view.field.data(), nullptr);
+  EXPECT_EQ(view.records().scale().column.data, nullptr);
+}
+
+TEST(PortableCollection, ViewsOfWhatWasMovedFromHaveNullColumns) {
+  Collection from(100, Device::cpu());
+  Collection taken(std::move(from));
+  expect_nothing(from.view());  // NOLINT(bugprone-use-after-move): what is left is what is tested
+  expect_nothing(from.const_view());
+  Collection assigned(1, Device::cpu());
+  assigned = std::move(taken);
+  expect_nothing(taken.view());  // NOLINT(bugprone-use-after-move)
+}
+
+TEST_P(PortableCollectionOfSize, OfANestedLayoutHoldsAllItsValuesAndIsCopied) {
+  PortableCollection<Nested> from(GetParam() + 3, Device::cpu());
+  from.resize(GetParam());
+  const auto v = from.view();
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    const auto value = static_cast<float>(i);
+    v.charge[i] = static_cast<std::int32_t>(i) - 7;
+    v.position.x[i] = value;
+    v.position.y[i] = value + 0.25F;
+    row(v, i).position.z = value + 0.5F;
+    v.fit.begin.x[i] = -value;
+    v.fit.slope[i][1] = value / 3.;
+    row(v, i).fit.end.z = value * 2.F;
+    v.covariance[i](1, 2) = value * 4.F;
+  }
+  *v.position.unit = 1.F;
+  *v.fit.begin.unit = 2.F;
+  *v.fit.end.unit = 3.F;
+
+  PortableCollection<Nested> to(GetParam() + 40, Device::cpu());
+  EXPECT_EQ(copy(Queue(Device::cpu()), from, to), GetParam() * (4 + 9 * 4 + 2 * 8 + 6 * 4) + 3 * 4);
+  const auto c = to.const_view();
+  ASSERT_EQ(c.size(), GetParam());
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    const auto value = static_cast<float>(i);
+    ASSERT_EQ(row(c, i).charge, static_cast<std::int32_t>(i) - 7);
+    ASSERT_EQ(row(c, i).position.x, value);
+    ASSERT_EQ(c.position.y[i], value + 0.25F);
+    ASSERT_EQ(c.position.z[i], value + 0.5F);
+    ASSERT_EQ(c.fit.begin.x[i], -value);
+    ASSERT_EQ(row(c, i).fit.slope[1], value / 3.);
+    ASSERT_EQ(c.fit.end.z[i], value * 2.F);
+    ASSERT_EQ(c.covariance[i](1, 2), value * 4.F);
+  }
+  EXPECT_EQ(*c.position.unit, 1.F);
+  EXPECT_EQ(*c.fit.begin.unit, 2.F);
+  EXPECT_EQ(*c.fit.end.unit, 3.F);
 }
 
 TEST(PortableCollection, WhatWasMovedFromCanBeAssignedAgain) {

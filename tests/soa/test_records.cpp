@@ -13,6 +13,7 @@ namespace tensoa {
 namespace {
 
 using test::Mixed;
+using test::Nested;
 using test::Outputs;
 
 static_assert(std::is_trivially_copyable_v<Records<Mixed>>);
@@ -43,6 +44,26 @@ TEST(Records, CarryWhatIsKnownOfTheColumn) {
   EXPECT_EQ(covariance.info.kind, ColumnKind::kMatrix);
   EXPECT_EQ(covariance.info.planes(), 6U);
   EXPECT_EQ(covariance.field, 8U);
+}
+
+TEST(Records, OfANestedLayoutBelongToTheWhole) {
+  PortableCollection<Nested> nested(100, Device::cpu());
+  const auto view = nested.view();
+  const auto records = view.records();
+  static_assert(std::is_same_v<decltype(records.fit.end.z()), const Record<Nested>&>);
+
+  const ColumnRecord& z = records.fit.end.z().column;
+  EXPECT_EQ(z.data, view.fit.end.z.data());
+  EXPECT_EQ(z.field, 12U);
+  EXPECT_EQ(kFieldNames<Nested>[z.field], "fit.end.z");
+  EXPECT_EQ(z.info.dtype, DType::kF32);
+
+  const ColumnRecord& slope = records.fit.slope().column;
+  EXPECT_EQ(slope.data, view.fit.slope.data());
+  EXPECT_EQ(slope.pitch, 112U);  // doubles: 100 rows take seven lines of 16
+  EXPECT_EQ(slope.info.kind, ColumnKind::kVector);
+  EXPECT_EQ(records.position.unit().column.info.kind, ColumnKind::kScalar);
+  EXPECT_EQ(records.covariance().column.field, 14U);
 }
 
 TEST(Records, OfAConstViewAreReadOnly) {

@@ -14,6 +14,7 @@ namespace tensoa {
 namespace {
 
 using test::Mixed;
+using test::Nested;
 using test::Outputs;
 
 static_assert(std::is_aggregate_v<View<Mixed>> && std::is_trivially_copyable_v<View<Mixed>>);
@@ -22,6 +23,20 @@ static_assert(std::is_aggregate_v<ConstView<Mixed>> &&
 static_assert(std::is_base_of_v<Mixed<Column>, View<Mixed>>);
 static_assert(std::is_same_v<decltype(ConstView<Mixed>{}.x[0]), const float&>);
 static_assert(std::is_same_v<decltype(View<Mixed>{}.x[0]), float&>);
+
+static_assert(std::is_aggregate_v<View<Nested>> && std::is_trivially_copyable_v<View<Nested>>);
+static_assert(std::is_same_v<decltype(ConstView<Nested>{}.fit.begin.x[0]), const float&>);
+
+/// Only the members of the layout itself stand beside the functions of the view.
+template <template <class> class F>
+struct Extent {
+  F<float> size, capacity;
+};
+template <template <class> class F>
+struct Box {
+  F<Sub<Extent>> extent;
+};
+static_assert(std::is_same_v<decltype(View<Box>{}.extent.size[0]), float&>);
 
 /// A kernel: takes the view by value.
 void add_one(View<Outputs> outputs) {
@@ -39,6 +54,15 @@ TEST(View, OfForeignMemoryIsMadeByAggregateInitialisation) {
   EXPECT_EQ(view.device(), Device::cpu());
   EXPECT_EQ(row(view.columns(), 1).m, 2.F);
   EXPECT_EQ(row(view, 1).m, 2.F);
+}
+
+TEST(View, ANestedOneOfForeignMemoryIsMadeByAggregateInitialisation) {
+  std::vector<float> size{1.F, 2.F};
+  std::vector<float> capacity{3.F, 4.F};
+  const View<Box> view{{{{size.data()}, {capacity.data()}}}, 2, 2, Device::cpu()};
+  row(view, 1).extent.capacity = 5.F;
+  EXPECT_EQ(capacity, (std::vector<float>{3.F, 5.F}));
+  EXPECT_EQ(view.records().extent.size().column.data, size.data());
 }
 
 TEST(View, DoesNotHideAColumnCalledN) {

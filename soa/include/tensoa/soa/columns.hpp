@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <type_traits>
 
@@ -117,25 +118,94 @@ using Column = typename detail::ColumnOf<Field, false>::Type;
 template <class Field>
 using ConstColumn = typename detail::ColumnOf<Field, true>::Type;
 
+namespace detail {
+
+template <template <template <class> class> class Layout>
+struct ColumnOf<Sub<Layout>, false> {
+  using Type = Layout<Column>;
+};
+template <template <template <class> class> class Layout>
+struct ColumnOf<Sub<Layout>, true> {
+  using Type = Layout<ConstColumn>;
+};
+template <template <template <class> class> class Layout, bool kConst>
+struct ColumnOf<Block<Layout>, kConst> : FieldTraits<Block<Layout>> {};
+
+template <class Field, bool kConst>
+struct RowOf {
+  using Type = typename ColumnOf<Field, kConst>::Type::Row;
+};
+
+}  // namespace detail
+
 /// Field policy: `Hit<Row>` is one row of real references (`float&`); a Scalar is no part of it.
 template <class Field>
-using Row = typename Column<Field>::Row;
+using Row = typename detail::RowOf<Field, false>::Type;
 
 /// Field policy: one row of references to const.
 template <class Field>
-using ConstRow = typename ConstColumn<Field>::Row;
+using ConstRow = typename detail::RowOf<Field, true>::Type;
+
+namespace detail {
+
+template <template <template <class> class> class Layout>
+struct RowOf<Sub<Layout>, false> {
+  using Type = Layout<Row>;
+};
+template <template <template <class> class> class Layout>
+struct RowOf<Sub<Layout>, true> {
+  using Type = Layout<ConstRow>;
+};
+
+}  // namespace detail
 
 /// Row `i` of columns: `row(view, i).z = 0.f`. Only the members that are used are read; i is not
 /// checked.
 template <template <template <class> class> class Layout>
 constexpr Layout<Row> row(const Layout<Column>& columns, std::size_t i) {
-  return detail::apply_fields<kFieldCount<Layout>>(
-      columns, [i](const auto&... column) { return Layout<Row>{column[i]...}; });
+  return detail::map_fields<Row>(columns,
+                                 [i](const auto& column) -> decltype(auto) { return column[i]; });
 }
 template <template <template <class> class> class Layout>
 constexpr Layout<ConstRow> row(const Layout<ConstColumn>& columns, std::size_t i) {
-  return detail::apply_fields<kFieldCount<Layout>>(
-      columns, [i](const auto&... column) { return Layout<ConstRow>{column[i]...}; });
+  return detail::map_fields<ConstRow>(
+      columns, [i](const auto& column) -> decltype(auto) { return column[i]; });
 }
+
+namespace detail {
+
+/// The same columns, each as `function` gives it back.
+template <template <template <class> class> class Layout, template <class> class Policy,
+          class Function>
+constexpr Layout<Policy> map_columns(const Layout<Policy>& columns, const Function& function) {
+  return map_fields<Policy>(columns, function);
+}
+
+/// Bytes of a layout's columns if nothing lies between two of them.
+template <template <template <class> class> class Layout>
+constexpr std::size_t packed_size() {
+  std::size_t size = 0;
+  for_each_tag<Layout>([&]<class Field>(Tag<Field>) { size += sizeof(Column<Field>); });
+  return size;
+}
+
+/// Where each column lies inside Layout<Column> and Layout<ConstColumn>, in bytes. Every column
+/// starts with its data pointer; those of vectors and matrices go on with their pitch.
+template <template <template <class> class> class Layout>
+inline constexpr std::array<std::size_t, kFieldCount<Layout>> kColumnOffsets = [] {
+  static_assert(packed_size<Layout>() == sizeof(Layout<Column>) &&
+                    packed_size<Layout>() == sizeof(Layout<ConstColumn>),
+                "every member of a layout is a field, F<…>, and nothing lies between two columns");
+  std::array<std::size_t, kFieldCount<Layout>> offsets{};
+  std::size_t field = 0;
+  std::size_t offset = 0;
+  for_each_tag<Layout>([&]<class Field>(Tag<Field>) {
+    offsets[field++] = offset;
+    offset += sizeof(Column<Field>);
+  });
+  return offsets;
+}();
+
+}  // namespace detail
 
 }  // namespace tensoa

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,11 +21,15 @@
 ///       F<float> x, y, z;               // mm
 ///       F<Vector<float, 3>> direction;  // three planes
 ///       F<Scalar<float>> field;         // one value for the whole collection, T
+///       F<Sub<Origin>> origin;          // the columns of another layout: v.origin.vertex[i]
 ///     };
 ///
-/// The policy decides what a field is: a column, a row's reference, a record. Counting goes through
-/// the Pointer policy, where each field is one scalar pointer, so that array members and brace
-/// elision cannot miscount.
+/// The policy decides what a member is: a column, a row's reference, a record; a Sub is the other
+/// layout with the same policy, at any depth. "Members" are what one struct declares, "fields" are
+/// the columns they come to: origin is one member of Hit and as many fields as Origin has.
+///
+/// Counting goes through the Pointer policy, where each member is one scalar pointer, so that array
+/// members and brace elision cannot miscount.
 
 namespace tensoa {
 
@@ -39,6 +44,15 @@ struct Matrix;
 /// One value for the whole collection, beside the columns; no part of a row.
 template <Element T>
 struct Scalar;
+
+/// The columns of another layout, as part of this one: of the same length, in the same groups and at
+/// the same pitches as the others.
+template <template <template <class> class> class Layout>
+struct Sub;
+
+/// A collection of its own length, beside others in one allocation (block_collection.hpp).
+template <template <template <class> class> class Layout>
+struct Block;
 
 enum class ColumnKind : std::uint8_t { kPlain, kVector, kMatrix, kScalar };
 
@@ -74,7 +88,7 @@ struct FieldTraits {
   static_assert(Element<Field>,
                 "a field of a layout holds bool, (u)int8, int16, int32, int64, Half, BFloat16, "
                 "float, double, "
-                "or Vector, Matrix, Scalar of one of these");
+                "Vector, Matrix, Scalar of one of these, or Sub of another layout");
   using Value = Field;
   static constexpr FieldInfo kInfo{ColumnKind::kPlain, kDTypeOf<Field>, 1, 1};
 };
@@ -93,15 +107,35 @@ struct FieldTraits<Scalar<T>> {
   using Value = T;
   static constexpr FieldInfo kInfo{ColumnKind::kScalar, kDTypeOf<T>, 1, 1};
 };
+template <template <template <class> class> class Layout>
+struct FieldTraits<Block<Layout>> {
+  static_assert(
+      !std::is_same_v<Block<Layout>, Block<Layout>>,
+      "a layout has columns or blocks, not both: put the columns into a layout of their "
+      "own and make that a Block; a PortableCollection of blocks is in block_collection.hpp, its "
+      "views are those of the blocks");
+};
 
 namespace detail {
 
 template <class Field>
 using Pointer = Field*;
 
+/// Stands for a field where only its type matters.
 template <class Field>
 struct Tag {
   using Type = Field;
+};
+
+template <class Field>
+struct TagOf {
+  using Type = Tag<Field>;
+};
+template <class Field>
+using Tagged = typename TagOf<Field>::Type;
+template <template <template <class> class> class Layout>
+struct TagOf<Sub<Layout>> {
+  using Type = Layout<Tagged>;
 };
 
 struct AnyPointer {
@@ -123,21 +157,136 @@ constexpr std::size_t count_fields() {
 
 }  // namespace detail
 
-/// Number of fields of a layout.
+/// Number of members of a layout, a Sub counted once.
 template <template <template <class> class> class Layout>
-inline constexpr std::size_t kFieldCount = detail::count_fields<Layout<detail::Pointer>>();
+inline constexpr std::size_t kMemberCount = detail::count_fields<Layout<detail::Pointer>>();
+
+/// Name of each member, in declaration order, as written in the layout.
+template <template <template <class> class> class Layout>
+inline constexpr std::array<std::string_view, kMemberCount<Layout>> kMemberNames =
+    detail::find_field_names<kMemberCount<Layout>, Layout<detail::Pointer>>();
+
+namespace detail {
+
+/// The layout under the policy `To`, each field made by `function` from the same field of `fields`,
+/// in declaration order and through all Subs. The one walk over a layout: rows, records, slices and
+/// placed columns are made by it, and whoever wants no result counts in `function`.
+template <template <class> class To, class Field, class Function>
+constexpr decltype(auto) map_fields(const Field& field, const Function& function) {
+  return function(field);
+}
+template <template <class> class To, template <template <class> class> class Layout,
+          template <class> class From, class Function>
+constexpr Layout<To> map_fields(const Layout<From>& fields, const Function& function) {
+  return apply_fields<kMemberCount<Layout>>(fields, [&function](const auto&... member) {
+    return Layout<To>{map_fields<To>(member, function)...};
+  });
+}
+
+/// Calls `function` with the tag of each field.
+template <template <template <class> class> class Layout, class Function>
+constexpr void for_each_tag(const Function& function) {
+  map_fields<Tagged>(Layout<Tagged>{}, [&function](auto tag) {
+    function(tag);
+    return tag;
+  });
+}
+
+template <template <template <class> class> class Layout>
+constexpr std::size_t count_columns() {
+  std::size_t count = 0;
+  for_each_tag<Layout>([&count](auto) { ++count; });
+  return count;
+}
+
+}  // namespace detail
+
+/// Number of fields of a layout, those of Subs included.
+template <template <template <class> class> class Layout>
+inline constexpr std::size_t kFieldCount = detail::count_columns<Layout>();
 
 /// FieldInfo of each field, in declaration order.
 template <template <template <class> class> class Layout>
-inline constexpr std::array<FieldInfo, kFieldCount<Layout>> kFieldInfo =
-    detail::apply_fields<kFieldCount<Layout>>(Layout<detail::Tag>{}, [](auto... tag) {
-      return std::array<FieldInfo, kFieldCount<Layout>>{
-          FieldTraits<typename decltype(tag)::Type>::kInfo...};
-    });
+inline constexpr std::array<FieldInfo, kFieldCount<Layout>> kFieldInfo = [] {
+  std::array<FieldInfo, kFieldCount<Layout>> infos{};
+  std::size_t field = 0;
+  detail::for_each_tag<Layout>(
+      [&]<class Field>(detail::Tag<Field>) { infos[field++] = FieldTraits<Field>::kInfo; });
+  return infos;
+}();
 
-/// Name of each field, in declaration order, as written in the layout.
+namespace detail {
+
+/// Joins the names of members and of the fields inside them: "origin" and "vertex" are
+/// "origin.vertex". The characters are the layout's own.
 template <template <template <class> class> class Layout>
-inline constexpr std::array<std::string_view, kFieldCount<Layout>> kFieldNames =
-    detail::find_field_names<kFieldCount<Layout>, Layout<detail::Pointer>>();
+struct FieldNames {
+  struct Parts {
+    std::string_view member;
+    std::string_view inside;  ///< empty where the member is a field itself
+    constexpr std::size_t size() const {
+      return member.size() + (inside.empty() ? 0 : 1 + inside.size());
+    }
+  };
+
+  template <class Field>
+  static constexpr std::array<std::string_view, 1> inside(Tag<Field>) {
+    return {};
+  }
+  template <template <template <class> class> class Inner>
+  static constexpr const auto& inside(const Inner<Tagged>&) {
+    return FieldNames<Inner>::kNames;
+  }
+
+  static constexpr std::array<Parts, kFieldCount<Layout>> kParts = [] {
+    std::array<Parts, kFieldCount<Layout>> parts{};
+    std::size_t field = 0;
+    std::size_t member = 0;
+    apply_fields<kMemberCount<Layout>>(Layout<Tagged>{}, [&](const auto&... tags) {
+      const auto add = [&](const auto& names) {
+        for (const std::string_view name : names) {
+          parts[field++] = {kMemberNames<Layout>[member], name};
+        }
+        ++member;
+      };
+      (add(inside(tags)), ...);
+    });
+    return parts;
+  }();
+
+  static constexpr std::size_t kLength = [] {
+    std::size_t length = 0;
+    for (const Parts& parts : kParts) length += parts.size();
+    return length;
+  }();
+
+  static constexpr std::array<char, kLength> kText = [] {
+    std::array<char, kLength> text{};
+    char* to = text.data();
+    for (const Parts& parts : kParts) {
+      to = std::copy(parts.member.begin(), parts.member.end(), to);
+      if (!parts.inside.empty()) *to++ = '.';
+      to = std::copy(parts.inside.begin(), parts.inside.end(), to);
+    }
+    return text;
+  }();
+
+  static constexpr std::array<std::string_view, kFieldCount<Layout>> kNames = [] {
+    std::array<std::string_view, kFieldCount<Layout>> names{};
+    const char* from = kText.data();
+    for (std::size_t field = 0; field < names.size(); ++field) {
+      names[field] = {from, kParts[field].size()};
+      from += names[field].size();
+    }
+    return names;
+  }();
+};
+
+}  // namespace detail
+
+/// Name of each field, in declaration order, as written in the layout; "origin.vertex" in a Sub.
+template <template <template <class> class> class Layout>
+inline constexpr const std::array<std::string_view, kFieldCount<Layout>>& kFieldNames =
+    detail::FieldNames<Layout>::kNames;
 
 }  // namespace tensoa

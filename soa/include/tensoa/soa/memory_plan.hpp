@@ -28,9 +28,17 @@ constexpr std::size_t pitch_of(std::size_t element_size, std::size_t capacity) n
   return std::max<std::size_t>(1, (capacity + line - 1) / line) * line;
 }
 
-/// Offsets of the columns of `Layout` for one capacity.
+/// Offsets of the columns of `Layout` for one capacity, at most kMaxCapacity.
 template <template <template <class> class> class Layout>
 struct MemoryPlan {
+  /// Most rows, so that no product or sum of a plan overflows, nor the sum over the blocks of a
+  /// collection: an allocation stays below 2^57 bytes.
+  static constexpr std::size_t kMaxCapacity = [] {
+    std::size_t planes = 0;
+    for (const FieldInfo& info : kFieldInfo<Layout>) planes += info.planes();
+    return (std::size_t{1} << 56U) / (8 * planes);
+  }();
+
   std::size_t bytes = 0;  ///< of the whole allocation
   std::array<std::size_t, kFieldCount<Layout>>
       offset_of{};  ///< in bytes, of the first plane of each field
@@ -46,7 +54,7 @@ struct MemoryPlan {
   }
 
  private:
-  static constexpr std::size_t kGroups[] = {8, 4, 2, 1};
+  static constexpr std::array<std::size_t, 4> kGroups{8, 4, 2, 1};
 
   template <class Chosen>
   constexpr void place(std::size_t group, std::size_t length, Chosen chosen) noexcept {

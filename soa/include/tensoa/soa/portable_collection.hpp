@@ -14,6 +14,82 @@
 
 namespace tensoa {
 
+namespace detail {
+
+/// @throws ConfigError when `capacity` is negative or more than a collection of `Layout` can have
+template <template <template <class> class> class Layout, std::integral Capacity>
+std::size_t checked_capacity(Capacity capacity, const std::string& of = "PortableCollection") {
+  constexpr std::size_t kMost = MemoryPlan<Layout>::kMaxCapacity;
+  if (!std::in_range<std::size_t>(capacity) || static_cast<std::size_t>(capacity) > kMost) {
+    throw ConfigError(of + ": a capacity of " + std::to_string(capacity) +
+                      " rows is impossible; expected 0 to " + std::to_string(kMost));
+  }
+  return static_cast<std::size_t>(capacity);
+}
+
+/// @throws ConfigError
+inline void check_resize(std::size_t size, std::size_t capacity,
+                         const std::string& of = "PortableCollection::resize") {
+  if (size > capacity) {
+    throw ConfigError(of + ": " + std::to_string(size) + " rows do not fit the capacity of " +
+                      std::to_string(capacity) + "; make a larger collection");
+  }
+}
+
+/// The view of the columns that lie at `data` as MemoryPlan has it; they are null where data is.
+template <class Columns, template <template <class> class> class Layout, bool kConst>
+BasicView<Columns, Layout, kConst> make_view(Tag<BasicView<Columns, Layout, kConst>>,
+                                             std::byte* data, std::size_t size,
+                                             std::size_t capacity, Device device,
+                                             Lease lease) noexcept {
+  const MemoryPlan<Layout> plan(capacity);
+  std::size_t field = 0;
+  const auto place = [&]<class C>(C column) {
+    if (data != nullptr) {
+      column.data_ = reinterpret_cast<decltype(column.data_)>(data + plan.offset_of[field]);
+    }
+    if constexpr (requires { column.pitch_; }) {
+      column.pitch_ = pitch_of(kFieldInfo<Layout>[field].element_size(), capacity);
+    }
+    ++field;
+    return column;
+  };
+  return {map_columns(Columns{}, place), size, capacity, device, lease};
+}
+
+/// One side of a copy.
+template <class Byte>
+struct Placed {
+  Byte* data;
+  std::size_t capacity;
+  Device device;
+};
+
+/// Copies `rows` rows plane by plane. @return bytes enqueued
+template <template <template <class> class> class Layout>
+std::size_t copy_planes(const Queue& queue, const Placed<const std::byte>& from,
+                        const Placed<std::byte>& to, std::size_t rows) {
+  const MemoryPlan<Layout> from_plan(from.capacity);
+  const MemoryPlan<Layout> to_plan(to.capacity);
+  std::size_t copied = 0;
+  for (std::size_t field = 0; field < kFieldCount<Layout>; ++field) {
+    const FieldInfo& info = kFieldInfo<Layout>[field];
+    const std::size_t size = info.element_size();
+    const std::size_t bytes = size * (info.kind == ColumnKind::kScalar ? 1 : rows);
+    for (std::size_t plane = 0; plane < info.planes(); ++plane) {
+      copy_bytes(
+          queue, to.data + to_plan.offset_of[field] + plane * pitch_of(size, to.capacity) * size,
+          to.device,
+          from.data + from_plan.offset_of[field] + plane * pitch_of(size, from.capacity) * size,
+          from.device, bytes);
+      copied += bytes;
+    }
+  }
+  return copied;
+}
+
+}  // namespace detail
+
 /// Owns the columns of a layout in one allocation, on the host or on a device.
 ///
 ///     PortableCollection<Hit> hits(n_hits, Device::cpu());
@@ -21,8 +97,9 @@ namespace tensoa {
 ///     v.x[i] = 1.f;
 ///
 /// Ownership: the collection owns the memory; views, records and bound tensors borrow it and must
-/// not outlive it. Moving a collection keeps the memory where it is. Move-only: copies of the data
-/// are asked for with `copy`. The memory is not initialised.
+/// not outlive it. Moving a collection keeps the memory where it is; what is left has no rows, and
+/// its views have null columns. Move-only: copies of the data are asked for with `copy`. The memory
+/// is not initialised.
 /// *Threads*: as for any object, one writer or many readers.
 template <template <template <class> class> class Layout, DeviceLike D = Device>
 class PortableCollection {
@@ -32,7 +109,7 @@ class PortableCollection {
   /// or full.
   template <std::integral Capacity>
   PortableCollection(Capacity capacity, const D& device)
-      : size_(checked(capacity)),
+      : size_(detail::checked_capacity<Layout>(capacity)),
         capacity_(size_),
         buffer_(DeviceTraits<D>::get(device), MemoryPlan<Layout>(capacity_).bytes) {}
 
@@ -64,53 +141,23 @@ class PortableCollection {
   /// Exposes `size` rows from now on: O(1), rows keep their contents and addresses, nothing is
   /// initialised. Views made before keep the old size. @throws ConfigError when size > capacity().
   void resize(std::size_t size) {
-    if (size > capacity_) {
-      throw ConfigError("PortableCollection::resize: " + std::to_string(size) +
-                        " rows do not fit the capacity of " + std::to_string(capacity_) +
-                        "; make a larger collection");
-    }
+    detail::check_resize(size, capacity_);
     size_ = size;
   }
 
   /// The columns, writable. O(1).
-  View<Layout> view() noexcept { return make_view<View<Layout>, Column>(); }
+  View<Layout> view() noexcept {
+    return detail::make_view(detail::Tag<View<Layout>>{}, buffer_.data(), size_, capacity_,
+                             device(), buffer_.lease());
+  }
 
   /// The columns as const. O(1).
   ConstView<Layout> const_view() const noexcept {
-    return make_view<ConstView<Layout>, ConstColumn>();
+    return detail::make_view(detail::Tag<ConstView<Layout>>{}, buffer_.data(), size_, capacity_,
+                             device(), buffer_.lease());
   }
 
  private:
-  template <std::integral Capacity>
-  static std::size_t checked(Capacity capacity) {
-    constexpr std::size_t kMost = std::size_t{1}
-                                  << 48U;  // rows; keeps every product of the plan below 2^63
-    if (!std::in_range<std::size_t>(capacity) || static_cast<std::size_t>(capacity) > kMost) {
-      throw ConfigError("PortableCollection: a capacity of " + std::to_string(capacity) +
-                        " rows is impossible; expected 0 to 2^48");
-    }
-    return static_cast<std::size_t>(capacity);
-  }
-
-  template <class SomeView, template <class> class Policy>
-  SomeView make_view() const noexcept {
-    const MemoryPlan<Layout> plan(capacity_);
-    const auto place = [&]<class Field>(detail::Tag<Field>, std::size_t field) {
-      Policy<Field> column{};
-      column.data_ =
-          reinterpret_cast<decltype(column.data_)>(buffer_.data() + plan.offset_of[field]);
-      if constexpr (requires { column.pitch_; }) {
-        column.pitch_ = pitch_of(kFieldInfo<Layout>[field].element_size(), capacity_);
-      }
-      return column;
-    };
-    return detail::apply_fields<kFieldCount<Layout>>(Layout<detail::Tag>{}, [&](auto... tag) {
-      std::size_t field = 0;
-      return SomeView{Layout<Policy>{place(tag, field++)...}, size_, capacity_, buffer_.device(),
-                      buffer_.lease()};
-    });
-  }
-
   std::size_t size_;
   std::size_t capacity_;
   Buffer buffer_;
@@ -132,24 +179,8 @@ std::size_t copy(const Queue& queue, const PortableCollection<Layout, D>& from,
     copy_bytes(queue, to.data(), to.device(), from.data(), from.device(), from.bytes());
     return from.bytes();
   }
-  const MemoryPlan<Layout> from_plan(from.capacity());
-  const MemoryPlan<Layout> to_plan(to.capacity());
-  std::size_t copied = 0;
-  for (std::size_t field = 0; field < kFieldCount<Layout>; ++field) {
-    const FieldInfo& info = kFieldInfo<Layout>[field];
-    const std::size_t size = info.element_size();
-    const std::size_t rows = info.kind == ColumnKind::kScalar ? 1 : from.size();
-    for (std::size_t plane = 0; plane < info.planes(); ++plane) {
-      copy_bytes(
-          queue,
-          to.data() + to_plan.offset_of[field] + plane * pitch_of(size, to.capacity()) * size,
-          to.device(),
-          from.data() + from_plan.offset_of[field] + plane * pitch_of(size, from.capacity()) * size,
-          from.device(), rows * size);
-      copied += rows * size;
-    }
-  }
-  return copied;
+  return detail::copy_planes<Layout>(queue, {from.data(), from.capacity(), from.device()},
+                                     {to.data(), to.capacity(), to.device()}, from.size());
 }
 
 }  // namespace tensoa

@@ -23,7 +23,7 @@ struct ColumnRecord {
   std::size_t capacity;  ///< rows that the memory has room for
   FieldInfo info;
   Device device;
-  std::uint32_t field;  ///< position in the layout
+  std::uint32_t field;  ///< position among the layout's fields
   bool read_only;       ///< came from a const view
   Lease lease = {};     ///< of the collection
 };
@@ -39,15 +39,25 @@ struct Record {
 
 namespace detail {
 
+template <template <template <class> class> class Layout, class Field>
+struct RecordOf {
+  using Type = Record<Layout>;
+};
 template <template <template <class> class> class Layout>
 struct RecordPolicy {
   template <class Field>
-  using Type = Record<Layout>;
+  using Type = typename RecordOf<Layout, Field>::Type;
+};
+template <template <template <class> class> class Layout,
+          template <template <class> class> class Inner>
+struct RecordOf<Layout, Sub<Inner>> {
+  using Type = Inner<RecordPolicy<Layout>::template Type>;
 };
 
 }  // namespace detail
 
-/// The records of a layout: one callable member for each field, with the field's name.
+/// The records of a layout: one callable member for each field, with the field's name. Those of a
+/// Sub belong to the whole layout: `records.origin.vertex()` is a Record<Hit>.
 template <template <template <class> class> class Layout>
 using Records = Layout<detail::RecordPolicy<Layout>::template Type>;
 

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "tensoa/core/lease.hpp"
 #include "tensoa/soa/columns.hpp"
@@ -33,47 +32,35 @@ constexpr bool is_reserved_name(std::string_view name) {
   return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
 }
 
-template <template <template <class> class> class Layout>
-inline constexpr std::array<std::size_t, kFieldCount<Layout>> kColumnOffsets =
-    apply_fields<kFieldCount<Layout>>(Layout<Tag>{}, [](auto... tag) {
-      std::size_t end = 0;
-      const auto next = [&](std::size_t size) { return std::exchange(end, end + size); };
-      return std::array<std::size_t, kFieldCount<Layout>>{
-          next(sizeof(Column<typename decltype(tag)::Type>))...};
-    });
-
-template <bool kConst, class C>
-constexpr ColumnRecord make_record(const C& column, ColumnRecord record) noexcept {
-  record.data = const_cast<std::remove_const_t<std::remove_pointer_t<decltype(column.data())>>*>(
-      column.data());
-  if constexpr (requires { column.pitch_; }) record.pitch = column.pitch_;
-  record.read_only = kConst;
-  return record;
-}
-
-// Free functions, because a name in the scope of the view could shadow a column of the user's.
+// A free function, because a name in the scope of the view could shadow a column of the user's.
 template <template <template <class> class> class Layout, bool kConst, class Columns>
 constexpr Records<Layout> make_records(const Columns& columns, std::size_t size,
                                        std::size_t capacity, Device device, Lease lease) noexcept {
-  return apply_fields<kFieldCount<Layout>>(columns, [=](const auto&... column) {
-    std::uint32_t index = 0;
-    const auto next = [&] {
-      const ColumnRecord record{nullptr, 0,     size,  capacity, kFieldInfo<Layout>[index],
-                                device,  index, false, lease};
-      ++index;
-      return record;
-    };
-    return Records<Layout>{Record<Layout>{make_record<kConst>(column, next())}...};
+  std::uint32_t field = 0;
+  return map_fields<RecordPolicy<Layout>::template Type>(columns, [&](const auto& column) {
+    using Value = std::remove_const_t<std::remove_pointer_t<decltype(column.data())>>;
+    ColumnRecord record{const_cast<Value*>(column.data()),
+                        0,
+                        size,
+                        capacity,
+                        kFieldInfo<Layout>[field],
+                        device,
+                        field,
+                        kConst,
+                        lease};
+    if constexpr (requires { column.pitch_; }) record.pitch = column.pitch_;
+    ++field;
+    return Record<Layout>{record};
   });
 }
 
 template <class Columns, template <template <class> class> class Layout, bool kConst>
 struct BasicView : Columns {
-  static_assert(std::none_of(kFieldNames<Layout>.begin(), kFieldNames<Layout>.end(),
+  static_assert(std::none_of(kMemberNames<Layout>.begin(), kMemberNames<Layout>.end(),
                              is_reserved_name),
-                "a layout's field may not be called size, capacity, device, columns or records: "
-                "views have functions "
-                "of these names");
+                "a layout's field may not be called size, capacity, device, columns or records, "
+                "which are functions of its view, nor size_, capacity_, device_ or lease_, which "
+                "are its data");
 
   std::size_t size_;
   std::size_t capacity_;

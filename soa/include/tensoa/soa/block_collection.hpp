@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/memory.hpp"
+#include "tensoa/soa/portable_collection.hpp"
+
+/// @file
+/// Several layouts, each with its own number of rows, in one allocation.
+///
+///     template <template <class> class F>
+///     struct Event {
+///       F<Block<Hit>> hits;
+///       F<Block<Edge>> edges;
+///     };
+///     PortableCollection<Event> event({n_hits, n_edges}, Device::cpu());
+///     auto v = event.view();
+///     v.hits.x[i] = v.edges.score[j];
+///
+/// Each member of the view is an ordinary View of its layout.
+
+namespace tensoa {
+namespace detail {
+
+template <class Field>
+inline constexpr bool kIsBlock = false;
+template <template <template <class> class> class Layout>
+inline constexpr bool kIsBlock<Tag<Block<Layout>>> = true;
+
+/// Members of a layout that are blocks.
+template <template <template <class> class> class Layout>
+inline constexpr std::size_t kBlockCount = apply_fields<kMemberCount<Layout>>(
+    Layout<Tagged>{}, [](auto... tag) { return (std::size_t{kIsBlock<decltype(tag)>} + ...); });
+
+template <class Field>
+struct ViewOf;
+template <template <template <class> class> class Layout>
+struct ViewOf<Block<Layout>> {
+  using Type = View<Layout>;
+  using Const = ConstView<Layout>;
+};
+template <class Field>
+using BlockView = typename ViewOf<Field>::Type;
+template <class Field>
+using ConstBlockView = typename ViewOf<Field>::Const;
+
+/// Where each block starts in the allocation, in bytes; the last one is where it ends.
+template <template <template <class> class> class Layout>
+std::array<std::size_t, kMemberCount<Layout> + 1> block_offsets(
+    const std::array<std::size_t, kMemberCount<Layout>>& capacities) noexcept {
+  std::array<std::size_t, kMemberCount<Layout> + 1> offsets{};
+  std::size_t block = 0;
+  for_each_tag<Layout>([&]<template <template <class> class> class Inner>(Tag<Block<Inner>>) {
+    offsets[block + 1] = offsets[block] + MemoryPlan<Inner>(capacities[block]).bytes;
+    ++block;
+  });
+  return offsets;
+}
+
+template <template <template <class> class> class Layout>
+std::string name_of_block(std::size_t block) {
+  return "PortableCollection, block " + std::string(kMemberNames<Layout>[block]);
+}
+
+}  // namespace detail
+
+/// One number of rows for each block, in their order: `{n_hits, n_edges}`, integers of any type.
+template <std::size_t kBlocks>
+class BlockSizes {
+ public:
+  /// @throws ConfigError for a negative number
+  template <std::integral... Sizes>
+  BlockSizes(Sizes... sizes)  // NOLINT(google-explicit-constructor): written as {n_hits, n_edges}
+      : sizes_{checked(sizes)...} {
+    static_assert(sizeof...(Sizes) == kBlocks,
+                  "give one number of rows for each block, in the order of the blocks");
+  }
+  BlockSizes(const std::array<std::size_t, kBlocks>& sizes)  // NOLINT(google-explicit-constructor)
+      : sizes_(sizes) {}
+
+  const std::array<std::size_t, kBlocks>& get() const noexcept { return sizes_; }
+
+ private:
+  static std::size_t checked(std::integral auto size) {
+    if (!std::in_range<std::size_t>(size)) {
+      throw ConfigError("PortableCollection: a block of " + std::to_string(size) +
+                        " rows is impossible; expected 0 or more");
+    }
+    return static_cast<std::size_t>(size);
+  }
+
+  std::array<std::size_t, kBlocks> sizes_;
+};
+
+/// The layout of blocks as views: `v.hits` is a View<Hit>. Trivially copyable, kernels take it by
+/// value.
+template <template <template <class> class> class Layout>
+using BlockViews = Layout<detail::BlockView>;
+
+/// The same over const data.
+template <template <template <class> class> class Layout>
+using ConstBlockViews = Layout<detail::ConstBlockView>;
+
+/// Owns the blocks of a layout in one allocation, one behind the other, each placed as a
+/// PortableCollection of its own would be.
+///
+/// Ownership, moving and threads: as for a PortableCollection of columns. All views share one lease.
+template <template <template <class> class> class Layout, DeviceLike D>
+  requires(detail::kBlockCount<Layout> > 0)
+class PortableCollection<Layout, D> {
+  static constexpr std::size_t kBlocks = kMemberCount<Layout>;
+  static_assert(detail::kBlockCount<Layout> == kBlocks,
+                "a layout has columns or blocks, not both: put the columns into a layout of their "
+                "own and make that a Block");
+
+ public:
+  using Sizes = std::array<std::size_t, kBlocks>;
+
+  /// Room for `capacities[b]` rows in block b, which are its sizes too.
+  /// @throws ConfigError naming the block for a negative or absurd capacity; DeviceError when the
+  /// device is missing or full.
+  PortableCollection(const BlockSizes<kBlocks>& capacities, const D& device)
+      : sizes_(checked(capacities.get())),
+        capacities_(sizes_),
+        buffer_(DeviceTraits<D>::get(device), detail::block_offsets<Layout>(sizes_).back()) {}
+
+  PortableCollection(PortableCollection&& other) noexcept
+      : sizes_(std::exchange(other.sizes_, {})),
+        capacities_(std::exchange(other.capacities_, {})),
+        buffer_(std::move(other.buffer_)) {}
+  PortableCollection& operator=(PortableCollection&& other) noexcept {
+    sizes_ = std::exchange(other.sizes_, {});
+    capacities_ = std::exchange(other.capacities_, {});
+    buffer_ = std::move(other.buffer_);
+    return *this;
+  }
+  ~PortableCollection() = default;
+  PortableCollection(const PortableCollection&) = delete;
+  PortableCollection& operator=(const PortableCollection&) = delete;
+
+  /// Rows of each block.
+  const Sizes& sizes() const noexcept { return sizes_; }
+  const Sizes& capacities() const noexcept { return capacities_; }
+  Device device() const noexcept { return buffer_.device(); }
+
+  /// Bytes of the allocation, padding included.
+  std::size_t bytes() const noexcept { return buffer_.size(); }
+
+  /// Start of the allocation, kAlignment-aligned.
+  std::byte* data() noexcept { return buffer_.data(); }
+  const std::byte* data() const noexcept { return buffer_.data(); }
+
+  /// Exposes `sizes[b]` rows of block b from now on: O(1), rows keep their contents and addresses.
+  /// Views made before keep the old sizes.
+  /// @throws ConfigError naming the block whose capacity is less; then no size changes.
+  void resize(const BlockSizes<kBlocks>& sizes) {
+    for (std::size_t block = 0; block < kBlocks; ++block) {
+      detail::check_resize(sizes.get()[block], capacities_[block],
+                           detail::name_of_block<Layout>(block));
+    }
+    sizes_ = sizes.get();
+  }
+
+  /// A view of each block, writable. O(1).
+  BlockViews<Layout> view() noexcept { return views<detail::BlockView>(); }
+
+  /// A view of each block, const. O(1).
+  ConstBlockViews<Layout> const_view() const noexcept { return views<detail::ConstBlockView>(); }
+
+ private:
+  static const Sizes& checked(const Sizes& capacities) {
+    std::size_t block = 0;
+    detail::for_each_tag<Layout>(
+        [&]<template <template <class> class> class Inner>(detail::Tag<Block<Inner>>) {
+          detail::checked_capacity<Inner>(capacities[block], detail::name_of_block<Layout>(block));
+          ++block;
+        });
+    return capacities;
+  }
+
+  template <template <class> class Policy>
+  Layout<Policy> views() const noexcept {
+    const auto offsets = detail::block_offsets<Layout>(capacities_);
+    std::size_t block = 0;
+    return detail::map_fields<Policy>(Layout<detail::Tagged>{}, [&]<class Field>(
+                                                                    detail::Tag<Field>) {
+      const std::size_t b = block++;
+      return detail::make_view(detail::Tag<Policy<Field>>{},
+                               buffer_.data() == nullptr ? nullptr : buffer_.data() + offsets[b],
+                               sizes_[b], capacities_[b], device(), buffer_.lease());
+    });
+  }
+
+  Sizes sizes_;
+  Sizes capacities_;
+  Buffer buffer_;
+};
+
+/// Copies the rows of every block of `from` into `to`, in the order of `queue`; `to` takes the sizes
+/// of `from`. One copy of memory where all capacities are equal, else plane by plane.
+/// @param queue belongs to the CUDA device that takes part, if any
+/// @return bytes enqueued
+/// *Stream order*: both collections must stay alive, and `from` unchanged, until the queue has got
+/// there.
+/// @throws ConfigError naming the block of `from` that has more rows than `to` has room for;
+/// DeviceError
+template <template <template <class> class> class Layout, DeviceLike D, DeviceLike E>
+  requires(detail::kBlockCount<Layout> > 0)
+std::size_t copy(const Queue& queue, const PortableCollection<Layout, D>& from,
+                 PortableCollection<Layout, E>& to) {
+  to.resize(from.sizes());
+  if (from.capacities() == to.capacities()) {
+    copy_bytes(queue, to.data(), to.device(), from.data(), from.device(), from.bytes());
+    return from.bytes();
+  }
+  const auto from_offsets = detail::block_offsets<Layout>(from.capacities());
+  const auto to_offsets = detail::block_offsets<Layout>(to.capacities());
+  std::size_t copied = 0;
+  std::size_t block = 0;
+  detail::for_each_tag<Layout>([&]<template <template <class> class> class Inner>(
+                                   detail::Tag<Block<Inner>>) {
+    copied += detail::copy_planes<Inner>(
+        queue, {from.data() + from_offsets[block], from.capacities()[block], from.device()},
+        {to.data() + to_offsets[block], to.capacities()[block], to.device()}, from.sizes()[block]);
+    ++block;
+  });
+  return copied;
+}
+
+}  // namespace tensoa
