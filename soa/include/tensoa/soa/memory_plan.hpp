@@ -44,27 +44,48 @@ struct MemoryPlan {
       offset_of{};  ///< in bytes, of the first plane of each field
 
   constexpr explicit MemoryPlan(std::size_t capacity) noexcept {
-    for (const std::size_t group : kGroups) {
-      place(group, capacity,
-            [](const FieldInfo& field) { return field.kind != ColumnKind::kScalar; });
+    std::array<std::size_t, kGroups> start{};
+    std::array<std::size_t, kGroups> plane_bytes{};
+    for (std::size_t group = 0; group < kGroups; ++group) {
+      const std::size_t size = kElementSizes[group];
+      plane_bytes[group] = pitch_of(size, is_of_scalars(group) ? 1 : capacity) * size;
+      start[group] = bytes;
+      bytes += kPlaces.planes_in[group] * plane_bytes[group];
     }
-    for (const std::size_t group : kGroups) {
-      place(group, 1, [](const FieldInfo& field) { return field.kind == ColumnKind::kScalar; });
+    for (std::size_t field = 0; field < offset_of.size(); ++field) {
+      const std::size_t group = kPlaces.group_of[field];
+      offset_of[field] = start[group] + kPlaces.plane_of[field] * plane_bytes[group];
     }
   }
 
  private:
-  static constexpr std::array<std::size_t, 4> kGroups{8, 4, 2, 1};
+  /// The groups in their order: four of columns, four of scalars, of which each has a line of its
+  /// own.
+  static constexpr std::array<std::size_t, 8> kElementSizes{8, 4, 2, 1, 8, 4, 2, 1};
+  static constexpr std::size_t kGroups = kElementSizes.size();
+  static constexpr bool is_of_scalars(std::size_t group) { return group >= kGroups / 2; }
 
-  template <class Chosen>
-  constexpr void place(std::size_t group, std::size_t length, Chosen chosen) noexcept {
-    for (std::size_t field = 0; field < offset_of.size(); ++field) {
-      const FieldInfo& info = kFieldInfo<Layout>[field];
-      if (info.element_size() != group || !chosen(info)) continue;
-      offset_of[field] = bytes;
-      bytes += info.planes() * pitch_of(group, length) * group;
+  /// What does not depend on the capacity: the first plane of each field, counted in its group.
+  struct Places {
+    std::array<std::size_t, kGroups> planes_in{};
+    std::array<std::size_t, kFieldCount<Layout>> group_of{};
+    std::array<std::size_t, kFieldCount<Layout>> plane_of{};
+  };
+  static constexpr Places kPlaces = [] {
+    Places places;
+    for (std::size_t group = 0; group < kGroups; ++group) {
+      for (std::size_t field = 0; field < kFieldCount<Layout>; ++field) {
+        const FieldInfo& info = kFieldInfo<Layout>[field];
+        const bool is_scalar = info.kind == ColumnKind::kScalar;
+        if (is_scalar != is_of_scalars(group)) continue;
+        if (info.element_size() != kElementSizes[group]) continue;
+        places.group_of[field] = group;
+        places.plane_of[field] = places.planes_in[group];
+        places.planes_in[group] += info.planes();
+      }
     }
-  }
+    return places;
+  }();
 };
 
 }  // namespace tensoa
