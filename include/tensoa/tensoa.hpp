@@ -21,6 +21,7 @@
 #include "tensoa/engine/plan.hpp"
 #include "tensoa/pytorch/engines.hpp"
 #include "tensoa/soa/block_collection.hpp"
+#include "tensoa/soa/group.hpp"
 #include "tensoa/soa/portable_collection.hpp"
 #include "tensoa/soa/slice.hpp"
 #include "tensoa/soa/soa_metadata.hpp"
