@@ -4,9 +4,14 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/bucketize.h>
+#include <ATen/ops/index_select.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tensoa/core/error.hpp"
 #include "tensors.hpp"
@@ -14,48 +19,130 @@
 namespace tensoa::pytorch {
 namespace {
 
-void require_ascending(const BoundBlock& block, const at::Tensor& offsets, std::int64_t rows) {
-  const at::Tensor wide = offsets.to(c10::kLong);
-  const auto* values = wide.const_data_ptr<std::int64_t>();
-  std::int64_t before = 0;
-  for (std::int64_t group = 0; group < wide.numel(); ++group) {
-    const std::int64_t offset = values[group];
-    if (offset >= before && offset <= rows) {
+/// Where group `g` begins, as int64, on the CPU.
+class Offsets {
+ public:
+  Offsets(const BoundBlock& block, const TensorView& offsets, std::int64_t rows)
+      : data_(offsets.data), is_wide_(offsets.dtype == DType::kI64) {
+    std::int64_t before = 0;
+    for (std::int64_t g = 0; g < offsets.size_of_dim[0]; ++g) {
+      const std::int64_t offset = (*this)[g];
+      if (offset < before || offset > rows) {
+        throw BindingError(to_string(block) + ": the offset " + block.offsets->name + '[' +
+                           std::to_string(g) + "] is " + std::to_string(offset) +
+                           "; expected ascending offsets from 0 to the " + std::to_string(rows) +
+                           " rows of the collection");
+      }
       before = offset;
-      continue;
     }
-    throw BindingError(to_string(block) + ": the offset " + block.offsets->name + '[' +
-                       std::to_string(group) + "] is " + std::to_string(offset) +
-                       "; expected ascending offsets from 0 to the " + std::to_string(rows) +
-                       " rows of the collection");
+  }
+
+  std::int64_t operator[](std::int64_t g) const {
+    return is_wide_ ? static_cast<const std::int64_t*>(data_)[g]
+                    : static_cast<const std::int32_t*>(data_)[g];
+  }
+
+ private:
+  const void* data_;
+  bool is_wide_;
+};
+
+/// Elements of one row of a padded tensor, and how far they lie from the row's first in the columns.
+std::vector<std::int64_t> places_in_row(const TensorView& values) {
+  std::vector<std::int64_t> places{0};
+  for (std::size_t dim = 1; dim < values.rank; ++dim) {
+    std::vector<std::int64_t> outer = std::move(places);
+    places.clear();
+    for (const std::int64_t place : outer) {
+      for (std::int64_t i = 0; i < values.size_of_dim[dim]; ++i) {
+        places.push_back(place + i * values.stride_of_dim[dim]);
+      }
+    }
+  }
+  return places;
+}
+
+/// [groups, length, …] from columns, on the CPU; `Bits` is an integer of the element's size.
+template <class Bits>
+void pad_rows(const TensorView& values, const Offsets& offsets, const TensorView& padded,
+              void* to) {
+  const std::vector<std::int64_t> places = places_in_row(values);
+  const auto* from = static_cast<const Bits*>(values.data);
+  auto* out = static_cast<Bits*>(to);
+  const std::int64_t length = padded.size_of_dim[1];
+  for (std::int64_t g = 0; g < padded.size_of_dim[0]; ++g) {
+    const std::int64_t rows = std::min(length, offsets[g + 1] - offsets[g]);
+    for (std::int64_t row = offsets[g]; row < offsets[g] + rows; ++row) {
+      for (const std::int64_t place : places) *out++ = from[row + place];
+    }
+    out = std::fill_n(out, (length - rows) * static_cast<std::int64_t>(places.size()), Bits{0});
   }
 }
 
-/// [groups, length]: the rows that each group would have if it were long enough.
-at::Tensor rows_of_groups(const at::Tensor& offsets, std::int64_t length) {
-  const at::Tensor steps = at::arange(length, offsets.options().dtype(c10::kLong));
-  return offsets.slice(0, 0, -1).unsqueeze(1).add(steps);
+void make_on_cpu(const BoundBlock& block, void* to) {
+  const TensorView& tensor = block.tensor;
+  const TensorView& groups = block.sources.back();
+  if (block.form == BlockForm::kPadded) {
+    const TensorView& values = block.sources.front();
+    const Offsets offsets(block, groups, values.size_of_dim[0]);
+    switch (size_of(tensor.dtype)) {
+      case 1:
+        return pad_rows<std::uint8_t>(values, offsets, tensor, to);
+      case 2:
+        return pad_rows<std::uint16_t>(values, offsets, tensor, to);
+      case 4:
+        return pad_rows<std::uint32_t>(values, offsets, tensor, to);
+      default:
+        return pad_rows<std::uint64_t>(values, offsets, tensor, to);
+    }
+  }
+  const Offsets offsets(block, groups, std::numeric_limits<std::int64_t>::max());
+  if (block.form == BlockForm::kMask) {
+    auto* is_there = static_cast<bool*>(to);
+    for (std::int64_t g = 0; g < tensor.size_of_dim[0]; ++g) {
+      for (std::int64_t i = 0; i < tensor.size_of_dim[1]; ++i) {
+        *is_there++ = i < offsets[g + 1] - offsets[g];
+      }
+    }
+    return;
+  }
+  auto* segment = static_cast<std::int64_t*>(to);
+  std::int64_t g = -1;
+  for (std::int64_t row = 0; row < tensor.size_of_dim[0]; ++row) {
+    while (g + 1 < groups.size_of_dim[0] && offsets[g + 1] <= row) ++g;
+    *segment++ = g;
+  }
 }
 
-/// [groups, length] bool: those that it has.
-at::Tensor mask_of(const at::Tensor& rows_of_group, const at::Tensor& offsets) {
-  return rows_of_group.lt(offsets.slice(0, 1).unsqueeze(1));
-}
-
-void pad(const BoundBlock& block, const at::Tensor& to) {
-  const at::Tensor values = wrap(block.sources[0]);
-  const at::Tensor offsets = wrap(block.sources[1]);
-  const std::int64_t rows = values.size(0);
-  if (offsets.is_cpu()) require_ascending(block, offsets, rows);
-  if (rows == 0) {
+/// The same by torch's operators, on the current stream. Offsets that lead out of the collection are
+/// held inside it: looking at them here would be a wait.
+void make_on_gpu(const BoundBlock& block, const at::Tensor& to) {
+  const at::Tensor offsets = wrap(block.sources.back());
+  const auto index = offsets.options().dtype(c10::kLong);
+  if (block.form == BlockForm::kSegments) {
+    const at::Tensor rows = at::arange(to.size(0), index);
+    at::bucketize_out(const_cast<at::Tensor&>(to), rows, offsets.to(c10::kLong),
+                      /*out_int32=*/false, /*right=*/true)
+        .sub_(1);
+    return;
+  }
+  const at::Tensor steps = at::arange(to.size(1), index);
+  const at::Tensor rows = offsets.slice(0, 0, -1).unsqueeze(1).add(steps);  // [groups, length]
+  at::Tensor is_there = rows.lt(offsets.slice(0, 1).unsqueeze(1));
+  if (block.form == BlockForm::kMask) {
+    to.copy_(is_there);
+    return;
+  }
+  const at::Tensor values = wrap(block.sources.front());
+  if (values.size(0) == 0) {
     to.zero_();
     return;
   }
-  const at::Tensor wanted = rows_of_groups(offsets, to.size(1));
-  at::Tensor is_missing = mask_of(wanted, offsets).logical_not_();
-  while (is_missing.dim() < to.dim()) is_missing = is_missing.unsqueeze(-1);
-  to.copy_(values.index_select(0, wanted.clamp(0, rows - 1).flatten()).view(to.sizes()));
-  to.masked_fill_(is_missing, 0);
+  const at::Tensor inside = rows.clamp(0, values.size(0) - 1).flatten();
+  at::Tensor flat = to.flatten(0, 1);
+  at::index_select_out(flat, values, 0, inside);
+  while (is_there.dim() < to.dim()) is_there = is_there.unsqueeze(-1);
+  to.masked_fill_(is_there.logical_not(), 0);
 }
 
 }  // namespace
@@ -78,22 +165,15 @@ at::Tensor argument_of(const BoundBlock& block, bool is_written, std::size_t i,
       copies.add_in(bytes, CopyReason::kRepack);
       break;
     case BlockForm::kPadded:
-      pad(block, copy);
+    case BlockForm::kMask:
+    case BlockForm::kSegments:
+      if (copy.is_cpu()) {
+        make_on_cpu(block, copy.mutable_data_ptr());
+      } else {
+        make_on_gpu(block, copy);
+      }
       copies.add_in(bytes, CopyReason::kRagged);
       break;
-    case BlockForm::kMask: {
-      const at::Tensor offsets = wrap(block.sources[0]);
-      copy.copy_(mask_of(rows_of_groups(offsets, copy.size(1)), offsets));
-      copies.add_in(bytes, CopyReason::kRagged);
-      break;
-    }
-    case BlockForm::kSegments: {
-      const at::Tensor offsets = wrap(block.sources[0]).to(c10::kLong);
-      const at::Tensor rows = at::arange(copy.size(0), offsets.options());
-      copy.copy_(at::bucketize(rows, offsets, /*out_int32=*/false, /*right=*/true).sub_(1));
-      copies.add_in(bytes, CopyReason::kRagged);
-      break;
-    }
   }
   return copy;
 }
