@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tensoa/core/error.hpp"
+#include "verified_run.hpp"
 
 namespace tensoa::detail {
 
@@ -128,6 +129,9 @@ CopyReport AnyModel::run(const Queue& queue, const Binding& binding) const {
   const Engine& engine = deploy(queue.device());
   require_arguments(binding, engine.signature(), shared_->path);
   if (binding.is_empty()) return {};
+  if (verifies_inputs()) {
+    return verified_run(engine, queue, binding, "model " + shared_->path.string() + ": ");
+  }
   return engine.run(queue, binding);
 }
 

@@ -44,8 +44,15 @@ std::string device_name(Device device);
 /// @throws ConfigError for any other text; DeviceError when the device is not there.
 Device parse_device(std::string_view text);
 
-/// How a foreign device type (alpaka's, the caller's own) says which Device it is: specialise with
-/// `static Device get(const D&)`.
+/// How a foreign device type (alpaka's, the caller's own) says which Device it is. It can then stand
+/// for a Device: `PortableCollection<Hit, MyDevice> hits(n, my_device)`.
+///
+///     template <>
+///     struct tensoa::DeviceTraits<MyDevice> {
+///       static Device get(const MyDevice& device) { return Device::cuda(device.index()); }
+///     };
+///
+/// `get` returns a Device by value; the index is the CUDA runtime's, CUDA_VISIBLE_DEVICES applied.
 template <class D>
 struct DeviceTraits;
 

@@ -43,7 +43,23 @@ class Queue {
   std::shared_ptr<void> stream_;
 };
 
-/// How a foreign queue type says which Queue it is: specialise with `static Queue get(const Q&)`.
+/// How a foreign queue type (alpaka's, the caller's own) says which Queue it is. Calls that take a
+/// QueueLike then take it as it is.
+///
+///     template <>
+///     struct tensoa::QueueTraits<MyQueue> {
+///       static Queue get(const MyQueue& queue) {
+///         return Queue::borrow(Device::cuda(queue.device()), queue.stream());
+///       }
+///     };
+///
+/// `get` returns a Queue, or a const reference to one that the foreign queue keeps. It is called
+/// once in each call that is given the foreign queue; a caller who repeats a call in a hot loop gets
+/// the Queue once and passes that. What it throws reaches the caller.
+/// *Stream order*: a foreign CPU queue must run its work in the calling thread and wait for it;
+/// refuse any other with a ConfigError.
+/// *Lifetime*: Model::to keeps the Queue, never the foreign queue, whose stream must outlive the
+/// handle's calls.
 template <class Q>
 struct QueueTraits;
 

@@ -45,7 +45,8 @@ class AnyModel {
 ///
 /// *Lifetime*: the columns must outlive the work that `forward` enqueued.
 /// *Stream order*: everything runs on the given queue, nothing waits for it; on the CPU the answer
-/// is there at return.
+/// is there at return. With TENSOA_VERIFY_CONST=1 in the environment every call waits, and is an
+/// EngineError where the model changed an input (docs/troubleshooting.md).
 /// *Threads*: const members may be called from any number of threads, each with its own metadata or
 /// plan. The first call on a device loads; others wait for that load only.
 template <CompilationType kCompilation = CompilationType::kAny>
