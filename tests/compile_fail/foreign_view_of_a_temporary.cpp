@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+// Expects: a source is a temporary that owns its memory
+#include <vector>
+#include "tensoa/soa/foreign_view.hpp"
+
+template <template <class> class F>
+struct Hit {
+  F<float> x, y;
+};
+
+std::vector<float> make();
+
+auto use(float* x) { return tensoa::foreign_view<Hit>(8, tensoa::Device::cpu(), x, make()); }
