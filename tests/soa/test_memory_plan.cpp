@@ -18,45 +18,49 @@ using test::kSizes;
 using test::Mixed;
 using test::Nested;
 using test::OnlyScalars;
+using test::Outputs;
 using test::Wide;
 
-/// Bytes of one field, padding included, from the documented rule and not from the plan.
 template <template <template <class> class> class Layout>
-constexpr std::size_t bytes_of(std::size_t field, std::size_t capacity) {
-  const FieldInfo& info = kFieldInfo<Layout>[field];
-  const std::size_t rows =
-      info.kind == ColumnKind::kScalar ? 1 : std::max<std::size_t>(capacity, 1);
-  const std::size_t plane = (rows * info.element_size() + 127) / 128 * 128;
-  return plane * info.planes();
-}
-
-template <template <template <class> class> class Layout>
-constexpr bool is_sound(std::size_t capacity) {
-  const MemoryPlan<Layout> plan(capacity);
-  std::size_t total = 0;
-  for (std::size_t a = 0; a < kFieldCount<Layout>; ++a) {
-    const std::size_t begin = plan.offset_of[a];
-    const std::size_t end = begin + bytes_of<Layout>(a, capacity);
-    total += end - begin;
-    if (begin % 128 != 0 || end > plan.bytes) return false;
-    for (std::size_t b = 0; b < a; ++b) {
-      const bool is_apart =
-          end <= plan.offset_of[b] || plan.offset_of[b] + bytes_of<Layout>(b, capacity) <= begin;
-      if (!is_apart) return false;
-    }
-  }
-  return total == plan.bytes;  // and nothing is lost
-}
-
-template <template <template <class> class> class Layout>
-constexpr bool is_sound_for_all_sizes() {
+constexpr bool is_proved_for_all_sizes() {
   return std::all_of(std::begin(kSizes), std::end(kSizes),
-                     [](std::size_t size) { return is_sound<Layout>(size); });
+                     [](std::size_t size) { return proves_layout<Layout>(size); });
 }
-static_assert(is_sound_for_all_sizes<Mixed>());
-static_assert(is_sound_for_all_sizes<Wide>());
-static_assert(is_sound_for_all_sizes<Nested>());
-static_assert(is_sound_for_all_sizes<OnlyScalars>());
+static_assert(is_proved_for_all_sizes<Mixed>());
+static_assert(is_proved_for_all_sizes<Wide>());
+static_assert(is_proved_for_all_sizes<Nested>());
+static_assert(is_proved_for_all_sizes<OnlyScalars>());
+static_assert(proves_layout<Mixed>(MemoryPlan<Mixed>::kMaxCapacity));
+
+/// Mixed for 1000 rows, with one field moved by some bytes.
+constexpr bool is_sound_after_moving(std::size_t field, std::size_t bytes) {
+  MemoryPlan<Mixed> plan(1000);
+  plan.offset_of[field] += bytes;
+  return detail::is_sound(plan, 1000);
+}
+static_assert(is_sound_after_moving(0, 0));
+static_assert(!is_sound_after_moving(11, 64), "off its line");
+static_assert(!is_sound_after_moving(0, 4096), "on top of the next column");
+static_assert(!is_sound_after_moving(5, 128), "behind the end");
+
+/// Columns at a distance that is no multiple of their pitch, though nothing else is wrong.
+constexpr bool is_sound_with_a_gap() {
+  MemoryPlan<Outputs> plan(1000);
+  plan.offset_of[1] += kAlignment;
+  plan.bytes += kAlignment;
+  return detail::is_sound(plan, 1000);
+}
+static_assert(!is_sound_with_a_gap());
+
+/// A plan of 32 rows has no room for 33.
+static_assert(!detail::is_sound(MemoryPlan<Outputs>(32), 33));
+
+constexpr bool is_sound_with_less_memory() {
+  MemoryPlan<Outputs> plan(1000);
+  plan.bytes -= kAlignment;
+  return detail::is_sound(plan, 1000);
+}
+static_assert(!is_sound_with_less_memory());
 
 static_assert(kAlignment == 128);
 static_assert(pitch_of(4, 0) == 32);
@@ -96,6 +100,27 @@ TEST(MemoryPlan, OfTheMostRowsDoesNotOverflow) {
   const MemoryPlan<Mixed> plan(MemoryPlan<Mixed>::kMaxCapacity);
   EXPECT_LT(plan.bytes, std::size_t{1} << 57U);
   for (const std::size_t offset : plan.offset_of) EXPECT_LT(offset, plan.bytes);
+}
+
+/// From the documented rule and not from the plan.
+template <template <template <class> class> class Layout>
+std::size_t bytes_of(std::size_t capacity) {
+  std::size_t bytes = 0;
+  for (const FieldInfo& info : kFieldInfo<Layout>) {
+    const std::size_t rows =
+        info.kind == ColumnKind::kScalar ? 1 : std::max<std::size_t>(capacity, 1);
+    bytes += (rows * info.element_size() + 127) / 128 * 128 * info.planes();
+  }
+  return bytes;
+}
+
+TEST(MemoryPlan, WastesNothingButTheRestOfLines) {
+  for (const std::size_t capacity : kSizes) {
+    EXPECT_EQ(MemoryPlan<Mixed>(capacity).bytes, bytes_of<Mixed>(capacity));
+    EXPECT_EQ(MemoryPlan<Wide>(capacity).bytes, bytes_of<Wide>(capacity));
+    EXPECT_EQ(MemoryPlan<Nested>(capacity).bytes, bytes_of<Nested>(capacity));
+    EXPECT_EQ(MemoryPlan<OnlyScalars>(capacity).bytes, bytes_of<OnlyScalars>(capacity));
+  }
 }
 
 TEST(MemoryPlan, ColumnsOfAnEmptyCollectionDifferInAddress) {

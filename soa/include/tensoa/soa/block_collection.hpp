@@ -53,7 +53,7 @@ using ConstBlockView = typename ViewOf<Field>::Const;
 
 /// Where each block starts in the allocation, in bytes; the last one is where it ends.
 template <template <template <class> class> class Layout>
-std::array<std::size_t, kMemberCount<Layout> + 1> block_offsets(
+constexpr std::array<std::size_t, kMemberCount<Layout> + 1> block_offsets(
     const std::array<std::size_t, kMemberCount<Layout>>& capacities) noexcept {
   std::array<std::size_t, kMemberCount<Layout> + 1> offsets{};
   std::size_t block = 0;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <type_traits>
@@ -181,30 +182,34 @@ constexpr Layout<Policy> map_columns(const Layout<Policy>& columns, const Functi
   return map_fields<Policy>(columns, function);
 }
 
-/// Bytes of a layout's columns if nothing lies between two of them.
+/// Offsets of a layout's columns if nothing lies between two of them; the last one is the end.
 template <template <template <class> class> class Layout>
-constexpr std::size_t packed_size() {
-  std::size_t size = 0;
-  for_each_tag<Layout>([&]<class Field>(Tag<Field>) { size += sizeof(Column<Field>); });
-  return size;
+constexpr auto packed_offsets() {
+  std::array<std::size_t, kFieldCount<Layout> + 1> offsets{};
+  std::size_t field = 0;
+  for_each_tag<Layout>([&]<class Field>(Tag<Field>) {
+    offsets[field + 1] = offsets[field] + sizeof(Column<Field>);
+    ++field;
+  });
+  return offsets;
+}
+
+template <template <template <class> class> class Layout>
+constexpr auto column_offsets() {
+  constexpr auto kPacked = packed_offsets<Layout>();
+  static_assert(
+      kPacked.back() == sizeof(Layout<Column>) && kPacked.back() == sizeof(Layout<ConstColumn>),
+      "every member of a layout is a field, F<…>, and nothing lies between two columns");
+  std::array<std::size_t, kFieldCount<Layout>> offsets{};
+  std::copy_n(kPacked.begin(), offsets.size(), offsets.begin());
+  return offsets;
 }
 
 /// Where each column lies inside Layout<Column> and Layout<ConstColumn>, in bytes. Every column
 /// starts with its data pointer; those of vectors and matrices go on with their pitch.
 template <template <template <class> class> class Layout>
-inline constexpr std::array<std::size_t, kFieldCount<Layout>> kColumnOffsets = [] {
-  static_assert(packed_size<Layout>() == sizeof(Layout<Column>) &&
-                    packed_size<Layout>() == sizeof(Layout<ConstColumn>),
-                "every member of a layout is a field, F<…>, and nothing lies between two columns");
-  std::array<std::size_t, kFieldCount<Layout>> offsets{};
-  std::size_t field = 0;
-  std::size_t offset = 0;
-  for_each_tag<Layout>([&]<class Field>(Tag<Field>) {
-    offsets[field++] = offset;
-    offset += sizeof(Column<Field>);
-  });
-  return offsets;
-}();
+inline constexpr std::array<std::size_t, kFieldCount<Layout>> kColumnOffsets =
+    column_offsets<Layout>();
 
 }  // namespace detail
 

@@ -78,6 +78,7 @@ struct FieldInfo {
   std::size_t rows;     ///< components of a vector, rows of a matrix, else 1
   std::size_t columns;  ///< columns of a matrix, else 1
 
+  constexpr bool is_scalar() const noexcept { return kind == ColumnKind::kScalar; }
   constexpr std::size_t planes() const noexcept { return rows * columns; }
   constexpr std::size_t element_size() const noexcept { return size_of(dtype); }
 };
@@ -205,15 +206,23 @@ constexpr std::size_t count_columns() {
 template <template <template <class> class> class Layout>
 inline constexpr std::size_t kFieldCount = detail::count_columns<Layout>();
 
-/// FieldInfo of each field, in declaration order.
+namespace detail {
+
 template <template <template <class> class> class Layout>
-inline constexpr std::array<FieldInfo, kFieldCount<Layout>> kFieldInfo = [] {
+constexpr auto list_infos() {
   std::array<FieldInfo, kFieldCount<Layout>> infos{};
   std::size_t field = 0;
-  detail::for_each_tag<Layout>(
-      [&]<class Field>(detail::Tag<Field>) { infos[field++] = FieldTraits<Field>::kInfo; });
+  for_each_tag<Layout>(
+      [&]<class Field>(Tag<Field>) { infos[field++] = FieldTraits<Field>::kInfo; });
   return infos;
-}();
+}
+
+}  // namespace detail
+
+/// FieldInfo of each field, in declaration order.
+template <template <template <class> class> class Layout>
+inline constexpr std::array<FieldInfo, kFieldCount<Layout>> kFieldInfo =
+    detail::list_infos<Layout>();
 
 namespace detail {
 

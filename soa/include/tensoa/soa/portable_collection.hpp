@@ -49,7 +49,7 @@ BasicView<Columns, Layout, kConst> make_view(Tag<BasicView<Columns, Layout, kCon
       column.data_ = reinterpret_cast<decltype(column.data_)>(data + plan.offset_of[field]);
     }
     if constexpr (requires { column.pitch_; }) {
-      column.pitch_ = pitch_of(kFieldInfo<Layout>[field].element_size(), capacity);
+      column.pitch_ = pitch_of(sizeof(*column.data_), capacity);
     }
     ++field;
     return column;
@@ -75,7 +75,7 @@ std::size_t copy_planes(const Queue& queue, const Placed<const std::byte>& from,
   for (std::size_t field = 0; field < kFieldCount<Layout>; ++field) {
     const FieldInfo& info = kFieldInfo<Layout>[field];
     const std::size_t size = info.element_size();
-    const std::size_t bytes = size * (info.kind == ColumnKind::kScalar ? 1 : rows);
+    const std::size_t bytes = size * (info.is_scalar() ? 1 : rows);
     for (std::size_t plane = 0; plane < info.planes(); ++plane) {
       copy_bytes(
           queue, to.data + to_plan.offset_of[field] + plane * pitch_of(size, to.capacity) * size,
