@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,10 +13,11 @@
 
 namespace tensoa::tools {
 
-/// What every benchmark over events is told.
+/// What a benchmark is told.
 struct BenchOptions {
-  std::vector<std::string> inputs = {"generate:1"};
-  std::string model;
+  std::vector<std::string> inputs = {"generate:1"};                 ///< over events
+  std::string model;                                                ///< over events
+  std::vector<std::size_t> rows = {1, 1'000, 100'000, 10'000'000};  ///< of `binding`
   std::string device = "auto";
   int repeats = 10;
 };
@@ -28,6 +30,10 @@ std::vector<ResultRow> bench_path(const BenchOptions& options);
 /// The scores of the model on the CPU, and on the GPU where there is one, against a float64
 /// evaluation of the same file.
 std::vector<ResultRow> bench_accuracy(const BenchOptions& options);
+
+/// Tensors over columns where they lie, made and bound again, beside the bare library call and the
+/// packing roads; on the CPU, and on the GPU where there is one.
+std::vector<ResultRow> bench_binding(const BenchOptions& options);
 
 /// Microseconds since the last `lap` or since it was made.
 class Stopwatch {

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <cstddef>
 #include <memory>
+#include <utility>
 
 #include "bench.hpp"
 #include "command.hpp"
@@ -18,18 +20,17 @@ struct Call {
   std::string json;
 };
 
-void add_bench(CLI::App& command, Action& action, const std::string& command_line,
-               const std::string& name, const std::string& help, Bench bench) {
+/// Adds a benchmark with the options that all have.
+/// @return the subcommand and what it is told, for the options of its own
+std::pair<CLI::App&, BenchOptions&> add_bench(CLI::App& command, Action& action,
+                                              const std::string& command_line,
+                                              const std::string& name, const std::string& help,
+                                              Bench bench) {
   CLI::App* sub = command.add_subcommand(name, help);
   auto call = std::make_shared<Call>();
-  call->options.model = default_model();
-  sub->add_option("INPUT", call->options.inputs,
-                  "Files, folders or generate:EVENTS[:SEED[:PARTICLES]]")
-      ->capture_default_str();
-  sub->add_option("--model", call->options.model, "TorchScript file")->capture_default_str();
   sub->add_option("--device", call->options.device, "auto, cpu or cuda:N")->capture_default_str();
   sub->add_option("--repeats", call->options.repeats,
-                  "Timed runs of each variant, after two that are not counted")
+                  "Timed runs of each variant, after those that warm up")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   add_path_option(*sub, "--json", call->json, "Write the figures to this file");
@@ -43,6 +44,24 @@ void add_bench(CLI::App& command, Action& action, const std::string& command_lin
       return kRight;
     };
   });
+  return {*sub, call->options};
+}
+
+void add_event_options(std::pair<CLI::App&, BenchOptions&> bench) {
+  auto& [command, options] = bench;
+  options.model = default_model();
+  command
+      .add_option("INPUT", options.inputs, "Files, folders or generate:EVENTS[:SEED[:PARTICLES]]")
+      ->capture_default_str();
+  command.add_option("--model", options.model, "TorchScript file")->capture_default_str();
+}
+
+void add_binding_options(std::pair<CLI::App&, BenchOptions&> bench) {
+  auto& [command, options] = bench;
+  constexpr std::size_t kMost = 100'000'000;  // of 64 columns: 26 GB
+  command.add_option("--rows", options.rows, "Rows of the collections")
+      ->check(CLI::Range(std::size_t{0}, kMost))
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -50,10 +69,15 @@ void add_bench(CLI::App& command, Action& action, const std::string& command_lin
 void add_bench_command(CLI::App& program, Action& action, const std::string& command_line) {
   CLI::App* command = program.add_subcommand("bench", "Measure on this machine");
   command->require_subcommand(1);
-  add_bench(*command, action, command_line, "path",
-            "The road through host copies and packing beside columns where they lie", bench_path);
-  add_bench(*command, action, command_line, "accuracy",
-            "Scores on CPU and GPU against a float64 evaluation", bench_accuracy);
+  add_event_options(add_bench(
+      *command, action, command_line, "path",
+      "The road through host copies and packing beside columns where they lie", bench_path));
+  add_event_options(add_bench(*command, action, command_line, "accuracy",
+                              "Scores on CPU and GPU against a float64 evaluation",
+                              bench_accuracy));
+  add_binding_options(add_bench(*command, action, command_line, "binding",
+                                "Tensors over columns beside the bare library call and packing",
+                                bench_binding));
 }
 
 }  // namespace tensoa::tools

@@ -36,6 +36,7 @@ nlohmann::json to_json(const ResultRow& row) {
   nlohmann::json object{
       {"variant", row.variant}, {"device", row.device}, {"n", row.n}, {"threads", row.threads}};
   if (!row.stage.empty()) object["stage"] = row.stage;
+  if (row.columns) object["columns"] = *row.columns;
   if (row.timing) {
     object["median_us"] = row.timing->median_us;
     object["min_us"] = row.timing->min_us;
@@ -76,14 +77,19 @@ nlohmann::json result_file(const std::string& bench, const std::string& command,
 }
 
 std::string table_of(const std::vector<ResultRow>& rows) {
-  std::string text =
-      fmt::format("{:<16} {:<10} {:<8} {:>9} {:>12} {:>12} {:>12} {:>12} {:>7}\n", "variant",
-                  "stage", "device", "n", "median us", "min us", "max us", "bytes", "ratio");
+  const bool has_columns =
+      std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.columns; });
+  std::string text = fmt::format("{:<16} {:<10} {:<8} {:>9}", "variant", "stage", "device", "n");
+  if (has_columns) text += fmt::format(" {:>8}", "columns");
+  text += fmt::format(" {:>12} {:>12} {:>12} {:>12} {:>7}\n", "median us", "min us", "max us",
+                      "bytes", "ratio");
   for (const ResultRow& row : rows) {
     text += fmt::format("{:<16} {:<10} {:<8} {:>9}", row.variant, row.stage, row.device, row.n);
+    if (has_columns) text += fmt::format(" {:>8}", row.columns ? std::to_string(*row.columns) : "");
     if (row.timing) {
-      text += fmt::format(" {:>12.1f} {:>12.1f} {:>12.1f}", row.timing->median_us,
-                          row.timing->min_us, row.timing->max_us);
+      for (const double us : {row.timing->median_us, row.timing->min_us, row.timing->max_us}) {
+        text += fmt::format(" {:>12.{}f}", us, us < 10 ? 4 : 1);  // to a tenth of a nanosecond
+      }
     }
     text += row.bytes_copied ? fmt::format(" {:>12}", *row.bytes_copied)
             : row.timing     ? fmt::format(" {:>12}", "")

@@ -26,6 +26,7 @@ struct ResultRow {
   std::string stage;    ///< part of the variant, "total" for all of it
   std::string device;
   std::size_t n = 0;
+  std::optional<std::size_t> columns;
   int threads = 1;
   std::optional<Timing> timing;
   std::optional<std::size_t> bytes_copied;

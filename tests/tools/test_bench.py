@@ -4,24 +4,30 @@
 
 import json
 
-from conftest import names_in, succeed
+import pytest
+from conftest import names_in, refuse, succeed
 
 ROW = {"variant": str, "device": str, "n": int, "threads": int}
 TIMES = {"median_us": float, "min_us": float, "max_us": float}
 
 
-def bench(out, name, model, *arguments):
+def bench(out, name, *arguments):
     """The rows of the file; what stands beside them is checked."""
     path = out / "bench.json"
-    succeed("bench", name, "generate:2:8:40", "--model", model, "--device", "cpu", *arguments, "--json", path)
+    arguments = [str(argument) for argument in (*arguments, "--device", "cpu")]
+    succeed("bench", name, *arguments, "--json", path)
     assert names_in(out) == ["bench.json"]
     result = json.loads(path.read_text())
     assert set(result) == {"bench", "command", "machine", "versions", "rows"}
     assert result["bench"] == name
-    assert f"bench {name} generate:2:8:40 --model {model}" in result["command"]
+    assert " ".join(("bench", name, *arguments)) in result["command"]
     assert set(result["machine"]) == {"cpu", "cores", "gpus"}
     assert set(result["versions"]) == {"tensoa", "torch", "compiler"}
     return result["rows"]
+
+
+def bench_events(out, name, model, *arguments):
+    return bench(out, name, "generate:2:8:40", "--model", model, *arguments)
 
 
 def has(row, types):
@@ -29,7 +35,7 @@ def has(row, types):
 
 
 def test_path_times_both_roads_stage_by_stage(out, our_model):
-    rows = bench(out, "path", our_model, "--repeats", 3)
+    rows = bench_events(out, "path", our_model, "--repeats", 3)
     assert all(has(row, ROW | TIMES | {"stage": str}) for row in rows)
     assert all(0 <= row["min_us"] <= row["median_us"] <= row["max_us"] for row in rows)
     assert {row["stage"] for row in rows if row["variant"] == "pack"} == {"pack", "model", "answer", "total"}
@@ -44,9 +50,33 @@ def test_path_times_both_roads_stage_by_stage(out, our_model):
 
 
 def test_accuracy_compares_with_float64(out, our_model):
-    rows = bench(out, "accuracy", our_model)
+    rows = bench_events(out, "accuracy", our_model)
     assert len(rows) == 2
     for row in rows:
         assert has(row, ROW | {"max_abs_error": float, "max_rel_error": float, "flips": int})
         assert (row["variant"], row["device"]) == ("jit", "cpu")
         assert 0 < row["max_abs_error"] <= 1e-3 and 0 < row["max_rel_error"] <= 3e-5 and row["flips"] <= 3
+
+
+def test_binding_times_ours_beside_the_library_and_packing(out):
+    rows = bench(out, "binding", "--rows", 0, 1, 33, "--repeats", 2)
+    assert all(has(row, ROW | TIMES | {"columns": int, "bytes_copied": int}) for row in rows)
+    assert all(0 < row["min_us"] <= row["median_us"] <= row["max_us"] for row in rows)
+    by_place = {}
+    for row in rows:
+        by_place.setdefault((row["n"], row["columns"]), {})[row["variant"]] = row
+    assert list(by_place) == [(n, columns) for n in (0, 1, 33) for columns in (1, 3, 16, 64, 30)]
+    for (n, columns), variants in by_place.items():
+        rebind = "rebind_event" if columns == 30 else "rebind"
+        assert set(variants) == {"pack", "from_blob", "from_blob_query", "bind", "view", rebind}
+        row_bytes = 4 * (3 + 3 + 4 + 3 + 1 + 7) + 2 * 8 + 1 + 6 * 8 if columns == 30 else 4 * columns
+        copied = {variant: row["bytes_copied"] for variant, row in variants.items()}
+        assert copied == dict.fromkeys(variants, 0) | {"pack": n * row_bytes}
+        for variant, baseline in (("bind", "from_blob"), (rebind, "pack")):
+            row = variants[variant]
+            assert (row["baseline"], row["ratio"]) == (baseline, variants[baseline]["median_us"] / row["median_us"])
+
+
+@pytest.mark.parametrize("rows", ["-1", "many", "100000001"])
+def test_binding_refuses_impossible_rows(rows):
+    refuse("bench", "binding", "--rows", rows, says=["--rows", rows])
