@@ -236,8 +236,8 @@ TEST_P(AnyChoice, OfColumnsEqualsNaivePackingWhereItIsEquallySpacedAndIsAnErrorE
       std::vector<ColumnRecord> chosen;
       for (const std::size_t field : fields) {
         chosen.push_back(columns[field]);
-        block.columns.push_back(
-            {std::string(kFieldNames<Wide>[field]), columns[field].field, 0, columns[field].info});
+        block.columns.push_back({std::string(kFieldNames<Wide>[field]), columns[field].field, 0, 0,
+                                 columns[field].info});
       }
       std::vector<BoundBlock> blocks;
       const auto append = [&] { detail::append_block(blocks, block, chosen, rows, nullptr, 0); };

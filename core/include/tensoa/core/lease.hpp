@@ -25,6 +25,10 @@ class Lease {
     return slot_ == nullptr || slot_->load(std::memory_order_acquire) == generation_;
   }
 
+  /// Whether the library owns the memory: the views that carry such a lease are as the library made
+  /// them.
+  bool is_owned() const noexcept { return slot_ != nullptr; }
+
   /// Whether both are of the same memory.
   friend bool operator==(const Lease&, const Lease&) noexcept = default;
 

@@ -129,16 +129,19 @@ class PortableCollection<Layout, D> {
   PortableCollection(const BlockSizes<kBlocks>& capacities, const D& device)
       : sizes_(checked(capacities.get())),
         capacities_(sizes_),
-        buffer_(DeviceTraits<D>::get(device), detail::block_offsets<Layout>(sizes_).back()) {}
+        buffer_(DeviceTraits<D>::get(device), detail::block_offsets<Layout>(sizes_).back()),
+        views_(make_views()) {}
 
   PortableCollection(PortableCollection&& other) noexcept
       : sizes_(std::exchange(other.sizes_, {})),
         capacities_(std::exchange(other.capacities_, {})),
-        buffer_(std::move(other.buffer_)) {}
+        buffer_(std::move(other.buffer_)),
+        views_(std::exchange(other.views_, {})) {}
   PortableCollection& operator=(PortableCollection&& other) noexcept {
     sizes_ = std::exchange(other.sizes_, {});
     capacities_ = std::exchange(other.capacities_, {});
     buffer_ = std::move(other.buffer_);
+    views_ = std::exchange(other.views_, {});
     return *this;
   }
   ~PortableCollection() = default;
@@ -166,13 +169,20 @@ class PortableCollection<Layout, D> {
                            detail::name_of_block<Layout>(block));
     }
     sizes_ = sizes.get();
+    detail::apply_fields<kBlocks>(views_, [this](auto&... view) {
+      std::size_t block = 0;
+      ((view.size_ = sizes_[block++]), ...);
+    });
   }
 
-  /// A view of each block, writable. O(1).
-  BlockViews<Layout> view() noexcept { return views<detail::BlockView>(); }
+  /// A view of each block, writable. A copy of pointers.
+  BlockViews<Layout> view() noexcept { return views_; }
 
-  /// A view of each block, const. O(1).
-  ConstBlockViews<Layout> const_view() const noexcept { return views<detail::ConstBlockView>(); }
+  /// A view of each block, const. A copy of pointers.
+  ConstBlockViews<Layout> const_view() const noexcept {
+    return detail::map_fields<detail::ConstBlockView>(
+        views_, [](const auto& view) { return detail::as_const(view); });
+  }
 
  private:
   static const Sizes& checked(const Sizes& capacities) {
@@ -185,22 +195,22 @@ class PortableCollection<Layout, D> {
     return capacities;
   }
 
-  template <template <class> class Policy>
-  Layout<Policy> views() const noexcept {
+  BlockViews<Layout> make_views() noexcept {
     const auto offsets = detail::block_offsets<Layout>(capacities_);
     std::size_t block = 0;
-    return detail::map_fields<Policy>(Layout<detail::Tagged>{}, [&]<class Field>(
-                                                                    detail::Tag<Field>) {
-      const std::size_t b = block++;
-      return detail::make_view(detail::Tag<Policy<Field>>{},
-                               buffer_.data() == nullptr ? nullptr : buffer_.data() + offsets[b],
-                               sizes_[b], capacities_[b], device(), buffer_.lease());
-    });
+    return detail::map_fields<detail::BlockView>(
+        Layout<detail::Tagged>{},
+        [&]<template <template <class> class> class Inner>(detail::Tag<Block<Inner>>) {
+          const std::size_t b = block++;
+          return detail::make_view<Inner>(buffer_.data() + offsets[b], capacities_[b], device(),
+                                          buffer_.lease());
+        });
   }
 
   Sizes sizes_;
   Sizes capacities_;
   Buffer buffer_;
+  BlockViews<Layout> views_;
 };
 
 /// Copies the rows of every block of `from` into `to`, in the order of `queue`; `to` takes the sizes

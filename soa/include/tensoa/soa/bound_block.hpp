@@ -45,6 +45,7 @@ struct BoundColumn {
   std::string name;
   std::uint32_t field;  ///< position in the layout
   std::uint32_t place;  ///< in bytes, where the column lies in a view of the layout
+  std::uint32_t line;   ///< of its first plane in a collection without rows (MemoryPlan)
   FieldInfo info;
 };
 
@@ -55,7 +56,8 @@ struct BoundBlock {
   BlockForm form = BlockForm::kInPlace;
   std::size_t collection = 0;  ///< position of the layout in the SoAMetadata
   std::vector<BoundColumn> columns;
-  bool converts = false;  ///< kRepacked: the tensor's dtype was asked for
+  bool is_evenly_spaced = false;  ///< in every collection of the layout, see BoundColumn::line
+  bool converts = false;          ///< kRepacked: the tensor's dtype was asked for
 
   /// The tensor that the model sees. In place: over the columns' memory. Other forms: its shape and
   /// dtype, row-major, without memory; the engine makes it from `sources`.
@@ -87,8 +89,9 @@ struct ViewReference {
   Lease lease;
 };
 
-/// Binds `block` to columns of other memory: addresses, pitches, number of rows and device. O(columns
-/// of the block); allocates nothing.
+/// Binds `block` to columns of other memory: addresses, pitches, number of rows and device. O(1) for
+/// the view of a collection, whose distances follow from the layout; O(columns of the block) for
+/// views over foreign memory. Allocates nothing.
 ///
 /// In place, the tensor over columns of one kind and dtype that lie at equal distances is
 ///

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <string>
@@ -36,25 +37,28 @@ inline void check_resize(std::size_t size, std::size_t capacity,
   }
 }
 
-/// The view of the columns that lie at `data` as MemoryPlan has it; they are null where data is.
-template <class Columns, template <template <class> class> class Layout, bool kConst>
-BasicView<Columns, Layout, kConst> make_view(Tag<BasicView<Columns, Layout, kConst>>,
-                                             std::byte* data, std::size_t size,
-                                             std::size_t capacity, Device device,
-                                             Lease lease) noexcept {
+/// The view of the columns that lie at `data` as MemoryPlan has it, over all rows.
+template <template <template <class> class> class Layout>
+View<Layout> make_view(std::byte* data, std::size_t capacity, Device device, Lease lease) noexcept {
   const MemoryPlan<Layout> plan(capacity);
   std::size_t field = 0;
   const auto place = [&]<class C>(C column) {
-    if (data != nullptr) {
-      column.data_ = reinterpret_cast<decltype(column.data_)>(data + plan.offset_of[field]);
-    }
+    column.data_ = reinterpret_cast<decltype(column.data_)>(data + plan.offset_of[field]);
     if constexpr (requires { column.pitch_; }) {
-      column.pitch_ = pitch_of(sizeof(*column.data_), capacity);
+      column.pitch_ = pitch_of(kFieldInfo<Layout>[field].element_size(), capacity);
     }
     ++field;
     return column;
   };
-  return {map_columns(Columns{}, place), size, capacity, device, lease};
+  return {map_columns(Layout<Column>{}, place), capacity, capacity, device, lease};
+}
+
+/// The same columns as const; they differ in type only.
+template <template <template <class> class> class Layout>
+ConstView<Layout> as_const(const View<Layout>& view) noexcept {
+  static_assert(sizeof(Layout<ConstColumn>) == sizeof(Layout<Column>));
+  return {std::bit_cast<Layout<ConstColumn>>(view.columns()), view.size_, view.capacity_,
+          view.device_, view.lease_};
 }
 
 /// One side of a copy.
@@ -109,26 +113,22 @@ class PortableCollection {
   /// or full.
   template <std::integral Capacity>
   PortableCollection(Capacity capacity, const D& device)
-      : size_(detail::checked_capacity<Layout>(capacity)),
-        capacity_(size_),
-        buffer_(DeviceTraits<D>::get(device), MemoryPlan<Layout>(capacity_).bytes) {}
+      : PortableCollection(DeviceTraits<D>::get(device),
+                           detail::checked_capacity<Layout>(capacity)) {}
 
   PortableCollection(PortableCollection&& other) noexcept
-      : size_(std::exchange(other.size_, 0)),
-        capacity_(std::exchange(other.capacity_, 0)),
-        buffer_(std::move(other.buffer_)) {}
+      : buffer_(std::move(other.buffer_)), view_(std::exchange(other.view_, {})) {}
   PortableCollection& operator=(PortableCollection&& other) noexcept {
-    size_ = std::exchange(other.size_, 0);
-    capacity_ = std::exchange(other.capacity_, 0);
     buffer_ = std::move(other.buffer_);
+    view_ = std::exchange(other.view_, {});
     return *this;
   }
   ~PortableCollection() = default;
   PortableCollection(const PortableCollection&) = delete;
   PortableCollection& operator=(const PortableCollection&) = delete;
 
-  std::size_t size() const noexcept { return size_; }
-  std::size_t capacity() const noexcept { return capacity_; }
+  std::size_t size() const noexcept { return view_.size_; }
+  std::size_t capacity() const noexcept { return view_.capacity_; }
   Device device() const noexcept { return buffer_.device(); }
 
   /// Bytes of the allocation, padding included.
@@ -141,26 +141,23 @@ class PortableCollection {
   /// Exposes `size` rows from now on: O(1), rows keep their contents and addresses, nothing is
   /// initialised. Views made before keep the old size. @throws ConfigError when size > capacity().
   void resize(std::size_t size) {
-    detail::check_resize(size, capacity_);
-    size_ = size;
+    detail::check_resize(size, capacity());
+    view_.size_ = size;
   }
 
-  /// The columns, writable. O(1).
-  View<Layout> view() noexcept {
-    return detail::make_view(detail::Tag<View<Layout>>{}, buffer_.data(), size_, capacity_,
-                             device(), buffer_.lease());
-  }
+  /// The columns, writable. A copy of pointers.
+  View<Layout> view() noexcept { return view_; }
 
-  /// The columns as const. O(1).
-  ConstView<Layout> const_view() const noexcept {
-    return detail::make_view(detail::Tag<ConstView<Layout>>{}, buffer_.data(), size_, capacity_,
-                             device(), buffer_.lease());
-  }
+  /// The columns as const. A copy of pointers.
+  ConstView<Layout> const_view() const noexcept { return detail::as_const(view_); }
 
  private:
-  std::size_t size_;
-  std::size_t capacity_;
+  PortableCollection(Device device, std::size_t capacity)
+      : buffer_(device, MemoryPlan<Layout>(capacity).bytes),
+        view_(detail::make_view<Layout>(buffer_.data(), capacity, device, buffer_.lease())) {}
+
   Buffer buffer_;
+  View<Layout> view_;
 };
 
 /// Copies the rows of `from` into `to`, in the order of `queue`; `to` takes the size of `from`.

@@ -41,4 +41,8 @@ detail::BasicView<Columns, Layout, kConst> slice(
           view.lease_};
 }
 
+namespace detail {
+using tensoa::slice;  // found by its argument
+}  // namespace detail
+
 }  // namespace tensoa

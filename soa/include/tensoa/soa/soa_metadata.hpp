@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tensoa/soa/bound_block.hpp"
+#include "tensoa/soa/memory_plan.hpp"
 #include "tensoa/soa/records.hpp"
 #include "tensoa/soa/view.hpp"
 
@@ -36,9 +37,11 @@ inline constexpr bool kIsSameLayout = std::is_same_v<A<Pointer>, B<Pointer>>;
 
 template <template <template <class> class> class Layout>
 BoundColumn bound_column(const Record<Layout>& record) {
+  constexpr MemoryPlan<Layout> kEmpty(0);
   const std::uint32_t field = record.column.field;
   return {std::string(kFieldNames<Layout>[field]), field,
-          static_cast<std::uint32_t>(kColumnOffsets<Layout>[field]), record.column.info};
+          static_cast<std::uint32_t>(kColumnOffsets<Layout>[field]),
+          static_cast<std::uint32_t>(kEmpty.offset_of[field] / kAlignment), record.column.info};
 }
 
 }  // namespace detail

@@ -95,4 +95,9 @@ using View = detail::BasicView<Layout<Column>, Layout, false>;
 template <template <template <class> class> class Layout>
 using ConstView = detail::BasicView<Layout<ConstColumn>, Layout, true>;
 
+// Views live in detail: with this `row(v, i)` is found by its argument, as `tensoa::row` is.
+namespace detail {
+using tensoa::row;
+}  // namespace detail
+
 }  // namespace tensoa
