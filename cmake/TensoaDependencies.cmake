@@ -25,6 +25,12 @@ if(tensoa_device STREQUAL "cuda")
 endif()
 message(STATUS "Device seam: ${tensoa_device}")
 
+# For the sources of interop/ only, so that users of an installed tensoa need nothing.
+find_package(TensoaInterchange QUIET)
+if(NOT TensoaInterchange_FOUND)
+  message(STATUS "interop/ is left out: no pyarrow with the headers of DLPack 1 and the Arrow C device interface")
+endif()
+
 if(TENSOA_PYTORCH)
   tensoa_find_dependency(TensoaTorch 2.6)
 endif()

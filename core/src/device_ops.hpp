@@ -21,6 +21,13 @@ void* gpu_stream_create(int device);
 void gpu_stream_destroy(int device, void* stream) noexcept;
 void gpu_stream_wait(int device, void* stream);
 
+/// Without timing.
+void* gpu_event_create(int device);
+void gpu_event_destroy(void* event) noexcept;
+void gpu_event_record(int device, void* event, void* stream);
+/// Enqueues the wait; `device` is that of the stream.
+void gpu_stream_wait_event(int device, void* stream, void* event);
+
 void* gpu_allocate(int device, std::size_t bytes);
 void gpu_free(int device, void* data) noexcept;
 

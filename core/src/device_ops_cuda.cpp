@@ -34,6 +34,7 @@ class CurrentDevice {
 };
 
 cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
+cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
 
 }  // namespace
 
@@ -67,6 +68,28 @@ void gpu_stream_destroy(int, void* stream) noexcept { cudaStreamDestroy(stream_o
 void gpu_stream_wait(int device, void* stream) {
   check(cudaStreamSynchronize(stream_of(stream)),
         "waiting for a stream of cuda:" + std::to_string(device));
+}
+
+void* gpu_event_create(int device) {
+  const CurrentDevice current(device);
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+        "making an event on cuda:" + std::to_string(device));
+  return event;
+}
+
+void gpu_event_destroy(void* event) noexcept { cudaEventDestroy(event_of(event)); }
+
+void gpu_event_record(int device, void* event, void* stream) {
+  const CurrentDevice current(device);
+  check(cudaEventRecord(event_of(event), stream_of(stream)),
+        "recording an event on cuda:" + std::to_string(device));
+}
+
+void gpu_stream_wait_event(int device, void* stream, void* event) {
+  const CurrentDevice current(device);
+  check(cudaStreamWaitEvent(stream_of(stream), event_of(event), 0),
+        "enqueuing a wait on cuda:" + std::to_string(device));
 }
 
 void* gpu_allocate(int device, std::size_t bytes) {

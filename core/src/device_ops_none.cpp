@@ -17,6 +17,10 @@ std::string gpu_name(int) { refuse(); }
 void* gpu_stream_create(int) { refuse(); }
 void gpu_stream_destroy(int, void*) noexcept {}
 void gpu_stream_wait(int, void*) { refuse(); }
+void* gpu_event_create(int) { refuse(); }
+void gpu_event_destroy(void*) noexcept {}
+void gpu_event_record(int, void*, void*) { refuse(); }
+void gpu_stream_wait_event(int, void*, void*) { refuse(); }
 void* gpu_allocate(int, std::size_t) { refuse(); }
 void gpu_free(int, void*) noexcept {}
 void gpu_copy(int, void*, void*, const void*, std::size_t) { refuse(); }

@@ -6,6 +6,7 @@
 
 #include "device_ops.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/event.hpp"
 
 namespace tensoa {
 
@@ -35,6 +36,16 @@ Queue Queue::borrow(Device device, void* native_stream) {
 
 void Queue::wait() const {
   if (!device_.is_cpu()) detail::gpu_stream_wait(device_.index, stream_.get());
+}
+
+void Queue::wait_for(const Event& event) const {
+  if (event.device().is_cpu()) return;
+  if (device_.is_cpu()) {
+    throw ConfigError("Queue::wait_for: a queue of the cpu cannot wait for an event of " +
+                      to_string(event.device()) +
+                      " without blocking; call wait() of the queue there");
+  }
+  detail::gpu_stream_wait_event(device_.index, stream_.get(), event.native_handle());
 }
 
 }  // namespace tensoa

@@ -9,6 +9,8 @@
 
 namespace tensoa {
 
+class Event;
+
 /// Work on one device, in order. A cheap handle: copies stand for the same queue.
 ///
 /// *Lifetime*: an owned stream lives until the last copy is gone; a borrowed one belongs to the
@@ -35,6 +37,12 @@ class Queue {
   /// Blocks the calling thread until all work enqueued so far is done. @throws DeviceError when it
   /// failed.
   void wait() const;
+
+  /// Work enqueued from now on starts after `event`. Blocks nobody; enqueues on CUDA, on the same
+  /// device or another.
+  /// @throws ConfigError where a CPU queue would have to wait for a GPU (its owner can: wait());
+  /// DeviceError
+  void wait_for(const Event& event) const;
 
  private:
   Queue(Device device, std::shared_ptr<void> stream) noexcept;

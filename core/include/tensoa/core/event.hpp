@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "tensoa/core/device.hpp"
+#include "tensoa/core/queue.hpp"
+
+namespace tensoa {
+
+/// A point in the work of a queue that another queue can wait for, without the host:
+/// `consumer.wait_for(Event(producer))`. A cheap handle: copies stand for the same point.
+///
+/// *Lifetime*: may be destroyed before the point is reached, waits that are enqueued stay. A
+/// borrowed event belongs to the caller and must outlive every copy.
+class Event {
+ public:
+  /// The end of all work that `queue` has been given so far. On the CPU that is done already.
+  /// @throws DeviceError
+  explicit Event(const Queue& queue);
+
+  /// A point over an event of the caller's.
+  /// @param device the event's device; CUDA
+  /// @param native_event `cudaEvent_t`, recorded; not copied, must outlive the object
+  /// @throws ConfigError for a CPU device or no event; DeviceError when the device is not there
+  static Event borrow(Device device, void* native_event);
+
+  Device device() const noexcept { return device_; }
+
+  /// `cudaEvent_t` on CUDA, nullptr on the CPU.
+  void* native_handle() const noexcept { return event_.get(); }
+
+ private:
+  Event(Device device, std::shared_ptr<void> event) noexcept;
+
+  Device device_;
+  std::shared_ptr<void> event_;
+};
+
+}  // namespace tensoa

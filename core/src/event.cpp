@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/core/event.hpp"
+
+#include <utility>
+
+#include "device_ops.hpp"
+#include "tensoa/core/error.hpp"
+
+namespace tensoa {
+
+Event::Event(const Queue& queue) : device_(queue.device()) {
+  if (device_.is_cpu()) return;
+  event_ = {detail::gpu_event_create(device_.index),
+            [](void* event) { detail::gpu_event_destroy(event); }};
+  detail::gpu_event_record(device_.index, event_.get(), queue.native_handle());
+}
+
+Event::Event(Device device, std::shared_ptr<void> event) noexcept
+    : device_(device), event_(std::move(event)) {}
+
+Event Event::borrow(Device device, void* native_event) {
+  if (device.is_cpu() || native_event == nullptr) {
+    throw ConfigError("Event::borrow: got " +
+                      std::string(native_event == nullptr ? "no event" : "an event of the cpu") +
+                      ", expected a cudaEvent_t and its CUDA device");
+  }
+  require_available(device);
+  return {device, std::shared_ptr<void>(native_event, [](void*) {})};
+}
+
+}  // namespace tensoa
