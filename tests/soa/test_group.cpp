@@ -18,13 +18,13 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 template <template <class> class F>
-struct Hit {
+struct Grouped {
   F<float> x;
   F<Scalar<float>> field;
 };
 
 template <template <class> class F>
-struct Track {
+struct Grouping {
   F<std::int32_t> first_hit;
 };
 
@@ -34,14 +34,14 @@ using Offsets = testing::Types<std::int32_t, std::int64_t, const std::int64_t, s
 TYPED_TEST_SUITE(Group, Offsets);
 
 TYPED_TEST(Group, IsTheRowsBetweenTwoOffsets) {
-  PortableCollection<Hit> hits(10, Device::cpu());
+  PortableCollection<Grouped> hits(10, Device::cpu());
   const auto view = hits.view();
   for (std::size_t i = 0; i < 10; ++i) view.x[i] = static_cast<float>(i);
   *view.field = 3.8F;
   std::array<TypeParam, 4> offsets{1, 4, 4, 10};
   const PlainColumn<TypeParam> column{offsets.data()};
   for (std::size_t g = 0; g < 3; ++g) {
-    const View<Hit> rows = group(view, column, g);
+    const View<Grouped> rows = group(view, column, g);
     ASSERT_EQ(rows.size(), static_cast<std::size_t>(offsets[g + 1] - offsets[g]));
     for (std::size_t i = 0; i < rows.size(); ++i) {
       EXPECT_EQ(&rows.x[i], &view.x[static_cast<std::size_t>(offsets[g]) + i]);
@@ -51,8 +51,8 @@ TYPED_TEST(Group, IsTheRowsBetweenTwoOffsets) {
 }
 
 TEST(GroupOfBadOffsets, IsAnErrorThatSaysWhichGroup) {
-  PortableCollection<Hit> hits(10, Device::cpu());
-  PortableCollection<Track> tracks(4, Device::cpu());
+  PortableCollection<Grouped> hits(10, Device::cpu());
+  PortableCollection<Grouping> tracks(4, Device::cpu());
   const auto offsets = tracks.view().first_hit;
   offsets[0] = -1;
   offsets[1] = 5;
