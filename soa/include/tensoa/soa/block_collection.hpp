@@ -16,11 +16,11 @@
 /// Several layouts, each with its own number of rows, in one allocation.
 ///
 ///     template <template <class> class F>
-///     struct Event {
+///     struct Collision {
 ///       F<Block<Hit>> hits;
 ///       F<Block<Edge>> edges;
 ///     };
-///     PortableCollection<Event> event({n_hits, n_edges}, Device::cpu());
+///     PortableCollection<Collision> event({n_hits, n_edges}, Device::cpu());
 ///     auto v = event.view();
 ///     v.hits.x[i] = v.edges.score[j];
 ///
