@@ -63,6 +63,12 @@ struct Links {
 
 std::string model_file(const std::string& name) { return TENSOA_TEST_MODELS + name + ".pt"; }
 
+/// Bytes that a model copies by itself: for bmm of a strided matrix, a bias for cuBLAS.
+struct CopiedByTorch {
+  std::size_t from_columns = 0;
+  std::size_t on_queue = 0;
+};
+
 class CopyTruth : public testing::TestWithParam<Device> {
  protected:
   void SetUp() override {
@@ -84,9 +90,9 @@ class CopyTruth : public testing::TestWithParam<Device> {
   /// What is wrong with the report that `call` returns; nothing where it is the truth.
   /// @param aside bytes that the report counts as out, because they are of results, and that are
   ///     copied out of the columns, because the results lie there
-  /// @param by_torch bytes that the model itself copies on the queue (a bias, for cuBLAS)
+  /// @param by_torch what the model itself copies when torch runs it alone
   std::string lies_of(const std::function<CopyReport()>& call, std::size_t aside = 0,
-                      std::size_t by_torch = 0) {
+                      const CopiedByTorch& by_torch = {}) {
     for (int warm_up = 0; warm_up < 2; ++warm_up) call();
     CopyReport report;
     seen_ = watch(memory_, kRows, [&] { report = call(); });
@@ -100,11 +106,11 @@ class CopyTruth : public testing::TestWithParam<Device> {
     };
     compare(report.bytes_in + aside, seen_.from_columns, "out of the columns");
     compare(report.bytes_out, seen_.to_columns + aside, "into the columns");
-    compare(0, seen_.inside_model, "inside the model");
+    compare(by_torch.from_columns, seen_.inside_model, "inside the model");
     if (!lies.empty()) lies += seen_.story;
     if (!GetParam().is_cpu()) {
       const SeenOnQueue nodes = watch_queue(*queue_, element_size_, call);
-      compare(report.bytes_in + report.bytes_out + by_torch, nodes.copied, "on the queue");
+      compare(report.bytes_in + report.bytes_out + by_torch.on_queue, nodes.copied, "on the queue");
       compare(0, nodes.allocations, "allocations on the queue");
       if (!lies.empty()) lies += nodes.story;
     }
@@ -121,8 +127,10 @@ class CopyTruth : public testing::TestWithParam<Device> {
     JitModel model(model_file(name));
     model.to(*queue_);
     const auto torch_alone = without_tensoa(name, metadata.binding());
-    const std::size_t by_torch =
-        GetParam().is_cpu() ? 0 : watch_queue(*queue_, element_size_, torch_alone).copied;
+    CopiedByTorch by_torch{.from_columns = watch(memory_, kRows, torch_alone).inside_model};
+    if (!GetParam().is_cpu()) {
+      by_torch.on_queue = watch_queue(*queue_, element_size_, torch_alone).copied;
+    }
     EXPECT_EQ(lies_of([&] { return model.forward(metadata); }, aside, by_torch), "");
     EXPECT_EQ(model.forward(metadata), expected);
     queue_->wait();
@@ -412,7 +420,8 @@ TEST_P(CopyTruth, PaddedRowsAreCopiedOnce) {
   const Seen seen = watch(memory_, kRows, [&] { report = model.forward(metadata); });
   const std::size_t bytes = kGroups * 2 * 3 * sizeof(float);
   EXPECT_EQ(report, (CopyReport{bytes, bytes}));
-  EXPECT_EQ(seen.from_columns, bytes) << seen.story;
+  // On the CPU a loop of ours makes the rows, which nobody sees.
+  EXPECT_EQ(seen.from_columns, GetParam().is_cpu() ? 0 : bytes) << seen.story;
   EXPECT_EQ(seen.to_columns, bytes) << seen.story;
 }
 
