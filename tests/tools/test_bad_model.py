@@ -74,10 +74,10 @@ class TwoOutputs(nn.Module):
         return torch.sigmoid(x[edge_index[0], 0]), x
 
 
-@misfit("expected a tensor", EXPECTED)
+@misfit('gives no output called "score"; it gives probability', EXPECTED)
 class Dictionary(nn.Module):
     def forward(self, x, edge_index) -> dict[str, Tensor]:
-        return {"score": torch.sigmoid(x[edge_index[0], 0])}
+        return {"probability": torch.sigmoid(x[edge_index[0], 0])}
 
 
 @misfit("scores are outside [0, 1]", EXPECTED)
@@ -214,6 +214,7 @@ def test_model_that_fails_on_one_event_fails_that_event(tmp_path, out):
     path = save(FailsWithoutNoise(), tmp_path / "model.pt")
     done = tensoa("track", batch, "--model", path, *outputs(out))
     assert done.returncode == 2
-    assert done.stderr == f"tensoa: event clean: model {path}: failed while running: no noise here\n"
+    assert done.stderr.startswith(f"tensoa: event clean: model {path}: failed while running: no noise here; inputs: ")
+    assert 'block "edge_index" (columns source, target) int64[2, ' in done.stderr
     run = json.loads((out / "run.json").read_text())
     assert (run["events"], run["failed"]) == (1, 1)
