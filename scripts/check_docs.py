@@ -5,6 +5,9 @@
 
 A fenced block after a line `<!-- from: PATH#MARK -->` must equal the lines of PATH between `[MARK]` and `[/MARK]`, each in a
 comment line of its own (all such regions of the file together, indentation taken off). Without #MARK: the whole file.
+
+Each `code` in a table after a line `<!-- in: GLOB... -->` must be in one of these files, "…" standing for anything; a string
+literal of several lines is one line. Each `test_NAME: Suite.Case`, in any page, must be a test of the program test_NAME.
 """
 
 import re
@@ -14,6 +17,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^<!-- from: (?P<path>[^#\s]+)(?:#(?P<mark>\w+))? -->\n+```\w*\n(?P<text>.*?)^```$", re.M | re.S)
+TABLE = re.compile(r"^<!-- in: (?P<globs>.+) -->\n(?P<rows>(?:\|.*\n)+)", re.M)
+TEST = re.compile(r"`test_(?P<program>\w+): (?P<suite>\w+)\.(?P<name>\w+)`")
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 
 
@@ -26,6 +32,35 @@ def source_text(path, mark):
             raise LookupError(f"{path} has no region [{mark}]")
         text = textwrap.dedent("".join(regions))
     return text.strip()
+
+
+def missing_code(text):
+    """What tables say is in the sources and is not."""
+    for table in TABLE.finditer(text):
+        files = [path for glob in table["globs"].split() for path in ROOT.glob(glob)]
+        sources = "".join(path.read_text(encoding="utf-8") for path in files)
+        sources = re.sub(r'"\s*\n\s*"', "", sources).replace('\\"', '"')
+        for code in re.findall(r"`([^`]+)`", table["rows"]):
+            if not re.search(".*".join(map(re.escape, code.split("…"))), sources):
+                yield code
+
+
+def tests_of(program):
+    """The source files of a test program, as one text."""
+    for lists in ROOT.glob("tests/**/CMakeLists.txt"):
+        call = re.search(rf"tensoa_add_test\({program}\s+SOURCES(.*?)LINK", lists.read_text(encoding="utf-8"), re.S)
+        if call:
+            sources = [lists.parent / name for name in call[1].split() if name.endswith(".cpp")]
+            return "".join(path.read_text(encoding="utf-8") for path in sources if path.is_file())
+    return ""
+
+
+def missing_tests(text):
+    """The tests that a page names and that there are not."""
+    for test in TEST.finditer(text):
+        declared = rf"^TEST\w*\(\s*{test['suite']},\s*{test['name']}\)"
+        if not re.search(declared, tests_of(test["program"]), re.M):
+            yield test[0]
 
 
 def findings(page):
@@ -42,7 +77,11 @@ def findings(page):
                 yield f"{name}: the block from {block['path']}#{block['mark']} differs from the file"
         except (OSError, LookupError) as error:
             yield f"{name}: {error}"
-    for target in LINK.findall(text):
+    for code in missing_code(text):
+        yield f"{name}: `{code}` is in none of the files that its table names"
+    for test in missing_tests(text):
+        yield f"{name}: there is no test {test}"
+    for target in LINK.findall(CODE.sub("", text)):
         if not (page.parent / target).exists():
             yield f"{name}: the link to {target} leads nowhere"
 
