@@ -9,12 +9,12 @@ namespace tensoa::pytorch {
 /// Makes the engines of this library known to Model: TorchScript files (any ending but .pt2), just
 /// in time, on CPU and CUDA.
 ///
-/// A model is a TorchScript module whose `forward` takes tensors and gives a tensor, or a tuple or
-/// list of tensors. It is set to evaluation, frozen and run without gradients. Inputs are bound
-/// without a copy where the frozen graph is proven not to write them; otherwise the model works on
-/// a copy, which the CopyReport counts, and the caller's memory stays as it is. TorchScript
-/// allocates its outputs, so each output block costs one reported copy. Shapes and dtypes of
-/// outputs must be those of their blocks; a block of one plain column takes [n] and [n, 1].
+/// A model is a TorchScript module whose `forward` takes tensors and gives a tensor, or a tuple,
+/// named tuple, list or dict of tensors. It is set to evaluation, frozen and run without gradients.
+/// Inputs are bound without a copy where the frozen graph is proven not to write them; an input that
+/// it may write is copied, which the CopyReport counts, and the caller's memory stays as it is.
+/// TorchScript allocates its outputs, so each output block costs one reported copy. Shapes and
+/// dtypes of outputs must be those of their blocks; a block of one plain column takes [n] and [n, 1].
 ///
 /// Loading a model sets two things of torch for the process: its intra-op and inter-op pools are
 /// held at one thread, because parallelism is the caller's, and TorchScript's profiling executor is

@@ -117,7 +117,8 @@ class SoAMetadata {
     append(with_offsets(std::move(block), offsets), &offsets.column, first, more...);
   }
 
-  /// Adds the mask of such a tensor: bool [n_groups, length], true where a row is there.
+  /// Adds the mask of such a tensor: bool [n_groups, length], true where a row is there. Offsets and
+  /// errors as above.
   template <template <template <class> class> class Groups, std::integral Length>
   void append_mask(std::string_view name, const Record<Groups>& offsets, Length length) {
     BoundBlock block = block_of<Groups>(name, BlockForm::kMask);
@@ -127,7 +128,7 @@ class SoAMetadata {
 
   /// Adds the group of each row of a collection of `Layout`: int64 [n], as graph libraries take it
   /// ("batch" in PyTorch Geometric). Rows before the first group belong to -1, rows after the last
-  /// to n_groups.
+  /// to n_groups. Offsets and errors as above.
   template <template <template <class> class> class Layout,
             template <template <class> class> class Groups>
   void append_segments(std::string_view name, const Record<Groups>& offsets) {
