@@ -59,13 +59,15 @@ void check(const Binding& binding) {
 
 namespace {
 
-/// Restricts a tensor to `count` rows from `first` on.
-void take(TensorView& tensor, std::size_t dim, std::size_t first, std::size_t count) {
+/// `tensor` over `count` of its rows from `first` on.
+TensorView rows_of(TensorView tensor, std::size_t dim, std::size_t first, std::size_t count) {
   tensor.size_of_dim[dim] = static_cast<std::int64_t>(count);
-  if (tensor.data == nullptr) return;
-  const std::int64_t elements = static_cast<std::int64_t>(first) * tensor.stride_of_dim[dim];
-  tensor.data = static_cast<std::byte*>(tensor.data) +
-                elements * static_cast<std::int64_t>(size_of(tensor.dtype));
+  if (tensor.data != nullptr) {
+    const std::int64_t elements = static_cast<std::int64_t>(first) * tensor.stride_of_dim[dim];
+    tensor.data = static_cast<std::byte*>(tensor.data) +
+                  elements * static_cast<std::int64_t>(size_of(tensor.dtype));
+  }
+  return tensor;
 }
 
 std::size_t row_dimension(const BoundBlock& block) {
@@ -96,19 +98,22 @@ std::size_t rows_of(const Binding& binding) {
              : static_cast<std::size_t>(first->tensor.size_of_dim[row_dimension(*first)]);
 }
 
-Binding batch_of(const Binding& binding, std::size_t first, std::size_t count) {
-  Binding batch = binding;
-  for (auto* blocks : {&batch.inputs, &batch.outputs}) {
-    for (BoundBlock& block : *blocks) {
-      take(block.tensor, row_dimension(block), first, count);
+void take_rows(const Binding& all, std::size_t first, std::size_t count, Binding& batch) {
+  const auto take = [&](const std::vector<BoundBlock>& from, std::vector<BoundBlock>& to) {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const BoundBlock& block = from[i];
+      to[i].tensor = rows_of(block.tensor, row_dimension(block), first, count);
       if (block.form == BlockForm::kRepacked) {
-        for (TensorView& source : block.sources) take(source, 0, first, count);
+        for (std::size_t k = 0; k < block.sources.size(); ++k) {
+          to[i].sources[k] = rows_of(block.sources[k], 0, first, count);
+        }
       } else if (block.offsets) {
-        take(block.sources.back(), 0, first, count + 1);
+        to[i].sources.back() = rows_of(block.sources.back(), 0, first, count + 1);
       }
     }
-  }
-  return batch;
+  };
+  take(all.inputs, batch.inputs);
+  take(all.outputs, batch.outputs);
 }
 
 void require_live(const Binding& binding) {

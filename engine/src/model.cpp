@@ -33,8 +33,9 @@ struct AnyModel::Shared {
   std::array<std::atomic<const Engine*>, 65> ready{};
 
   std::atomic<const Engine*>* ready_on(Device device) {
-    const std::size_t slot = device.is_cpu() ? 0 : static_cast<std::size_t>(device.index) + 1;
-    return slot < ready.size() ? &ready[slot] : nullptr;
+    if (device.is_cpu()) return ready.data();
+    const auto slot = static_cast<std::size_t>(device.index);  // huge for an index below 0
+    return slot < ready.size() - 1 ? &ready[slot + 1] : nullptr;
   }
 };
 
@@ -139,9 +140,11 @@ CopyReport AnyModel::run_batches(const Queue& queue, const Binding& binding,
                                  std::size_t rows) const {
   if (rows == 0) throw ConfigError("Model::forward_batches: batches of 0 rows; expected 1 or more");
   const std::size_t all = rows_of(binding);
+  Binding batch = binding;
   CopyReport copies;
   for (std::size_t first = 0; first < all; first += rows) {
-    copies += run(queue, batch_of(binding, first, std::min(rows, all - first)));
+    take_rows(binding, first, std::min(rows, all - first), batch);
+    copies += run(queue, batch);
   }
   return copies;
 }

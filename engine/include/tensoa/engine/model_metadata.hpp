@@ -43,8 +43,9 @@ void check(const Binding& binding);
 /// rows that could be taken one after another (segments)
 std::size_t rows_of(const Binding& binding);
 
-/// The same blocks over the rows [first, first + count) of each.
-Binding batch_of(const Binding& binding, std::size_t first, std::size_t count);
+/// Points the blocks of `batch`, a copy of `all`, to the rows [first, first + count) of each of `all`.
+/// Allocates nothing.
+void take_rows(const Binding& all, std::size_t first, std::size_t count, Binding& batch);
 
 /// @throws BindingError that names the block whose collection is gone. A call asks this first.
 void require_live(const Binding& binding);
