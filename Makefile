@@ -80,7 +80,7 @@ conventions: ## Check licence lines, file sizes and machine paths
 
 tidy: build/.configured-$(PRESET) ## Run clang-tidy over our sources
 	@cmake --build build --target tensoa_generated
-	@run-clang-tidy-16 -quiet -p build -j $(JOBS) '$(CURDIR)/(core|soa|engine|pytorch|sched|track|tools)/'
+	@run-clang-tidy-16 -quiet -p build -j $(JOBS) '$(CURDIR)/(core|soa|engine|interop|pytorch|sched|track|tools)/'
 
 asan: setup ## Test core, soa, engine and track under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan: setup ## Test core, soa, engine and track under ThreadSanitizer

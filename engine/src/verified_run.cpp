@@ -227,7 +227,8 @@ std::string column_of(const BoundBlock& block, std::size_t i) {
 bool verifies_inputs() noexcept {
   static const bool kAsked = [] {
     const char* value = std::getenv("TENSOA_VERIFY_CONST");
-    return value != nullptr && std::string_view(value) != "" && std::string_view(value) != "0";
+    const std::string_view text = value == nullptr ? "" : value;
+    return !text.empty() && text != "0";
   }();
   return kAsked;
 }

@@ -177,6 +177,8 @@ TEST_F(ModelTest, OnADeviceThatIsNotThereIsADeviceErrorAndIsNotLoaded) {
   const Model<> model(file_.path());
   EXPECT_THROW(model.deploy(Device::cuda(99)), DeviceError);
   EXPECT_EQ(FakeEngines::get().loads, 0);
+  model.deploy(Device::cpu());
+  EXPECT_THROW(model.deploy(Device::cuda(-1)), DeviceError);
 }
 
 TEST_F(ModelTest, IsLoadedOncePerDevice) {
