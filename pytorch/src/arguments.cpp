@@ -151,7 +151,7 @@ at::Tensor argument_of(const BoundBlock& block, bool is_written, std::size_t i,
                        ScratchPool::Loan& scratch, CopyReport& copies) {
   if (block.form == BlockForm::kInPlace && !is_written) return wrap(block.tensor);
 
-  const at::Tensor copy = scratch.get().take(i, block.tensor);
+  at::Tensor copy = scratch.get().take(i, block.tensor);
   const std::size_t bytes = block.tensor.bytes();
   switch (block.form) {
     case BlockForm::kInPlace:
