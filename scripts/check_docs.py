@@ -8,6 +8,7 @@ comment line of its own (all such regions of the file together, indentation take
 
 Each `code` in a table after a line `<!-- in: GLOB... -->` must be in one of these files, "…" standing for anything; a string
 literal of several lines is one line. Each `test_NAME: Suite.Case`, in any page, must be a test of the program test_NAME.
+docs/pitfalls.md names all of test_pitfalls.
 """
 
 import re
@@ -86,6 +87,14 @@ def findings(page):
             yield f"{name}: the link to {target} leads nowhere"
 
 
+def unlisted_pitfalls():
+    """The tests that the page of pitfalls does not name, a line each."""
+    page = (ROOT / "docs" / "pitfalls.md").read_text(encoding="utf-8")
+    for test in re.findall(r"^TEST\w*\(\s*Pitfall,\s*(\w+)\)", tests_of("pitfalls"), re.M):
+        if f"`test_pitfalls: Pitfall.{test}`" not in page:
+            yield f"docs/pitfalls.md: the test Pitfall.{test} is not listed"
+
+
 def pages():
     yield from sorted(ROOT.glob("*.md"))
     for folder in sorted(ROOT.iterdir()):
@@ -95,5 +104,6 @@ def pages():
 
 if __name__ == "__main__":
     found = [finding for page in pages() for finding in findings(page)]
+    found += unlisted_pitfalls()
     print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
     sys.exit(1 if found else 0)

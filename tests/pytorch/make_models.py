@@ -9,7 +9,7 @@ import re
 import sys
 import warnings
 from pathlib import Path
-from typing import Optional
+from typing import NamedTuple, Optional
 
 import torch
 from torch import Tensor, nn
@@ -68,6 +68,23 @@ class Nested(nn.Module):
 class ListOfTwo(nn.Module):
     def forward(self, x):
         return [x + 1, x * 2]
+
+
+@model
+class DictOfTwo(nn.Module):
+    def forward(self, x) -> dict[str, Tensor]:
+        return {"twice": x * 2, "plus_one": x + 1}
+
+
+class TwoTensors(NamedTuple):
+    twice: Tensor
+    plus_one: Tensor
+
+
+@model
+class NamedPair(nn.Module):
+    def forward(self, x):
+        return TwoTensors(x * 2, x + 1)
 
 
 @model
@@ -202,6 +219,23 @@ class Dropout(nn.Module):
 
     def forward(self, x):
         return nn.functional.dropout(x, 0.5, self.training)
+
+
+@model
+class ConvNorm(nn.Module):
+    """(x - 1) / 2 of [n, 2, L]; freezing leaves one operator of two."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(2, 2, 1, bias=False)
+        self.norm = nn.BatchNorm1d(2)
+        with torch.no_grad():
+            self.conv.weight.copy_(torch.eye(2).unsqueeze(2))
+            self.norm.running_mean.fill_(1)
+            self.norm.running_var.fill_(4 - self.norm.eps)
+
+    def forward(self, x):
+        return self.norm(self.conv(x))
 
 
 @model
