@@ -19,6 +19,9 @@
 namespace tensoa::pytorch {
 namespace {
 
+/// More rows than any collection has: a mask does not say whose rows it is about.
+constexpr std::int64_t kAnyRows = std::numeric_limits<std::int64_t>::max();
+
 /// Where group `g` begins, as int64, on the CPU.
 class Offsets {
  public:
@@ -28,10 +31,12 @@ class Offsets {
     for (std::int64_t g = 0; g < offsets.size_of_dim[0]; ++g) {
       const std::int64_t offset = (*this)[g];
       if (offset < before || offset > rows) {
-        throw BindingError(to_string(block) + ": the offset " + block.offsets->name + '[' +
-                           std::to_string(g) + "] is " + std::to_string(offset) +
-                           "; expected ascending offsets from 0 to the " + std::to_string(rows) +
-                           " rows of the collection");
+        throw BindingError(
+            to_string(block) + ": the offset " + block.offsets->name + '[' + std::to_string(g) +
+            "] is " + std::to_string(offset) + "; expected ascending offsets from 0 on" +
+            (rows == kAnyRows
+                 ? ""
+                 : ", at most the " + std::to_string(rows) + " rows of the collection"));
       }
       before = offset;
     }
@@ -96,8 +101,8 @@ void make_on_cpu(const BoundBlock& block, void* to) {
         return pad_rows<std::uint64_t>(values, offsets, tensor, to);
     }
   }
-  const Offsets offsets(block, groups, std::numeric_limits<std::int64_t>::max());
   if (block.form == BlockForm::kMask) {
+    const Offsets offsets(block, groups, kAnyRows);
     auto* is_there = static_cast<bool*>(to);
     for (std::int64_t g = 0; g < tensor.size_of_dim[0]; ++g) {
       for (std::int64_t i = 0; i < tensor.size_of_dim[1]; ++i) {
@@ -106,6 +111,7 @@ void make_on_cpu(const BoundBlock& block, void* to) {
     }
     return;
   }
+  const Offsets offsets(block, groups, tensor.size_of_dim[0]);
   auto* segment = static_cast<std::int64_t*>(to);
   std::int64_t g = -1;
   for (std::int64_t row = 0; row < tensor.size_of_dim[0]; ++row) {

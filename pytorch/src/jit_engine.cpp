@@ -5,13 +5,14 @@
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/api/module.h>
-#include <torch/csrc/jit/ir/alias_analysis.h>
+#include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/runtime/jit_exception.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "stream_guard.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensors.hpp"
+#include "writes.hpp"
 
 namespace tensoa::pytorch {
 namespace {
@@ -59,40 +61,12 @@ std::string short_message(const std::exception& error) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
-/// Whether the frozen graph may write each of its inputs. Conservative: what alias analysis cannot
-/// follow counts as written. The analysis is asked about clones of the inputs, put between them and
-/// the graph: of inputs themselves it would assume that all lie in one memory, so that a write to one
-/// would be a write to all. A block that is copied shares its memory with no other.
-std::vector<bool> inputs_written(torch::jit::Graph& graph) {
-  const std::shared_ptr<torch::jit::Graph> cloned = graph.copy();
-  std::vector<torch::jit::Value*> clones;
-  torch::jit::WithInsertPoint at_the_start(*cloned->nodes().begin());
-  for (torch::jit::Value* input : cloned->inputs().slice(1)) {
-    torch::jit::Value* clone = input;
-    if (input->type()->isSubtypeOf(*c10::TensorType::get())) {
-      clone = cloned->insert(c10::aten::clone, {input});
-      input->replaceAllUsesAfterNodeWith(clone->node(), clone);
-    }
-    clones.push_back(clone);
-  }
-  const torch::jit::AliasDb aliases(cloned, /*isFrozen=*/true);
-  std::vector<bool> written;
-  for (const torch::jit::Value* clone : clones) written.push_back(aliases.hasWriters(clone));
-  return written;
-}
-
-/// Whether a call leaves anything behind in the module: then it is no function of its inputs,
-/// threads would race for it, and it might keep tensors over columns that are gone by the next
-/// call.
-bool keeps_state(const torch::jit::Block& block, const torch::jit::AliasDb& aliases) {
-  for (const torch::jit::Node* node : block.nodes()) {
-    if (node->kind() == c10::prim::SetAttr) return true;
-    if (node->kind() == c10::prim::GetAttr && aliases.hasWriters(node->output())) return true;
-    for (const torch::jit::Block* inner : node->blocks()) {
-      if (keeps_state(*inner, aliases)) return true;
-    }
-  }
-  return false;
+/// Whether the graph starts tasks of its own (torch.jit.fork).
+bool has_forks(const torch::jit::Block& block) {
+  return std::ranges::any_of(block.nodes(), [](const torch::jit::Node* node) {
+    return node->kind() == c10::prim::fork ||
+           std::ranges::any_of(node->blocks(), [](const auto* inner) { return has_forks(*inner); });
+  });
 }
 
 /// Converts weights and buffers of floating point; indices and masks stay what they are.
@@ -137,12 +111,13 @@ std::string describe_inputs(const Binding& binding) {
 class JitEngine final : public Engine {
  public:
   JitEngine(std::string subject, torch::jit::Module module, Signature signature,
-            std::vector<bool> written)
+            std::vector<bool> written, bool has_forks)
       : subject_(std::move(subject)),
         module_(std::move(module)),
         forward_(module_.get_method("forward")),
         signature_(std::move(signature)),
-        written_(std::move(written)) {}
+        written_(std::move(written)),
+        has_forks_(has_forks) {}
 
   const Signature& signature() const noexcept override { return signature_; }
 
@@ -153,7 +128,7 @@ class JitEngine final : public Engine {
     CopyReport copies;
     try {
       ScratchPool::Loan scratch(scratch_, queue);
-      const c10::IValue value = forward_(arguments_of(binding, scratch, copies));
+      const c10::IValue value = call(arguments_of(binding, scratch, copies));
       write_results(results_for(value, binding, subject_), binding, copies);
     } catch (const Error&) {
       throw;
@@ -165,6 +140,15 @@ class JitEngine final : public Engine {
   }
 
  private:
+  c10::IValue call(std::vector<c10::IValue> arguments) const {
+    if (!has_forks_) return forward_(std::move(arguments));
+    // Tasks run where they are started: a thread of torch's would have another stream.
+    const auto result = forward_.run_async(std::move(arguments), {},
+                                           [](const std::function<void()>& task) { task(); });
+    result->wait();
+    return result->value();
+  }
+
   std::vector<c10::IValue> arguments_of(const Binding& binding, ScratchPool::Loan& scratch,
                                         CopyReport& copies) const {
     std::vector<c10::IValue> arguments;
@@ -194,7 +178,8 @@ class JitEngine final : public Engine {
   torch::jit::Module module_;
   mutable torch::jit::Method forward_;  // calling it does not change it
   Signature signature_;
-  std::vector<bool> written_;  ///< by argument, see inputs_written
+  std::vector<bool> written_;  ///< by argument
+  bool has_forks_;
   mutable ScratchPool scratch_;
 };
 
@@ -213,14 +198,14 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
     module.to(to_torch(device));
     module = torch::jit::freeze(module);
     const auto graph = module.get_method("forward").graph();
-    const torch::jit::AliasDb aliases(graph, /*isFrozen=*/true);
-    if (keeps_state(*graph->block(), aliases)) {
+    const Writes writes(*graph);
+    if (writes.keep_state()) {
       throw LoadError(subject +
                       "forward changes the model (an attribute or a buffer); expected a model that "
                       "keeps nothing between calls");
     }
     return std::make_shared<JitEngine>(subject, std::move(module), std::move(signature),
-                                       inputs_written(*graph));
+                                       writes.to_arguments(), has_forks(*graph->block()));
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

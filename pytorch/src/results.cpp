@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "arguments.hpp"
@@ -18,76 +19,90 @@ namespace tensoa::pytorch {
 namespace {
 
 struct Result {
-  std::string name;  ///< empty where the model has none
+  std::optional<std::string> name;  ///< of the block that it goes to
   at::Tensor tensor;
 };
 
-/// All tensors of what a model gave, in order, and how they are named.
-struct Results {
-  std::vector<Result> all;
-  bool are_of_a_dict = false;
+/// As Python writes it: "float", "List[Tensor]".
+std::string name_of_type(const c10::IValue& value) { return value.type()->annotation_str(); }
+
+/// Collects the tensors of what a model gave, in order.
+struct Collector {
+  const std::string& subject;
+  bool by_name;  ///< the members of named tuples have names; the entries of dicts always have
+  std::vector<Result> all = {};
+
+  void collect(const c10::IValue& value, std::optional<std::string> name = {}) {
+    if (value.isTensor()) {
+      all.push_back({std::move(name), value.toTensor()});
+    } else if (value.isTuple()) {
+      collect_tuple(value.toTupleRef());
+    } else if (value.isTensorList()) {
+      for (const at::Tensor& member : value.toTensorVector()) all.push_back({{}, member});
+    } else if (value.isList()) {
+      for (const c10::IValue& member : value.toListRef()) collect(member);
+    } else if (value.isGenericDict()) {
+      for (const auto& entry : value.toGenericDict()) {
+        if (!entry.key().isString() || !entry.value().isTensor()) {
+          throw BindingError(subject + "forward gives a dict of " + name_of_type(entry.key()) +
+                             " to " + name_of_type(entry.value()) +
+                             "; expected str to Tensor");
+        }
+        all.push_back({entry.key().toStringRef(), entry.value().toTensor()});
+      }
+    } else {
+      throw BindingError(subject + "forward gives a " + name_of_type(value) +
+                         "; expected a tensor, or a tuple, list or dict of tensors");
+    }
+  }
+
+  void collect_tuple(const c10::ivalue::Tuple& tuple) {
+    const auto& members = tuple.elements();
+    const auto schema = by_name ? tuple.type()->schema() : nullptr;  // a named tuple has one
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (schema) {
+        collect(members[i], schema->arguments()[i].name());
+      } else {
+        collect(members[i]);
+      }
+    }
+  }
 };
 
-void collect(const c10::IValue& value, const std::string& name, Results& results,
-             const std::string& subject) {
-  if (value.isTensor()) {
-    results.all.push_back({name, value.toTensor()});
-  } else if (value.isTuple()) {
-    const auto& members = value.toTupleRef().elements();
-    const auto type = value.type()->cast<c10::TupleType>();
-    const auto& schema = type->schema();  // a named tuple has one
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      collect(members[i], schema ? schema->arguments()[i].name() : std::string(), results, subject);
-    }
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& member : value.toTensorVector()) results.all.push_back({{}, member});
-  } else if (value.isList()) {
-    for (const c10::IValue& member : value.toListRef()) collect(member, {}, results, subject);
-  } else if (value.isGenericDict()) {
-    results.are_of_a_dict = true;
-    for (const auto& entry : value.toGenericDict()) {
-      if (!entry.key().isString() || !entry.value().isTensor()) {
-        throw BindingError(subject + "forward gives a dict of " + entry.key().tagKind() + " to " +
-                           entry.value().tagKind() + "; expected names to tensors");
-      }
-      results.all.push_back({entry.key().toStringRef(), entry.value().toTensor()});
-    }
-  } else {
-    throw BindingError(subject + "forward gives a " + value.tagKind() +
-                       "; expected a tensor, or a tuple, list or dict of tensors");
-  }
-}
-
-std::string list_of(const std::vector<Result>& results) {
+std::string list_of(const std::vector<BoundBlock>& blocks) {
   std::string text;
-  for (const Result& result : results) {
-    text += (text.empty() ? "" : ", ") + (result.name.empty() ? "?" : result.name);
-  }
+  for (const BoundBlock& block : blocks) text += (text.empty() ? "" : ", ") + block.name;
   return text;
 }
 
-/// The results in the order of the output blocks.
-std::vector<at::Tensor> arrange(Results results, const Binding& binding,
+/// The results in the order of the output blocks: those with names go to the blocks of their names,
+/// the others to the blocks that are left.
+std::vector<at::Tensor> arrange(std::vector<Result> results, const std::vector<BoundBlock>& blocks,
                                 const std::string& subject) {
-  if (results.all.size() != binding.outputs.size()) {
-    throw BindingError(subject + "gives " + std::to_string(results.all.size()) + " outputs, got " +
-                       std::to_string(binding.outputs.size()) + " output blocks");
+  if (results.size() != blocks.size()) {
+    throw BindingError(subject + "gives " + std::to_string(results.size()) + " outputs, got " +
+                       std::to_string(blocks.size()) + " output blocks");
   }
-  const bool have_names =
-      std::ranges::none_of(results.all, [](const Result& result) { return result.name.empty(); });
-  const bool by_name = results.are_of_a_dict || (binding.match == Match::kByName && have_names);
-  std::vector<at::Tensor> arranged;
-  for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
-    Result* found = &results.all[i];
-    if (by_name) {
-      const auto same = std::ranges::find(results.all, binding.outputs[i].name, &Result::name);
-      if (same == results.all.end()) {
-        throw BindingError(subject + "gives no output called \"" + binding.outputs[i].name +
-                           "\"; it gives " + list_of(results.all) + "; name the output blocks so");
-      }
-      found = &*same;
+  std::vector<at::Tensor> arranged(blocks.size());
+  for (Result& result : results) {
+    if (!result.name) continue;
+    const auto block = std::ranges::find(blocks, *result.name, &BoundBlock::name);
+    if (block == blocks.end()) {
+      throw BindingError(subject + "gives an output called \"" + *result.name +
+                         "\", got output blocks called " + list_of(blocks) +
+                         "; name them as the outputs");
     }
-    arranged.push_back(found->tensor);
+    at::Tensor& place = arranged[static_cast<std::size_t>(block - blocks.begin())];
+    if (place.defined()) {
+      throw BindingError(subject + "gives two outputs called \"" + *result.name + '"');
+    }
+    place = std::move(result.tensor);
+  }
+  auto place = arranged.begin();
+  for (Result& result : results) {
+    if (result.name) continue;
+    while (place->defined()) ++place;
+    *place = std::move(result.tensor);
   }
   return arranged;
 }
@@ -100,7 +115,8 @@ void require_fitting(const at::Tensor& result, const BoundBlock& block,
   const bool fits = got == at::IntArrayRef(sizes.data(), sizes.size()) ||
                     (is_one_column && got.size() == 1 && got[0] == sizes[0]) ||
                     (is_one_column && got.empty() && sizes[0] == 1);
-  if (fits && result.scalar_type() == to_torch(block.tensor.dtype) &&
+  if (fits && result.layout() == c10::kStrided &&
+      result.scalar_type() == to_torch(block.tensor.dtype) &&
       result.device() == to_torch(block.tensor.device)) {
     return;
   }
@@ -163,9 +179,9 @@ void write(const at::Tensor& result, const BoundBlock& block, CopyReport& copies
 
 std::vector<at::Tensor> results_for(const c10::IValue& value, const Binding& binding,
                                     const std::string& subject) {
-  Results results;
-  collect(value, {}, results, subject);
-  std::vector<at::Tensor> arranged = arrange(std::move(results), binding, subject);
+  Collector collector{subject, binding.match == Match::kByName};
+  collector.collect(value);
+  std::vector<at::Tensor> arranged = arrange(std::move(collector.all), binding.outputs, subject);
   for (std::size_t i = 0; i < arranged.size(); ++i) {
     require_fitting(arranged[i], binding.outputs[i], subject);
   }

@@ -14,9 +14,9 @@ namespace tensoa::pytorch {
 
 /// The tensors that a model gave, one for each output block, in the order of the blocks.
 ///
-/// A tensor is itself; the members of tuples and lists count in order; the entries of a dict go to
-/// the blocks of their keys, those of a named tuple to the blocks of their names where the binding
-/// matches by name.
+/// The entries of a dict go to the blocks of their keys, the members of a named tuple to the blocks of
+/// their names where the binding matches by name. All others, those of tuples and lists at any depth,
+/// take the blocks that are left, in order.
 /// @param subject "model FILE: ", the beginning of messages
 /// @throws BindingError when there are other things than tensors in it, a block finds no result or a
 ///     result no block, or shape, dtype or device are not exactly those of the block. (A block of one

@@ -66,6 +66,7 @@ std::string describe(const at::Tensor& tensor) {
                                         [](const auto& pair) { return pair.second; });
   std::string text = known != kDTypes.end() ? std::string(name_of(known->first))
                                             : c10::toString(tensor.scalar_type());
+  if (tensor.layout() != c10::kStrided) text = c10::str(tensor.layout(), ' ', text);
   text += '[';
   for (std::int64_t dim = 0; dim < tensor.dim(); ++dim) {
     text += (dim > 0 ? ", " : "") + std::to_string(tensor.size(dim));

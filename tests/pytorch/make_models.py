@@ -137,12 +137,279 @@ class WritesSometimes(nn.Module):
         return x + 1
 
 
+# Models that double b in place, each in its own way, and give a + 2 b.
+
+
+@model
+class DoublesPlainly(nn.Module):
+    def forward(self, a, b):
+        b.mul_(2)
+        return a + b
+
+
+@model
+class DoublesBySlices(nn.Module):
+    def forward(self, a, b):
+        b[:1] *= 2
+        b[1:, 0] = b[1:, 0] * 2
+        b[1:, 1:].add_(b[1:, 1:])
+        return a + b
+
+
+@model
+class DoublesByMask(nn.Module):
+    def forward(self, a, b):
+        large = b > 500
+        b[large] = b[large] * 2
+        b.masked_scatter_(~large, b[~large] * 2)
+        return a + b
+
+
+@model
+class DoublesByOut(nn.Module):
+    def forward(self, a, b):
+        torch.add(b, b, out=b)
+        return a + b
+
+
+@model
+class DoublesInAList(nn.Module):
+    def forward(self, a, b):
+        both = [b]
+        both[0].mul_(2)
+        return a + b
+
+
+@model
+class DoublesInATuple(nn.Module):
+    def forward(self, a, b):
+        pair = (a, b)
+        pair[1].mul_(2)
+        return pair[0] + pair[1]
+
+
+@model
+class DoublesInADict(nn.Module):
+    def forward(self, a, b):
+        named = {"b": b}
+        named["b"].mul_(2)
+        return a + b
+
+
+@model
+class DoublesInALoop(nn.Module):
+    def forward(self, a, b):
+        for i in range(b.size(1)):
+            b[:, i].mul_(2)
+        return a + b
+
+
+@model
+class DoublesInABranch(nn.Module):
+    def forward(self, a, b):
+        c = b if bool(b.sum() > 0) else b + 1
+        c.mul_(2)
+        return a + b
+
+
+@model
+class DoublesAfterSwap(nn.Module):
+    def forward(self, a, b):
+        a, b = b, a
+        a.mul_(2)
+        return a + b
+
+
+class Doubler(nn.Module):
+    def forward(self, x):
+        return x.mul_(2)
+
+
+@model
+class DoublesInASubmodule(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Identity(), Doubler())
+
+    def forward(self, a, b):
+        return a + self.layers(b)
+
+
+def double(x):
+    return x.view_as(x).mul_(2)
+
+
+@model
+class DoublesInAFunction(nn.Module):
+    def forward(self, a, b):
+        return a + double(b)
+
+
+@model
+class DoublesAnOptional(nn.Module):
+    def forward(self, a, b: Optional[Tensor] = None):
+        if b is None:
+            return a
+        b.mul_(2)
+        return a + b
+
+
+@model
+class DoublesTransposed(nn.Module):
+    def forward(self, a, b):
+        b.t_().mul_(2)
+        return a + b.t()
+
+
+@model
+class DoublesResized(nn.Module):
+    def forward(self, a, b):
+        b.resize_(b.numel())
+        b.mul_(2)
+        return a + b.view(a.size(0), a.size(1))
+
+
+@model
+class DoublesData(nn.Module):
+    def forward(self, a, b):
+        b.detach().data.mul_(2)
+        return a + b
+
+
+@model
+class DoublesStrided(nn.Module):
+    def forward(self, a, b):
+        b.as_strided(b.size(), b.stride(), b.storage_offset()).mul_(2)
+        return a + b
+
+
+# The same by operators that give their argument back, or a view of it, without saying so in their
+# schemas: alias analysis takes their results for new tensors.
+
+
+@model
+class DoublesBySet(nn.Module):
+    def forward(self, a, b):
+        c = torch.empty_like(a)
+        c.set_(b)
+        c.mul_(2)
+        return a + c
+
+
+@model
+class DoublesOfOneType(nn.Module):
+    def forward(self, a, b):
+        c = b.type_as(a)
+        c.mul_(2)
+        return a + c
+
+
+@model
+class DoublesUndropped(nn.Module):
+    def forward(self, a, b):
+        c = nn.functional.alpha_dropout(b, 0.5, False)
+        c.mul_(2)
+        return a + c
+
+
+@model
+class DoublesEinsum(nn.Module):
+    def forward(self, a, b):
+        c = torch.einsum("ij->ji", b)
+        c.mul_(2)
+        return a + c.t()
+
+
+@model
+class DoublesBroadcast(nn.Module):
+    def forward(self, a, b):
+        c = torch.broadcast_tensors([a, b])[1]
+        c.mul_(2)
+        return a + c
+
+
+@model
+class DoublesByTwoSteps(nn.Module):
+    def forward(self, a, b):
+        c = torch.atleast_3d(b.type_as(a).t()).sum_to_size([b.size(1), b.size(0), 1])
+        c.mul_(2)
+        return a + c.squeeze(2).t()
+
+
+@model
+class DoublesForked(nn.Module):
+    def forward(self, a, b):
+        doubled = torch.jit.fork(double, b)
+        return a + torch.jit.wait(doubled)
+
+
+# Nothing of an input is written.
+
+
+@model
+class WritesNewTensors(nn.Module):
+    """As most networks do: ReLU(inplace=True), += of a sum."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.norm = nn.LayerNorm(2)
+        nn.init.eye_(self.linear.weight)
+        nn.init.zeros_(self.linear.bias)
+
+    def forward(self, a, b):
+        c = nn.functional.relu(self.linear(b), inplace=True)
+        self.norm(c).mul_(0)
+        torch.matmul(a, b.t()).softmax(1).add_(1)
+        c += b
+        return a + c
+
+
+# Inputs of every form.
+
+
+@model
+class ThreeOptionals(nn.Module):
+    def forward(self, x, y: Optional[Tensor] = None, z: Optional[Tensor] = None):
+        result = x.clone()
+        if y is not None:
+            result += 10 * y
+        if z is not None:
+            result += 100 * z
+        return result
+
+
+@model
+class Convolution(nn.Module):
+    """[n, 2, 3, 4] -> [n, 3, 2, 3]; the weights count from 0."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 3, kernel_size=2, bias=False)
+        self.conv.weight.data = torch.arange(24.0).view(3, 2, 2, 2)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
 @model
 class RowSum(nn.Module):
     """[n]"""
 
     def forward(self, x):
         return x.sum(1)
+
+
+@model
+class RowSumOfMask(nn.Module):
+    def forward(self, mask):
+        return mask.float().sum(1)
+
+
+@model
+class FloatOfSegments(nn.Module):
+    def forward(self, batch):
+        return batch.float()
 
 
 @model
@@ -193,6 +460,107 @@ class Complex(nn.Module):
 class Dictionary(nn.Module):
     def forward(self, x) -> dict[str, Tensor]:
         return {"x": x}
+
+
+@model
+class DictionaryOfThree(nn.Module):
+    def forward(self, x) -> dict[str, Tensor]:
+        return {"thrice": x * 3, "plus_one": x + 1, "twice": x * 2}
+
+
+@model
+class DictionaryOfLists(nn.Module):
+    def forward(self, x) -> dict[str, list[Tensor]]:
+        return {"x": [x, x]}
+
+
+@model
+class DictionaryOfNumbers(nn.Module):
+    """Its keys are no names."""
+
+    def forward(self, x) -> dict[int, Tensor]:
+        return {1: x}
+
+
+class Named(NamedTuple):
+    plus_one: Tensor
+    twice: Tensor
+
+
+@model
+class GivesNamedTuple(nn.Module):
+    def forward(self, x) -> Named:
+        return Named(x + 1, x * 2)
+
+
+@model
+class NamedTupleInTuple(nn.Module):
+    def forward(self, x):
+        return x * 3, Named(x + 1, x * 2)
+
+
+@model
+class DictionaryInTuple(nn.Module):
+    def forward(self, x):
+        return x * 3, {"twice": x * 2}, x + 1
+
+
+@model
+class ListOfLists(nn.Module):
+    def forward(self, x):
+        return [[x + 1], [x * 2, x * 3]]
+
+
+@model
+class EmptyList(nn.Module):
+    def forward(self, x) -> list[Tensor]:
+        return []
+
+
+@model
+class NoneInTuple(nn.Module):
+    def forward(self, x) -> tuple[Tensor, Optional[Tensor]]:
+        return x, None
+
+
+@model
+class GivesOptional(nn.Module):
+    def forward(self, x) -> Optional[Tensor]:
+        return x + 1 if x.numel() > 0 else None
+
+
+@model
+class GivesNumber(nn.Module):
+    def forward(self, x) -> float:
+        return float(x.sum())
+
+
+@model
+class GivesSparse(nn.Module):
+    def forward(self, x):
+        return x + 1, x.to_sparse()
+
+
+@model
+class GivesTwoDtypes(nn.Module):
+    """[n, 2] float64, [n, 3] int64."""
+
+    def forward(self, x):
+        return x[:, :2].double() / 3, (x * 2).long()
+
+
+@model
+class PassesTwo(nn.Module):
+    def forward(self, a, b):
+        return a, b
+
+
+@model
+class Rotates(nn.Module):
+    """The columns of x, one place on; a view of x."""
+
+    def forward(self, x):
+        return x[:, 1], x[:, 2], x[:, 0]
 
 
 @model
@@ -267,6 +635,30 @@ class CountsCalls(nn.Module):
     def forward(self, x):
         self.calls += 1
         return x + self.calls
+
+
+@model
+class CountsCallsInSecret(nn.Module):
+    """Writes its buffer by an operator that does not say that it gives the buffer back."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x):
+        calls = self.calls.type_as(x)
+        calls += 1
+        return x + calls
+
+
+@model
+class Forks(nn.Module):
+    """Of two tasks, one is never waited for."""
+
+    def forward(self, x):
+        twice = torch.jit.fork(torch.add, x, x)
+        torch.jit.fork(torch.mul, x, x)
+        return torch.jit.wait(twice)
 
 
 @model

@@ -1,53 +1,28 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <optional>
-#include <ostream>
 #include <string>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
-#include "tensoa/core/error.hpp"
-#include "tensoa/engine/model.hpp"
-#include "tensoa/pytorch/engines.hpp"
-#include "tensoa/soa/portable_collection.hpp"
+#include "jit_fixture.hpp"
 
 namespace tensoa {
-
-// For readable messages and names of tests.
-void PrintTo(const Device& device, std::ostream* out) { *out << to_string(device); }
-void PrintTo(const CopyReport& report, std::ostream* out) {
-  *out << report.bytes_in << " bytes in, " << report.bytes_out << " out";
-}
-
 namespace {
 
+using namespace test;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 using testing::ThrowsMessage;
-using JitModel = Model<CompilationType::kJustInTime>;
-
-template <template <class> class F>
-struct Points {
-  F<float> x, y, z;
-};
-
-template <template <class> class F>
-struct Answers {
-  F<float> m, n, o;
-};
 
 template <template <class> class F>
 struct PointsInDouble {
@@ -59,10 +34,6 @@ struct Links {
   F<std::int64_t> source, target;
   F<float> score;
 };
-
-std::filesystem::path model_file(const std::string& name) {
-  return TENSOA_TEST_MODELS + name + ".pt";
-}
 
 std::size_t threads_of_this_process() {
   const std::filesystem::directory_iterator tasks("/proc/self/task");
@@ -136,108 +107,8 @@ TEST(Mlp, TorchAndThreeLoopsAgreeInDouble) {
 // ---- every test on each device
 // ---------------------------------------------------------------------------------------
 
-class JitEngine : public testing::TestWithParam<Device> {
- protected:
-  void SetUp() override {
-    if (device_count(GetParam().kind) == 0) GTEST_SKIP() << "no CUDA device";
-    pytorch::register_engines();
-    queue_.emplace(GetParam());
-  }
-
-  /// A collection on the device, filled by `fill` on the host.
-  template <template <template <class> class> class Layout, class Fill>
-  PortableCollection<Layout> upload(std::size_t rows, Fill fill, std::size_t spare_rows = 5) {
-    PortableCollection<Layout> host(rows + spare_rows, Device::cpu());
-    host.resize(rows);
-    fill(host.view());
-    PortableCollection<Layout> there(rows + spare_rows, GetParam());
-    copy(*queue_, host, there);
-    queue_->wait();
-    return there;
-  }
-
-  /// A copy on the host.
-  template <template <template <class> class> class Layout>
-  PortableCollection<Layout> download(const PortableCollection<Layout>& there) {
-    PortableCollection<Layout> host(there.capacity(), Device::cpu());
-    copy(*queue_, there, host);
-    queue_->wait();
-    return host;
-  }
-
-  PortableCollection<Points> points(std::size_t rows) {
-    return upload<Points>(rows, [](auto view) {
-      for (std::size_t i = 0; i < view.size(); ++i) {
-        const auto value = static_cast<float>(i);
-        view.x[i] = value;
-        view.y[i] = value + 1000.F;
-        view.z[i] = value + 2000.F;
-      }
-    });
-  }
-
-  /// Answers that nobody has written yet.
-  static constexpr float kUntouched = -77.F;
-  PortableCollection<Answers> answers(std::size_t rows) {
-    return upload<Answers>(rows, [](auto view) {
-      for (std::size_t i = 0; i < view.size(); ++i) view.m[i] = view.n[i] = view.o[i] = kUntouched;
-    });
-  }
-
-  void expect_untouched(const PortableCollection<Answers>& answers) {
-    const auto host = download(answers);
-    const auto view = host.const_view();
-    for (std::size_t i = 0; i < view.size(); ++i) {
-      ASSERT_THAT((std::array{view.m[i], view.n[i], view.o[i]}), testing::Each(kUntouched));
-    }
-  }
-
-  void expect_points(const PortableCollection<Points>& points) {
-    const auto host = download(points);
-    const auto view = host.const_view();
-    for (std::size_t i = 0; i < view.size(); ++i) {
-      const auto value = static_cast<float>(i);
-      ASSERT_THAT((std::array{view.x[i], view.y[i], view.z[i]}),
-                  ElementsAre(value, value + 1000.F, value + 2000.F));
-    }
-  }
-
-  /// Runs x, y, z -> the columns of `Answers` in one block.
-  template <class... Columns>
-  CopyReport run(const std::string& name, const ConstView<Points>& in, const View<Answers>& out,
-                 Columns... columns) {
-    SoAMetadata<Points> inputs(in.size());
-    inputs.append_block("x", in.records().x(), in.records().y(), in.records().z());
-    SoAMetadata<Answers> outputs(out.size());
-    const auto records = out.records();
-    outputs.append_block("out", (records.*columns)()...);
-    return run(name, ModelMetadata(inputs, outputs));
-  }
-
-  template <template <template <class> class> class... Layouts>
-  CopyReport run(const std::string& name, const ModelMetadata<Layouts...>& metadata,
-                 ModelOptions options = {}) {
-    JitModel model(model_file(name), options);
-    model.to(*queue_);
-    const CopyReport report = model.forward(metadata);
-    queue_->wait();
-    return report;
-  }
-
-  /// All of a message must fit into one short line.
-  static auto is_short() { return AllOf(SizeIs(testing::Lt(400U)), Not(HasSubstr("\n"))); }
-
-  std::optional<Queue> queue_;
-};
-
-INSTANTIATE_TEST_SUITE_P(On, JitEngine, testing::Values(Device::cpu(), Device::cuda(0)),
-                         [](const auto& device) {
-                           return std::string(device.param.is_cpu() ? "Cpu" : "Cuda");
-                         });
-
-constexpr auto kM = &Records<Answers>::m;
-constexpr auto kN = &Records<Answers>::n;
-constexpr auto kO = &Records<Answers>::o;
+class JitEngine : public JitTest {};
+TENSOA_ON_EACH_DEVICE(JitEngine);
 
 // ---- right answers
 // ---------------------------------------------------------------------------------------------------
@@ -615,7 +486,8 @@ TEST_P(JitEngine, OutputsThatDoNotFitAreRefusedBeforeAnythingIsWritten) {
            Case{"transposed", 3, "gives float32[3, 8]" + where},
            Case{"pair", 3, "gives 2 outputs, got 1 output blocks"},
            Case{"dictionary", 3,
-                "gives no output called \"out\"; it gives x; name the output blocks so"},
+                "gives an output called \"x\", got output blocks called out; name them as the "
+                "outputs"},
        }) {
     const auto in = points(8);
     auto out = answers(8);
@@ -729,6 +601,16 @@ TEST_P(JitEngine, StartsNoThreads) {
   }).join();
 }
 
+/// torch.jit.fork would run them on threads of torch's, on other streams.
+TEST_P(JitEngine, TasksOfAModelRunInTheCallersThread) {
+  const auto in = points(1000);
+  auto out = answers(1000);
+  const std::size_t before = threads_of_this_process();
+  EXPECT_EQ(run("forks", in.const_view(), out.view(), kM, kN, kO).bytes_out, 1000 * 3 * 4);
+  EXPECT_EQ(threads_of_this_process(), before);
+  EXPECT_EQ(download(out).const_view().o[999], 2.F * 2999.F);
+}
+
 TEST_P(JitEngine, ThreadsShareOneModel) {
   constexpr std::size_t kThreads = 8;
   constexpr int kCalls = 50;
@@ -804,7 +686,7 @@ TEST(JitEngineLoad, OfAModelThatTakesANumberIsALoadError) {
 
 TEST(JitEngineLoad, OfAModelThatKeepsSomethingBetweenCallsIsALoadError) {
   pytorch::register_engines();
-  for (const char* name : {"keeps_input", "counts_calls"}) {
+  for (const char* name : {"keeps_input", "counts_calls", "counts_calls_in_secret"}) {
     EXPECT_THAT([&] { JitModel(model_file(name)).deploy(Device::cpu()); },
                 ThrowsMessage<LoadError>(HasSubstr("forward changes the model")))
         << name;

@@ -74,7 +74,7 @@ class TwoOutputs(nn.Module):
         return torch.sigmoid(x[edge_index[0], 0]), x
 
 
-@misfit('gives no output called "score"; it gives probability', EXPECTED)
+@misfit('gives an output called "probability", got output blocks called score', EXPECTED)
 class Dictionary(nn.Module):
     def forward(self, x, edge_index) -> dict[str, Tensor]:
         return {"probability": torch.sigmoid(x[edge_index[0], 0])}

@@ -15,6 +15,7 @@ namespace tensoa::pytorch {
 /// it may write is copied, which the CopyReport counts, and the caller's memory stays as it is.
 /// TorchScript allocates its outputs, so each output block costs one reported copy. Shapes and
 /// dtypes of outputs must be those of their blocks; a block of one plain column takes [n] and [n, 1].
+/// Tasks that a model forks run where they are started, in the caller's thread.
 ///
 /// Loading a model sets two things of torch for the process: its intra-op and inter-op pools are
 /// held at one thread, because parallelism is the caller's, and TorchScript's profiling executor is
