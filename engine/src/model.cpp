@@ -139,6 +139,7 @@ CopyReport AnyModel::run(const Queue& queue, const Binding& binding) const {
 CopyReport AnyModel::run_batches(const Queue& queue, const Binding& binding,
                                  std::size_t rows) const {
   if (rows == 0) throw ConfigError("Model::forward_batches: batches of 0 rows; expected 1 or more");
+  require_live(binding);
   const std::size_t all = rows_of(binding);
   Binding batch = binding;
   CopyReport copies;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -22,6 +23,11 @@ template <template <class> class F>
 struct Scores {
   F<float> score;
   F<Scalar<float>> sum;
+};
+
+template <template <class> class F>
+struct Groups {
+  F<std::int32_t> offsets;
 };
 
 /// What the fake engines of this process were asked for, and what they shall answer.

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -189,6 +192,63 @@ TEST_F(ModelTest, IsLoadedOncePerDevice) {
     model.deploy(Device::cuda(0));
   }
   EXPECT_THAT(FakeEngines::get().loaded_on, ElementsAre(Device::cpu(), Device::cuda(0)));
+}
+
+// ---- batches
+
+TEST_F(ModelTest, BatchesAreTheRowsOfTheBlocksOneAfterTheOther) {
+  const Model<> model(file_.path());
+  const Plan plan = model.plan(metadata());
+  for (const std::size_t rows : {1U, 3U, 4U, 9U, 10U, 11U}) {
+    FakeEngines::get().calls.clear();
+    const std::size_t count = (10 + rows - 1) / rows;
+    EXPECT_EQ(model.forward_batches(queue_, plan, rows), (CopyReport{count, 2 * count}));
+    const auto& calls = FakeEngines::get().calls;
+    ASSERT_EQ(calls.size(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto length = static_cast<std::int64_t>(std::min(rows, 10 - i * rows));
+      EXPECT_EQ(calls[i].inputs[0].tensor.data, points_.view().x.data() + i * rows);
+      EXPECT_EQ(calls[i].inputs[0].tensor.size_of_dim[0], length);
+      EXPECT_EQ(calls[i].outputs[0].tensor.data, scores_.view().score.data() + i * rows);
+      EXPECT_EQ(calls[i].outputs[0].tensor.size_of_dim[0], length);
+    }
+  }
+}
+
+TEST_F(ModelTest, BatchesOfNoRowsAreRefusedAndNoRowsAreNoBatches) {
+  const Model<> model(file_.path());
+  const Plan plan = model.plan(metadata());
+  EXPECT_THAT([&] { model.forward_batches(queue_, plan, 0); },
+              ThrowsMessage<ConfigError>(HasSubstr("batches of 0 rows; expected 1 or more")));
+  EXPECT_EQ(model.forward_batches(queue_, model.plan(metadata(1, 0)), 5), CopyReport{});
+  EXPECT_TRUE(FakeEngines::get().calls.empty());
+}
+
+TEST_F(ModelTest, BatchesOfBlocksOfUnequalLengthAreRefused) {
+  const Model<> model(file_.path());
+  SoAMetadata<Points> inputs(9);
+  inputs.append_block("x", points_.view().records().x());
+  SoAMetadata<Scores> outputs(10);
+  outputs.append_block("score", scores_.view().records().score());
+  EXPECT_THAT(
+      [&] { model.forward_batches(queue_, model.plan(ModelMetadata(inputs, outputs)), 5); },
+      ThrowsMessage<BindingError>(HasSubstr("block \"score\" (column score) has 10 rows, block "
+                                            "\"x\" (column x) has 9; batches need blocks of equal "
+                                            "length")));
+  EXPECT_TRUE(FakeEngines::get().calls.empty());
+}
+
+TEST_F(ModelTest, BatchesOfSegmentsAreRefused) {
+  const Model<> model(file_.path());
+  const PortableCollection<test::Groups> groups(4, Device::cpu());
+  SoAMetadata<Points, test::Groups> inputs(10, 3);
+  inputs.append_segments<Points>("batch", groups.const_view().records().offsets());
+  SoAMetadata<Scores> outputs(10);
+  outputs.append_block("score", scores_.view().records().score());
+  EXPECT_THAT(
+      [&] { model.forward_batches(queue_, model.plan(ModelMetadata(inputs, outputs)), 5); },
+      ThrowsMessage<BindingError>(HasSubstr("block \"batch\": the groups of all rows have no "
+                                            "batches of their own; use one call")));
 }
 
 }  // namespace

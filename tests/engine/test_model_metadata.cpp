@@ -5,11 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "fake_engine.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/soa/portable_collection.hpp"
+#include "tensoa/soa/slice.hpp"
 
 namespace tensoa {
 namespace {
@@ -40,7 +43,8 @@ TEST_F(Metadata, DeducesTheLayoutsOfInputsThenOfOutputs) {
 }
 
 TEST_F(Metadata, KeepsTheBlocksInOrder) {
-  outputs_.append_block("again", scores_.view().records().score());
+  PortableCollection<Scores> more(10, Device::cpu());
+  outputs_.append_block("again", more.view().records().score());
   const ModelMetadata metadata(inputs_, outputs_);
   const Binding& binding = metadata.binding();
   ASSERT_EQ(binding.inputs.size(), 1U);
@@ -92,6 +96,143 @@ TEST_F(Metadata, RefusesBlocksOnSeveralDevices) {
       ThrowsMessage<BindingError>(HasSubstr(
           "block \"score\" lies on cuda:1, block \"x\" on cpu; all blocks of a call lie on one "
           "device")));
+}
+
+// ---- outputs that share memory
+
+template <template <class> class F>
+struct Wide {
+  F<float> a, b, c, d;
+  F<Vector<float, 2>> u, v;
+  F<double> e;
+};
+
+class SharedOutputs : public testing::Test {
+ protected:
+  /// `append` adds the output blocks.
+  template <class Append>
+  void bind(const View<Wide>& view, const Append& append) {
+    SoAMetadata<Wide> inputs(view.size());
+    inputs.append_block("x", view.records().a());
+    SoAMetadata<Wide> outputs(view.size());
+    append(outputs, view.records());
+    const ModelMetadata metadata(inputs, outputs);
+    EXPECT_EQ(metadata.binding().outputs.size(), outputs.blocks().size());
+  }
+
+  template <class Append>
+  void expect_error(const View<Wide>& view, const std::string& message, const Append& append) {
+    EXPECT_THAT([&] { bind(view, append); }, ThrowsMessage<BindingError>(HasSubstr(message)));
+  }
+
+  PortableCollection<Wide> wide_{33, Device::cpu()};
+};
+
+TEST_F(SharedOutputs, OfTwoBlocksAreRefused) {
+  expect_error(wide_.view(),
+               "block \"first\" (columns a, b) and block \"second\" (column b) are written to the "
+               "same memory; outputs need columns of their own",
+               [](auto& outputs, const auto& records) {
+                 outputs.append_block("first", records.a(), records.b());
+                 outputs.append_block("second", records.b());
+               });
+  expect_error(wide_.view(), "block \"first\" (column u) and block \"third\" (columns u, v) are",
+               [](auto& outputs, const auto& records) {
+                 outputs.append_block("first", records.u());
+                 outputs.append_block("second", records.e());
+                 outputs.append_block("third", records.u(), records.v());
+               });
+  expect_error(wide_.view(), "block \"rows\" (columns a, b, c) and block \"packed\" (columns d, c)",
+               [](auto& outputs, const auto& records) {
+                 outputs.append_block(BlockShape::kColumns, "rows", records.a(), records.b(),
+                                      records.c());
+                 outputs.append_block(Repack{}, "packed", records.d(), records.c());
+               });
+}
+
+TEST_F(SharedOutputs, OfOneBlockAreRefused) {
+  expect_error(wide_.view(), "block \"out\" (columns a, b, a): two of its columns are written to",
+               [](auto& outputs, const auto& records) {
+                 outputs.append_block(Repack{}, "out", records.a(), records.b(), records.a());
+               });
+}
+
+TEST_F(SharedOutputs, ThatOnlyStandBetweenEachOtherAreAllowed) {
+  bind(wide_.view(), [](auto& outputs, const auto& records) {
+    outputs.append_block("first", records.a(), records.c());
+    outputs.append_block("second", records.b(), records.d());
+    outputs.append_block(Repack{}, "third", records.v(), records.u());
+    outputs.append_block("fourth", records.e());
+  });
+  bind(wide_.view(), [](auto& outputs, const auto& records) {
+    outputs.append_block(BlockShape::kColumns, "first", records.a(), records.c());
+    outputs.append_block(Repack{}, "second", records.d(), records.b());
+  });
+}
+
+TEST_F(SharedOutputs, AreAllowedWhereThereAreNoRows) {
+  wide_.resize(0);
+  bind(wide_.view(), [](auto& outputs, const auto& records) {
+    outputs.append_block("first", records.a(), records.b());
+    outputs.append_block("second", records.b());
+  });
+}
+
+/// An input may be an output: that is how a model works in place.
+TEST_F(SharedOutputs, AreNotAboutInputs) {
+  bind(wide_.view(), [](auto& outputs, const auto& records) {
+    outputs.append_block("x", records.a());  // the input
+  });
+}
+
+TEST_F(SharedOutputs, OfSlicesAreTheRowsThatBothHave) {
+  SoAMetadata<Points> inputs(0);
+  const auto bind_slices = [&](std::size_t first, std::size_t rows, std::size_t second) {
+    SoAMetadata<Wide> outputs(rows);
+    outputs.append_block("first", slice(wide_.view(), first, rows).records().a());
+    outputs.append_block("second", slice(wide_.view(), second, rows).records().a());
+    ModelMetadata(inputs, outputs);
+  };
+  EXPECT_NO_THROW(bind_slices(0, 10, 10));
+  EXPECT_NO_THROW(bind_slices(20, 10, 10));
+  EXPECT_NO_THROW(bind_slices(5, 0, 5));
+  EXPECT_THROW(bind_slices(0, 10, 9), BindingError);
+  EXPECT_THROW(bind_slices(9, 10, 0), BindingError);
+}
+
+/// Planes of foreign memory that lie closer than there are rows; as an input that is a window that
+/// moves along.
+TEST_F(SharedOutputs, OfPlanesThatLieOnEachOtherAreRefused) {
+  std::vector<float> memory(1000);
+  std::vector<double> doubles(100);
+  const auto view_of = [&](std::size_t step, std::size_t pitch, std::size_t vectors) {
+    float* const at = memory.data();
+    return View<Wide>{{{at},
+                       {at + step},
+                       {at + 2 * step},
+                       {at + 3 * step},
+                       {at + 400, pitch},
+                       {at + 400 + vectors, pitch},
+                       {doubles.data()}},
+                      33,
+                      33,
+                      Device::cpu()};
+  };
+  const auto plain = [](auto& outputs, const auto& records) {
+    outputs.append_block("out", records.a(), records.b(), records.c());
+  };
+  const auto vectors = [](auto& outputs, const auto& records) {
+    outputs.append_block("out", records.u(), records.v());
+  };
+  bind(view_of(33, 33, 66), plain);
+  bind(view_of(33, 33, 66), vectors);
+  bind(view_of(33, 66, 33), vectors);  // u0 v0 u1 v1
+  const std::string message = "the planes of an output lie on each other";
+  expect_error(view_of(32, 33, 66), message, plain);
+  expect_error(view_of(33, 32, 66), message, vectors);
+  expect_error(view_of(33, 33, 65), message, vectors);
+  expect_error(view_of(33, 33, 33), message, vectors);  // u1 is v0
+  expect_error(view_of(33, 0, 66), message, vectors);
 }
 
 TEST(Binding, IsEmptyWhenNoOutputHasElements) {

@@ -5,8 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "fake_engine.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/engine/model.hpp"
 #include "tensoa/soa/portable_collection.hpp"
 
 namespace tensoa {
@@ -87,6 +93,136 @@ TEST(Plan, RebindRefusesViewsOnSeveralDevices) {
   Plan plan(bind(points.view(), scores.view()));
   const View<Scores> elsewhere{scores.view().columns(), 10, 10, Device::cuda(0)};
   EXPECT_THROW(plan.rebind(points.view(), elsewhere, elsewhere), BindingError);
+}
+
+// ---- memory that does not fit, or is gone
+
+class LivePlan : public testing::Test {
+ protected:
+  void SetUp() override { test::FakeEngines::reset(); }
+
+  void expect_refused(const std::string& message) {
+    EXPECT_THAT([&] { model_.forward(queue_, plan_); },
+                ThrowsMessage<BindingError>(HasSubstr(message)));
+    EXPECT_TRUE(test::FakeEngines::get().calls.empty());
+  }
+
+  const Queue queue_{Device::cpu()};
+  test::TemporaryFile file_{"model.fake"};
+  Model<> model_{file_.path()};
+  std::optional<PortableCollection<Points>> points_{std::in_place, 10, Device::cpu()};
+  std::optional<PortableCollection<Scores>> scores_{std::in_place, 10, Device::cpu()};
+  Plan<Points, Scores> plan_{[this] {
+    SoAMetadata<Points> inputs(10);
+    inputs.append_block("x", points_->view().records().x(), points_->view().records().z());
+    SoAMetadata<Scores> outputs(10);
+    outputs.append_block("score", scores_->view().records().score());
+    return ModelMetadata(inputs, outputs);
+  }()};
+};
+
+const std::string kGone =
+    "the collection that it was bound to is gone (destroyed, or another was "
+    "moved into it)";
+
+TEST_F(LivePlan, RunsWhileItsCollectionsAreThere) {
+  EXPECT_EQ(model_.forward(queue_, plan_).bytes_out, 2U);
+}
+
+TEST_F(LivePlan, IsRefusedWhenACollectionIsDestroyed) {
+  points_.reset();
+  expect_refused("block \"x\" (columns x, z): " + kGone);
+  points_.emplace(10, Device::cpu());  // perhaps at the old address
+  expect_refused(kGone);
+  plan_.rebind(points_->view(), scores_->view());
+  EXPECT_EQ(model_.forward(queue_, plan_).bytes_out, 2U);
+}
+
+TEST_F(LivePlan, IsRefusedWhenAnotherCollectionIsMovedIntoItsOwn) {
+  *scores_ = PortableCollection<Scores>(10, Device::cpu());
+  expect_refused("block \"score\" (column score): " + kGone);
+}
+
+TEST_F(LivePlan, FollowsACollectionThatIsMoved) {
+  const PortableCollection<Points> moved = std::move(*points_);
+  points_.reset();
+  EXPECT_EQ(model_.forward(queue_, plan_).bytes_out, 2U);
+}
+
+TEST_F(LivePlan, MetadataOfACollectionThatIsGoneIsRefused) {
+  SoAMetadata<Points> inputs(10);
+  inputs.append_block("x", points_->view().records().x());
+  SoAMetadata<Scores> outputs(10);
+  outputs.append_block("score", scores_->view().records().score());
+  const ModelMetadata metadata(inputs, outputs);
+  scores_.reset();
+  model_.to(queue_);
+  EXPECT_THAT([&] { model_.forward(metadata); }, ThrowsMessage<BindingError>(HasSubstr(kGone)));
+  EXPECT_THAT([&] { model_.forward_batches(queue_, Plan(metadata), 3); },
+              ThrowsMessage<BindingError>(HasSubstr(kGone)));
+  EXPECT_TRUE(test::FakeEngines::get().calls.empty());
+}
+
+TEST_F(LivePlan, OfRaggedBlocksIsRefusedWhenTheOffsetsAreGone) {
+  std::optional<PortableCollection<test::Groups>> groups(std::in_place, 4, Device::cpu());
+  SoAMetadata<Points, test::Groups> inputs(10, 3);
+  inputs.append_padded("x", groups->view().records().offsets(), 2, points_->view().records().x());
+  SoAMetadata<Scores> outputs(10);
+  outputs.append_block("score", scores_->view().records().score());
+  const Plan plan{ModelMetadata(inputs, outputs)};
+  groups.reset();
+  EXPECT_THAT([&] { model_.forward(queue_, plan); },
+              ThrowsMessage<BindingError>(HasSubstr("block \"x\" (column x): " + kGone)));
+}
+
+TEST_F(LivePlan, RebindRefusesAViewOfACollectionThatIsGone) {
+  const View<Points> view = points_->view();
+  points_.reset();
+  EXPECT_THAT([&] { plan_.rebind(view, scores_->view()); },
+              ThrowsMessage<BindingError>(
+                  HasSubstr("the collection of its columns is gone; make the view again")));
+}
+
+TEST_F(LivePlan, RebindRefusesAViewOfACollectionThatWasMovedFrom) {
+  const PortableCollection<Points> moved = std::move(*points_);
+  EXPECT_THAT([&] { plan_.rebind(points_->view(), scores_->view()); },
+              ThrowsMessage<BindingError>(HasSubstr("column x has no memory; its collection was "
+                                                    "moved from, or the view was never set")));
+}
+
+TEST_F(LivePlan, RebindRefusesMoreRowsThanTheMemoryHas) {
+  View<Points> too_long = points_->view();
+  too_long.size_ = 11;
+  EXPECT_THAT([&] { plan_.rebind(too_long, scores_->view()); },
+              ThrowsMessage<BindingError>(HasSubstr(
+                  "block \"x\" (columns x, z): 11 rows are asked for, the collection has room for "
+                  "10")));
+}
+
+TEST_F(LivePlan, RebindRefusesOutputsThatShareMemory) {
+  SoAMetadata<Points> inputs(10);
+  inputs.append_block("x", points_->view().records().x());
+  SoAMetadata<Scores, Points> outputs(10, 10);
+  outputs.append_block("score", scores_->view().records().score());
+  outputs.append_block("y", points_->view().records().y(), points_->view().records().z());
+  Plan plan{ModelMetadata(inputs, outputs)};
+  View<Scores> into_points = scores_->view();
+  into_points.score = {points_->view().z.data()};
+  EXPECT_THAT([&] { plan.rebind(points_->view(), into_points, points_->view()); },
+              ThrowsMessage<BindingError>(HasSubstr("block \"score\" (column score) and block "
+                                                    "\"y\" (columns y, z) are written to the same "
+                                                    "memory")));
+}
+
+/// A plan that is half bound to one event and half to another would run without this.
+TEST_F(LivePlan, IsRefusedAfterARebindThatFailedUntilOneSucceeds) {
+  PortableCollection<Points> other(20, Device::cpu());
+  EXPECT_THROW(plan_.rebind(other.view(), scores_->const_view()), BindingError);
+  expect_refused("the last rebind of this plan failed; rebind it before the next call");
+  EXPECT_THAT([&] { model_.forward_batches(queue_, plan_, 5); },
+              ThrowsMessage<BindingError>(HasSubstr("the last rebind of this plan failed")));
+  plan_.rebind(points_->view(), scores_->view());
+  EXPECT_EQ(model_.forward(queue_, plan_).bytes_out, 2U);
 }
 
 }  // namespace

@@ -506,6 +506,12 @@ class DictionaryInTuple(nn.Module):
 
 
 @model
+class TwoDictionaries(nn.Module):
+    def forward(self, x):
+        return {"x": x + 1}, {"x": x * 2}
+
+
+@model
 class ListOfLists(nn.Module):
     def forward(self, x):
         return [[x + 1], [x * 2, x * 3]]

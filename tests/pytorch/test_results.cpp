@@ -132,6 +132,12 @@ TEST_P(Results, WithoutNamesTakeTheBlocksThatAreLeftInOrder) {
       ThrowsMessage<BindingError>(HasSubstr("gives an output called \"twice\"")));
 }
 
+TEST_P(Results, OfOneNameAreRefused) {
+  EXPECT_THAT([&] { run_on_y("two_dictionaries", {"x", "y"}); },
+              ThrowsMessage<BindingError>(HasSubstr("gives two outputs called \"x\"")));
+  expect_untouched(*out_);
+}
+
 TEST_P(Results, MayBeAnOptionalThatIsThere) {
   EXPECT_EQ(run_on_y("gives_optional", {"a"}).bytes_out, kRows * 4);
   EXPECT_EQ(last_row()[0], kPlusOne);

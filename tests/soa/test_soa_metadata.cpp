@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layouts.hpp"
@@ -385,6 +386,37 @@ TEST_F(AppendBlock, TakesForeignMemoryAsItIs) {
   SoAMetadata<Outputs> metadata(8);
   metadata.append_block("preds", view.records().m(), view.records().n());
   EXPECT_THAT(strides(metadata.blocks()[0].tensor), ElementsAre(1, 11));
+}
+
+TEST_F(AppendBlock, RefusesColumnsOfACollectionThatIsGone) {
+  const std::string message = "the collection of its columns is gone; make the view again";
+  {
+    const PortableCollection<Mixed> moved = std::move(mixed_);
+    EXPECT_NO_THROW(SoAMetadata<Mixed>(90).append_block("features", records_.x()));
+  }
+  expect_error(HasSubstr("block \"features\" (columns x, y): " + message), records_.x(),
+               records_.y());
+  EXPECT_THAT([&] { metadata_.append_block(Repack{}, "features", records_.z(), records_.x()); },
+              ThrowsMessage<BindingError>(HasSubstr(message)));
+  EXPECT_THAT([&] { metadata_.append_segments<Mixed>("features", records_.layer()); },
+              ThrowsMessage<BindingError>(HasSubstr(message)));
+}
+
+TEST_F(AppendBlock, RefusesColumnsOfACollectionThatWasMovedFrom) {
+  const PortableCollection<Mixed> moved = std::move(mixed_);
+  SoAMetadata<Mixed> none(0);
+  EXPECT_THAT([&] { none.append_block("features", mixed_.view().records().x()); },
+              ThrowsMessage<BindingError>(HasSubstr("column x has no memory; its collection was "
+                                                    "moved from, or the view was never set")));
+}
+
+TEST_F(AppendBlock, RefusesColumnsOfTwoCollectionsOfOneSize) {
+  PortableCollection<Mixed> other(100, Device::cpu());
+  const auto others = other.view().records();
+  expect_error(HasSubstr("x and y come from two collections; all columns of a block come from one"),
+               records_.x(), others.y());
+  EXPECT_THROW(metadata_.append_block(Repack{}, "features", records_.x(), others.x()),
+               BindingError);
 }
 
 TEST(SoAMetadata, RefusesANegativeNumberOfRows) {

@@ -29,14 +29,15 @@ struct Binding {
   std::size_t input_collections =
       0;  ///< collections of the inputs; those of the outputs come after
   Match match = Match::kByOrder;
+  bool is_bound = true;  ///< false after a rebind that failed
 
   /// Whether there is nothing to compute: every output has no elements. (A model without outputs
   /// always runs.)
   bool is_empty() const noexcept;
 };
 
-/// @throws BindingError when an output is read-only, ragged, or a scalar for several rows, or blocks
-/// lie on several devices.
+/// @throws BindingError when an output is read-only, ragged, or a scalar for several rows, when two
+/// outputs share memory (an input and an output may), or blocks lie on several devices.
 void check(const Binding& binding);
 
 /// Rows that all blocks have in common. @throws BindingError where they differ, or a block has no
@@ -47,7 +48,8 @@ std::size_t rows_of(const Binding& binding);
 /// Allocates nothing.
 void take_rows(const Binding& all, std::size_t first, std::size_t count, Binding& batch);
 
-/// @throws BindingError that names the block whose collection is gone. A call asks this first.
+/// @throws BindingError that names the block whose collection is gone, or after a rebind that failed.
+/// A call asks this first.
 void require_live(const Binding& binding);
 
 /// What a model reads and writes. `ModelMetadata metadata(inputs, outputs)` deduces its arguments;
@@ -57,8 +59,7 @@ void require_live(const Binding& binding);
 template <template <template <class> class> class... Layouts>
 class ModelMetadata {
  public:
-  /// @throws BindingError when an output block is over a const view, or blocks lie on several
-  /// devices
+  /// @throws BindingError, as `check` above
   template <template <template <class> class> class... Inputs,
             template <template <class> class> class... Outputs>
   ModelMetadata(const SoAMetadata<Inputs...>& inputs, const SoAMetadata<Outputs...>& outputs,

@@ -49,7 +49,8 @@ class Plan {
   /// Binds to other collections of the same layouts; each block takes the number of rows of its
   /// view. O(bound columns), allocates nothing.
   /// @param views one for each layout of the metadata, in its order: the inputs, then the outputs
-  /// @throws BindingError, as append_block
+  /// @throws BindingError, as append_block and ModelMetadata; calls are then refused until a rebind
+  /// succeeds
   template <class... Views>
     requires(sizeof...(Views) == sizeof...(Layouts))
   void rebind(const Views&... views) {
