@@ -45,8 +45,7 @@ struct Collector {
       for (const auto& entry : value.toGenericDict()) {
         if (!entry.key().isString() || !entry.value().isTensor()) {
           throw BindingError(subject + "forward gives a dict of " + name_of_type(entry.key()) +
-                             " to " + name_of_type(entry.value()) +
-                             "; expected str to Tensor");
+                             " to " + name_of_type(entry.value()) + "; expected str to Tensor");
         }
         all.push_back({entry.key().toStringRef(), entry.value().toTensor()});
       }
@@ -156,9 +155,8 @@ Extent extent_of(const TensorView& view) {
 /// Whether the memory of the block's columns may be that of the tensor.
 bool overlaps(const at::Tensor& tensor, const BoundBlock& block) {
   const Extent extent = extent_of(tensor);
-  if (block.form == BlockForm::kInPlace) return extent.overlaps(extent_of(block.tensor));
   return std::ranges::any_of(
-      block.sources, [&](const TensorView& column) { return extent.overlaps(extent_of(column)); });
+      block.memory(), [&](const TensorView& column) { return extent.overlaps(extent_of(column)); });
 }
 
 void write(const at::Tensor& result, const BoundBlock& block, CopyReport& copies) {

@@ -73,6 +73,14 @@ struct BoundBlock {
 
   Lease lease;          ///< of the collection
   Lease offsets_lease;  ///< of the collection of the offsets
+
+  /// The tensors over memory of collections.
+  std::span<const TensorView> memory() const noexcept {
+    return form == BlockForm::kInPlace ? std::span(&tensor, 1) : std::span(sources);
+  }
+
+  /// The dimension of the tensor that counts rows (of padded forms: groups).
+  std::size_t row_dimension() const noexcept { return shape == BlockShape::kColumns ? 1 : 0; }
 };
 
 /// `block "features" (columns x, y, z)`: for messages.

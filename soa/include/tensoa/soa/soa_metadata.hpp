@@ -102,7 +102,8 @@ class SoAMetadata {
   /// Adds ragged data as a dense tensor [n_groups, length, k, …], a copy: element [g, i] is row i of
   /// group g, zero where the group has no such row; of longer groups the first `length` rows.
   /// @param offsets column of n_groups + 1 int32 or int64 in a collection of n_groups rows: group g
-  ///     is the rows [offsets[g], offsets[g + 1]) of the values' collection. On the CPU they are
+  ///     is the rows [offsets[g], offsets[g + 1]) of the values' collection. (The last one lies behind
+  ///     the rows: `copy` takes it along between collections of one capacity.) On the CPU they are
   ///     checked when the model runs; on a GPU they are held inside the collection.
   /// @param length rows of each group in the tensor
   /// @throws BindingError, as above; when the offsets are not integers, or their collection has no
