@@ -33,10 +33,9 @@ class Offsets {
       if (offset < before || offset > rows) {
         throw BindingError(
             to_string(block) + ": the offset " + block.offsets->name + '[' + std::to_string(g) +
-            "] is " + std::to_string(offset) + "; expected ascending offsets from 0 on" +
-            (rows == kAnyRows
-                 ? ""
-                 : ", at most the " + std::to_string(rows) + " rows of the collection"));
+            "] is " + std::to_string(offset) + "; expected ascending offsets from 0" +
+            (rows == kAnyRows ? " on"
+                              : " to the " + std::to_string(rows) + " rows of the collection"));
       }
       before = offset;
     }

@@ -608,9 +608,19 @@ TEST_F(BindingPageErrors, OfCalls) {
                [&] { model.forward_batches(queue, Plan(ModelMetadata(inputs, outputs_)), 32); });
 
   const Plan plan(ModelMetadata(inputs, outputs_));
-  outputs_.append_block("again", edge_.score());
+  {
+    SoAMetadata<Edge> twice = outputs_;
+    twice.append_block("again", edge_.score());
+    expect_error("are written to the same memory; outputs need columns of their own",
+                 [&] { ModelMetadata(inputs, twice); });
+  }
+  outputs_.append_block("target", edge_.target());
   expect_error("gives 1 outputs, got 2 output blocks",
                [&] { model.forward(queue, Plan(ModelMetadata(inputs, outputs_))); });
+  Plan half = plan;
+  EXPECT_THROW(half.rebind(hits_.view(), edges_.view(), edges_.const_view()), BindingError);
+  expect_error("the last rebind of this plan failed; rebind it before the next call",
+               [&] { model.forward(queue, half); });
   hits_ = hits_of(n_hits);
   expect_error(
       "the collection that it was bound to is gone (destroyed, or another was moved into it)",
@@ -632,7 +642,8 @@ TEST_F(BindingPageErrors, OfResultsByName) {
   outputs.append_block("momentum", track.momentum());
   Model<> model(kModels + "track_fit.pt");
   expect_error(
-      "gives no output called \"charge\"; it gives pt, momentum; name the output blocks so",
+      "gives an output called \"pt\", got output blocks called charge, momentum; name them as the "
+      "outputs",
       [&] { model.forward(queue, Plan(ModelMetadata(inputs, outputs, Match::kByName))); });
 }
 

@@ -559,7 +559,7 @@ TEST_P(Ragged, BadOffsetsAreErrorsOnTheCpuAndHarmlessOnAGpu) {
        {Case{{0, 5, 4, 9}, "the offset offsets[2] is 4; expected ascending offsets"},
         Case{{-1, 5, 6, 9}, "the offset offsets[0] is -1; expected ascending offsets"},
         Case{{0, 5, 6, 34},
-             "the offset offsets[3] is 34; expected ascending offsets from 0 on, at most the "
+             "the offset offsets[3] is 34; expected ascending offsets from 0 to the "
              "33 rows"},
         Case{{0, 9, 9, -2'000'000'000}, "the offset offsets[3] is -2000000000"}}) {
     const auto from = tracks();

@@ -133,8 +133,11 @@ TEST_P(Results, WithoutNamesTakeTheBlocksThatAreLeftInOrder) {
 }
 
 TEST_P(Results, OfOneNameAreRefused) {
-  EXPECT_THAT([&] { run_on_y("two_dictionaries", {"x", "y"}); },
-              ThrowsMessage<BindingError>(HasSubstr("gives two outputs called \"x\"")));
+  EXPECT_THAT(
+      [&] {
+        run_on_y("two_dictionaries", {"x", "y"});
+      },
+      ThrowsMessage<BindingError>(HasSubstr("gives two outputs called \"x\"")));
   expect_untouched(*out_);
 }
 
