@@ -86,7 +86,7 @@ asan: setup ## Test core, soa, engine and track under AddressSanitizer and Undef
 tsan: setup ## Test core, soa, engine and track under ThreadSanitizer
 clang: setup ## Build and test everything with clang 16
 asan tsan clang:
-	@cmake --preset $@ -DTENSOA_SHARED_DATA=$(abspath $(TENSOA_SHARED_DATA)) $(CMAKE_ARGS)
+	@cmake --preset $@ -UTENSOA_TEST_SEED -DTENSOA_SHARED_DATA=$(abspath $(TENSOA_SHARED_DATA)) $(CMAKE_ARGS)
 	@cmake --build build-$@
 	@ctest --preset $@ --parallel $(JOBS) --progress
 
@@ -94,6 +94,7 @@ install-check: setup ## Install into a fresh folder and build outside projects a
 	@scripts/install_check.sh
 
 nightly: ## What takes too long for each change
+	@$(MAKE) asan CMAKE_ARGS="-DTENSOA_TEST_SEED=$$(date +%Y%m%d) $(CMAKE_ARGS)"
 	@$(MAKE) tsan
 	@$(MAKE) bench
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -250,6 +251,45 @@ TEST(Binding, IsEmptyWhenNoOutputHasElements) {
   EXPECT_FALSE(binding_of(0, 1).is_empty());
   EXPECT_FALSE(binding_of(1, 0).is_empty());
   EXPECT_FALSE(Binding{}.is_empty()) << "a model without outputs runs for what else it does";
+}
+
+// ---- outputs of forms that cannot be written
+
+template <template <class> class F>
+struct Offsets {
+  F<std::int32_t> first;
+};
+
+TEST_F(Metadata, RefusesRaggedOutputs) {
+  PortableCollection<Offsets> offsets(4, Device::cpu());
+  const auto expect_refused = [&](const auto& append, const std::string& block) {
+    SoAMetadata<Scores, Offsets> outputs(10, 3);
+    append(outputs, offsets.view().records().first());
+    EXPECT_THAT([&] { ModelMetadata(inputs_, outputs); },
+                ThrowsMessage<BindingError>(
+                    HasSubstr(block + ": ragged forms (padded, mask, segments) are for inputs")));
+  };
+  expect_refused(
+      [&](auto& outputs, const auto& first) {
+        outputs.append_padded("score", first, 4, scores_.view().records().score());
+      },
+      "block \"score\" (column score)");
+  expect_refused([](auto& outputs, const auto& first) { outputs.append_mask("mask", first, 4); },
+                 "block \"mask\"");
+  expect_refused(
+      [](auto& outputs, const auto& first) {
+        outputs.template append_segments<Scores>("group", first);
+      },
+      "block \"group\"");
+}
+
+TEST_F(Metadata, RefusesAScalarAmongTheColumnsOfARepackedOutput) {
+  SoAMetadata<Scores> outputs(10);
+  outputs.append_block(Repack{}, "both", scores_.view().records().score(),
+                       scores_.view().records().sum());
+  EXPECT_THAT([&] { ModelMetadata(inputs_, outputs); },
+              ThrowsMessage<BindingError>(HasSubstr(
+                  "block \"both\": an output is bound to a scalar, which cannot hold 10 rows")));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -223,6 +224,76 @@ TEST_F(LivePlan, IsRefusedAfterARebindThatFailedUntilOneSucceeds) {
               ThrowsMessage<BindingError>(HasSubstr("the last rebind of this plan failed")));
   plan_.rebind(points_->view(), scores_->view());
   EXPECT_EQ(model_.forward(queue_, plan_).bytes_out, 2U);
+}
+
+// ---- bad views: what append_block refuses, rebind refuses
+
+template <template <class> class F>
+struct Vectors {
+  F<Vector<float, 2>> u, v;
+};
+
+class RebindRefuses : public testing::Test {
+ protected:
+  void expect_error(const View<Points>& points, const std::string& message) {
+    Plan plan(bind(points_.view(), scores_.view()));
+    EXPECT_THAT([&] { plan.rebind(points, scores_.view(), scores_.view()); },
+                ThrowsMessage<BindingError>(HasSubstr(message)));
+    plan.rebind(points_.view(), scores_.view(), scores_.view());  // the plan can still be used
+    expect_same(plan.binding().inputs, bind(points_.view(), scores_.view()).binding().inputs);
+  }
+
+  PortableCollection<Points> points_{10, Device::cpu()};
+  PortableCollection<Scores> scores_{10, Device::cpu()};
+  std::vector<float> memory_ = std::vector<float>(100);
+};
+
+TEST_F(RebindRefuses, ForeignMemoryThatIsNotAligned) {
+  const auto misaligned = reinterpret_cast<std::uintptr_t>(memory_.data() + 40) + 2;
+  const View<Points> points{
+      {{memory_.data()}, {memory_.data() + 20}, {reinterpret_cast<float*>(misaligned)}},
+      10,
+      10,
+      Device::cpu()};
+  expect_error(
+      points,
+      "block \"xz\" (columns x, z): the memory of z is not aligned to its element size of 4 "
+      "bytes");
+}
+
+TEST_F(RebindRefuses, ColumnsWithoutMemory) {
+  const View<Points> points{{{memory_.data()}, {memory_.data() + 20}, {}}, 10, 10, Device::cpu()};
+  expect_error(points, "block \"xz\" (columns x, z): column z has no memory");
+}
+
+TEST_F(RebindRefuses, DescendingColumns) {
+  const View<Points> points{
+      {{memory_.data() + 40}, {memory_.data() + 20}, {memory_.data()}}, 10, 10, Device::cpu()};
+  expect_error(points, "block \"xz\" (columns x, z): the columns lie -160 bytes apart");
+}
+
+TEST_F(RebindRefuses, VectorsOfUnequalPitch) {
+  PortableCollection<Vectors> vectors(10, Device::cpu());
+  SoAMetadata<Vectors> inputs(10);
+  inputs.append_block("uv", vectors.view().records().u(), vectors.view().records().v());
+  SoAMetadata<Scores> outputs(10);
+  outputs.append_block("score", scores_.view().records().score());
+  Plan plan(ModelMetadata(inputs, outputs));
+  const View<Vectors> uneven{
+      {{memory_.data(), 10}, {memory_.data() + 20, 20}}, 10, 10, Device::cpu()};
+  EXPECT_THAT([&] { plan.rebind(uneven, scores_.view()); },
+              ThrowsMessage<BindingError>(HasSubstr(
+                  "block \"uv\" (columns u, v): u has its planes 10 elements apart, v 20; "
+                  "all columns of a block have one pitch")));
+}
+
+TEST_F(RebindRefuses, InputsAndOutputsOnSeveralDevices) {
+  Plan plan(bind(points_.view(), scores_.view()));
+  const View<Scores> elsewhere{scores_.view().columns(), 10, 10, Device::cuda(1)};
+  EXPECT_THAT([&] { plan.rebind(points_.view(), scores_.view(), elsewhere); },
+              ThrowsMessage<BindingError>(
+                  HasSubstr("block \"score\" lies on cuda:1, block \"xz\" on cpu; all blocks of a "
+                            "call lie on one device")));
 }
 
 }  // namespace

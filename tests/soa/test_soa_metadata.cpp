@@ -424,5 +424,162 @@ TEST(SoAMetadata, RefusesANegativeNumberOfRows) {
               ThrowsMessage<BindingError>(HasSubstr("-1 rows are impossible; expected 0 or more")));
 }
 
+// ---- errors of every form of block
+
+/// Groups of rows of Mixed, and what could be taken for their offsets.
+template <template <class> class F>
+struct Groups {
+  F<std::int32_t> first;
+  F<std::int64_t> first_long;
+  F<std::int16_t> first_short;
+  F<float> weight;
+  F<Vector<std::int32_t, 2>> range;
+  F<Scalar<std::int32_t>> count;
+};
+
+class FormsOfBlocks : public testing::Test {
+ protected:
+  template <class Append>
+  void expect_error(const std::string& message, const Append& append) {
+    EXPECT_THAT(append, ThrowsMessage<BindingError>(HasSubstr(message)));
+    EXPECT_TRUE(metadata_.blocks().empty());
+  }
+
+  PortableCollection<Mixed> mixed_{100, Device::cpu()};
+  PortableCollection<Groups> groups_{11, Device::cpu()};
+  Records<Mixed> records_ = mixed_.view().records();
+  Records<Groups> offsets_ = groups_.view().records();
+  SoAMetadata<Mixed, Groups> metadata_{90, 10};
+};
+
+TEST_F(FormsOfBlocks, RefuseScalarsWhereColumnsAreDue) {
+  expect_error(
+      "block \"t\" (column field): only plain columns can be the rows of a [k, n] tensor; "
+      "got scalar float32",
+      [&] { metadata_.append_block(BlockShape::kColumns, "t", records_.field()); });
+  expect_error(
+      "block \"t\" (column field): scalars have no rows that could be grouped; field is a scalar",
+      [&] { metadata_.append_padded("t", offsets_.first(), 4, records_.field()); });
+}
+
+TEST_F(FormsOfBlocks, RefuseOffsetsThatAreNoIndices) {
+  const auto expect_refused = [&](const Record<Groups>& offsets, const std::string& got) {
+    const std::string expected = "; expected a plain column of int32 or int64";
+    expect_error("block \"t\" (column x): the offsets " + got + expected,
+                 [&] { metadata_.append_padded("t", offsets, 4, records_.x()); });
+    expect_error("block \"t\": the offsets " + got + expected,
+                 [&] { metadata_.append_mask("t", offsets, 4); });
+    expect_error("block \"t\": the offsets " + got + expected,
+                 [&] { metadata_.append_segments<Mixed>("t", offsets); });
+  };
+  expect_refused(offsets_.weight(), "weight are plain float32");
+  expect_refused(offsets_.first_short(), "first_short are plain int16");
+  expect_refused(offsets_.range(), "range are vector int32[2]");
+  expect_refused(offsets_.count(), "count are scalar int32");
+  metadata_.append_padded("int32", offsets_.first(), 4, records_.x());
+  metadata_.append_padded("int64", offsets_.first_long(), 4, records_.x());
+}
+
+TEST_F(FormsOfBlocks, RefuseOffsetsWithoutRoomForTheLastOne) {
+  PortableCollection<Groups> groups(10, Device::cpu());
+  expect_error(
+      "the offsets of 10 groups are 11 rows of first, the collection has room for 10; make "
+      "it one row larger",
+      [&] { metadata_.append_mask("t", groups.view().records().first(), 4); });
+}
+
+TEST_F(FormsOfBlocks, RefuseOffsetsOnAnotherDeviceThanTheRows) {
+  const View<Groups> elsewhere{groups_.view().columns(), 11, 11, Device::cuda(0)};
+  expect_error(
+      "block \"t\" (column x): its rows lie on cpu, the offsets first on cuda:0; both lie on one "
+      "device",
+      [&] { metadata_.append_padded("t", elsewhere.records().first(), 4, records_.x()); });
+}
+
+TEST_F(FormsOfBlocks, RefuseANegativeLength) {
+  expect_error("-4 rows are impossible; expected 0 or more",
+               [&] { metadata_.append_padded("t", offsets_.first(), -4, records_.x()); });
+}
+
+TEST_F(FormsOfBlocks, RefuseMoreDimensionsThanATensorHas) {
+  PortableCollection<Matrices> matrices(10, Device::cpu());
+  const auto records = matrices.view().records();
+  SoAMetadata<Matrices, Groups> metadata(10, 10);
+  EXPECT_THAT([&] { metadata.append_padded("t", offsets_.first(), 4, records.a(), records.b()); },
+              ThrowsMessage<BindingError>(
+                  HasSubstr("block \"t\" (columns a, b): a padded tensor of several "
+                            "matrix float32[2, 3] columns has 5 dimensions")));
+}
+
+TEST_F(FormsOfBlocks, RefuseToMixKindsAndDtypesInACopyToo) {
+  expect_error(
+      "block \"t\" (columns x, layer): the columns of a block must be of one kind, dtype "
+      "and shape; x is plain float32, layer is plain int32; put them into blocks of their "
+      "own, or ask for a copy of one dtype (Repack)",
+      [&] { metadata_.append_block(Repack{}, "t", records_.x(), records_.layer()); });
+  expect_error(
+      "x is plain float32, direction is vector float32[3]; put them into blocks of their own", [&] {
+        metadata_.append_block(Repack{DType::kF64}, "t", records_.x(), records_.direction());
+      });
+}
+
+TEST_F(FormsOfBlocks, RefuseMoreRowsThanTheCapacity) {
+  SoAMetadata<Mixed, Groups> metadata(101, 10);
+  const auto expect_refused = [&](const auto& append) {
+    EXPECT_THAT(append,
+                ThrowsMessage<BindingError>(HasSubstr("block \"t\" (column x): 101 rows are asked "
+                                                      "for, the collection has room for 100")));
+    EXPECT_TRUE(metadata.blocks().empty());
+  };
+  expect_refused([&] { metadata.append_block(BlockShape::kColumns, "t", records_.x()); });
+  expect_refused([&] { metadata.append_block(Repack{}, "t", records_.x()); });
+}
+
+TEST_F(FormsOfBlocks, RefuseColumnsOfTwoCollectionsOfOnePitch) {
+  PortableCollection<Mixed> other(100, Device::cpu());
+  const Records<Mixed> others = other.view().records();
+  const std::string expected =
+      "block \"t\" (columns x, y): x and y come from two collections; all columns of a block come "
+      "from one";
+  expect_error(expected, [&] { metadata_.append_block("t", records_.x(), others.y()); });
+  expect_error(expected, [&] { metadata_.append_block(Repack{}, "t", records_.x(), others.y()); });
+}
+
+TEST_F(FormsOfBlocks, RefuseForeignVectorsOfUnequalPitch) {
+  std::vector<float> memory(200);
+  const View<Wide> view{{{memory.data()},
+                         {memory.data() + 10},
+                         {memory.data() + 20, 10},
+                         {memory.data() + 40},
+                         {memory.data() + 50},
+                         {memory.data() + 60, 20},
+                         {memory.data() + 100},
+                         {memory.data() + 110, 10},
+                         {memory.data() + 130}},
+                        10,
+                        10,
+                        Device::cpu()};
+  SoAMetadata<Wide> metadata(10);
+  EXPECT_THAT([&] { metadata.append_block("t", view.records().u(), view.records().v()); },
+              ThrowsMessage<BindingError>(HasSubstr("block \"t\" (columns u, v): u and v come from "
+                                                    "memory of different pitch")));
+  EXPECT_TRUE(metadata.blocks().empty());
+}
+
+TEST_F(FormsOfBlocks, RefuseANameThatAnotherFormHas) {
+  metadata_.append_block("t", records_.x());
+  const auto expect_refused = [&](const auto& append) {
+    EXPECT_THAT(append, ThrowsMessage<BindingError>(AllOf(
+                            HasSubstr("block \"t\""),
+                            HasSubstr("a block of this name is there already; names are unique"))));
+    EXPECT_EQ(metadata_.blocks().size(), 1U);
+  };
+  expect_refused([&] { metadata_.append_block(BlockShape::kColumns, "t", records_.y()); });
+  expect_refused([&] { metadata_.append_block(Repack{}, "t", records_.y()); });
+  expect_refused([&] { metadata_.append_padded("t", offsets_.first(), 4, records_.y()); });
+  expect_refused([&] { metadata_.append_mask("t", offsets_.first(), 4); });
+  expect_refused([&] { metadata_.append_segments<Mixed>("t", offsets_.first()); });
+}
+
 }  // namespace
 }  // namespace tensoa

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "tensoa/core/dtype.hpp"
 #include "tensoa/soa/impl/apply_fields.hpp"
@@ -86,25 +87,31 @@ struct FieldInfo {
 /// What a field type (float, Vector<float, 3>, …) stands for.
 template <class Field>
 struct FieldTraits {
-  static_assert(Element<Field>,
-                "a field of a layout holds bool, (u)int8, int16, int32, int64, Half, BFloat16, "
-                "float, double, "
-                "Vector, Matrix, Scalar of one of these, or Sub of another layout");
+  static_assert(
+      Element<Field> && !std::is_const_v<Field>,
+      "a field of a layout holds bool, (u)int8, int16, int32, int64, Half, BFloat16, float, "
+      "double, "
+      "Vector, Matrix, Scalar of one of these, or Sub of another layout; not const, which "
+      "const_view() makes it");
   using Value = Field;
   static constexpr FieldInfo kInfo{ColumnKind::kPlain, kDTypeOf<Field>, 1, 1};
 };
 template <class T, std::size_t N>
 struct FieldTraits<Vector<T, N>> {
+  static_assert(N > 0 && !std::is_const_v<T>, "Vector<T, N>: N is 1 or more, T is not const");
   using Value = T;
   static constexpr FieldInfo kInfo{ColumnKind::kVector, kDTypeOf<T>, N, 1};
 };
 template <class T, std::size_t R, std::size_t C>
 struct FieldTraits<Matrix<T, R, C>> {
+  static_assert(R > 0 && C > 0 && !std::is_const_v<T>,
+                "Matrix<T, R, C>: R and C are 1 or more, T is not const");
   using Value = T;
   static constexpr FieldInfo kInfo{ColumnKind::kMatrix, kDTypeOf<T>, R, C};
 };
 template <class T>
 struct FieldTraits<Scalar<T>> {
+  static_assert(!std::is_const_v<T>, "Scalar<T>: T is not const");
   using Value = T;
   static constexpr FieldInfo kInfo{ColumnKind::kScalar, kDTypeOf<T>, 1, 1};
 };
@@ -156,11 +163,48 @@ constexpr std::size_t count_fields() {
   }
 }
 
+/// Stands for a base class of `Aggregate`, whichever it has.
+template <class Aggregate>
+struct AnyBaseOf {
+  template <class Base>
+    requires(std::is_base_of_v<Base, Aggregate> && !std::is_same_v<Base, Aggregate>)
+  constexpr operator Base&() const;  // NOLINT(google-explicit-constructor): only declared
+};
+template <class Aggregate>
+concept HasBase = requires { Aggregate{AnyBaseOf<Aggregate>{}}; };
+
+template <class>
+using Byte = std::byte;
+
+/// Whether braces around each of `kCount` pointers initialise the aggregate: not where one of them
+/// is a struct or an array of several.
+template <class Aggregate, std::size_t... kIndex>
+constexpr bool has_members(std::index_sequence<kIndex...>) {
+  return requires { Aggregate{{(static_cast<void>(kIndex), AnyPointer{})}...}; };
+}
+
+template <template <template <class> class> class Layout>
+constexpr std::size_t count_members() {
+  using Pointers = Layout<Pointer>;
+  static_assert(std::is_aggregate_v<Pointers> && !HasBase<Pointers>,
+                "a layout is a plain struct: no constructors, private members, virtual functions "
+                "or base classes");
+  constexpr std::size_t kCount = count_fields<Pointers>();
+  constexpr bool kAllAreFields = sizeof(Pointers) == kCount * sizeof(void*) &&
+                                 sizeof(Layout<Byte>) == kCount &&
+                                 has_members<Pointers>(std::make_index_sequence<kCount>());
+  static_assert(kAllAreFields || std::is_empty_v<Pointers>,
+                "every member of a layout is a field: F<int> n, not int n; F<Vector<float, 3>> x, "
+                "not F<float> x[3]; F<Sub<Point>> p, not Point<F> p");
+  static_assert(kCount >= 1 && kCount <= kMaxFields, "a layout has 1 to 64 fields");
+  return kCount;
+}
+
 }  // namespace detail
 
 /// Number of members of a layout, a Sub counted once.
 template <template <template <class> class> class Layout>
-inline constexpr std::size_t kMemberCount = detail::count_fields<Layout<detail::Pointer>>();
+inline constexpr std::size_t kMemberCount = detail::count_members<Layout>();
 
 /// Name of each member, in declaration order, as written in the layout.
 template <template <template <class> class> class Layout>

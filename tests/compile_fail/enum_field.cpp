@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+// Expects: a field of a layout holds bool
+#include "tensoa/soa/portable_collection.hpp"
+
+enum class Layer : int { kInner };
+
+template <template <class> class F>
+struct Hit {
+  F<Layer> layer;
+};
+
+tensoa::PortableCollection<Hit> hits(10, tensoa::Device::cpu());

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+// Expects: a layout is a plain struct: no constructors, private members
+#include "tensoa/soa/portable_collection.hpp"
+
+template <template <class> class F>
+struct Hit {
+  F<float> x;
+
+ private:
+  F<float> y;
+};
+
+tensoa::PortableCollection<Hit> hits(10, tensoa::Device::cpu());

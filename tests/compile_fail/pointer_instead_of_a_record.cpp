@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+// Expects: no matching (member )?function for call to .*append_block
+#include "tensoa/soa/portable_collection.hpp"
+#include "tensoa/soa/soa_metadata.hpp"
+
+template <template <class> class F>
+struct Hit {
+  F<float> x, y;
+};
+
+void use(tensoa::SoAMetadata<Hit>& metadata, float* x) { metadata.append_block("x", x); }

@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+// Expects: constraint.*Scalar
+#include "tensoa/soa/portable_collection.hpp"
+
+template <template <class> class F>
+struct Hit {
+  F<tensoa::Scalar<tensoa::Vector<float, 3>>> x;
+};
+
+tensoa::PortableCollection<Hit> hits(10, tensoa::Device::cpu());

@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+// Expects: no matching (function for call to|constructor for initialization of) .*PortableCollection<Hit>
+#include <string>
+#include "tensoa/soa/portable_collection.hpp"
+
+template <template <class> class F>
+struct Hit {
+  F<float> x, y;
+};
+
+void use(const std::string& n) { tensoa::PortableCollection<Hit> hits(n, tensoa::Device::cpu()); }

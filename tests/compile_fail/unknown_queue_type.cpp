@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+// Expects: no matching (member )?function for call to .*(::to.MyQueue|'to')
+#include "tensoa/engine/model.hpp"
+
+template <template <class> class F>
+struct Hit {
+  F<float> x, y;
+};
+
+struct MyQueue {};
+
+void use(tensoa::Model<>& model, MyQueue queue) { model.to(queue); }
