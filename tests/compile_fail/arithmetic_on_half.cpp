@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-// Expects: no match for .operator.|invalid operands to binary expression .'tensoa::Half'
+// Expects: no match for .*operator.|invalid operands to binary expression .*tensoa::Half'
 #include "tensoa/soa/portable_collection.hpp"
 
 template <template <class> class F>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-// Expects: no matching function for call to .copy
+// Expects: no matching function for call to .*copy
 #include "tensoa/soa/portable_collection.hpp"
 
 template <template <class> class F>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-// Expects: no match for .operator=.*NoRow|no viable overloaded '='
+// Expects: no match for .*operator=.*NoRow|no viable overloaded '='
 #include "tensoa/soa/portable_collection.hpp"
 
 template <template <class> class F>
