@@ -1,0 +1,268 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/engine/describe.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "tensoa/core/error.hpp"
+
+namespace tensoa {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::array<std::pair<BlockShape, std::string_view>, 2> kShapes{{
+    {BlockShape::kRows, "rows"},
+    {BlockShape::kColumns, "columns"},
+}};
+constexpr std::array<std::pair<Match, std::string_view>, 2> kMatches{{
+    {Match::kByOrder, "order"},
+    {Match::kByName, "name"},
+}};
+
+template <class Table, class Value>
+std::string_view word_of(const Table& table, Value value) {
+  return std::ranges::find(table, value, [](const auto& pair) { return pair.first; })->second;
+}
+
+/// Lines of a block's columns are counted from here.
+std::uint32_t first_line(const BoundBlock& block) {
+  std::uint32_t first = block.columns.front().line;
+  for (const BoundColumn& column : block.columns) first = std::min(first, column.line);
+  return first;
+}
+
+bool is_described(BlockForm form) {
+  return form == BlockForm::kInPlace || form == BlockForm::kRepacked;
+}
+
+BlockDescription description_of(const BoundBlock& block) {
+  if (!is_described(block.form)) {
+    throw BindingError(to_string(block) +
+                       ": padded rows, masks and segments are made for each call and have no place "
+                       "of their own to describe; give the model the columns themselves, or run it "
+                       "just in time");
+  }
+  BlockDescription description{block.name,         block.collection,
+                               block.shape,        block.columns.front().info,
+                               block.tensor.dtype, {}};
+  const std::uint32_t first = first_line(block);
+  for (const BoundColumn& column : block.columns) {
+    if (column.info.dtype != description.element.dtype ||
+        column.info.kind != description.element.kind) {
+      throw BindingError(to_string(block) + ": column " + block.columns.front().name + " is " +
+                         std::string(name_of(description.element.kind)) + ' ' +
+                         std::string(name_of(description.element.dtype)) + ", column " +
+                         column.name + " is " + std::string(name_of(column.info.kind)) + ' ' +
+                         std::string(name_of(column.info.dtype)) +
+                         "; columns that are described together are of one kind and dtype, put the "
+                         "others into a block of their own");
+    }
+    description.columns.push_back({column.name, column.line - first});
+  }
+  return description;
+}
+
+ordered_json json_of(const BlockDescription& block) {
+  ordered_json element = ordered_json::array();
+  if (block.element.kind == ColumnKind::kVector) element = {block.element.rows};
+  if (block.element.kind == ColumnKind::kMatrix) {
+    element = {block.element.rows, block.element.columns};
+  }
+  ordered_json columns = ordered_json::array();
+  for (const ColumnDescription& column : block.columns) {
+    columns.push_back({{"name", column.name}, {"plane", column.plane}});
+  }
+  return {{"name", block.name},
+          {"collection", block.collection},
+          {"shape", word_of(kShapes, block.shape)},
+          {"kind", name_of(block.element.kind)},
+          {"element", std::move(element)},
+          {"column_dtype", name_of(block.element.dtype)},
+          {"dtype", name_of(block.dtype)},
+          {"columns", std::move(columns)}};
+}
+
+// ---- reading
+
+[[noreturn]] void fail(const std::string& what) {
+  throw InputError("description of a binding: " + what);
+}
+
+const ordered_json& member(const ordered_json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key)) fail(std::string("\"") + key + "\" is missing");
+  return object[key];
+}
+
+std::string text(const ordered_json& object, const char* key) {
+  const ordered_json& value = member(object, key);
+  if (!value.is_string())
+    fail(std::string("\"") + key + "\" is " + value.dump() + "; expected text");
+  return value.get<std::string>();
+}
+
+/// A whole number that fits into 32 bits.
+std::uint32_t number(const ordered_json& value, const std::string& key) {
+  const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= 0xFFFF'FFFFU;
+  if (!fits) fail('"' + key + "\" is " + value.dump() + "; expected a whole number from 0 on");
+  return value.get<std::uint32_t>();
+}
+
+template <class Value, class Table>
+Value one_of(const ordered_json& object, const char* key, const Table& table) {
+  const std::string word = text(object, key);
+  std::string known;
+  for (const auto& [value, name] : table) {
+    if (name == word) return static_cast<Value>(value);
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  fail(std::string("\"") + key + "\" is \"" + word + "\"; expected one of " + known);
+}
+
+template <class Value, std::size_t kCount>
+constexpr auto table_of_names() {
+  std::array<std::pair<Value, std::string_view>, kCount> table;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    table[i] = {static_cast<Value>(i), name_of(static_cast<Value>(i))};
+  }
+  return table;
+}
+constexpr auto kDTypes = table_of_names<DType, 10>();
+static_assert(kDTypes.back().first == DType::kF64);
+constexpr auto kKinds = table_of_names<ColumnKind, 4>();
+static_assert(kKinds.back().first == ColumnKind::kScalar);
+
+const ordered_json& array(const ordered_json& object, const char* key) {
+  const ordered_json& value = member(object, key);
+  if (!value.is_array())
+    fail(std::string("\"") + key + "\" is " + value.dump() + "; expected a list");
+  return value;
+}
+
+BlockDescription parse_block(const ordered_json& object) {
+  BlockDescription block;
+  block.name = text(object, "name");
+  block.collection = number(member(object, "collection"), "collection");
+  block.shape = one_of<BlockShape>(object, "shape", kShapes);
+  const auto kind = one_of<ColumnKind>(object, "kind", kKinds);
+  block.element = {kind, one_of<DType>(object, "column_dtype", kDTypes), 1, 1};
+  const ordered_json& element = array(object, "element");
+  const std::size_t rank = kind == ColumnKind::kVector ? 1 : kind == ColumnKind::kMatrix ? 2 : 0;
+  if (element.size() != rank) {
+    fail("\"element\" of block \"" + block.name + "\" is " + element.dump() + "; expected " +
+         std::to_string(rank) + " numbers for a " + std::string(name_of(kind)) + " column");
+  }
+  if (rank > 0) block.element.rows = number(element[0], "element");
+  if (rank > 1) block.element.columns = number(element[1], "element");
+  block.dtype = one_of<DType>(object, "dtype", kDTypes);
+  for (const ordered_json& column : array(object, "columns")) {
+    block.columns.push_back({text(column, "name"), number(member(column, "plane"), "plane")});
+  }
+  if (block.columns.empty()) fail("block \"" + block.name + "\" has no columns");
+  return block;
+}
+
+std::vector<BlockDescription> parse_blocks(const ordered_json& object, const char* key) {
+  std::vector<BlockDescription> blocks;
+  std::set<std::string> names;
+  for (const ordered_json& block : array(object, key)) {
+    blocks.push_back(parse_block(block));
+    if (!names.insert(blocks.back().name).second) {
+      fail("two blocks are called \"" + blocks.back().name + '"');
+    }
+  }
+  return blocks;
+}
+
+}  // namespace
+
+BindingDescription description_of(const Binding& binding) {
+  BindingDescription description{binding.match, {}, {}};
+  for (const BoundBlock& block : binding.inputs) {
+    description.inputs.push_back(description_of(block));
+  }
+  for (const BoundBlock& block : binding.outputs) {
+    description.outputs.push_back(description_of(block));
+  }
+  return description;
+}
+
+std::string difference(const BlockDescription& described, const BoundBlock& block) {
+  const auto differs = [](const std::string& what, std::string_view expected,
+                          std::string_view got) {
+    return what + " is " + std::string(got) + ", expected " + std::string(expected);
+  };
+  if (!is_described(block.form)) {
+    return "it is a copy that is made for each call (padded rows, a mask or segments), expected "
+           "columns in place";
+  }
+  if (block.shape != described.shape) {
+    return differs("the shape", word_of(kShapes, described.shape), word_of(kShapes, block.shape));
+  }
+  if (block.columns.size() != described.columns.size()) {
+    return differs("the number of columns", std::to_string(described.columns.size()),
+                   std::to_string(block.columns.size()));
+  }
+  const std::uint32_t first = first_line(block);
+  for (std::size_t i = 0; i < block.columns.size(); ++i) {
+    const BoundColumn& column = block.columns[i];
+    const ColumnDescription& expected = described.columns[i];
+    if (column.name != expected.name) {
+      return differs("column " + std::to_string(i), expected.name, column.name);
+    }
+    const FieldInfo& info = column.info;
+    if (info.kind != described.element.kind) {
+      return differs("the kind of column " + column.name, name_of(described.element.kind),
+                     name_of(info.kind));
+    }
+    if (info.dtype != described.element.dtype) {
+      return differs("the dtype of column " + column.name, name_of(described.element.dtype),
+                     name_of(info.dtype));
+    }
+    if (info.rows != described.element.rows || info.columns != described.element.columns) {
+      return differs("an element of column " + column.name,
+                     std::to_string(described.element.rows) + " x " +
+                         std::to_string(described.element.columns),
+                     std::to_string(info.rows) + " x " + std::to_string(info.columns));
+    }
+    if (column.line - first != expected.plane) {
+      return differs("the place of column " + column.name + " among the planes of the block",
+                     std::to_string(expected.plane), std::to_string(column.line - first));
+    }
+  }
+  if (block.tensor.dtype != described.dtype) {
+    return differs("the dtype", name_of(described.dtype), name_of(block.tensor.dtype));
+  }
+  return {};
+}
+
+std::string to_json(const BindingDescription& description) {
+  ordered_json inputs = ordered_json::array();
+  for (const BlockDescription& block : description.inputs) inputs.push_back(json_of(block));
+  ordered_json outputs = ordered_json::array();
+  for (const BlockDescription& block : description.outputs) outputs.push_back(json_of(block));
+  return ordered_json{{"schema", kBindingSchema},
+                      {"match", word_of(kMatches, description.match)},
+                      {"inputs", std::move(inputs)},
+                      {"outputs", std::move(outputs)}}
+             .dump(2) +
+         '\n';
+}
+
+BindingDescription parse_binding(std::string_view json) {
+  const ordered_json object = ordered_json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (object.is_discarded()) fail("is not JSON");
+  const std::uint32_t schema = number(member(object, "schema"), "schema");
+  if (schema != kBindingSchema) {
+    fail("its schema is " + std::to_string(schema) + ", this version of tensoa reads " +
+         std::to_string(kBindingSchema) + "; write it again with this version");
+  }
+  return {one_of<Match>(object, "match", kMatches), parse_blocks(object, "inputs"),
+          parse_blocks(object, "outputs")};
+}
+
+}  // namespace tensoa
