@@ -1,29 +1,95 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tensoa.export WEIGHTS.safetensors --out FILE.pt
+"""python -m tensoa.export MODEL --binding BINDING.json --out FILE.pt2 [--target cpu|cuda]
+python -m tensoa.export WEIGHTS.safetensors --out FILE.pt
 
-Turns the weights of our interaction network into a TorchScript file with
+The first form compiles a model ahead of time, for the columns of a binding (describe() of tensoa/engine/describe.hpp
+writes it): a package that reads and writes them where they lie. MODEL is
+  FILE.py:FACTORY       a function without arguments that returns a torch.nn.Module
+  FILE.pt2              an exported program (torch.export.save)
+  FILE.safetensors      weights of our interaction network
+--target cuda needs the GPU that the package is for. Compiling takes half a minute and g++.
+
+The second form writes the TorchScript file of our interaction network, with
 forward(x [n_hits, 3], edge_index [2, n_edges] int64, edge_attr [n_edges, 4]) -> scores [n_edges] in [0, 1].
-Exit status 2 with one line on stderr if the weights are not ours.
+
+Exit status 2 with one line on stderr for what cannot be used.
 """
 
 import argparse
+import importlib.util
 import sys
+from pathlib import Path
 
 import torch
 
-from tensoa import interaction_network
-from tensoa.command import replacing, run
+from tensoa import aot, binding, interaction_network
+from tensoa.command import InputError, replacing, run
+
+
+def load_module(source):
+    """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2 or FILE.safetensors. Raises InputError."""
+    path, _, factory = source.rpartition(":")
+    if path.endswith(".py"):
+        return _made_by(Path(path), factory)
+    if source.endswith(".safetensors"):
+        return interaction_network.load(source)
+    if source.endswith(".pt2"):
+        return _exported_program(source)
+    raise InputError(f"{source}: got neither FILE.py:FACTORY nor FILE.pt2 nor FILE.safetensors")
+
+
+def _made_by(path, factory):
+    if not path.is_file():
+        raise InputError(f"{path}: no such file, expected Python code with a function {factory}()")
+    sys.path.insert(0, str(path.parent.resolve()))  # for what it imports from beside it
+    try:
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        if not hasattr(module, factory):
+            raise InputError(f"{path}: has no {factory}, expected a function of this name")
+        return getattr(module, factory)()
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001: whatever the user's code throws
+        raise InputError(f"{path}: {factory}() fails with {type(error).__name__}: {aot.first_line(error)}") from error
+    finally:
+        sys.path.pop(0)
+
+
+def _exported_program(path):
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such file, expected an exported program")
+    try:
+        return torch.export.load(path).module()
+    except Exception as error:  # noqa: BLE001: torch throws many kinds
+        raise InputError(
+            f"{path}: got {aot.first_line(error)}, expected an exported program (torch.export.save)"
+        ) from error
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="python -m tensoa.export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("weights", metavar="WEIGHTS.safetensors", help="weights that tensoa.train wrote")
-    parser.add_argument("--out", required=True, metavar="FILE.pt", help="the TorchScript file to write")
+    parser.add_argument("model", metavar="MODEL", help="FILE.py:FACTORY, FILE.pt2 or FILE.safetensors")
+    parser.add_argument("--binding", metavar="BINDING.json", help="the columns that a package is made for")
+    parser.add_argument("--out", required=True, metavar="FILE", help="package (.pt2) or TorchScript file (.pt) to write")
+    parser.add_argument("--target", choices=aot.TARGETS, default="cpu", help="of a package (default: cpu)")
     options = parser.parse_args(arguments)
-    network = interaction_network.load(options.weights)
+    is_package = options.out.endswith(".pt2")
+    if is_package != (options.binding is not None):
+        raise InputError(
+            f"--out {options.out}: " + ("a package needs --binding" if is_package else "a package is called FILE.pt2")
+        )
+    if is_package:
+        columns = binding.load(options.binding)
+        aot.export(load_module(options.model), columns, options.out, options.target)
+        return
+    if options.target != "cpu" or not options.model.endswith(".safetensors"):
+        raise InputError(f"{options.model}: a TorchScript file is made of weights only (FILE.safetensors), for any device")
+    network = interaction_network.load(options.model)
     with replacing(options.out) as temporary:
         torch.jit.script(network).save(temporary)
 

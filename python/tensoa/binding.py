@@ -1,0 +1,234 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The description of a binding (JSON that describe() of tensoa/engine/describe.hpp writes), and its tensors.
+
+A block is a named tensor over columns. In memory it is planes: rows of numbers that lie at one distance, the pitch. A
+program that runs on columns takes each block as one argument or several, every one a tensor [planes, rows] with strides
+(step * pitch, 1), from which it makes the tensor that the model knows.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from tensoa.command import InputError
+
+SCHEMA = 1
+DTYPES = {
+    name: getattr(torch, name)
+    for name in "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split()
+}
+RANKS = {"plain": 0, "scalar": 0, "vector": 1, "matrix": 2}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """`planes` planes of a block: `first`, `first + step`, … counted from the block's first in memory."""
+
+    first: int
+    step: int
+    planes: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """One named tensor over columns: [n, k, …], or [k, n] where `is_transposed`."""
+
+    name: str
+    collection: int
+    is_transposed: bool
+    kind: str
+    element: tuple  # (), (R,) or (R, C)
+    column_dtype: torch.dtype
+    dtype: torch.dtype
+    columns: tuple  # their names
+    starts: tuple  # the first plane of each
+
+    @property
+    def planes_per_column(self):
+        return math.prod(self.element)
+
+    @property
+    def places(self):
+        """Where each plane lies, in the order of the tensor's elements (a matrix is column-major)."""
+        return [start + i for start in self.starts for i in range(self.planes_per_column)]
+
+    def shape(self, rows):
+        """Of the tensor that the model knows."""
+        columns = len(self.columns)
+        if self.is_transposed:
+            return (columns, rows)
+        return (rows, *(() if self.element and columns == 1 else (columns,)), *self.element)
+
+    def input_arguments(self):
+        """One argument: the planes themselves where they lie at equal distances, else the whole range around them."""
+        even = _evenly_spaced(self.places)
+        return [even or Argument(0, 1, max(self.places) + 1)]
+
+    def output_arguments(self, is_fixed=False):
+        """As inputs, but never more than what is written: where distances differ, an argument for each column.
+
+        One for each plane where the number of rows `is_fixed`: torch.export would fix the pitch with it.
+        """
+        if is_fixed:
+            return [Argument(place, 1, 1) for place in self.places]
+        even = _evenly_spaced(self.places)
+        return [even] if even else [Argument(start, 1, self.planes_per_column) for start in self.starts]
+
+    def tensor(self, argument):
+        """The tensor [n, k, …] out of the input argument."""
+        places = self.places
+        planes = argument if _evenly_spaced(places) else torch.stack([argument[place] for place in places])
+        columns = len(self.columns)
+        leading = (columns,) if columns > 1 else ()
+        if self.is_transposed:
+            tensor = planes
+        elif len(self.element) == 2:
+            tensor = planes.unflatten(0, (*leading, self.element[1], self.element[0])).movedim(-1, 0).transpose(-1, -2)
+        elif self.element:
+            tensor = planes.unflatten(0, (*leading, self.element[0])).movedim(-1, 0)
+        else:
+            tensor = planes.t()
+        return tensor if self.dtype == self.column_dtype else tensor.to(self.dtype)
+
+    def planes(self, tensor):
+        """The planes [k, n] of a tensor [n, k, …]; the opposite of tensor()."""
+        if self.is_transposed:
+            return tensor
+        if len(self.element) == 2:
+            tensor = tensor.transpose(-1, -2)
+        return tensor.movedim(0, -1).flatten(0, -2) if tensor.dim() > 1 else tensor.unsqueeze(0)
+
+    def write(self, tensor, arguments):
+        """Writes a result into the output arguments."""
+        planes = self.planes(tensor)
+        sizes = [argument.shape[0] for argument in arguments]
+        for argument, part in zip(arguments, planes.split(sizes) if len(sizes) > 1 else [planes]):
+            argument.copy_(part)
+
+    def check_result(self, result, rows=None):
+        """Raises InputError unless the result is exactly what the block holds. A single plain column takes [n] too."""
+        if not isinstance(result, torch.Tensor):
+            raise InputError(f'block "{self.name}": the model gave a {type(result).__name__}, expected a tensor')
+        got, row_dimension = tuple(result.shape), 1 if self.is_transposed else 0
+        if rows is None and len(got) > row_dimension:
+            rows = got[row_dimension]
+        is_one_column = len(self.columns) == 1 and not self.element
+        if got != self.shape(rows) and not (is_one_column and got == (rows,)):
+            expected = ", ".join(str(size) for size in self.shape("n"))
+            raise InputError(f'block "{self.name}": the model gave the shape {list(got)}, expected [{expected}]')
+        if result.dtype != self.dtype:
+            names = [str(dtype).removeprefix("torch.") for dtype in (result.dtype, self.dtype)]
+            raise InputError(f'block "{self.name}": the model gave {names[0]}, expected {names[1]}')
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What a model reads and writes."""
+
+    by_name: bool
+    inputs: tuple
+    outputs: tuple
+    text: dict  # the JSON
+
+    def call(self, module, arguments, convert=lambda tensor: tensor):
+        """Calls the model as the blocks say, on tensors that `convert` may change; one result for each output block."""
+        tensors = [convert(block.tensor(argument)) for block, argument in zip(self.inputs, arguments)]
+        if self.by_name:
+            value = module(**{block.name: tensor for block, tensor in zip(self.inputs, tensors)})
+        else:
+            value = module(*tensors)
+        return self.results(value)
+
+    def results(self, value):
+        """One tensor for each output block: of a dict by name, of named tuples too where names decide, or in order."""
+        names = [block.name for block in self.outputs]
+        if self.by_name and hasattr(value, "_asdict"):
+            value = value._asdict()
+        if isinstance(value, dict):
+            if sorted(value) != sorted(names):
+                raise InputError(f"the model gave a dict of {sorted(value)}, the output blocks are {sorted(names)}")
+            return [value[name] for name in names]
+        flat = list(_flatten(value))
+        if len(flat) != len(names):
+            raise InputError(f"the model gave {len(flat)} results, there are {len(names)} output blocks: {names}")
+        return flat
+
+
+def _evenly_spaced(places):
+    """The Argument of planes at one ascending distance, or None."""
+    step = places[1] - places[0] if len(places) > 1 else 1
+    if step < 1 or any(b - a != step for a, b in zip(places, places[1:])):
+        return None
+    return Argument(places[0], step, len(places))
+
+
+def _flatten(value):
+    if isinstance(value, (tuple, list)):
+        for member in value:
+            yield from _flatten(member)
+    else:
+        yield value
+
+
+def _member(where, mapping, key, kind):
+    value = mapping.get(key) if isinstance(mapping, dict) else None
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise InputError(f'{where}: "{key}" is {json.dumps(value)}, expected {kind.__name__}')
+    return value
+
+
+def _chosen(where, mapping, key, choices):
+    value = _member(where, mapping, key, str)
+    if value not in choices:
+        raise InputError(f'{where}: "{key}" is "{value}", expected one of {", ".join(choices)}')
+    return value
+
+
+def _parse_block(where, text):
+    kind = _chosen(where, text, "kind", RANKS)
+    element = tuple(_member(where, text, "element", list))
+    if len(element) != RANKS[kind] or not all(isinstance(size, int) and size > 0 for size in element):
+        raise InputError(f'{where}: "element" is {list(element)}, expected {RANKS[kind]} sizes for a {kind} column')
+    columns = _member(where, text, "columns", list)
+    starts = tuple(_member(where, column, "plane", int) for column in columns)
+    if not starts or min(starts) != 0:
+        raise InputError(f'{where}: the planes of its columns are {list(starts)}, expected to be counted from 0')
+    return Block(
+        name=_member(where, text, "name", str),
+        collection=_member(where, text, "collection", int),
+        is_transposed=_chosen(where, text, "shape", ("rows", "columns")) == "columns",
+        kind=kind,
+        element=element,
+        column_dtype=DTYPES[_chosen(where, text, "column_dtype", DTYPES)],
+        dtype=DTYPES[_chosen(where, text, "dtype", DTYPES)],
+        columns=tuple(_member(where, column, "name", str) for column in columns),
+        starts=starts,
+    )
+
+
+def parse(text, where="binding"):
+    """The Binding of parsed JSON. Raises InputError."""
+    schema = _member(where, text, "schema", int)
+    if schema != SCHEMA:
+        raise InputError(f"{where}: got schema {schema}, expected {SCHEMA}; write it with this version of tensoa")
+    return Binding(
+        by_name=_chosen(where, text, "match", ("order", "name")) == "name",
+        inputs=tuple(_parse_block(where, block) for block in _member(where, text, "inputs", list)),
+        outputs=tuple(_parse_block(where, block) for block in _member(where, text, "outputs", list)),
+        text=text,
+    )
+
+
+def load(path):
+    """The Binding of a file. Raises InputError."""
+    try:
+        text = json.loads(Path(path).read_text())
+    except OSError as error:
+        raise InputError(f"{path}: cannot read: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{path}: got no JSON ({error}), expected what describe(metadata) writes") from error
+    return parse(text, str(path))

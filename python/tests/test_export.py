@@ -1,0 +1,264 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the exporter refuses, and what it asks of a package. Whole packages are made and run by tests/pytorch."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from tensoa import aot, binding
+from tensoa.command import InputError
+
+
+def block(name, columns, planes=None, collection=0, **other):
+    text = {
+        "name": name,
+        "collection": collection,
+        "shape": "rows",
+        "kind": "plain",
+        "element": [],
+        "column_dtype": "float32",
+        "dtype": "float32",
+    }
+    planes = planes or range(len(columns))
+    return {**text, **other, "columns": [{"name": c, "plane": p} for c, p in zip(columns, planes)]}
+
+
+def bind(inputs, outputs, match="order"):
+    return binding.parse({"schema": 1, "match": match, "inputs": inputs, "outputs": outputs})
+
+
+THREE_TO_TWO = ([block("features", "xyz")], [block("preds", "mn")])
+
+
+class Module(nn.Module):
+    """A module of one function."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        self.weight = nn.Parameter(torch.full((3, 2), 0.5))
+
+    def forward(self, *inputs):
+        return self.function(self, *inputs)
+
+
+def refusal(module, columns, tmp_path, **options):
+    """The message of the InputError; nothing may be left behind."""
+    with pytest.raises(InputError) as caught:
+        aot.export(module, columns, tmp_path / "package.pt2", **options)
+    assert list(tmp_path.iterdir()) == []
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+# ---- blocks and their tensors
+
+
+@pytest.mark.parametrize(
+    "described, shape",
+    [
+        (block("b", "xyz"), (5, 3)),
+        (block("b", "x"), (5, 1)),
+        (block("b", "xyz", (0, 2, 4)), (5, 3)),
+        (block("b", "xyz", (4, 0, 1)), (5, 3)),
+        (block("b", "xyz", shape="columns"), (3, 5)),
+        (block("b", "v", kind="vector", element=[3]), (5, 3)),
+        (block("b", "vw", (0, 3), kind="vector", element=[3]), (5, 2, 3)),
+        (block("b", "vw", (0, 5), kind="vector", element=[3]), (5, 2, 3)),
+        (block("b", "m", kind="matrix", element=[2, 3]), (5, 2, 3)),
+        (block("b", "mk", (0, 7), kind="matrix", element=[2, 3]), (5, 2, 2, 3)),
+    ],
+)
+def test_block_is_the_tensor_that_cpp_binds(described, shape):
+    one = bind([described], []).inputs[0]
+    assert one.shape(5) == shape
+    memory = torch.arange(20 * 8, dtype=torch.float32).view(20, 8)  # planes of pitch 8
+    (argument,) = one.input_arguments()
+    planes = memory[argument.first :: argument.step][: argument.planes, :5]
+    tensor = one.tensor(planes)
+    assert tensor.shape == shape
+
+    # plane = start + row + column * R of a matrix, start + component of a vector
+    for at in torch.cartesian_prod(*(torch.arange(size) for size in shape)).tolist():
+        row, rest = (at[1], [at[0]]) if one.is_transposed else (at[0], at[1:])
+        column = rest[0] if len(one.columns) > 1 or not one.element else 0
+        inside = rest[-len(one.element) :] if one.element else [0]
+        plane = one.starts[column] + inside[0] + (inside[1] * one.element[0] if len(inside) > 1 else 0)
+        assert tensor[tuple(at)] == memory[plane, row]
+
+    written = torch.zeros_like(memory)
+    arguments = [written[a.first :: a.step][: a.planes, :5] for a in one.output_arguments()]
+    one.write(tensor, arguments)
+    for place in range(20):
+        expected = memory[place, :5] if place in one.places else torch.zeros(5)
+        assert torch.equal(written[place, :5], expected)
+    assert not written[:, 5:].any()
+
+
+def test_output_arguments_cover_nothing_but_the_columns():
+    uneven = bind([], [block("b", "xyz", (0, 1, 3))]).outputs[0]
+    covered = [a.first + i * a.step for a in uneven.output_arguments() for i in range(a.planes)]
+    assert covered == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"schema": 9}, "got schema 9, expected 1"),
+        ({"match": "luck"}, 'expected one of order, name'),
+        ({"inputs": None}, '"inputs" is null, expected list'),
+        ({"inputs": [block("b", "xy", (1, 2))]}, "expected to be counted from 0"),
+        ({"inputs": [block("b", "x", dtype="complex64")]}, '"dtype" is "complex64"'),
+        ({"inputs": [block("b", "x", kind="vector")]}, "expected 1 sizes for a vector column"),
+    ],
+)
+def test_binding_that_cannot_be_read_says_why(change, message):
+    with pytest.raises(InputError, match=message):
+        binding.parse({"schema": 1, "match": "order", "inputs": [], "outputs": [], **change})
+
+
+# ---- models that cannot be exported
+
+
+@pytest.mark.parametrize(
+    "function, message",
+    [
+        (lambda m, x: x.mul_(2) @ m.weight, "the model writes one of its inputs"),
+        (lambda m, x: x @ m.weight if x.sum() > 0 else x[:, :2], "depend on the data; use torch.where"),
+        (lambda m, x: (x @ m.weight).double(), 'block "preds": the model gave float64, expected float32'),
+        (lambda m, x: x, r'block "preds": the model gave the shape [1021, 3], expected [n, 2]'),
+        (lambda m, x: (x @ m.weight, x), "the model gave 2 results, there are 1 output blocks"),
+        (lambda m, x: {"other": x}, "the model gave a dict of ['other'], the output blocks are ['preds']"),
+        (lambda m, x: "text", "the model gave a str, expected a tensor"),
+        (lambda m, x: x[: len(x) // 2] @ m.weight, "expected as many as one of the input collections has"),
+        (lambda m, x: x.view(-1) @ m.weight, "the model fails on columns of the binding"),
+        (lambda m, x, y: x, "the model fails on columns of the binding"),
+    ],
+)
+def test_model_that_cannot_be_exported_is_refused_in_one_line(function, message, tmp_path):
+    assert message in refusal(Module(function), bind(*THREE_TO_TWO), tmp_path)
+
+
+def test_model_that_keeps_state_is_refused(tmp_path):
+    class Counts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(1))
+
+        def forward(self, x):
+            self.calls += 1
+            return x[:, :2] + self.calls
+
+    assert "the model changes itself (calls)" in refusal(Counts(), bind(*THREE_TO_TWO), tmp_path)
+
+
+def test_model_that_needs_equal_lengths_of_two_collections_is_refused(tmp_path):
+    columns = bind([block("a", "x"), block("b", "x", collection=1)], [block("c", "y")])
+    assert "the model fails on columns" in refusal(Module(lambda m, a, b: a + b), columns, tmp_path)
+
+
+def test_model_of_one_number_of_rows_is_refused(tmp_path):
+    function = lambda m, x: (x.view(1021, 3) if len(x) == 1021 else x) @ m.weight  # noqa: E731
+    assert "needs exactly 1021 rows" in refusal(Module(function), bind(*THREE_TO_TWO), tmp_path)
+
+
+def test_gpu_that_is_not_there_is_refused(tmp_path):
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    message = refusal(Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), tmp_path, target="cuda")
+    assert "got cuda, expected one that is here" in message
+
+
+# ---- programs that are compared with their model
+
+
+def pretend_package(monkeypatch, module, columns, spoil):
+    """Packages whose program is the module itself, after which `spoil(inputs, outputs)` acts."""
+
+    class Loader:
+        def __init__(self, *_):
+            pass
+
+        def run(self, arguments):
+            inputs, outputs = arguments[: len(columns.inputs)], arguments[len(columns.inputs) :]
+            aot.Program(module, columns)(inputs, [outputs])
+            spoil(inputs, outputs)
+
+    monkeypatch.setattr(torch._C._aoti, "AOTIModelPackageLoader", Loader)
+    with torch.no_grad():
+        return aot._validate("package.pt2", module, columns, [{"collection": 0}])
+
+
+def test_checks_several_numbers_of_rows(monkeypatch):
+    module = Module(lambda m, x: x @ m.weight)
+    checks = pretend_package(monkeypatch, module, bind(*THREE_TO_TWO), lambda inputs, outputs: None)
+    assert [check["rows"] for check in checks] == [[1], [2], [33], [1000]]
+    assert all(check["relative_error"]["preds"] < 1e-6 for check in checks)
+
+
+def beyond_the_rows(inputs, outputs):
+    memory = outputs[0].as_strided((outputs[0].shape[1] + 1,), (1,))
+    memory[-1] += 1
+
+
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (lambda inputs, outputs: outputs[0][1, -1].add_(0.1), 'block "preds": the package differs from the model'),
+        (lambda inputs, outputs: outputs[0].fill_(torch.nan), "differs from the model by inf"),
+        (lambda inputs, outputs: inputs[0].add_(1), "writes memory that is not its own"),
+        (beyond_the_rows, "writes memory that is not its own"),
+    ],
+)
+def test_wrong_package_is_not_written(monkeypatch, spoil, message):
+    with pytest.raises(InputError, match=message):
+        pretend_package(monkeypatch, Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), spoil)
+
+
+# ---- the command
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["none.py:make", "--binding", "BINDING", "--out", "p.pt2"], "none.py: no such file"),
+        (["model.py:none", "--binding", "BINDING", "--out", "p.pt2"], "model.py: has no none"),
+        (["model.py:fails", "--binding", "BINDING", "--out", "p.pt2"], "fails() fails with ZeroDivisionError"),
+        (["model.py:number", "--binding", "BINDING", "--out", "p.pt2"], "the model is a int, expected a torch.nn"),
+        (["model.txt", "--binding", "BINDING", "--out", "p.pt2"], "got neither FILE.py:FACTORY"),
+        (["model.py", "--binding", "BINDING", "--out", "p.pt2"], "got neither FILE.py:FACTORY"),
+        (["none.pt2", "--binding", "BINDING", "--out", "p.pt2"], "none.pt2: no such file"),
+        (["BINDING.pt2", "--binding", "BINDING", "--out", "p.pt2"], "expected an exported program"),
+        (["model.py:number", "--binding", "none.json", "--out", "p.pt2"], "none.json: cannot read"),
+        (["model.py:number", "--binding", "model.py", "--out", "p.pt2"], "got no JSON"),
+        (["model.py:number", "--out", "p.pt2"], "a package needs --binding"),
+        (["model.py:number", "--binding", "BINDING", "--out", "p.pt"], "a package is called FILE.pt2"),
+        (["model.py:number", "--out", "p.pt"], "a TorchScript file is made of weights only"),
+    ],
+)
+def test_command_refuses_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):
+    from tensoa import command, export
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text("def fails():\n    return 1 / 0\n\n\ndef number():\n    return 1\n")
+    text = {"schema": 1, "match": "order", "inputs": THREE_TO_TWO[0], "outputs": THREE_TO_TWO[1]}
+    (tmp_path / "BINDING").write_text(json.dumps(text))
+    (tmp_path / "BINDING.pt2").write_text("no model")
+    assert command.run(lambda: export.main(arguments)) == 2
+    output = capsys.readouterr()
+    assert message in output.err
+    assert output.err.startswith("error: ") and output.err.count("\n") == 1
+    assert not list(tmp_path.glob("p.pt*"))
+
+
+def test_command_line_program_gives_status_2(tmp_path):
+    command = [sys.executable, "-m", "tensoa.export", "x.py:f", "--out", str(tmp_path / "p.pt2")]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 2
+    assert answer.stderr.count("\n") == 1
