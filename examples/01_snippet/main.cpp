@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs a TorchScript model on three columns and gets two columns back: 01_snippet MODEL.pt
-// [auto|cpu|cuda:N]
+// Runs a model on three columns and gets two columns back:
+//     01_snippet MODEL [auto|cpu|cuda:N [BINDING.json]]
+// With BINDING.json it also writes what python -m tensoa.export needs to make a package of the model.
 
 #include <iostream>
 #include <string>
@@ -47,7 +48,7 @@ void print(const Queue& queue, const PortableCollection<SoAOutputs>& outputs_dev
   }
 }
 
-void run(const std::string& m_path, Device device) {
+void run(const std::string& m_path, Device device, const std::string& binding_path) {
   const Queue queue(device);
   const int batch_size = 4;
 
@@ -79,18 +80,23 @@ void run(const std::string& m_path, Device device) {
 
   print(queue, outputs_device);
 
-  // Every call says what it copied: nothing into the model, the answer of TorchScript out of it.
+  // Every call says what it copied: nothing into the model; out of it the answer of TorchScript, or
+  // nothing where the model is a package.
   const CopyReport report = model.forward(metadata);
   std::cout << "bytes copied: " << report.bytes_in << " in, " << report.bytes_out << " out\n";
+
+  // [binding]
+  if (!binding_path.empty()) write_file(binding_path, describe(metadata));
+  // [/binding]
 }
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::cerr << "usage: 01_snippet MODEL.pt [auto|cpu|cuda:N]\n";
+    std::cerr << "usage: 01_snippet MODEL [auto|cpu|cuda:N [BINDING.json]]\n";
     return 2;
   }
   try {
-    run(argv[1], parse_device(argc > 2 ? argv[2] : "auto"));
+    run(argv[1], parse_device(argc > 2 ? argv[2] : "auto"), argc > 3 ? argv[3] : "");
   } catch (const Error& error) {
     std::cerr << error.what() << '\n';
     return 2;

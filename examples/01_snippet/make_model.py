@@ -10,10 +10,16 @@ import warnings
 
 import torch
 
-warnings.filterwarnings("ignore", category=DeprecationWarning)  # of TorchScript
 
-layer = torch.nn.Linear(3, 2)
-with torch.no_grad():
-    layer.weight.copy_(torch.tensor([[1.0, 1.0, 1.0], [0.5, -1.0, 0.25]]))
-    layer.bias.copy_(torch.tensor([0.0, 10.0]))
-torch.jit.script(layer).save(sys.argv[1])
+def make_layer():
+    """The model; python -m tensoa.export make_model.py:make_layer makes a package of it."""
+    layer = torch.nn.Linear(3, 2)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[1.0, 1.0, 1.0], [0.5, -1.0, 0.25]]))
+        layer.bias.copy_(torch.tensor([0.0, 10.0]))
+    return layer
+
+
+if __name__ == "__main__":
+    warnings.filterwarnings("ignore", category=DeprecationWarning)  # of TorchScript
+    torch.jit.script(make_layer()).save(sys.argv[1])

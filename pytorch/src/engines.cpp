@@ -4,6 +4,7 @@
 
 #include <torch/version.h>
 
+#include "aot_engine.hpp"
 #include "jit_engine.hpp"
 
 namespace tensoa::pytorch {
@@ -14,6 +15,11 @@ void register_engines() {
        .compilation = CompilationType::kJustInTime,
        .accepts = [](const std::filesystem::path& path) { return path.extension() != ".pt2"; },
        .load = load_jit_engine});
+  register_engine(
+      {.name = "AOTInductor",
+       .compilation = CompilationType::kAheadOfTime,
+       .accepts = [](const std::filesystem::path& path) { return path.extension() == ".pt2"; },
+       .load = load_aot_engine});
 }
 
 std::string torch_version() { return TORCH_VERSION; }

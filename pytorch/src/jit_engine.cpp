@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit_engine.hpp"
 
-#include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -13,7 +12,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -23,27 +21,19 @@
 #include "stream_guard.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensors.hpp"
+#include "threads.hpp"
 #include "writes.hpp"
 
 namespace tensoa::pytorch {
 namespace {
 
-/// What torch is told once. Its inter-op pool stays at one thread. The profiling executor is off:
-/// it would record the first events, compile for their shapes and compile again for others
-/// (measured: 1.2 to 1.6 times slower on events that differ in size, and a first event of 0.3 s on
-/// a GPU); the frozen graph is optimized already.
+/// What torch is told once. The profiling executor is off: it would record the first events, compile
+/// for their shapes and compile again for others (measured: 1.2 to 1.6 times slower on events that
+/// differ in size, and a first event of 0.3 s on a GPU); the frozen graph is optimized already.
 void configure_torch() {
-  static std::once_flag process;
-  std::call_once(process, [] {
-    try {
-      at::set_num_interop_threads(1);
-    } catch (const c10::Error&) {  // too late: the host program has chosen its own number
-    }
-    torch::jit::getProfilingMode() = false;
-  });
-  // The intra-op pool is a property of the calling thread.
-  thread_local const bool kHeld = (at::set_num_threads(1), true);
-  static_cast<void>(kHeld);
+  hold_torch_threads();
+  static const bool kIsOff = (torch::jit::getProfilingMode() = false, true);
+  static_cast<void>(kIsOff);
 }
 
 /// The line that says what went wrong: torch wraps it into tracebacks of the interpreter and of

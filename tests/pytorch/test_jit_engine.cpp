@@ -750,8 +750,9 @@ TEST(JitEngineLoad, GivesTheSignatureOfTheModel) {
 TEST(JitEngineLoad, LeavesAheadOfTimePackagesToOthers) {
   pytorch::register_engines();
   pytorch::register_engines();  // harmless
-  EXPECT_THROW(find_engine("model.pt2", CompilationType::kAny), LoadError);
+  EXPECT_THROW(find_engine("model.pt2", CompilationType::kJustInTime), LoadError);
   EXPECT_THROW(find_engine("model.pt", CompilationType::kAheadOfTime), LoadError);
+  EXPECT_EQ(find_engine("model.pt2", CompilationType::kAny).name, "AOTInductor");
   EXPECT_EQ(find_engine("model.pt", CompilationType::kAny).name, "TorchScript");
 }
 

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/csrc/inductor/aoti_runner/model_container_runner.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "tensoa/core/device.hpp"
+
+// Part of the second seam of pytorch/ (stream_guard.hpp): aot_runner_cuda.cpp or aot_runner_none.cpp is
+// linked.
+
+namespace tensoa::pytorch {
+
+using AotRunner = torch::inductor::AOTIModelContainerRunner;
+
+/// What the code of a GPU is called: "sm_90". @throws LoadError in a build without CUDA
+std::string gpu_architecture_of(Device device);
+
+/// The program in `library`, with its weights on the GPU `device`. The current device stays as it was.
+/// Waits for the device, because the weights are copied outside all streams.
+std::unique_ptr<AotRunner> make_gpu_runner(const std::filesystem::path& library, Device device);
+
+}  // namespace tensoa::pytorch
