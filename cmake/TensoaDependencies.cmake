@@ -33,7 +33,7 @@ endif()
 
 tensoa_find_dependency(nlohmann_json)
 if(TENSOA_PYTORCH)
-  tensoa_find_dependency(TensoaTorch 2.6)
+  tensoa_find_dependency(TensoaTorch 2.8)
 endif()
 if(TENSOA_TRACK)
   tensoa_find_dependency(TensoaArrow)

@@ -467,6 +467,32 @@ TEST_P(AotEngine, TheNumberOfBlocksIsChecked) {
               ThrowsMessage<BindingError>(HasSubstr("takes 1 inputs (features), got 0 blocks")));
 }
 
+TEST_P(AotEngine, ColumnsThatAreNoPlanesOfOnePitchAreAnError) {
+  AotModel model(package("kinds"));
+  model.to(*queue_);
+  PortableCollection<Hits> hits(40, GetParam());
+  PortableCollection<Fits> fits(40, GetParam());
+  PortableCollection<Summary> summary(1, GetParam());
+  const Binding whole = kinds_metadata(hits.view(), fits.view(), summary.view()).binding();
+  Binding shifted = whole;  // as foreign memory may lie
+  shifted.inputs[0].sources[2].data = static_cast<float*>(whole.inputs[0].sources[2].data) + 1;
+  EXPECT_THAT([&] { model.forward(*queue_, shifted); },
+              ThrowsMessage<BindingError>(AllOf(
+                  is_short(), HasSubstr("block \"uneven\" (columns w, x, u): column u does not "
+                                        "lie 2 planes after w"))));
+}
+
+TEST_P(AotEngine, ResultsByNameNeedABlockOfTheirName) {
+  AotModel model(package("graph"));
+  model.to(*queue_);
+  PortableCollection<Nodes> nodes(5, GetParam());
+  PortableCollection<Links> links(5, GetParam());
+  Binding binding = graph_metadata(nodes.view(), links.view()).binding();
+  binding.outputs[1].name = "sum";
+  EXPECT_THAT([&] { model.forward(*queue_, binding); },
+              ThrowsMessage<BindingError>(HasSubstr("there is no block called \"total\"")));
+}
+
 // ---- files that are no packages for this place
 
 class AotPackage : public testing::Test {
