@@ -121,24 +121,24 @@ TensorView in_place(const BoundBlock& block, const MemoryOf& memory_of, const Vi
 
   const Memory first = memory_of(0);
   require_memory(block, block.columns.front(), first);
+  const std::size_t last = block.columns.size() - 1;
+  // In a collection the distances follow from the layout: the second column tells them, the last
+  // one whether somebody has exchanged columns of the view.
+  const bool is_proven = block.is_evenly_spaced && view.lease.is_owned() && last > 1;
   std::intptr_t step = 0;
-  Memory before = first;
-  // Where the library placed the columns, the first two tell of all others.
-  const bool is_proven = block.is_evenly_spaced && view.lease.is_owned();
-  const std::size_t asked =
-      is_proven ? std::min<std::size_t>(2, block.columns.size()) : block.columns.size();
-  for (std::size_t i = 1; i < asked; ++i) {
+  for (std::size_t i = 1; i <= last; i += is_proven ? last - 1 : 1) {
     const Memory memory = memory_of(i);
     require_memory(block, block.columns[i], memory);
-    const std::intptr_t distance = address(memory) - address(before);
+    const std::intptr_t distance = address(memory) - address(first);
     if (i == 1) step = distance;
-    if (distance != step || distance <= 0) fail_distances(block, memory_of);
+    if (step <= 0 || distance != static_cast<std::intptr_t>(i) * step) {
+      fail_distances(block, memory_of);
+    }
     if (memory.pitch != first.pitch) {
       fail(block, block.columns[0].name + " has its planes " + std::to_string(first.pitch) +
                       " elements apart, " + block.columns[i].name + ' ' +
                       std::to_string(memory.pitch) + "; all columns of a block have one pitch");
     }
-    before = memory;
   }
   const std::int64_t distance = step >> std::countr_zero(info.element_size());
 
@@ -371,7 +371,6 @@ void append_block(std::vector<BoundBlock>& blocks, BoundBlock block,
   if (!columns.empty()) {
     require_alike(block);
     require_one_collection(block, columns);
-    block.is_evenly_spaced = is_evenly_spaced(block.columns);
     view = reference_to(columns.front());
     view.read_only = std::any_of(columns.begin(), columns.end(),
                                  [](const auto& column) { return column.read_only; });
@@ -386,6 +385,8 @@ void append_block(std::vector<BoundBlock>& blocks, BoundBlock block,
         return Memory{offsets->data, 0};
       },
       offsets_view, groups);
+  block.is_evenly_spaced =
+      is_evenly_spaced(block.columns);  // for those to come; this one is checked
   block.lease = view.lease;
   block.offsets_lease = offsets_view.lease;
   blocks.push_back(std::move(block));

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-// Expects: no matching (member )?function for call to .*append_block
+// Expects: append_block takes records of one layout
 #include "tensoa/soa/portable_collection.hpp"
 #include "tensoa/soa/soa_metadata.hpp"
 

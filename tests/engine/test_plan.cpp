@@ -272,6 +272,12 @@ TEST_F(RebindRefuses, DescendingColumns) {
   expect_error(points, "block \"xz\" (columns x, z): the columns lie -160 bytes apart");
 }
 
+TEST_F(RebindRefuses, ColumnsThatWereExchangedInTheView) {
+  View<Points> points = points_.view();
+  std::swap(points.y, points.z);
+  expect_error(points, "block \"xyz\" (columns x, y, z): the columns lie 256, -128 bytes apart");
+}
+
 TEST_F(RebindRefuses, VectorsOfUnequalPitch) {
   PortableCollection<Vectors> vectors(10, Device::cpu());
   SoAMetadata<Vectors> inputs(10);

@@ -35,6 +35,11 @@ std::size_t checked_rows(Rows rows) {
 template <template <template <class> class> class A, template <template <class> class> class B>
 inline constexpr bool kIsSameLayout = std::is_same_v<A<Pointer>, B<Pointer>>;
 
+/// How often a layout is among others.
+template <template <template <class> class> class Layout,
+          template <template <class> class> class... Others>
+inline constexpr std::size_t kCountOf = (std::size_t{kIsSameLayout<Layout, Others>} + ...);
+
 template <template <template <class> class> class Layout>
 BoundColumn bound_column(const Record<Layout>& record) {
   constexpr MemoryPlan<Layout> kEmpty(0);
@@ -62,6 +67,11 @@ BoundColumn bound_column(const Record<Layout>& record) {
 /// columns of a collection that is gone is a BindingError.
 template <template <template <class> class> class... Layouts>
 class SoAMetadata {
+  static_assert(
+      ((std::size_t{0} + ... + detail::kCountOf<Layouts, Layouts...>) == sizeof...(Layouts)),
+      "SoAMetadata<…>: each layout stands there once; a second collection of a layout takes "
+      "a layout of its own (a Sub of the first)");
+
  public:
   /// @param sizes rows of each collection, in the order of the layouts
   /// @throws BindingError for a negative number
@@ -97,6 +107,23 @@ class SoAMetadata {
     block.tensor.dtype = repack.dtype.value_or(first.column.info.dtype);
     block.converts = repack.dtype.has_value();
     append(std::move(block), nullptr, first, more...);
+  }
+
+  /// Anything else than records of one layout, which an ellipsis is the last to be chosen for.
+  template <class Records = void>
+  void append_block(std::string_view, ...) {
+    static_assert(
+        !std::is_void_v<Records>,
+        "append_block takes records of one layout: auto hits = collection.view().records(); "
+        "then append_block(name, hits.x(), hits.y())");
+  }
+  template <class Records = void>
+  void append_block(BlockShape, std::string_view name, ...) {
+    append_block<Records>(name);
+  }
+  template <class Records = void>
+  void append_block(Repack, std::string_view name, ...) {
+    append_block<Records>(name);
   }
 
   /// Adds ragged data as a dense tensor [n_groups, length, k, …], a copy: element [g, i] is row i of

@@ -17,6 +17,9 @@
 /// A view is the user's layout as columns, plus the geometry. Trivially copyable: kernels take it
 /// by value.
 ///
+/// The columns of a collection's view stay as the collection made them: plans rely on their distances.
+/// A view of columns of one's own choice is made by foreign_view.
+///
 /// *Lifetime*: a view borrows the memory of a collection (or of the caller) and must not outlive
 /// it.
 /// *Threads*: a view is a value; reading and writing through it is as safe as through the pointers
