@@ -12,6 +12,8 @@ namespace {
 
 using Slot = std::atomic<std::uint64_t>;
 
+constexpr std::uint64_t kGenerations = ~std::uint64_t{0} >> 1U;  // as many as a lease can tell
+
 /// Slots live as long as the process, because a lease may be asked at any time; there are as many as
 /// were ever in use at once.
 struct Slots {
@@ -28,6 +30,12 @@ struct Slots {
 }  // namespace
 
 LeaseOwner LeaseOwner::make() {
+  LeaseOwner owner = make_foreign();
+  owner.lease_.is_owned_ = 1;
+  return owner;
+}
+
+LeaseOwner LeaseOwner::make_foreign() {
   LeaseOwner owner;
   Slots& slots = Slots::get();
   const std::lock_guard lock(slots.mutex);
@@ -36,7 +44,7 @@ LeaseOwner LeaseOwner::make() {
     slots.free.push_back(&slots.all.emplace_back(1));
   }
   owner.lease_.slot_ = slots.free.back();
-  owner.lease_.generation_ = slots.free.back()->load();
+  owner.lease_.generation_ = slots.free.back()->load() & kGenerations;
   slots.free.pop_back();
   return owner;
 }

@@ -35,7 +35,14 @@ Extent extent_of(const TensorView& tensor) {
   return {begin, begin + static_cast<std::uintptr_t>(elements) * size_of(tensor.dtype)};
 }
 
-/// Visits the planes of a tensor: the rows of one column or component, which lie side by side.
+/// Whether the rows of a tensor lie side by side, as in all columns. Tensors of the caller's own
+/// making may be row-major.
+bool has_dense_rows(const TensorView& tensor, std::size_t row_dim) {
+  return row_dim < tensor.rank &&
+         (tensor.stride_of_dim[row_dim] == 1 || tensor.size_of_dim[row_dim] == 1);
+}
+
+/// Visits the planes of a tensor with dense rows: the rows of one column or component, which lie side by side.
 /// @return whether `visit` said so of any
 template <class Visit>
 bool any_plane(const TensorView& tensor, std::size_t row_dim, const Visit& visit) {
@@ -58,15 +65,17 @@ bool any_plane(const TensorView& tensor, std::size_t row_dim, const Visit& visit
   }
 }
 
+/// Of tensors without dense rows the stretch from first to last element decides.
 bool share_memory(const TensorView& a, std::size_t row_dim_of_a, const TensorView& b,
                   std::size_t row_dim_of_b) {
   if (!extent_of(a).overlaps(extent_of(b))) return false;
+  if (!has_dense_rows(a, row_dim_of_a) || !has_dense_rows(b, row_dim_of_b)) return true;
   return any_plane(a, row_dim_of_a, [&](const Extent& plane) {
     return any_plane(b, row_dim_of_b, [&](const Extent& other) { return plane.overlaps(other); });
   });
 }
 
-/// Whether planes of one tensor lie on each other, as those of hand-made views can.
+/// Whether elements of one tensor lie on each other, as those of hand-made views can.
 bool folds_on_itself(const TensorView& tensor, std::size_t row_dim) {
   if (tensor.elements() == 0) return false;
   // Sorted from the closest to the farthest, each dimension steps over all that lies inside it?
@@ -77,20 +86,20 @@ bool folds_on_itself(const TensorView& tensor, std::size_t row_dim) {
   std::array<Step, kMaxRank> steps{};
   std::size_t count = 0;
   for (std::size_t dim = 0; dim < tensor.rank; ++dim) {
-    if (dim == row_dim || tensor.size_of_dim[dim] == 1) continue;
+    if (tensor.size_of_dim[dim] == 1) continue;
     std::size_t at = count++;
     for (; at > 0 && steps[at - 1].stride > tensor.stride_of_dim[dim]; --at) {
       steps[at] = steps[at - 1];
     }
     steps[at] = {tensor.stride_of_dim[dim], tensor.size_of_dim[dim]};
   }
-  std::int64_t reach = tensor.size_of_dim[row_dim];
+  std::int64_t reach = 1;
   const bool is_nested = std::ranges::all_of(std::span(steps).first(count), [&](const Step& step) {
     const bool steps_over = step.stride >= reach;
     reach += step.stride * (step.size - 1);
     return steps_over;
   });
-  if (is_nested) return false;
+  if (is_nested || !has_dense_rows(tensor, row_dim)) return !is_nested;
   return any_plane(tensor, row_dim, [&](const Extent& plane) {
     int found = 0;  // the plane itself, and then others
     return any_plane(tensor, row_dim, [&](const Extent& other) {

@@ -108,18 +108,12 @@ class Walk {
   std::size_t inner_ = 0;
 };
 
-/// The tensors over the columns of a block.
-std::span<const TensorView> memory_of(const BoundBlock& block) {
-  if (block.form == BlockForm::kInPlace) return {&block.tensor, 1};
-  return block.sources;
-}
-
 /// Addresses that blocks cover.
 class Addresses {
  public:
   explicit Addresses(const std::vector<BoundBlock>& blocks) {
     for (const BoundBlock& block : blocks) {
-      for (const TensorView& view : memory_of(block)) {
+      for (const TensorView& view : block.memory()) {
         const Walk walk(view);
         const auto* data = static_cast<const std::byte*>(view.data);
         walk.for_each_piece([&](const Piece& piece) {
@@ -181,7 +175,7 @@ const std::byte* on_host(const Queue& queue, const TensorView& view, const Walk&
 /// The checksum of one piece, and how to name it.
 struct Checksum {
   const BoundBlock& block;
-  std::size_t tensor;  ///< of memory_of(block)
+  std::size_t tensor;  ///< of block.memory()
   const Walk& walk;
   const Piece& piece;
   std::uint64_t sum;
@@ -193,7 +187,7 @@ void for_each_checksum(const Queue& queue, const Binding& binding, const Address
                        const F& visit) {
   std::vector<std::byte> staging;
   for (const BoundBlock& block : binding.inputs) {
-    const auto tensors = memory_of(block);
+    const auto tensors = block.memory();
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const Walk walk(tensors[i]);
       const std::byte* host = on_host(queue, tensors[i], walk, staging);
@@ -215,7 +209,7 @@ void for_each_checksum(const Queue& queue, const Binding& binding, const Address
   }
 }
 
-/// "y, ": the column of a tensor of `memory_of`, where it is one.
+/// "y, ": the column of a tensor of `memory()`, where it is one.
 std::string column_of(const BoundBlock& block, std::size_t i) {
   if (block.form == BlockForm::kInPlace) return "";
   if (block.form == BlockForm::kRepacked) return block.columns[i].name + ", ";
@@ -243,7 +237,7 @@ CopyReport verified_run(const Engine& engine, const Queue& queue, const Binding&
   auto expected = before.begin();
   for_each_checksum(queue, binding, outputs, [&](const Checksum& checksum) {
     if (checksum.sum == *expected++) return;
-    const TensorView& view = memory_of(checksum.block)[checksum.tensor];
+    const TensorView& view = checksum.block.memory()[checksum.tensor];
     throw EngineError(
         subject + "changed input " + to_string(checksum.block) +
         ": TENSOA_VERIFY_CONST=1 found other bytes after the call than before, the first in " +

@@ -337,8 +337,8 @@ class Batch {
 };
 
 /// The one distance between the planes, in elements.
-std::size_t pitch_of(std::span<const std::byte* const> planes, const std::string& name,
-                     std::size_t element_size) {
+std::int64_t pitch_of(std::span<const std::byte* const> planes, const std::string& name,
+                      std::size_t element_size) {
   if (planes.size() == 1 || planes.front() == nullptr) return 0;
   const auto distance = [&](std::size_t plane) {
     return reinterpret_cast<std::intptr_t>(planes[plane]) -
@@ -355,17 +355,18 @@ std::size_t pitch_of(std::span<const std::byte* const> planes, const std::string
     refuse("the planes of column " + name + " lie " + all +
            " bytes apart, expected equal, ascending distances; copy them into a collection");
   }
-  return static_cast<std::size_t>(step) / element_size;
+  return step / static_cast<std::int64_t>(element_size);
 }
 
-ForeignColumn find_column(const Batch& batch, std::string_view name, const FieldInfo& info) {
+tensoa::detail::ForeignColumn find_column(const Batch& batch, std::string_view name,
+                                          const FieldInfo& info) {
   std::vector<const std::byte*> planes;
   for (std::size_t plane = 0; plane < info.planes(); ++plane) {
     planes.push_back(batch.column(plane_name(name, info, plane), info.dtype));
   }
   // Const views are all that is made of it.
-  return {const_cast<std::byte*>(planes.front()),
-          pitch_of(planes, std::string(name), info.element_size())};
+  return {.data = const_cast<std::byte*>(planes.front()),
+          .pitch = pitch_of(planes, std::string(name), info.element_size())};
 }
 
 void wait_for_exporter(const Queue& consumer, const ArrowDeviceArray& array) {
@@ -427,7 +428,7 @@ void export_columns(std::span<const ColumnRecord> columns, std::span<const std::
 ArrowColumns import_columns(const Queue& consumer, const ArrowBatch& rows,
                             const ArrowBatch& scalars, std::span<const FieldInfo> fields,
                             std::span<const std::string_view> names,
-                            std::span<ForeignColumn> places) {
+                            std::span<tensoa::detail::ForeignColumn> places) {
   const auto imported = std::make_shared<Imported>();
   Taken<ArrowSchema> rows_schema;
   Taken<ArrowSchema> scalars_schema;
@@ -451,7 +452,7 @@ ArrowColumns import_columns(const Queue& consumer, const ArrowBatch& rows,
   }
   wait_for_exporter(consumer, *imported->rows);
   if (scalar_batch.has_value()) wait_for_exporter(consumer, *imported->scalars);
-  imported->lease = LeaseOwner::make();
+  imported->lease = LeaseOwner::make_foreign();
   return {row_batch.length(), consumer.device(), imported->lease.lease(), imported};
 }
 

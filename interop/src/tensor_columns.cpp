@@ -110,7 +110,7 @@ namespace detail {
 
 TensorColumns place_columns(std::span<const TensorView> tensors, std::span<const FieldInfo> fields,
                             std::span<const std::string_view> names, bool writable,
-                            std::span<ForeignColumn> places) {
+                            std::span<tensoa::detail::ForeignColumn> places) {
   if (tensors.size() != fields.size()) {
     throw BindingError("view_of: got " + std::to_string(tensors.size()) +
                        " tensors, expected one for each of the " + std::to_string(fields.size()) +
@@ -147,8 +147,10 @@ TensorColumns place_columns(std::span<const TensorView> tensors, std::span<const
       fits = pitch > 0;
     }
     if (!fits) fail(", expected " + fit.expected());
-    places[field] = {tensor.data, static_cast<std::size_t>(pitch)};
+    places[field] = {.data = tensor.data, .pitch = pitch};
   }
+  tensoa::detail::check_foreign_columns("view_of", places, fields, names,
+                                        static_cast<std::int64_t>(rows));
   return {rows, tensors[0].device};
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "tensoa/core/error.hpp"
@@ -169,11 +170,18 @@ TensorView alone(const BoundBlock& block, const BoundColumn& column, const Memor
 }
 
 /// Row-major strides.
-void pack(TensorView& tensor) {
+void pack(const BoundBlock& block, TensorView& tensor) {
   std::int64_t stride = 1;
-  for (std::size_t dim = tensor.rank; dim-- > 0; stride *= tensor.size_of_dim[dim]) {
+  bool is_too_large = false;
+  for (std::size_t dim = tensor.rank; dim-- > 0;) {
     tensor.stride_of_dim[dim] = stride;
+    const std::int64_t size = std::max<std::int64_t>(tensor.size_of_dim[dim], 1);
+    is_too_large |= __builtin_mul_overflow(stride, size, &stride);
   }
+  is_too_large |= std::cmp_greater(
+      stride, std::numeric_limits<std::int64_t>::max() / static_cast<int>(size_of(tensor.dtype)));
+  if (is_too_large)
+    fail(block, "its tensor would be " + to_string(tensor) + ", more than 2^63 bytes");
 }
 
 /// The offsets of all groups: [groups + 1].
@@ -238,7 +246,7 @@ void fill(BoundBlock& block, const MemoryOf& memory_of, const ViewReference& vie
   if (block.offsets) {
     block.sources.push_back(offsets_tensor(block, offsets_memory(), offsets, groups));
   }
-  pack(tensor);
+  pack(block, tensor);
   block.tensor = tensor;
 }
 
@@ -350,7 +358,7 @@ void bind(BoundBlock& block, const ViewReference& view, const ViewReference& off
 namespace detail {
 
 void throw_impossible_rows(const std::string& rows) {
-  throw BindingError("SoAMetadata: " + rows + " rows are impossible; expected 0 or more");
+  throw BindingError("SoAMetadata: " + rows + " rows are impossible; expected 0 to 2^48");
 }
 
 void append_block(std::vector<BoundBlock>& blocks, BoundBlock block,

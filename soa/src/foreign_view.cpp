@@ -21,13 +21,14 @@ std::string shape_of(std::int64_t rows, std::int64_t columns) {
 
 /// One column of the layout and what was found for it.
 struct Checked {
+  std::string_view caller;
   const ForeignColumn& found;
   const FieldInfo& info;
   std::string_view name;
   std::int64_t rows;  ///< needed
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw BindingError("foreign_view: column " + std::string(name) + " (" +
+    throw BindingError(std::string(caller) + ": column " + std::string(name) + " (" +
                        std::string(name_of(info.kind)) + ' ' + std::string(name_of(info.dtype)) +
                        "): " + what);
   }
@@ -140,15 +141,17 @@ void check_apart(const Checked& a, const Checked& b) {
 
 }  // namespace
 
-void check_foreign_columns(std::span<const ForeignColumn> columns,
+void check_foreign_columns(std::string_view caller, std::span<const ForeignColumn> columns,
                            std::span<const FieldInfo> fields,
                            std::span<const std::string_view> names, std::int64_t n) {
   if (n < 0 || n > kMost) {
-    throw BindingError("foreign_view: " + (n == kUnbounded ? "more than 2^63" : std::to_string(n)) +
+    throw BindingError(std::string(caller) + ": " +
+                       (n == kUnbounded ? "more than 2^63" : std::to_string(n)) +
                        " rows are impossible; expected 0 to 2^48");
   }
   const auto column_at = [&](std::size_t i) {
-    return Checked{columns[i], fields[i], names[i], fields[i].kind == ColumnKind::kScalar ? 1 : n};
+    return Checked{caller, columns[i], fields[i], names[i],
+                   fields[i].kind == ColumnKind::kScalar ? 1 : n};
   };
   // All columns so far lie between these; most columns lie outside, and need no comparison in pairs.
   std::uintptr_t lowest = std::numeric_limits<std::uintptr_t>::max();

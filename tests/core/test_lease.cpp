@@ -33,6 +33,15 @@ TEST(Lease, DoesNotComeBackWhenItsSlotIsUsedAgain) {
   EXPECT_FALSE(first.is_live());
 }
 
+TEST(Lease, TellsWhoAllocatedTheMemory) {
+  EXPECT_FALSE(Lease().is_owned());
+  const LeaseOwner library = LeaseOwner::make();
+  EXPECT_TRUE(library.lease().is_owned());
+  const LeaseOwner foreign = LeaseOwner::make_foreign();
+  EXPECT_FALSE(foreign.lease().is_owned());
+  EXPECT_TRUE(foreign.lease().is_live());
+}
+
 TEST(Lease, MovesWithItsOwner) {
   LeaseOwner owner = LeaseOwner::make();
   const Lease lease = owner.lease();

@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "fake_engine.hpp"
@@ -234,6 +236,42 @@ TEST_F(SharedOutputs, OfPlanesThatLieOnEachOtherAreRefused) {
   expect_error(view_of(33, 33, 65), message, vectors);
   expect_error(view_of(33, 33, 33), message, vectors);  // u1 is v0
   expect_error(view_of(33, 0, 66), message, vectors);
+}
+
+/// A tensor that no columns make, as other libraries hand them over.
+BoundBlock hand_made(const char* name, float* data, std::vector<std::int64_t> sizes,
+                     std::vector<std::int64_t> strides) {
+  BoundBlock block;
+  block.name = name;
+  block.tensor.data = data;
+  block.tensor.rank = static_cast<std::uint8_t>(sizes.size());
+  std::ranges::copy(sizes, block.tensor.size_of_dim.begin());
+  std::ranges::copy(strides, block.tensor.stride_of_dim.begin());
+  return block;
+}
+
+TEST(Binding, TakesRowMajorOutputsOfTheCallersOwnMaking) {
+  std::vector<float> memory(100);
+  Binding binding;
+  binding.outputs = {hand_made("a", memory.data(), {10, 3}, {3, 1}),
+                     hand_made("b", memory.data() + 30, {10, 2, 3}, {6, 3, 1})};
+  EXPECT_NO_THROW(check(binding));
+}
+
+TEST(Binding, RefusesOutputsOfTheCallersOwnMakingThatShareMemory) {
+  std::vector<float> memory(100);
+  const auto expect_error = [](std::vector<BoundBlock> outputs, const char* message) {
+    Binding binding;
+    binding.outputs = std::move(outputs);
+    EXPECT_THAT([&] { check(binding); }, ThrowsMessage<BindingError>(HasSubstr(message)));
+  };
+  const BoundBlock row_major = hand_made("a", memory.data(), {10, 3}, {3, 1});
+  expect_error({row_major, hand_made("b", memory.data() + 29, {10}, {1})},
+               "block \"a\" and block \"b\" are written to the same memory");
+  expect_error({hand_made("a", memory.data(), {}, {}), hand_made("b", memory.data(), {}, {})},
+               "block \"a\" and block \"b\" are written to the same memory");
+  expect_error({hand_made("a", memory.data(), {10, 3}, {2, 1})}, "lie on each other");
+  expect_error({hand_made("a", memory.data(), {10, 3}, {3, 0})}, "lie on each other");
 }
 
 TEST(Binding, IsEmptyWhenNoOutputHasElements) {

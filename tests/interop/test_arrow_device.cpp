@@ -266,6 +266,40 @@ TEST(FromArrow, GivesColumnsThatBindLikeAnyOthers) {
   EXPECT_TRUE(tensor.read_only);
 }
 
+template <template <class> class F>
+struct Point {
+  F<float> x, y, z;
+};
+
+TEST(FromArrow, GivesColumnsWhoseDistancesAreAskedFor) {
+  PortableCollection<Point> points(10, Device::cpu());
+  const float elsewhere[10] = {};
+  Batch rows;
+  to_arrow(points.view(), nullptr, cpu(), rows);
+  rows.array.array.children[2]->buffers[1] =
+      elsewhere;  // x and y as before: they prove nothing of z
+  const auto imported = from_arrow<Point>(cpu(), rows);
+  const auto records = imported.view.records();
+  SoAMetadata<Point> blocks(imported.view.size());
+  EXPECT_THAT(
+      [&] { blocks.append_block("position", records.x(), records.y(), records.z()); },
+      ThrowsMessage<BindingError>(HasSubstr("one tensor needs equal, ascending distances")));
+  blocks.append_block("z", records.z());
+  EXPECT_EQ(blocks.blocks()[0].tensor.data, elsewhere);
+}
+
+TEST(FromArrow, BindsABatchWithoutRowsAndWithoutMemory) {
+  PortableCollection<Point> points(0, Device::cpu());
+  Batch rows;
+  to_arrow(points.view(), nullptr, cpu(), rows);
+  for (int i = 0; i < 3; ++i) rows.array.array.children[i]->buffers[1] = nullptr;
+  const auto imported = from_arrow<Point>(cpu(), rows);
+  const auto records = imported.view.records();
+  SoAMetadata<Point> blocks(imported.view.size());
+  blocks.append_block("position", records.x(), records.y(), records.z());
+  EXPECT_THAT(blocks.blocks()[0].tensor.sizes(), ElementsAre(0, 3));
+}
+
 /// What from_arrow says of a batch of Hits that `change` has spoilt; the owner must be released once.
 template <class Expected, class Change>
 void expect_refused(Change change, const std::string& message) {

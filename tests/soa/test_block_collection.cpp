@@ -258,5 +258,17 @@ TEST(BlockCollectionCopy, RefusesMoreRowsThanThereIsRoomForInABlock) {
   EXPECT_EQ(to.sizes(), (Sizes{100, 10, 100}));
 }
 
+TEST(BlockCollectionCopy, RefusesCollectionsThatWereMovedFrom) {
+  Collection there({0, 0, 0}, Device::cpu());
+  Collection gone({0, 0, 0}, Device::cpu());
+  const Collection taken(std::move(gone));
+  // NOLINTBEGIN(bugprone-use-after-move): what this is about
+  EXPECT_THAT([&] { copy(Queue(Device::cpu()), there, gone); },
+              ThrowsMessage<ConfigError>(HasSubstr("that it goes to has no memory")));
+  EXPECT_THAT([&] { copy(Queue(Device::cpu()), gone, there); },
+              ThrowsMessage<ConfigError>(HasSubstr("that it goes from has no memory")));
+  // NOLINTEND(bugprone-use-after-move)
+}
+
 }  // namespace
 }  // namespace tensoa

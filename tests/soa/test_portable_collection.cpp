@@ -290,5 +290,19 @@ TEST(PortableCollectionCopy, RefusesMoreRowsThanThereIsRoomFor) {
   EXPECT_EQ(to.size(), 10U);
 }
 
+TEST(PortableCollectionCopy, RefusesCollectionsThatWereMovedFrom) {
+  const Queue queue(Device::cpu());
+  PortableCollection<Nested> there(0, Device::cpu());  // scalars are copied even without rows
+  PortableCollection<Nested> gone(0, Device::cpu());
+  const PortableCollection<Nested> taken(std::move(gone));
+  // NOLINTBEGIN(bugprone-use-after-move): what this is about
+  EXPECT_THAT([&] { copy(queue, there, gone); },
+              ThrowsMessage<ConfigError>(HasSubstr("copy: the collection that it goes to has no "
+                                                   "memory; it was moved from")));
+  EXPECT_THAT([&] { copy(queue, gone, there); },
+              ThrowsMessage<ConfigError>(HasSubstr("that it goes from has no memory")));
+  // NOLINTEND(bugprone-use-after-move)
+}
+
 }  // namespace
 }  // namespace tensoa

@@ -419,9 +419,36 @@ TEST_F(AppendBlock, RefusesColumnsOfTwoCollectionsOfOneSize) {
                BindingError);
 }
 
-TEST(SoAMetadata, RefusesANegativeNumberOfRows) {
-  EXPECT_THAT([] { SoAMetadata<Mixed>(-1); },
-              ThrowsMessage<BindingError>(HasSubstr("-1 rows are impossible; expected 0 or more")));
+TEST(SoAMetadata, RefusesANumberOfRowsThatNothingHas) {
+  const auto expect_error = [](auto rows, const std::string& number) {
+    EXPECT_THAT([&] { SoAMetadata<Mixed>{rows}; },
+                ThrowsMessage<BindingError>(
+                    HasSubstr(number + " rows are impossible; expected 0 to 2^48")));
+  };
+  expect_error(-1, "-1");
+  expect_error(~std::size_t{0}, "18446744073709551615");
+  expect_error((std::size_t{1} << 48U) + 1, "281474976710657");
+  EXPECT_NO_THROW(SoAMetadata<Mixed>{std::size_t{1} << 48U});
+}
+
+template <template <class> class F>
+struct Groups {
+  F<std::int32_t> first;
+};
+
+TEST(SoAMetadata, RefusesCopiesThatAreLargerThanAnyMemory) {
+  const std::size_t most = std::size_t{1} << 48U;
+  PortableCollection<Mixed> mixed(8, Device::cpu());
+  PortableCollection<Groups> groups(1 << 17, Device::cpu());
+  const auto first = groups.view().records().first();
+  SoAMetadata<Mixed, Groups> metadata(8, (1 << 17) - 1);
+  EXPECT_THAT([&] { metadata.append_padded("x", first, most, mixed.view().records().x()); },
+              ThrowsMessage<BindingError>(
+                  HasSubstr("block \"x\" (column x): its tensor would be float32[131071, "
+                            "281474976710656, 1] on cpu, more than 2^63 bytes")));
+  EXPECT_THAT([&] { metadata.append_mask("mask", first, most + 1); },
+              ThrowsMessage<BindingError>(HasSubstr("281474976710657 rows are impossible")));
+  EXPECT_TRUE(metadata.blocks().empty());
 }
 
 // ---- errors of every form of block

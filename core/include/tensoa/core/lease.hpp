@@ -25,9 +25,8 @@ class Lease {
     return slot_ == nullptr || slot_->load(std::memory_order_acquire) == generation_;
   }
 
-  /// Whether the library owns the memory: the views that carry such a lease are as the library made
-  /// them.
-  bool is_owned() const noexcept { return slot_ != nullptr; }
+  /// Whether the library allocated the memory, and so placed the columns in it.
+  bool is_owned() const noexcept { return is_owned_; }
 
   /// Whether both are of the same memory.
   friend bool operator==(const Lease&, const Lease&) noexcept = default;
@@ -36,7 +35,8 @@ class Lease {
   friend class LeaseOwner;
 
   const std::atomic<std::uint64_t>* slot_ = nullptr;
-  std::uint64_t generation_ = 0;
+  std::uint64_t generation_ : 63 = 0;
+  std::uint64_t is_owned_ : 1 = 0;
 };
 
 /// What owns memory has one of these beside it; the leases end with it. Move-only.
@@ -46,8 +46,12 @@ class LeaseOwner {
   /// Owns nothing; its lease is always live.
   LeaseOwner() noexcept = default;
 
-  /// Owns a lease that lives until this object, or the one it was moved to, is gone.
+  /// Owns a lease that lives until this object, or the one it was moved to, is gone: of memory that
+  /// the library allocated.
   static LeaseOwner make();
+
+  /// The same of memory that somebody else allocated and that lives as long as this object.
+  static LeaseOwner make_foreign();
 
   ~LeaseOwner() { end(); }
   LeaseOwner(LeaseOwner&& other) noexcept;

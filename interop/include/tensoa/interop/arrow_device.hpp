@@ -11,8 +11,7 @@
 
 #include "tensoa/core/lease.hpp"
 #include "tensoa/core/queue.hpp"
-#include "tensoa/interop/impl/assemble.hpp"
-#include "tensoa/soa/view.hpp"
+#include "tensoa/soa/foreign_view.hpp"
 
 struct ArrowDeviceArray;
 struct ArrowSchema;
@@ -77,7 +76,7 @@ struct ArrowColumns {
 ArrowColumns import_columns(const Queue& consumer, const ArrowBatch& rows,
                             const ArrowBatch& scalars, std::span<const FieldInfo> fields,
                             std::span<const std::string_view> names,
-                            std::span<ForeignColumn> places);
+                            std::span<tensoa::detail::ForeignColumn> places);
 
 }  // namespace detail
 
@@ -118,7 +117,8 @@ struct ImportedColumns {
 /// alone. Takes both batches over, also when it throws: they are released exactly once, and marked
 /// as released in the caller's memory.
 ///
-/// The planes of a vector or matrix must lie at equal distances, as a collection has them.
+/// The planes of a vector or matrix must lie at equal distances, as a collection has them. A batch
+/// without rows needs no memory.
 /// @param consumer the queue that will use the columns; of their device
 /// @param rows a batch as to_arrow makes it, or of another library; slices too
 /// @param scalars needed when the layout has scalars: one row, as scalars_to_arrow makes it
@@ -129,11 +129,11 @@ struct ImportedColumns {
 template <template <template <class> class> class Layout>
 ImportedColumns<Layout> from_arrow(const Queue& consumer, const ArrowBatch& rows,
                                    const ArrowBatch& scalars = {}) {
-  std::array<detail::ForeignColumn, kFieldCount<Layout>> places;
+  std::array<tensoa::detail::ForeignColumn, kFieldCount<Layout>> places;
   detail::ArrowColumns found = detail::import_columns(consumer, rows, scalars, kFieldInfo<Layout>,
                                                       kFieldNames<Layout>, places);
-  return {{detail::assemble<Layout<ConstColumn>>(places), found.size, found.size, found.device,
-           found.lease},
+  return {tensoa::detail::view_over(tensoa::detail::Tag<ConstView<Layout>>{}, places, found.size,
+                                    found.device, found.lease),
           std::move(found.owner)};
 }
 

@@ -9,8 +9,7 @@
 #include <string_view>
 
 #include "tensoa/core/tensor_view.hpp"
-#include "tensoa/interop/impl/assemble.hpp"
-#include "tensoa/soa/view.hpp"
+#include "tensoa/soa/foreign_view.hpp"
 
 /// @file
 /// Tensors of somebody else as the columns of a layout, without a copy: the way back of
@@ -33,16 +32,16 @@ struct TensorColumns {
 /// Checks the tensors and fills `places`.
 TensorColumns place_columns(std::span<const TensorView> tensors, std::span<const FieldInfo> fields,
                             std::span<const std::string_view> names, bool writable,
-                            std::span<ForeignColumn> places);
+                            std::span<tensoa::detail::ForeignColumn> places);
 
 template <class Columns, template <template <class> class> class Layout, bool kConst>
 tensoa::detail::BasicView<Columns, Layout, kConst> view_over(
-    tensoa::detail::Tag<tensoa::detail::BasicView<Columns, Layout, kConst>>,
+    tensoa::detail::Tag<tensoa::detail::BasicView<Columns, Layout, kConst>> tag,
     std::span<const TensorView> tensors) {
-  std::array<ForeignColumn, kFieldCount<Layout>> places;
+  std::array<tensoa::detail::ForeignColumn, kFieldCount<Layout>> places;
   const TensorColumns found =
       place_columns(tensors, kFieldInfo<Layout>, kFieldNames<Layout>, !kConst, places);
-  return {assemble<Columns>(places), found.size, found.size, found.device};
+  return tensoa::detail::view_over(tag, places, found.size, found.device);
 }
 
 }  // namespace detail
@@ -57,11 +56,12 @@ tensoa::detail::BasicView<Columns, Layout, kConst> view_over(
 /// | Matrix<T, R, C> | [n, R, C] | (1, P, R P) |
 /// | Scalar | one element, or [n] or [n, 1] broadcast | (0) |
 ///
-/// A scalar that is broadcast to no rows has no value. Columns are dense along the rows. A row-major tensor [n, k] does not fit; in torch
-/// `t.t().contiguous().t()` has the same values and fits.
+/// A scalar that is broadcast to no rows has no value; columns without rows may be null: their
+/// view has places of its own. Columns are dense along the rows. A row-major
+/// tensor [n, k] does not fit; in torch `t.t().contiguous().t()` has the same values and fits.
 /// *Lifetime*: the tensors' memory must outlive the view (ImportedTensor::owner).
 /// @throws BindingError naming field and tensor: another number of tensors, dtype, shape, strides or
-/// device; a read-only tensor
+/// device; a read-only tensor; columns that overlap, are null or not aligned to their element size
 template <template <template <class> class> class Layout>
 View<Layout> view_of(std::span<const TensorView> tensors) {
   return detail::view_over(tensoa::detail::Tag<View<Layout>>{}, tensors);

@@ -219,12 +219,14 @@ class PortableCollection<Layout, D> {
 /// @return bytes enqueued
 /// *Stream order*: both collections must stay alive, and `from` unchanged, until the queue has got
 /// there.
-/// @throws ConfigError naming the block of `from` that has more rows than `to` has room for;
-/// DeviceError
+/// @throws ConfigError naming the block of `from` that has more rows than `to` has room for, or when
+/// one was moved from; DeviceError
 template <template <template <class> class> class Layout, DeviceLike D, DeviceLike E>
   requires(detail::kBlockCount<Layout> > 0)
 std::size_t copy(const Queue& queue, const PortableCollection<Layout, D>& from,
                  PortableCollection<Layout, E>& to) {
+  detail::require_memory(from.bytes(), "from");
+  detail::require_memory(to.bytes(), "to");
   to.resize(from.sizes());
   if (from.capacities() == to.capacities()) {
     copy_bytes(queue, to.data(), to.device(), from.data(), from.device(), from.bytes());

@@ -61,6 +61,15 @@ ConstView<Layout> as_const(const View<Layout>& view) noexcept {
           view.device_, view.lease_};
 }
 
+/// @param bytes of the allocation of one side of a copy
+/// @throws ConfigError
+inline void require_memory(std::size_t bytes, const std::string& side) {
+  if (bytes == 0) {
+    throw ConfigError("copy: the collection that it goes " + side +
+                      " has no memory; it was moved from. Assign another to it before");
+  }
+}
+
 /// One side of a copy.
 template <class Byte>
 struct Placed {
@@ -167,10 +176,13 @@ class PortableCollection {
 /// @return bytes enqueued
 /// *Stream order*: both collections must stay alive, and `from` unchanged, until the queue has got
 /// there.
-/// @throws ConfigError when `from` has more rows than `to` has room for; DeviceError
+/// @throws ConfigError when `from` has more rows than `to` has room for, or one was moved from;
+/// DeviceError
 template <template <template <class> class> class Layout, DeviceLike D, DeviceLike E>
 std::size_t copy(const Queue& queue, const PortableCollection<Layout, D>& from,
                  PortableCollection<Layout, E>& to) {
+  detail::require_memory(from.bytes(), "from");
+  detail::require_memory(to.bytes(), "to");
   to.resize(from.size());
   if (from.capacity() == to.capacity()) {
     copy_bytes(queue, to.data(), to.device(), from.data(), from.device(), from.bytes());

@@ -26,9 +26,14 @@ namespace detail {
 
 [[noreturn]] void throw_impossible_rows(const std::string& rows);
 
+/// The most rows that a tensor may have; no memory holds as many.
+inline constexpr std::size_t kMostRows = std::size_t{1} << 48U;
+
 template <std::integral Rows>
 std::size_t checked_rows(Rows rows) {
-  if (!std::in_range<std::size_t>(rows)) throw_impossible_rows(std::to_string(rows));
+  if (std::cmp_less(rows, 0) || std::cmp_greater(rows, kMostRows)) {
+    throw_impossible_rows(std::to_string(rows));
+  }
   return static_cast<std::size_t>(rows);
 }
 
@@ -74,7 +79,7 @@ class SoAMetadata {
 
  public:
   /// @param sizes rows of each collection, in the order of the layouts
-  /// @throws BindingError for a negative number
+  /// @throws BindingError for a number below 0 or above 2^48
   template <std::integral... Sizes>
     requires(sizeof...(Sizes) == sizeof...(Layouts))
   explicit SoAMetadata(Sizes... sizes) : sizes_{detail::checked_rows(sizes)...} {}
@@ -133,8 +138,8 @@ class SoAMetadata {
   ///     the rows: `copy` takes it along between collections of one capacity.) On the CPU they are
   ///     checked when the model runs; on a GPU they are held inside the collection.
   /// @param length rows of each group in the tensor
-  /// @throws BindingError, as above; when the offsets are not integers, or their collection has no
-  ///     room for the last one
+  /// @throws BindingError, as above; when the offsets are not integers, their collection has no
+  ///     room for the last one, or the tensor would be larger than any memory
   template <template <template <class> class> class Groups,
             template <template <class> class> class Layout, std::integral Length,
             std::same_as<Record<Layout>>... More>

@@ -19,8 +19,9 @@ struct ForeignColumn {
   bool row_major = false;
 };
 
-/// Checks all columns against the fields of the layout. @throws BindingError
-void check_foreign_columns(std::span<const ForeignColumn> columns,
+/// Checks all columns against the fields of the layout. @param caller begins the messages @throws
+/// BindingError
+void check_foreign_columns(std::string_view caller, std::span<const ForeignColumn> columns,
                            std::span<const FieldInfo> fields,
                            std::span<const std::string_view> names, std::int64_t n);
 
@@ -180,6 +181,24 @@ constexpr void place_no_rows(std::array<ForeignColumn, kCount>& columns) noexcep
   }
 }
 
+/// The view, of the type that the tag tells, over columns that are checked, one for each field.
+template <class Columns, template <template <class> class> class Layout, bool kConst>
+constexpr BasicView<Columns, Layout, kConst> view_over(
+    Tag<BasicView<Columns, Layout, kConst>>, std::array<ForeignColumn, kFieldCount<Layout>>& found,
+    std::size_t rows, Device device, Lease lease = {}) {
+  if (rows == 0) place_no_rows<Layout>(found);
+  const ForeignColumn* field = found.data();
+  const auto place = [&field](auto column) {
+    column.data_ = static_cast<decltype(column.data_)>(field->data);
+    if constexpr (requires { column.pitch_; }) {
+      column.pitch_ = static_cast<std::size_t>(field->pitch);
+    }
+    ++field;
+    return column;
+  };
+  return {map_columns(Columns{}, place), rows, rows, device, lease};
+}
+
 template <template <template <class> class> class Layout, template <class> class Policy,
           bool kConst, class... Sources>
 BasicView<Layout<Policy>, Layout, kConst> make_foreign_view(std::int64_t n, Device device,
@@ -193,20 +212,9 @@ BasicView<Layout<Policy>, Layout, kConst> make_foreign_view(std::int64_t n, Devi
       return std::array<ForeignColumn, kCount>{
           read_source<kFieldInfo<Layout>[kIndex], kConst>(std::forward<Sources>(sources))...};
     }(std::make_index_sequence<kCount>{});
-    check_foreign_columns(found, kFieldInfo<Layout>, kFieldNames<Layout>, n);
-    if (n == 0) place_no_rows<Layout>(found);
-
-    const ForeignColumn* field = found.data();
-    const auto place = [&field](auto column) {
-      column.data_ = static_cast<decltype(column.data_)>(field->data);
-      if constexpr (requires { column.pitch_; }) {
-        column.pitch_ = static_cast<std::size_t>(field->pitch);
-      }
-      ++field;
-      return column;
-    };
-    const auto rows = static_cast<std::size_t>(n);
-    return {map_columns(Layout<Policy>{}, place), rows, rows, device};
+    check_foreign_columns("foreign_view", found, kFieldInfo<Layout>, kFieldNames<Layout>, n);
+    return view_over(Tag<BasicView<Layout<Policy>, Layout, kConst>>{}, found,
+                     static_cast<std::size_t>(n), device);
   }
 }
 
