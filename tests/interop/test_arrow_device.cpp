@@ -288,6 +288,36 @@ TEST(FromArrow, GivesColumnsWhoseDistancesAreAskedFor) {
   EXPECT_EQ(blocks.blocks()[0].tensor.data, elsewhere);
 }
 
+template <template <class> class F>
+struct Four {
+  F<float> a, b, c, d;
+};
+
+/// The first two and the last column lie as in a collection.
+TEST(FromArrow, GivesColumnsWhoseDistancesAPlanAsksForToo) {
+  PortableCollection<Four> four(10, Device::cpu());
+  const auto records = four.const_view().records();
+  SoAMetadata<Four> blocks(10);
+  blocks.append_block("all", records.a(), records.b(), records.c(), records.d());
+  BoundBlock block = blocks.blocks()[0];
+
+  const float elsewhere[10] = {};
+  Batch rows;
+  to_arrow(four.view(), nullptr, cpu(), rows);
+  rows.array.array.children[2]->buffers[1] = elsewhere;
+  const auto imported = from_arrow<Four>(cpu(), rows);
+  const auto& view = imported.view;
+  const ViewReference reference{reinterpret_cast<const std::byte*>(&view.columns()),
+                                view.size(),
+                                view.capacity(),
+                                view.device(),
+                                true,
+                                view.lease_};
+  EXPECT_THAT(
+      [&] { bind(block, reference, reference); },
+      ThrowsMessage<BindingError>(HasSubstr("one tensor needs equal, ascending distances")));
+}
+
 TEST(FromArrow, BindsABatchWithoutRowsAndWithoutMemory) {
   PortableCollection<Point> points(0, Device::cpu());
   Batch rows;

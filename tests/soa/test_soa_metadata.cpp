@@ -432,16 +432,16 @@ TEST(SoAMetadata, RefusesANumberOfRowsThatNothingHas) {
 }
 
 template <template <class> class F>
-struct Groups {
+struct Starts {
   F<std::int32_t> first;
 };
 
 TEST(SoAMetadata, RefusesCopiesThatAreLargerThanAnyMemory) {
   const std::size_t most = std::size_t{1} << 48U;
   PortableCollection<Mixed> mixed(8, Device::cpu());
-  PortableCollection<Groups> groups(1 << 17, Device::cpu());
+  PortableCollection<Starts> groups(1 << 17, Device::cpu());
   const auto first = groups.view().records().first();
-  SoAMetadata<Mixed, Groups> metadata(8, (1 << 17) - 1);
+  SoAMetadata<Mixed, Starts> metadata(8, (1 << 17) - 1);
   EXPECT_THAT([&] { metadata.append_padded("x", first, most, mixed.view().records().x()); },
               ThrowsMessage<BindingError>(
                   HasSubstr("block \"x\" (column x): its tensor would be float32[131071, "
@@ -524,7 +524,7 @@ TEST_F(FormsOfBlocks, RefuseOffsetsOnAnotherDeviceThanTheRows) {
 }
 
 TEST_F(FormsOfBlocks, RefuseANegativeLength) {
-  expect_error("-4 rows are impossible; expected 0 or more",
+  expect_error("-4 rows are impossible; expected 0 to 2^48",
                [&] { metadata_.append_padded("t", offsets_.first(), -4, records_.x()); });
 }
 
