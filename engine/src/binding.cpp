@@ -27,6 +27,8 @@ bool Binding::is_empty() const noexcept {
                      [](const BoundBlock& block) { return block.tensor.elements() == 0; });
 }
 
+namespace detail {
+
 void check(const Binding& binding) {
   const BoundBlock* first = nullptr;
   for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
@@ -129,7 +131,21 @@ void require_live(const Binding& binding) {
   }
 }
 
-namespace detail {
+void require_one_collection_each(const Binding& binding) {
+  for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
+    for (const BoundBlock& block : *blocks) {
+      if (block.columns.empty()) continue;  // made of offsets alone
+      const BoundBlock& first = *std::ranges::find_if(*blocks, [&](const BoundBlock& other) {
+        return other.collection == block.collection && !other.columns.empty();
+      });
+      if (first.lease == block.lease) continue;
+      throw BindingError("a plan cannot be rebound: " + to_string(first) + " and " +
+                         to_string(block) +
+                         " lie in two collections of one layout; give the second a layout of its "
+                         "own (one with a Sub of the first)");
+    }
+  }
+}
 
 void rebind(Binding& binding, std::span<const ViewReference> views) {
   binding.is_bound = false;

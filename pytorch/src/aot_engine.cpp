@@ -25,10 +25,6 @@
 namespace tensoa::pytorch {
 namespace {
 
-bool has_planes(const FieldInfo& info) {
-  return info.kind == ColumnKind::kVector || info.kind == ColumnKind::kMatrix;
-}
-
 /// Where a block lies: plane p begins `p * pitch` elements after `first`.
 struct Planes {
   std::byte* first;
@@ -58,7 +54,7 @@ Planes planes_of(const BlockDescription& described, const BoundBlock& block) {
   const auto place = [&](std::size_t i) { return static_cast<std::int64_t>(columns[i].plane); };
 
   std::int64_t pitch = 0;
-  if (has_planes(described.element)) {
+  if (described.element.has_planes()) {
     const bool is_repacked = block.form == BlockForm::kRepacked;
     const std::size_t dim = !is_repacked && columns.size() > 1 ? 2 : 1;
     pitch = (is_repacked ? block.sources.front() : block.tensor).stride_of_dim[dim];

@@ -36,17 +36,13 @@ struct Memory {
 
 std::intptr_t address(const Memory& memory) { return reinterpret_cast<std::intptr_t>(memory.data); }
 
-bool has_planes(const FieldInfo& info) {
-  return info.kind == ColumnKind::kVector || info.kind == ColumnKind::kMatrix;
-}
-
 /// Reads a column out of a view. Every kind of column begins with its data pointer; the pitch
 /// follows where there is one (columns.hpp).
 Memory memory_in(const ViewReference& view, const BoundColumn& column) {
   Memory memory{nullptr, 0};
   const std::byte* place = view.columns + column.place;
   std::memcpy(&memory.data, place, sizeof(memory.data));
-  if (has_planes(column.info)) {
+  if (column.info.has_planes()) {
     std::memcpy(&memory.pitch, place + sizeof(memory.data), sizeof(memory.pitch));
   }
   return memory;
@@ -85,8 +81,8 @@ template <class MemoryOf>
   }
   fail(block, "the columns lie " + distances +
                   " bytes apart; one tensor needs equal, ascending distances: choose equally "
-                  "spaced columns in layout order, reorder the layout, use several blocks, or ask "
-                  "for a copy (Repack)");
+                  "spaced columns in layout order, reorder the layout, use several blocks" +
+                  (block.form == BlockForm::kPadded ? "" : ", or ask for a copy (Repack)"));
 }
 
 // ---- tensors over columns
@@ -98,7 +94,7 @@ void add_dimension(TensorView& tensor, std::size_t size, std::int64_t stride) {
 
 /// The dimensions of one element of a column: none, [R] or [R, C].
 void add_planes(TensorView& tensor, const FieldInfo& info, std::size_t pitch) {
-  if (!has_planes(info)) return;
+  if (!info.has_planes()) return;
   const auto stride = static_cast<std::int64_t>(pitch);
   add_dimension(tensor, info.rows, stride);
   if (info.kind == ColumnKind::kMatrix) {
@@ -150,7 +146,7 @@ TensorView in_place(const BoundBlock& block, const MemoryOf& memory_of, const Vi
     return tensor;
   }
   add_dimension(tensor, rows, is_scalar ? 0 : 1);
-  if (!has_planes(info) || block.columns.size() > 1) {
+  if (!info.has_planes() || block.columns.size() > 1) {
     add_dimension(tensor, block.columns.size(), distance);
   }
   add_planes(tensor, info, first.pitch);
@@ -215,7 +211,7 @@ void fill(BoundBlock& block, const MemoryOf& memory_of, const ViewReference& vie
     }
     const FieldInfo& info = block.columns.front().info;
     add_dimension(tensor, rows, 0);
-    if (!has_planes(info) || block.columns.size() > 1) {
+    if (!info.has_planes() || block.columns.size() > 1) {
       add_dimension(tensor, block.columns.size(), 0);
     }
     add_planes(tensor, info, 0);
@@ -258,14 +254,14 @@ void require_alike(const BoundBlock& block) {
   for (const BoundColumn& other : block.columns) {
     const FieldInfo& a = first.info;
     const FieldInfo& b = other.info;
-    const bool same_kind = a.kind == b.kind || (is_repacked && !has_planes(a) && !has_planes(b));
+    const bool same_kind = a.kind == b.kind || (is_repacked && !a.has_planes() && !b.has_planes());
     const bool same_dtype = a.dtype == b.dtype || block.converts;
     if (same_kind && same_dtype && a.rows == b.rows && a.columns == b.columns) continue;
     const bool would_convert = same_kind && a.rows == b.rows && a.columns == b.columns;
     fail(block,
          "the columns of a block must be of one kind, dtype and shape; " + first.name + " is " +
              describe(a) + ", " + other.name + " is " + describe(b) +
-             (would_convert
+             (would_convert && block.form != BlockForm::kPadded
                   ? "; put them into blocks of their own, or ask for a copy of one dtype (Repack)"
                   : "; put them into blocks of their own"));
   }
@@ -277,9 +273,9 @@ void require_alike(const BoundBlock& block) {
   if (first.info.kind == ColumnKind::kScalar) {
     fail(block, "scalars have no rows that could be grouped; " + first.name + " is a scalar");
   }
-  const std::size_t rank = 2 + (has_planes(first.info) ? 1U : 0U) +
+  const std::size_t rank = 2 + (first.info.has_planes() ? 1U : 0U) +
                            (first.info.kind == ColumnKind::kMatrix ? 1U : 0U) +
-                           (!has_planes(first.info) || block.columns.size() > 1 ? 1U : 0U);
+                           (!first.info.has_planes() || block.columns.size() > 1 ? 1U : 0U);
   if (rank > kMaxRank) {
     fail(block, "a padded tensor of several " + describe(first.info) + " columns has " +
                     std::to_string(rank) + " dimensions, at most " + std::to_string(kMaxRank) +

@@ -278,6 +278,19 @@ TEST_F(RebindRefuses, ColumnsThatWereExchangedInTheView) {
   expect_error(points, "block \"xyz\" (columns x, y, z): the columns lie 256, -128 bytes apart");
 }
 
+TEST_F(RebindRefuses, MetadataOverTwoCollectionsOfOneLayout) {
+  PortableCollection<Points> others(10, Device::cpu());
+  SoAMetadata<Points> inputs(10);
+  inputs.append_block("a", points_.view().records().x());
+  inputs.append_block("b", others.view().records().x());
+  SoAMetadata<Scores> outputs(10);
+  outputs.append_block("score", scores_.view().records().score());
+  Plan plan(ModelMetadata(inputs, outputs));
+  EXPECT_THAT([&] { plan.rebind(points_.view(), scores_.view()); },
+              ThrowsMessage<BindingError>(HasSubstr(
+                  "block \"a\" (column x) and block \"b\" (column x) lie in two collections")));
+}
+
 TEST_F(RebindRefuses, VectorsOfUnequalPitch) {
   PortableCollection<Vectors> vectors(10, Device::cpu());
   SoAMetadata<Vectors> inputs(10);

@@ -105,7 +105,7 @@ class Model {
   /// Errors as above.
   template <QueueLike Q>
   CopyReport forward(const Q& queue, const Binding& binding) const {
-    check(binding);
+    detail::check(binding);
     return model_.run(QueueTraits<Q>::get(queue), binding);
   }
 

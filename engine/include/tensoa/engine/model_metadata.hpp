@@ -36,6 +36,8 @@ struct Binding {
   bool is_empty() const noexcept;
 };
 
+namespace detail {
+
 /// @throws BindingError when an output is read-only, ragged, or a scalar for several rows, when two
 /// outputs share memory (an input and an output may), or blocks lie on several devices.
 void check(const Binding& binding);
@@ -52,6 +54,8 @@ void take_rows(const Binding& all, std::size_t first, std::size_t count, Binding
 /// A call asks this first.
 void require_live(const Binding& binding);
 
+}  // namespace detail
+
 /// What a model reads and writes. `ModelMetadata metadata(inputs, outputs)` deduces its arguments;
 /// spelled out they are the layouts of the inputs, then those of the outputs. A layout may be input
 /// and output.
@@ -59,7 +63,7 @@ void require_live(const Binding& binding);
 template <template <template <class> class> class... Layouts>
 class ModelMetadata {
  public:
-  /// @throws BindingError, as `check` above
+  /// @throws BindingError, as detail::check
   template <template <template <class> class> class... Inputs,
             template <template <class> class> class... Outputs>
   ModelMetadata(const SoAMetadata<Inputs...>& inputs, const SoAMetadata<Outputs...>& outputs,
@@ -72,7 +76,7 @@ class ModelMetadata {
         std::is_same_v<std::tuple<Inputs<detail::Pointer>..., Outputs<detail::Pointer>...>,
                        std::tuple<Layouts<detail::Pointer>...>>,
         "ModelMetadata<…>: list the layouts of the inputs, then those of the outputs");
-    check(binding_);
+    detail::check(binding_);
   }
 
   const Binding& binding() const noexcept { return binding_; }

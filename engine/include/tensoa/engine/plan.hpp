@@ -15,6 +15,10 @@ namespace detail {
 /// Binds all blocks to other views, one for each collection: the inputs', then the outputs'.
 void rebind(Binding& binding, std::span<const ViewReference> views);
 
+/// @throws BindingError that names two blocks of one layout that lie in two collections: a rebind
+/// would move both to one
+void require_one_collection_each(const Binding& binding);
+
 /// What binding needs of a view.
 template <template <template <class> class> class Layout, class SomeView>
 ViewReference reference_to(const SomeView& view) noexcept {
@@ -50,10 +54,13 @@ class Plan {
   /// view. O(bound columns), allocates nothing.
   /// @param views one for each layout of the metadata, in its order: the inputs, then the outputs
   /// @throws BindingError, as append_block and ModelMetadata; calls are then refused until a rebind
-  /// succeeds
+  /// succeeds. Also when the metadata had two collections of one layout, which one view cannot stand
+  /// for: give the second a layout of its own (one with a Sub of the first)
   template <class... Views>
     requires(sizeof...(Views) == sizeof...(Layouts))
   void rebind(const Views&... views) {
+    if (!is_checked_) detail::require_one_collection_each(binding_);
+    is_checked_ = true;
     const ViewReference references[] = {detail::reference_to<Layouts>(views)...};
     detail::rebind(binding_, references);
   }
@@ -62,6 +69,7 @@ class Plan {
 
  private:
   Binding binding_;
+  bool is_checked_ = false;  ///< that each layout has one collection; a rebind keeps it so
 };
 
 }  // namespace tensoa

@@ -81,6 +81,10 @@ struct FieldInfo {
 
   constexpr bool is_scalar() const noexcept { return kind == ColumnKind::kScalar; }
   constexpr std::size_t planes() const noexcept { return rows * columns; }
+  /// Whether an element is a vector or a matrix.
+  constexpr bool has_planes() const noexcept {
+    return kind == ColumnKind::kVector || kind == ColumnKind::kMatrix;
+  }
   constexpr std::size_t element_size() const noexcept { return size_of(dtype); }
 };
 
