@@ -863,7 +863,7 @@ TEST(Pitfall, L30_SizesAndStridesHave64Bits) {
   in.y[kMany - 1] = 20.F;
   Plan plan(ModelMetadata(inputs, outputs));
   Binding batch = plan.binding();
-  take_rows(plan.binding(), first, 10, batch);
+  detail::take_rows(plan.binding(), first, 10, batch);
   EXPECT_EQ(batch.inputs[0].tensor.data, at + first);
   plan.rebind(slice(in, first, 10), slice(out, first, 10));
   JitModel(model_file("affine")).forward(Queue(Device::cpu()), plan);
