@@ -129,7 +129,7 @@ def test_weights_file_and_export_keep_the_function(network, graphs, tmp_path):
 
 
 def test_wrong_weights_files(network, tmp_path, capsys):
-    good, bad, out = tmp_path / "good", tmp_path / "bad", tmp_path / "model.pt"
+    good, bad, out = tmp_path / "good.safetensors", tmp_path / "bad.safetensors", tmp_path / "model.pt"
     interaction_network.save(network, good)
     foreign = safetensors.torch.save({"a": torch.zeros(1)}, {"architecture": "other"})
     incomplete = safetensors.torch.save({}, {"architecture": "interaction_network", "hidden": "16", "iterations": "3"})

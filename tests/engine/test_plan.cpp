@@ -99,9 +99,11 @@ TEST(Plan, RebindRefusesViewsOnSeveralDevices) {
 // ---- memory that does not fit, or is gone
 
 class LivePlan : public testing::Test {
- protected:
-  void SetUp() override { test::FakeEngines::reset(); }
+  struct Engines {
+    Engines() { test::FakeEngines::reset(); }
+  } engines_;  // first, because the model asks for them
 
+ protected:
   void expect_refused(const std::string& message) {
     EXPECT_THAT([&] { model_.forward(queue_, plan_); },
                 ThrowsMessage<BindingError>(HasSubstr(message)));
