@@ -138,6 +138,6 @@ def test_wrong_weights_files(network, tmp_path, capsys):
         assert run(lambda: export.main([str(bad), "--out", str(out)])) == 2
         error = capsys.readouterr().err
         assert str(bad) in error and "expected" in error and error.count("\n") == 1
-    assert run(lambda: export.main([str(tmp_path / "none"), "--out", str(out)])) == 2
+    assert run(lambda: export.main([str(tmp_path / "none.safetensors"), "--out", str(out)])) == 2
     assert "no such file" in capsys.readouterr().err
     assert not out.exists()
