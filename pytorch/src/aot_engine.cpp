@@ -350,7 +350,7 @@ class AotEngine final : public Engine {
   /// A copy of the planes that block `i` reads, for a program that would write them while it reads.
   at::Tensor copied(const TensorView& view, const PackageArgument& argument, std::size_t i,
                     ScratchPool::Loan& scratch, CopyReport& copies) const {
-    const at::Tensor copy = scratch.get().take(i, view);
+    at::Tensor copy = scratch.get().take(i, view);
     const at::Tensor columns = wrap(view);
     const BlockDescription& described = package_.binding.inputs[i];
     for (const ColumnDescription& column : described.columns) {

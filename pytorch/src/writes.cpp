@@ -149,6 +149,7 @@ bool Writes::reach_any_list() const {
 
 std::vector<bool> Writes::to_arguments() const {
   std::vector<bool> written;
+  written.reserve(clones_.size());
   for (Value* clone : clones_) written.push_back(reach(clone));
   return written;
 }
