@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "../support/temporary_folder.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa {
@@ -18,9 +19,6 @@ namespace fs = std::filesystem;
 
 class OutputFileTest : public testing::Test {
  protected:
-  void SetUp() override { fs::create_directory(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
-
   static std::string contents(const fs::path& path) {
     std::stringstream text;
     text << std::ifstream(path).rdbuf();
@@ -30,8 +28,8 @@ class OutputFileTest : public testing::Test {
     return std::distance(fs::directory_iterator(folder_), fs::directory_iterator());
   }
 
-  fs::path folder_ =
-      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+  test::TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
 };
 
 TEST_F(OutputFileTest, WritesTheWholeFileAndLeavesNothingElse) {

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "../support/temporary_folder.hpp"
 #include "tensoa/engine/engine.hpp"
 
 namespace tensoa::test {
@@ -50,18 +50,12 @@ struct FakeEngines {
 /// A file that lives as long as the test.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() /
-              (std::to_string(reinterpret_cast<std::size_t>(this)) + "-" + name)) {
-    std::ofstream(path_) << "a model";
-  }
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  explicit TemporaryFile(const std::string& name) : path_(folder_.write(name, "a model")) {}
 
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  TemporaryFolder folder_;
   std::filesystem::path path_;
 };
 

@@ -11,38 +11,11 @@
 #include <string>
 #include <string_view>
 
+#include "../support/temporary_folder.hpp"
+
 namespace tensoa::track {
 
-/// A folder of one test, removed with it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::path(testing::TempDir()) /
-            ("tensoa-" + std::string(test->test_suite_name()) + "-" + test->name());
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
-  std::filesystem::path write(std::string_view name, std::string_view contents) const {
-    const std::filesystem::path file = path_ / name;
-    std::ofstream(file, std::ios::binary) << contents;
-    return file;
-  }
-
-  std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_),
-                                                  std::filesystem::directory_iterator()));
-  }
-
- private:
-  std::filesystem::path path_;
-};
+using test::TemporaryFolder;
 
 inline std::string contents_of(const std::filesystem::path& path) {
   std::stringstream text;

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "../support/temporary_folder.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
 
@@ -82,14 +83,6 @@ std::size_t count(const std::string& text, std::string_view what) {
 
 class Report : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path(testing::TempDir()) / (std::string("tensoa_report_") + test->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::string write(const std::vector<ReportEvent>& events, std::string_view summary = kSummary,
                     const ScoreHistogram& scores = {}) {
     write_file(page(), report_page(summary, events, scores));
@@ -114,7 +107,8 @@ class Report : public testing::Test {
     return json::parse(page.substr(begin, page.find("</script", begin) - begin));
   }
 
-  fs::path folder_;
+  test::TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
 };
 
 TEST_F(Report, NeedsNothingFromOutside) {
