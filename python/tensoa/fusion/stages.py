@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cuts a row program into stages, each one loop over the rows of a domain."""
+
+from dataclasses import dataclass, field
+
+FREE = ("input", "index", "constant")  # read again where they are needed, never handed over
+
+
+@dataclass
+class Buffer:
+    """Memory that one stage writes and later ones read: [rows of `domain`, width], a row side by side.
+
+    `is_sum`: it holds a scatter; it starts at zero, and rows are added.
+    """
+
+    value: object
+    domain: int
+    width: int
+    is_sum: bool = False
+
+
+@dataclass
+class Stage:
+    """One loop over the rows of `domain`: computes `values` (arguments first), which are all that it needs from FREE,
+    from its own row of a buffer, or by gather from any row of a buffer.
+    """
+
+    domain: int
+    values: list = field(default_factory=list)  # without those that are read from buffers
+    reads: list = field(default_factory=list)  # buffers read in the own row
+    gathers: list = field(default_factory=list)  # gather values among `values`; args[0] is in a buffer, or an input
+    stores: list = field(default_factory=list)  # buffers whose value is computed here and stored, row by row
+    sums: list = field(default_factory=list)  # buffers of scatter values whose args[0] is computed here
+    outputs: list = field(default_factory=list)  # Outputs that are written here
+
+
+@dataclass
+class Plan:
+    stages: list
+    buffers: list
+
+    def buffer_of(self, value):
+        return next((buffer for buffer in self.buffers if buffer.value is value), None)
+
+
+def plan(program):
+    """The stages of a program, in the order to run them."""
+    values = program.values()
+    level = {}
+    for value in values:
+        after = [level[id(argument)] for argument in value.args]
+        # Rows of other stages are there when these are done; the rows of free values always are.
+        if value.op == "gather":
+            after[0] = 0 if value.args[0].op == "input" else after[0] + 1
+        elif value.op == "scatter":
+            after = [max(after) + 1]
+        level[id(value)] = max([0, *after])
+
+    # A free value belongs to all stages that use it; the others to that of their level and domain.
+    stages = {}
+
+    def stage_of(at, domain):
+        return stages.setdefault((at, domain), Stage(domain))
+
+    buffers = []
+
+    def buffer_for(value):
+        found = next((buffer for buffer in buffers if buffer.value is value), None)
+        if found is None:
+            found = Buffer(value, value.domain, value.width, value.op == "scatter")
+            buffers.append(found)
+            if value.op == "scatter":
+                maker = level[id(value)] - 1, value.args[0].domain
+                stage_of(*maker).sums.append(found)
+                for argument in value.args:
+                    need(argument, maker)
+            elif value.op in FREE:
+                stage_of(0, value.domain).stores.append(found)
+                need(value, (0, value.domain))
+            else:
+                stage_of(level[id(value)], value.domain).stores.append(found)
+        return found
+
+    def need(value, key):
+        """`value` is used by the stage `key` in its own row."""
+        stage = stage_of(*key)
+        home = level[id(value)], value.domain
+        if value.op in FREE or (home == key and value.op != "scatter"):
+            if not any(value is other for other in stage.values):
+                stage.values.append(value)
+        else:
+            buffer = buffer_for(value)
+            if buffer not in stage.reads:
+                stage.reads.append(buffer)
+
+    for value in values:
+        if value.op in FREE:
+            continue
+        if value.op == "scatter":
+            buffer_for(value)
+            continue
+        key = level[id(value)], value.domain
+        if value.op == "gather":
+            if value.args[0].op != "input":
+                buffer_for(value.args[0])
+            need(value.args[1], key)
+        else:
+            for argument in value.args:
+                need(argument, key)
+        stage = stage_of(*key)
+        if not any(value is other for other in stage.values):
+            stage.values.append(value)
+        if value.op == "gather":
+            stage.gathers.append(value)
+    for output in program.outputs:
+        key = level[id(output.value)], output.value.domain
+        need(output.value, key)
+        stage_of(*key).outputs.append(output)
+
+    order = {id(value): i for i, value in enumerate(values)}
+    for stage in stages.values():
+        stage.values.sort(key=lambda value: order[id(value)])
+    return Plan([stages[key] for key in sorted(stages)], buffers)
