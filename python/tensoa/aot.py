@@ -217,6 +217,19 @@ def _export(module, binding, rules, device):
     return program
 
 
+def _exported(module, binding):
+    """The model alone as torch.export sees it, on tensors as it knows them, with free numbers of rows."""
+    rows = {collection: ROWS[2 * i] for i, collection in enumerate(_collections(binding))}
+    columns = Columns(binding, rows, (), "cpu")
+    names = [block.name for block in binding.inputs]
+    tensors = [block.tensor(argument).contiguous() for block, argument in zip(binding.inputs, columns.inputs)]
+    shapes = [{1 if block.is_transposed else 0: torch.export.Dim.AUTO} for block in binding.inputs]
+    arguments = {"args": (), "kwargs": dict(zip(names, tensors))} if binding.by_name else {"args": tuple(tensors)}
+    shapes = dict(zip(names, shapes)) if binding.by_name else tuple(shapes)
+    with torch.no_grad():
+        return torch.export.export(module, **arguments, dynamic_shapes=shapes, strict=False)
+
+
 def _check_mutations(signature, inputs):
     """Proof that the program writes its outputs and nothing else."""
     if signature.buffers_to_mutate:

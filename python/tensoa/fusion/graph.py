@@ -25,13 +25,15 @@ class Value:
 
     | op | args | attributes | in every row |
     | --- | --- | --- | --- |
-    | input | | block, planes, dtype | the numbers of these planes of input block `block`, as float32 |
+    | input | | block, planes, dtype, is_scalar | the numbers of these planes of input block `block`, as float32; of
+      scalar columns the first number of each plane, in every row |
     | index | | block, plane, dtype | one number of an integer plane, to gather and scatter with |
     | constant | | array [width] | the same numbers in every row |
     | linear | x | weight [width, in], bias [width] or None | weight @ x + bias |
     | map | one or more | name | a function of UNARY or BINARY, or `where` (condition, a, b); arguments have the same
       width, or width 1, which stands for all |
-    | norm | x | weight, bias ([width] or None), eps | layer normalisation over the width |
+    | norm | x | weight, bias ([width] or None), eps, is_centered | layer normalisation over the width; the mean of x is
+      zero where `is_centered` |
     | reduce | x | name: sum, mean, amax, amin | one number |
     | pack | any | ranges: (start, stop) of each argument | the numbers side by side |
     | gather | x, index | | row `index` of x; the result has the domain of `index` |

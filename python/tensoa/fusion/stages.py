@@ -44,18 +44,36 @@ class Plan:
         return next((buffer for buffer in self.buffers if buffer.value is value), None)
 
 
-def plan(program):
-    """The stages of a program, in the order to run them."""
-    values = program.values()
+def _levels(program, values):
+    """The number of the stage of each value, by id: as late as can be, so that little is handed over; stages that are
+    not needed do not come into being by that.
+    """
     level = {}
     for value in values:
         after = [level[id(argument)] for argument in value.args]
-        # Rows of other stages are there when these are done; the rows of free values always are.
+        # Rows of other stages are there when these are done; the rows of inputs always are.
         if value.op == "gather":
             after[0] = 0 if value.args[0].op == "input" else after[0] + 1
         elif value.op == "scatter":
             after = [max(after) + 1]
         level[id(value)] = max([0, *after])
+    there = {(level[id(value)], value.domain) for value in values if value.op not in FREE}
+    last = {id(output.value): level[id(output.value)] for output in program.outputs}
+    for value in reversed(values):
+        if value.op not in FREE and value.op != "scatter":
+            until = last[id(value)]
+            level[id(value)] = max(at for at, domain in there if domain == value.domain and at <= until)
+        for i, argument in enumerate(value.args):
+            is_elsewhere = value.op == "scatter" or (value.op == "gather" and i == 0)
+            until = level[id(value)] - is_elsewhere
+            last[id(argument)] = min(until, last.get(id(argument), until))
+    return level
+
+
+def plan(program):
+    """The stages of a program, in the order to run them."""
+    values = program.values()
+    level = _levels(program, values)
 
     # A free value belongs to all stages that use it; the others to that of their level and domain.
     stages = {}

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Row programs in NumPy, float64: what the tests compare with."""
+
+import math
+
+import numpy as np
+
+FUNCTIONS = {
+    "neg": np.negative,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "add": np.add,
+    "pow": np.power,
+    "atan2": np.arctan2,
+    "atan": np.arctan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "reciprocal": lambda x: 1 / x,
+    "relu": lambda x: np.maximum(x, 0),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "erf": np.vectorize(math.erf, otypes=[float]),
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "where": lambda condition, a, b: np.where(condition != 0, a, b),
+}
+
+
+def _norm(x, weight, bias, eps, is_centered):
+    mean = 0.0 if is_centered else x.mean(axis=1, keepdims=True)
+    y = (x - mean) / np.sqrt(((x - mean) ** 2).mean(axis=1, keepdims=True) + eps)
+    return y * (1.0 if weight is None else weight) + (0.0 if bias is None else bias)
+
+
+def evaluate(program, columns, rows):
+    """One array [rows, width] for each output. `columns[block][plane]`: an array; `rows[domain]`: their number."""
+    done = {}
+    for value in program.values():
+        args = [done[id(argument)] for argument in value.args]
+        if value.op == "input":
+            result = np.stack([columns[value.block][plane] for plane in value.planes], axis=1).astype(np.float64)
+            if value.is_scalar:
+                result = np.broadcast_to(result[:1], result.shape)
+        elif value.op == "index":
+            result = columns[value.block][value.plane].astype(np.int64)
+        elif value.op == "constant":
+            result = np.broadcast_to(value.array.astype(np.float64), (rows[value.domain], value.width))
+        elif value.op == "linear":
+            result = args[0] @ value.weight.astype(np.float64).T
+            result = result if value.bias is None else result + value.bias
+        elif value.op == "map":
+            function = FUNCTIONS.get(value.name) or getattr(np, value.name)
+            result = np.broadcast_to(function(*args), (rows[value.domain], value.width)).astype(np.float64)
+        elif value.op == "norm":
+            result = _norm(args[0], value.weight, value.bias, value.eps, value.is_centered)
+        elif value.op == "reduce":
+            result = getattr(np, value.name)(args[0], axis=1, keepdims=True)
+        elif value.op == "pack":
+            result = np.concatenate([arg[:, a:b] for arg, (a, b) in zip(args, value.ranges)], axis=1)
+        elif value.op == "gather":
+            result = args[0][args[1]]
+        else:
+            result = np.zeros((rows[value.domain], value.width))
+            np.add.at(result, args[1], args[0])
+        done[id(value)] = result
+    return [done[id(output.value)] for output in program.outputs]

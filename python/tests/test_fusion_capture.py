@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""capture.py, passes.py and stages.py against the module itself, in float64."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as f
+
+import row_programs
+from tensoa import aot, binding
+from tensoa.fusion import capture, passes, stages
+from tensoa.import_exatrkx import ExaTrkX
+from tensoa.interaction_network import InteractionNetwork
+
+
+def block(name, columns, dtype="float32", collection=0, shape="rows", kind="plain", element=(), places=None, **more):
+    places = places or range(columns)
+    size = int(np.prod(element or (1,)))
+    names = [{"name": f"{name}{i}", "plane": place * size} for i, place in enumerate(places)]
+    return dict(
+        name=name, collection=collection, shape=shape, kind=kind, element=list(element), columns=names,
+        column_dtype=dtype, dtype=more.get("as_dtype", dtype),
+    )  # fmt: skip
+
+
+def bound(inputs, outputs, match="order"):
+    return binding.parse({"schema": 1, "match": match, "inputs": inputs, "outputs": outputs})
+
+
+GRAPH = [block("x", 3), block("edge_index", 2, "int64", 1, "columns"), block("edge_attr", 4, collection=1)]
+
+
+def captured(module, columns):
+    module = module.eval()
+    rules = aot._result_rows(module, columns, "cpu")
+    return capture.capture(aot._exported(module, columns), columns, rules)
+
+
+def check(module, columns, rows=(37, 111)):
+    """The program before and after the passes gives what the module gives; the passes' program."""
+    torch.manual_seed(1)
+    for parameter in module.state_dict().values():
+        if parameter.is_floating_point() and parameter.dim() < 2:
+            parameter.uniform_(0.5, 1.5)
+    program = captured(module, columns)
+    of_collection = dict(zip(program.domains, rows))
+    data = aot.Columns(columns, of_collection, (), "cpu")
+    with torch.no_grad():
+        results = columns.call(module.double(), data.inputs, convert=aot._double)
+    module.float()
+    truth = [block.planes(result).numpy().T for block, result in zip(columns.outputs, results)]
+    arrays = [
+        [argument[place - part.first].numpy() for place in range(max(one.places) + 1)]
+        if (part := one.input_arguments()[0]).step == 1 and part.first == 0
+        else dict(zip(one.places, argument.numpy()))
+        for one, argument in zip(columns.inputs, data.inputs)
+    ]
+    for candidate in (program, passes.simplify(program)):
+        for got, expected in zip(row_programs.evaluate(candidate, arrays, rows), truth):
+            np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5 * abs(expected).max())
+    return candidate
+
+
+class Formulas(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(3, 8), nn.Linear(8, 2)
+        self.norm, self.batch = nn.LayerNorm(8), nn.BatchNorm1d(8)
+
+    def forward(self, x):
+        h = self.batch(f.gelu(self.first((x - 0.5) / 2)))
+        h = f.silu(self.norm(h)) + f.gelu(h, approximate="tanh")
+        h = f.elu(h) + f.leaky_relu(h, 0.2) + f.softplus(h) + f.hardtanh(h) + f.hardsigmoid(h)
+        h = torch.where(h > 0.3, h, -h).clamp(max=3) ** 2 + h.abs().sqrt() * torch.atan2(h, h + 4)
+        return torch.softmax(self.last(h), dim=1), h.mean(1), f.normalize(h, dim=-1)[:, ::3], h[:, 1:2]
+
+
+def test_elementwise_functions_normalisations_and_reductions_are_captured():
+    outputs = [block("soft", 2), block("mean", 1), block("unit", 3), block("one", 1)]
+    check(Formulas(), bound([block("x", 3, places=(2, 0, 5))], outputs))
+
+
+class Elements(nn.Module):
+    """All kinds of columns."""
+
+    def forward(self, vectors, matrices, flags, layer, constants):
+        product = (matrices * vectors.unsqueeze(1)).sum(2) + constants[:, 1:]
+        return product * flags.float() + layer.float() / 10, matrices.transpose(1, 2) + 1
+
+
+def test_vectors_matrices_scalars_and_integer_features_are_captured():
+    inputs = [
+        block("vectors", 1, kind="vector", element=(3,)),
+        block("matrices", 1, kind="matrix", element=(2, 3)),
+        block("flags", 1, "bool"),
+        block("layer", 1, "int16"),
+        block("constants", 2, kind="scalar"),
+    ]
+    outputs = [block("product", 2), block("turned", 1, kind="matrix", element=(3, 2))]
+    check(Elements(), bound(inputs, outputs))
+
+
+def test_our_interaction_network_is_captured_and_needs_one_kernel_for_each_update():
+    program = check(InteractionNetwork(8, 2), bound(GRAPH, [block("score", 1, collection=1)]), (37, 211))
+    plan = stages.plan(program)
+    assert [stage.domain for stage in plan.stages] == [0, 1, 0, 1, 0, 1]
+
+
+def exatrkx(hidden=8):
+    def network(inputs, outputs):
+        return nn.Sequential(nn.Linear(inputs, hidden), nn.LayerNorm(hidden), nn.ReLU(), nn.Linear(hidden, outputs))
+
+    state = hidden + 3
+    return ExaTrkX(2, network(3, hidden), network(2 * state, 1), network(2 * state, hidden))
+
+
+def test_the_first_edge_layer_of_exatrkx_moves_to_the_nodes():
+    program = check(exatrkx(), bound(GRAPH[:2], [block("score", 1, collection=1)]), (37, 211))
+    plan = stages.plan(program)
+    assert [stage.domain for stage in plan.stages] == [0, 1, 0, 1, 0, 1]
+    edge = plan.stages[1]
+    assert [value.width for value in edge.values if value.op == "linear"] == [1]
+    assert all(value.is_centered for stage in plan.stages for value in stage.values if value.op == "norm")
+
+
+class ByName(nn.Module):
+    def forward(self, b, a):
+        return {"total": a + b, "product": a * b}
+
+
+def test_blocks_are_found_by_name():
+    inputs = [block("a", 2), block("b", 2)]
+    check(ByName(), bound(inputs, [block("product", 2), block("total", 2)], match="name"))
+
+
+class Refused(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda x: x - x.mean(0), "a sum or maximum over all rows"),
+        (lambda x: x.sort(dim=1).values, "the operation sort"),
+        (lambda x: x + x.flip(0), "the operation flip"),
+        (lambda x: x * x.shape[0], "a number of rows"),
+        (lambda x: (x.double() * 2).float(), "numbers of float64"),
+        (lambda x: x @ (x.t() @ x), "a product of two tensors"),
+        (lambda x: torch.cumsum(x, 0), "the operation cumsum"),
+    ],
+)
+def test_what_is_no_row_program_is_refused_with_its_reason(function, reason):
+    columns = bound([block("x", 3)], [block("y", 3)])
+    with pytest.raises(capture.NotFused, match=reason):
+        captured(Refused(function), columns)
