@@ -12,6 +12,7 @@ archive with one more record, tensoa.json (docs/ahead_of_time.md), and a SHA-256
 
 import contextlib
 import copy
+import functools
 import hashlib
 import json
 import os
@@ -28,8 +29,10 @@ from torch import nn
 
 from tensoa.binding import Binding
 from tensoa.command import InputError, check_device, check_writable, replacing
+from tensoa.fusion import package
+from tensoa.fusion.capture import NotFused
 
-SCHEMA = 1
+SCHEMA = 2
 RECORD = "extra/tensoa.json"
 MARK = b"tensoa sha256 "  # before 64 hexadecimal digits, the comment of the archive
 TARGETS = ("cpu", "cuda")
@@ -38,9 +41,7 @@ PITCHES = 4603  # of the example blocks: larger than all rows and all different
 TOLERANCE = 1e-5  # relative, of float32; of other dtypes as much coarser as they are
 CHECKED_ROWS = (0, 1, 2, 33, 1000)
 
-# What a compiler may use at these levels, by the names of /proc/cpuinfo.
-V3 = "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave".split()
-V4 = V3 + "avx512f avx512bw avx512cd avx512dq avx512vl".split()
+PRECISIONS = ("tf32x3", "ieee", "tf32", "bf16")  # the first where none is asked for
 
 
 class Program(nn.Module):
@@ -63,21 +64,21 @@ class Program(nn.Module):
 class Columns:
     """Memory for a binding, filled with numbers; what the program must not touch is kept for comparison.
 
-    `rows` of each input collection, `rules` for the rows of the outputs; without rules there are no outputs.
+    `rows` of each input collection, `rules` for the rows of the outputs; without rules there are no outputs. All planes of
+    a block have one pitch where blocks are `is_whole`, as in a collection; else each argument has its own.
     """
 
-    def __init__(self, binding, rows, rules, device, seed=0, is_misaligned=False):
+    def __init__(self, binding, rows, rules, device, seed=0, is_misaligned=False, is_whole=False):
         self.random = torch.Generator().manual_seed(seed)
         self.largest_index = max(1, min(rows.values(), default=1))
-        self.device, self.is_misaligned = device, is_misaligned
-        self.memory, self.written = [], []
+        self.device, self.is_misaligned, self.is_whole = device, is_misaligned, is_whole
+        self.memory, self.blocks, self.written = [], [], []
         self.pitch = PITCHES
         self.inputs = [
-            self._argument(block, block.input_arguments()[0], rows[block.collection]) for block in binding.inputs
+            self._arguments(block, block.input_arguments(), rows[block.collection])[0] for block in binding.inputs
         ]
-        self.outputs_from = len(self.memory)
         self.outputs = [
-            [self._argument(block, argument, count) for argument in _output_arguments(block, rule)]
+            self._arguments(block, _output_arguments(block, rule), count, is_written=True)
             for block, rule, count in zip(binding.outputs, rules, _rows_by(rules, rows))
         ]
         self.before = [memory.clone() for memory in self.memory]
@@ -90,21 +91,30 @@ class Columns:
             largest = self.largest_index
         return torch.randint(0, largest, (size,), generator=self.random).to(dtype)
 
-    def _argument(self, block, argument, rows):
-        self.pitch += 6  # all different, and none a multiple of another
-        offset = 1 if self.is_misaligned else 0
-        pitch = max(self.pitch, rows + 1)
-        stride = argument.step * pitch if argument.planes > 1 else rows
-        memory = self._numbers(offset + argument.planes * argument.step * pitch, block.column_dtype).to(self.device)
-        self.memory.append(memory)
-        row_stride = 0 if block.kind == "scalar" else 1
-        return memory.as_strided((argument.planes, rows), (max(stride, 1), row_stride), offset)
+    def _arguments(self, block, arguments, rows, is_written=False):
+        tensors = []
+        for argument in arguments:
+            first = argument.first if self.is_whole else 0
+            if not (self.is_whole and tensors):
+                planes = max(block.places) + 1 if self.is_whole else argument.planes * argument.step
+                self.pitch += 6  # all different, and none a multiple of another
+                offset = 1 if self.is_misaligned else 0
+                pitch = max(self.pitch, rows + 1)
+                memory = self._numbers(offset + planes * pitch, block.column_dtype).to(self.device)
+                self.memory.append(memory)
+                self.blocks.append((memory[offset:].data_ptr(), pitch))
+            stride = argument.step * pitch if argument.planes > 1 else rows
+            row_stride = 0 if block.kind == "scalar" else 1
+            shape = (argument.planes, rows), (max(stride, 1), row_stride), offset + first * pitch
+            tensors.append(memory.as_strided(*shape))
+            if is_written:
+                self.written.append((len(self.memory) - 1, shape))
+        return tensors
 
     def changed(self):
         """Memory that changed though it must not: inputs, and what lies between and behind the rows of outputs."""
-        flat = [argument for arguments in self.outputs for argument in arguments]
-        for memory, before, argument in zip(self.memory[self.outputs_from :], self.before[self.outputs_from :], flat):
-            before.as_strided(argument.shape, argument.stride(), argument.storage_offset()).copy_(argument)
+        for at, shape in self.written:
+            self.before[at].as_strided(*shape).copy_(self.memory[at].as_strided(*shape))
         return any(not torch.equal(_bits(now), _bits(then)) for now, then in zip(self.memory, self.before))
 
 
@@ -217,12 +227,49 @@ def _export(module, binding, rules, device):
     return program
 
 
-def _exported(module, binding):
-    """The model alone as torch.export sees it, on tensors as it knows them, with free numbers of rows."""
+def _examples(binding):
+    """A tensor for each input block, as the model knows it."""
     rows = {collection: ROWS[2 * i] for i, collection in enumerate(_collections(binding))}
     columns = Columns(binding, rows, (), "cpu")
+    return [block.tensor(argument).contiguous() for block, argument in zip(binding.inputs, columns.inputs)]
+
+
+def _from_script(module, binding):
+    """A TorchScript model as a module that torch.export can follow. Raises InputError."""
+    from torch._export.converter import TS2EPConverter
+
+    tensors = _examples(binding)
+    if binding.by_name:
+        by_name = dict(zip([block.name for block in binding.inputs], tensors))
+        names = [argument.name for argument in module.forward.schema.arguments[1:]]
+        if sorted(names) != sorted(by_name):
+            raise InputError(f"the model takes {names}, the blocks are called {sorted(by_name)}")
+        tensors = [by_name[name] for name in names]
+    try:
+        plain = TS2EPConverter(module.eval(), tuple(tensors)).convert().module(check_guards=False)
+    except Exception as error:  # noqa: BLE001: torch throws many kinds
+        raise InputError(
+            f"the TorchScript model cannot be compiled ahead of time: {first_line(error)}; export it from the "
+            "torch.nn.Module it was made of, or run it just in time"
+        ) from error
+    return _Named(plain, names) if binding.by_name else plain
+
+
+class _Named(nn.Module):
+    """A module that takes its arguments by name."""
+
+    def __init__(self, module, names):
+        super().__init__()
+        self.module, self.names = module, names
+
+    def forward(self, **arguments):
+        return self.module(*(arguments[name] for name in self.names))
+
+
+def _exported(module, binding):
+    """The model alone as torch.export sees it, on tensors as it knows them, with free numbers of rows."""
     names = [block.name for block in binding.inputs]
-    tensors = [block.tensor(argument).contiguous() for block, argument in zip(binding.inputs, columns.inputs)]
+    tensors = _examples(binding)
     shapes = [{1 if block.is_transposed else 0: torch.export.Dim.AUTO} for block in binding.inputs]
     arguments = {"args": (), "kwargs": dict(zip(names, tensors))} if binding.by_name else {"args": tuple(tensors)}
     shapes = dict(zip(names, shapes)) if binding.by_name else tuple(shapes)
@@ -308,7 +355,7 @@ def _needed_flags(wrapper, level):
     if level is None:
         return sorted(_cpu_flags())
     command = next(line for line in wrapper.splitlines() if " -c -o " in line)
-    used = set(V4 if level == "x86-64-v4" else V3)
+    used = set(package.CPU_FLAGS[level])
     used |= {flag.replace("-", "_") for flag in re.findall(r" -m((?:avx|amx|fma|f16c)\S*)", command)}
     return sorted({"avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16"}.get(flag, flag) for flag in used)
 
@@ -317,7 +364,7 @@ def _compile(program, device, folder):
     """The records of the AOTInductor archive, by name, and the processor flags that the code needs."""
     level = None
     if platform.machine() == "x86_64":
-        level = "x86-64-v4" if _cpu_flags().issuperset(V4) else "x86-64-v3"
+        level = "x86-64-v4" if _cpu_flags().issuperset(package.CPU_FLAGS["x86-64-v4"]) else "x86-64-v3"
     options = {"cpp.threads": 1, "aot_inductor.embed_kernel_binary": True} if device == "cuda" else {"cpp.threads": 1}
     path = Path(folder) / "model.pt2"
     from torch._inductor.utils import fresh_cache
@@ -336,9 +383,10 @@ def _compile(program, device, folder):
     return path, {name: text for name, text in records.items() if not name.endswith(".cpp")}, flags
 
 
-def _validate(path, module, binding, rules):
-    """Runs the package beside the module, in float32 and float64. Raises InputError where it differs too much."""
-    loader = torch._C._aoti.AOTIModelPackageLoader(str(path), "model", True, 1, -1)
+def _validate(run, module, binding, rules, is_whole=False):
+    """Calls `run(columns, rows of each domain)` beside the module, in float32 and float64. Raises InputError where it
+    differs too much.
+    """
     try:
         exact = copy.deepcopy(module).double()
     except Exception:  # noqa: BLE001: an exported program has fixed dtypes
@@ -350,10 +398,10 @@ def _validate(path, module, binding, rules):
             continue  # an index into nothing
         if sum(_rows_by(rules, rows)) == 0:
             continue  # nothing would run
-        columns = Columns(binding, rows, rules, "cpu", seed=count, is_misaligned=count % 2 == 1)
+        columns = Columns(binding, rows, rules, "cpu", seed=count, is_misaligned=count % 2 == 1, is_whole=is_whole)
         expected = [block.planes(result) for block, result in zip(binding.outputs, _eager(module, binding, columns))]
         truth = _truth(exact, binding, columns) or expected
-        loader.run([*columns.inputs, *(argument for arguments in columns.outputs for argument in arguments)])
+        run(columns, list(rows.values()))
         if columns.changed():
             raise InputError(f"the package writes memory that is not its own at {count} rows; it is not written")
         check = {"rows": list(rows.values()), "relative_error": {}, "relative_error_eager": {}}
@@ -398,8 +446,8 @@ def _relative_error(got, expected):
     return difference / scale if scale > 0 else difference
 
 
-def _manifest(binding, rules, device, flags, checks):
-    manifest = {
+def _manifest(binding, rules, target, facts):
+    return {
         "schema": SCHEMA,
         "binding": binding.text,
         "inputs": [[vars(argument) for argument in block.input_arguments()] for block in binding.inputs],
@@ -408,20 +456,16 @@ def _manifest(binding, rules, device, flags, checks):
             for block, rule in zip(binding.outputs, rules)
         ],
         "rows": rules,
-        "target": device,
+        "target": target,
         "machine": platform.machine(),
-        "cpu_flags": flags,
         "torch": torch.__version__,
-        "checks": checks,
+        **facts,
     }
-    if device == "cuda":
-        major, minor = torch.cuda.get_device_capability()
-        manifest["gpu_architecture"] = f"sm_{major}{minor}"
-        manifest["gpu"] = torch.cuda.get_device_name()
-    return json.dumps(manifest, indent=1).encode()
 
 
 def _write(path, records, manifest):
+    """Writes a package: the files, the manifest (a dict) and the checksum over both."""
+    manifest = json.dumps(manifest, indent=1).encode()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         for name, content in (*sorted(records.items()), ("model/" + RECORD, manifest)):
             archive.writestr(zipfile.ZipInfo(name), content)
@@ -430,28 +474,76 @@ def _write(path, records, manifest):
     Path(path).write_bytes(content + hashlib.sha256(content).hexdigest().encode())
 
 
-def export(module, binding, path, target="cpu"):
+def _fused(module, binding, rules, target, precision, folder):
+    """(facts of the manifest, files) of the model as a fused program. Raises NotFused."""
+    module = module.to("cpu")
+    try:
+        exported = _exported(module, binding)
+    except Exception as error:  # noqa: BLE001: torch.export throws many kinds
+        raise NotFused(f"torch.export cannot follow it ({first_line(error)})") from error
+    program = package.program_of(exported, binding, rules)
+    if target == "cuda":
+        entry, files = package.for_cuda(program, precision)
+        return {"fused": entry, "checks": []}, files
+    check = functools.partial(_validate, module=module, binding=binding, rules=rules, is_whole=True)
+    entry, files, checks = package.for_cpu(program, _cpu_flags(), check, folder)
+    return {"fused": entry, "checks": checks}, files
+
+
+def _compiled(module, binding, rules, target, folder):
+    """(facts of the manifest, files) of the model as TorchInductor compiles it."""
+    check_device(target)
+    module = module.to(target)
+    program = _export(module, binding, rules, target)
+    archive, records, flags = _compile(program, target, folder)
+    facts = {"cpu_flags": flags, "checks": []}
+    if target == "cpu":
+        loader = torch._C._aoti.AOTIModelPackageLoader(str(archive), "model", True, 1, -1)
+
+        def run(columns, rows):
+            loader.run([*columns.inputs, *(argument for arguments in columns.outputs for argument in arguments)])
+
+        facts["checks"] = _validate(run, module, binding, rules)
+    else:
+        major, minor = torch.cuda.get_device_capability()
+        facts.update(gpu_architecture=f"sm_{major}{minor}", gpu=torch.cuda.get_device_name())
+    return facts, records
+
+
+def export(module, binding, path, target="cpu", precision=None, fuse=True, report=print):
     """Writes the package of `module` for the columns of `binding`, whole or not at all.
 
-    The module is set to evaluation. On CPU the package is run beside it before it is written. Raises InputError: what,
-    got, expected.
+    A model that is a row program (tensoa.fusion) becomes few kernels of our own, unless `fuse` is false; others go through
+    TorchInductor, which needs a GPU for `target` "cuda". `precision` of the fused kernels' matrix products on a GPU: one of
+    PRECISIONS. `report` is called with lines about what was fused, or why nothing was. The module is set to evaluation. On
+    CPU the package is run beside it before it is written. Raises InputError: what, got, expected.
     """
     if target not in TARGETS:
         raise InputError(f"target: got {target}, expected one of {', '.join(TARGETS)}")
+    if precision is not None and (target != "cuda" or precision not in PRECISIONS):
+        raise InputError(f"precision {precision} on {target}: expected one of {', '.join(PRECISIONS)}, for cuda")
     if not isinstance(module, nn.Module):
         raise InputError(f"the model is a {type(module).__name__}, expected a torch.nn.Module")
-    check_device(target)
     check_writable(path)
     with contextlib.suppress(NotImplementedError):  # an exported program is in evaluation already
         module = module.eval()
-    module = module.to(target)
-    module.requires_grad_(False)
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder:
         warnings.simplefilter("ignore")
-        rules = _result_rows(module, binding, target)
-        program = _export(module, binding, rules, target)
-        archive, records, flags = _compile(program, target, folder)
-        checks = _validate(archive, module, binding, rules) if target == "cpu" else []
-        manifest = _manifest(binding, rules, target, flags, checks)
+        if isinstance(module, torch.jit.ScriptModule):
+            module = _from_script(module, binding)
+        module.requires_grad_(False)
+        rules = _result_rows(module.to("cpu"), binding, "cpu")
+        facts = None
+        if fuse:
+            try:
+                facts, files = _fused(module, binding, rules, target, precision or PRECISIONS[0], folder)
+                report(f"fused into {len(facts['fused']['stages'])} kernels:")
+                for stage in facts["fused"]["stages"]:
+                    report(f"  {stage}")
+                files = {"model/" + name: content for name, content in files.items()}
+            except NotFused as reason:
+                report(f"not fused, because of {reason}; compiled by TorchInductor")
+        if facts is None:
+            facts, files = _compiled(module, binding, rules, target, folder)
         with replacing(path) as temporary:
-            _write(temporary, records, manifest)
+            _write(temporary, files, _manifest(binding, rules, target, facts))

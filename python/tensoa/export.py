@@ -7,8 +7,10 @@ The first form compiles a model ahead of time, for the columns of a binding (des
 writes it): a package that reads and writes them where they lie. MODEL is
   FILE.py:FACTORY       a function without arguments that returns a torch.nn.Module
   FILE.pt2              an exported program (torch.export.save)
+  FILE.pt               a TorchScript model, where torch can make an exported program of it
   FILE.safetensors      weights of our interaction network
---target cuda needs the GPU that the package is for. Compiling takes half a minute and g++.
+What can be fused is fused (docs/ahead_of_time.md) and needs g++ for CPUs, no GPU and no compiler for GPUs. The rest goes
+through TorchInductor, which takes half a minute and, with --target cuda, needs the GPU that the package is for.
 
 The second form writes the TorchScript file of our interaction network, with
 forward(x [n_hits, 3], edge_index [2, n_edges] int64, edge_attr [n_edges, 4]) -> scores [n_edges] in [0, 1].
@@ -35,8 +37,10 @@ def load_module(source):
     if source.endswith(".safetensors"):
         return interaction_network.load(source)
     if source.endswith(".pt2"):
-        return _exported_program(source)
-    raise InputError(f"{source}: got neither FILE.py:FACTORY nor FILE.pt2 nor FILE.safetensors")
+        return _loaded(source, "an exported program (torch.export.save)", lambda: torch.export.load(source).module())
+    if source.endswith(".pt"):
+        return _loaded(source, "a TorchScript model (torch.jit.save)", lambda: torch.jit.load(source, "cpu"))
+    raise InputError(f"{source}: got none of FILE.py:FACTORY, FILE.pt2, FILE.pt and FILE.safetensors")
 
 
 def _made_by(path, factory):
@@ -58,25 +62,25 @@ def _made_by(path, factory):
         sys.path.pop(0)
 
 
-def _exported_program(path):
+def _loaded(path, expected, load):
     if not Path(path).is_file():
-        raise InputError(f"{path}: no such file, expected an exported program")
+        raise InputError(f"{path}: no such file, expected {expected}")
     try:
-        return torch.export.load(path).module()
+        return load()
     except Exception as error:  # noqa: BLE001: torch throws many kinds
-        raise InputError(
-            f"{path}: got {aot.first_line(error)}, expected an exported program (torch.export.save)"
-        ) from error
+        raise InputError(f"{path}: got {aot.first_line(error)}, expected {expected}") from error
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="python -m tensoa.export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("model", metavar="MODEL", help="FILE.py:FACTORY, FILE.pt2 or FILE.safetensors")
+    parser.add_argument("model", metavar="MODEL", help="FILE.py:FACTORY, FILE.pt2, FILE.pt or FILE.safetensors")
     parser.add_argument("--binding", metavar="BINDING.json", help="the columns that a package is made for")
     parser.add_argument("--out", required=True, metavar="FILE", help="package (.pt2) or TorchScript file (.pt) to write")
     parser.add_argument("--target", choices=aot.TARGETS, default="cpu", help="of a package (default: cpu)")
+    parser.add_argument("--precision", choices=aot.PRECISIONS, help="of matrix products on GPUs (default: tf32x3)")
+    parser.add_argument("--no-fuse", action="store_true", help="leave everything to TorchInductor")
     options = parser.parse_args(arguments)
     is_package = options.out.endswith(".pt2")
     if is_package != (options.binding is not None):
@@ -85,7 +89,8 @@ def main(arguments=None):
         )
     if is_package:
         columns = binding.load(options.binding)
-        aot.export(load_module(options.model), columns, options.out, options.target)
+        module = load_module(options.model)
+        aot.export(module, columns, options.out, options.target, options.precision, not options.no_fuse)
         return
     if options.target != "cpu" or not options.model.endswith(".safetensors"):
         raise InputError(f"{options.model}: a TorchScript file is made of weights only (FILE.safetensors), for any device")

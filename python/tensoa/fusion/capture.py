@@ -693,5 +693,5 @@ def _outputs(trace, results, binding, rules, domains):
         planes = result.planes
         if not block.is_transposed and len(block.element) == 2:
             planes = planes.swapaxes(-1, -2)
-        outputs.append(Output(i, tuple(block.places), trace.value(planes, domain)))
+        outputs.append(Output(len(binding.inputs) + i, tuple(block.places), trace.value(planes, domain)))
     return outputs

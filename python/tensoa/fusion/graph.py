@@ -58,7 +58,9 @@ class Value:
 
 @dataclass
 class Output:
-    """`value` is written to the planes of output block `block`: plane `planes[i]` takes number i of each row."""
+    """`value` is written to block `block` (inputs are counted too, they come first): plane `planes[i]` takes number i of
+    each row.
+    """
 
     block: int
     planes: tuple

@@ -140,3 +140,19 @@ def plan(program):
     for stage in stages.values():
         stage.values.sort(key=lambda value: order[id(value)])
     return Plan([stages[key] for key in sorted(stages)], buffers)
+
+
+def describe(stage):
+    """What a stage does to its rows, in a line: "linear 3 -> 64, relu, linear 64 -> 2"."""
+    words = []
+    for value in stage.values:
+        if value.op == "linear":
+            words.append(f"linear {value.args[0].width} -> {value.width}")
+        elif value.op == "norm":
+            words.append(f"layer norm {value.width}")
+        elif value.op in ("map", "reduce"):
+            words.append(value.name)
+        elif value.op == "gather":
+            words.append(f"gather {value.width}")
+    words += [f"sum {buffer.width} by index" for buffer in stage.sums]
+    return ", ".join(words) or "copy"
