@@ -1,0 +1,518 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""From the stages of a row program to C++ for one thread of a CPU, and to a shared library.
+
+    source = cpu.generate(program, stages.plan(program))
+    cpu.build(source, "x86-64-v4", "program.so")
+
+The library needs libm and libc only, keeps no state, allocates nothing, throws nothing and has this C interface:
+
+    typedef struct { void* data; int64_t pitch; } tensoa_block;
+    int64_t tensoa_program_abi(void);                          // 1
+    int64_t tensoa_program_workspace(const int64_t* rows);     // bytes for so many rows in each domain
+    void tensoa_program_run(const tensoa_block* blocks, const int64_t* rows, void* workspace);
+
+`blocks`: of the inputs, then of the outputs: the first plane in memory and the elements from one plane to the next; columns
+may lie at any address that suits their elements. `rows`: of each domain, 0 and more. `workspace`: aligned to 64 bytes, of
+one call at a time. Inputs are never written; of the outputs only their rows are. Sums are made in the order of the rows, so
+results do not change from call to call. An index outside the rows it refers to reads NaN, and adds nothing.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+from tensoa.command import InputError
+from tensoa.fusion.graph import BINARY, UNARY
+
+ABI = 1
+LEVELS = ("x86-64-v4", "x86-64-v3")  # best first
+KERNELS = Path(__file__).with_name("cpu_kernels.hpp")
+FLAGS = (
+    "-std=c++20 -O3 -fPIC -shared -fvisibility=hidden -ffp-contract=fast -fno-math-errno -fno-trapping-math "
+    "-fno-exceptions -fno-rtti -mprefer-vector-width=512 -Wl,--as-needed -Wl,-z,noexecstack"
+).split()
+TYPES = {
+    "bool": "bool",
+    "uint8": "std::uint8_t",
+    "int8": "std::int8_t",
+    "int16": "std::int16_t",
+    "int32": "std::int32_t",
+    "int64": "std::int64_t",
+    "float16": "Half",
+    "bfloat16": "BFloat",
+    "float32": "float",
+    "float64": "double",
+}
+BLOCK = 16  # kBlock of cpu_kernels.hpp
+TILE = 48  # rows of a Tile
+REDUCTIONS = {
+    "sum": ("a + b", False),
+    "mean": ("a + b", True),
+    "amax": ("a > b || a != a ? a : b", False),
+    "amin": ("a < b || a != a ? a : b", False),
+}
+
+
+def _is_relu(value):
+    return value.op == "map" and value.name == "relu"
+
+
+def _padded(width):
+    return -(-width // BLOCK) * BLOCK
+
+
+def _type_of(value):
+    name = str(value.dtype).removeprefix("torch.")
+    if name not in TYPES:
+        raise InputError(f"a fused program cannot read columns of {name}, expected one of {', '.join(TYPES)}")
+    return TYPES[name]
+
+
+def pack_linear(weight, bias):
+    """Blocks of 16 outputs: their biases, then for every input their weights. Outputs that are none are zero."""
+    outputs, inputs = weight.shape
+    packed = np.zeros((_padded(outputs) // BLOCK, inputs + 1, BLOCK), np.float32)
+    rows = np.zeros((_padded(outputs), inputs + 1), np.float32)
+    rows[:outputs, 1:] = weight
+    if bias is not None:
+        rows[:outputs, 0] = bias
+    packed[:] = rows.reshape(-1, BLOCK, inputs + 1).transpose(0, 2, 1)
+    return packed.reshape(-1)
+
+
+def _row(array):
+    """A constant row, padded to what vectors read."""
+    row = np.zeros(_padded(len(array)), np.float32)
+    row[: len(array)] = array
+    return row
+
+
+class _Weights:
+    """All constants of a program, each once."""
+
+    def __init__(self):
+        self.parts, self.places, self.size = [], {}, 0
+
+    def place(self, array):
+        """The position of `array` (its size a multiple of 16) among all."""
+        key = array.tobytes()
+        if key not in self.places:
+            self.places[key] = self.size
+            self.parts.append(array)
+            self.size += len(array)
+        return self.places[key]
+
+    def text(self):
+        """For the assembler, bit by bit: a compiler would take long for many numbers, and has no word for NaN."""
+        numbers = np.concatenate(self.parts).view(np.uint32) if self.parts else np.zeros(BLOCK, np.uint32)
+        lines = [
+            f'    ".long {",".join(map(str, numbers[i : i + BLOCK]))}\\n"' for i in range(0, len(numbers), BLOCK)
+        ]
+        return "\n".join(
+            [
+                'asm(".pushsection .rodata\\n.balign 64\\ntensoa_weights:\\n"',
+                *lines,
+                '    ".popsection\\n");',
+                'extern "C" [[gnu::visibility("hidden")]] const float tensoa_weights[];',
+            ]
+        )
+
+
+class _Scratch:
+    """Places of values in scratch memory, in features, multiples of 16. Freed places are used again."""
+
+    def __init__(self):
+        self.free, self.size = [], 0
+
+    def take(self, width):
+        width = _padded(width)
+        for i, (start, stop) in enumerate(self.free):
+            if stop - start >= width:
+                self.free[i] = (start + width, stop)
+                return start
+        self.size += width
+        return self.size - width
+
+    def give(self, start, width):
+        spans = sorted([*self.free, (start, start + _padded(width))])
+        self.free = []
+        for start, stop in spans:
+            if self.free and self.free[-1][1] == start:
+                self.free[-1] = (self.free[-1][0], stop)
+            elif start < stop:
+                self.free.append((start, stop))
+
+
+class _Body:
+    """The code of one stage. It names buffers and constants by their number in the stage, so that stages which do the
+    same with others (the iterations of a graph network) have the same code.
+    """
+
+    def __init__(self, stage, plan):
+        self.stage, self.plan = stage, plan
+        self.lines, self.buffers, self.constants, self.scratch = [], [], [], _Scratch()
+        self.computed = {id(value) for value in stage.values}
+        self.slots, self.indices = {}, {}
+        self._analyse()
+        self._write()
+
+    # ---- what is computed, and when
+
+    def _args(self, value):
+        """What must be in scratch memory (or an index in its array) for `value`."""
+        if id(value) not in self.computed:
+            return ()
+        return value.args[1:] if value.op == "gather" else value.args
+
+    def _analyse(self):
+        stage = self.stage
+        self.roots = {}  # what is done with a value when it is there
+        for buffer in stage.stores:
+            self.roots.setdefault(id(buffer.value), (buffer.value, []))[1].append(("write", buffer))
+        for buffer in stage.sums:
+            value, index = buffer.value.args
+            self.roots.setdefault(id(value), (value, []))[1].append(("scatter", buffer, index))
+        for output in stage.outputs:
+            self.roots.setdefault(id(output.value), (output.value, []))[1].append(("output", output))
+
+        needed = [value for value, _ in self.roots.values()]
+        needed += [action[2] for _, actions in self.roots.values() for action in actions if action[0] == "scatter"]
+        self.order, seen, stack = [], set(), [(value, False) for value in reversed(needed)]
+        while stack:
+            value, is_done = stack.pop()
+            if is_done:
+                self.order.append(value)
+            elif id(value) not in seen:
+                seen.add(id(value))
+                stack.append((value, True))
+                stack.extend((argument, False) for argument in reversed(self._args(value)))
+
+        users = {id(value): [] for value in self.order}
+        for value in self.order:
+            for argument in self._args(value):
+                users[id(argument)].append(value)
+
+        def only_user(value):
+            is_free = id(value) in self.computed and id(value) not in self.roots
+            return users[id(value)][0] if is_free and len(users[id(value)]) == 1 else None
+
+        self.absorbed = set()  # values that are no more than a part of what their user does
+        for value in reversed(self.order):  # users come first
+            user = only_user(value)
+            if value.op in ("linear", "norm") and user is not None and _is_relu(user):
+                self.absorbed.add(id(value))
+            elif value.op == "map" and user is not None and user.op == "map" and user.width == value.width:
+                first = value.args[0]
+                if not (_is_relu(value) and first.op in ("linear", "norm") and only_user(first) is value):
+                    self.absorbed.add(id(value))
+            elif value.op == "pack" and id(value) not in self.roots and users[id(value)]:
+                if all(
+                    user.op == "linear" or (user.op == "pack" and id(user) in self.absorbed)
+                    for user in users[id(value)]
+                ):
+                    self.absorbed.add(id(value))
+        # Constants that only maps use are read where they are.
+        self.absorbed |= {
+            id(value)
+            for value in self.order
+            if value.op == "constant"
+            and id(value) in self.computed
+            and id(value) not in self.roots
+            and all(user.op == "map" for user in users[id(value)])
+        }
+        self.last = {}  # the last that reads a value
+        for value in self.order:
+            if id(value) not in self.absorbed:
+                self.last.update((id(leaf), value) for leaf in self._leaves(value))
+
+    def _leaves(self, value):
+        """The values in scratch memory that the code of `value` reads."""
+        for argument in self._args(value):
+            if id(argument) in self.absorbed:
+                yield from self._leaves(argument)
+            else:
+                yield argument
+
+    # ---- the code
+
+    def _write(self):
+        for value in self.order:
+            if id(value) in self.absorbed:
+                continue
+            if value.op == "index":
+                self._index(value)
+            else:
+                self._value(value)
+            for action in self.roots.get(id(value), (value, ()))[1]:
+                self._act(value, *action)
+            for leaf in {id(leaf): leaf for leaf in [*self._leaves(value), value]}.values():
+                if self.last.get(id(leaf), value) is value and id(leaf) in self.slots:
+                    self.scratch.give(self.slots.pop(id(leaf)), leaf.width)
+
+    def _number(self, things, thing):
+        """Its position among the things of the stage, where it is put if it is new."""
+        for i, other in enumerate(things):
+            if other is thing:
+                return i
+        things.append(thing)
+        return len(things) - 1
+
+    def _constant(self, array):
+        for i, other in enumerate(self.constants):
+            if other.tobytes() == array.tobytes():
+                return f"w[{i}]"
+        self.constants.append(array)
+        return f"w[{len(self.constants) - 1}]"
+
+    def _buffer(self, value):
+        return f"b[{self._number(self.buffers, self.plan.buffer_of(value))}]"
+
+    def _place(self, value):
+        return f"s + {self.slots[id(value)]} * F"
+
+    def _feature(self, value, i):
+        return f"s + {self.slots[id(value)] + i} * F"
+
+    def _spans(self, value):
+        """(value in scratch memory, its first feature, how many) side by side."""
+        if id(value) not in self.absorbed:
+            return [(value, 0, value.width)]
+        spans = []
+        for argument, (start, stop) in zip(value.args, value.ranges):
+            at = 0
+            for inner, first, count in self._spans(argument):
+                low, high = max(start, at), min(stop, at + count)
+                if low < high:
+                    spans.append((inner, first + low - at, high - low))
+                at += count
+        return spans
+
+    def _expression(self, value, width):
+        if value.op == "constant" and id(value) in self.computed:
+            constant = self._constant(_row(value.array))
+            return f"all({constant}[0])" if value.width == 1 else f"L::constant({constant}, i, r)"
+        if id(value) in self.absorbed:
+            return self._call(value, width)
+        return f"L::{'wide' if value.width == width else 'narrow'}({self._place(value)}, i, r)"
+
+    def _call(self, value, width):
+        if value.name not in (*UNARY, *BINARY, "where"):
+            raise InputError(f"a fused program has no function '{value.name}'")
+        return f"f_{value.name}({', '.join(self._expression(argument, width) for argument in value.args)})"
+
+    def _take(self, value):
+        """A place for `value`: that of an argument where numbers are needed no more once they are replaced."""
+        if value.op in ("map", "norm") and not self._done_by_linear(value):
+            for leaf in self._leaves(value):
+                if self.last[id(leaf)] is value and leaf.width == value.width and id(leaf) in self.slots:
+                    self.slots[id(value)] = self.slots.pop(id(leaf))
+                    return
+        self.slots[id(value)] = self.scratch.take(value.width)
+
+    def _done_by_linear(self, value):
+        return _is_relu(value) and value.args[0].op == "linear" and id(value.args[0]) in self.absorbed
+
+    def _value(self, value):
+        lines = self._code(value)  # names the places of arguments, one of which may become that of the value
+        self._take(value)
+        self.lines += [line.replace("@", self._place(value)) for line in lines]
+
+    def _code(self, value):
+        """Lines of C++; @ is the place of the value."""
+        width = value.width
+        if id(value) not in self.computed:
+            return [f"L::read(@, {width}, {self._buffer(value)}, first, n);"]
+        if value.op == "input":
+            return self._planes(value, f"L::input(@ + i * F, plane<{_type_of(value)}>(c, {value.block}, p) + first, n);")
+        if value.op == "constant":
+            return [f"L::fill(@, {width}, {self._constant(_row(value.array))}, n);"]
+        if value.op == "gather":
+            return self._gather(value)
+        if value.op == "pack":
+            lines, at = [], 0
+            for argument, (start, stop) in zip(value.args, value.ranges):
+                span = f"Span{{{self._feature(argument, start)}, {stop - start}}}"
+                lines.append(f"L::copy(@ + {at} * F, {span}, n);")
+                at += stop - start
+            return lines
+        if value.op == "reduce":
+            function, is_mean = REDUCTIONS[value.name]
+            scale = f"1.0f / {value.args[0].width}" if is_mean else "1.0f"
+            function = f"[](float a, float b) {{ return {function}; }}"
+            return [f"L::reduce(@, {self._place(value.args[0])}, {value.args[0].width}, n, {function}, {scale});"]
+        done, is_relu = value, "false"
+        if _is_relu(value) and id(value.args[0]) in self.absorbed and value.args[0].op in ("linear", "norm"):
+            done, is_relu = value.args[0], "true"
+        if done.op == "linear":
+            spans = self._spans(done.args[0])
+            items = ", ".join(f"{{{self._feature(part, first)}, {count}}}" for part, first, count in spans)
+            weights = self._constant(pack_linear(done.weight, done.bias))
+            return [
+                "{",
+                f"  const Span x[] = {{{items}}};",
+                f"  L::linear(@, {width}, x, {len(spans)}, {weights}, n, {is_relu});",
+                "}",
+            ]
+        if done.op == "norm":
+            weight = np.ones(width, np.float32) if done.weight is None else done.weight
+            bias = np.zeros(width, np.float32) if done.bias is None else done.bias
+            constants = f"{self._constant(_row(weight))}, {self._constant(_row(bias))}"
+            eps = f"static_cast<float>({float(done.eps)!r})"
+            return [f"L::norm(@, {self._place(done.args[0])}, {width}, {constants}, {eps}, n, {is_relu});"]
+        return [f"L::map(@, {width}, n, [&](int i, int r) {{ return {self._call(value, width)}; }});"]
+
+    def _planes(self, value, line, planes=None):
+        planes = ", ".join(map(str, value.planes if planes is None else planes))
+        return [
+            "{",
+            "  int i = 0;",
+            f"  static constexpr std::int64_t planes[] = {{{planes}}};",
+            "  for (const std::int64_t p : planes) {",
+            f"    {line}",
+            "    ++i;",
+            "  }",
+            "}",
+        ]
+
+    def _gather(self, value):
+        source, index = value.args
+        name = self.indices[id(index)]
+        if source.op == "input" and self.plan.buffer_of(source) is None:
+            from_plane = f"plane<{_type_of(source)}>(c, {source.block}, p)"
+            line = f"L::gather_input(@ + i * F, {from_plane}, {name}, c.rows[{source.domain}], n);"
+            return self._planes(source, line)
+        nan = self._constant(np.full(_padded(value.width), np.nan, np.float32))
+        return [f"L::gather(@, {value.width}, {self._buffer(source)}, {name}, {nan}, n);"]
+
+    def _index(self, value):
+        name = self.indices[id(value)] = f"index_{len(self.indices)}"
+        column = f"plane<{_type_of(value)}>(c, {value.block}, {value.plane}) + first"
+        self.lines += [f"std::int64_t {name}[L::kRows];", f"L::index({name}, {column}, n);"]
+
+    def _act(self, value, action, thing, index=None):
+        if action == "output":
+            line = f"L::output({self._place(value)} + i * F, plane<float>(c, {thing.block}, p) + first, n);"
+            self.lines += self._planes(value, line, thing.planes)
+            return
+        buffer = f"b[{self._number(self.buffers, thing)}]"
+        rows = "first" if action == "write" else self.indices[id(index)]
+        self.lines.append(f"L::{action}({self._place(value)}, {value.width}, {buffer}, {rows}, n);")
+
+    def text(self, name):
+        body = "\n".join(f"    {line}" for line in self.lines)
+        return f"""\
+template <class L>
+struct {name} {{
+  static void run(const Call& c, std::int64_t first, int n) {{
+    constexpr int F = L::kFeature;
+    float* const s = c.scratch;
+    [[maybe_unused]] const Memory* const b = c.buffers;
+    [[maybe_unused]] const float* const* const w = c.weights;
+{body}
+  }}
+}};
+"""
+
+
+def _lay_out(plan):
+    """Memory of the buffers: their slots, and for each slot (domain, pitch). What is read no more is used again."""
+    last = {}
+    for at, stage in enumerate(plan.stages):
+        used = [*stage.reads, *stage.stores, *stage.sums, *(plan.buffer_of(value.args[0]) for value in stage.gathers)]
+        last.update((id(buffer), at) for buffer in used if buffer is not None)
+    slots, shapes, free = {}, [], []
+    for at, stage in enumerate(plan.stages):
+        for buffer in [*stage.stores, *stage.sums]:
+            shape = buffer.domain, _padded(buffer.width)
+            slot = next((slot for slot in free if shapes[slot] == shape), None)
+            if slot is None:
+                slot = len(shapes)
+                shapes.append(shape)
+            else:
+                free.remove(slot)
+            slots[id(buffer)] = slot
+        free += [slots[id(buffer)] for buffer in plan.buffers if last.get(id(buffer)) == at and id(buffer) in slots]
+    return slots, shapes
+
+
+def generate(program, plan):
+    """The C++ source of `plan`, the stages of `program`. Raises InputError for what it has no code for."""
+    weights = _Weights()
+    slots, shapes = _lay_out(plan)
+    texts, steps, pitch = {}, [], 0
+    for stage in plan.stages:
+        body = _Body(stage, plan)
+        key = body.text("Stage")
+        name = texts.setdefault(key, (f"Stage{len(texts)}", body))[0]
+        buffers = ", ".join(f"memory[{slots[id(buffer)]}]" for buffer in body.buffers) or "Memory{}"
+        places = ", ".join(f"tensoa_weights + {weights.place(array)}" for array in body.constants) or "tensoa_weights"
+        steps += [
+            f"  memory[{slots[id(buffer)]}].clear();" for buffer in stage.sums
+        ]
+        steps += [
+            "  {",
+            f"    const Memory buffers[] = {{{buffers}}};",
+            f"    const float* const constants[] = {{{places}}};",
+            f"    const Call call{{blocks, rows, scratch, buffers, constants}};",
+            f"    run_stage<{name}, {max(body.scratch.size, BLOCK)}>(call, rows[{stage.domain}]);",
+            "  }",
+        ]
+        pitch = max(pitch, body.scratch.size)
+    sizes = "".join(f" + rows[{domain}] * {width}" for domain, width in shapes)
+    memory = [
+        f"  memory[{i}] = {{at, {width}, rows[{domain}]}};\n  at += rows[{domain}] * {width};"
+        for i, (domain, width) in enumerate(shapes)
+    ]
+    stages = "\n".join(body.text(name) for name, body in texts.values())
+    return "\n".join(
+        [
+            KERNELS.read_text(),
+            weights.text(),
+            "\nnamespace {\n",
+            stages,
+            "}  // namespace",
+            f"""
+#define TENSOA_API extern "C" [[gnu::visibility("default")]]
+
+TENSOA_API std::int64_t tensoa_program_abi() {{ return {ABI}; }}
+
+TENSOA_API std::int64_t tensoa_program_workspace([[maybe_unused]] const std::int64_t* rows) {{
+  return 4 * ({pitch * TILE}{sizes});
+}}
+
+TENSOA_API void tensoa_program_run(const tensoa_block* blocks, const std::int64_t* rows, void* workspace) {{
+  float* const scratch = static_cast<float*>(workspace);
+  [[maybe_unused]] float* at = scratch + {pitch * TILE};
+  [[maybe_unused]] Memory memory[{max(len(shapes), 1)}];
+""",
+            *memory,
+            *steps,
+            "}\n",
+        ]
+    )
+
+
+def compiler():
+    """The C++ compiler: that of $CXX, or g++."""
+    found = shutil.which(os.environ.get("CXX", "g++"))
+    if found is None:
+        raise InputError(f"got no C++ compiler '{os.environ.get('CXX', 'g++')}', expected g++ 12 or later: set CXX")
+    return found
+
+
+def build(source, level, path):
+    """Compiles what generate() made for an x86-64 level (LEVELS) into the shared library `path`.
+
+    Raises InputError where there is no compiler, or it fails.
+    """
+    if level not in LEVELS:
+        raise InputError(f"got the instruction set level '{level}', expected one of {', '.join(LEVELS)}")
+    command = [compiler(), *FLAGS, f"-march={level}", "-x", "c++", "-", "-o", str(path), "-lm"]
+    result = subprocess.run(command, input=source, text=True, capture_output=True, check=False)
+    if result.returncode:
+        lines = [line for line in result.stderr.splitlines() if "error" in line] or [f"status {result.returncode}"]
+        raise InputError(f"{command[0]} cannot compile a fused program for {level}: {lines[0][:300]}")
