@@ -266,15 +266,25 @@ class _Named(nn.Module):
         return self.module(*(arguments[name] for name in self.names))
 
 
+class _OnTensors(nn.Module):
+    """The model with a list of tensors, one for each block, as its argument and as its result."""
+
+    def __init__(self, module, binding):
+        super().__init__()
+        self.module, self.binding = module, binding
+
+    def forward(self, tensors):
+        return self.binding.apply(self.module, tensors)
+
+
 def _exported(module, binding):
-    """The model alone as torch.export sees it, on tensors as it knows them, with free numbers of rows."""
-    names = [block.name for block in binding.inputs]
-    tensors = _examples(binding)
+    """The model alone as torch.export sees it: a list of tensors, one for each block, to another; with free numbers of
+    rows.
+    """
     shapes = [{1 if block.is_transposed else 0: torch.export.Dim.AUTO} for block in binding.inputs]
-    arguments = {"args": (), "kwargs": dict(zip(names, tensors))} if binding.by_name else {"args": tuple(tensors)}
-    shapes = dict(zip(names, shapes)) if binding.by_name else tuple(shapes)
+    arguments = (_examples(binding),)
     with torch.no_grad():
-        return torch.export.export(module, **arguments, dynamic_shapes=shapes, strict=False)
+        return torch.export.export(_OnTensors(module, binding), arguments, dynamic_shapes=(shapes,), strict=False)
 
 
 def _check_mutations(signature, inputs):
@@ -490,6 +500,14 @@ def _fused(module, binding, rules, target, precision, folder):
     return {"fused": entry, "checks": checks}, files
 
 
+def _told(stages):
+    """Lines for people; stages that are alike are told once."""
+    count = len(stages)
+    times = {stage: stages.count(stage) for stage in stages}
+    alike = [f"  {stage}" + (f" ({n} times)" if n > 1 else "") for stage, n in times.items()]
+    return [f"fused into {count} kernel{'s' * (count > 1)}:", *alike]
+
+
 def _compiled(module, binding, rules, target, folder):
     """(facts of the manifest, files) of the model as TorchInductor compiles it."""
     check_device(target)
@@ -537,9 +555,8 @@ def export(module, binding, path, target="cpu", precision=None, fuse=True, repor
         if fuse:
             try:
                 facts, files = _fused(module, binding, rules, target, precision or PRECISIONS[0], folder)
-                report(f"fused into {len(facts['fused']['stages'])} kernels:")
-                for stage in facts["fused"]["stages"]:
-                    report(f"  {stage}")
+                for line in _told(facts["fused"]["stages"]):
+                    report(line)
                 files = {"model/" + name: content for name, content in files.items()}
             except NotFused as reason:
                 report(f"not fused, because of {reason}; compiled by TorchInductor")

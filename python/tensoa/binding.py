@@ -136,7 +136,10 @@ class Binding:
 
     def call(self, module, arguments, convert=lambda tensor: tensor):
         """Calls the model as the blocks say, on tensors that `convert` may change; one result for each output block."""
-        tensors = [convert(block.tensor(argument)) for block, argument in zip(self.inputs, arguments)]
+        return self.apply(module, [convert(block.tensor(argument)) for block, argument in zip(self.inputs, arguments)])
+
+    def apply(self, module, tensors):
+        """Calls the model on a tensor for each input block; one result for each output block."""
         if self.by_name:
             value = module(**{block.name: tensor for block, tensor in zip(self.inputs, tensors)})
         else:

@@ -5,6 +5,7 @@
 import json
 import subprocess
 import sys
+import zipfile
 
 import pytest
 import torch
@@ -171,33 +172,76 @@ def test_model_of_one_number_of_rows_is_refused(tmp_path):
 def test_gpu_that_is_not_there_is_refused(tmp_path):
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    message = refusal(Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), tmp_path, target="cuda")
+    message = refusal(Module(lambda m, x: x.sort(1).values @ m.weight), bind(*THREE_TO_TWO), tmp_path, target="cuda")
     assert "got cuda, expected one that is here" in message
+
+
+def test_precision_is_for_gpus(tmp_path):
+    message = refusal(Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), tmp_path, precision="tf32")
+    assert "precision tf32 on cpu: expected one of tf32x3, ieee, tf32, bf16, for cuda" in message
+
+
+# ---- what becomes of a model
+
+
+def test_export_says_what_it_fused_and_why_it_did_not(tmp_path):
+    def said_of(function):
+        lines = []
+        aot.export(Module(function), bind(*THREE_TO_TWO), tmp_path / "p.pt2", report=lines.append)
+        return lines
+
+    assert said_of(lambda m, x: torch.relu(x @ m.weight)) == ["fused into 1 kernel:", "  linear 3 -> 2, relu"]
+    assert said_of(lambda m, x: torch.cumsum(x, 0) @ m.weight) == [
+        "not fused, because of the operation cumsum; compiled by TorchInductor"
+    ]
+
+
+def test_fused_package_has_a_program_for_every_level_and_says_which_were_run(tmp_path):
+    path = tmp_path / "p.pt2"
+    aot.export(Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), path, report=lambda line: None)
+    with zipfile.ZipFile(path) as archive:
+        manifest = json.loads(archive.read("model/" + aot.RECORD))
+        files = {name for name in archive.namelist()}
+    variants = manifest["fused"]["cpu"]
+    assert [variant["name"] for variant in variants] == ["x86-64-v4", "x86-64-v3"]
+    assert {"model/" + variant["file"] for variant in variants} < files
+    for variant in variants:
+        is_here = aot._cpu_flags().issuperset(variant["cpu_flags"])
+        assert variant["status"] == ("checked" if is_here else "built, not run")
+    assert [check["rows"] for check in manifest["checks"]] == [[1], [2], [33], [1000]]
+    assert all(check["relative_error"]["preds"] < 1e-6 for check in manifest["checks"])
+
+
+@pytest.mark.parametrize("match", ["order", "name"])
+def test_torchscript_model_is_fused_as_the_module_it_was_made_of(match, tmp_path):
+    class Sum(nn.Module):
+        def forward(self, b, a):
+            return torch.relu(a - b)
+
+    columns = bind([block("a" if match == "name" else "b", "xy"), block("b" if match == "name" else "a", "z")],
+                   [block("c", "uv")], match)  # fmt: skip
+    lines = []
+    aot.export(torch.jit.script(Sum()), columns, tmp_path / "p.pt2", report=lines.append)
+    assert lines[0] == "fused into 1 kernel:"
 
 
 # ---- programs that are compared with their model
 
 
-def pretend_package(monkeypatch, module, columns, spoil):
+def pretend_package(module, columns, spoil):
     """Packages whose program is the module itself, after which `spoil(inputs, outputs)` acts."""
 
-    class Loader:
-        def __init__(self, *_):
-            pass
+    def run(data, rows):
+        aot.Program(module, columns)(data.inputs, data.outputs)
+        spoil(data.inputs, data.outputs[0])
 
-        def run(self, arguments):
-            inputs, outputs = arguments[: len(columns.inputs)], arguments[len(columns.inputs) :]
-            aot.Program(module, columns)(inputs, [outputs])
-            spoil(inputs, outputs)
-
-    monkeypatch.setattr(torch._C._aoti, "AOTIModelPackageLoader", Loader)
     with torch.no_grad():
-        return aot._validate("package.pt2", module, columns, [{"collection": 0}])
+        return aot._validate(run, module, columns, [{"collection": 0}])
 
 
-def test_checks_several_numbers_of_rows(monkeypatch):
+def test_checks_several_numbers_of_rows():
     module = Module(lambda m, x: x @ m.weight)
-    checks = pretend_package(monkeypatch, module, bind(*THREE_TO_TWO), lambda inputs, outputs: None)
+    checks = pretend_package(module, bind(*THREE_TO_TWO), lambda inputs, outputs: None)
     assert [check["rows"] for check in checks] == [[1], [2], [33], [1000]]
     assert all(check["relative_error"]["preds"] < 1e-6 for check in checks)
 
@@ -216,9 +260,9 @@ def beyond_the_rows(inputs, outputs):
         (beyond_the_rows, "writes memory that is not its own"),
     ],
 )
-def test_wrong_package_is_not_written(monkeypatch, spoil, message):
+def test_wrong_package_is_not_written(spoil, message):
     with pytest.raises(InputError, match=message):
-        pretend_package(monkeypatch, Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), spoil)
+        pretend_package(Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), spoil)
 
 
 # ---- the command

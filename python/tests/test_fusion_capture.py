@@ -150,10 +150,12 @@ class Refused(nn.Module):
         (lambda x: x - x.mean(0), "a sum or maximum over all rows"),
         (lambda x: x.sort(dim=1).values, "the operation sort"),
         (lambda x: x + x.flip(0), "the operation flip"),
-        (lambda x: x * x.shape[0], "a number of rows"),
+        (lambda x: x * x.shape[0], "mul of a number of rows"),
         (lambda x: (x.double() * 2).float(), "numbers of float64"),
         (lambda x: x @ (x.t() @ x), "a product of two tensors"),
         (lambda x: torch.cumsum(x, 0), "the operation cumsum"),
+        (lambda x: x / int(x.shape[0]), "exactly 1021 rows"),
+        (lambda x: x if x.shape[0] < 5000 else -x, "a number of rows of block x that is not any"),
     ],
 )
 def test_what_is_no_row_program_is_refused_with_its_reason(function, reason):

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch.utils._pytree import tree_unflatten
 
 from tensoa.fusion import graph
 from tensoa.fusion.graph import Output, Program, Value
@@ -639,7 +638,8 @@ def _block_rows(block, position, domain):
 
 
 def capture(exported, binding, rules):
-    """The row program of a torch.export.ExportedProgram whose arguments are the input blocks (by name, or in order).
+    """The row program of a torch.export.ExportedProgram that takes a tensor for each input block and gives one for each
+    output block, in order. `rules`: of the rows of each output, as in the manifest of packages.
 
     Raises NotFused with the reason, in words for the user.
     """
@@ -650,23 +650,27 @@ def capture(exported, binding, rules):
     domains = tuple(sorted({block.collection for block in binding.inputs}))
     constants = {**program.state_dict, **program.constants}
     named = {**signature.inputs_to_parameters, **signature.inputs_to_buffers, **signature.inputs_to_lifted_tensor_constants}
-    by_name = {block.name: i for i, block in enumerate(binding.inputs)}
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     users = [node for node in placeholders if node.name not in named]
     if len(users) != len(binding.inputs):
         raise NotFused("other arguments than the input blocks")
-    position = {node: by_name[node.name] if binding.by_name else i for i, node in enumerate(users)}
+    position = {node: i for i, node in enumerate(users)}
     symbols = {}
     for node, i in position.items():
         block = binding.inputs[i]
         size = node.meta["val"].shape[1 if block.is_transposed else 0]
-        if not isinstance(size, int) and size.node.maybe_as_int() is None:
-            symbols[size.node.expr] = domains.index(block.collection)
+        if isinstance(size, int) or size.node.maybe_as_int() is not None:
+            raise NotFused(f"exactly {size} rows of block {block.name}")
+        limits = program.range_constraints.get(size.node.expr)
+        if limits is None or limits.lower > 2 or limits.upper < 1 << 40:
+            raise NotFused(f"a number of rows of block {block.name} that is not any ({limits})")
+        domain = domains.index(block.collection)
+        if symbols.setdefault(size.node.expr, domain) != domain:
+            raise NotFused("equal numbers of rows of two collections")
     trace = _Capture(symbols)
     for node in program.graph.nodes:
         if node.op == "output":
-            flat = torch.fx.node.map_arg(node.args[0], lambda argument: trace.env[argument])
-            results = binding.results(tree_unflatten(flat, program.call_spec.out_spec))
+            results = torch.fx.node.map_arg(node.args[0], lambda argument: trace.env[argument])
         elif node.op != "placeholder":
             with torch.no_grad():
                 trace.env[node] = trace.run(node)

@@ -1,0 +1,936 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA C++ for a row program: one kernel for each stage, its packed weights, and the plan of the launches.
+
+    fused = generate(program, plan(program))          # needs neither a GPU nor a toolkit
+    image = compile(fused.source, "sm_90")             # a cubin, by the NVRTC that torch brings
+
+How a kernel holds rows and multiplies is described in cuda_kernels.cuh, whose text every source begins with. What is
+decided here:
+
+- the layout of a value: which of its numbers lies at which position of the tiles of 8. Parts of a `pack` keep tiles of
+  their own, so that nothing moves; padding is what no number lies at;
+- the arithmetic of a linear layer, see PRECISIONS;
+- which weights lie in shared memory: what fits in SHARED_BYTES, which every architecture from sm_80 on has;
+- whether a tile of rows belongs to one warp, with all weights near, or to the warps of a block together: domains that are
+  gathered from (nodes) have far fewer rows than others (edges), there latency counts;
+- the memory of buffers, reused as soon as the last reader is done, and which kernel sets sums to zero.
+"""
+
+import ctypes
+import functools
+import importlib.util
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tensoa.command import InputError
+
+#: Cubins run on the architecture that they name and later ones of the same major number.
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
+
+#: How linear layers multiply. "ieee": float32. "tf32x3": three tensor core products of split numbers, float32's accuracy:
+#: float16 pieces where a layer normalisation or the like bounds the input, tf32 pieces (any float32) elsewhere. "tf32" and
+#: "bf16": one product of rounded numbers. Layers of few inputs or outputs are always float32.
+PRECISIONS = ("ieee", "tf32x3", "tf32", "bf16")
+
+SHARED_BYTES = 99 * 1024
+BLOCKS, DOMAINS, BUFFERS = 32, 8, 64  # as in cuda_kernels.cuh
+
+_TILE_ROWS = 16
+_TOGETHER = 4  # warps that own a tile together
+_FEW_INPUTS = 4
+_FEW_OUTPUTS = 2
+_CHUNK = 16  # tiles of outputs that are accumulated at a time
+_NARROW = 8  # a part of a pack that is less wide is moved number by number
+_REGISTER_TILES = 24  # as unroll() of cuda_kernels.cuh
+
+_C_TYPES = {
+    "bool": "bool",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "int64",
+    "float16": "Half",
+    "bfloat16": "Bfloat16",
+    "float32": "float",
+    "float64": "double",
+}
+
+_UNARY = {
+    "neg": "-x",
+    "abs": "fabsf(x)",
+    "sqrt": "sqrtf(x)",
+    "rsqrt": "1.f / sqrtf(x)",
+    "reciprocal": "1.f / x",
+    "sigmoid": "sigmoid(x)",
+    "relu": "maximum(x, 0.f)",
+    "round": "rintf(x)",
+    "sign": "float((x > 0.f) - (x < 0.f))",
+}
+_BINARY = {
+    "add": "x + y",
+    "sub": "x - y",
+    "mul": "x * y",
+    "div": "x / y",
+    "minimum": "minimum(x, y)",
+    "maximum": "maximum(x, y)",
+    "pow": "powf(x, y)",
+    "atan2": "atan2f(x, y)",
+    "lt": "float(x < y)",
+    "le": "float(x <= y)",
+    "gt": "float(x > y)",
+    "ge": "float(x >= y)",
+    "eq": "float(x == y)",
+    "ne": "float(x != y)",
+}
+#: Functions that give zero for zeros, so that padding stays zero.
+_KEEP_ZERO = set(
+    "neg abs sqrt expm1 log1p sin tan tanh sinh asinh atanh atan asin relu erf floor ceil round sign "
+    "add sub mul minimum maximum atan2 lt gt ne".split()
+)
+
+
+@dataclass
+class Generated:
+    """`kernels`, `buffers` and `steps` as the manifest of a package has them (docs/ahead_of_time.md); `weights`: bytes."""
+
+    source: str
+    kernels: list = field(default_factory=list)
+    buffers: list = field(default_factory=list)
+    steps: list = field(default_factory=list)
+    weights: bytes = b""
+
+
+# ---- layouts: a tuple that says, for each position of the tiles, which number of the row lies there; -1 is padding. None:
+# one number, which all lanes hold.
+
+
+def _contiguous(width):
+    return tuple(range(width)) + (-1,) * (-width % 8)
+
+
+def _pieces(value, layout_of):
+    """How a pack is laid out: ("tiles", argument, first tile, tiles, start, stop) or ("numbers", [(argument, number)])."""
+    pieces = []
+    for argument, (start, stop) in zip(value.args, value.ranges):
+        if stop - start < _NARROW:
+            if not pieces or pieces[-1][0] != "numbers":
+                pieces.append(("numbers", []))
+            pieces[-1][1].extend((argument, number) for number in range(start, stop))
+        else:
+            layout = layout_of(argument)
+            used = [i // 8 for i, number in enumerate(layout) if start <= number < stop]
+            pieces.append(("tiles", argument, min(used), max(used) + 1 - min(used), start, stop))
+    return pieces
+
+
+class _Layouts:
+    def __init__(self):
+        self._known = {}
+
+    def __call__(self, value):
+        if id(value) not in self._known:
+            self._known[id(value)] = (value, self._make(value))  # the value is kept, so that its id stays its own
+        return self._known[id(value)][1]
+
+    def _make(self, value):
+        if value.width == 1:
+            return None
+        if value.op in ("norm", "gather", "scatter"):
+            return self(value.args[0])
+        if value.op == "map":
+            wide = [argument for argument in value.args if argument.width == value.width]
+            return self(next((argument for argument in wide if argument.op != "constant"), wide[0]))
+        if value.op == "pack":
+            return tuple(number for _, part in self.pack(value) for number in part)
+        return _contiguous(value.width)
+
+    def pack(self, value):
+        """Its pieces, each with the layout of its tiles in numbers of the pack."""
+        result, number = [], 0
+        for piece in _pieces(value, self):
+            if piece[0] == "numbers":
+                width = len(piece[1])
+                part = tuple(range(number, number + width)) + (-1,) * (-width % 8)
+            else:
+                _, argument, first, tiles, start, stop = piece
+                width = stop - start
+                at = self(argument)[8 * first : 8 * (first + tiles)]
+                part = tuple(number + i - start if start <= i < stop else -1 for i in at)
+            result.append((piece, part))
+            number += width
+        return result
+
+
+def _spread(numbers, layout):
+    """An array of numbers in the order of a layout, with zeros as padding. Works on the first axis."""
+    at = np.array(layout)
+    result = np.zeros((len(layout), *numbers.shape[1:]), numbers.dtype)
+    result[at >= 0] = numbers[at[at >= 0]]
+    return result
+
+
+# ---- weights in the order in which the schemes of cuda_kernels.cuh read them
+
+
+def _tf32(numbers):
+    """Rounded to the nearest tf32 number."""
+    return ((numbers.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+def _bf16(numbers):
+    bits = numbers.view(np.uint32)
+    return ((bits + np.uint32(0x7FFF) + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def _half_pair(parts):
+    """Two tiles of inputs at a time, then a last one, for the products that are 16 numbers deep. `parts`: [in, out] each."""
+    tiles, outputs = parts[0].shape[0] // 8, parts[0].shape[1] // 8
+    packed = []
+    for first, depth in ((0, tiles // 2 * 2), (tiles // 2 * 2, tiles % 2)):
+        together = 2 if first == 0 else 1
+        if depth:
+            fragments = [
+                part[8 * first : 8 * (first + depth)]
+                .reshape(depth // together, together, 4, 2, outputs, 8)
+                .transpose(0, 4, 5, 2, 1, 3)
+                for part in parts
+            ]
+            packed.append(np.stack(fragments, axis=4).tobytes())
+    return b"".join(packed)
+
+
+def _pack(scheme, weight):
+    """`weight`: [inputs, outputs], both padded to tiles, float32."""
+    weight = np.ascontiguousarray(weight)
+    if scheme == "Fma":
+        return weight.tobytes()
+    if scheme == "Half3":
+        high = weight.astype(np.float16)
+        return _half_pair([high, (weight - high.astype(np.float32)).astype(np.float16)])
+    if scheme == "Bf16":
+        return _half_pair([_bf16(weight)])
+    high = _tf32(weight)
+    parts = [high, _tf32(weight - high)] if scheme == "Tf32<true>" else [high]
+    tiles, outputs = weight.shape[0] // 8, weight.shape[1] // 8
+    fragments = [part.reshape(tiles, 4, 2, outputs, 8).transpose(0, 3, 4, 1, 2) for part in parts]
+    return np.stack(fragments, axis=4).tobytes()
+
+
+# ---- how large numbers can be
+
+
+class _Bounds:
+    """The largest absolute value that each number of a value can have, from the graph alone; inf where it is not known."""
+
+    def __init__(self):
+        self._known = {}
+
+    def __call__(self, value):
+        if id(value) not in self._known:
+            self._known[id(value)] = (value, float(self._make(value)))
+        return self._known[id(value)][1]
+
+    def _make(self, value):
+        if value.op == "constant":
+            return np.abs(value.array).max(initial=0.0)
+        if value.op == "norm":
+            gain = 1.0 if value.weight is None else np.abs(value.weight).max()
+            return gain * math.sqrt(value.width) + (0.0 if value.bias is None else np.abs(value.bias).max())
+        if value.op in ("pack", "gather"):
+            return max(self(argument) for argument in value.args if argument.op != "index")
+        if value.op == "linear":
+            bound = self(value.args[0])
+            if math.isinf(bound):
+                return bound
+            return np.abs(value.weight).sum(axis=1).max() * bound + (
+                0.0 if value.bias is None else np.abs(value.bias).max()
+            )
+        if value.op == "reduce" and value.name != "sum":
+            return self(value.args[0])
+        if value.op == "map":
+            return self._of_map(value.name, [self(argument) for argument in value.args])
+        return math.inf
+
+    @staticmethod
+    def _of_map(name, bounds):
+        if name in "sin cos tanh sigmoid erf sign lt le gt ge eq ne".split():
+            return 1.0
+        if name in "neg abs relu".split():
+            return bounds[0]
+        if name in ("add", "sub"):
+            return sum(bounds)
+        if name == "mul":
+            return math.prod(bounds) if all(map(math.isfinite, bounds)) else math.inf
+        if name in ("minimum", "maximum"):
+            return max(bounds)
+        return max(bounds[1:]) if name == "where" else math.inf
+
+
+# ---- one kernel
+
+
+def _literal(number):
+    number = float(np.float32(number))
+    if math.isnan(number):
+        return "__int_as_float(0x7fffffff)"
+    if math.isinf(number):
+        return "__int_as_float(0x7f800000)" if number > 0 else "__int_as_float(0xff800000)"
+    return number.hex() + "f"
+
+
+class _Weights:
+    """The weights of a kernel: what it copies into shared memory, then what it reads where it lies."""
+
+    def __init__(self, shared_limit):
+        self._limit = shared_limit
+        self._known = {}
+        self.shared = bytearray()
+        self.far = bytearray()
+
+    def add(self, data):
+        """Where the data lies, in C++."""
+        if data not in self._known:
+            padded = data + bytes(-len(data) % 16)
+            near = len(self.shared) + len(padded) <= self._limit
+            place, name = (self.shared, "shared") if near else (self.far, "far")
+            self._known[data] = f"({name} + {len(place)})"
+            place += padded
+        return self._known[data]
+
+
+class _Kernel:
+    """Writes the kernel of a stage. `use()` emits a value where it is first needed."""
+
+    def __init__(self, generator, stage, zeros, together):
+        self.generator = generator
+        self.stage = stage
+        self.zeros = zeros
+        self.together = together
+        self.weights = _Weights(0 if together else SHARED_BYTES)
+        self.layout = generator.layout
+        self.lines = []
+        self.names = {}
+        self.layouts_used = {}
+        self.exchanged = 0  # tiles of the largest exchange of linear_together()
+        self.exchanges = 0
+        self.widest = 1
+        self.own = {id(value) for value in stage.values}
+
+    # -- text
+
+    def line(self, text):
+        self.lines.append(f"        {text}")
+
+    def new_name(self, prefix="v"):
+        self._count = getattr(self, "_count", 0) + 1
+        return f"{prefix}{self._count}"
+
+    def vector(self, numbers):
+        data = np.ascontiguousarray(numbers, np.float32).tobytes()
+        return f"Vector{{reinterpret_cast<const float*>{self.weights.add(data)}, warp.quad}}"
+
+    def layout_type(self, layout):
+        """A type with valid(n) for clear_padding() and others."""
+        masks = tuple(
+            sum(1 << i for i in range(8) if layout[8 * n + i] >= 0) for n in range(len(layout) // 8)
+        )
+        return self.layouts_used.setdefault(masks, f"Layout{len(self.layouts_used)}")
+
+    def columns(self, block, planes, layout, c_type, is_output=False):
+        """The columns of a block's planes, in the order of a layout (None: one plane)."""
+        const = "" if is_output else "const "
+        first, width, places = planes[0], len(planes), "nullptr"
+        if layout is not None and (
+            layout != _contiguous(width) or any(plane != first + i for i, plane in enumerate(planes))
+        ):
+            table = np.array([planes[i] if i >= 0 else -1 for i in layout], np.int32).tobytes()
+            places = f"reinterpret_cast<const int*>{self.weights.add(table)}"
+        pointer = f"static_cast<{const}{c_type}*>(p.block[{block}])"
+        return f"Columns<{const}{c_type}>{{{pointer}, p.pitch[{block}], Planes{{{first}, {width}, {places}}}}}"
+
+    # -- values
+
+    def use(self, value):
+        """(kind, C++ expression) of a value; kinds: fragment, rows (read at every use), scalar, index, vector, literal."""
+        if id(value) not in self.names:
+            self.names[id(value)] = self._read(value) or getattr(self, f"_{value.op}")(value)
+        return self.names[id(value)]
+
+    def _read(self, value):
+        """A value of another stage, in the own row."""
+        slot = self.generator.slots.get(id(value))
+        if slot is None or id(value) in self.own and id(value) not in self.generator.joined:
+            return None
+        return self._rows(value, slot, "tile.row")
+
+    def _rows(self, value, slot, row):
+        name = self.new_name()
+        if self.layout(value) is None:
+            self.line(f"const Scalar {name} = load_scalar(p.buffer[{slot}], {row});")
+            return "scalar", name
+        tiles = len(self.layout(value)) // 8
+        self.line(f"const Rows<{tiles}> {name}(p.buffer[{slot}], {row}, warp);")
+        return "rows", name
+
+    def _input(self, value, row="tile.row"):
+        name, layout = self.new_name(), self.layout(value)
+        row = "kFirstRow" if value.is_scalar else row
+        columns = self.columns(value.block, value.planes, layout, _c_type(value.dtype))
+        if layout is None:
+            self.line(f"const Scalar {name} = load_scalar({columns}, {row});")
+            return "scalar", name
+        self.widest = max(self.widest, len(layout) // 8)
+        self.line(f"const auto {name} = load<{len(layout) // 8}>({columns}, {row}, warp);")
+        return "fragment", name
+
+    def _index(self, value):
+        name = self.new_name("i")
+        columns = self.columns(value.block, (value.plane,), None, _c_type(value.dtype))
+        self.line(f"const Index {name} = load_index({columns}, tile.row);")
+        return "index", name
+
+    def _constant(self, value):
+        if (value.array == value.array[0]).all():
+            return "literal", _literal(value.array[0])
+        return "vector", None
+
+    def _gather(self, value):
+        source, index = value.args[0], self.use(value.args[1])[1]
+        slot = self.generator.slots.get(id(source))
+        return self._input(source, f"{index}.at") if slot is None else self._rows(source, slot, f"{index}.at")
+
+    def _map(self, value):
+        arguments = "xyz"[: len(value.args)]
+        if value.name == "where":
+            body = "x != 0.f ? y : z"
+        else:
+            body = _UNARY.get(value.name) or _BINARY.get(value.name) or f"{value.name}f(x)"
+        function = f"[]({', '.join(f'float {x}' for x in arguments)}) {{ return {body}; }}"
+        layout, name = self.layout(value), self.new_name()
+        operands = ", ".join(self.operand(argument, layout) for argument in value.args)
+        if layout is None:
+            self.line(f"const Scalar {name} = map_scalar({function}, {operands});")
+            return "scalar", name
+        self.line(f"const auto {name} = map<{len(layout) // 8}>({function}, {operands});")
+        return "fragment", name
+
+    def operand(self, value, layout):
+        """What a map with this layout takes."""
+        kind, text = self.use(value)
+        if kind == "literal":
+            return text
+        if kind == "vector":
+            return self.vector(_spread(value.array, layout))
+        return text if kind == "scalar" else self.fragment(value, layout)
+
+    def fragment(self, value, layout=None):
+        """A fragment with the value in `layout`, its own where None."""
+        kind, text = self.use(value)
+        own = self.layout(value)
+        layout = layout or own or (0,) + (-1,) * 7
+        tiles = len(layout) // 8
+        self.widest = max(self.widest, tiles)
+        name = self.new_name()
+        if kind in ("literal", "vector"):
+            operand = text if kind == "literal" and -1 not in layout else self.vector(_spread(value.array, layout))
+            self.line(f"const auto {name} = map<{tiles}>([](float x) {{ return x; }}, {operand});")
+            return name
+        if own == layout:
+            if kind == "fragment":
+                return text
+            self.line(f"const auto {name} = load({text});")
+            if tiles <= 2:
+                self.names[id(value)] = "fragment", name
+            return name
+        self.line(f"Fragment<{tiles}> {name}{{}};")
+        source = text if own is None else self.fragment(value)
+        for position, number in enumerate(layout):
+            if number >= 0:
+                self._move(name, position, source, own and own.index(number))
+        return name
+
+    def _move(self, target, position, source, place):
+        number = source if place is None else f"take({source}, {place}, warp)"
+        self.line(f"put({target}, {position}, {number}, warp);")
+
+    def scalar(self, value, number):
+        """One number of a value as a Scalar."""
+        kind, text = self.use(value)
+        if kind == "scalar":
+            return text
+        if kind in ("literal", "vector"):
+            return f"Scalar{{{{{_literal(value.array[number])}, {_literal(value.array[number])}}}}}"
+        return f"take({self.fragment(value)}, {self.layout(value).index(number)}, warp)"
+
+    def clean(self, value):
+        """A fragment whose padding is zero."""
+        text, layout = self.fragment(value), self.layout(value)
+        if layout is None or -1 not in layout or self._is_clean(value):
+            return text
+        name = self.new_name()
+        self.line(f"auto {name} = {text};")
+        self.line(f"clear_padding<{self.layout_type(layout)}>({name}, warp);")
+        return name
+
+    def _is_clean(self, value):
+        if value.op != "map" or id(value) in self.generator.slots and id(value) not in self.own:
+            return True
+        return value.name in _KEEP_ZERO and all(
+            argument.width == 1 and value.name == "mul" or argument.width > 1 and self._is_clean(argument)
+            for argument in value.args
+        )
+
+    def _norm(self, value):
+        layout, name = self.layout(value), self.new_name()
+        if layout is None:  # one number less its mean
+            bias = 0.0 if value.bias is None else value.bias[0]
+            self.line(f"const Scalar {name}{{{{{_literal(bias)}, {_literal(bias)}}}}};")
+            return "scalar", name
+        ones, zeros = np.ones(value.width, np.float32), np.zeros(value.width, np.float32)
+        gain = self.vector(_spread(ones if value.weight is None else value.weight, layout))
+        shift = self.vector(_spread(zeros if value.bias is None else value.bias, layout))
+        x = self.clean(value.args[0])
+        self.line(
+            f"const auto {name} = norm<{self.layout_type(layout)}, {str(value.is_centered).lower()}>({x}, {gain}, {shift}, "
+            f"{value.width}, {_literal(value.eps)}, warp);"
+        )
+        return "fragment", name
+
+    def _reduce(self, value):
+        name, x = self.new_name(), value.args[0]
+        if x.width == 1:
+            return "scalar", self.scalar(x, 0)
+        text, layout = self.fragment(x), self.layout(x)
+        start, function = {"amax": (-math.inf, "maximum(x, y)"), "amin": (math.inf, "minimum(x, y)")}.get(
+            value.name, (0.0, "x + y")
+        )
+        if -1 in layout:
+            cleared = self.new_name()
+            self.line(f"auto {cleared} = {text};")
+            self.line(f"clear_padding<{self.layout_type(layout)}>({cleared}, warp, {_literal(start)});")
+            text = cleared
+        reduced = f"reduce({text}, {_literal(start)}, [](float x, float y) {{ return {function}; }})"
+        if value.name == "mean":
+            reduced = f"map_scalar([](float x) {{ return x / {_literal(x.width)}; }}, {reduced})"
+        self.line(f"const Scalar {name} = {reduced};")
+        return "scalar", name
+
+    def _pack(self, value):
+        if value.width == 1:
+            (argument, (start, _)) = value.args[0], value.ranges[0]
+            name = self.new_name()
+            self.line(f"const Scalar {name} = {self.scalar(argument, start)};")
+            return "scalar", name
+        parts = [(self.piece(piece, part), part) for piece, part in self.layout.pack(value)]
+        name = self.new_name()
+        tiles = len(self.layout(value)) // 8
+        self.widest = max(self.widest, tiles)
+        self.line(f"Fragment<{tiles}> {name};")
+        at = 0
+        for text, part in parts:
+            self.line(f"place({name}, {at}, {text});")
+            at += len(part) // 8
+        return "fragment", name
+
+    def piece(self, piece, part):
+        """A fragment of a piece of a pack."""
+        name, tiles = self.new_name(), len(part) // 8
+        if piece[0] == "numbers":
+            numbers = [self.scalar(argument, number) for argument, number in piece[1]]
+            self.line(f"Fragment<{tiles}> {name}{{}};")
+            for position, number in enumerate(numbers):
+                self.line(f"put({name}, {position}, {number}, warp);")
+            return name
+        _, argument, first, _, start, stop = piece
+        source = self.clean(argument)
+        if tiles == len(self.layout(argument)) // 8 and stop - start == argument.width:
+            return source
+        self.line(f"auto {name} = cut<{first}, {tiles}>({source});")
+        self.line(f"clear_padding<{self.layout_type(part)}>({name}, warp);")
+        return name
+
+    def _sources(self, value):
+        """What a linear layer reads: (C++ of something with pair() and last(), its layout in numbers of `value`)."""
+        if value.op == "pack" and value.width > 1 and id(value) not in self.names and id(value) in self.own:
+            sources = []
+            for piece, part in self.layout.pack(value):
+                whole = piece[0] == "tiles" and len(part) == len(self.layout(piece[1])) and (
+                    piece[5] - piece[4] == piece[1].width
+                )
+                if whole:  # a pack in a pack has parts too
+                    start = min(number for number in part if number >= 0)
+                    for text, inner in self._sources(piece[1]):
+                        sources.append((text, tuple(n + start if n >= 0 else -1 for n in inner)))
+                else:
+                    sources.append((self.piece(piece, part), part))
+            return sources
+        kind, text = self.use(value)
+        if kind == "rows":
+            return [(text, self.layout(value))]
+        return [(self.clean(value), self.layout(value) or (0,) + (-1,) * 7)]
+
+    def _linear(self, value):
+        x, outputs = value.args[0], value.width
+        sources = self._sources(x)
+        bias = np.zeros(outputs, np.float32) if value.bias is None else value.bias
+        if outputs <= _FEW_OUTPUTS:
+            return self._dots(value, sources, bias)
+        layout, name = self.layout(value), self.new_name()
+        tiles = len(layout) // 8
+        scheme = self.generator.scheme(value)
+        calls = []
+        for text, part in sources:
+            weight = _spread(_spread(np.ascontiguousarray(value.weight.T), part).T, layout).T
+            depth = max(i for i, number in enumerate(part) if number >= 0) + 1
+            packed = f"Packed{{{self.weights.add(_pack(scheme, weight))}, {len(part) // 8}, {depth}, {tiles}}}"
+            calls.append(f"accumulate<{scheme}>(c, {text}, {packed}, first, warp);")
+        body = f"[&](auto& c, int first) {{ {' '.join(calls)} }}"
+        start = self.vector(_spread(np.asarray(bias, np.float32), layout))
+        if self.together and scheme != "Fma":
+            chunk = -(-tiles // _TOGETHER)
+            self.exchanged = max(self.exchanged, tiles)
+            room = f"exchange + {self.exchanges % 2} * kExchanged"
+            self.exchanges += 1
+            self.line(f"const auto {name} = linear_together<{tiles}, {chunk}>({start}, {room}, warp, {body});")
+        else:
+            self.line(f"const auto {name} = linear<{tiles}, {min(tiles, _CHUNK)}>({start}, {body});")
+        self.widest = max(self.widest, tiles)
+        return "fragment", name
+
+    def _dots(self, value, sources, bias):
+        """Few outputs: each is a sum over the quad."""
+        results = []
+        for output in range(value.width):
+            name = self.new_name()
+            self.line(f"Scalar {name}{{}};")
+            for text, part in sources:
+                self.line(f"dot({name}, {text}, {self.vector(_spread(value.weight[output], part))});")
+            self.line(f"{name} = finish({name}, {_literal(bias[output])});")
+            results.append(name)
+        if value.width == 1:
+            return "scalar", results[0]
+        name = self.new_name()
+        self.line(f"Fragment<1> {name}{{}};")
+        for position, result in enumerate(results):
+            self.line(f"put({name}, {position}, {result}, warp);")
+        return "fragment", name
+
+    # -- what a stage leaves behind
+
+    def held(self, value):
+        """A Scalar or a clean Fragment."""
+        return self.scalar(value, 0) if value.width == 1 else self.clean(value)
+
+    def body(self):
+        for slot, layout in self.zeros:
+            if layout is None:
+                self.line(f"clear_scalar(p.buffer[{slot}], tile, warp);")
+            else:
+                self.line(f"clear<{len(layout) // 8}>(p.buffer[{slot}], tile, warp);")
+        for output in self.stage.outputs:
+            text, layout = self.held(output.value), self.layout(output.value)
+            self.line(f"write({self.columns(output.block, output.planes, layout, 'float', True)}, {text}, tile, warp);")
+        for buffer in self.stage.stores:
+            if id(buffer.value) not in self.generator.joined:
+                slot = self.generator.slots[id(buffer.value)]
+                self.line(f"store(p.buffer[{slot}], {self.held(buffer.value)}, tile, warp);")
+        for buffer in self.stage.sums:
+            x, index = buffer.value.args
+            slot, text, index = self.generator.slots[id(buffer.value)], self.held(x), self.use(index)[1]
+            if self.layout(x) is None:
+                self.line(f"scatter_scalar(p.buffer[{slot}], {text}, {index}, tile, warp);")
+            else:
+                layout = self.layout_type(self.layout(x))
+                self.line(f"scatter<{layout}>(p.buffer[{slot}], {text}, {index}, tile, warp);")
+
+    def write(self):
+        """(what precedes the kernel, its body, threads, blocks on a multiprocessor, bytes of shared memory, weights)."""
+        self.body()
+        warps = _TOGETHER if self.together else self._warps()
+        threads = 32 * warps
+        blocks = self._blocks(warps)
+        exchange = 2 * self.exchanged * 32 * 16
+        shared_bytes = exchange if self.together else len(self.weights.shared)
+        return threads, blocks, shared_bytes
+
+    def _registers(self):
+        """About what a thread needs: the widest values, several of which live at a time."""
+        return 8 * min(self.widest, _REGISTER_TILES) + 48
+
+    def _warps(self):
+        return 16 if self._registers() <= 128 else 8
+
+    def _blocks(self, warps):
+        if self.together:
+            return 4
+        fits = max(1, SHARED_BYTES // max(1, len(self.weights.shared)))
+        return min(2 if self._registers() <= 64 else 1, fits)
+
+    def text(self, name, far):
+        threads, blocks, _ = self.write_result
+        layouts = "".join(
+            f"struct {layout} {{\n    static __device__ constexpr unsigned valid(int n) {{ return {_mask_text(masks)}; }}\n}};\n"
+            for masks, layout in self.layouts_used.items()
+        )
+        lines = [
+            f"namespace {name}_parts {{",
+            layouts + f"constexpr int kExchanged = {self.exchanged};",
+            "}",
+            f'extern "C" __global__ void __launch_bounds__({threads}, {blocks}) {name}(const __grid_constant__ Params p) {{',
+            f"    using namespace {name}_parts;",
+            f"    const int64 rows = p.rows[{self.stage.domain}];",
+            f"    [[maybe_unused]] const char* const far = static_cast<const char*>(p.weights) + {far + len(self.weights.shared)};",
+        ]
+        if self.together:
+            if self.exchanged:
+                lines.append("    extern __shared__ float4 exchange[][32];")
+            lines += [
+                f"    const Warp warp(threadIdx.x / 32, {_TOGETHER});",
+                f"    for (int64 at = blockIdx.x; at * kTileRows < rows; at += gridDim.x) {{",
+            ]
+        else:
+            if self.weights.shared:
+                lines += [
+                    "    extern __shared__ uint4 shared_memory[];",
+                    "    char* const shared = reinterpret_cast<char*>(shared_memory);",
+                    f"    stage_weights(shared, static_cast<const char*>(p.weights) + {far}, {len(self.weights.shared)});",
+                ]
+            lines += [
+                "    const Warp warp(0, 1);",
+                f"    const int64 step = int64{{gridDim.x}} * {threads // 32};",
+                "    for (int64 at = threadIdx.x / 32 * int64{gridDim.x} + blockIdx.x; at * kTileRows < rows; at += step) {",
+            ]
+        lines.append("        const Tile tile(at, rows, warp);")
+        end = "        __syncthreads();\n    }\n}\n" if self.together and self.exchanges else "    }\n}\n"
+        return "\n".join(lines + self.lines) + "\n" + end
+
+
+def _mask_text(masks):
+    """A C++ expression of n that gives masks[n]."""
+    text = "0xffu"
+    for n, mask in enumerate(masks):
+        if mask != 0xFF:
+            text = f"n == {n} ? {mask:#x}u : {text}"
+    return text
+
+
+def _c_type(dtype):
+    name = str(dtype).removeprefix("torch.")
+    if name not in _C_TYPES:
+        raise InputError(f"fused CUDA program: a column of {name}, expected one of {', '.join(_C_TYPES)}")
+    return _C_TYPES[name]
+
+
+# ---- all of them
+
+
+class _Generator:
+    def __init__(self, program, plan, precision):
+        self.program, self.plan, self.precision = program, plan, precision
+        self.layout, self.bound = _Layouts(), _Bounds()
+        self.joined = self._join_sums()
+        self.slots, self.slot_sizes, self.zeros, self.zero_steps = {}, [], {}, {}
+        self._assign_slots()
+
+    def scheme(self, value):
+        if self.precision == "ieee" or value.args[0].width <= _FEW_INPUTS:
+            return "Fma"
+        if self.precision != "tf32x3":
+            return {"tf32": "Tf32<false>", "bf16": "Bf16"}[self.precision]
+        # float16 pieces hold what is below 65504 and, to 2^-25, what is small: the largest numbers must be neither.
+        bound, largest = self.bound(value.args[0]), np.abs(value.weight).max(initial=0.0)
+        return "Half3" if 1.0 <= bound <= 3e4 and 0.125 <= largest <= 3e4 else "Tf32<true>"
+
+    def _join_sums(self):
+        """Sums that are only added to one another share memory: {id of the addition or sum: the sum whose memory it is}."""
+        users = {}
+        for value in self.program.values():
+            for argument in value.args:
+                users.setdefault(id(argument), []).append(value)
+        for output in self.program.outputs:
+            users.setdefault(id(output.value), []).append(output)
+        sums = {id(buffer.value): buffer.value for buffer in self.plan.buffers if buffer.is_sum}
+        joined = {}
+        for value in self.program.values():
+            if value.op != "map" or value.name != "add" or len({id(argument) for argument in value.args}) < 2:
+                continue
+            if all(
+                (id(argument) in sums or id(argument) in joined)
+                and len(users[id(argument)]) == 1
+                and self.layout(argument) == self.layout(value.args[0])
+                for argument in value.args
+            ):
+                roots = [joined.get(id(argument), argument) for argument in value.args]
+                for key, root in list(joined.items()):
+                    if root is roots[1]:
+                        joined[key] = roots[0]
+                joined[id(roots[1])] = joined[id(value)] = roots[0]
+        return joined
+
+    def _assign_slots(self):
+        """Memory for every buffer, from the first stage that writes it to the last one that reads it."""
+        stages = self.plan.stages
+        lives = {}  # id of the value that names the memory -> [buffer, first, last]
+
+        def root(value):
+            return self.joined.get(id(value), value)
+
+        for buffer in self.plan.buffers:
+            lives.setdefault(id(root(buffer.value)), [self.plan.buffer_of(root(buffer.value)), math.inf, -1])
+        for at, stage in enumerate(stages):
+            read = [buffer.value for buffer in stage.reads]
+            read += [value.args[0] for value in stage.gathers]
+            written = [buffer.value for buffer in stage.stores + stage.sums if id(buffer.value) not in self.joined]
+            written += [self.joined[id(buffer.value)] for buffer in stage.sums if id(buffer.value) in self.joined]
+            for value in read + written:
+                if id(root(value)) in lives:
+                    life = lives[id(root(value))]
+                    life[1], life[2] = min(life[1], at), max(life[2], at)
+        free = {}
+        self.zeros, self.zero_steps = {at: [] for at in range(len(stages))}, {at: [] for at in range(len(stages))}
+        ends = {at: [] for at in range(len(stages))}
+        order = sorted(lives.values(), key=lambda life: life[1])
+        born = {}
+        for life in order:
+            buffer, first, _ = life
+            if buffer.is_sum:  # a kernel over the same rows, as late as possible, sets it to zero
+                earlier = [at for at in range(first) if stages[at].domain == buffer.domain]
+                life[1] = earlier[-1] if earlier else first
+                (self.zeros if earlier else self.zero_steps)[life[1]].append(buffer)
+            born.setdefault(life[1], []).append(life)
+        for at in range(len(stages)):
+            for buffer, _, last in born.get(at, []):
+                layout = self.layout(buffer.value)
+                size = buffer.domain, 4 if layout is None else 4 * len(layout)
+                slot = min(free.get(size, []), default=None)
+                if slot is None:
+                    slot = len(self.slot_sizes)
+                    self.slot_sizes.append(size)
+                else:
+                    free[size].remove(slot)
+                self.slots[id(buffer.value)] = slot
+                ends[max(last, at)].append((size, slot))
+            for size, slot in ends[at]:
+                free.setdefault(size, []).append(slot)
+        for buffer in self.plan.buffers:
+            self.slots[id(buffer.value)] = self.slots[id(root(buffer.value))]
+        for key, value in self.joined.items():
+            self.slots[key] = self.slots[id(value)]
+
+    def run(self):
+        self._check_limits()
+        gathered = {
+            value.args[0].domain for value in self.program.values() if value.op == "gather"
+        } | {value.domain for value in self.program.values() if value.op == "scatter"}
+        source = [(Path(__file__).parent / "cuda_kernels.cuh").read_text()]
+        result = Generated("", buffers=[{"domain": domain, "row_bytes": size} for domain, size in self.slot_sizes])
+        weights, known_weights, known_kernels = bytearray(), {}, {}
+        for at, stage in enumerate(self.plan.stages):
+            together = stage.domain in gathered and any(
+                value.op == "linear" and value.width > _FEW_OUTPUTS and self.scheme(value) != "Fma"
+                for value in stage.values
+            )
+            zeros = [(self.slots[id(buffer.value)], self.layout(buffer.value)) for buffer in self.zeros[at]]
+            kernel = _Kernel(self, stage, zeros, together)
+            kernel.write_result = threads, blocks, shared_bytes = kernel.write()
+            data = bytes(kernel.weights.shared + kernel.weights.far)
+            if data not in known_weights:
+                weights += bytes(-len(weights) % 256)
+                known_weights[data] = len(weights)
+                weights += data
+            key = kernel.text("stage", known_weights[data])
+            if key not in known_kernels:
+                name = f"stage_{len(known_kernels)}"
+                known_kernels[key] = len(known_kernels)
+                source.append(kernel.text(name, known_weights[data]))
+                result.kernels.append(
+                    {
+                        "name": name,
+                        "threads": threads,
+                        "shared_bytes": shared_bytes,
+                        "rows_per_block": _TILE_ROWS,
+                        "blocks_per_sm": 0 if together else blocks,
+                    }
+                )
+            result.steps += [{"zero": self.slots[id(buffer.value)]} for buffer in self.zero_steps[at]]
+            result.steps.append({"kernel": known_kernels[key], "domain": stage.domain})
+        result.source = "\n".join(source)
+        result.weights = bytes(weights)
+        return result
+
+    def _check_limits(self):
+        blocks = [value.block for value in self.program.values() if value.op in ("input", "index")]
+        blocks += [output.block for output in self.program.outputs]
+        for what, got, most in (
+            ("blocks", max(blocks) + 1, BLOCKS),
+            ("domains", len(self.program.domains), DOMAINS),
+            ("buffers", len(self.slot_sizes), BUFFERS),
+        ):
+            if got > most:
+                raise InputError(f"fused CUDA program: got {got} {what}, expected at most {most}")
+
+
+def generate(program, plan, precision="tf32x3"):
+    """The Generated program of a stages.Plan. Raises InputError: what, got, expected."""
+    if precision not in PRECISIONS:
+        raise InputError(f'fused CUDA program: got precision "{precision}", expected one of {", ".join(PRECISIONS)}')
+    return _Generator(program, plan, precision).run()
+
+
+@functools.cache
+def _nvrtc():
+    """The NVRTC of torch's wheels, or that of an installed toolkit."""
+    names = []
+    package = importlib.util.find_spec("nvidia")
+    for folder in (package.submodule_search_locations if package else None) or []:
+        names += sorted(str(path) for path in Path(folder).glob("*/lib/libnvrtc.so.*"))
+    names += ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]
+    errors = []
+    for name in names:
+        try:
+            return ctypes.CDLL(name)
+        except OSError as error:
+            errors.append(str(error))
+    raise InputError(
+        f"cannot compile for CUDA: found no NVRTC ({'; '.join(errors)}); pip install nvidia-cuda-nvrtc, or a torch for CUDA"
+    )
+
+
+def compile(source, architecture, log=None):
+    """The cubin of a generated source for an architecture as in ARCHITECTURES.
+
+    `log`: a list that takes what ptxas says of each kernel (registers, spills). Raises InputError.
+    """
+    nvrtc = _nvrtc()
+    program = ctypes.c_void_p()
+
+    def check(status, what):
+        if status:
+            nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
+            raise InputError(f"cannot compile for {architecture}: {what}: {nvrtc.nvrtcGetErrorString(status).decode()}")
+
+    def text(size_function, get_function):
+        size = ctypes.c_size_t()
+        check(size_function(program, ctypes.byref(size)), size_function.__name__)
+        data = ctypes.create_string_buffer(size.value)
+        check(get_function(program, data), get_function.__name__)
+        return data.raw
+
+    check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"fused.cu", 0, None, None), "create")
+    try:
+        options = [f"--gpu-architecture={architecture}".encode(), b"--std=c++17", b"-default-device"]
+        options.append(b"--ptxas-options=-v")
+        array = (ctypes.c_char_p * len(options))(*options)
+        status = nvrtc.nvrtcCompileProgram(program, len(options), array)
+        messages = text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).rstrip(b"\0").decode()
+        check(status, messages.strip()[:2000] or "nvrtcCompileProgram")
+        if log is not None:
+            log.append(messages)
+        return text(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
