@@ -70,3 +70,9 @@ def run(command):
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def first_line(error):
+    """What an error says, short enough for a line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:300]

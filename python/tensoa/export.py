@@ -26,7 +26,7 @@ from pathlib import Path
 import torch
 
 from tensoa import aot, binding, interaction_network
-from tensoa.command import InputError, replacing, run
+from tensoa.command import InputError, first_line, replacing, run
 
 
 def load_module(source):
@@ -57,7 +57,7 @@ def _made_by(path, factory):
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001: whatever the user's code throws
-        raise InputError(f"{path}: {factory}() fails with {type(error).__name__}: {aot.first_line(error)}") from error
+        raise InputError(f"{path}: {factory}() fails with {type(error).__name__}: {first_line(error)}") from error
     finally:
         sys.path.pop(0)
 
@@ -68,7 +68,7 @@ def _loaded(path, expected, load):
     try:
         return load()
     except Exception as error:  # noqa: BLE001: torch throws many kinds
-        raise InputError(f"{path}: got {aot.first_line(error)}, expected {expected}") from error
+        raise InputError(f"{path}: got {first_line(error)}, expected {expected}") from error
 
 
 def main(arguments=None):

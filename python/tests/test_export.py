@@ -11,8 +11,9 @@ import pytest
 import torch
 from torch import nn
 
-from tensoa import aot, binding
+from tensoa import aot, binding, checks, inductor
 from tensoa.command import InputError
+from tensoa.fusion import package
 
 
 def block(name, columns, planes=None, collection=0, **other):
@@ -206,7 +207,7 @@ def test_fused_package_has_a_program_for_every_level_and_says_which_were_run(tmp
     assert [variant["name"] for variant in variants] == ["x86-64-v4", "x86-64-v3"]
     assert {"model/" + variant["file"] for variant in variants} < files
     for variant in variants:
-        is_here = aot._cpu_flags().issuperset(variant["cpu_flags"])
+        is_here = package.cpu_flags().issuperset(variant["cpu_flags"])
         assert variant["status"] == ("checked" if is_here else "built, not run")
     assert [check["rows"] for check in manifest["checks"]] == [[1], [2], [33], [1000]]
     assert all(check["relative_error"]["preds"] < 1e-6 for check in manifest["checks"])
@@ -232,18 +233,18 @@ def pretend_package(module, columns, spoil):
     """Packages whose program is the module itself, after which `spoil(inputs, outputs)` acts."""
 
     def run(data, rows):
-        aot.Program(module, columns)(data.inputs, data.outputs)
+        inductor.Program(module, columns)(data.inputs, data.outputs)
         spoil(data.inputs, data.outputs[0])
 
     with torch.no_grad():
-        return aot._validate(run, module, columns, [{"collection": 0}])
+        return checks.validate(run, module, columns, [{"collection": 0}])
 
 
 def test_checks_several_numbers_of_rows():
     module = Module(lambda m, x: x @ m.weight)
-    checks = pretend_package(module, bind(*THREE_TO_TWO), lambda inputs, outputs: None)
-    assert [check["rows"] for check in checks] == [[1], [2], [33], [1000]]
-    assert all(check["relative_error"]["preds"] < 1e-6 for check in checks)
+    found = pretend_package(module, bind(*THREE_TO_TWO), lambda inputs, outputs: None)
+    assert [check["rows"] for check in found] == [[1], [2], [33], [1000]]
+    assert all(check["relative_error"]["preds"] < 1e-6 for check in found)
 
 
 def beyond_the_rows(inputs, outputs):

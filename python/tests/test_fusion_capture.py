@@ -9,7 +9,8 @@ from torch import nn
 from torch.nn import functional as f
 
 import row_programs
-from tensoa import aot, binding
+from tensoa import aot, binding, checks
+from tensoa.columns import Columns, as_double
 from tensoa.fusion import capture, passes, stages
 from tensoa.import_exatrkx import ExaTrkX
 from tensoa.interaction_network import InteractionNetwork
@@ -34,8 +35,8 @@ GRAPH = [block("x", 3), block("edge_index", 2, "int64", 1, "columns"), block("ed
 
 def captured(module, columns):
     module = module.eval()
-    rules = aot._result_rows(module, columns, "cpu")
-    return capture.capture(aot._exported(module, columns), columns, rules)
+    rules = checks.result_rows(module, columns, "cpu")
+    return capture.capture(aot.exported_program(module, columns), columns, rules)
 
 
 def check(module, columns, rows=(37, 111)):
@@ -46,9 +47,9 @@ def check(module, columns, rows=(37, 111)):
             parameter.uniform_(0.5, 1.5)
     program = captured(module, columns)
     of_collection = dict(zip(program.domains, rows))
-    data = aot.Columns(columns, of_collection, (), "cpu")
+    data = Columns(columns, of_collection, (), "cpu")
     with torch.no_grad():
-        results = columns.call(module.double(), data.inputs, convert=aot._double)
+        results = columns.call(module.double(), data.inputs, convert=as_double)
     module.float()
     truth = [block.planes(result).numpy().T for block, result in zip(columns.outputs, results)]
     arrays = [

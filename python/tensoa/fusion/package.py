@@ -4,6 +4,7 @@
 
 import ctypes
 import platform
+import re
 from pathlib import Path
 
 import torch
@@ -24,12 +25,19 @@ def program_of(exported, binding, rules):
     return passes.simplify(capture(exported, binding, rules))
 
 
+def cpu_flags():
+    """What this processor has, by the names of /proc/cpuinfo."""
+    text = Path("/proc/cpuinfo").read_text()
+    found = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
+    return set(found.group(1).split()) if found else set()
+
+
 class Block(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("pitch", ctypes.c_int64)]
 
 
 def load(library):
-    """run(columns, rows): calls a program built for this processor on aot.Columns that are whole."""
+    """run(columns, rows): calls a program built for this processor on Columns that are whole."""
     program = ctypes.CDLL(str(library))
     program.tensoa_program_workspace.restype = ctypes.c_int64
 

@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of a model before it is compiled, and of a program after that."""
+
+import copy
+
+import torch
+
+from tensoa.columns import ROWS, Columns, as_double, bits, collections_of, rows_by
+from tensoa.command import InputError, first_line
+
+TOLERANCE = 1e-5  # relative, of float32; of other dtypes as much coarser as they are
+CHECKED_ROWS = (0, 1, 2, 33, 1000)
+
+
+def results_of(module, binding, columns):
+    """The results of the module itself. Raises InputError for what it cannot take or should not give."""
+    before = [tensor.clone() for tensor in columns.memory]
+    try:
+        with torch.no_grad():
+            results = binding.call(module, columns.inputs)
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001: whatever the user's model throws
+        raise InputError(
+            f"the model fails on columns of the binding: {first_line(error)}; expected a model that takes "
+            + ", ".join(f"{block.name} {list(block.shape('n'))}".replace("'", "") for block in binding.inputs)
+        ) from error
+    if any(not torch.equal(bits(a), bits(b)) for a, b in zip(before, columns.memory)):
+        raise InputError("the model writes one of its inputs; expected one that leaves them alone: clone() it there")
+    for block, result in zip(binding.outputs, results):
+        block.check_result(result)
+    return results
+
+
+def result_rows(module, binding, device):
+    """The number of rows of each output: the position of the input collection that it follows, or a number."""
+    collections = collections_of(binding)
+    if not binding.inputs or not binding.outputs:
+        raise InputError("the binding has no inputs or no outputs; expected at least one block of each")
+    if len(collections) > len(ROWS) // 2:
+        raise InputError(f"the binding has {len(collections)} input collections, at most {len(ROWS) // 2} are possible")
+    seen = []
+    for first in (0, 1):
+        rows = {collection: ROWS[first + 2 * i] for i, collection in enumerate(collections)}
+        results = results_of(module, binding, Columns(binding, rows, (), device))
+        dimension = [1 if block.is_transposed else 0 for block in binding.outputs]
+        seen.append((rows, [result.shape[at] for result, at in zip(results, dimension)]))
+    rules = []
+    for i, block in enumerate(binding.outputs):
+        (rows, counts), (other_rows, other_counts) = seen
+        follows = [c for c in collections if rows[c] == counts[i] and other_rows[c] == other_counts[i]]
+        if follows:
+            rules.append({"collection": follows[0]})
+        elif counts[i] == other_counts[i]:
+            rules.append({"rows": counts[i]})
+        else:
+            raise InputError(
+                f'block "{block.name}": the model gave {counts[i]} rows for inputs of {list(rows.values())} rows; '
+                "expected as many as one of the input collections has, or always the same number"
+            )
+    return rules
+
+
+def validate(run, module, binding, rules, is_whole=False):
+    """Calls `run(columns, rows of each domain)` beside the module, in float32 and float64. Raises InputError where it
+    differs too much.
+    """
+    try:
+        exact = copy.deepcopy(module).double()
+    except Exception:  # noqa: BLE001: an exported program has fixed dtypes
+        exact = None
+    checks = []
+    for count in CHECKED_ROWS:
+        rows = {collection: count * (1 + 2 * i) for i, collection in enumerate(collections_of(binding))}
+        if count == 0 and not all(block.column_dtype.is_floating_point for block in binding.inputs):
+            continue  # an index into nothing
+        if sum(rows_by(rules, rows)) == 0:
+            continue  # nothing would run
+        columns = Columns(binding, rows, rules, "cpu", seed=count, is_misaligned=count % 2 == 1, is_whole=is_whole)
+        expected = [block.planes(result) for block, result in zip(binding.outputs, results_of(module, binding, columns))]
+        truth = _truth(exact, binding, columns) or expected
+        run(columns, list(rows.values()))
+        if columns.changed():
+            raise InputError(f"the package writes memory that is not its own at {count} rows; it is not written")
+        check = {"rows": list(rows.values()), "relative_error": {}, "relative_error_eager": {}}
+        for block, arguments, eager, exactly in zip(binding.outputs, columns.outputs, expected, truth):
+            error, eager_error = (_relative_error(x, exactly) for x in (torch.cat(arguments), eager))
+            check["relative_error"][block.name] = error
+            check["relative_error_eager"][block.name] = eager_error
+            dtypes = [b.dtype for b in (*binding.inputs, block) if b.dtype.is_floating_point]
+            coarser = max([torch.finfo(dtype).eps / torch.finfo(torch.float32).eps for dtype in dtypes], default=1)
+            if not error <= max(TOLERANCE * max(1, coarser), 4 * eager_error):
+                raise InputError(
+                    f'block "{block.name}": the package differs from the model by {error:.2e} (relative, at {count} '
+                    f"rows, the model itself from float64 by {eager_error:.2e}), expected at most {TOLERANCE:.0e}; "
+                    "it is not written"
+                )
+        checks.append(check)
+    return checks
+
+
+def _truth(exact, binding, columns):
+    """The results in float64, as planes, or None where the model has fixed dtypes."""
+    if exact is None:
+        return None
+    try:
+        with torch.no_grad():
+            results = binding.call(exact, columns.inputs, convert=as_double)
+    except Exception:  # noqa: BLE001: a model may insist on its dtypes
+        return None
+    return [block.planes(result) for block, result in zip(binding.outputs, results)]
+
+
+def _relative_error(got, expected):
+    """The largest difference over the largest number; infinity where one is not finite and the other is."""
+    got, expected = got.double(), expected.double()
+    if got.numel() == 0:
+        return 0.0
+    finite = torch.isfinite(expected)
+    if not torch.equal(torch.isfinite(got), finite):
+        return float("inf")
+    scale = expected[finite].abs().max().item() if finite.any() else 0.0
+    difference = (got[finite] - expected[finite]).abs().max().item() if finite.any() else 0.0
+    return difference / scale if scale > 0 else difference
