@@ -177,9 +177,7 @@ class PackingRoad {
     tensor.device = queue_.device();
     for (const std::size_t size : sizes)
       tensor.size_of_dim[tensor.rank++] = static_cast<std::int64_t>(size);
-    std::int64_t stride = 1;
-    for (std::size_t dim = tensor.rank; dim-- > 0; stride *= tensor.size_of_dim[dim])
-      tensor.stride_of_dim[dim] = stride;
+    make_row_major(tensor);
     if (!queue_.device().is_cpu()) {
       Buffer& buffer = buffers_[name];
       if (buffer.size() < tensor.bytes()) buffer = Buffer(queue_.device(), tensor.bytes());

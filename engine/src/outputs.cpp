@@ -14,27 +14,6 @@
 namespace tensoa {
 namespace {
 
-/// Addresses of something that is written.
-struct Extent {
-  std::uintptr_t begin;
-  std::uintptr_t end;
-
-  bool overlaps(const Extent& other) const {
-    return std::max(begin, other.begin) < std::min(end, other.end);
-  }
-};
-
-/// From the first element to the last; most outputs differ in that already.
-Extent extent_of(const TensorView& tensor) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
-  std::int64_t elements = 1;
-  for (std::size_t dim = 0; dim < tensor.rank; ++dim) {
-    if (tensor.size_of_dim[dim] == 0) return {begin, begin};
-    elements += (tensor.size_of_dim[dim] - 1) * tensor.stride_of_dim[dim];
-  }
-  return {begin, begin + static_cast<std::uintptr_t>(elements) * size_of(tensor.dtype)};
-}
-
 /// Whether the rows of a tensor lie side by side, as in all columns. Tensors of the caller's own
 /// making may be row-major.
 bool has_dense_rows(const TensorView& tensor, std::size_t row_dim) {

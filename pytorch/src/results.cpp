@@ -123,38 +123,11 @@ void require_fitting(const at::Tensor& result, const BoundBlock& block,
                      ", which is " + to_string(block.tensor));
 }
 
-/// From the first byte of a tensor to the one after its last.
-struct Extent {
-  const std::byte* begin;
-  const std::byte* end;
-
-  bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
-};
-
-Extent extent_of(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides,
-                 std::size_t element_size) {
-  const auto* begin = static_cast<const std::byte*>(data);
-  std::int64_t elements = 1;
-  for (std::size_t dim = 0; dim < sizes.size(); ++dim) {
-    if (sizes[dim] == 0) return {begin, begin};
-    elements += (sizes[dim] - 1) * strides[dim];
-  }
-  return {begin, begin + static_cast<std::size_t>(elements) * element_size};
-}
-
-Extent extent_of(const at::Tensor& tensor) {
-  return extent_of(tensor.const_data_ptr(), tensor.sizes(), tensor.strides(),
-                   static_cast<std::size_t>(tensor.element_size()));
-}
-
-Extent extent_of(const TensorView& view) {
-  return extent_of(view.data, {view.size_of_dim.data(), view.rank},
-                   {view.stride_of_dim.data(), view.rank}, size_of(view.dtype));
-}
-
 /// Whether the memory of the block's columns may be that of the tensor.
 bool overlaps(const at::Tensor& tensor, const BoundBlock& block) {
-  const Extent extent = extent_of(tensor);
+  const Extent extent =
+      extent_of(tensor.const_data_ptr(), {tensor.sizes().data(), tensor.sizes().size()},
+                {tensor.strides().data(), tensor.strides().size()}, tensor.element_size());
   return std::ranges::any_of(
       block.memory(), [&](const TensorView& column) { return extent.overlaps(extent_of(column)); });
 }

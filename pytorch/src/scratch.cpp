@@ -21,10 +21,7 @@ at::Tensor Scratch::take(std::size_t i, const TensorView& like) {
   }
   TensorView packed = like;
   packed.data = buffer.mutable_data_ptr();
-  std::int64_t stride = 1;
-  for (std::size_t dim = packed.rank; dim-- > 0; stride *= packed.size_of_dim[dim]) {
-    packed.stride_of_dim[dim] = stride;
-  }
+  make_row_major(packed);
   return wrap(packed);
 }
 

@@ -30,16 +30,6 @@ static_assert(std::ranges::all_of(kDTypes, [](const auto& pair) {
   return &pair == &kDTypes[static_cast<std::size_t>(pair.first)];
 }));
 
-/// From the first element to the end of the last; 0 without elements.
-std::size_t bytes_spanned(const TensorView& view) {
-  std::int64_t last = 0;
-  for (std::size_t dim = 0; dim < view.rank; ++dim) {
-    if (view.size_of_dim[dim] == 0) return 0;
-    last += (view.size_of_dim[dim] - 1) * view.stride_of_dim[dim];
-  }
-  return static_cast<std::size_t>(last + 1) * size_of(view.dtype);
-}
-
 }  // namespace
 
 c10::ScalarType to_torch(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)].second; }
@@ -51,7 +41,7 @@ c10::Device to_torch(Device device) {
 
 at::Tensor wrap(const TensorView& view) {
   // What from_blob ends in, without what it looks up and checks on the way: a third less time.
-  c10::Storage memory(c10::Storage::use_byte_size_t(), bytes_spanned(view),
+  c10::Storage memory(c10::Storage::use_byte_size_t(), extent_of(view).bytes(),
                       c10::DataPtr(view.data, to_torch(view.device)));
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
       std::move(memory), view.device.is_cpu() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA,

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "tensoa/core/error.hpp"
@@ -165,21 +164,6 @@ TensorView alone(const BoundBlock& block, const BoundColumn& column, const Memor
   return tensor;
 }
 
-/// Row-major strides.
-void pack(const BoundBlock& block, TensorView& tensor) {
-  std::int64_t stride = 1;
-  bool is_too_large = false;
-  for (std::size_t dim = tensor.rank; dim-- > 0;) {
-    tensor.stride_of_dim[dim] = stride;
-    const std::int64_t size = std::max<std::int64_t>(tensor.size_of_dim[dim], 1);
-    is_too_large |= __builtin_mul_overflow(stride, size, &stride);
-  }
-  is_too_large |= std::cmp_greater(
-      stride, std::numeric_limits<std::int64_t>::max() / static_cast<int>(size_of(tensor.dtype)));
-  if (is_too_large)
-    fail(block, "its tensor would be " + to_string(tensor) + ", more than 2^63 bytes");
-}
-
 /// The offsets of all groups: [groups + 1].
 TensorView offsets_tensor(const BoundBlock& block, const Memory& memory, const ViewReference& view,
                           std::size_t groups) {
@@ -242,7 +226,9 @@ void fill(BoundBlock& block, const MemoryOf& memory_of, const ViewReference& vie
   if (block.offsets) {
     block.sources.push_back(offsets_tensor(block, offsets_memory(), offsets, groups));
   }
-  pack(block, tensor);
+  if (!make_row_major(tensor)) {
+    fail(block, "its tensor would be " + to_string(tensor) + ", more than 2^63 bytes");
+  }
   block.tensor = tensor;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,30 @@ struct TensorView {
     return static_cast<std::size_t>(elements()) * size_of(dtype);
   }
 };
+
+/// Addresses from `begin` up to `end`.
+struct Extent {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+
+  constexpr std::size_t bytes() const noexcept { return end - begin; }
+
+  /// Whether some byte is in both; never for an empty one.
+  constexpr bool overlaps(const Extent& other) const noexcept {
+    return std::max(begin, other.begin) < std::min(end, other.end);
+  }
+};
+
+/// From the first element of a strided tensor to the end of its last; empty without elements.
+/// @param sizes,strides in elements, one of each for each dimension; no negative strides
+Extent extent_of(const void* data, std::span<const std::int64_t> sizes,
+                 std::span<const std::int64_t> strides, std::size_t element_size) noexcept;
+
+Extent extent_of(const TensorView& view) noexcept;
+
+/// Gives `view` the strides of a packed row-major tensor of its sizes.
+/// @return whether its bytes can be counted in 63 bits; if not, the strides mean nothing
+bool make_row_major(TensorView& view) noexcept;
 
 /// "float32[1000, 3] on cuda:0": for messages.
 std::string to_string(const TensorView& view);
