@@ -157,6 +157,7 @@ void rebind(Binding& binding, std::span<const ViewReference> views) {
     bind(block, of_outputs[block.collection], of_outputs[block.offsets_collection]);
   }
   check(binding);
+  binding.accepted_by.start();
   binding.is_bound = true;
 }
 

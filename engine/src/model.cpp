@@ -142,6 +142,7 @@ CopyReport AnyModel::run_batches(const Queue& queue, const Binding& binding,
   require_live(binding);
   const std::size_t all = rows_of(binding);
   Binding batch = binding;
+  batch.accepted_by.start();
   CopyReport copies;
   for (std::size_t first = 0; first < all; first += rows) {
     take_rows(binding, first, std::min(rows, all - first), batch);

@@ -2,375 +2,198 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aot_engine.hpp"
 
-#include <c10/core/InferenceMode.h>
-#include <torch/csrc/inductor/aoti_runner/model_container_runner_cpu.h>
-
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "aot_runner.hpp"
 #include "package.hpp"
-#include "scratch.hpp"
-#include "stream_guard.hpp"
+#include "per_queue.hpp"
+#include "program.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensors.hpp"
+#include "tensoa/core/memory.hpp"
 #include "threads.hpp"
 
 namespace tensoa::pytorch {
 namespace {
 
-/// Where a block lies: plane p begins `p * pitch` elements after `first`.
-struct Planes {
-  std::byte* first;
-  std::int64_t pitch;
-  std::int64_t rows;
-};
-
-std::int64_t rows_of(const BoundBlock& block) {
-  return block.tensor.size_of_dim[block.row_dimension()];
+/// Of an engine: no other ever has it.
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> next{detail::AcceptedBy::kFirstEngine};
+  return next++;
 }
 
-/// Where column `i` begins.
-std::byte* address_of(const BoundBlock& block, std::size_t i) {
-  if (block.form == BlockForm::kRepacked) return static_cast<std::byte*>(block.sources[i].data);
-  const std::size_t dim = 1 - block.row_dimension();
-  const std::int64_t step = block.columns.size() > 1 ? block.tensor.stride_of_dim[dim] : 0;
-  return static_cast<std::byte*>(block.tensor.data) +
-         static_cast<std::int64_t>(i) * step *
-             static_cast<std::int64_t>(block.columns[i].info.element_size());
+std::string first_line(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
 }
 
-/// The planes of a block that is as described. @throws BindingError where its columns are no planes
-/// of one pitch, as in foreign memory
-Planes planes_of(const BlockDescription& described, const BoundBlock& block) {
-  const std::vector<ColumnDescription>& columns = described.columns;
-  const auto size = static_cast<std::int64_t>(described.element.element_size());
-  const auto place = [&](std::size_t i) { return static_cast<std::int64_t>(columns[i].plane); };
-
-  std::int64_t pitch = 0;
-  if (described.element.has_planes()) {
-    const bool is_repacked = block.form == BlockForm::kRepacked;
-    const std::size_t dim = !is_repacked && columns.size() > 1 ? 2 : 1;
-    pitch = (is_repacked ? block.sources.front() : block.tensor).stride_of_dim[dim];
-  } else if (columns.size() > 1 && place(1) != place(0)) {
-    pitch = (address_of(block, 1) - address_of(block, 0)) / ((place(1) - place(0)) * size);
+std::unique_ptr<Program> program_of(const Package& package, Device device,
+                                    const ModelOptions& options) {
+  switch (package.kind) {
+    case Package::Kind::kFusedCpu:
+      return make_fused_cpu_program(package);
+    case Package::Kind::kFusedGpu:
+      return make_fused_gpu_program(package, device, options.cuda_graphs);
+    case Package::Kind::kInductor:
+      break;
   }
-  std::byte* const first = address_of(block, 0) - place(0) * pitch * size;
-  for (std::size_t i = 1; i < columns.size(); ++i) {
-    if (address_of(block, i) == first + place(i) * pitch * size) continue;
-    throw BindingError(to_string(block) + ": column " + columns[i].name + " does not lie " +
-                       std::to_string(place(i) - place(0)) + " planes after " + columns[0].name +
-                       ", as the package was made for; use a PortableCollection of the layout that "
-                       "was described, or export for this one");
+  if (options.cuda_graphs && !device.is_cpu()) {
+    throw LoadError(
+        package.subject +
+        "CUDA graphs are for fused programs, and this package holds one of TorchInductor; "
+        "load it without ModelOptions::cuda_graphs, the device can be used as before");
   }
-  return {first, pitch, rows_of(block)};
+  return make_inductor_program(package, device);
 }
-
-/// One argument of the program.
-TensorView view_of(const PackageArgument& argument, const Planes& planes,
-                   const BlockDescription& described, const BoundBlock& block) {
-  const auto size = static_cast<std::int64_t>(described.element.element_size());
-  TensorView view{.data = planes.first + argument.first * planes.pitch * size,
-                  .dtype = described.element.dtype,
-                  .device = block.tensor.device};
-  view.rank = 2;
-  view.size_of_dim = {argument.planes, planes.rows};
-  view.stride_of_dim = {argument.planes > 1 ? argument.step * planes.pitch : planes.rows,
-                        described.element.kind == ColumnKind::kScalar ? 0 : 1};
-  return view;
-}
-
-/// The bytes of one plane.
-struct Extent {
-  const std::byte* begin;
-  const std::byte* end;
-
-  bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
-};
-
-/// Whether rows of two blocks share memory. Asks for the planes only where their ranges do.
-class Memory {
- public:
-  Memory(const Planes& planes, const BlockDescription& described)
-      : planes_(planes), described_(described) {
-    const std::size_t size = described.element.element_size();
-    pitch_bytes_ = planes.pitch * static_cast<std::int64_t>(size);
-    const bool is_scalar = described.element.kind == ColumnKind::kScalar;
-    plane_bytes_ = (is_scalar ? std::min<std::int64_t>(planes.rows, 1) : planes.rows) *
-                   static_cast<std::int64_t>(size);
-    std::uint32_t last = 0;
-    for (const ColumnDescription& column : described.columns) last = std::max(last, column.plane);
-    const auto planes_per_column = static_cast<std::int64_t>(described.element.planes());
-    whole_ = {planes.first, plane(last + planes_per_column - 1).end};
-  }
-
-  bool overlaps(const Memory& other) const {
-    if (!whole_.overlaps(other.whole_)) return false;
-    bool found = false;
-    for_each_plane([&](const Extent& mine) {
-      other.for_each_plane([&](const Extent& theirs) { found = found || mine.overlaps(theirs); });
-    });
-    return found;
-  }
-
- private:
-  Extent plane(std::int64_t place) const {
-    const std::byte* begin = planes_.first + place * pitch_bytes_;
-    return {begin, begin + plane_bytes_};
-  }
-  template <class Action>
-  void for_each_plane(const Action& action) const {
-    for (const ColumnDescription& column : described_.columns) {
-      for (std::size_t i = 0; i < described_.element.planes(); ++i) {
-        action(plane(column.plane + static_cast<std::int64_t>(i)));
-      }
-    }
-  }
-
-  const Planes& planes_;
-  const BlockDescription& described_;
-  std::int64_t pitch_bytes_ = 0;
-  std::int64_t plane_bytes_ = 0;
-  Extent whole_{};
-};
-
-/// The programs of a package that are loaded, one for each queue: what ran on a queue last runs there
-/// again, and calls that run at the same time have one each.
-/// *Threads*: safe.
-class RunnerPool {
- public:
-  RunnerPool(std::filesystem::path library, Device device)
-      : library_(std::move(library)), device_(device) {}
-
-  /// A loaded program for one call, given back at the end.
-  class Loan {
-   public:
-    Loan(RunnerPool& pool, const Queue& queue)
-        : pool_(pool), key_(queue.native_handle()), runner_(pool.take(key_)) {}
-    ~Loan() {
-      const std::lock_guard lock(pool_.mutex_);
-      pool_.idle_.insert(std::move(runner_));
-    }
-    Loan(const Loan&) = delete;
-    Loan& operator=(const Loan&) = delete;
-
-    AotRunner& operator*() const { return *runner_.mapped(); }
-
-   private:
-    RunnerPool& pool_;
-    void* key_;
-    std::multimap<void*, std::unique_ptr<AotRunner>>::node_type runner_;
-  };
-
-  /// Loads a program for the first queue that comes.
-  void load_one() {
-    std::unique_ptr<AotRunner> runner = make();
-    const std::lock_guard lock(mutex_);
-    idle_.emplace(kAnyQueue, std::move(runner));
-  }
-
- private:
-  using Runners = std::multimap<void*, std::unique_ptr<AotRunner>>;
-  static constexpr std::nullptr_t kAnyQueue = nullptr;  // the key of the CPU, too
-
-  /// Torch is not ready for loads at the same time, of whatever packages.
-  std::unique_ptr<AotRunner> make() const {
-    static std::mutex one_load;
-    const std::lock_guard lock(one_load);
-    if (!device_.is_cpu()) return make_gpu_runner(library_, device_);
-    return std::make_unique<torch::inductor::AOTIModelContainerRunnerCpu>(
-        library_.string(), /*num_models=*/1, /*run_single_threaded=*/true);
-  }
-
-  /// The entry of a runner, taken out as a node, so that giving it back allocates nothing.
-  Runners::node_type take(void* key) {
-    {
-      const std::lock_guard lock(mutex_);
-      auto found = idle_.find(key);
-      if (found == idle_.end()) found = idle_.find(kAnyQueue);
-      if (found != idle_.end()) {
-        Runners::node_type runner = idle_.extract(found);
-        runner.key() = key;
-        return runner;
-      }
-    }
-    Runners one;
-    return one.extract(one.emplace(key, make()));
-  }
-
-  std::filesystem::path library_;
-  Device device_;
-  std::mutex mutex_;
-  Runners idle_;
-};
 
 class AotEngine final : public Engine {
  public:
-  AotEngine(const std::filesystem::path& path, Device device)
-      : subject_("model " + path.string() + ": "),
-        package_(path, device, device.is_cpu() ? "" : gpu_architecture_of(device)),
-        runners_(package_.library, device) {
+  AotEngine(const std::filesystem::path& path, Device device, const ModelOptions& options)
+      : package_(path, device, device.is_cpu() ? "" : gpu_architecture_of(device)),
+        program_(program_of(package_, device, options)) {
+    for (const auto* blocks : {&package_.binding.inputs, &package_.binding.outputs}) {
+      for (const BlockDescription& block : *blocks) blocks_.emplace_back(block);
+    }
+    inputs_ = package_.binding.inputs.size();
     for (const BlockDescription& block : package_.binding.inputs) {
       signature_.inputs.push_back(block.name);
+      rows_from_.push_back({.collection = block.collection, .rows = 0});
     }
     signature_.required_inputs = signature_.inputs.size();
-    for (const auto& arguments : package_.inputs) arguments_ += arguments.size();
-    for (const auto& arguments : package_.outputs) arguments_ += arguments.size();
-    runners_.load_one();
+    rows_from_.insert(rows_from_.end(), package_.rows.begin(), package_.rows.end());
+    for (PackageRows& rule : rows_from_) {  // now an input block of that collection
+      if (rule.collection) rule.collection = first_of(*rule.collection);
+    }
   }
 
   const Signature& signature() const noexcept override { return signature_; }
 
   CopyReport run(const Queue& queue, const Binding& binding) const override {
-    hold_torch_threads();
-    const c10::InferenceMode no_gradients;
-    const StreamGuard on_queue(queue);
-    ScratchPool::Loan scratch(scratch_, queue);
+    if (binding.outputs.size() != blocks_.size() - inputs_) {
+      throw BindingError(subject_ + "gives " + std::to_string(blocks_.size() - inputs_) +
+                         " outputs, got " + std::to_string(binding.outputs.size()) +
+                         " output blocks");
+    }
+    // A thread runs one call at a time.
+    thread_local std::vector<const BoundBlock*> bound;
+    thread_local std::vector<Planes> planes;
+    bound.clear();
+    planes.clear();
+    const bool is_accepted = binding.accepted_by.is(number_);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      bound.push_back(&block_for(i, binding));
+      if (!is_accepted) require_described(i, *bound.back());
+      planes.push_back(planes_of(i, *bound.back()));
+    }
+    if (!is_accepted) binding.accepted_by.set(number_);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) require_rows(i, bound);
+
     CopyReport copies;
-    std::vector<at::Tensor> arguments = arguments_of(binding, scratch, copies);
+    std::optional<PerQueue<Copies>::Loan> aside;  // until the program is enqueued
+    for (std::size_t i = 0; i < inputs_; ++i) {
+      if (!is_output(i, planes)) continue;
+      if (!aside) aside.emplace(aside_, queue, [] { return std::make_unique<Copies>(); });
+      planes[i] = copied(queue, i, planes[i], **aside, copies);
+    }
     try {
-      const RunnerPool::Loan runner(runners_, queue);
-      (*runner).boxed_run(std::move(arguments), queue.native_handle());
+      program_->run(queue, planes);
+    } catch (const DeviceError& error) {
+      throw DeviceError(subject_ + "failed while running: " + error.what());
     } catch (const std::exception& error) {
-      const std::string reason = error.what();
-      throw EngineError(subject_ + "failed while running: " + reason.substr(0, reason.find('\n')));
+      throw EngineError(subject_ + "failed while running: " + first_line(error));
     }
     return copies;
   }
 
  private:
-  /// All arguments, in the order of the package: of the inputs, then of the outputs.
-  std::vector<at::Tensor> arguments_of(const Binding& binding, ScratchPool::Loan& scratch,
-                                       CopyReport& copies) const {
-    const std::vector<BlockDescription>& inputs = package_.binding.inputs;
-    const std::vector<BlockDescription>& outputs = package_.binding.outputs;
-    if (binding.outputs.size() != outputs.size()) {
-      throw BindingError(subject_ + "gives " + std::to_string(outputs.size()) + " outputs, got " +
-                         std::to_string(binding.outputs.size()) + " output blocks");
-    }
-    std::vector<const BoundBlock*> blocks;
-    std::vector<Planes> planes;
-    blocks.reserve(inputs.size() + outputs.size());
-    planes.reserve(inputs.size() + outputs.size());
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      blocks.push_back(&block_for(inputs[i], i, binding.inputs, binding.match));
-      planes.push_back(checked_planes(inputs[i], *blocks.back()));
-    }
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      blocks.push_back(&block_for(outputs[i], i, binding.outputs, binding.match));
-      planes.push_back(checked_planes(outputs[i], *blocks.back()));
-    }
-    const std::span<const BoundBlock* const> input_blocks(blocks.data(), inputs.size());
-    const std::span<const BoundBlock* const> output_blocks(blocks.data() + inputs.size(),
-                                                           outputs.size());
-    const std::span<const Planes> input_planes(planes.data(), inputs.size());
-    const std::span<const Planes> output_planes(planes.data() + inputs.size(), outputs.size());
-    check_rows(input_blocks, output_blocks);
+  using Copies = std::vector<Buffer>;  ///< of input blocks
 
-    std::vector<at::Tensor> arguments;
-    arguments.reserve(arguments_);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const bool is_written = is_output(input_planes[i], inputs[i], output_planes);
-      for (const PackageArgument& argument : package_.inputs[i]) {
-        const TensorView view = view_of(argument, input_planes[i], inputs[i], *input_blocks[i]);
-        arguments.push_back(is_written ? copied(view, argument, i, scratch, copies) : wrap(view));
-      }
-    }
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      for (const PackageArgument& argument : package_.outputs[i]) {
-        arguments.push_back(
-            wrap(view_of(argument, output_planes[i], outputs[i], *output_blocks[i])));
-      }
-    }
-    return arguments;
+  const BlockDescription& described(std::size_t i) const noexcept {
+    return blocks_[i].description();
   }
 
-  static const BoundBlock& block_for(const BlockDescription& described, std::size_t i,
-                                     const std::vector<BoundBlock>& blocks, Match match) {
-    if (match == Match::kByOrder) return blocks[i];
-    const auto found = std::ranges::find(blocks, described.name, &BoundBlock::name);
+  std::size_t first_of(std::size_t collection) const {
+    const auto found =
+        std::ranges::find(package_.binding.inputs, collection, &BlockDescription::collection);
+    if (found == package_.binding.inputs.end()) {
+      throw LoadError(subject_ + "a result has as many rows as input collection " +
+                      std::to_string(collection) + ", which no block has; export it again");
+    }
+    return static_cast<std::size_t>(found - package_.binding.inputs.begin());
+  }
+
+  const BoundBlock& block_for(std::size_t i, const Binding& binding) const {
+    const std::vector<BoundBlock>& blocks = i < inputs_ ? binding.inputs : binding.outputs;
+    if (binding.match == Match::kByOrder) return blocks[i < inputs_ ? i : i - inputs_];
+    const auto found = std::ranges::find(blocks, described(i).name, &BoundBlock::name);
     if (found == blocks.end()) {
-      throw BindingError("there is no block called \"" + described.name +
+      throw BindingError("there is no block called \"" + described(i).name +
                          "\", which the package was made for");
     }
     return *found;
   }
 
-  Planes checked_planes(const BlockDescription& described, const BoundBlock& block) const {
-    const std::string differs = difference(described, block);
-    if (!differs.empty()) {
-      throw BindingError(subject_ + "was made for other columns: " + to_string(block) + ": " +
-                         differs + "; bind what was described, or export again");
-    }
-    return planes_of(described, block);
+  void require_described(std::size_t i, const BoundBlock& block) const {
+    const std::string differs = difference(described(i), block);
+    if (differs.empty()) return;
+    throw BindingError(subject_ + "was made for other columns: " + to_string(block) + ": " +
+                       differs + "; bind what was described, or export again");
   }
 
-  void check_rows(std::span<const BoundBlock* const> inputs,
-                  std::span<const BoundBlock* const> outputs) const {
-    const std::vector<BlockDescription>& described = package_.binding.inputs;
-    const auto first_of = [&](std::size_t collection) {
-      const auto found = std::ranges::find(described, collection, &BlockDescription::collection);
-      return inputs[static_cast<std::size_t>(found - described.begin())];
-    };
-    const auto require = [&](const BoundBlock& block, std::int64_t rows, const std::string& why) {
-      if (rows_of(block) == rows) return;
-      throw BindingError(subject_ + to_string(block) + " has " + std::to_string(rows_of(block)) +
-                         " rows, expected " + std::to_string(rows) + why);
-    };
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const BoundBlock& first = *first_of(described[i].collection);
-      require(*inputs[i], rows_of(first), ", as block \"" + first.name + '"');
-    }
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const PackageRows& rows = package_.rows[i];
-      if (!rows.collection) {
-        require(*outputs[i], static_cast<std::int64_t>(rows.rows), ", always");
-      } else {
-        const BoundBlock& input = *first_of(*rows.collection);
-        require(*outputs[i], rows_of(input), ", as block \"" + input.name + '"');
-      }
-    }
+  Planes planes_of(std::size_t i, const BoundBlock& block) const { return blocks_[i].of(block); }
+
+  void require_rows(std::size_t i, std::span<const BoundBlock* const> bound) const {
+    const PackageRows& rule = rows_from_[i];
+    const auto expected =
+        rule.collection ? rows_of(*bound[*rule.collection]) : static_cast<std::int64_t>(rule.rows);
+    if (rows_of(*bound[i]) == expected) return;
+    throw BindingError(
+        subject_ + to_string(*bound[i]) + " has " + std::to_string(rows_of(*bound[i])) +
+        " rows, expected " + std::to_string(expected) +
+        (rule.collection ? ", as block \"" + bound[*rule.collection]->name + '"' : ", always"));
   }
 
-  bool is_output(const Planes& input, const BlockDescription& described,
-                 std::span<const Planes> outputs) const {
-    const Memory memory(input, described);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (memory.overlaps(Memory(outputs[i], package_.binding.outputs[i]))) return true;
+  bool is_output(std::size_t input, std::span<const Planes> planes) const {
+    for (std::size_t i = inputs_; i < blocks_.size(); ++i) {
+      if (blocks_[input].overlap(planes[input], blocks_[i], planes[i])) return true;
     }
     return false;
   }
 
-  /// A copy of the planes that block `i` reads, for a program that would write them while it reads.
-  at::Tensor copied(const TensorView& view, const PackageArgument& argument, std::size_t i,
-                    ScratchPool::Loan& scratch, CopyReport& copies) const {
-    at::Tensor copy = scratch.get().take(i, view);
-    const at::Tensor columns = wrap(view);
-    const BlockDescription& described = package_.binding.inputs[i];
-    for (const ColumnDescription& column : described.columns) {
-      for (std::size_t plane = 0; plane < described.element.planes(); ++plane) {
-        const auto place =
-            static_cast<std::int64_t>((column.plane + plane - argument.first) / argument.step);
-        copy.select(0, place).copy_(columns.select(0, place), /*non_blocking=*/true);
-        copies.add_in(static_cast<std::size_t>(view.size_of_dim[1]) * size_of(view.dtype),
-                      CopyReason::kInputIsWritten);
-      }
+  /// A copy of an input block, for a program that would write it while it reads.
+  Planes copied(const Queue& queue, std::size_t i, const Planes& from, Copies& memory,
+                CopyReport& copies) const {
+    const PlanesOfBlock& block = blocks_[i];
+    const auto bytes = static_cast<std::size_t>(block.bytes(from.rows));
+    const auto size = static_cast<std::int64_t>(described(i).element.element_size());
+    memory.resize(inputs_);
+    if (memory[i].size() < static_cast<std::size_t>(block.count()) * bytes) {
+      memory[i] = Buffer(queue.device(), static_cast<std::size_t>(block.count()) * bytes);
     }
-    return copy;
+    const Planes to{memory[i].data(), block.bytes(from.rows) / size, from.rows};
+    block.for_each_plane([&](std::int64_t place) {
+      copy_bytes(queue, to.first + place * to.pitch * size, queue.device(),
+                 from.first + place * from.pitch * size, queue.device(), bytes);
+      copies.add_in(bytes, CopyReason::kInputIsWritten);
+    });
+    return to;
   }
 
-  std::string subject_;  ///< "model FILE: ", the beginning of messages
+  std::uint64_t number_ = next_number();
   Package package_;
-  mutable RunnerPool runners_;  ///< goes before the files of the package
+  const std::string& subject_ = package_.subject;
+  std::unique_ptr<Program> program_;   ///< goes before the files of the package
+  std::vector<PlanesOfBlock> blocks_;  ///< inputs, then outputs
+  std::size_t inputs_ = 0;
+  std::vector<PackageRows> rows_from_;  ///< of each block; `collection` is the place of an input
   Signature signature_;
-  std::size_t arguments_ = 0;
-  mutable ScratchPool scratch_;
+  mutable PerQueue<Copies> aside_;
 };
 
 }  // namespace
@@ -384,12 +207,13 @@ std::shared_ptr<const Engine> load_aot_engine(const std::filesystem::path& path,
                     "a package has the dtypes that it was exported with; convert the model there");
   }
   try {
-    return std::make_shared<AotEngine>(path, device);
+    return std::make_shared<AotEngine>(path, device, options);
+  } catch (const DeviceError& error) {
+    throw DeviceError(subject + "cannot be loaded: " + error.what());
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    const std::string reason = error.what();
-    throw LoadError(subject + "cannot be loaded: " + reason.substr(0, reason.find('\n')) +
+    throw LoadError(subject + "cannot be loaded: " + first_line(error) +
                     " (where the folder of packages allows no programs, set TENSOA_PACKAGE_FOLDER "
                     "to another)");
   }

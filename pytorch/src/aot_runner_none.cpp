@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 #include "aot_runner.hpp"
+#include "program.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::pytorch {
@@ -12,6 +13,12 @@ std::string gpu_architecture_of(Device device) {
 
 std::unique_ptr<AotRunner> make_gpu_runner(const std::filesystem::path& /*library*/,
                                            Device device) {
+  static_cast<void>(gpu_architecture_of(device));
+  return nullptr;
+}
+
+std::unique_ptr<Program> make_fused_gpu_program(const Package& /*package*/, Device device,
+                                                bool /*with_graphs*/) {
   static_cast<void>(gpu_architecture_of(device));
   return nullptr;
 }

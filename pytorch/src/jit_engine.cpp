@@ -179,6 +179,12 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
                                               const ModelOptions& options) {
   configure_torch();
   const std::string subject = "model " + path.string() + ": ";
+  if (options.cuda_graphs && !device.is_cpu()) {
+    throw LoadError(
+        subject +
+        "CUDA graphs are for fused programs of packages, and this is TorchScript; load it "
+        "without ModelOptions::cuda_graphs, the device can be used as before");
+  }
   try {
     torch::jit::Module module = torch::jit::load(path.string(), c10::kCPU);
     module.eval();

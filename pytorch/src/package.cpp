@@ -2,23 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "package.hpp"
 
+#include <ATen/Version.h>
 #include <caffe2/serialize/inline_container.h>
-#include <ftw.h>
+#include <elf.h>
 #include <sys/utsname.h>
 #include <torch/version.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
+#include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string_view>
-#include <system_error>
-#include <utility>
 
 #include "sha256.hpp"
 #include "tensoa/core/error.hpp"
@@ -28,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kPackageSchema = 1;
+constexpr int kPackageSchema = 2;
 constexpr std::string_view kMark = "tensoa sha256 ";  // before the digits, at the end of the file
 constexpr std::size_t kDigits = 64;
 constexpr std::string_view kManifest = "extra/tensoa.json";
@@ -68,27 +65,41 @@ std::set<std::string> cpu_flags() {
   return {};
 }
 
-void require_machine(const std::filesystem::path& path, const json& manifest) {
+/// The version of the libtorch that was loaded, "2.11.0": its headers say what this was compiled with.
+std::string running_torch() {
+  constexpr std::string_view kKey = "TORCH_VERSION=";
+  const std::string config = at::show_config();
+  const std::size_t at = config.find(kKey);
+  if (at == std::string::npos) return TORCH_VERSION;
+  const std::size_t begin = at + kKey.size();
+  return config.substr(begin, config.find_first_of(",+ \n", begin) - begin);
+}
+
+void require_torch(const std::filesystem::path& path, const json& manifest) {
   const auto built_with = manifest.at("torch").get<std::string>();
-  if (built_with.substr(0, built_with.find('+')) != TORCH_VERSION) {
-    fail(path, "was made with torch " + built_with + ", this program runs torch " + TORCH_VERSION +
-                   "; export it again with that version");
-  }
+  const std::string here = running_torch();
+  if (built_with.substr(0, built_with.find('+')) == here) return;
+  fail(path, "was made with torch " + built_with + ", this program runs torch " + here +
+                 "; export it again with that version");
+}
+
+void require_machine(const std::filesystem::path& path, const json& manifest) {
   utsname here{};
   uname(&here);
   const auto machine = manifest.at("machine").get<std::string>();
-  if (machine != here.machine) {
-    fail(path, "was made for " + machine + ", this machine is " + here.machine);
-  }
-  const std::set<std::string> flags = cpu_flags();
+  if (machine == here.machine) return;
+  fail(path, "was made for " + machine + ", this machine is " + here.machine +
+                 "; export it on a machine of this kind");
+}
+
+/// The instructions of the list that this processor does not have, each after a space.
+std::string missing_flags(const json& needed) {
+  static const std::set<std::string> here = cpu_flags();
   std::string missing;
-  for (const json& needed : manifest.at("cpu_flags")) {
-    if (!flags.contains(needed.get<std::string>())) missing += ' ' + needed.get<std::string>();
+  for (const json& flag : needed) {
+    if (!here.contains(flag.get<std::string>())) missing += ' ' + flag.get<std::string>();
   }
-  if (!missing.empty()) {
-    fail(path, "needs instructions that this processor does not have:" + missing +
-                   "; export it on a machine of this kind");
-  }
+  return missing;
 }
 
 void require_target(const std::filesystem::path& path, const json& manifest, Device device,
@@ -99,7 +110,13 @@ void require_target(const std::filesystem::path& path, const json& manifest, Dev
     fail(path, "was made for --target " + target + ", asked for on " + to_string(device) +
                    "; export it with --target " + wanted);
   }
-  if (device.is_cpu()) return;
+  if (device.is_cpu()) {
+    require_machine(path, manifest);
+    const std::string missing = missing_flags(manifest.at("cpu_flags"));
+    if (missing.empty()) return;
+    fail(path, "needs instructions that this processor does not have:" + missing +
+                   "; export it on a machine of this kind");
+  }
   const auto architecture = manifest.at("gpu_architecture").get<std::string>();
   if (architecture != gpu_architecture) {
     fail(path, "was made for GPUs of " + architecture + ", " + to_string(device) + " is " +
@@ -107,14 +124,119 @@ void require_target(const std::filesystem::path& path, const json& manifest, Dev
   }
 }
 
-std::vector<std::vector<PackageArgument>> arguments_in(const json& blocks) {
+// ---- fused programs
+
+/// The file of the first variant whose instructions this processor has.
+std::string cpu_file(const std::filesystem::path& path, const json& variants) {
+  std::string reasons;
+  for (const json& variant : variants) {
+    const std::string missing = missing_flags(variant.at("cpu_flags"));
+    if (missing.empty()) return variant.at("file").get<std::string>();
+    reasons += (reasons.empty() ? "" : ", ") + variant.at("name").get<std::string>() +
+               " (missing here:" + missing + ")";
+  }
+  fail(path, "has no program for this processor, only for " + reasons +
+                 "; export it on a machine of this kind");
+}
+
+/// The file with the code of exactly this GPU architecture. Code for its own features ("sm_90a") runs
+/// nowhere else either.
+std::string gpu_file(const std::filesystem::path& path, const json& variants, Device device,
+                     const std::string& gpu_architecture) {
+  std::string architectures;
+  for (const json& variant : variants) {
+    const auto architecture = variant.at("architecture").get<std::string>();
+    if (architecture == gpu_architecture || architecture == gpu_architecture + 'a') {
+      return variant.at("file").get<std::string>();
+    }
+    architectures += (architectures.empty() ? "" : ", ") + architecture;
+  }
+  fail(path, "has no program for " + to_string(device) + ", which is " + gpu_architecture +
+                 ", only for " + architectures + "; export it for that GPU");
+}
+
+/// A position in a list of `size`, from the manifest.
+std::size_t position(const std::filesystem::path& path, const json& object, const char* key,
+                     std::size_t size) {
+  const auto value = object.at(key).get<std::int64_t>();
+  if (value >= 0 && value < static_cast<std::int64_t>(size)) return static_cast<std::size_t>(value);
+  fail(path, "its fused program is not whole: \"" + std::string(key) + "\" is " +
+                 std::to_string(value) + ", expected a place in a list of " + std::to_string(size) +
+                 "; export it again");
+}
+
+template <class Number>
+Number count(const std::filesystem::path& path, const json& object, const char* key,
+             std::int64_t from, std::int64_t to) {
+  const auto value = object.at(key).get<std::int64_t>();
+  if (value >= from && value <= to) return static_cast<Number>(value);
+  fail(path, "its fused program is not whole: \"" + std::string(key) + "\" is " +
+                 std::to_string(value) + ", expected " + std::to_string(from) + " to " +
+                 std::to_string(to) + "; export it again");
+}
+
+void require_at_most(const std::filesystem::path& path, const char* what, std::size_t got,
+                     std::size_t most) {
+  if (got <= most) return;
+  fail(path, "its fused program has " + std::to_string(got) + ' ' + what + ", at most " +
+                 std::to_string(most) + " are possible; export it again");
+}
+
+/// For each domain the first input block of its collection.
+std::vector<std::size_t> domains_in(const std::filesystem::path& path, const json& fused,
+                                    const BindingDescription& binding) {
+  std::vector<std::size_t> inputs;
+  for (const json& domain : fused.at("domains")) {
+    const auto collection = domain.get<std::size_t>();
+    const auto found = std::ranges::find(binding.inputs, collection, &BlockDescription::collection);
+    if (found == binding.inputs.end()) {
+      fail(path, "its fused program asks for the rows of input collection " +
+                     std::to_string(collection) + ", which no block has; export it again");
+    }
+    inputs.push_back(static_cast<std::size_t>(found - binding.inputs.begin()));
+  }
+  return inputs;
+}
+
+FusedKernels kernels_in(const std::filesystem::path& path, const json& cuda, std::size_t domains) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  FusedKernels all;
+  for (const json& kernel : cuda.at("kernels")) {
+    all.kernels.push_back({kernel.at("name").get<std::string>(),
+                           count<unsigned>(path, kernel, "threads", 1, 1024),
+                           count<unsigned>(path, kernel, "shared_bytes", 0, kMost),
+                           count<std::int64_t>(path, kernel, "rows_per_block", 1, kMost),
+                           count<std::int64_t>(path, kernel, "blocks_per_sm", 0, 64)});
+  }
+  for (const json& buffer : cuda.at("buffers")) {
+    all.buffers.push_back({position(path, buffer, "domain", domains),
+                           count<std::size_t>(path, buffer, "row_bytes", 0, kMost)});
+  }
+  for (const json& step : cuda.at("steps")) {
+    FusedKernels::Step& last = all.steps.emplace_back();
+    if (step.contains("kernel")) {
+      last.kernel = position(path, step, "kernel", all.kernels.size());
+      last.domain = position(path, step, "domain", domains);
+    } else {
+      last.buffer = position(path, step, "zero", all.buffers.size());
+    }
+  }
+  require_at_most(path, "domains", domains, kMaxGpuDomains);
+  require_at_most(path, "buffers", all.buffers.size(), kMaxGpuBuffers);
+  return all;
+}
+
+/// Of the inputs, then of the outputs.
+std::vector<std::vector<PackageArgument>> arguments_in(const json& manifest) {
   std::vector<std::vector<PackageArgument>> all;
-  for (const json& block : blocks) {
-    std::vector<PackageArgument>& arguments = all.emplace_back();
-    for (const json& argument : block) {
-      arguments.push_back({argument.at("first").get<std::uint32_t>(),
-                           argument.at("step").get<std::uint32_t>(),
-                           argument.at("planes").get<std::uint32_t>()});
+  for (const char* blocks : {"inputs", "outputs"}) {
+    for (const json& block : manifest.at(blocks)) {
+      std::vector<PackageArgument>& arguments = all.emplace_back();
+      for (const json& argument : block) {
+        arguments.push_back({argument.at("first").get<std::uint32_t>(),
+                             argument.at("step").get<std::uint32_t>(),
+                             argument.at("planes").get<std::uint32_t>()});
+      }
     }
   }
   return all;
@@ -133,80 +255,106 @@ std::vector<PackageRows> rows_in(const json& rules) {
   return all;
 }
 
-std::string contents_of(caffe2::serialize::PyTorchStreamReader& archive, const std::string& name) {
+// ---- the archive
+
+using Archive = caffe2::serialize::PyTorchStreamReader;
+
+std::string contents_of(Archive& archive, const std::string& name) {
   const auto [data, size] = archive.getRecord(name);
   return {static_cast<const char*>(data.get()), size};
 }
 
-std::filesystem::path folder_of_packages() {
-  const auto from = [](const char* variable, const char* below) -> std::filesystem::path {
-    const char* value = std::getenv(variable);
-    if (value == nullptr || *value == '\0') return {};
-    return std::filesystem::path(value) / below;
-  };
-  for (const auto& folder : {from("TENSOA_PACKAGE_FOLDER", ""), from("XDG_CACHE_HOME", "tensoa"),
-                             from("HOME", ".cache/tensoa")}) {
-    if (!folder.empty()) return folder;
+/// Whether all parts of an ELF library are in the file. The dynamic linker does not ask: it maps what
+/// is not there, and the process dies when it is touched.
+bool is_whole_library(std::string_view bytes) {
+  Elf64_Ehdr header{};
+  if (bytes.size() < sizeof(header)) return false;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  if (!bytes.starts_with(ELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phoff > bytes.size()) {
+    return false;
   }
-  throw LoadError(
-      "packages cannot be unpacked: TENSOA_PACKAGE_FOLDER, XDG_CACHE_HOME and HOME are all unset; "
-      "set TENSOA_PACKAGE_FOLDER to a folder of yours");
+  for (std::size_t i = 0; i < header.e_phnum; ++i) {
+    const std::size_t at = header.e_phoff + i * sizeof(Elf64_Phdr);
+    Elf64_Phdr segment{};
+    if (bytes.size() - at < sizeof(segment)) return false;
+    std::memcpy(&segment, bytes.data() + at, sizeof(segment));
+    if (segment.p_offset > bytes.size() || segment.p_filesz > bytes.size() - segment.p_offset) {
+      return false;
+    }
+  }
+  return header.e_phnum > 0;
+}
+
+/// Writes the record `name` into `folder`. @return its file
+std::filesystem::path unpack(const std::filesystem::path& path, Archive& archive,
+                             const std::string& name, const std::filesystem::path& folder) {
+  const std::string content = contents_of(archive, name);
+  const std::filesystem::path file = folder / std::filesystem::path(name).filename();
+  if (file.extension() == ".so" && !is_whole_library(content)) {
+    fail(path, "its program " + file.filename().string() +
+                   " is no whole library: it was cut off, or is for another kind of machine; "
+                   "export it again");
+  }
+  std::ofstream(file, std::ios::binary) << content;
+  if (std::filesystem::file_size(file) != content.size()) {
+    fail(path, "cannot be unpacked in " + folder.string() + ": the disk is full");
+  }
+  return file;
 }
 
 }  // namespace
 
-PrivateFolder::PrivateFolder() {
-  const std::filesystem::path parent = folder_of_packages();
-  std::error_code failure;
-  std::filesystem::create_directories(parent, failure);
-  std::string name = (parent / "package-XXXXXX").string();
-  if (failure || mkdtemp(name.data()) == nullptr) {
-    const std::error_code reason =
-        failure ? failure : std::error_code(errno, std::generic_category());
-    throw LoadError("packages cannot be unpacked in " + parent.string() + ": " + reason.message() +
-                    "; set TENSOA_PACKAGE_FOLDER to a folder that can be written");
-  }
-  path_ = name;
-}
-
-PrivateFolder::~PrivateFolder() {
-  // Not std::filesystem::remove_all: libtorch.so exports one of its own, which takes the place of the
-  // standard library's and jumps to address 0 (torch 2.11).
-  const auto remove_entry = [](const char* entry, const struct stat*, int, FTW*) {
-    return std::remove(entry);
-  };
-  nftw(path_.c_str(), remove_entry, /*descriptors=*/8, FTW_DEPTH | FTW_PHYS);
-}
-
 Package::Package(const std::filesystem::path& path, Device device,
-                 const std::string& gpu_architecture) {
+                 const std::string& gpu_architecture)
+    : subject("model " + path.string() + ": ") {
   std::istringstream bytes(read_checked(path));
   try {
-    caffe2::serialize::PyTorchStreamReader archive(&bytes);
+    Archive archive(&bytes);
     const json manifest = json::parse(contents_of(archive, std::string(kManifest)));
     if (manifest.at("schema") != kPackageSchema) {
       fail(path, "its format is " + manifest.at("schema").dump() +
                      ", this version of tensoa reads " + std::to_string(kPackageSchema) +
                      "; export it again");
     }
-    require_target(path, manifest, device, gpu_architecture);
-    require_machine(path, manifest);
     binding = parse_binding(manifest.at("binding").dump());
-    inputs = arguments_in(manifest.at("inputs"));
-    outputs = arguments_in(manifest.at("outputs"));
     rows = rows_in(manifest.at("rows"));
-    if (inputs.size() != binding.inputs.size() || outputs.size() != binding.outputs.size() ||
-        rows.size() != outputs.size()) {
-      fail(path, "does not say how all blocks of its binding become arguments; export it again");
-    }
-    for (const std::string& name : archive.getAllRecords()) {
-      if (!name.starts_with(kProgram)) continue;
-      const std::filesystem::path file = folder.path() / std::filesystem::path(name).filename();
-      std::ofstream(file, std::ios::binary) << contents_of(archive, name);
-      if (std::filesystem::file_size(file) != archive.getRecordSize(name)) {
-        fail(path, "cannot be unpacked in " + folder.path().string() + ": the disk is full");
+    const json fused = manifest.value("fused", json::object());
+    bool is_whole = rows.size() == binding.outputs.size();
+    const auto has = [&](const char* target) {
+      return fused.contains(target) && !fused[target].empty();
+    };
+    if (device.is_cpu() && has("cpu")) {
+      kind = Kind::kFusedCpu;
+      require_machine(path, manifest);
+      domains = domains_in(path, fused, binding);
+      library = unpack(path, archive, cpu_file(path, fused.at("cpu")), folder.path());
+    } else if (!device.is_cpu() && has("cuda")) {
+      kind = Kind::kFusedGpu;
+      const json& cuda = fused.at("cuda");
+      domains = domains_in(path, fused, binding);
+      kernels = kernels_in(path, cuda, domains.size());
+      require_at_most(path, "blocks", binding.inputs.size() + binding.outputs.size(),
+                      kMaxGpuBlocks);
+      kernels.code =
+          contents_of(archive, gpu_file(path, cuda.at("code"), device, gpu_architecture));
+      kernels.weights = contents_of(archive, cuda.at("weights").get<std::string>());
+    } else {
+      require_target(path, manifest, device, gpu_architecture);
+      require_torch(path, manifest);
+      arguments = arguments_in(manifest);
+      is_whole = is_whole && arguments.size() == binding.inputs.size() + binding.outputs.size();
+      for (const std::string& name : archive.getAllRecords()) {
+        if (!name.starts_with(kProgram)) continue;
+        const std::filesystem::path file = unpack(path, archive, name, folder.path());
+        if (file.extension() == ".so") library = file;
       }
-      if (file.extension() == ".so") library = file;
+      if (library.empty()) {
+        fail(path, "holds no compiled program (.so); nothing is compiled here, export it again");
+      }
+    }
+    if (!is_whole) {
+      fail(path, "does not say how all blocks of its binding become arguments; export it again");
     }
   } catch (const LoadError&) {
     throw;
@@ -215,9 +363,6 @@ Package::Package(const std::filesystem::path& path, Device device,
     const std::string line = reason.substr(0, reason.find('\n'));
     fail(path, "is not a package that this version can read: " +
                    line.substr(0, line.find(". ")));  // advice of torch's archive follows
-  }
-  if (library.empty()) {
-    fail(path, "holds no compiled program (.so); nothing is compiled here, export it again");
   }
 }
 

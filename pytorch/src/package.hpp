@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "private_folder.hpp"
 #include "tensoa/core/device.hpp"
 #include "tensoa/engine/describe.hpp"
 
@@ -28,37 +29,64 @@ struct PackageRows {
   std::size_t rows = 0;
 };
 
-/// A folder of our own, readable by nobody else, that goes with the object.
-class PrivateFolder {
- public:
-  /// In $TENSOA_PACKAGE_FOLDER, else in $XDG_CACHE_HOME/tensoa, else in $HOME/.cache/tensoa, which
-  /// are made where they are missing. @throws LoadError
-  PrivateFolder();
-  ~PrivateFolder();
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
+/// How the kernels of a fused program for GPUs are launched.
+struct FusedKernels {
+  struct Kernel {
+    std::string name;
+    unsigned threads = 0;
+    unsigned shared_bytes = 0;
+    std::int64_t rows_per_block = 0;
+    std::int64_t blocks_per_sm = 0;  ///< no more are launched; 0 where it does not matter
+  };
+  /// Memory for each row of a domain, between kernels.
+  struct Buffer {
+    std::size_t domain = 0;
+    std::size_t row_bytes = 0;
+  };
+  /// A launch of `kernel` over the rows of `domain`, or zeros into `buffer`.
+  struct Step {
+    std::optional<std::size_t> kernel;
+    std::size_t domain = 0;
+    std::size_t buffer = 0;
+  };
 
-  const std::filesystem::path& path() const noexcept { return path_; }
-
- private:
-  std::filesystem::path path_;
+  std::vector<Kernel> kernels;
+  std::vector<Buffer> buffers;
+  std::vector<Step> steps;
+  std::string code;     ///< a cubin for the device
+  std::string weights;  ///< bytes
 };
 
-/// A package of the exporter (python/tensoa/aot.py), checked and unpacked. The format is in
-/// docs/ahead_of_time.md.
+/// What the programs for GPUs take at most, by value (Params in docs/ahead_of_time.md).
+inline constexpr std::size_t kMaxGpuBlocks = 32;
+inline constexpr std::size_t kMaxGpuDomains = 8;
+inline constexpr std::size_t kMaxGpuBuffers = 64;
+
+/// A package of the exporter (python/tensoa/aot.py), checked, and the program that suits the device
+/// unpacked: a fused one where the package has them for such a device, else that of TorchInductor.
+/// The format is in docs/ahead_of_time.md.
 struct Package {
+  enum class Kind : std::uint8_t { kInductor, kFusedCpu, kFusedGpu };
+
   /// Reads and unpacks `path` for `device`. Nothing of it is written or run before the checksum, the
-  /// torch version, the target and the processor have been found right.
+  /// torch version (of TorchInductor's programs), the target and the processor have been found right.
   /// @param gpu_architecture of `device`, "sm_90"; not used on the CPU
   /// @throws LoadError
   Package(const std::filesystem::path& path, Device device, const std::string& gpu_architecture);
 
+  std::string subject;  ///< "model FILE: ", the beginning of messages
   BindingDescription binding;
-  std::vector<std::vector<PackageArgument>> inputs;   ///< of each input block
-  std::vector<std::vector<PackageArgument>> outputs;  ///< of each output block
-  std::vector<PackageRows> rows;                      ///< of each output block
+  std::vector<PackageRows> rows;  ///< of each output block
+  Kind kind = Kind::kInductor;
+
+  /// kInductor: of each block, inputs before outputs.
+  std::vector<std::vector<PackageArgument>> arguments;
+  /// Fused: the first input block of each collection whose rows the program is told.
+  std::vector<std::size_t> domains;
+  FusedKernels kernels;  ///< kFusedGpu
+
   PrivateFolder folder;
-  std::filesystem::path library;  ///< the compiled program, in `folder`
+  std::filesystem::path library;  ///< the compiled program, in `folder`; not of kFusedGpu
 };
 
 }  // namespace tensoa::pytorch

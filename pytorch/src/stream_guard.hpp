@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
+#include <array>
+#include <cstddef>
 
 #include "tensoa/core/queue.hpp"
 
@@ -22,7 +23,8 @@ class StreamGuard {
 
  private:
   struct Switched;
-  std::unique_ptr<Switched> switched_;
+  alignas(std::max_align_t) std::array<std::byte, 128> memory_;  ///< no allocation in each call
+  Switched* switched_ = nullptr;                                 ///< in memory_
 };
 
 }  // namespace tensoa::pytorch

@@ -3,6 +3,8 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <new>
+
 #include "stream_guard.hpp"
 
 namespace tensoa::pytorch {
@@ -16,8 +18,12 @@ struct StreamGuard::Switched {
   c10::cuda::CUDAStreamGuard guard;
 };
 
-StreamGuard::StreamGuard(const Queue& queue)
-    : switched_(queue.device().is_cpu() ? nullptr : std::make_unique<Switched>(queue)) {}
-StreamGuard::~StreamGuard() = default;
+StreamGuard::StreamGuard(const Queue& queue) {
+  static_assert(sizeof(Switched) <= sizeof(memory_) && alignof(Switched) <= alignof(StreamGuard));
+  if (!queue.device().is_cpu()) switched_ = new (memory_.data()) Switched(queue);
+}
+StreamGuard::~StreamGuard() {
+  if (switched_ != nullptr) switched_->~Switched();
+}
 
 }  // namespace tensoa::pytorch

@@ -51,6 +51,18 @@ at::Tensor wrap(const TensorView& view) {
   return tensor;
 }
 
+void wrap_again(at::Tensor& tensor, const TensorView& view) {
+  if (!tensor.defined() || tensor.use_count() > 1 || tensor.storage().use_count() > 1) {
+    tensor = wrap(view);
+    return;
+  }
+  const c10::Storage& memory = tensor.storage();
+  memory.set_data_ptr_noswap(c10::DataPtr(view.data, to_torch(view.device)));
+  memory.set_nbytes(extent_of(view).bytes());
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides({view.size_of_dim.data(), view.rank},
+                                                      {view.stride_of_dim.data(), view.rank});
+}
+
 std::string describe(const at::Tensor& tensor) {
   const auto* known = std::ranges::find(kDTypes, tensor.scalar_type(),
                                         [](const auto& pair) { return pair.second; });

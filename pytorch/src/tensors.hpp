@@ -18,6 +18,10 @@ c10::Device to_torch(Device device);
 /// nobody writes (jit_engine.cpp).
 at::Tensor wrap(const TensorView& view);
 
+/// Makes of `tensor`, which is undefined or came from here with a view of the same dtype and device,
+/// what wrap(view) would be: allocates nothing, unless somebody else still holds the tensor.
+void wrap_again(at::Tensor& tensor, const TensorView& view);
+
 /// "float32[1000, 3] on cuda:0", as to_string(TensorView).
 std::string describe(const at::Tensor& tensor);
 

@@ -102,6 +102,22 @@ TEST_F(ModelTest, HandsItsOptionsToTheEngine) {
   EXPECT_EQ(FakeEngines::get().options.dtype, DType::kF64);
 }
 
+TEST_F(ModelTest, WarmUpRunsOnZerosOfTheDeclaredSizes) {
+  for (std::size_t i = 0; i < points_.size(); ++i)
+    points_.view().x[i] = scores_.view().score[i] = 5;
+  const Model<> model(file_.path());
+  const Plan plan = model.plan(metadata());
+  model.warm_up(queue_, plan, 1000, 1000);
+  ASSERT_EQ(FakeEngines::get().calls.size(), 1U);
+  const Binding& seen = FakeEngines::get().calls[0];
+  EXPECT_EQ(seen.inputs[0].tensor.size_of_dim[0], 1000);
+  EXPECT_EQ(seen.outputs[0].tensor.size_of_dim[0], 1000);
+  EXPECT_NE(seen.outputs[0].tensor.data, scores_.view().score.data());
+  EXPECT_EQ(plan.binding().inputs[0].tensor.data, points_.view().x.data()) << "the plan stays";
+  EXPECT_EQ(points_.view().x[9], 5);
+  EXPECT_EQ(scores_.view().score[9], 5);
+}
+
 TEST_F(ModelTest, WithoutAQueueSaysSo) {
   const Model<> model(file_.path());
   EXPECT_THAT([&] { model.forward(metadata()); },

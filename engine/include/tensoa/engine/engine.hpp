@@ -40,6 +40,12 @@ struct Signature {
 struct ModelOptions {
   /// The dtype that the weights are converted to; as in the file where there is none.
   std::optional<DType> dtype;
+
+  /// Launches the kernels of a call at once, as a CUDA graph that is kept for each queue and told the
+  /// addresses and rows of each call: less time on the host for calls of many small kernels. Of the
+  /// fused programs of packages (docs/ahead_of_time.md); other models on CUDA are then a LoadError.
+  /// The CPU has no graphs and ignores it.
+  bool cuda_graphs = false;
 };
 
 /// A model made executable on one device. Immutable; one for each device, shared by all threads and

@@ -2,15 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <tuple>
 
+#include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
 #include "tensoa/core/result.hpp"
 #include "tensoa/engine/engine.hpp"
 #include "tensoa/engine/plan.hpp"
+#include "tensoa/soa/portable_collection.hpp"
 
 namespace tensoa {
 
@@ -77,6 +81,34 @@ class Model {
   template <template <template <class> class> class... Layouts>
   CopyReport forward(const ModelMetadata<Layouts...>& metadata) const {
     return model_.run(queue(), metadata.binding());
+  }
+
+  /// Pays now for what the first calls on `queue` would: loads the model, runs it once on columns of
+  /// zeros that are made for it, and waits. Calls on this queue with at most so many rows then load
+  /// nothing and take no more memory. On the CPU that holds for the calling thread.
+  ///
+  ///     model.warm_up(queue, plan, 20'000, 100'000, 100'000);
+  ///
+  /// @param plan what will run; stays as it is, and may be bound to small collections
+  /// @param rows the most that are expected, for each layout of the plan in its order; an index of 0
+  /// must be right, so no collection that is pointed into has 0 rows
+  /// @throws as forward and Plan::rebind
+  template <QueueLike Q, template <template <class> class> class... Layouts,
+            std::convertible_to<std::size_t>... Rows>
+    requires(sizeof...(Rows) == sizeof...(Layouts))
+  void warm_up(const Q& queue, const Plan<Layouts...>& plan, Rows... rows) const {
+    const Queue& on = QueueTraits<Q>::get(queue);
+    std::tuple<PortableCollection<Layouts>...> columns{
+        PortableCollection<Layouts>(static_cast<std::size_t>(rows), on.device())...};
+    Plan<Layouts...> warm = plan;
+    std::apply(
+        [&](auto&... collections) {
+          (zero_bytes(on, collections.data(), collections.bytes()), ...);
+          warm.rebind(collections.view()...);
+        },
+        columns);
+    model_.run(on, warm.binding());
+    on.wait();
   }
 
   /// A binding that is checked once and rebound for each event.

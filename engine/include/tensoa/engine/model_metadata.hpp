@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -22,6 +23,46 @@ enum class Match : std::uint8_t {
             ///< block of its name; arguments that have defaults may be left out
 };
 
+namespace detail {
+
+/// The engine that last found a binding to be what its model was made for, so that it need not look
+/// at names, kinds and dtypes again. Only of bindings that nobody can change but for a rebind, which
+/// keeps all that: those in a Plan. A copy is anybody's, so it remembers nothing.
+/// *Threads*: safe.
+class AcceptedBy {
+ public:
+  AcceptedBy() noexcept = default;
+  AcceptedBy(const AcceptedBy&) noexcept {}
+  AcceptedBy& operator=(const AcceptedBy&) noexcept {
+    engine_.store(kForgets, std::memory_order_relaxed);
+    return *this;
+  }
+  ~AcceptedBy() = default;
+
+  /// The binding will not be changed from now on.
+  void start() noexcept {
+    if (engine_.load(std::memory_order_relaxed) == kForgets) {
+      engine_.store(kNobody, std::memory_order_relaxed);
+    }
+  }
+  bool is(std::uint64_t engine) const noexcept {
+    return engine_.load(std::memory_order_relaxed) == engine;
+  }
+  /// @param engine a number of its own that no other engine of the process ever had; from 2 on
+  void set(std::uint64_t engine) const noexcept {
+    if (!is(kForgets)) engine_.store(engine, std::memory_order_relaxed);
+  }
+
+  static constexpr std::uint64_t kFirstEngine = 2;
+
+ private:
+  static constexpr std::uint64_t kForgets = 0;
+  static constexpr std::uint64_t kNobody = 1;
+  mutable std::atomic<std::uint64_t> engine_{kForgets};
+};
+
+}  // namespace detail
+
 /// The inputs and outputs of one call: blocks over columns, without the types of their layouts.
 struct Binding {
   std::vector<BoundBlock> inputs;
@@ -30,6 +71,7 @@ struct Binding {
       0;  ///< collections of the inputs; those of the outputs come after
   Match match = Match::kByOrder;
   bool is_bound = true;  ///< false after a rebind that failed
+  detail::AcceptedBy accepted_by = {};
 
   /// Whether there is nothing to compute: every output has no elements. (A model without outputs
   /// always runs.)

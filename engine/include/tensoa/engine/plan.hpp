@@ -48,7 +48,9 @@ ViewReference reference_to(const SomeView& view) noexcept {
 template <template <template <class> class> class... Layouts>
 class Plan {
  public:
-  explicit Plan(const ModelMetadata<Layouts...>& metadata) : binding_(metadata.binding()) {}
+  explicit Plan(const ModelMetadata<Layouts...>& metadata) : binding_(metadata.binding()) {
+    binding_.accepted_by.start();
+  }
 
   /// Binds to other collections of the same layouts; each block takes the number of rows of its
   /// view. O(bound columns), allocates nothing.

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "package.hpp"
+#include "program.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/memory.hpp"
+
+namespace tensoa::pytorch {
+namespace {
+
+constexpr std::int64_t kAbi = 1;
+
+/// What the program calls `tensoa_block`.
+struct Block {
+  void* data;
+  std::int64_t pitch;
+};
+
+/// A shared library whose symbols nobody else sees.
+class Library {
+ public:
+  explicit Library(const std::filesystem::path& file)
+      : handle_(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ == nullptr) throw std::runtime_error(dlerror());
+  }
+  ~Library() { dlclose(handle_); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  /// @return nullptr where there is none
+  void* find(const char* name) const noexcept { return dlsym(handle_, name); }
+
+ private:
+  void* handle_;
+};
+
+/// A thread runs one call at a time, so what it needs for that it keeps for the next one, of whatever
+/// model. Only grows.
+struct OfThread {
+  std::vector<Block> blocks;
+  std::vector<std::int64_t> rows;
+  Buffer workspace;
+};
+
+/// Code with the C ABI of docs/ahead_of_time.md.
+class FusedCpuProgram final : public Program {
+ public:
+  explicit FusedCpuProgram(const Package& package)
+      : library_(package.library), domains_(package.domains) {
+    const auto find = [&]<class Function>(Function*& function, const char* name) {
+      function = reinterpret_cast<Function*>(library_.find(name));
+      if (function != nullptr) return;
+      throw LoadError(package.subject + "its program has no function " + name +
+                      "; export it again");
+    };
+    std::int64_t (*abi_of_program)() = nullptr;
+    find(abi_of_program, "tensoa_program_abi");
+    find(workspace_, "tensoa_program_workspace");
+    find(run_, "tensoa_program_run");
+    const std::int64_t abi = abi_of_program();
+    if (abi != kAbi) {
+      throw LoadError(package.subject + "its program has the ABI " + std::to_string(abi) +
+                      ", this version of tensoa calls " + std::to_string(kAbi) +
+                      "; export it again");
+    }
+  }
+
+  void run(const Queue& /*queue*/, std::span<const Planes> blocks) override {
+    thread_local OfThread mine;
+    mine.blocks.clear();
+    for (const Planes& block : blocks) mine.blocks.push_back({block.first, block.pitch});
+    mine.rows.clear();
+    for (const std::size_t input : domains_) mine.rows.push_back(blocks[input].rows);
+    const auto bytes = static_cast<std::size_t>(workspace_(mine.rows.data()));
+    if (bytes > mine.workspace.size()) mine.workspace = Buffer(Device::cpu(), bytes);
+    run_(mine.blocks.data(), mine.rows.data(), mine.workspace.data());
+  }
+
+ private:
+  Library library_;
+  std::vector<std::size_t> domains_;
+  std::int64_t (*workspace_)(const std::int64_t*) = nullptr;
+  void (*run_)(const Block*, const std::int64_t*, void*) = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Program> make_fused_cpu_program(const Package& package) {
+  return std::make_unique<FusedCpuProgram>(package);
+}
+
+}  // namespace tensoa::pytorch

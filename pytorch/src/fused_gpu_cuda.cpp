@@ -1,0 +1,327 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "package.hpp"
+#include "per_queue.hpp"
+#include "program.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/memory.hpp"
+
+namespace tensoa::pytorch {
+namespace {
+
+/// What every kernel takes, by value: the same struct in the code that the exporter writes.
+struct Params {
+  std::array<void*, kMaxGpuBlocks> block;
+  std::array<long long, kMaxGpuBlocks> pitch;
+  std::array<long long, kMaxGpuDomains> rows;
+  std::array<void*, kMaxGpuBuffers> buffer;
+  const void* weights;
+};
+static_assert(sizeof(Params) == 8 * (32 + 32 + 8 + 64 + 1));
+
+constexpr std::size_t kBufferAlignment = 256;
+
+void check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  throw DeviceError(std::string(what) + ": " + cudaGetErrorString(status));
+}
+
+/// Makes a device the thread's current one, and puts back what was.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    check(cudaGetDevice(&before_), "asking for the current device");
+    if (before_ != device) {
+      check(cudaSetDevice(device), "choosing the device");
+      is_switched_ = true;
+    }
+  }
+  ~CurrentDevice() {
+    if (is_switched_) cudaSetDevice(before_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
+  bool is_switched_ = false;
+};
+
+/// The kernels of a cubin, loaded.
+class Library {
+ public:
+  explicit Library(const std::string& code) {
+    check(cudaLibraryLoadData(&library_, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+          "loading its code");
+  }
+  ~Library() { cudaLibraryUnload(library_); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  cudaKernel_t kernel(const std::string& name) const {
+    cudaKernel_t kernel = nullptr;
+    check(cudaLibraryGetKernel(&kernel, library_, name.c_str()),
+          ("its code has no kernel " + name).c_str());
+    return kernel;
+  }
+
+ private:
+  cudaLibrary_t library_ = nullptr;
+};
+
+/// One launch, or one memory set to zero. Nothing where there are no rows.
+struct Work {
+  const FusedKernels::Kernel* kernel;  ///< nullptr: zeros
+  cudaKernel_t function;
+  unsigned blocks;
+  void* data;
+  std::size_t bytes;
+
+  bool is_nothing() const noexcept { return kernel != nullptr ? blocks == 0 : bytes == 0; }
+};
+
+cudaKernelNodeParams kernel_node(const Work& work, void** arguments) {
+  cudaKernelNodeParams node{};
+  node.func = reinterpret_cast<void*>(work.function);
+  node.gridDim = dim3(std::max(work.blocks, 1U));
+  node.blockDim = dim3(work.kernel->threads);
+  node.sharedMemBytes = work.kernel->shared_bytes;
+  node.kernelParams = arguments;
+  return node;
+}
+
+cudaMemsetParams memset_node(const Work& work) {
+  cudaMemsetParams node{};
+  node.dst = work.data;
+  node.elementSize = 1;
+  node.width = std::max<std::size_t>(work.bytes, 1);
+  node.height = 1;
+  return node;
+}
+
+/// The work of a call as a graph: a chain with one node for each, those that have nothing to do are
+/// switched off. Later calls change its nodes.
+class Graph {
+ public:
+  Graph() = default;
+  ~Graph() {
+    if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
+    if (graph_ != nullptr) cudaGraphDestroy(graph_);
+  }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  void launch(const std::vector<Work>& work, const Params& params, cudaStream_t stream) {
+    void* arguments[] = {const_cast<Params*>(&params)};
+    if (executable_ == nullptr) make(work, arguments);
+    if (!is_told_ || std::memcmp(&params, &told_, sizeof(params)) != 0) {
+      is_told_ = false;  // should a change fail
+      for (std::size_t i = 0; i < work.size(); ++i) change(i, work[i], arguments);
+      told_ = params;
+      is_told_ = true;
+    }
+    check(cudaGraphLaunch(executable_, stream), "launching a graph");
+  }
+
+ private:
+  void make(const std::vector<Work>& work, void** arguments) {
+    if (graph_ != nullptr) cudaGraphDestroy(std::exchange(graph_, nullptr));
+    check(cudaGraphCreate(&graph_, 0), "making a graph");
+    nodes_.clear();
+    for (const Work& step : work) {
+      const cudaGraphNode_t* const before = nodes_.empty() ? nullptr : &nodes_.back();
+      const std::size_t dependencies = nodes_.empty() ? 0 : 1;
+      cudaGraphNode_t node = nullptr;
+      if (step.kernel != nullptr) {
+        const cudaKernelNodeParams kernel = kernel_node(step, arguments);
+        check(cudaGraphAddKernelNode(&node, graph_, before, dependencies, &kernel),
+              "adding a kernel to a graph");
+      } else {
+        const cudaMemsetParams zeros = memset_node(step);
+        check(cudaGraphAddMemsetNode(&node, graph_, before, dependencies, &zeros),
+              "adding zeros to a graph");
+      }
+      nodes_.push_back(node);
+    }
+    check(cudaGraphInstantiate(&executable_, graph_, 0), "making a graph ready");
+  }
+
+  void change(std::size_t i, const Work& work, void** arguments) {
+    check(cudaGraphNodeSetEnabled(executable_, nodes_[i], work.is_nothing() ? 0 : 1),
+          "switching a part of a graph");
+    if (work.is_nothing()) return;
+    if (work.kernel != nullptr) {
+      const cudaKernelNodeParams kernel = kernel_node(work, arguments);
+      check(cudaGraphExecKernelNodeSetParams(executable_, nodes_[i], &kernel),
+            "changing a kernel of a graph");
+    } else {
+      const cudaMemsetParams zeros = memset_node(work);
+      check(cudaGraphExecMemsetNodeSetParams(executable_, nodes_[i], &zeros),
+            "changing zeros of a graph");
+    }
+  }
+
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t executable_ = nullptr;
+  std::vector<cudaGraphNode_t> nodes_;
+  Params told_{};
+  bool is_told_ = false;
+};
+
+/// What the calls on one queue use, one after another. Memory only grows.
+struct OfQueue {
+  Buffer workspace;
+  std::vector<Work> work;
+  Graph graph;
+};
+
+/// Code and weights are there once for the device, memory between kernels once for each queue.
+class FusedGpuProgram final : public Program {
+ public:
+  FusedGpuProgram(const Package& package, Device device, bool with_graphs)
+      : kernels_(package.kernels.kernels),
+        buffers_(package.kernels.buffers),
+        steps_(package.kernels.steps),
+        domains_(package.domains),
+        device_(device),
+        with_graphs_(with_graphs),
+        library_(load(package, device)),
+        weights_(device, package.kernels.weights.size()) {
+    const CurrentDevice current(device.index);
+    for (const FusedKernels::Kernel& kernel : kernels_) {
+      functions_.push_back(library_->kernel(kernel.name));
+      check(cudaKernelSetAttributeForDevice(functions_.back(),
+                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(kernel.shared_bytes), device.index),
+            ("giving shared memory to kernel " + kernel.name).c_str());
+    }
+    check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device.index),
+          "asking for the number of multiprocessors");
+    // Waits, so that every stream finds the weights.
+    check(cudaMemcpy(weights_.data(), package.kernels.weights.data(), weights_.size(),
+                     cudaMemcpyHostToDevice),
+          "copying its weights");
+  }
+
+  /// Waits for the device: what is enqueued needs the code.
+  ~FusedGpuProgram() override {
+    int before = 0;
+    cudaGetDevice(&before);
+    cudaSetDevice(device_.index);
+    cudaDeviceSynchronize();
+    cudaSetDevice(before);
+  }
+  FusedGpuProgram(const FusedGpuProgram&) = delete;
+  FusedGpuProgram& operator=(const FusedGpuProgram&) = delete;
+
+  void run(const Queue& queue, std::span<const Planes> blocks) override {
+    const CurrentDevice current(device_.index);
+    const auto stream = static_cast<cudaStream_t>(queue.native_handle());
+    const PerQueue<OfQueue>::Loan mine(queues_, queue, [] { return std::make_unique<OfQueue>(); });
+    Params params{};
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      params.block[i] = blocks[i].first;
+      params.pitch[i] = blocks[i].pitch;
+    }
+    for (std::size_t i = 0; i < domains_.size(); ++i) params.rows[i] = blocks[domains_[i]].rows;
+    params.weights = weights_.data();
+    place_buffers(params, mine->workspace);
+
+    mine->work.clear();
+    for (const FusedKernels::Step& step : steps_) mine->work.push_back(work_of(step, params));
+    if (with_graphs_) {
+      mine->graph.launch(mine->work, params, stream);
+      return;
+    }
+    void* arguments[] = {&params};
+    for (const Work& work : mine->work) {
+      if (work.is_nothing()) continue;
+      if (work.kernel == nullptr) {
+        check(cudaMemsetAsync(work.data, 0, work.bytes, stream), "setting memory to zero");
+      } else {
+        check(cudaLaunchKernel(reinterpret_cast<const void*>(work.function), dim3(work.blocks),
+                               dim3(work.kernel->threads), arguments, work.kernel->shared_bytes,
+                               stream),
+              "launching a kernel");
+      }
+    }
+  }
+
+ private:
+  static std::unique_ptr<Library> load(const Package& package, Device device) {
+    const CurrentDevice current(device.index);
+    return std::make_unique<Library>(package.kernels.code);
+  }
+
+  std::size_t bytes_of(const FusedKernels::Buffer& buffer, const Params& params) const {
+    return static_cast<std::size_t>(params.rows[buffer.domain]) * buffer.row_bytes;
+  }
+
+  /// Lays the buffers out for the rows of this call. More memory than before waits for the device, as
+  /// what it replaces may be in use.
+  void place_buffers(Params& params, Buffer& workspace) const {
+    std::size_t bytes = kBufferAlignment;  // an address even where there are no rows
+    for (const FusedKernels::Buffer& buffer : buffers_) {
+      bytes +=
+          (bytes_of(buffer, params) + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+    }
+    if (bytes > workspace.size()) workspace = Buffer(device_, bytes + bytes / 4);
+    std::byte* next = workspace.data();
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      params.buffer[i] = next;
+      next += (bytes_of(buffers_[i], params) + kBufferAlignment - 1) / kBufferAlignment *
+              kBufferAlignment;
+    }
+  }
+
+  Work work_of(const FusedKernels::Step& step, const Params& params) const {
+    Work work{};
+    if (!step.kernel) {
+      work.data = params.buffer[step.buffer];
+      work.bytes = bytes_of(buffers_[step.buffer], params);
+      return work;
+    }
+    work.kernel = &kernels_[*step.kernel];
+    work.function = functions_[*step.kernel];
+    const std::int64_t rows = params.rows[step.domain];
+    std::int64_t blocks = (rows + work.kernel->rows_per_block - 1) / work.kernel->rows_per_block;
+    if (work.kernel->blocks_per_sm > 0) {
+      blocks = std::min(blocks, work.kernel->blocks_per_sm * multiprocessors_);
+    }
+    constexpr std::int64_t kMostBlocks = 0x7FFF'FFFF;  // of a grid; kernels loop over the rest
+    work.blocks = static_cast<unsigned>(std::min(blocks, kMostBlocks));
+    return work;
+  }
+
+  std::vector<FusedKernels::Kernel> kernels_;
+  std::vector<FusedKernels::Buffer> buffers_;
+  std::vector<FusedKernels::Step> steps_;
+  std::vector<std::size_t> domains_;
+  Device device_;
+  bool with_graphs_;
+  std::unique_ptr<Library> library_;
+  Buffer weights_;
+  std::vector<cudaKernel_t> functions_;  ///< of kernels_
+  int multiprocessors_ = 0;
+  PerQueue<OfQueue> queues_;
+};
+
+}  // namespace
+
+std::unique_ptr<Program> make_fused_gpu_program(const Package& package, Device device,
+                                                bool with_graphs) {
+  return std::make_unique<FusedGpuProgram>(package, device, with_graphs);
+}
+
+}  // namespace tensoa::pytorch

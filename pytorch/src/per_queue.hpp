@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "tensoa/core/queue.hpp"
+
+namespace tensoa::pytorch {
+
+/// Objects that each call has to itself while it runs, and that the next call on its queue, which
+/// comes after it in the queue's order, finds again. Calls on one queue at the same time have one
+/// each. The CPU counts as one queue.
+///
+/// A list that only grows, of entries that are taken with one atomic exchange: no lock, and no
+/// allocation once there are as many as calls run at the same time.
+/// *Threads*: safe.
+template <class T>
+class PerQueue {
+  struct Entry {
+    std::unique_ptr<T> object;
+    std::atomic<void*> stream;
+    std::atomic<bool> is_taken;
+    Entry* next = nullptr;
+  };
+
+ public:
+  PerQueue() = default;
+  PerQueue(const PerQueue&) = delete;
+  PerQueue& operator=(const PerQueue&) = delete;
+  ~PerQueue() {
+    for (Entry* entry = first_.load(); entry != nullptr;) delete std::exchange(entry, entry->next);
+  }
+
+  /// The object of one call, given back at the end.
+  class Loan {
+   public:
+    /// @param make gives a std::unique_ptr<T> where no object is there for the queue
+    template <class Make>
+    Loan(PerQueue& pool, const Queue& queue, const Make& make)
+        : entry_(pool.take(queue.native_handle(), make)) {}
+    ~Loan() { entry_->is_taken.store(false, std::memory_order_release); }
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+
+    T& operator*() const noexcept { return *entry_->object; }
+    T* operator->() const noexcept { return entry_->object.get(); }
+
+   private:
+    Entry* entry_;
+  };
+
+  /// Keeps an object for the first queue that needs one.
+  void add(std::unique_ptr<T> object) { push(std::move(object), kAnyStream, false); }
+
+ private:
+  static constexpr void* kAnyStream = nullptr;  // that of the CPU, too
+
+  static bool take(Entry& entry) noexcept {
+    return !entry.is_taken.load(std::memory_order_relaxed) &&
+           !entry.is_taken.exchange(true, std::memory_order_acquire);
+  }
+
+  template <class Make>
+  Entry* take(void* stream, const Make& make) {
+    for (void* const wanted : {stream, kAnyStream}) {
+      for (Entry* entry = first_.load(std::memory_order_acquire); entry != nullptr;
+           entry = entry->next) {
+        if (entry->stream.load(std::memory_order_relaxed) != wanted || !take(*entry)) continue;
+        if (entry->stream.load(std::memory_order_relaxed) == wanted) {
+          entry->stream.store(stream, std::memory_order_relaxed);
+          return entry;
+        }
+        entry->is_taken.store(false, std::memory_order_release);  // another queue was first
+      }
+    }
+    return push(make(), stream, true);
+  }
+
+  Entry* push(std::unique_ptr<T> object, void* stream, bool is_taken) {
+    auto* const entry = new Entry{std::move(object), stream, is_taken};
+    entry->next = first_.load(std::memory_order_relaxed);
+    while (!first_.compare_exchange_weak(entry->next, entry, std::memory_order_release,
+                                         std::memory_order_relaxed)) {
+    }
+    return entry;
+  }
+
+  std::atomic<Entry*> first_{nullptr};
+};
+
+}  // namespace tensoa::pytorch

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes packages with fused programs that were compiled by hand (fused_fixture.cpp), and packages that are wrong.
+
+    python make_fused_packages.py FOLDER WHOLE.so GRAPH.so OTHER_ABI.so NO_RUN.so
+
+reads the bindings FOLDER/mlp.json and FOLDER/graph.json, writes FOLDER/fused*.pt2.
+"""
+
+import copy
+import json
+import platform
+import sys
+from pathlib import Path
+
+from tensoa import aot
+
+RULES = {"mlp": [{"collection": 0}], "graph": [{"collection": 1}, {"collection": 0}]}
+DOMAINS = {"mlp": [0], "graph": [0, 1]}
+KERNEL = {"name": "sums", "threads": 128, "shared_bytes": 0, "rows_per_block": 128, "blocks_per_sm": 0}
+CUDA = {
+    "kernels": [KERNEL],
+    "buffers": [{"domain": 0, "row_bytes": 4}],
+    "steps": [{"zero": 0}, {"kernel": 0, "domain": 0}],
+    "weights": "fused/weights.bin",
+    "code": [{"architecture": "sm_1", "file": "fused/sm_1.cubin", "status": "built, not run"}],
+}
+
+
+def variant(name, flags=()):
+    return {"name": name, "file": f"fused/{name}.so", "cpu_flags": list(flags), "status": "checked"}
+
+
+def main(folder, whole, graph, other_abi, no_run):
+    folder = Path(folder)
+    whole, graph, other_abi, no_run = (Path(file).read_bytes() for file in (whole, graph, other_abi, no_run))
+
+    def write(name, files, edit=lambda manifest: None, model="mlp"):
+        manifest = {
+            "schema": aot.SCHEMA,
+            "binding": json.loads((folder / f"{model}.json").read_text()),
+            "rows": RULES[model],
+            "target": "cpu",
+            "machine": platform.machine(),
+            "cpu_flags": [],
+            "torch": "0.0.0, which a fused program does not need",
+            "fused": {"domains": DOMAINS[model], "stages": [], "cpu": [variant("plain")]},
+        }
+        edit(manifest)
+        records = {"model/version": b"3\n", **{f"model/fused/{file}": content for file, content in files.items()}}
+        aot._write(folder / f"{name}.pt2", records, json.dumps(manifest).encode())
+
+    def cpu(*variants):
+        return lambda manifest: manifest["fused"].update(cpu=list(variants))
+
+    def cuda(**change):
+        def edit(manifest):
+            manifest["fused"]["cuda"] = {**copy.deepcopy(CUDA), **change}
+
+        return edit
+
+    write("fused", {"plain.so": whole})
+    write("fused_graph", {"plain.so": graph}, model="graph")
+    best_first = cpu(variant("future", ["quantum"]), variant("plain"), variant("broken"))
+    write("fused_variants", {"future.so": no_run, "plain.so": whole, "broken.so": no_run}, best_first)
+    write("fused_future", {}, cpu(variant("future", ["quantum", "sse2"]), variant("far", ["warp"])))
+    write("fused_truncated", {"plain.so": whole[: len(whole) // 2]})
+    write("fused_head_only", {"plain.so": whole[:100]})
+    write("fused_no_library", {"plain.so": b"hello"})
+    write("fused_no_file", {})
+    write("fused_no_function", {"plain.so": no_run})
+    write("fused_other_abi", {"plain.so": other_abi})
+    write("fused_other_machine", {"plain.so": whole}, lambda manifest: manifest.update(machine="vax"))
+    write("fused_no_domains", {"plain.so": whole}, lambda manifest: manifest["fused"].pop("domains"))
+    write("fused_other_domain", {"plain.so": whole}, lambda manifest: manifest["fused"].update(domains=[3]))
+    write("fused_no_rows", {"plain.so": whole}, lambda manifest: manifest.update(rows=[]))
+    write("fused_other_rows", {"plain.so": whole}, lambda manifest: manifest.update(rows=[{"collection": 9}]))
+    write("fused_nothing", {}, lambda manifest: manifest.pop("fused"))
+
+    gpu = {"weights.bin": b"\0" * 16, "sm_1.cubin": b"no code"}
+    write("fused_gpu", gpu, cuda())
+    write("fused_gpu_domain", gpu, cuda(buffers=[{"domain": 1, "row_bytes": 4}]))
+    write("fused_gpu_kernel", gpu, cuda(steps=[{"kernel": 1, "domain": 0}]))
+    write("fused_gpu_threads", gpu, cuda(kernels=[{**KERNEL, "threads": 0}]))
+    write("fused_gpu_buffers", gpu, cuda(buffers=[{"domain": 0, "row_bytes": 4}] * 65))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

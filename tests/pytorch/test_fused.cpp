@@ -1,0 +1,379 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "aot_layouts.hpp"
+#include "copy_truth.hpp"
+#include "package.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/engine/model.hpp"
+#include "tensoa/pytorch/engines.hpp"
+#include "tensoa/soa/slice.hpp"
+
+// Packages with fused programs on the CPU. The programs are those of fused_fixture.cpp; here they are
+// computed again.
+
+namespace tensoa {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+using testing::ThrowsMessage;
+using namespace test;
+using AotModel = Model<CompilationType::kAheadOfTime>;
+
+constexpr float kUntouched = -77.F;
+constexpr CopyReport kNothingCopied{};
+
+std::filesystem::path package(const std::string& name) {
+  return TENSOA_TEST_PACKAGES + name + ".pt2";
+}
+
+/// A number that looks like any other, and that sums of a few keep exact.
+float noise(std::size_t seed) {
+  return static_cast<float>((seed * 2654435761U) % 401U) / 4.F - 50.F;
+}
+
+PortableCollection<Points> points(std::size_t rows, std::size_t seed = 0) {
+  PortableCollection<Points> all(rows, Device::cpu());
+  for (std::size_t i = 0; i < rows; ++i) {
+    all.view().x[i] = noise(3 * i + seed);
+    all.view().y[i] = noise(3 * i + 1 + seed);
+    all.view().z[i] = noise(3 * i + 2 + seed);
+  }
+  return all;
+}
+
+PortableCollection<Answers> answers(std::size_t rows) {
+  PortableCollection<Answers> all(rows, Device::cpu());
+  for (std::size_t i = 0; i < rows; ++i) all.view().m[i] = all.view().n[i] = kUntouched;
+  return all;
+}
+
+/// Rows [first, last) are the program's, all others untouched.
+void expect_sums(const PortableCollection<Answers>& got, std::size_t first, std::size_t last,
+                 std::size_t seed = 0) {
+  const auto view = got.const_view();
+  for (std::size_t i = 0; i < view.size(); ++i) {
+    const float x = noise(3 * i + seed);
+    const float y = noise(3 * i + 1 + seed);
+    const float z = noise(3 * i + 2 + seed);
+    const bool is_written = i >= first && i < last;
+    ASSERT_EQ(view.m[i], is_written ? x + 2 * y + 3 * z : kUntouched) << "row " << i;
+    ASSERT_EQ(view.n[i], is_written ? x * y - z : kUntouched) << "row " << i;
+  }
+}
+
+class FusedCpu : public testing::Test {
+ protected:
+  void SetUp() override { pytorch::register_engines(); }
+
+  Queue queue_{Device::cpu()};
+};
+
+TEST_F(FusedCpu, ReadsAndWritesColumnsForAnyNumberOfRows) {
+  const AotModel model(package("fused"));
+  for (const std::size_t rows : {1000U, 33U, 2U, 1U, 0U, 31U}) {
+    const auto in = points(rows);
+    auto out = answers(rows);
+    const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+    EXPECT_EQ(model.forward(queue_, plan), kNothingCopied);
+    expect_sums(out, 0, rows);
+  }
+}
+
+TEST_F(FusedCpu, SlicesAtAnyOffsetAreReadAndWrittenInPlace) {
+  const AotModel model(package("fused"));
+  const auto in = points(200);
+  for (const std::size_t first : {1U, 3U, 31U}) {
+    for (const std::size_t rows : {1U, 2U, 17U, 128U}) {
+      auto out = answers(200);
+      const auto plan = model.plan(
+          mlp_metadata(slice(in.const_view(), first, rows), slice(out.view(), first, rows)));
+      EXPECT_EQ(model.forward(queue_, plan), kNothingCopied);
+      expect_sums(out, first, first + rows);
+    }
+  }
+}
+
+TEST_F(FusedCpu, BatchesOfRowsAreWrittenOneAfterAnother) {
+  const AotModel model(package("fused"));
+  const auto in = points(100);
+  auto out = answers(100);
+  const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+  EXPECT_EQ(model.forward_batches(queue_, plan, 33), kNothingCopied);
+  expect_sums(out, 0, 100);
+}
+
+TEST_F(FusedCpu, IsToldTheRowsOfEachCollection) {
+  const AotModel model(package("fused_graph"));
+  for (const auto& [nodes_count, links_count] :
+       {std::pair{5U, 40U}, std::pair{40U, 5U}, std::pair{1U, 1U}, std::pair{9U, 0U}}) {
+    const std::size_t n = nodes_count;
+    PortableCollection<Nodes> nodes(n, Device::cpu());
+    PortableCollection<Links> links(links_count, Device::cpu());
+    std::vector<float> total(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      nodes.view().charge[i] = noise(i);
+      nodes.view().mass[i] = noise(i + 50);
+      nodes.view().total[i] = kUntouched;
+    }
+    for (std::size_t i = 0; i < links_count; ++i) {
+      links.view().source[i] = static_cast<std::int64_t>((i * 3) % n);
+      links.view().target[i] = static_cast<std::int64_t>((i * 5 + 1) % n);
+      total[(i * 5 + 1) % n] += noise((i * 3) % n + 50);
+    }
+    const auto plan = model.plan(graph_metadata(nodes.view(), links.view()));
+    EXPECT_EQ(model.forward(queue_, plan), kNothingCopied);
+    for (std::size_t i = 0; i < links_count; ++i) {
+      ASSERT_EQ(links.view().product[i], noise((i * 3) % n) * noise((i * 5 + 1) % n));
+    }
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(nodes.view().total[i], total[i]);
+  }
+}
+
+TEST_F(FusedCpu, ColumnsThatAreReadAndWrittenAreCopiedFirst) {
+  const AotModel model(package("fused"));
+  const std::size_t rows = 50;
+  auto in = points(rows);
+  PortableCollection<Answers> out(rows, Device::cpu());
+  auto binding = mlp_metadata(in.const_view(), out.view()).binding();
+  binding.outputs[0].tensor.data = in.view().x.data();  // writes x and y while x, y and z are read
+  binding.outputs[0].tensor.stride_of_dim[1] = in.view().y.data() - in.view().x.data();
+  for (const std::size_t seed : {0U, 1000U}) {  // the copy of the first call is used again
+    auto fresh = points(rows, seed);
+    copy(queue_, fresh, in);
+    const CopyReport report = model.forward(queue_, binding);
+    EXPECT_EQ(report, (CopyReport{.bytes_in = rows * 3 * sizeof(float), .bytes_out = 0}));
+    EXPECT_TRUE(report.has(CopyReason::kInputIsWritten));
+    for (std::size_t i = 0; i < rows; ++i) {
+      const auto before = fresh.const_view();
+      ASSERT_EQ(in.view().x[i], before.x[i] + 2 * before.y[i] + 3 * before.z[i]);
+      ASSERT_EQ(in.view().y[i], before.x[i] * before.y[i] - before.z[i]);
+    }
+  }
+}
+
+TEST_F(FusedCpu, OneWorkspaceForEachThread) {
+  const AotModel shared(package("fused"));
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < 16; ++i) {
+    threads.emplace_back([&, i] {
+      const AotModel own(package("fused"));  // a load of its own for every other thread
+      const AotModel& model = i % 2 == 0 ? shared : own;
+      for (std::size_t call = 0; call < 50; ++call) {
+        const std::size_t rows = 1 + 97 * ((i + call) % 7);
+        const auto in = points(rows, i);
+        auto out = answers(rows);
+        model.forward(Queue(Device::cpu()), model.plan(mlp_metadata(in.const_view(), out.view())));
+        expect_sums(out, 0, rows, i);
+      }
+    });
+  }
+}
+
+// ---- what is checked, and when
+
+TEST_F(FusedCpu, APlanIsCheckedByEveryModelThatRunsIt) {
+  const AotModel sums(package("fused"));
+  const AotModel graph(package("fused_graph"));
+  const auto in = points(10);
+  auto out = answers(10);
+  const auto plan = sums.plan(mlp_metadata(in.const_view(), out.view()));
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    sums.forward(queue_, plan);
+    EXPECT_THAT([&] { graph.forward(queue_, plan); },
+                ThrowsMessage<BindingError>(HasSubstr("takes 2 inputs")));
+  }
+  expect_sums(out, 0, 10);
+}
+
+TEST_F(FusedCpu, ABindingThatSomebodyChangesIsCheckedAgain) {
+  const AotModel model(package("fused"));
+  const auto in = points(10);
+  auto out = answers(10);
+  auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+  model.forward(queue_, plan);
+  Binding changed = plan.binding();
+  for (int call = 0; call < 2; ++call) model.forward(queue_, changed);
+  std::swap(changed.inputs[0].columns[0].name, changed.inputs[0].columns[1].name);
+  EXPECT_THAT([&] { model.forward(queue_, changed); },
+              ThrowsMessage<BindingError>(AllOf(HasSubstr("was made for other columns"),
+                                                HasSubstr("column 0 is y, expected x"))));
+  plan.rebind(in.const_view(), out.view());
+  EXPECT_EQ(model.forward(queue_, plan), kNothingCopied);
+}
+
+TEST_F(FusedCpu, NumbersOfRowsAreCheckedAtEveryCall) {
+  const AotModel model(package("fused"));
+  const auto in = points(10);
+  auto out = answers(10);
+  auto shorter = answers(9);
+  auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+  model.forward(queue_, plan);
+  plan.rebind(in.const_view(), shorter.view());
+  EXPECT_THAT(
+      [&] { model.forward(queue_, plan); },
+      ThrowsMessage<BindingError>(HasSubstr("has 9 rows, expected 10, as block \"features\"")));
+  expect_sums(shorter, 0, 0);
+}
+
+// ---- the cost of a call
+
+TEST_F(FusedCpu, ACallAllocatesNothing) {
+  const AotModel model(package("fused"));
+  const auto in = points(1000);
+  auto out = answers(1000);
+  auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+  model.forward(queue_, plan);
+  const Seen seen = watch({}, 1, [&] {
+    for (const std::size_t rows : {1000U, 1U, 500U}) {
+      plan.rebind(slice(in.const_view(), 0, rows), slice(out.view(), 0, rows));
+      model.forward(queue_, plan);
+    }
+  });
+  EXPECT_EQ(seen.allocations, 0U) << seen.story;
+}
+
+TEST_F(FusedCpu, AWarmedUpModelAllocatesNothingInItsFirstCall) {
+  const auto in = points(1000);
+  auto out = answers(1000);
+  std::jthread([&] {  // has no workspace yet
+    const AotModel model(package("fused"));
+    auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+    model.warm_up(queue_, plan, 1000, 1000);
+    expect_sums(out, 0, 0);
+    const Seen seen = watch({}, 1, [&] { model.forward(queue_, plan); });
+    EXPECT_EQ(seen.allocations, 0U) << seen.story;
+  })
+      .join();
+  expect_sums(out, 0, 1000);
+}
+
+TEST_F(FusedCpu, MemoryIsFlatOverTenThousandCalls) {
+  const AotModel model(package("fused"));
+  const auto in = points(100);
+  auto out = answers(100);
+  auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+  const auto call = [&](std::size_t rows) {
+    plan.rebind(slice(in.const_view(), 0, rows), slice(out.view(), 0, rows));
+    model.forward(queue_, plan);
+  };
+  call(100);
+  const std::size_t before = mallinfo2().uordblks;
+  for (std::size_t i = 0; i < 10'000; ++i) call(1 + i % 100);
+  EXPECT_EQ(mallinfo2().uordblks, before);
+}
+
+// ---- packages that do not fit
+
+auto loading(const std::string& name) {
+  return [name] { AotModel(package(name)).deploy(Device::cpu()); };
+}
+
+auto fails_with(const std::string& what) {
+  return ThrowsMessage<LoadError>(
+      AllOf(SizeIs(testing::Lt(500U)), Not(HasSubstr("\n")), HasSubstr(".pt2: "), HasSubstr(what)));
+}
+
+TEST_F(FusedCpu, TheFirstVariantThatThisProcessorCanRunIsTaken) {
+  const auto in = points(5);
+  auto out = answers(5);
+  const AotModel model(package("fused_variants"));
+  model.forward(queue_, model.plan(mlp_metadata(in.const_view(), out.view())));
+  expect_sums(out, 0, 5);
+}
+
+TEST_F(FusedCpu, OnlyTheFileOfTheVariantIsUnpacked) {
+  const pytorch::Package unpacked(package("fused_variants"), Device::cpu(), "");
+  EXPECT_EQ(unpacked.library.filename(), "plain.so");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(unpacked.folder.path()), {}), 1);
+}
+
+TEST_F(FusedCpu, WithoutAFittingVariantTheErrorSaysWhatThereIsAndWhatIsMissing) {
+  EXPECT_THAT(loading("fused_future"),
+              fails_with("has no program for this processor, only for future (missing here: "
+                         "quantum), far (missing here: warp); export it on a machine of this "
+                         "kind"));
+  EXPECT_THAT(loading("fused_other_machine"), fails_with("was made for vax, this machine is "));
+  EXPECT_THAT(loading("fused_nothing"), fails_with("was made with torch 0.0.0"));
+}
+
+TEST_F(FusedCpu, LibrariesThatAreNotWholeAreNotLoaded) {
+  EXPECT_THAT(loading("fused_truncated"), fails_with("its program plain.so is no whole library"));
+  EXPECT_THAT(loading("fused_head_only"), fails_with("its program plain.so is no whole library"));
+  EXPECT_THAT(loading("fused_no_library"), fails_with("its program plain.so is no whole library"));
+  EXPECT_THAT(loading("fused_no_file"), fails_with("is not a package that this version can read"));
+  EXPECT_THAT(loading("fused_no_function"),
+              fails_with("its program has no function tensoa_program_run"));
+  EXPECT_THAT(loading("fused_other_abi"),
+              fails_with("its program has the ABI 7, this version of tensoa calls 1"));
+}
+
+TEST_F(FusedCpu, ManifestsThatAreNotWholeAreRefused) {
+  EXPECT_THAT(loading("fused_no_domains"),
+              fails_with("is not a package that this version can read: "));
+  EXPECT_THAT(loading("fused_no_domains"), fails_with("'domains'"));
+  EXPECT_THAT(loading("fused_other_domain"),
+              fails_with("asks for the rows of input collection 3, which no block has"));
+  EXPECT_THAT(loading("fused_no_rows"), fails_with("does not say how all blocks"));
+  EXPECT_THAT(loading("fused_other_rows"),
+              fails_with("as many rows as input collection 9, which no block has"));
+}
+
+TEST_F(FusedCpu, APackageThatIsRefusedLeavesNothingBehind) {
+  const std::filesystem::path parent =
+      std::filesystem::path(testing::TempDir()) / ("fused-" + std::to_string(getpid()));
+  ASSERT_EQ(setenv("TENSOA_PACKAGE_FOLDER", parent.c_str(), 1), 0);
+  for (const char* name : {"fused_truncated", "fused_other_abi", "fused_no_function",
+                           "fused_no_domains", "fused_other_rows", "fused_future"}) {
+    EXPECT_THROW(loading(name)(), LoadError);
+    EXPECT_TRUE(std::filesystem::is_empty(parent)) << name;
+  }
+  unsetenv("TENSOA_PACKAGE_FOLDER");
+  std::filesystem::remove(parent);
+}
+
+// ---- programs for GPUs: what can be read without one
+
+auto reading(const std::string& name, const std::string& architecture = "sm_1") {
+  return [=] { const pytorch::Package read(package(name), Device::cuda(0), architecture); };
+}
+
+TEST_F(FusedCpu, AProgramForGpusIsReadForExactlyItsArchitecture) {
+  const pytorch::Package read(package("fused_gpu"), Device::cuda(0), "sm_1");
+  EXPECT_EQ(read.kind, pytorch::Package::Kind::kFusedGpu);
+  EXPECT_EQ(read.kernels.code, "no code");
+  EXPECT_EQ(read.kernels.weights.size(), 16U);
+  EXPECT_TRUE(std::filesystem::is_empty(read.folder.path()));
+  ASSERT_EQ(read.kernels.steps.size(), 2U);
+  EXPECT_FALSE(read.kernels.steps[0].kernel);
+  EXPECT_EQ(read.kernels.steps[1].kernel, 0U);
+  EXPECT_THAT(reading("fused_gpu", "sm_2"),
+              fails_with("has no program for cuda:0, which is sm_2, only for sm_1"));
+}
+
+TEST_F(FusedCpu, AProgramForGpusThatIsNotWholeIsRefused) {
+  EXPECT_THAT(reading("fused_gpu_domain"),
+              fails_with("\"domain\" is 1, expected a place in a list of 1"));
+  EXPECT_THAT(reading("fused_gpu_kernel"),
+              fails_with("\"kernel\" is 1, expected a place in a list of 1"));
+  EXPECT_THAT(reading("fused_gpu_threads"), fails_with("\"threads\" is 0, expected 1 to 1024"));
+  EXPECT_THAT(reading("fused_gpu_buffers"), fails_with("has 65 buffers, at most 64"));
+}
+
+}  // namespace
+}  // namespace tensoa
