@@ -12,7 +12,7 @@ macro(tensoa_find_dependency name)
 endmacro()
 
 if(TENSOA_DEVICE STREQUAL "auto")
-  find_package(TensoaCuda 12 QUIET)
+  find_package(TensoaCuda 12.8 QUIET)  # cudaLibraryLoadData
   set(tensoa_device none)
   if(TensoaCuda_FOUND)
     set(tensoa_device cuda)
@@ -21,7 +21,7 @@ else()
   set(tensoa_device ${TENSOA_DEVICE})
 endif()
 if(tensoa_device STREQUAL "cuda")
-  tensoa_find_dependency(TensoaCuda 12)
+  tensoa_find_dependency(TensoaCuda 12.8)
 endif()
 message(STATUS "Device seam: ${tensoa_device}")
 

@@ -3,7 +3,6 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/inductor/aoti_runner/model_container_runner_cpu.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -101,15 +100,16 @@ class InductorProgram final : public Program {
   /// sets of which one is in use: a call fails on the second one (torch 2.11 asks for the state of the
   /// first whichever is in use).
   void share_weights(AotRunner& runner) const {
-    if (weights_.empty()) return;  // it is the first
-    const auto names = runner.getConstantNamesToOriginalFQNs();
-    const bool all_are_known = std::ranges::all_of(names, [&](const auto& name) {
-      const auto found = weights_.find(name.second);
-      return found != weights_.end() && found->second.device() == to_torch(device_);
-    });
-    if (!all_are_known) return;  // torch exchanges all of one device, or none
+    if (weights_.empty()) return;                         // it is the first
+    std::unordered_map<std::string, at::Tensor> weights;  // by the names in the code
+    for (const auto& [name, name_in_model] : runner.getConstantNamesToOriginalFQNs()) {
+      const auto found = weights_.find(name_in_model);
+      if (found == weights_.end() || found->second.device() != to_torch(device_)) {
+        return;  // torch exchanges all of one device, or none
+      }
+      weights.emplace(name, found->second);
+    }
     for (int set = 0; set < 2; ++set) {
-      auto weights = weights_;
       runner.update_constant_buffer(weights, /*use_inactive=*/true, /*validate_full_updates=*/true,
                                     /*user_managed=*/true);
       runner.swap_constant_buffer();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -616,6 +617,45 @@ TEST_P(AotEngine, StartsNoThread) {
     model.forward(mlp_metadata(in.const_view(), out.view()));
     EXPECT_EQ(threads_of_this_process(), before);
   }
+}
+
+TEST_P(AotEngine, CallsAtTheSameTimeShareTheWeightsAndNothingElse) {
+  const AotModel model(package("mlp"));
+  const auto in = points(20'000);  // for some milliseconds
+  std::vector<PortableCollection<Answers>> outs;
+  for (int i = 0; i < 4; ++i) outs.push_back(answers(in.size()));
+  {
+    std::vector<std::jthread> threads;
+    for (auto& out : outs) {
+      threads.emplace_back([&] {
+        const Queue queue(GetParam());
+        const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+        for (int call = 0; call < 20; ++call) model.forward(queue, plan);
+        queue.wait();
+      });
+    }
+  }
+  for (auto& out : outs) expect_mlp(out, 0, in.size());
+}
+
+TEST_P(AotEngine, MemoryIsFlatOverTenThousandCalls) {
+  const AotModel model(package("mlp"));
+  const auto in = points(100);
+  auto out = answers(100);
+  auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+  model.warm_up(*queue_, plan, 100, 100);
+  const auto call = [&](std::size_t rows) {
+    plan.rebind(slice(in.const_view(), 0, rows), slice(out.view(), 0, rows));
+    model.forward(*queue_, plan);
+  };
+  constexpr std::size_t kCalls = 10'000;
+  for (std::size_t i = 0; i < kCalls; ++i) call(1 + i % 100);
+  queue_->wait();
+  const std::size_t before = mallinfo2().uordblks;
+  for (std::size_t i = 0; i < kCalls; ++i) call(1 + i % 100);
+  queue_->wait();
+  EXPECT_LT(mallinfo2().uordblks, before + 16 * kCalls) << "the least that malloc takes, each call";
+  expect_mlp(out, 0, 100);
 }
 
 TEST_P(AotEngine, LoadsAndRunsOnSixteenThreadsAtOnce) {

@@ -92,6 +92,40 @@ TEST_P(Tensors, AreWhatFromBlobMakesForEveryShapeAndDtypeInAndOutOfInferenceMode
   }
 }
 
+TEST_P(Tensors, WrappedAgainAreWhatWrapMakes) {
+  const Device device = GetParam();
+  const Buffer memory(device, 8192);
+  at::Tensor again;
+  for (const Shape& shape : kShapes) {
+    const TensorView view =
+        view_of(shape, DType::kF32, device, memory.data() + 64 * shape.sizes.size());
+    SCOPED_TRACE(to_string(view));
+    const void* const before = again.defined() ? again.unsafeGetTensorImpl() : nullptr;
+    wrap_again(again, view);
+    if (before != nullptr) {
+      EXPECT_EQ(again.unsafeGetTensorImpl(), before);
+    }
+    const at::Tensor wrapped = wrap(view);
+    EXPECT_EQ(again.const_data_ptr(), wrapped.const_data_ptr());
+    EXPECT_EQ(again.storage().nbytes(), wrapped.storage().nbytes());
+    EXPECT_EQ(again.device(), wrapped.device());
+    EXPECT_EQ(again.sizes(), wrapped.sizes());
+    EXPECT_EQ(again.strides(), wrapped.strides());
+    EXPECT_EQ(again.is_contiguous(), wrapped.is_contiguous());
+    EXPECT_EQ(again.numel(), wrapped.numel());
+  }
+}
+
+TEST_P(Tensors, ATensorThatSomebodyHoldsIsLeftAlone) {
+  const Buffer memory(GetParam(), 4096);
+  at::Tensor tensor = wrap(view_of({{7}, {1}}, DType::kF32, GetParam(), memory.data()));
+  const at::Tensor held = tensor;
+  wrap_again(tensor, view_of({{5}, {1}}, DType::kF32, GetParam(), memory.data() + 64));
+  EXPECT_EQ(held.numel(), 7);
+  EXPECT_EQ(held.const_data_ptr(), memory.data());
+  EXPECT_EQ(tensor.numel(), 5);
+}
+
 TEST_P(Tensors, ReadAndWriteTheMemoryInPlaceAndLeaveItToItsOwner) {
   std::vector<float> values(96);
   std::iota(values.begin(), values.end(), 0.F);
