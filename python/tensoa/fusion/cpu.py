@@ -197,8 +197,7 @@ class _Body:
                 users[id(argument)].append(value)
 
         def only_user(value):
-            is_free = id(value) in self.computed and id(value) not in self.roots
-            return users[id(value)][0] if is_free and len(users[id(value)]) == 1 else None
+            return users[id(value)][0] if self._is_free(value) and len(users[id(value)]) == 1 else None
 
         self.absorbed = set()  # values that are no more than a part of what their user does
         for value in reversed(self.order):  # users come first
@@ -209,25 +208,23 @@ class _Body:
                 first = value.args[0]
                 if not (_is_relu(value) and first.op in ("linear", "norm") and only_user(first) is value):
                     self.absorbed.add(id(value))
-            elif value.op == "pack" and id(value) not in self.roots and users[id(value)]:
+            elif self._is_free(value) and value.op == "pack":
                 if all(
                     user.op == "linear" or (user.op == "pack" and id(user) in self.absorbed)
                     for user in users[id(value)]
                 ):
                     self.absorbed.add(id(value))
-        # Constants that only maps use are read where they are.
-        self.absorbed |= {
-            id(value)
-            for value in self.order
-            if value.op == "constant"
-            and id(value) in self.computed
-            and id(value) not in self.roots
-            and all(user.op == "map" for user in users[id(value)])
-        }
+            elif self._is_free(value) and value.op == "constant":  # maps read constants where they are
+                if all(user.op == "map" for user in users[id(value)]):
+                    self.absorbed.add(id(value))
         self.last = {}  # the last that reads a value
         for value in self.order:
             if id(value) not in self.absorbed:
                 self.last.update((id(leaf), value) for leaf in self._leaves(value))
+
+    def _is_free(self, value):
+        """Only values computed here need it."""
+        return id(value) in self.computed and id(value) not in self.roots
 
     def _leaves(self, value):
         """The values in scratch memory that the code of `value` reads."""

@@ -28,16 +28,15 @@ namespace {
 
 #ifdef __AVX512F__
 constexpr int kLanes = 16;
-constexpr int kOutputs = 8;   // of a register block of a Tile
-constexpr int kFewRows = 4;   // of a register block of Few
-constexpr int kFewLimit = 8;  // rows up to which Few is faster
+constexpr int kOutputs = 8;  // of a register block of a Tile
+constexpr int kFewRows = 4;  // of a register block of Few
 #else
 constexpr int kLanes = 8;
 constexpr int kOutputs = 4;
 constexpr int kFewRows = 2;
-constexpr int kFewLimit = 4;
 #endif
-constexpr int kBlock = 16;  // outputs of a block of packed weights; rows of memory are padded to it
+constexpr int kBlock = 16;    // outputs of a block of packed weights; rows of memory are padded to it
+constexpr int kFewLimit = 8;  // rows up to which Few is faster
 
 using V = float __attribute__((vector_size(kLanes * 4)));
 using I = std::int32_t __attribute__((vector_size(kLanes * 4)));
