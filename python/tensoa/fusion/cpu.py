@@ -179,8 +179,8 @@ class _Body:
         for output in stage.outputs:
             self.roots.setdefault(id(output.value), (output.value, []))[1].append(("output", output))
 
-        needed = [value for value, _ in self.roots.values()]
-        needed += [action[2] for _, actions in self.roots.values() for action in actions if action[0] == "scatter"]
+        needed = [buffer.value.args[1] for buffer in stage.sums]
+        needed += [value for value, _ in self.roots.values()]
         self.order, seen, stack = [], set(), [(value, False) for value in reversed(needed)]
         while stack:
             value, is_done = stack.pop()
@@ -324,7 +324,7 @@ class _Body:
         if id(value) not in self.computed:
             return [f"L::read(@, {width}, {self._buffer(value)}, first, n);"]
         if value.op == "input":
-            return self._planes(value, f"L::input(@ + i * F, plane<{_type_of(value)}>(c, {value.block}, p) + first, n);")
+            return self._input(value)
         if value.op == "constant":
             return [f"L::fill(@, {width}, {self._constant(_row(value.array))}, n);"]
         if value.op == "gather":
@@ -359,31 +359,35 @@ class _Body:
             bias = np.zeros(width, np.float32) if done.bias is None else done.bias
             constants = f"{self._constant(_row(weight))}, {self._constant(_row(bias))}"
             eps = f"static_cast<float>({float(done.eps)!r})"
-            return [f"L::norm(@, {self._place(done.args[0])}, {width}, {constants}, {eps}, n, {is_relu});"]
+            flags = f"{str(done.is_centered).lower()}, {is_relu}"
+            return [f"L::norm(@, {self._place(done.args[0])}, {width}, {constants}, {eps}, n, {flags});"]
         return [f"L::map(@, {width}, n, [&](int i, int r) {{ return {self._call(value, width)}; }});"]
 
-    def _planes(self, value, line, planes=None):
-        planes = ", ".join(map(str, value.planes if planes is None else planes))
+    def _planes(self, planes, call):
+        """`call` for every i and p of the planes."""
         return [
             "{",
-            "  int i = 0;",
-            f"  static constexpr std::int64_t planes[] = {{{planes}}};",
-            "  for (const std::int64_t p : planes) {",
-            f"    {line}",
-            "    ++i;",
-            "  }",
+            f"  static constexpr std::int64_t planes[] = {{{', '.join(map(str, planes))}}};",
+            f"  for (int i = 0; i < {len(planes)}; ++i) {call};",
             "}",
         ]
 
+    def _input(self, value):
+        name, column = ("scalar", "") if value.is_scalar else ("input", " + first")
+        plane = f"plane<{_type_of(value)}>(c, {value.block}, planes[i])"
+        return self._planes(value.planes, f"L::{name}(@ + i * F, {plane}{column}, n)")
+
     def _gather(self, value):
         source, index = value.args
-        name = self.indices[id(index)]
         if source.op == "input" and self.plan.buffer_of(source) is None:
-            from_plane = f"plane<{_type_of(source)}>(c, {source.block}, p)"
-            line = f"L::gather_input(@ + i * F, {from_plane}, {name}, c.rows[{source.domain}], n);"
-            return self._planes(source, line)
+            if source.is_scalar:
+                return self._input(source)
+            plane = f"plane<{_type_of(source)}>(c, {source.block}, planes[i])"
+            rows = f"c.rows[{source.domain}]"
+            call = f"L::gather_input(@ + i * F, {plane}, {self.indices[id(index)]}, {rows}, n)"
+            return self._planes(source.planes, call)
         nan = self._constant(np.full(_padded(value.width), np.nan, np.float32))
-        return [f"L::gather(@, {value.width}, {self._buffer(source)}, {name}, {nan}, n);"]
+        return [f"L::gather(@, {value.width}, {self._buffer(source)}, {self.indices[id(index)]}, {nan}, n);"]
 
     def _index(self, value):
         name = self.indices[id(value)] = f"index_{len(self.indices)}"
@@ -392,8 +396,8 @@ class _Body:
 
     def _act(self, value, action, thing, index=None):
         if action == "output":
-            line = f"L::output({self._place(value)} + i * F, plane<float>(c, {thing.block}, p) + first, n);"
-            self.lines += self._planes(value, line, thing.planes)
+            plane = f"plane<float>(c, {thing.block}, planes[i])"
+            self.lines += self._planes(thing.planes, f"L::output({self._place(value)} + i * F, {plane} + first, n)")
             return
         buffer = f"b[{self._number(self.buffers, thing)}]"
         rows = "first" if action == "write" else self.indices[id(index)]

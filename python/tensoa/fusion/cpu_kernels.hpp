@@ -306,6 +306,12 @@ struct Common {
     for (int r = 0; r < n; ++r) y[r * L::kRow] = number(from[r]);
   }
 
+  /// The number of a scalar column in all rows.
+  template <class T>
+  static void scalar(float* y, const T* from, int n) {
+    for (int r = 0; r < n; ++r) y[r * L::kRow] = number(*from);
+  }
+
   static void output(const float* x, float* to, int n) {
     for (int r = 0; r < n; ++r) to[r] = x[r * L::kRow];
   }
@@ -479,15 +485,15 @@ struct Tile : Common<Tile> {
     }
   }
 
-  /// Layer normalisation, followed by relu or not. y may be x.
+  /// Layer normalisation, followed by relu or not; the mean is zero where `is_centered`. y may be x.
   [[gnu::noinline]] static void norm(float* y, const float* x, int width, const float* w, const float* b, float eps,
-                                     int n, bool is_relu) {
+                                     int n, bool is_centered, bool is_relu) {
     for (int first = 0; first < vectors(n); first += kGroup)
       with_constant<kGroup>(std::min(kGroup, vectors(n) - first), [&](auto rows) {
         const float* from = x + first * kLanes;
         float* to = y + first * kLanes;
         V mean[rows] = {}, square[rows] = {};
-        for (int i = 0; i < width; ++i)
+        for (int i = 0; i < (is_centered ? 0 : width); ++i)
           for (int v = 0; v < rows; ++v) mean[v] += load(from + i * kFeature + v * kLanes);
         for (int v = 0; v < rows; ++v) mean[v] /= all(static_cast<float>(width));
         for (int i = 0; i < width; ++i)
@@ -617,11 +623,11 @@ struct Few : Common<Few<kPitch>> {
   }
 
   [[gnu::noinline]] static void norm(float* y, const float* x, int width, const float* w, const float* b, float eps,
-                                     int n, bool is_relu) {
+                                     int n, bool is_centered, bool is_relu) {
     for (int r = 0; r < n; ++r, x += kPitch, y += kPitch) {
       const auto valid = [&](int i, V a) { return lanes() < width - i ? a : V{}; };
       V sum = {}, square = {};
-      for (int i = 0; i < width; i += kLanes) sum += valid(i, load(x + i));
+      for (int i = 0; i < (is_centered ? 0 : width); i += kLanes) sum += valid(i, load(x + i));
       const V mean = all(sum_of(sum) / static_cast<float>(width));
       for (int i = 0; i < width; i += kLanes) {
         const V d = valid(i, load(x + i) - mean);
