@@ -412,6 +412,8 @@ class _Kernel:
             body = _UNARY.get(value.name) or _BINARY.get(value.name) or f"{value.name}f(x)"
         function = f"[]({', '.join(f'float {x}' for x in arguments)}) {{ return {body}; }}"
         layout, name = self.layout(value), self.new_name()
+        for argument in value.args:  # rows are read as late as possible
+            self.use(argument)
         operands = ", ".join(self.operand(argument, layout) for argument in value.args)
         if layout is None:
             self.line(f"const Scalar {name} = map_scalar({function}, {operands});")
@@ -667,7 +669,7 @@ class _Kernel:
 
     def _blocks(self, warps):
         if self.together:
-            return 4
+            return 3
         fits = max(1, SHARED_BYTES // max(1, len(self.weights.shared)))
         return min(2 if self._registers() <= 64 else 1, fits)
 

@@ -76,7 +76,7 @@ struct Scalar {  // one number for each row, in all lanes of the row
 };
 
 struct Index {
-    int64 at[2];
+    int at[2];
 };
 
 __device__ constexpr int64 kFirstRow[2] = {0, 0};  // of scalar columns
@@ -224,8 +224,8 @@ struct Columns {
     Planes planes;
 };
 
-template <int T, class Number>
-__device__ __forceinline__ Fragment<T> load(const Columns<const Number>& from, const int64 (&row)[2], const Warp& warp) {
+template <int T, class Number, class Row>
+__device__ __forceinline__ Fragment<T> load(const Columns<const Number>& from, const Row (&row)[2], const Warp& warp) {
     Fragment<T> x;
 #pragma unroll(unroll(T))
     for (int n = 0; n < T; ++n) {
@@ -238,8 +238,8 @@ __device__ __forceinline__ Fragment<T> load(const Columns<const Number>& from, c
     return x;
 }
 
-template <class Number>
-__device__ __forceinline__ Scalar load_scalar(const Columns<const Number>& from, const int64 (&row)[2]) {
+template <class Number, class Row>
+__device__ __forceinline__ Scalar load_scalar(const Columns<const Number>& from, const Row (&row)[2]) {
     const Number* plane = from.data + from.planes.first * from.pitch;
     return {{to_float(plane[row[0]]), to_float(plane[row[1]])}};
 }
@@ -247,7 +247,7 @@ __device__ __forceinline__ Scalar load_scalar(const Columns<const Number>& from,
 template <class Number>
 __device__ __forceinline__ Index load_index(const Columns<const Number>& from, const int64 (&row)[2]) {
     const Number* plane = from.data + from.planes.first * from.pitch;
-    return {{static_cast<int64>(plane[row[0]]), static_cast<int64>(plane[row[1]])}};
+    return {{static_cast<int>(plane[row[0]]), static_cast<int>(plane[row[1]])}};
 }
 
 template <int T>
@@ -279,8 +279,9 @@ struct Rows {
     static constexpr int tiles = T;
     const float* row[2];
 
-    __device__ Rows(const void* buffer, const int64 (&at)[2], const Warp& warp) {
-        for (int r = 0; r < 2; ++r) row[r] = static_cast<const float*>(buffer) + at[r] * (8 * T) + 4 * warp.quad;
+    template <class Row>
+    __device__ Rows(const void* buffer, const Row (&at)[2], const Warp& warp) {
+        for (int r = 0; r < 2; ++r) row[r] = static_cast<const float*>(buffer) + int64{at[r]} * (8 * T) + 4 * warp.quad;
         odd = 2 * warp.quad;
     }
     __device__ void pair(int q, float (&x)[8]) const {
@@ -326,7 +327,8 @@ __device__ __forceinline__ Fragment<Source::tiles> load(const Source& from) {
     return x;
 }
 
-__device__ __forceinline__ Scalar load_scalar(const void* buffer, const int64 (&row)[2]) {
+template <class Row>
+__device__ __forceinline__ Scalar load_scalar(const void* buffer, const Row (&row)[2]) {
     const float* numbers = static_cast<const float*>(buffer);
     return {{numbers[row[0]], numbers[row[1]]}};
 }
@@ -393,7 +395,7 @@ __device__ __forceinline__ void scatter(void* buffer, const Fragment<T>& x, cons
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
         if (!tile.inside[r]) continue;
-        float* row = static_cast<float*>(buffer) + index.at[r] * (8 * T);
+        float* row = static_cast<float*>(buffer) + int64{index.at[r]} * (8 * T);
 #pragma unroll(unroll(T))
         for (int q = 0; q < T / 2; ++q) {
             if (!warp.writes(q)) continue;
@@ -508,6 +510,7 @@ __device__ __forceinline__ unsigned to_tf32(float x) { return (__float_as_uint(x
 // tf32; with three products (high * high + high * low + low * high) at float32's accuracy, as CUTLASS's 3xTF32.
 template <bool kThree>
 struct Tf32 {
+    static constexpr int kMostTiles = 24;
     template <int C>
     static __device__ __forceinline__ void one(float (&c)[C][4], const float* x, const Packed& w, int k, int first,
                                                const Warp& warp) {
@@ -548,6 +551,7 @@ struct Tf32 {
 
 // Three products of float16 pieces: float32's accuracy at half the work, where |x| and the weights fit (see cuda.py).
 struct Half3 {
+    static constexpr int kMostTiles = 24;
     static __device__ __forceinline__ void split(float x, float y, unsigned& high, unsigned& low) {
         asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(high) : "f"(y), "f"(x));
         const float rest_x = x - to_float(Half{static_cast<unsigned short>(high)});
@@ -588,6 +592,7 @@ struct Half3 {
 };
 
 struct Bf16 {
+    static constexpr int kMostTiles = 24;
     static __device__ __forceinline__ unsigned round(float x, float y) {
         unsigned two;
         asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(y), "f"(x));
@@ -623,6 +628,7 @@ struct Bf16 {
 
 // float32 multiply and add: numbers of x go round the quad. For "ieee", and for few inputs, where it is the fastest:
 struct Fma {
+    static constexpr int kMostTiles = 2;  // of inputs, whose loop is unrolled: the code would grow without end
     template <int C>
     static __device__ __forceinline__ void one(float (&c)[C][4], const float* x, const Packed& w, int k, int first,
                                                const Warp& warp) {
@@ -659,7 +665,7 @@ struct Fma {
 template <class Scheme, int C, class Source>
 __device__ __forceinline__ void accumulate(Fragment<C>& c, const Source& x, const Packed& w, int first, const Warp& warp) {
     constexpr int T = Source::tiles;
-#pragma unroll(unroll(T))
+#pragma unroll(Scheme::kMostTiles < T ? 1 : unroll(T))
     for (int q = 0; q < T / 2; ++q) {
         float eight[8];
         x.pair(q, eight);

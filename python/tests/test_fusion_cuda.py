@@ -1,0 +1,326 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""cuda.py: what it writes compiles everywhere; on a GPU, that it computes what the row program says, in float64."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import cuda_programs
+import row_programs
+from tensoa.command import InputError
+from tensoa.fusion import cuda, graph, passes, stages
+from tensoa.fusion.graph import Output, Program, Value
+from tensoa.interaction_network import InteractionNetwork
+from test_fusion_capture import GRAPH, block, bound, captured, exatrkx
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+
+
+def columns(planes, domain=0, at=0, dtype="float32", is_scalar=False):
+    """An input value of block `at`."""
+    planes = tuple(range(planes)) if isinstance(planes, int) else planes
+    return Value(
+        "input", domain, len(planes), (), {"block": at, "planes": planes, "dtype": dtype, "is_scalar": is_scalar}
+    )
+
+
+def index(domain, at, plane=0, dtype="int64"):
+    return Value("index", domain, 1, (), {"block": at, "plane": plane, "dtype": dtype})
+
+
+def norm(x, seed=0, is_plain=False):
+    random = np.random.default_rng(seed)
+    weight = None if is_plain else random.uniform(0.5, 1.5, x.width).astype(np.float32)
+    bias = None if is_plain else random.normal(size=x.width).astype(np.float32)
+    return Value("norm", x.domain, x.width, (x,), {"weight": weight, "bias": bias, "eps": 1e-5, "is_centered": False})
+
+
+def linear(x, width, seed=0):
+    random = np.random.default_rng(seed)
+    return graph.linear(x, random.normal(size=(width, x.width)) / np.sqrt(x.width), random.normal(size=width))
+
+
+def relu(x):
+    return graph.apply("relu", x)
+
+
+def one_output(value, at=1):
+    return Program((0,), [Output(at, tuple(range(value.width)), value)])
+
+
+def mlp(widths=(3, 64, 64, 2)):
+    x = columns(widths[0])
+    for i, width in enumerate(widths[1:]):
+        x = linear(relu(x) if i else x, width, i)
+    return one_output(x)
+
+
+def message_passing(width=19, state=5):
+    """Nodes to edges and back, twice, with widths that fit nothing."""
+    x, source, target = columns(state, 0, 0), index(1, 1, 0, "int32"), index(1, 1, 1, "int32")
+    h = graph.pack([(norm(linear(x, width)), 0, width), (x, 0, state)])
+    for i in range(2):
+        ends = graph.gather(h, source), graph.gather(h, target)
+        both = graph.pack([(end, 0, end.width) for end in ends])
+        weight = graph.apply("sigmoid", linear(relu(norm(linear(both, 2 * width, i))), 1, i + 1))
+        to_target = graph.scatter(graph.apply("mul", weight, ends[0]), target, 0)
+        to_source = graph.scatter(graph.apply("mul", ends[1], weight), source, 0)
+        message = graph.apply("add", to_target, to_source)
+        inputs = graph.pack([(message, 0, message.width), (h, 0, h.width)])
+        h = graph.apply("add", h, linear(relu(norm(linear(inputs, width, i))), h.width, i))
+    degree = graph.scatter(graph.constant(1, [1.0]), target, 0)
+    return Program((0, 1), [Output(2, (1,), weight), Output(3, tuple(range(h.width)), h), Output(4, (0,), degree)])
+
+
+def wide():
+    """Far more numbers in a row than registers."""
+    x = columns(300)
+    h = relu(norm(linear(x, 515)))
+    return one_output(graph.apply("sub", norm(linear(h, 515, 1)), h))
+
+
+def every_map():
+    x, y = columns(11), columns(11, at=1)
+    positive = graph.apply("add", graph.apply("abs", x), graph.constant(0, [0.5]))
+    small = graph.apply("tanh", x)
+    outputs = []
+    for name in graph.UNARY:
+        of = positive if name in ("sqrt", "rsqrt", "reciprocal", "log", "log1p") else x
+        of = small if name in ("asin", "acos", "atanh") else of
+        of = graph.apply("add", positive, graph.constant(0, [1.0])) if name == "acosh" else of
+        outputs.append(graph.apply(name, of))
+    for name in graph.BINARY:
+        outputs.append(graph.apply(name, positive if name == "pow" else x, y))
+    outputs.append(graph.apply("where", graph.apply("lt", x, y), x, graph.constant(0, np.arange(11))))
+    rows = graph.pack([(value, 0, 11) for value in outputs])
+    return Program((0,), [Output(2, tuple(range(rows.width)), rows)])
+
+
+def every_reduction():
+    x = columns(13)
+    parts = [(graph.apply("cos", x), 2, 13), (linear(x, 20), 9, 18), (x, 12, 13)]
+    packed = graph.pack(parts)
+    values = [Value("reduce", 0, 1, (packed,), {"name": name}) for name in ("sum", "mean", "amax", "amin")]
+    values += [graph.pack([(packed, 3, 4)]), norm(graph.apply("cos", packed)), linear(graph.apply("cos", packed), 9)]
+    values.append(graph.apply("mul", packed, columns(21, at=1)))
+    values.append(linear(values[0], 6))
+    values.append(norm(graph.pack([(x, 1, 2)]), is_plain=True))
+    rows = graph.pack([(value, 0, value.width) for value in values])
+    return Program((0,), [Output(2, tuple(range(rows.width)), rows), Output(3, (2, 0, 5), graph.pack([(x, 4, 7)]))])
+
+
+def network_of(module, rows_of_graph):
+    return passes.simplify(captured(module, bound(rows_of_graph, [block("score", 1, collection=1)])))
+
+
+PROGRAMS = {
+    "mlp": mlp,
+    "mlp of 128": lambda: mlp((20, 128, 128, 128, 7)),
+    "few columns": lambda: mlp((1, 5, 1)),
+    "message passing": message_passing,
+    "wide": wide,
+    "maps": every_map,
+    "reductions": every_reduction,
+}
+
+
+def blocks_of(program):
+    """{block: (domain, planes, dtype, is_output)}"""
+    found = {}
+    for value in program.values():
+        if value.op in ("input", "index"):
+            planes = 1 + (max(value.planes) if value.op == "input" else value.plane)
+            before = found.get(value.block, (0, 0))[1]
+            found[value.block] = value.domain, max(planes, before), value.dtype, False
+    for output in program.outputs:
+        before = found.get(output.block, (0, 0))[1]
+        found[output.block] = output.value.domain, max(1 + max(output.planes), before), "float32", True
+    return found
+
+
+def compiled(program, precision="tf32x3"):
+    generated = cuda.generate(program, stages.plan(program), precision)
+    major, minor = torch.cuda.get_device_capability()
+    return generated, cuda.compile(generated.source, f"sm_{major}{minor}")
+
+
+def gpu_results(program, rows, precision="tf32x3", loaded=None, scale=1.0, pad=3):
+    """(results on the GPU, in float64), one array [rows, width] for each output; misaligned columns, any pitch."""
+    random = np.random.default_rng(1)
+    found, arrays, blocks = blocks_of(program), {}, []
+    indexed = {value.args[1].block: value for value in program.values() if value.op in ("gather", "scatter")}
+    for at in range(max(found) + 1):
+        domain, planes, dtype, is_output = found.get(at, (0, 1, "float32", True))
+        kind, many = getattr(torch, dtype), rows[domain]
+        if not is_output:
+            if at in indexed:
+                value = indexed[at]
+                most = rows[value.args[0].domain if value.op == "gather" else value.domain]
+                numbers = random.integers(0, max(most, 1), (planes, many))
+            elif "float" in dtype:
+                numbers = random.normal(size=(planes, many)) * scale
+            else:
+                numbers = random.integers(0, 2 if dtype == "bool" else 100, (planes, many))
+            tensor = torch.as_tensor(numbers).to(kind)
+            arrays[at] = (tensor.double() if "float" in dtype else tensor).numpy()
+            if dtype == "float32":
+                arrays[at] = tensor.double().numpy()
+            blocks.append(cuda_programs.Block(list(tensor.double().numpy()), many, kind, many + pad, 1))
+        else:
+            blocks.append(cuda_programs.Block(planes, many, kind, many + pad, 1))
+    loaded = loaded or cuda_programs.Loaded(*compiled(program, precision))
+    before = [one.memory.clone() for one in blocks]
+    loaded.bind(blocks, rows)()
+    torch.cuda.synchronize()
+    got = [blocks[output.block].numpy()[list(output.planes)].T for output in program.outputs]
+    for output in program.outputs:  # nothing else was written
+        blocks[output.block].planes[list(output.planes)] = 77
+    assert all(torch.equal(a, one.memory) for a, one in zip(before, blocks))
+    return got, row_programs.evaluate(program, arrays, rows)
+
+
+def assert_close(results, tolerance):
+    for got, truth in zip(*results):
+        assert np.isfinite(got).all()
+        np.testing.assert_allclose(got, truth, rtol=0, atol=tolerance * max(1e-30, abs(truth).max(initial=0.0)))
+
+
+# ---- without a GPU
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("precision", cuda.PRECISIONS)
+def test_every_program_compiles_for_every_architecture(name, precision):
+    program = PROGRAMS[name]()
+    source = cuda.generate(program, stages.plan(program), precision).source
+    for architecture in cuda.ARCHITECTURES if name != "wide" else ["sm_90"]:
+        assert cuda.compile(source, architecture)[:4] == b"\x7fELF"
+
+
+def spills(program, architecture):
+    log = []
+    cuda.compile(cuda.generate(program, stages.plan(program)).source, architecture, log)
+    return [int(bytes) for bytes in re.findall(r"(\d+) bytes spill stores", log[0])]
+
+
+@pytest.mark.parametrize("architecture", cuda.ARCHITECTURES)
+def test_the_networks_live_in_registers(architecture):
+    assert set(spills(mlp(), architecture)) == {0}
+    assert set(spills(network_of(exatrkx(64), GRAPH[:2]), architecture)) == {0}
+    assert set(spills(network_of(InteractionNetwork(32, 2), GRAPH), architecture)) == {0}
+
+
+def test_a_small_network_is_one_kernel_without_buffers():
+    program = mlp()
+    generated = cuda.generate(program, stages.plan(program))
+    assert generated.steps == [{"kernel": 0, "domain": 0}]
+    assert generated.buffers == []
+    (kernel,) = generated.kernels
+    assert kernel["shared_bytes"] <= cuda.SHARED_BYTES and kernel["rows_per_block"] == 16
+
+
+def test_rounds_of_message_passing_share_kernels_memory_and_need_no_extra_launch():
+    module = exatrkx(64)
+    module.iterations = 8
+    program = network_of(module, GRAPH[:2])
+    generated = cuda.generate(program, stages.plan(program))
+    assert [step["domain"] for step in generated.steps] == [0, 1] * 9
+    assert len(generated.kernels) <= 9
+    assert len(generated.buffers) <= 8
+
+
+def test_a_sum_that_no_kernel_can_clear_before_is_cleared_by_a_step():
+    program = message_passing()
+    generated = cuda.generate(program, stages.plan(program))
+    x = columns(4, 1)
+    only_edges = Program((0, 1), [Output(2, (0, 1, 2, 3), graph.scatter(x, index(1, 1), 0))])
+    assert not any("zero" in step for step in generated.steps)
+    assert cuda.generate(only_edges, stages.plan(only_edges)).steps[0] == {"zero": 0}
+
+
+def test_bounded_inputs_multiply_float16_pieces_and_others_tf32():
+    source = cuda.generate(one := one_output(linear(norm(columns(16)), 16)), stages.plan(one)).source
+    assert "accumulate<Half3>" in source
+    source = cuda.generate(one := one_output(linear(columns(16), 16)), stages.plan(one)).source
+    assert "accumulate<Tf32<true>>" in source
+
+
+def test_what_cannot_be_generated_is_said():
+    program = mlp()
+    with pytest.raises(InputError, match='got precision "fast", expected one of ieee, tf32x3, tf32, bf16'):
+        cuda.generate(program, stages.plan(program), "fast")
+    with pytest.raises(InputError, match="a column of complex64, expected one of bool"):
+        one = one_output(columns(2, dtype="complex64"))
+        cuda.generate(one, stages.plan(one))
+    many = one_output(columns(2), at=40)
+    with pytest.raises(InputError, match="got 41 blocks, expected at most 32"):
+        cuda.generate(many, stages.plan(many))
+    with pytest.raises(InputError, match="cannot compile for sm_10: .*gpu-architecture"):
+        cuda.compile("", "sm_10")
+
+
+# ---- on a GPU
+
+
+@needs_gpu
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("precision", ["ieee", "tf32x3", "tf32", "bf16"])
+def test_programs_give_what_float64_gives(name, precision):
+    program = PROGRAMS[name]()
+    loaded = cuda_programs.Loaded(*compiled(program, precision))
+    tolerance = {"tf32": 2e-2, "bf16": 1e-1}.get(precision, 5e-6)
+    for rows in ((1, 1), (2, 17), (37, 111), (1000, 5003)):
+        assert_close(gpu_results(program, rows, loaded=loaded), tolerance)
+
+
+@needs_gpu
+def test_no_rows_launch_nothing_and_write_nothing():
+    program = message_passing()
+    loaded = cuda_programs.Loaded(*compiled(program))
+    for rows in ((0, 0), (5, 0)):
+        assert_close(gpu_results(program, rows, loaded=loaded), 5e-6)
+
+
+@needs_gpu
+@pytest.mark.parametrize("dtype", cuda._C_TYPES)
+def test_columns_of_every_dtype_are_read(dtype):
+    x = columns((1, 0, 3), dtype=dtype)
+    assert_close(gpu_results(one_output(linear(x, 9)), (77,)), 2e-6)
+
+
+@needs_gpu
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+def test_indices_of_every_dtype_gather_and_scatter(dtype):
+    at = index(1, 1, 0, dtype)
+    edge = graph.gather(columns(3), at)
+    total = graph.scatter(edge, at, 0)
+    program = Program((0, 1), [Output(2, (0, 1, 2), edge), Output(3, (2, 1, 0), total)])
+    assert_close(gpu_results(program, (50, 300)), 2e-6)
+
+
+@needs_gpu
+def test_scalar_columns_stand_for_all_rows():
+    program = one_output(graph.apply("mul", columns(9), columns(1, at=2, is_scalar=True)), at=1)
+    assert_close(gpu_results(program, (40,)), 1e-6)
+
+
+@needs_gpu
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e5])
+def test_float32_accuracy_for_inputs_of_any_size(scale):
+    bare = one_output(linear(relu(linear(columns(40), 64)), 24, 1))
+    bounded = one_output(linear(relu(norm(linear(columns(40), 64))), 24, 1))
+    assert_close(gpu_results(bare, (2000,), scale=scale), 1e-6)
+    assert_close(gpu_results(bounded, (2000,), scale=scale), 3e-6)
+
+
+@needs_gpu
+@pytest.mark.parametrize("network", ["exatrkx", "ours"])
+def test_graph_networks_give_what_float64_gives(network):
+    program = (
+        network_of(exatrkx(64), GRAPH[:2]) if network == "exatrkx" else network_of(InteractionNetwork(32, 4), GRAPH)
+    )
+    assert_close(gpu_results(program, (500, 4001)), 2e-5)
