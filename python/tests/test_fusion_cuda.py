@@ -242,11 +242,14 @@ def test_a_sum_that_no_kernel_can_clear_before_is_cleared_by_a_step():
     assert cuda.generate(only_edges, stages.plan(only_edges)).steps[0] == {"zero": 0}
 
 
-def test_bounded_inputs_multiply_float16_pieces_and_others_tf32():
-    source = cuda.generate(one := one_output(linear(norm(columns(16)), 16)), stages.plan(one)).source
-    assert "accumulate<Half3>" in source
-    source = cuda.generate(one := one_output(linear(columns(16), 16)), stages.plan(one)).source
-    assert "accumulate<Tf32<true>>" in source
+def kernels_of(program):
+    source = cuda.generate(program, stages.plan(program)).source
+    return source[source.index('extern "C"') :]
+
+
+def test_only_rows_that_nothing_bounds_are_scaled():
+    assert "scaled(" not in kernels_of(one_output(linear(norm(columns(16)), 16)))
+    assert "scaled(" in kernels_of(one_output(linear(columns(16), 16)))
 
 
 def test_what_cannot_be_generated_is_said():
@@ -309,12 +312,13 @@ def test_scalar_columns_stand_for_all_rows():
 
 
 @needs_gpu
-@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e5])
+@pytest.mark.parametrize("scale", [1e-30, 1e-4, 1.0, 1e5, 1e30])
 def test_float32_accuracy_for_inputs_of_any_size(scale):
     bare = one_output(linear(relu(linear(columns(40), 64)), 24, 1))
     bounded = one_output(linear(relu(norm(linear(columns(40), 64))), 24, 1))
-    assert_close(gpu_results(bare, (2000,), scale=scale), 1e-6)
-    assert_close(gpu_results(bounded, (2000,), scale=scale), 3e-6)
+    assert_close(gpu_results(bare, (2000,), scale=scale), 2e-6)
+    if scale < 1e10:  # squares fit
+        assert_close(gpu_results(bounded, (2000,), scale=scale), 3e-6)
 
 
 @needs_gpu

@@ -31,9 +31,11 @@ from tensoa.command import InputError
 #: Cubins run on the architecture that they name and later ones of the same major number.
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
 
-#: How linear layers multiply. "ieee": float32. "tf32x3": three tensor core products of split numbers, float32's accuracy:
-#: float16 pieces where a layer normalisation or the like bounds the input, tf32 pieces (any float32) elsewhere. "tf32" and
-#: "bf16": one product of rounded numbers. Layers of few inputs or outputs are always float32.
+#: How linear layers multiply. "ieee": float32. "tf32x3": three tensor core products of split numbers, at the accuracy of
+#: float32 and of 3xTF32, for any float32 numbers. The pieces are float16, which needs half the products and half the memory
+#: of tf32 pieces; rows that nothing bounds are first multiplied by a power of two. Tensor cores add with truncation, so sums
+#: are off by up to about 1e-6 of the largest one. "tf32" and "bf16": one product of rounded numbers. Layers of few inputs
+#: or outputs are always float32.
 PRECISIONS = ("ieee", "tf32x3", "tf32", "bf16")
 
 SHARED_BYTES = 99 * 1024
@@ -191,8 +193,7 @@ def _half_pair(parts):
     """Two tiles of inputs at a time, then a last one, for the products that are 16 numbers deep. `parts`: [in, out] each."""
     tiles, outputs = parts[0].shape[0] // 8, parts[0].shape[1] // 8
     packed = []
-    for first, depth in ((0, tiles // 2 * 2), (tiles // 2 * 2, tiles % 2)):
-        together = 2 if first == 0 else 1
+    for first, depth, together in ((0, tiles // 2 * 2, 2), (tiles // 2 * 2, tiles % 2, 1)):
         if depth:
             fragments = [
                 part[8 * first : 8 * (first + depth)]
@@ -214,11 +215,8 @@ def _pack(scheme, weight):
         return _half_pair([high, (weight - high.astype(np.float32)).astype(np.float16)])
     if scheme == "Bf16":
         return _half_pair([_bf16(weight)])
-    high = _tf32(weight)
-    parts = [high, _tf32(weight - high)] if scheme == "Tf32<true>" else [high]
     tiles, outputs = weight.shape[0] // 8, weight.shape[1] // 8
-    fragments = [part.reshape(tiles, 4, 2, outputs, 8).transpose(0, 3, 4, 1, 2) for part in parts]
-    return np.stack(fragments, axis=4).tobytes()
+    return _tf32(weight).reshape(tiles, 4, 2, outputs, 8).transpose(0, 3, 4, 1, 2).tobytes()
 
 
 # ---- how large numbers can be
@@ -318,6 +316,7 @@ class _Kernel:
         self.layouts_used = {}
         self.exchanged = 0  # tiles of the largest exchange of linear_together()
         self.exchanges = 0
+        self.turn = 0
         self.widest = 1
         self.own = {id(value) for value in stage.values}
 
@@ -584,23 +583,40 @@ class _Kernel:
             return self._dots(value, sources, bias)
         layout, name = self.layout(value), self.new_name()
         tiles = len(layout) // 8
-        scheme = self.generator.scheme(value)
+        scheme, scaling, unit = self.generator.scheme(value), "Unscaled{}", 1.0
+        if self.generator.is_scaled(value):
+            largest, scaling = self.new_name(), self.new_name("s")
+            unit = 2.0 ** (10 - math.frexp(np.abs(value.weight).max(initial=0.0))[1])
+            self.line(f"Scalar {largest}{{}};")
+            for text, _ in sources:
+                self.line(f"widen({largest}, {text});")
+            self.line(f"const Scale {scaling} = scale_of({largest}, {_literal(1.0 / unit)});")
         calls = []
         for text, part in sources:
-            weight = _spread(_spread(np.ascontiguousarray(value.weight.T), part).T, layout).T
+            weight = _spread(_spread(np.ascontiguousarray(value.weight.T * np.float32(unit)), part).T, layout).T
             depth = max(i for i, number in enumerate(part) if number >= 0) + 1
             packed = f"Packed{{{self.weights.add(_pack(scheme, weight))}, {len(part) // 8}, {depth}, {tiles}}}"
+            text = text if unit == 1.0 and scaling == "Unscaled{}" else f"scaled({text}, {scaling})"
             calls.append(f"accumulate<{scheme}>(c, {text}, {packed}, first, warp);")
         body = f"[&](auto& c, int first) {{ {' '.join(calls)} }}"
         start = self.vector(_spread(np.asarray(bias, np.float32), layout))
+        self.widest = max(self.widest, min(tiles, _CHUNK))
+        if self.together and self.generator.is_only_stored(value):
+            slot = self.generator.slots[id(value)]
+            chunk = 2 * -(-tiles // (2 * _TOGETHER))
+            self.line(
+                f"linear_stored<{tiles}, {chunk}>(p.buffer[{slot}], {start}, {scaling}, {self.turn}, tile, warp, {body});"
+            )
+            self.turn = (self.turn - -(-tiles // chunk)) % _TOGETHER
+            return "stored", name
         if self.together and scheme != "Fma":
             chunk = -(-tiles // _TOGETHER)
             self.exchanged = max(self.exchanged, tiles)
             room = f"exchange + {self.exchanges % 2} * kExchanged"
             self.exchanges += 1
-            self.line(f"const auto {name} = linear_together<{tiles}, {chunk}>({start}, {room}, warp, {body});")
+            self.line(f"const auto {name} = linear_together<{tiles}, {chunk}>({start}, {scaling}, {room}, warp, {body});")
         else:
-            self.line(f"const auto {name} = linear<{tiles}, {min(tiles, _CHUNK)}>({start}, {body});")
+            self.line(f"const auto {name} = linear<{tiles}, {min(tiles, _CHUNK)}>({start}, {scaling}, {body});")
         self.widest = max(self.widest, tiles)
         return "fragment", name
 
@@ -639,6 +655,9 @@ class _Kernel:
             self.line(f"write({self.columns(output.block, output.planes, layout, 'float', True)}, {text}, tile, warp);")
         for buffer in self.stage.stores:
             if id(buffer.value) not in self.generator.joined:
+                if self.together and self.generator.is_only_stored(buffer.value):
+                    self.use(buffer.value)
+                    continue
                 slot = self.generator.slots[id(buffer.value)]
                 self.line(f"store(p.buffer[{slot}], {self.held(buffer.value)}, tile, warp);")
         for buffer in self.stage.sums:
@@ -686,6 +705,7 @@ class _Kernel:
             f'extern "C" __global__ void __launch_bounds__({threads}, {blocks}) {name}(const __grid_constant__ Params p) {{',
             f"    using namespace {name}_parts;",
             f"    const int64 rows = p.rows[{self.stage.domain}];",
+            "    const int tiles = static_cast<int>((rows + kTileRows - 1) / kTileRows);",
             f"    [[maybe_unused]] const char* const far = static_cast<const char*>(p.weights) + {far + len(self.weights.shared)};",
         ]
         if self.together:
@@ -693,7 +713,7 @@ class _Kernel:
                 lines.append("    extern __shared__ float4 exchange[][32];")
             lines += [
                 f"    const Warp warp(threadIdx.x / 32, {_TOGETHER});",
-                f"    for (int64 at = blockIdx.x; at * kTileRows < rows; at += gridDim.x) {{",
+                "    for (int at = blockIdx.x; at < tiles; at += gridDim.x) {",
             ]
         else:
             if self.weights.shared:
@@ -704,8 +724,8 @@ class _Kernel:
                 ]
             lines += [
                 "    const Warp warp(0, 1);",
-                f"    const int64 step = int64{{gridDim.x}} * {threads // 32};",
-                "    for (int64 at = threadIdx.x / 32 * int64{gridDim.x} + blockIdx.x; at * kTileRows < rows; at += step) {",
+                f"    const int step = gridDim.x * {threads // 32};",
+                "    for (int at = threadIdx.x / 32 * gridDim.x + blockIdx.x; at < tiles; at += step) {",
             ]
         lines.append("        const Tile tile(at, rows, warp);")
         end = "        __syncthreads();\n    }\n}\n" if self.together and self.exchanges else "    }\n}\n"
@@ -743,10 +763,26 @@ class _Generator:
         if self.precision == "ieee" or value.args[0].width <= _FEW_INPUTS:
             return "Fma"
         if self.precision != "tf32x3":
-            return {"tf32": "Tf32<false>", "bf16": "Bf16"}[self.precision]
-        # float16 pieces hold what is below 65504 and, to 2^-25, what is small: the largest numbers must be neither.
+            return {"tf32": "Tf32", "bf16": "Bf16"}[self.precision]
+        return "Half3"
+
+    def is_scaled(self, value):
+        """Whether rows and weights have to be multiplied to be float16 pieces: they hold numbers below 65504 and, to
+        2^-25, small ones. A bound that is known keeps the largest numbers from both.
+        """
         bound, largest = self.bound(value.args[0]), np.abs(value.weight).max(initial=0.0)
-        return "Half3" if 1.0 <= bound <= 3e4 and 0.125 <= largest <= 3e4 else "Tf32<true>"
+        return self.scheme(value) == "Half3" and not (1.0 <= bound <= 3e4 and 0.125 <= largest <= 3e4)
+
+    def is_only_stored(self, value):
+        """Whether its stage computes a layer for others alone: tensor cores may then write straight into its buffer."""
+        if value.op != "linear" or value.width <= _FEW_OUTPUTS or self.scheme(value) == "Fma":
+            return False
+        home = next(stage for stage in self.plan.stages if any(value is other for other in stage.values))
+        return any(buffer.value is value for buffer in home.stores) and not any(
+            any(argument is value for argument in other.args) for other in home.values if other.op != "gather"
+        ) and not any(buffer.value.args[0] is value for buffer in home.sums) and not any(
+            output.value is value for output in home.outputs
+        )
 
     def _join_sums(self):
         """Sums that are only added to one another share memory: {id of the addition or sum: the sum whose memory it is}."""

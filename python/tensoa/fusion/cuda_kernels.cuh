@@ -388,13 +388,40 @@ __device__ __forceinline__ void add_to(float* to, float x, float y, float z, flo
 #endif
 }
 
-// Adds rows to the rows `index` of a buffer of sums.
+// Adds rows to the rows `index` of a buffer of sums. Where neighbouring rows have one index (edges grouped by a node), they
+// are summed in the warp before.
 template <class Layout, int T>
-__device__ __forceinline__ void scatter(void* buffer, const Fragment<T>& x, const Index& index, const Tile& tile,
-                                        const Warp& warp) {
+__device__ __forceinline__ void scatter(void* buffer, Fragment<T> x, const Index& index, const Tile& tile, const Warp& warp) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-        if (!tile.inside[r]) continue;
+        const int before = __shfl_up_sync(kAll, index.at[r], 4);
+        const bool is_first = warp.group == 0 || before != index.at[r];
+        const unsigned firsts = __ballot_sync(kAll, is_first);
+        bool adds = tile.inside[r];
+        if (__popc(firsts) <= 4 * 4) {  // at most four runs among eight rows
+            const int run = __popc(firsts & (kAll >> (31 - warp.lane)) & (0x11111111u << warp.quad));
+            bool is_same[3];
+#pragma unroll
+            for (int step = 0; step < 3; ++step) {
+                is_same[step] = __shfl_down_sync(kAll, run, 4 << step) == run && warp.group + (1 << step) < 8;
+            }
+#pragma unroll(unroll(T))
+            for (int n = 0; n < T; ++n) {
+                if (!warp.writes(n / 2)) continue;
+#pragma unroll
+                for (int i = 2 * r; i < 2 * r + 2; ++i) {
+                    float sum = tile.inside[r] ? x.at[n][i] : 0.f;
+#pragma unroll
+                    for (int step = 0; step < 3; ++step) {
+                        const float other = __shfl_down_sync(kAll, sum, 4 << step);
+                        sum += is_same[step] ? other : 0.f;
+                    }
+                    x.at[n][i] = sum;
+                }
+            }
+            adds = tile.inside[r] && is_first;
+        }
+        if (!adds) continue;
         float* row = static_cast<float*>(buffer) + int64{index.at[r]} * (8 * T);
 #pragma unroll(unroll(T))
         for (int q = 0; q < T / 2; ++q) {
@@ -507,33 +534,17 @@ __device__ __forceinline__ void mma_bf16(float (&c)[4], const unsigned (&a)[2], 
 // The nearest tf32 number by integer arithmetic: conversions run at a quarter of the rate.
 __device__ __forceinline__ unsigned to_tf32(float x) { return (__float_as_uint(x) + 0x1000u) & 0xffffe000u; }
 
-// tf32; with three products (high * high + high * low + low * high) at float32's accuracy, as CUTLASS's 3xTF32.
-template <bool kThree>
 struct Tf32 {
     static constexpr int kMostTiles = 24;
     template <int C>
     static __device__ __forceinline__ void one(float (&c)[C][4], const float* x, const Packed& w, int k, int first,
                                                const Warp& warp) {
-        const float fragment[4] = {x[0], x[2], x[1], x[3]};
-        unsigned high[4], low[4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            high[i] = to_tf32(fragment[i]);
-            low[i] = __float_as_uint(fragment[i] - __uint_as_float(high[i]));
-        }
+        const unsigned a[4] = {to_tf32(x[0]), to_tf32(x[2]), to_tf32(x[1]), to_tf32(x[3])};
 #pragma unroll
         for (int n = 0; n < C; ++n) {
             if (first + n >= w.outputs) break;
-            const int at = (k * w.outputs + first + n) * 32 + warp.lane;
-            if constexpr (kThree) {
-                const uint4 b = reinterpret_cast<const uint4*>(w.weights)[at];
-                mma_tf32(c[n], low, b.x, b.y);
-                mma_tf32(c[n], high, b.z, b.w);
-                mma_tf32(c[n], high, b.x, b.y);
-            } else {
-                const uint2 b = reinterpret_cast<const uint2*>(w.weights)[at];
-                mma_tf32(c[n], high, b.x, b.y);
-            }
+            const uint2 b = reinterpret_cast<const uint2*>(w.weights)[(k * w.outputs + first + n) * 32 + warp.lane];
+            mma_tf32(c[n], a, b.x, b.y);
         }
     }
     template <int C>
@@ -549,7 +560,8 @@ struct Tf32 {
     }
 };
 
-// Three products of float16 pieces: float32's accuracy at half the work, where |x| and the weights fit (see cuda.py).
+// Three products of float16 pieces, high * high + high * low + low * high: float32's accuracy. |x| must be below 65504 and
+// not all small: the graph says so, or Scaled sees to it.
 struct Half3 {
     static constexpr int kMostTiles = 24;
     static __device__ __forceinline__ void split(float x, float y, unsigned& high, unsigned& low) {
@@ -661,6 +673,73 @@ struct Fma {
     }
 };
 
+// A power of two for each row that brings its largest number to 2^13 ... 2^14, and its inverse (times `unit`, the inverse
+// of what the weights were multiplied with): then pieces of float16 hold every float32 number of the row to 2^-38 of the
+// largest one, or to 2^-22 of itself.
+struct Scale {
+    float factor[2], inverse[2];
+
+    __device__ Scale(const Scalar& largest, float unit) {
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            const int exponent = min(267 - int(__float_as_uint(largest.at[r]) >> 23), 253);
+            factor[r] = __uint_as_float(unsigned(exponent) << 23);
+            inverse[r] = __uint_as_float(unsigned(254 - exponent) << 23) * unit;
+        }
+    }
+};
+
+struct Unscaled {};
+
+template <class Source>
+struct Scaled {
+    static constexpr int tiles = Source::tiles;
+    const Source& from;
+    const Scale& scale;
+
+    __device__ void pair(int q, float (&x)[8]) const {
+        from.pair(q, x);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) x[i] *= scale.factor[i / 2 % 2];
+    }
+    __device__ void last(float (&x)[4]) const {
+        from.last(x);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) x[i] *= scale.factor[i / 2];
+    }
+};
+
+template <class Source>
+__device__ __forceinline__ Scaled<Source> scaled(const Source& from, const Scale& scale) { return {from, scale}; }
+
+// Takes what this lane holds of x into the largest absolute value of each row.
+template <class Source>
+__device__ __forceinline__ void widen(Scalar& largest, const Source& x) {
+    constexpr int T = Source::tiles;
+#pragma unroll(unroll(T))
+    for (int q = 0; q < T / 2; ++q) {
+        float eight[8];
+        x.pair(q, eight);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) largest.at[i / 2 % 2] = fmaxf(largest.at[i / 2 % 2], fabsf(eight[i]));
+    }
+    if constexpr (T % 2) {
+        float four[4];
+        x.last(four);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) largest.at[i / 2] = fmaxf(largest.at[i / 2], fabsf(four[i]));
+    }
+}
+
+__device__ __forceinline__ Scale scale_of(Scalar largest, float unit) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        largest.at[r] = fmaxf(largest.at[r], __shfl_xor_sync(kAll, largest.at[r], 1));
+        largest.at[r] = fmaxf(largest.at[r], __shfl_xor_sync(kAll, largest.at[r], 2));
+    }
+    return Scale(largest, unit);
+}
+
 // Adds to C tiles of outputs, from tile `first` on, what the numbers of x contribute.
 template <class Scheme, int C, class Source>
 __device__ __forceinline__ void accumulate(Fragment<C>& c, const Source& x, const Packed& w, int first, const Warp& warp) {
@@ -678,24 +757,40 @@ __device__ __forceinline__ void accumulate(Fragment<C>& c, const Source& x, cons
     }
 }
 
-template <int C>
-__device__ __forceinline__ void start(Fragment<C>& c, int outputs, Vector bias, int first) {
+// C tiles of outputs from tile `first` on, of `outputs`: the bias and what `body(c, first)` accumulates.
+template <int C, class Body>
+__device__ __forceinline__ Fragment<C> part_of_linear(int outputs, Vector bias, Unscaled, int first, Body body) {
+    Fragment<C> c;
 #pragma unroll
     for (int n = 0; n < C; ++n) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) c.at[n][i] = first + n < outputs ? bias.at(first + n, i) : 0.f;
     }
+    body(c, first);
+    return c;
 }
 
-// N tiles of outputs, C at a time. `body(c, first)` accumulates.
-template <int N, int C, class Body>
-__device__ __forceinline__ Fragment<N> linear(Vector bias, Body body) {
+template <int C, class Body>
+__device__ __forceinline__ Fragment<C> part_of_linear(int outputs, Vector bias, const Scale& scale, int first, Body body) {
+    Fragment<C> c{};
+    body(c, first);
+#pragma unroll
+    for (int n = 0; n < C; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (first + n < outputs) c.at[n][i] = fmaf(c.at[n][i], scale.inverse[i / 2], bias.at(first + n, i));
+        }
+    }
+    return c;
+}
+
+// N tiles of outputs, C at a time.
+template <int N, int C, class Scaling, class Body>
+__device__ __forceinline__ Fragment<N> linear(Vector bias, const Scaling& scaling, Body body) {
     Fragment<N> result;
 #pragma unroll(unroll(N))
     for (int first = 0; first < N; first += C) {
-        Fragment<C> c;
-        start(c, N, bias, first);
-        body(c, first);
+        const Fragment<C> c = part_of_linear<C>(N, bias, scaling, first, body);
 #pragma unroll
         for (int n = 0; n < C; ++n) {
 #pragma unroll
@@ -709,13 +804,12 @@ __device__ __forceinline__ Fragment<N> linear(Vector bias, Body body) {
 
 // The same by all warps of a tile together, C tiles of outputs each; `exchange` has room for N tiles. Two rooms must take
 // turns: a warp may still read the last one while another writes.
-template <int N, int C, class Body>
-__device__ __forceinline__ Fragment<N> linear_together(Vector bias, float4 (*exchange)[32], const Warp& warp, Body body) {
+template <int N, int C, class Scaling, class Body>
+__device__ __forceinline__ Fragment<N> linear_together(Vector bias, const Scaling& scaling, float4 (*exchange)[32],
+                                                       const Warp& warp, Body body) {
     const int first = warp.part * C;
     if (first < N) {
-        Fragment<C> c;
-        start(c, N, bias, first);
-        body(c, first);
+        const Fragment<C> c = part_of_linear<C>(N, bias, scaling, first, body);
 #pragma unroll
         for (int n = 0; n < C; ++n) {
             if (first + n < N) exchange[first + n][warp.lane] = make_float4(c.at[n][0], c.at[n][1], c.at[n][2], c.at[n][3]);
@@ -732,6 +826,31 @@ __device__ __forceinline__ Fragment<N> linear_together(Vector bias, float4 (*exc
         result.at[n][3] = four.w;
     }
     return result;
+}
+
+// The same where the outputs are only stored, as rows of a buffer: C is even, and nothing is exchanged. `turn`: the warp
+// that begins.
+template <int N, int C, class Scaling, class Body>
+__device__ __forceinline__ void linear_stored(void* buffer, Vector bias, const Scaling& scaling, int turn, const Tile& tile,
+                                              const Warp& warp, Body body) {
+    for (int at = (warp.part + turn) % warp.parts; at * C < N; at += warp.parts) {
+        const int first = at * C;
+        const Fragment<C> c = part_of_linear<C>(N, bias, scaling, first, body);
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            if (!tile.inside[r]) continue;
+            float* row = static_cast<float*>(buffer) + tile.row[r] * (8 * N) + 8 * first;
+#pragma unroll
+            for (int n = 0; n < C; n += 2) {
+                if (first + n + 1 < N) {
+                    *reinterpret_cast<float4*>(row + 8 * n + 4 * warp.quad) =
+                        make_float4(c.at[n][2 * r], c.at[n][2 * r + 1], c.at[n + 1][2 * r], c.at[n + 1][2 * r + 1]);
+                } else if (first + n < N) {
+                    *reinterpret_cast<float2*>(row + 8 * n + 2 * warp.quad) = make_float2(c.at[n][2 * r], c.at[n][2 * r + 1]);
+                }
+            }
+        }
+    }
 }
 
 // One output: this lane's share of the sum. finish() adds those of the quad.
