@@ -6,16 +6,14 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
-#include <torch/csrc/jit/runtime/jit_exception.h>
-#include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <string_view>
 #include <utility>
 
 #include "arguments.hpp"
+#include "jit_file.hpp"
 #include "results.hpp"
 #include "scratch.hpp"
 #include "stream_guard.hpp"
@@ -34,21 +32,6 @@ void configure_torch() {
   hold_torch_threads();
   static const bool kIsOff = (torch::jit::getProfilingMode() = false, true);
   static_cast<void>(kIsOff);
-}
-
-/// The line that says what went wrong: torch wraps it into tracebacks of the interpreter and of
-/// C++.
-std::string short_message(const std::exception& error) {
-  std::string text = error.what();
-  if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error))
-    text = torch_error->what_without_backtrace();
-  if (const auto* raised = dynamic_cast<const torch::jit::JITException*>(&error)) {
-    text = raised->getOriginalMsg().value_or(text);
-  }
-  constexpr std::string_view kMark = "RuntimeError: ";
-  const std::size_t mark = text.rfind(kMark);
-  const std::size_t begin = mark == std::string::npos ? 0 : mark + kMark.size();
-  return text.substr(begin, text.find('\n', begin) - begin);
 }
 
 /// Whether the graph starts tasks of its own (torch.jit.fork).
@@ -178,17 +161,15 @@ class JitEngine final : public Engine {
 std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path, Device device,
                                               const ModelOptions& options) {
   configure_torch();
-  const std::string subject = "model " + path.string() + ": ";
+  const std::string subject = subject_of(path);
   if (options.cuda_graphs && !device.is_cpu()) {
     throw LoadError(
         subject +
         "CUDA graphs are for fused programs of packages, and this is TorchScript; load it "
         "without ModelOptions::cuda_graphs, the device can be used as before");
   }
-  try {
-    torch::jit::Module module = torch::jit::load(path.string(), c10::kCPU);
-    module.eval();
-    if (!module.find_method("forward")) throw LoadError(subject + "has no forward method");
+  std::shared_ptr<const Engine> engine;
+  with_jit_file(path, [&](torch::jit::Module& module) {
     Signature signature = signature_of(module.get_method("forward"), subject);
     if (options.dtype) convert(module, to_torch(*options.dtype));
     module.to(to_torch(device));
@@ -200,17 +181,10 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
                       "forward changes the model (an attribute or a buffer); expected a model that "
                       "keeps nothing between calls");
     }
-    return std::make_shared<JitEngine>(subject, std::move(module), std::move(signature),
-                                       writes.to_arguments(), has_forks(*graph->block()));
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    const std::string reason = short_message(error);
-    throw LoadError(subject +
-                    "is not a TorchScript file that this libtorch can load (expected one written "
-                    "by torch.jit.save): " +
-                    reason.substr(0, reason.find(". ")));  // advice of torch's archive follows
-  }
+    engine = std::make_shared<JitEngine>(subject, std::move(module), std::move(signature),
+                                         writes.to_arguments(), has_forks(*graph->block()));
+  });
+  return engine;
 }
 
 }  // namespace tensoa::pytorch

@@ -3,9 +3,11 @@
 """Runs the program, and makes the small events and models that its tests feed it."""
 
 import gzip
+import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ import torch
 ROOT = Path(__file__).parents[2]
 SHARED_DATA = Path(os.environ.get("TENSOA_SHARED_DATA", ROOT.parent / "shared" / "data"))
 PROGRAM = Path(os.environ.get("TENSOA_PROGRAM", ROOT / "build" / "tensoa"))
+PACKAGES = Path(os.environ.get("TENSOA_TEST_PACKAGES", ROOT / "build" / "tests" / "pytorch" / "packages"))
 sys.path += [str(ROOT / "python"), str(ROOT / "python" / "tests")]  # the package tensoa, and candidate_edges
 
 torch.set_num_threads(1)
@@ -54,6 +57,26 @@ def shared(name):
     if not path.exists():
         pytest.skip(f"{path} is not here")
     return path
+
+
+def package(name):
+    """A package of tests/pytorch/make_packages.py; skips the test where they are not built."""
+    path = PACKAGES / name
+    if not path.exists():
+        pytest.skip(f"{path} is not here")
+    return path
+
+
+def edited(path, to, edit):
+    """Writes the package with `edit(manifest, records)` done to it, and a checksum that is right."""
+    from tensoa import aot
+
+    with zipfile.ZipFile(path) as archive:
+        records = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(records.pop("model/" + aot.RECORD))
+    edit(manifest, records)
+    aot._write(to, records, json.dumps(manifest).encode())
+    return to
 
 
 # Events

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensoa/engine/describe.hpp"
+#include "tensoa/engine/engine.hpp"
+
+/// @file
+/// What is in a model file, without running anything of it.
+
+namespace tensoa::pytorch {
+
+/// One argument or result of a model.
+struct ArgumentDescription {
+  std::string name;  ///< empty for a result of TorchScript that has none
+  std::string type;  ///< "float32[n0, 3]"; of TorchScript as its file spells it: "Tensor"
+
+  /// The columns that it is made for; absent in TorchScript, which takes any.
+  std::optional<BlockDescription> block;
+
+  /// Inputs: whether a call may write it, so that the caller's column is copied first.
+  bool may_be_written = false;
+};
+
+/// Compiled code in a package.
+struct ProgramDescription {
+  std::string kind;                    ///< "AOTInductor", or "fused": made of kernels of our own
+  std::string name;                    ///< what it runs on: "x86-64-v4", "sm_90", "x86_64"
+  std::string status;                  ///< "checked", "built, not run"
+  std::vector<std::string> cpu_flags;  ///< what a processor must have, as in /proc/cpuinfo
+  std::size_t bytes = 0;
+};
+
+/// What the exporter found when it ran a package: errors relative to the largest number, against
+/// float64, by output block.
+struct CheckDescription {
+  std::vector<std::size_t> rows;                 ///< of each input collection
+  std::map<std::string, double> error;           ///< of the package
+  std::map<std::string, double> error_of_eager;  ///< of the module itself, in its own precision
+};
+
+struct ModelDescription {
+  CompilationType compilation = CompilationType::kJustInTime;
+  std::uintmax_t bytes = 0;      ///< of the file
+  std::string target = "any";    ///< "any", "cpu" or "cuda"
+  std::string machine;           ///< "x86_64"; empty in TorchScript
+  std::string gpu_architecture;  ///< "sm_90"
+  std::string torch;             ///< that wrote it; empty in TorchScript, which does not say it
+  std::string format;            ///< version of the file format
+  bool takes_names = false;      ///< arguments and results are matched by name
+  std::vector<ArgumentDescription> inputs;
+  std::vector<ArgumentDescription> outputs;
+
+  /// Whether a call changes the model itself; such a TorchScript file is refused when it is loaded.
+  bool keeps_state = false;
+
+  /// TorchScript: numbers in parameters and buffers, and their bytes. In a package they are part of
+  /// the programs.
+  std::optional<std::size_t> weights;
+  std::optional<std::size_t> weight_bytes;
+
+  std::vector<ProgramDescription> programs;   ///< of a package, best first of each kind
+  std::vector<std::string> fused_stages;      ///< loops of the fused program; none without one
+  std::vector<CheckDescription> checks;       ///< of a package
+  std::optional<BindingDescription> binding;  ///< of a package
+
+  /// Why columns that are only read are safe: how `may_be_written` was found.
+  std::string proof;
+};
+
+/// Reads a TorchScript file, or a package (.pt2), also one for another machine or torch version. Of
+/// a package no code is unpacked or loaded; its checksum is verified. Of TorchScript, alias analysis
+/// of the frozen graph is run, nothing else.
+/// @throws LoadError
+ModelDescription inspect(const std::filesystem::path& path);
+
+}  // namespace tensoa::pytorch

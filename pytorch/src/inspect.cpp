@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/pytorch/inspect.hpp"
+
+#include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+
+#include "jit_file.hpp"
+#include "sha256.hpp"
+#include "tensoa/core/error.hpp"
+#include "threads.hpp"
+#include "writes.hpp"
+
+namespace tensoa::pytorch {
+namespace {
+
+using caffe2::serialize::PyTorchStreamReader;
+using nlohmann::json;
+
+// ---- TorchScript
+
+std::vector<ArgumentDescription> described(const std::vector<c10::Argument>& arguments,
+                                           std::size_t first) {
+  std::vector<ArgumentDescription> all;
+  for (std::size_t i = first; i < arguments.size(); ++i) {
+    ArgumentDescription& argument = all.emplace_back();
+    argument.name = arguments[i].name();
+    argument.type = arguments[i].type()->annotation_str();
+  }
+  return all;
+}
+
+ModelDescription inspect_jit_file(const std::filesystem::path& path) {
+  ModelDescription model;
+  model.proof = "alias analysis of the frozen graph";
+  with_jit_file(path, [&](torch::jit::Module& module) {
+    const auto count = [&](const auto& tensors) {
+      for (const at::Tensor& tensor : tensors) {
+        *model.weights += static_cast<std::size_t>(tensor.numel());
+        *model.weight_bytes += tensor.nbytes();
+      }
+    };
+    model.weights = model.weight_bytes = 0;
+    count(module.parameters());
+    count(module.buffers());
+    const c10::FunctionSchema schema = module.get_method("forward").function().getSchema();
+    model.inputs = described(schema.arguments(), 1);  // 0 is the module itself
+    model.outputs = described(schema.returns(), 0);
+    const torch::jit::Module frozen = torch::jit::freeze(module);
+    const Writes writes(*frozen.get_method("forward").graph());
+    const std::vector<bool> written = writes.to_arguments();
+    for (std::size_t i = 0; i < model.inputs.size(); ++i) {
+      model.inputs[i].may_be_written = written[i];
+    }
+    model.keeps_state = writes.keep_state();
+  });
+  PyTorchStreamReader archive(path.string());
+  model.format = "TorchScript " + std::to_string(archive.version());
+  return model;
+}
+
+// ---- packages
+
+constexpr std::string_view kMark = "tensoa sha256 ";  // before the digits, at the end of the file
+constexpr std::size_t kDigits = 64;
+constexpr int kNewestSchema = 2;
+
+/// The whole file, once its checksum is found right.
+std::string checked_bytes(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (!file) throw LoadError(subject_of(path) + "cannot be read");
+  const std::string_view all = bytes;
+  const std::size_t tail = kMark.size() + kDigits;
+  if (all.size() < tail || all.substr(all.size() - tail, kMark.size()) != kMark) {
+    throw LoadError(subject_of(path) +
+                    "is not a package of tensoa, or was cut off: its checksum is missing (expected "
+                    "a file written by python -m tensoa.export)");
+  }
+  if (sha256(all.substr(0, all.size() - kDigits)) != all.substr(all.size() - kDigits)) {
+    throw LoadError(subject_of(path) +
+                    "its checksum is wrong: it was changed or damaged; export or copy it again");
+  }
+  return bytes;
+}
+
+/// "float32[n0, 3]" for rows "n0".
+std::string type_of(const BlockDescription& block, const std::string& rows) {
+  std::vector<std::string> sizes{rows};
+  if (block.shape == BlockShape::kColumns) {
+    sizes = {std::to_string(block.columns.size()), rows};
+  } else {
+    if (!block.element.has_planes() || block.columns.size() > 1) {
+      sizes.push_back(std::to_string(block.columns.size()));
+    }
+    if (block.element.has_planes()) sizes.push_back(std::to_string(block.element.rows));
+    if (block.element.kind == ColumnKind::kMatrix) {
+      sizes.push_back(std::to_string(block.element.columns));
+    }
+  }
+  std::string text(name_of(block.dtype));
+  for (const std::string& size : sizes) text += (&size == &sizes.front() ? "[" : ", ") + size;
+  return text + ']';
+}
+
+std::string rows_of_collection(std::size_t collection) { return 'n' + std::to_string(collection); }
+
+void describe_blocks(ModelDescription& model, const json& manifest) {
+  model.binding = parse_binding(manifest.at("binding").dump());
+  model.takes_names = model.binding->match == Match::kByName;
+  for (const BlockDescription& block : model.binding->inputs) {
+    model.inputs.push_back(
+        {block.name, type_of(block, rows_of_collection(block.collection)), block});
+  }
+  for (std::size_t i = 0; i < model.binding->outputs.size(); ++i) {
+    const BlockDescription& block = model.binding->outputs[i];
+    const json& rule = manifest.at("rows").at(i);
+    const std::string rows = rule.contains("collection")
+                                 ? rows_of_collection(rule["collection"].get<std::size_t>())
+                                 : std::to_string(rule.at("rows").get<std::size_t>());
+    model.outputs.push_back({block.name, type_of(block, rows), block});
+  }
+}
+
+void describe_fused(ModelDescription& model, const json& fused, PyTorchStreamReader& archive) {
+  model.fused_stages = fused.at("stages").get<std::vector<std::string>>();
+  const auto add = [&](const json& variant, const char* name) {
+    model.programs.push_back(
+        {.kind = "fused",
+         .name = variant.at(name).get<std::string>(),
+         .status = variant.at("status").get<std::string>(),
+         .cpu_flags = variant.value("cpu_flags", std::vector<std::string>{}),
+         .bytes = archive.getRecordSize(variant.at("file").get<std::string>())});
+  };
+  for (const json& variant : fused.value("cpu", json::array())) add(variant, "name");
+  if (!fused.contains("cuda")) return;
+  for (const json& code : fused.at("cuda").at("code")) add(code, "architecture");
+}
+
+/// The program of TorchInductor, if there is one.
+void describe_inductor(ModelDescription& model, const json& manifest,
+                       PyTorchStreamReader& archive) {
+  std::size_t bytes = 0;
+  bool is_there = false;
+  for (const std::string& name : archive.getAllRecords()) {
+    if (!name.starts_with("data/aotinductor/")) continue;
+    bytes += archive.getRecordSize(name);
+    is_there = is_there || name.ends_with(".so");
+  }
+  if (!is_there) return;
+  model.programs.push_back(
+      {.kind = "AOTInductor",
+       .name = model.gpu_architecture.empty() ? model.machine : model.gpu_architecture,
+       .status = manifest.at("checks").empty() ? "built, not run" : "checked",
+       .cpu_flags = manifest.at("cpu_flags").get<std::vector<std::string>>(),
+       .bytes = bytes});
+}
+
+ModelDescription inspect_package(const std::filesystem::path& path) {
+  std::istringstream bytes(checked_bytes(path));
+  ModelDescription model;
+  model.compilation = CompilationType::kAheadOfTime;
+  model.proof = "torch.export: the program writes its outputs and nothing else";
+  try {
+    PyTorchStreamReader archive(&bytes);
+    const auto [data, size] = archive.getRecord("extra/tensoa.json");
+    const json manifest = json::parse(std::string_view(static_cast<const char*>(data.get()), size));
+    const int schema = manifest.at("schema").get<int>();
+    if (schema < 1 || schema > kNewestSchema) {
+      throw LoadError(subject_of(path) + "its format is " + std::to_string(schema) +
+                      ", this version of tensoa reads " + std::to_string(kNewestSchema) +
+                      "; export it again");
+    }
+    model.format = "package " + std::to_string(schema);
+    model.target = manifest.at("target").get<std::string>();
+    model.machine = manifest.at("machine").get<std::string>();
+    model.gpu_architecture = manifest.value("gpu_architecture", "");
+    model.torch = manifest.at("torch").get<std::string>();
+    describe_blocks(model, manifest);
+    if (manifest.contains("fused")) describe_fused(model, manifest["fused"], archive);
+    describe_inductor(model, manifest, archive);
+    for (const json& check : manifest.at("checks")) {
+      using Errors = std::map<std::string, double>;
+      model.checks.push_back({check.at("rows").get<std::vector<std::size_t>>(),
+                              check.at("relative_error").get<Errors>(),
+                              check.at("relative_error_eager").get<Errors>()});
+    }
+  } catch (const LoadError&) {
+    throw;
+  } catch (const std::exception& error) {
+    const std::string reason = short_message(error);
+    throw LoadError(subject_of(path) + "is not a package that this version can read: " +
+                    reason.substr(0, reason.find(". ")));
+  }
+  return model;
+}
+
+}  // namespace
+
+ModelDescription inspect(const std::filesystem::path& path) {
+  hold_torch_threads();
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(path, failure)) {
+    throw LoadError(subject_of(path) + (std::filesystem::exists(path, failure)
+                                            ? "is not a file"
+                                            : "there is no such file"));
+  }
+  ModelDescription model =
+      path.extension() == ".pt2" ? inspect_package(path) : inspect_jit_file(path);
+  model.bytes = std::filesystem::file_size(path, failure);
+  return model;
+}
+
+}  // namespace tensoa::pytorch

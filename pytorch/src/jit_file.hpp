@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/csrc/jit/api/module.h>
+
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace tensoa::pytorch {
+
+/// The line that says what went wrong: torch wraps it into tracebacks of the interpreter and of
+/// C++.
+std::string short_message(const std::exception& error);
+
+/// The beginning of all messages about a file: "model FILE: ".
+std::string subject_of(const std::filesystem::path& path);
+
+/// Loads a TorchScript file on the CPU, sets it to evaluation, and gives it to `use`.
+/// @throws LoadError when it is no such file, has no forward method, or `use` throws something of torch
+void with_jit_file(const std::filesystem::path& path,
+                   const std::function<void(torch::jit::Module& module)>& use);
+
+}  // namespace tensoa::pytorch

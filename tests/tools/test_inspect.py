@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""`tensoa inspect`: what it says of a file is what is in it."""
+
+import json
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from conftest import Close, edited, package, refuse, save, succeed
+
+
+def inspect(path):
+    return json.loads(succeed("inspect", path, "--json").stdout)
+
+
+class TwoOfThree(nn.Module):
+    """Writes the second of its arguments, counts nothing, has 12 numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, a, b, scale: float = 2.0) -> tuple[Tensor, Tensor]:
+        b += 1
+        return self.layer(a) * scale, b * 2
+
+
+class Counts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x):
+        self.calls += 1
+        return x + self.calls
+
+
+def test_torchscript_signature_weights_and_what_may_be_written(tmp_path):
+    path = save(TwoOfThree(), tmp_path / "two.pt")
+    model = inspect(path)
+    assert (model["compilation"], model["target"], model["match"]) == ("just-in-time", "any", "order")
+    assert model["bytes"] == path.stat().st_size
+    assert "torch" not in model and model["format"].startswith("TorchScript ")
+    assert (model["weights"], model["weight_bytes"]) == (12, 48)
+    assert model["inputs"] == [
+        {"name": "a", "type": "Tensor", "may_be_written": False},
+        {"name": "b", "type": "Tensor", "may_be_written": True},
+        {"name": "scale", "type": "float", "may_be_written": False},
+    ]
+    assert [output["type"] for output in model["outputs"]] == ["Tuple[Tensor, Tensor]"]
+    assert not model["keeps_state"]
+    assert "may be written, copied at every call: b" in succeed("inspect", path).stdout
+
+
+def test_torchscript_that_keeps_state(tmp_path):
+    path = save(Counts(), tmp_path / "counts.pt")
+    assert inspect(path)["keeps_state"]
+    assert "refused when loaded" in succeed("inspect", path).stdout
+
+
+def test_package_signature_target_programs_and_checks():
+    path = package("kinds-cpu.pt2")
+    model = inspect(path)
+    assert (model["compilation"], model["target"]) == ("ahead-of-time", "cpu")
+    assert model["torch"] == torch.__version__
+    assert model["bytes"] == path.stat().st_size
+    types = {block["name"]: block["type"] for block in model["inputs"] + model["outputs"]}
+    assert types == {
+        "uneven": "float32[n0, 3]",
+        "even": "float32[n0, 3]",
+        "times": "float64[2, n0]",
+        "layer": "int32[n0, 1]",
+        "direction": "float32[n0, 3]",
+        "jacobian": "float32[n0, 2, 3]",
+        "constants": "float32[n0, 2]",
+        "abc": "float32[n0, 3]",
+        "moved": "float32[n0, 2]",
+        "id": "int64[n0, 1]",
+        "summary": "float64[1, 2]",
+    }
+    assert model["inputs"][0]["columns"] == [{"name": n, "plane": p} for n, p in (("w", 3), ("x", 0), ("u", 5))]
+    assert not any(block["may_be_written"] for block in model["inputs"])
+    assert model["programs"] and all(program["bytes"] > 1000 for program in model["programs"])
+    assert {1, 1000} <= {check["rows"][0] for check in model["checks"]}
+    for check in model["checks"]:
+        assert set(check["relative_error"]) == set(check["relative_error_eager"]) == {"abc", "moved", "id", "summary"}
+    text = succeed("inspect", path).stdout
+    for part in ("uneven", "w@3, x@0, u@5", f"torch {torch.__version__}", "never written", "rows 1000: abc"):
+        assert part in text
+
+
+def fuse(manifest, records):
+    """The records of a fused program, for both targets, as docs/ahead_of_time.md has them."""
+    records["model/fused/x86-64-v4.so"] = b"4" * 4000
+    records["model/fused/sm_90.cubin"] = b"9" * 900
+    manifest["fused"] = {
+        "domains": [0],
+        "stages": ["rows of 0: input, linear 64, relu", "rows of 0: linear 2"],
+        "cpu": [{"name": "x86-64-v4", "file": "fused/x86-64-v4.so", "cpu_flags": ["avx512f"], "status": "checked"}],
+        "cuda": {"code": [{"architecture": "sm_90", "file": "fused/sm_90.cubin", "status": "built, not run"}]},
+    }
+
+
+def test_fused_parts_with_their_variants(tmp_path):
+    path = edited(package("mlp-cpu.pt2"), tmp_path / "fused.pt2", fuse)
+    model = inspect(path)
+    fused = [program for program in model["programs"] if program["kind"] == "fused"]
+    assert fused == [
+        {"kind": "fused", "name": "x86-64-v4", "status": "checked", "cpu_flags": ["avx512f"], "bytes": 4000},
+        {"kind": "fused", "name": "sm_90", "status": "built, not run", "cpu_flags": [], "bytes": 900},
+    ]
+    assert model["fused_stages"] == ["rows of 0: input, linear 64, relu", "rows of 0: linear 2"]
+    text = succeed("inspect", path).stdout
+    for part in ("x86-64-v4", "built, not run", "2  rows of 0: linear 2"):
+        assert part in text
+
+
+@pytest.mark.parametrize("change", [{"torch": "1.13.1+cpu"}, {"machine": "vax"}, {"target": "cuda"}])
+def test_packages_for_elsewhere_are_described_too(change, tmp_path):
+    path = edited(package("mlp-cpu.pt2"), tmp_path / "other.pt2", lambda manifest, records: manifest.update(change))
+    assert inspect(path).items() >= change.items()
+
+
+def test_no_code_of_a_package_is_unpacked(tmp_path):
+    succeed("inspect", package("mlp-cpu.pt2"), env={"TENSOA_PACKAGE_FOLDER": "/proc/nothing"})
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("truncated.pt2", "checksum is missing"),
+        ("empty.pt2", "checksum is missing"),
+        ("foreign.pt2", "checksum is missing"),
+        ("tampered_middle.pt2", "checksum is wrong"),
+        ("no_archive.pt2", "not a package that this version can read"),
+        ("no_rows.pt2", "rows"),
+        ("other_schema.pt2", "99"),
+    ],
+)
+def test_bad_packages(name, says):
+    refuse("inspect", package(name), says=[name, says])
+
+
+def lose(key):
+    return lambda manifest, records: manifest.pop(key)
+
+
+@pytest.mark.parametrize("key", ["schema", "binding", "torch", "target", "machine", "checks", "cpu_flags"])
+def test_packages_with_half_a_manifest(key, tmp_path):
+    path = edited(package("mlp-cpu.pt2"), tmp_path / "half.pt2", lose(key))
+    refuse("inspect", path, says=["half.pt2", "not a package that this version can read", key])
+
+
+def test_fused_program_that_is_not_there(tmp_path):
+    def half(manifest, records):
+        fuse(manifest, records)
+        records.pop("model/fused/x86-64-v4.so")
+
+    refuse("inspect", edited(package("mlp-cpu.pt2"), tmp_path / "half.pt2", half), says=["half.pt2", "fused/x86-64-v4.so"])
+
+
+def test_files_that_are_no_models(tmp_path):
+    (tmp_path / "text.pt").write_text("hello")
+    torch.save({"a": torch.zeros(1)}, tmp_path / "weights.pt")
+    torch.export.save(torch.export.export(Close(), (torch.zeros(2, 3), torch.zeros(2, 1).long())), tmp_path / "export.pt2")
+    refuse("inspect", tmp_path / "text.pt", says=["text.pt", "torch.jit.save"])
+    refuse("inspect", tmp_path / "weights.pt", says=["weights.pt", "torch.jit.save"])
+    refuse("inspect", tmp_path / "export.pt2", says=["export.pt2", "python -m tensoa.export"])
+    refuse("inspect", tmp_path / "nothing.pt", says=["nothing.pt", "there is no such file"])
+    refuse("inspect", tmp_path, says=["is not a file"])
+    refuse("inspect", says=["FILE"])

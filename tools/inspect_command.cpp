@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+#include "tensoa/pytorch/inspect.hpp"
+
+namespace tensoa::tools {
+namespace {
+
+using nlohmann::ordered_json;
+using pytorch::ArgumentDescription;
+using pytorch::CheckDescription;
+using pytorch::ModelDescription;
+using pytorch::ProgramDescription;
+
+struct InspectCall {
+  std::string file;
+  bool is_json = false;
+};
+
+ordered_json json_of(const ArgumentDescription& argument, bool is_input) {
+  ordered_json object{{"name", argument.name}, {"type", argument.type}};
+  if (argument.block) {
+    ordered_json columns = ordered_json::array();
+    for (const ColumnDescription& column : argument.block->columns) {
+      columns.push_back({{"name", column.name}, {"plane", column.plane}});
+    }
+    object["kind"] = name_of(argument.block->element.kind);
+    object["column_dtype"] = name_of(argument.block->element.dtype);
+    object["columns"] = std::move(columns);
+  }
+  if (is_input) object["may_be_written"] = argument.may_be_written;
+  return object;
+}
+
+ordered_json json_of(const std::string& file, const ModelDescription& model) {
+  ordered_json object{{"file", file},
+                      {"bytes", model.bytes},
+                      {"compilation", name_of(model.compilation)},
+                      {"format", model.format},
+                      {"target", model.target}};
+  if (!model.machine.empty()) object["machine"] = model.machine;
+  if (!model.gpu_architecture.empty()) object["gpu_architecture"] = model.gpu_architecture;
+  if (!model.torch.empty()) object["torch"] = model.torch;
+  object["match"] = model.takes_names ? "name" : "order";
+  object["inputs"] = ordered_json::array();
+  for (const auto& input : model.inputs) object["inputs"].push_back(json_of(input, true));
+  object["outputs"] = ordered_json::array();
+  for (const auto& output : model.outputs) object["outputs"].push_back(json_of(output, false));
+  object["keeps_state"] = model.keeps_state;
+  object["proof"] = model.proof;
+  if (model.weights) {
+    object["weights"] = *model.weights;
+    object["weight_bytes"] = *model.weight_bytes;
+  }
+  if (model.compilation != CompilationType::kAheadOfTime) return object;
+  object["programs"] = ordered_json::array();
+  for (const ProgramDescription& program : model.programs) {
+    object["programs"].push_back({{"kind", program.kind},
+                                  {"name", program.name},
+                                  {"status", program.status},
+                                  {"cpu_flags", program.cpu_flags},
+                                  {"bytes", program.bytes}});
+  }
+  object["fused_stages"] = model.fused_stages;
+  object["checks"] = ordered_json::array();
+  for (const CheckDescription& check : model.checks) {
+    object["checks"].push_back({{"rows", check.rows},
+                                {"relative_error", check.error},
+                                {"relative_error_eager", check.error_of_eager}});
+  }
+  return object;
+}
+
+// ---- for people
+
+std::string in_groups(std::uintmax_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, " ");
+  return digits;
+}
+
+template <class Range, class Text>
+std::string joined(const Range& range, const char* between, const Text& text) {
+  std::string all;
+  bool is_first = true;
+  for (const auto& element : range) {
+    all += (is_first ? "" : between) + std::string(text(element));
+    is_first = false;
+  }
+  return all;
+}
+
+std::string line_of(const ArgumentDescription& argument) {
+  std::string line = fmt::format("  {:<16} {}", argument.name, argument.type);
+  if (!argument.block) return line;
+  const bool converts = argument.block->dtype != argument.block->element.dtype;
+  return line +
+         fmt::format("  {} {}{} {}", name_of(argument.block->element.kind),
+                     argument.block->columns.size() == 1 ? "column" : "columns",
+                     converts ? fmt::format(" ({})", name_of(argument.block->element.dtype)) : "",
+                     joined(argument.block->columns, ", ", [](const auto& column) {
+                       return fmt::format("{}@{}", column.name, column.plane);
+                     }));
+}
+
+std::string text_of(const std::string& file, const ModelDescription& model) {
+  const bool is_package = model.compilation == CompilationType::kAheadOfTime;
+  std::string text = fmt::format("{}: {}, {}, {} bytes\n", file, model.format,
+                                 name_of(model.compilation), in_groups(model.bytes));
+  text += fmt::format("target: {}{}{}\n", model.target == "any" ? "any device" : model.target,
+                      model.machine.empty() ? "" : ", " + model.machine,
+                      model.gpu_architecture.empty() ? "" : ", " + model.gpu_architecture);
+  text += fmt::format("written by: torch{}\n", model.torch.empty()
+                                                   ? ", of which version the file does not say"
+                                                   : ' ' + model.torch);
+  if (model.weights) {
+    text += fmt::format("weights: {} numbers, {} bytes\n", in_groups(*model.weights),
+                        in_groups(*model.weight_bytes));
+  }
+  text += fmt::format("inputs, by {}:\n", model.takes_names ? "name" : "order");
+  for (const auto& input : model.inputs) text += line_of(input) + '\n';
+  text += "outputs:\n";
+  for (const auto& output : model.outputs) text += line_of(output) + '\n';
+
+  const std::string written = joined(model.inputs, "", [](const ArgumentDescription& input) {
+    return input.may_be_written ? ' ' + input.name : std::string();
+  });
+  text += "const inputs: " +
+          (written.empty() ? "never written, bound without a copy"
+                           : "may be written, copied at every call:" + written) +
+          " (" + model.proof + ")\n";
+  if (model.keeps_state) text += "state: forward changes the model; it is refused when loaded\n";
+  if (!is_package) return text;
+
+  text += model.programs.empty() ? "programs: none, it cannot run\n" : "programs:\n";
+  for (const ProgramDescription& program : model.programs) {
+    text += fmt::format("  {:<12} {:<12} {:<16} {:>12} bytes\n", program.kind, program.name,
+                        program.status, in_groups(program.bytes));
+  }
+  text += model.fused_stages.empty() ? "fused: nothing\n" : "fused, each one loop over rows:\n";
+  for (std::size_t i = 0; i < model.fused_stages.size(); ++i) {
+    text += fmt::format("  {:>2}  {}\n", i + 1, model.fused_stages[i]);
+  }
+  text += model.checks.empty() ? "checks at export: none\n"
+                               : "checks at export, relative errors against float64 (the module's "
+                                 "own):\n";
+  for (const CheckDescription& check : model.checks) {
+    text += fmt::format(
+        "  rows {}: {}\n",
+        joined(check.rows, ", ", [](std::size_t rows) { return std::to_string(rows); }),
+        joined(check.error, ", ", [&](const auto& error) {
+          const auto eager = check.error_of_eager.find(error.first);
+          return fmt::format(
+              "{} {:.1e}{}", error.first, error.second,
+              eager == check.error_of_eager.end() ? "" : fmt::format(" ({:.1e})", eager->second));
+        }));
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand(
+      "inspect", "What is in a model file: signature, target, programs, checks");
+  auto call = std::make_shared<InspectCall>();
+  command->add_option("FILE", call->file, "TorchScript file or package (.pt2)")->required();
+  command->add_flag("--json", call->is_json, "Write JSON");
+  command->callback([call, &action] {
+    action = [call] {
+      const ModelDescription model = pytorch::inspect(call->file);
+      fmt::print("{}", call->is_json
+                           ? json_of(call->file, model)
+                                     .dump(2, ' ', false, ordered_json::error_handler_t::replace) +
+                                 '\n'
+                           : text_of(call->file, model));
+      return kRight;
+    };
+  });
+}
+
+}  // namespace tensoa::tools
