@@ -47,6 +47,7 @@ int run(int argc, char** argv) {
   Action action;
   add_track_command(program, action);
   add_graph_command(program, action);
+  add_check_command(program, action);
   add_inspect_command(program, action);
   add_bench_command(program, action, command_line);
   try {

@@ -111,22 +111,25 @@ std::string type_of(const BlockDescription& block, const std::string& rows) {
   return text + ']';
 }
 
-std::string rows_of_collection(std::size_t collection) { return 'n' + std::to_string(collection); }
+ArgumentDescription described(const BlockDescription& block, std::optional<std::size_t> collection,
+                              std::size_t rows) {
+  const std::string count = collection ? 'n' + std::to_string(*collection) : std::to_string(rows);
+  return {block.name, type_of(block, count), block, collection, rows};
+}
 
 void describe_blocks(ModelDescription& model, const json& manifest) {
   model.binding = parse_binding(manifest.at("binding").dump());
   model.takes_names = model.binding->match == Match::kByName;
   for (const BlockDescription& block : model.binding->inputs) {
-    model.inputs.push_back(
-        {block.name, type_of(block, rows_of_collection(block.collection)), block});
+    model.inputs.push_back(described(block, block.collection, 0));
   }
   for (std::size_t i = 0; i < model.binding->outputs.size(); ++i) {
-    const BlockDescription& block = model.binding->outputs[i];
     const json& rule = manifest.at("rows").at(i);
-    const std::string rows = rule.contains("collection")
-                                 ? rows_of_collection(rule["collection"].get<std::size_t>())
-                                 : std::to_string(rule.at("rows").get<std::size_t>());
-    model.outputs.push_back({block.name, type_of(block, rows), block});
+    const bool follows = rule.contains("collection");
+    model.outputs.push_back(
+        described(model.binding->outputs[i],
+                  follows ? std::optional(rule["collection"].get<std::size_t>()) : std::nullopt,
+                  follows ? 0 : rule.at("rows").get<std::size_t>()));
   }
 }
 

@@ -26,6 +26,11 @@ struct ArgumentDescription {
   /// The columns that it is made for; absent in TorchScript, which takes any.
   std::optional<BlockDescription> block;
 
+  /// Of a package: the input collection that it has as many rows as; outputs without one always have
+  /// `rows`.
+  std::optional<std::size_t> collection;
+  std::size_t rows = 0;
+
   /// Inputs: whether a call may write it, so that the caller's column is copied first.
   bool may_be_written = false;
 };

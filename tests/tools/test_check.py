@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""`tensoa check`: two models that give the same numbers, and two that do not."""
+
+import json
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from conftest import ROOT, Close, names_in, package, refuse, save, succeed, tensoa, write_event
+
+sys.path.append(str(ROOT / "tests" / "pytorch"))
+
+
+class AlmostClose(nn.Module):
+    """Differs from Close by a thousandth."""
+
+    def __init__(self):
+        super().__init__()
+        self.close = Close()
+
+    def forward(self, x, edge_index):
+        return self.close(x, edge_index) * 0.999
+
+
+class SometimesNothing(nn.Module):
+    """The network of the package, but for the row 32, if there is one."""
+
+    def __init__(self):
+        super().__init__()
+        from make_models import Mlp
+
+        self.mlp = Mlp()
+
+    def forward(self, x):
+        y = self.mlp(x)
+        mask = torch.arange(y.size(0)) == 32
+        return torch.where(mask.unsqueeze(1), torch.full_like(y, float("nan")), y)
+
+
+def mlp(tmp_path):
+    from make_models import Mlp
+
+    return save(Mlp(), tmp_path / "mlp.pt")
+
+
+def differ(*arguments, says):
+    """Runs a check that must end with status 1 and one line on stderr."""
+    done = tensoa("check", *arguments)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
+    for part in says:
+        assert part in done.stderr
+    return done
+
+
+def test_package_and_module_give_the_same_at_all_rows_and_offsets(tmp_path, out):
+    succeed("check", package("mlp-cpu.pt2"), "--against", mlp(tmp_path), "--json", out / "check.json")
+    result = json.loads((out / "check.json").read_text())
+    assert names_in(out) == ["check.json"]
+    assert (result["device"], result["against_device"], result["is_right"]) == ("cpu", "cpu", True)
+    expected = [(f"{rows} rows from {offset}", 2 * rows) for rows in (0, 1, 2, 33, 1000, 4097) for offset in (0, 1)]
+    assert [(row["inputs"], row["n"]) for row in result["rows"]] == expected
+    assert all(row["max_rel_error"] <= 1e-6 and row["block"] == "preds" for row in result["rows"])
+    assert result["max_rel_error"] == max(row["max_rel_error"] for row in result["rows"])
+
+
+def test_every_kind_of_column_and_fixed_rows():
+    path = package("kinds-cpu.pt2")
+    text = succeed("check", path, "--against", path, "--rows", 1, 33).stdout
+    for part in ("abc", "moved", "id", "summary", "33 rows from 1"):
+        assert part in text
+
+
+def test_one_wrong_row_is_found_where_it_is(tmp_path, out):
+    wrong = save(SometimesNothing(), tmp_path / "wrong.pt")
+    succeed("check", package("mlp-cpu.pt2"), "--against", wrong, "--rows", 0, 1, 32)
+    path = out / "check.json"
+    differ(
+        package("mlp-cpu.pt2"), "--against", wrong, "--rows", 32, 33, "--json", path,
+        says=["mlp-cpu.pt2", "wrong.pt", 'block "preds"', "33 rows from", "tolerance 3e-05"],
+    )  # fmt: skip
+    result = json.loads(path.read_text())
+    assert not result["is_right"]
+    assert [row["max_rel_error"] for row in result["rows"]] == [0, 0, None, None]  # None: not finite
+
+
+def test_edge_scorers_are_compared_on_events(tmp_path, model, out):
+    write_event(tmp_path, "one")
+    other = save(AlmostClose(), tmp_path / "other.pt")
+    succeed("check", model, "--against", model, tmp_path)
+    done = differ(model, "--against", other, tmp_path, says=["event one", 'block "score"', "1.0", "e-03"])
+    assert "worst: relative error 1.0" in done.stdout
+    succeed("check", model, "--against", other, tmp_path, "--tolerance", 2e-3)
+    assert "event generated-1-1" in succeed("check", model, "--against", model).stdout
+
+
+def test_package_of_an_edge_scorer_is_compared_on_columns_and_events(our_model):
+    path = package("edge_network-cpu.pt2")
+    text = succeed("check", path, "--against", our_model, "--rows", 1, 33).stdout
+    for part in ("33 rows from 1", "event generated-1-0"):
+        assert part in text
+
+
+def test_models_that_cannot_be_compared(tmp_path, model):
+    path = package("mlp-cpu.pt2")
+    refuse("check", path, "--against", package("kinds-cpu.pt2"), says=["kinds-cpu.pt2"])
+    refuse("check", path, "--against", model, says=["takes 2 inputs (x, edge_index), got 1"])
+    refuse("check", mlp(tmp_path), "--against", model, says=["mlp.pt", "edge_index"])
+    refuse("check", path, "--against", mlp(tmp_path), "generate:1", says=["mlp-cpu.pt2"])
+
+
+def test_bad_use(tmp_path, model):
+    refuse("check", model, says=["--against"])
+    refuse("check", "--against", model, says=["MODEL"])
+    refuse("check", model, "--against", tmp_path / "nothing.pt", says=["nothing.pt", "there is no such file"])
+    refuse("check", model, "--against", model, "--tolerance", "-1", says=["--tolerance"])
+    refuse("check", model, "--against", model, "--device", "cuda:99", says=["cuda:99"])
+    refuse("check", model, "--against", model, "--json", tmp_path / "no" / "file", says=["file"])
+
+
+@pytest.mark.parametrize("name", ["tampered_middle.pt2", "truncated.pt2", "other_torch.pt2"])
+def test_bad_packages(name, tmp_path):
+    refuse("check", package(name), "--against", mlp(tmp_path), says=[name])
