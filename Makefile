@@ -23,7 +23,7 @@ real_event := $(wildcard $(TENSOA_SHARED_DATA)/trackml)
 cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard '*.hpp' '*.cpp'))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build models demo test bench headers format format-check conventions tidy asan tsan clang \
+.PHONY: help setup build models demo test bench bench-packages headers format format-check conventions tidy asan tsan clang \
         install-check nightly options clean
 .DELETE_ON_ERROR:
 
@@ -65,6 +65,12 @@ test: build models ## Run all tests
 
 bench: build models ## Run all benchmarks
 	@for program in build/benchmarks/*/bench_*; do $$program || exit 1; done
+
+# What `build/tensoa bench forward` runs; each package takes up to a minute.
+bench-packages: program ## Make the models and packages of `tensoa bench forward` in build/bench_packages/
+	@mkdir -p build/bench_packages
+	@build/tensoa bench describe-forward build/bench_packages
+	@$(PYTHON) benchmarks/make_packages.py build/bench_packages
 
 headers: build/.configured-$(PRESET) ## Check that every public header compiles alone
 	@cmake --build build --target all_verify_interface_header_sets

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,8 @@ namespace tensoa::tools {
 struct BenchOptions {
   std::vector<std::string> inputs = {"generate:1"};                 ///< over events
   std::string model;                                                ///< over events
-  std::vector<std::size_t> rows = {1, 1'000, 100'000, 10'000'000};  ///< of `binding`
+  std::vector<std::size_t> rows = {1, 1'000, 100'000, 10'000'000};  ///< of collections
+  std::string packages;                                             ///< folder, of `forward`
   std::string device = "auto";
   int repeats = 10;
 };
@@ -34,6 +36,32 @@ std::vector<ResultRow> bench_accuracy(const BenchOptions& options);
 /// Tensors over columns where they lie, made and bound again, beside the bare library call and the
 /// packing roads; on the CPU, and on the GPU where there is one.
 std::vector<ResultRow> bench_binding(const BenchOptions& options);
+
+/// One call of each kind of model on the same columns: through the host or packed, TorchScript with
+/// its copy, packages, plain and fused; the multi-layer perceptron over `rows`, the graph network
+/// over `inputs`; on the CPU, and on the GPU where there is one. With errors against float64.
+std::vector<ResultRow> bench_forward(const BenchOptions& options);
+
+/// Writes what the packages of bench_forward are made for, one binding a model: FOLDER/NAME.json.
+void describe_forward(const std::string& folder);
+
+/// One way to do the work of a benchmark.
+struct Variant {
+  std::string name;
+  std::function<std::size_t(std::size_t calls)> run;  ///< @return bytes that its last call copied
+  std::string baseline = {};
+  double parts = 1;       ///< one call counts as so many
+  std::size_t calls = 1;  ///< of one batch
+  std::size_t bytes_copied = 0;
+  std::vector<double> times = {};  ///< microseconds a part, one entry a batch
+};
+
+/// Runs the variants in turns, in both orders, in batches that take `shortest_us` at least.
+void race(std::vector<Variant>& variants, int turns, double shortest_us);
+
+/// Sets the ratio of each row that has a baseline: to the row of that variant in [first, end) that is
+/// of the same stage.
+void set_ratios(std::vector<ResultRow>& rows, std::size_t first);
 
 /// Microseconds since the last `lap` or since it was made.
 class Stopwatch {

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -241,40 +240,6 @@ class PackingRoad {
   std::vector<Buffer> on_device_;
 };
 
-// Timing.
-
-/// One way to do the work.
-struct Variant {
-  std::string name;
-  std::function<std::size_t(std::size_t calls)> run;  ///< @return bytes that its last call copied
-  std::string baseline = {};
-  double parts = 1;       ///< one call counts as so many
-  std::size_t calls = 1;  ///< of one batch
-  std::size_t bytes_copied = 0;
-  std::vector<double> times = {};  ///< microseconds a part, one entry a batch
-};
-
-/// Runs the variants in turns, in both orders, in batches that are long enough for the clock.
-void race(std::vector<Variant>& variants, int turns) {
-  constexpr double kShortest = 20;  // us
-  const auto batch = [](Variant& variant) {
-    Stopwatch watch;
-    variant.bytes_copied = variant.run(variant.calls);
-    return watch.lap();
-  };
-  for (Variant& variant : variants) {
-    batch(variant);
-    while (batch(variant) < kShortest) variant.calls *= 2;
-  }
-  for (int turn = 0; turn < turns; ++turn) {
-    for (std::size_t i = 0; i < variants.size(); ++i) {
-      Variant& variant = variants[turn % 2 == 0 ? i : variants.size() - 1 - i];
-      const double time = batch(variant);
-      variant.times.push_back(time / (static_cast<double>(variant.calls) * variant.parts));
-    }
-  }
-}
-
 /// The compiler must take `value` for used and all memory for changed.
 template <class T>
 void keep(const T& value) {
@@ -356,10 +321,11 @@ std::vector<Variant> tensor_makings(const Binding& binding) {
 
 template <class Event>
 void measure(std::vector<ResultRow>& rows, const Queue& queue, std::size_t n, int repeats) {
-  constexpr int kShortRuns = 20;  // a repeat, of what takes nanoseconds
+  constexpr int kShortRuns = 20;    // a repeat, of what takes nanoseconds
+  constexpr double kShortest = 20;  // us, of a batch
   const std::size_t first_row = rows.size();
   const auto run = [&](std::vector<Variant> variants, int turns) {
-    race(variants, turns);
+    race(variants, turns, kShortest);
     for (Variant& variant : variants) {
       ResultRow& row = rows.emplace_back();
       row.variant = variant.name;
@@ -384,12 +350,7 @@ void measure(std::vector<ResultRow>& rows, const Queue& queue, std::size_t n, in
   run(tensor_makings(metadata.binding()), kShortRuns * repeats);
   run(rebindings(first, second, packing), kShortRuns * repeats);
 
-  for (std::size_t i = first_row; i < rows.size(); ++i) {
-    for (std::size_t k = first_row; k < rows.size(); ++k) {
-      if (rows[k].variant == rows[i].baseline)
-        rows[i].ratio = rows[k].timing->median_us / rows[i].timing->median_us;
-    }
-  }
+  set_ratios(rows, first_row);
 }
 
 }  // namespace

@@ -64,6 +64,38 @@ void add_binding_options(std::pair<CLI::App&, BenchOptions&> bench) {
       ->capture_default_str();
 }
 
+void add_forward_options(std::pair<CLI::App&, BenchOptions&> bench) {
+  auto& [command, options] = bench;
+  constexpr std::size_t kMost = 100'000'000;  // of five columns: 2 GB
+  options.rows = {1, 16, 1'000, 16'384, 1'000'000};
+  options.inputs = {"generate:1:77:50", "generate:1:77:475", "generate:1:77:2050"};
+  options.packages = default_packages();
+  command
+      .add_option("INPUT", options.inputs,
+                  "Events of the graph network: files, folders or "
+                  "generate:EVENTS[:SEED[:PARTICLES]]")
+      ->capture_default_str();
+  command.add_option("--rows", options.rows, "Rows of the multi-layer perceptron")
+      ->check(CLI::Range(std::size_t{0}, kMost))
+      ->capture_default_str();
+  command.add_option("--packages", options.packages, "The folder that `make bench-packages` fills")
+      ->capture_default_str();
+}
+
+/// What the packages of `bench forward` are made for; `make bench-packages` asks.
+void add_describe_command(CLI::App& command, Action& action) {
+  CLI::App* sub =
+      command.add_subcommand("describe-forward", "Write the bindings of the packages of `forward`");
+  auto folder = std::make_shared<std::string>();
+  sub->add_option("FOLDER", *folder, "Where to")->required();
+  sub->callback([folder, &action] {
+    action = [folder] {
+      describe_forward(*folder);
+      return kRight;
+    };
+  });
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& program, Action& action, const std::string& command_line) {
@@ -78,6 +110,9 @@ void add_bench_command(CLI::App& program, Action& action, const std::string& com
   add_binding_options(add_bench(*command, action, command_line, "binding",
                                 "Tensors over columns beside the bare library call and packing",
                                 bench_binding));
+  add_forward_options(add_bench(*command, action, command_line, "forward",
+                                "Calls of models: packed, TorchScript, packages", bench_forward));
+  add_describe_command(*command, action);
 }
 
 }  // namespace tensoa::tools

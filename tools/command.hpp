@@ -32,4 +32,7 @@ CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::st
 /// The model that `make models` writes beside the program.
 std::string default_model();
 
+/// The folder beside the program that `make bench-packages` fills.
+std::string default_packages();
+
 }  // namespace tensoa::tools

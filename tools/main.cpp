@@ -25,6 +25,11 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
+std::filesystem::path program_folder() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
 int run(int argc, char** argv) {
   keep_freed_memory();
   CLI::App program(
@@ -81,12 +86,9 @@ CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::st
   });
 }
 
-std::string default_model() {
-  std::error_code ignored;
-  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() /
-          "models/tensoa.pt")
-      .string();
-}
+std::string default_model() { return (program_folder() / "models/tensoa.pt").string(); }
+
+std::string default_packages() { return (program_folder() / "bench_packages").string(); }
 
 }  // namespace tensoa::tools
 

@@ -35,6 +35,7 @@ nlohmann::json machine() {
 nlohmann::json to_json(const ResultRow& row) {
   nlohmann::json object{
       {"variant", row.variant}, {"device", row.device}, {"n", row.n}, {"threads", row.threads}};
+  if (!row.model.empty()) object["model"] = row.model;
   if (!row.stage.empty()) object["stage"] = row.stage;
   if (row.columns) object["columns"] = *row.columns;
   if (row.timing) {
@@ -79,11 +80,15 @@ nlohmann::json result_file(const std::string& bench, const std::string& command,
 std::string table_of(const std::vector<ResultRow>& rows) {
   const bool has_columns =
       std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.columns; });
-  std::string text = fmt::format("{:<16} {:<10} {:<8} {:>9}", "variant", "stage", "device", "n");
+  const bool has_models = std::any_of(rows.begin(), rows.end(),
+                                      [](const ResultRow& row) { return !row.model.empty(); });
+  std::string text = has_models ? fmt::format("{:<14} ", "model") : "";
+  text += fmt::format("{:<16} {:<10} {:<8} {:>9}", "variant", "stage", "device", "n");
   if (has_columns) text += fmt::format(" {:>8}", "columns");
   text += fmt::format(" {:>12} {:>12} {:>12} {:>12} {:>7}\n", "median us", "min us", "max us",
                       "bytes", "ratio");
   for (const ResultRow& row : rows) {
+    if (has_models) text += fmt::format("{:<14} ", row.model);
     text += fmt::format("{:<16} {:<10} {:<8} {:>9}", row.variant, row.stage, row.device, row.n);
     if (has_columns) text += fmt::format(" {:>8}", row.columns ? std::to_string(*row.columns) : "");
     if (row.timing) {

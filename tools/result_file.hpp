@@ -22,6 +22,7 @@ Timing summarize(std::vector<double> microseconds);
 
 /// One measured variant; what has no meaning for it stays empty and is left out of the file.
 struct ResultRow {
+  std::string model;    ///< which, where a benchmark has several: "mlp"
   std::string variant;  ///< a stable name: "jit_copy", "pack", "host_roundtrip"
   std::string stage;    ///< part of the variant, "total" for all of it
   std::string device;
