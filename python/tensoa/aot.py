@@ -141,6 +141,7 @@ def _manifest(binding, rules, target, facts):
 def write(path, records, manifest):
     """Writes a package: the files, the manifest (a dict) and the checksum over both."""
     manifest = json.dumps(manifest, indent=1).encode()
+    records = {"model/.data/version": b"6\n", **records}  # torch reads no archive without one
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         for name, content in (*sorted(records.items()), ("model/" + RECORD, manifest)):
             archive.writestr(zipfile.ZipInfo(name), content)

@@ -75,7 +75,7 @@ def edited(path, to, edit):
         records = {name: archive.read(name) for name in archive.namelist()}
     manifest = json.loads(records.pop("model/" + aot.RECORD))
     edit(manifest, records)
-    aot._write(to, records, manifest)
+    aot.write(to, records, manifest)
     return to
 
 
