@@ -3,9 +3,11 @@
 """The files that `tensoa bench` writes."""
 
 import json
+import shutil
+import sys
 
 import pytest
-from conftest import names_in, refuse, succeed
+from conftest import ROOT, names_in, package, refuse, save, succeed
 
 ROW = {"variant": str, "device": str, "n": int, "threads": int}
 TIMES = {"median_us": float, "min_us": float, "max_us": float}
@@ -80,3 +82,54 @@ def test_binding_times_ours_beside_the_library_and_packing(out):
 @pytest.mark.parametrize("rows", ["-1", "many", "100000001"])
 def test_binding_refuses_impossible_rows(rows):
     refuse("bench", "binding", "--rows", rows, says=["--rows", rows])
+
+
+@pytest.fixture
+def forward_packages(tmp_path):
+    """A folder as `make bench-packages` fills it; plain and fused are the same file here."""
+    sys.path.append(str(ROOT / "tests" / "pytorch"))
+    from make_models import Mlp
+
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    for name in ("mlp", "edge_network"):
+        for kind in ("plain", "fused"):
+            shutil.copy(package(f"{name}-cpu.pt2"), folder / f"{name}-cpu-{kind}.pt2")
+    save(Mlp(), folder / "mlp.pt")
+    shutil.copy(package("edge_network.pt"), folder)
+    return folder
+
+
+def test_forward_runs_every_variant_right(out, forward_packages):
+    rows = bench(out, "forward", "generate:1:8:40", "--rows", 1, 33, "--repeats", 2, "--packages", forward_packages)
+    assert all(has(row, ROW | TIMES | {"model": str, "max_rel_error": float, "bytes_copied": int}) for row in rows)
+    variants = ["pack", "jit_copy", "aot", "aot_fused"]
+    assert [row["variant"] for row in rows] == 3 * variants
+    assert [(row["model"], row["n"]) for row in rows[:8:4]] == [("mlp", 1), ("mlp", 33)]
+    assert rows[8]["model"] == "edge_network" and rows[8]["n"] > 100
+    for row in rows:
+        assert 0 < row["max_rel_error"] <= 1e-5 and row["stage"] == "total"
+        assert ("flips" in row) == (row["model"] == "edge_network")
+    for packed, jit, aot, fused in zip(*[iter(rows)] * 4):
+        n = packed["n"]
+        inside, answer = (12 * n, 8 * n) if packed["model"] == "mlp" else (packed["bytes_copied"] - 8 * n, 4 * n)
+        assert packed["bytes_copied"] == inside + 2 * answer  # packed, TorchScript's copy, unpacked
+        assert (jit["bytes_copied"], aot["bytes_copied"], fused["bytes_copied"]) == (answer, 0, 0)
+        assert "baseline" not in packed and jit["baseline"] == "pack"
+        assert jit["ratio"] == packed["median_us"] / jit["median_us"]
+        for row in (aot, fused):
+            assert (row["baseline"], row["ratio"]) == ("jit_copy", jit["median_us"] / row["median_us"])
+
+
+def test_forward_says_which_package_is_missing(forward_packages):
+    (forward_packages / "mlp-cpu-fused.pt2").unlink()
+    refuse("bench", "forward", "--packages", forward_packages, says=["mlp-cpu-fused.pt2", "make bench-packages"])
+
+
+def test_forward_describes_what_its_packages_are_made_for(out):
+    succeed("bench", "describe-forward", out)
+    assert names_in(out) == ["edge_network.json", "mlp.json"]
+    mlp = json.loads((out / "mlp.json").read_text())
+    assert [column["name"] for column in mlp["inputs"][0]["columns"]] == ["x", "y", "z"]
+    network = json.loads((out / "edge_network.json").read_text())
+    assert [block["name"] for block in network["inputs"]] == ["x", "edge_index", "edge_attr"]
