@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "onnxruntime.hpp"
+
+#include <dlfcn.h>
+
+#include <utility>
+
+#include "tensoa/core/error.hpp"
+
+namespace tensoa::peers {
+namespace {
+
+/// Places in OrtApi (onnxruntime_c_api.h).
+enum Place : std::size_t {
+  kGetErrorMessage = 2,
+  kCreateEnv = 3,
+  kCreateSession = 7,
+  kRun = 9,
+  kCreateSessionOptions = 10,
+  kSetIntraOpNumThreads = 24,
+  kCreateTensorWithData = 49,
+  kCreateCpuMemoryInfo = 69,
+  kReleaseSession = 95,
+  kReleaseValue = 96,
+};
+
+struct ApiBase {
+  void* const* (*get_api)(std::uint32_t version);
+  const char* (*get_version)();
+};
+
+constexpr std::uint32_t kApiVersion = 16;  // any that has these functions
+constexpr int kWarnings = 2;
+constexpr int kArenaAllocator = 1;
+constexpr int kFloat = 1;
+constexpr int kInt64 = 7;
+
+void* const* open_api(const std::string& library) {
+  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const base = handle == nullptr ? nullptr : dlsym(handle, "OrtGetApiBase");
+  if (base == nullptr) throw EngineError("ONNX Runtime: " + std::string(dlerror()));
+  return reinterpret_cast<const ApiBase* (*)()>(base)()->get_api(kApiVersion);
+}
+
+}  // namespace
+
+/// Calls the function at `place`, which takes `Parameters` and gives a status.
+template <class... Parameters, class... Arguments>
+void OnnxRuntime::call(std::size_t place, Arguments... arguments) const {
+  void* const status = reinterpret_cast<void* (*)(Parameters...)>(api_[place])(
+      static_cast<Parameters>(arguments)...);
+  if (status == nullptr) return;
+  throw EngineError(std::string("ONNX Runtime: ") +
+                    reinterpret_cast<const char* (*)(void*)>(api_[kGetErrorMessage])(status));
+}
+
+OnnxRuntime::OnnxRuntime(const std::string& library, const std::string& model,
+                         std::span<const TensorView> tensors, std::vector<std::string> names)
+    : api_(open_api(library)), names_(std::move(names)) {
+  static void* environment = nullptr;  // one a process
+  if (environment == nullptr) {
+    call<int, const char*, void**>(kCreateEnv, kWarnings, "tensoa", &environment);
+  }
+  void* options = nullptr;
+  call<void**>(kCreateSessionOptions, &options);
+  call<void*, int>(kSetIntraOpNumThreads, options, 1);
+  call<void*, const char*, void*, void**>(kCreateSession, environment, model.c_str(), options,
+                                          &session_);
+  void* memory = nullptr;
+  call<int, int, void**>(kCreateCpuMemoryInfo, kArenaAllocator, 0, &memory);
+  for (const TensorView& tensor : tensors) {
+    call<void*, void*, std::size_t, const std::int64_t*, std::size_t, int, void**>(
+        kCreateTensorWithData, memory, tensor.data, tensor.bytes(), tensor.size_of_dim.data(),
+        std::size_t{tensor.rank}, tensor.dtype == DType::kI64 ? kInt64 : kFloat,
+        &values_.emplace_back());
+  }
+  for (const std::string& name : names_) name_pointers_.push_back(name.c_str());
+}
+
+OnnxRuntime::~OnnxRuntime() {
+  const auto release = [&](std::size_t place, void* object) {
+    reinterpret_cast<void (*)(void*)>(api_[place])(object);
+  };
+  for (void* value : values_) release(kReleaseValue, value);
+  release(kReleaseSession, session_);
+}
+
+void OnnxRuntime::run() {
+  const std::size_t inputs = values_.size() - 1;
+  call<void*, const void*, const char* const*, void* const*, std::size_t, const char* const*,
+       std::size_t, void**>(
+      kRun, session_, static_cast<const void*>(nullptr), name_pointers_.data(), values_.data(),
+      inputs, name_pointers_.data() + inputs, std::size_t{1}, values_.data() + inputs);
+}
+
+}  // namespace tensoa::peers
