@@ -9,6 +9,7 @@
 #include <torch/version.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -139,18 +140,33 @@ std::string cpu_file(const std::filesystem::path& path, const json& variants) {
                  "; export it on a machine of this kind");
 }
 
-/// The file with the code of exactly this GPU architecture. Code for its own features ("sm_90a") runs
-/// nowhere else either.
+/// "sm_90" as 90; 0 for what is no such name, as code for one architecture alone ("sm_90a").
+int number_of(std::string_view architecture) {
+  if (!architecture.starts_with("sm_")) return 0;
+  architecture.remove_prefix(3);
+  int number = 0;
+  const char* const end = architecture.data() + architecture.size();
+  return std::from_chars(architecture.data(), end, number).ptr == end ? number : 0;
+}
+
+/// The file with the code for this GPU architecture: code runs on its own architecture and on later
+/// ones of the same generation, "sm_80" on 8.0, 8.6 and 8.9; the latest is taken.
 std::string gpu_file(const std::filesystem::path& path, const json& variants, Device device,
                      const std::string& gpu_architecture) {
+  const int here = number_of(gpu_architecture);
+  int best = 0;
+  std::string file;
   std::string architectures;
   for (const json& variant : variants) {
     const auto architecture = variant.at("architecture").get<std::string>();
-    if (architecture == gpu_architecture || architecture == gpu_architecture + 'a') {
-      return variant.at("file").get<std::string>();
+    const int number = number_of(architecture);
+    if (number / 10 == here / 10 && number <= here && number > best) {
+      best = number;
+      file = variant.at("file").get<std::string>();
     }
     architectures += (architectures.empty() ? "" : ", ") + architecture;
   }
+  if (best > 0) return file;
   fail(path, "has no program for " + to_string(device) + ", which is " + gpu_architecture +
                  ", only for " + architectures + "; export it for that GPU");
 }

@@ -23,7 +23,7 @@ CUDA = {
     "buffers": [{"domain": 0, "row_bytes": 4}],
     "steps": [{"zero": 0}, {"kernel": 0, "domain": 0}],
     "weights": "fused/weights.bin",
-    "code": [{"architecture": "sm_1", "file": "fused/sm_1.cubin", "status": "built, not run"}],
+    "code": [{"architecture": "sm_86", "file": "fused/sm_86.cubin", "status": "built, not run"}],
 }
 
 
@@ -77,7 +77,7 @@ def main(folder, whole, graph, other_abi, no_run):
     write("fused_other_rows", {"plain.so": whole}, lambda manifest: manifest.update(rows=[{"collection": 9}]))
     write("fused_nothing", {}, lambda manifest: manifest.pop("fused"))
 
-    gpu = {"weights.bin": b"\0" * 16, "sm_1.cubin": b"no code"}
+    gpu = {"weights.bin": b"\0" * 16, "sm_86.cubin": b"no code"}
     write("fused_gpu", gpu, cuda())
     write("fused_gpu_domain", gpu, cuda(buffers=[{"domain": 1, "row_bytes": 4}]))
     write("fused_gpu_kernel", gpu, cuda(steps=[{"kernel": 1, "domain": 0}]))

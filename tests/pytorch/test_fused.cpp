@@ -349,12 +349,12 @@ TEST_F(FusedCpu, APackageThatIsRefusedLeavesNothingBehind) {
 
 // ---- programs for GPUs: what can be read without one
 
-auto reading(const std::string& name, const std::string& architecture = "sm_1") {
+auto reading(const std::string& name, const std::string& architecture = "sm_86") {
   return [=] { const pytorch::Package read(package(name), Device::cuda(0), architecture); };
 }
 
-TEST_F(FusedCpu, AProgramForGpusIsReadForExactlyItsArchitecture) {
-  const pytorch::Package read(package("fused_gpu"), Device::cuda(0), "sm_1");
+TEST_F(FusedCpu, AProgramForGpusIsReadForItsArchitectureAndLaterOnesOfItsGeneration) {
+  const pytorch::Package read(package("fused_gpu"), Device::cuda(0), "sm_86");
   EXPECT_EQ(read.kind, pytorch::Package::Kind::kFusedGpu);
   EXPECT_EQ(read.kernels.code, "no code");
   EXPECT_EQ(read.kernels.weights.size(), 16U);
@@ -362,8 +362,11 @@ TEST_F(FusedCpu, AProgramForGpusIsReadForExactlyItsArchitecture) {
   ASSERT_EQ(read.kernels.steps.size(), 2U);
   EXPECT_FALSE(read.kernels.steps[0].kernel);
   EXPECT_EQ(read.kernels.steps[1].kernel, 0U);
-  EXPECT_THAT(reading("fused_gpu", "sm_2"),
-              fails_with("has no program for cuda:0, which is sm_2, only for sm_1"));
+  EXPECT_NO_THROW(reading("fused_gpu", "sm_89")());
+  for (const std::string other : {"sm_80", "sm_90", "sm_120"}) {
+    EXPECT_THAT(reading("fused_gpu", other),
+                fails_with("has no program for cuda:0, which is " + other + ", only for sm_86"));
+  }
 }
 
 TEST_F(FusedCpu, AProgramForGpusThatIsNotWholeIsRefused) {
