@@ -61,6 +61,13 @@ def _is_relu(value):
     return value.op == "map" and value.name == "relu"
 
 
+def _is_private(plan, buffer):
+    """Every row of it is read only where it was written, in later stages."""
+    return not buffer.is_sum and not any(
+        value.args[0] is buffer.value for stage in plan.stages for value in stage.gathers
+    )
+
+
 def _padded(width):
     return -(-width // BLOCK) * BLOCK
 
@@ -191,7 +198,7 @@ class _Body:
                 stack.append((value, True))
                 stack.extend((argument, False) for argument in reversed(self._args(value)))
 
-        users = {id(value): [] for value in self.order}
+        users = self.users = {id(value): [] for value in self.order}
         for value in self.order:
             for argument in self._args(value):
                 users[id(argument)].append(value)
@@ -200,13 +207,17 @@ class _Body:
             return users[id(value)][0] if self._is_free(value) and len(users[id(value)]) == 1 else None
 
         self.absorbed = set()  # values that are no more than a part of what their user does
+        self._find_passed_on(only_user)
+        self._find_sums(only_user)
         for value in reversed(self.order):  # users come first
             user = only_user(value)
+            if id(value) in self.absorbed or id(value) in self.sums:
+                continue
             if value.op in ("linear", "norm") and user is not None and _is_relu(user):
                 self.absorbed.add(id(value))
             elif value.op == "map" and user is not None and user.op == "map" and user.width == value.width:
                 first = value.args[0]
-                if not (_is_relu(value) and first.op in ("linear", "norm") and only_user(first) is value):
+                if id(user) not in self.passed_on and not (_is_relu(value) and first.op in ("linear", "norm") and only_user(first) is value):
                     self.absorbed.add(id(value))
             elif self._is_free(value) and value.op == "pack":
                 if all(
@@ -221,6 +232,48 @@ class _Body:
         for value in self.order:
             if id(value) not in self.absorbed:
                 self.last.update((id(leaf), value) for leaf in self._leaves(value))
+
+    def _reads_buffer(self, value):
+        return value.op == "gather" and self.plan.buffer_of(value.args[0]) is not None
+
+    def _find_passed_on(self, only_user):
+        """Messages that are gathered rows, times a number or not, and only summed: (gather, factor or None)."""
+        self.passed_on = {}
+        for value, actions in self.roots.values():
+            if self.users[id(value)] or any(action[0] != "scatter" for action in actions):
+                continue
+            if self._reads_buffer(value):
+                self.passed_on[id(value)] = value, None
+            elif value.op == "map" and value.name == "mul":
+                for rows, factor in (value.args, value.args[::-1]):
+                    is_one = rows.width == value.width and factor.width == 1 and factor.op != "constant"
+                    if is_one and self._reads_buffer(rows) and only_user(rows) is value and factor is not rows:
+                        self.passed_on[id(value)] = rows, factor
+                        self.absorbed.add(id(rows))
+                        break
+
+    def _find_sums(self, only_user):
+        """Sums of several gathers, and of others: rows of memory are added before they become a tile."""
+        self.sums = {}
+
+        def terms(value, is_top=True):
+            is_sum = value.op == "map" and value.name == "add" and id(value) in self.computed
+            is_part = is_top or (only_user(value) is not None and only_user(value).width == value.width)
+            if not (is_sum and is_part and all(argument.width == value.width for argument in value.args)):
+                return [(value, [])]
+            inner = [(term, [*adds, value]) for a in value.args for term, adds in terms(a, False)]
+            return inner
+
+        for value in reversed(self.order):
+            if id(value) in self.absorbed or id(value) in self.passed_on:
+                continue
+            found = terms(value)
+            gathers = [term for term, _ in found if self._reads_buffer(term) and only_user(term) is not None]
+            if len(gathers) > 1:
+                others = [term for term, _ in found if not any(term is gather for gather in gathers)]
+                self.sums[id(value)] = gathers, others
+                self.absorbed |= {id(add) for _, adds in found for add in adds if add is not value}
+                self.absorbed |= {id(gather) for gather in gathers}
 
     def _is_free(self, value):
         """Only values computed here need it."""
@@ -242,7 +295,7 @@ class _Body:
                 continue
             if value.op == "index":
                 self._index(value)
-            else:
+            elif id(value) not in self.passed_on:
                 self._value(value)
             for action in self.roots.get(id(value), (value, ()))[1]:
                 self._act(value, *action)
@@ -265,8 +318,8 @@ class _Body:
         self.constants.append(array)
         return f"w[{len(self.constants) - 1}]"
 
-    def _buffer(self, value):
-        return f"b[{self._number(self.buffers, self.plan.buffer_of(value))}]"
+    def _buffer(self, buffer):
+        return f"b[{self._number(self.buffers, buffer)}]"
 
     def _place(self, value):
         return f"s + {self.slots[id(value)]} * F"
@@ -303,7 +356,7 @@ class _Body:
 
     def _take(self, value):
         """A place for `value`: that of an argument where numbers are needed no more once they are replaced."""
-        if value.op in ("map", "norm") and not self._done_by_linear(value):
+        if value.op in ("map", "norm") and not self._done_by_linear(value) and id(value) not in self.sums:
             for leaf in self._leaves(value):
                 if self.last[id(leaf)] is value and leaf.width == value.width and id(leaf) in self.slots:
                     self.slots[id(value)] = self.slots.pop(id(leaf))
@@ -322,13 +375,24 @@ class _Body:
         """Lines of C++; @ is the place of the value."""
         width = value.width
         if id(value) not in self.computed:
-            return [f"L::read(@, {width}, {self._buffer(value)}, first, n);"]
+            buffer = self.plan.buffer_of(value)
+            read = "recall" if _is_private(self.plan, buffer) else "read"
+            return [f"L::{read}(@, {width}, {self._buffer(buffer)}, first, n);"]
         if value.op == "input":
             return self._input(value)
         if value.op == "constant":
             return [f"L::fill(@, {width}, {self._constant(_row(value.array))}, n);"]
         if value.op == "gather":
             return self._gather(value)
+        if id(value) in self.sums:
+            gathers, others = self.sums[id(value)]
+            lines = self._gathered(gathers)
+            if others:
+                total = "L::wide(@, i, r)"
+                for other in others:
+                    total = f"f_add({total}, {self._expression(other, width)})"
+                lines.append(f"L::map(@, {width}, n, [&](int i, int r) {{ return {total}; }});")
+            return lines
         if value.op == "pack":
             lines, at = [], 0
             for argument, (start, stop) in zip(value.args, value.ranges):
@@ -386,8 +450,19 @@ class _Body:
             rows = f"c.rows[{source.domain}]"
             call = f"L::gather_input(@ + i * F, {plane}, {self.indices[id(index)]}, {rows}, n)"
             return self._planes(source.planes, call)
-        nan = self._constant(np.full(_padded(value.width), np.nan, np.float32))
-        return [f"L::gather(@, {value.width}, {self._buffer(source)}, {self.indices[id(index)]}, {nan}, n);"]
+        return self._gathered([value])
+
+    def _gathered(self, gathers):
+        """The sum of gathers from buffers."""
+        width = gathers[0].width
+        sources = ", ".join(self._source(self.plan.buffer_of(value.args[0]), value.args[1]) for value in gathers)
+        return [f"{{ const Source x[] = {{{sources}}}; L::gather(@, {width}, x, {self._nan(width)}, n); }}"]
+
+    def _source(self, buffer, index):
+        return f"{{&{self._buffer(buffer)}, {self.indices[id(index)]}}}"
+
+    def _nan(self, width):
+        return self._constant(np.full(_padded(width), np.nan, np.float32))
 
     def _index(self, value):
         name = self.indices[id(value)] = f"index_{len(self.indices)}"
@@ -399,9 +474,17 @@ class _Body:
             plane = f"plane<float>(c, {thing.block}, planes[i])"
             self.lines += self._planes(thing.planes, f"L::output({self._place(value)} + i * F, {plane} + first, n)")
             return
-        buffer = f"b[{self._number(self.buffers, thing)}]"
-        rows = "first" if action == "write" else self.indices[id(index)]
-        self.lines.append(f"L::{action}({self._place(value)}, {value.width}, {buffer}, {rows}, n);")
+        if id(value) in self.passed_on:
+            rows, factor = self.passed_on[id(value)]
+            source = f"Source{self._source(self.plan.buffer_of(rows.args[0]), rows.args[1])}"
+            place = self._place(factor) if factor else "nullptr"
+            target = f"Source{self._source(thing, index)}"
+            self.lines.append(f"L::pass_on({place}, {value.width}, {source}, {self._nan(value.width)}, {target}, n);")
+            return
+        if action == "write" and _is_private(self.plan, thing):
+            action = "keep"
+        rows = self.indices[id(index)] if action == "scatter" else "first"
+        self.lines.append(f"L::{action}({self._place(value)}, {value.width}, {self._buffer(thing)}, {rows}, n);")
 
     def text(self, name):
         body = "\n".join(f"    {line}" for line in self.lines)
@@ -463,9 +546,9 @@ def generate(program, plan):
             "  }",
         ]
         pitch = max(pitch, body.scratch.size)
-    sizes = "".join(f" + rows[{domain}] * {width}" for domain, width in shapes)
+    sizes = "".join(f" + whole_tiles(rows[{domain}]) * {width}" for domain, width in shapes)
     memory = [
-        f"  memory[{i}] = {{at, {width}, rows[{domain}]}};\n  at += rows[{domain}] * {width};"
+        f"  memory[{i}] = {{at, {width}, rows[{domain}]}};\n  at += whole_tiles(rows[{domain}]) * {width};"
         for i, (domain, width) in enumerate(shapes)
     ]
     stages = "\n".join(body.text(name) for name, body in texts.values())

@@ -57,6 +57,12 @@ struct Memory {
   void clear() const { std::memset(data, 0, static_cast<std::size_t>(rows * pitch) * sizeof(float)); }
 };
 
+/// The rows of a buffer that an index names.
+struct Source {
+  const Memory* memory;
+  const std::int64_t* index;
+};
+
 /// What a stage works with.
 struct Call {
   const tensoa_block* blocks;
@@ -354,22 +360,24 @@ struct Common {
 
   // Rows of memory. Those that an index names outside of it are NaN when read, and are left out when added to.
 
-  static void rows_of(const float** from, const Memory& memory, const std::int64_t* index, const float* nan, int n) {
-    for (int r = 0; r < n; ++r) {
-      const bool is_row = static_cast<std::uint64_t>(index[r]) < static_cast<std::uint64_t>(memory.rows);
-      from[r] = is_row ? memory.data + index[r] * memory.pitch : nan;
-    }
+  static float* row_of(const Memory& memory, std::int64_t index, float* otherwise) {
+    const bool is_row = static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(memory.rows);
+    return is_row ? memory.data + index * memory.pitch : otherwise;
   }
 
-  static void gather(float* y, int width, const Memory& memory, const std::int64_t* index, const float* nan, int n) {
-    const float* from[L::kRows];
-    rows_of(from, memory, index, nan, n);
+  /// The sum of rows from kCount memories.
+  template <int kCount>
+  static void gather(float* y, int width, const Source (&sources)[kCount], const float* nan, int n) {
+    const float* from[kCount][L::kRows];
+    for (int k = 0; k < kCount; ++k)
+      for (int r = 0; r < n; ++r)
+        from[k][r] = row_of(*sources[k].memory, sources[k].index[r], const_cast<float*>(nan));
     L::read_rows(y, width, from, n);
   }
 
   static void read(float* y, int width, const Memory& memory, std::int64_t first, int n) {
-    const float* from[L::kRows];
-    for (int r = 0; r < n; ++r) from[r] = memory.data + (first + r) * memory.pitch;
+    const float* from[1][L::kRows];
+    for (int r = 0; r < n; ++r) from[0][r] = memory.data + (first + r) * memory.pitch;
     L::read_rows(y, width, from, n);
   }
 
@@ -381,11 +389,19 @@ struct Common {
 
   static void scatter(const float* x, int width, const Memory& memory, const std::int64_t* index, int n) {
     float* to[L::kRows];
-    for (int r = 0; r < n; ++r) {
-      const bool is_row = static_cast<std::uint64_t>(index[r]) < static_cast<std::uint64_t>(memory.rows);
-      to[r] = is_row ? memory.data + index[r] * memory.pitch : nullptr;
-    }
+    for (int r = 0; r < n; ++r) to[r] = row_of(memory, index[r], nullptr);
     L::template write_rows<true>(x, width, to, n);
+  }
+
+  /// Gathered rows times one number each, or as they are (nullptr), are added to others and never come to scratch.
+  static void pass_on(const float* factor, int width, Source from, const float* nan, Source to, int n) {
+    for (int r = 0; r < n; ++r) {
+      const float* in = row_of(*from.memory, from.index[r], const_cast<float*>(nan));
+      float* out = row_of(*to.memory, to.index[r], nullptr);
+      const V times = all(factor ? factor[r * L::kRow] : 1);
+      if (out)
+        for (int i = 0; i < width; i += kLanes) store(out + i, load(out + i) + load(in + i) * times);
+    }
   }
 };
 
@@ -512,21 +528,34 @@ struct Tile : Common<Tile> {
       });
   }
 
-  [[gnu::noinline]] static void read_rows(float* y, int width, const float** from, int n) {
-    for (int r = n; r < vectors(n) * kLanes; ++r) from[r] = from[0];
+  /// Memory that only this row's later stages read: as it lies in scratch, since the tiles of all stages are the same.
+  static void keep(const float* x, int width, const Memory& memory, std::int64_t first, int) {
+    std::memcpy(memory.data + first * memory.pitch, x, sizeof(float) * static_cast<std::size_t>(width * kFeature));
+  }
+  static void recall(float* y, int width, const Memory& memory, std::int64_t first, int) {
+    std::memcpy(y, memory.data + first * memory.pitch, sizeof(float) * static_cast<std::size_t>(width * kFeature));
+  }
+
+  template <int kCount>
+  [[gnu::noinline]] static void read_rows(float* y, int width, const float* (&from)[kCount][kRows], int n) {
+    for (int k = 0; k < kCount; ++k)
+      for (int r = n; r < vectors(n) * kLanes; ++r) from[k][r] = from[k][0];
     for (int r = 0; r < n; r += kLanes)
       for (int i = 0; i < width; i += kLanes) {
         V a[kLanes];
 #pragma GCC unroll 16
-        for (int j = 0; j < kLanes; ++j) a[j] = load(from[r + j] + i);
+        for (int j = 0; j < kLanes; ++j) {
+          a[j] = load(from[0][r + j] + i);
+          for (int k = 1; k < kCount; ++k) a[j] += load(from[k][r + j] + i);
+        }
         transpose(a);
-        if (width - i >= kLanes) {
+        const int count = std::min(kLanes, width - i);
+        float* to = y + i * kFeature + r;
+        if (count == kLanes) {
 #pragma GCC unroll 16
-          for (int j = 0; j < kLanes; ++j) store(y + (i + j) * kFeature + r, a[j]);
+          for (int j = 0; j < kLanes; ++j) store(to + j * kFeature, a[j]);
         } else {
-#pragma GCC unroll 16
-          for (int j = 0; j < kLanes; ++j)
-            if (i + j < width) store(y + (i + j) * kFeature + r, a[j]);
+          for (int j = 0; j < count; ++j) store(to + j * kFeature, a[j]);
         }
       }
   }
@@ -536,8 +565,13 @@ struct Tile : Common<Tile> {
     for (int r = 0; r < n; r += kLanes)
       for (int i = 0; i < width; i += kLanes) {
         V a[kLanes];
+        if (width - i >= kLanes) {
 #pragma GCC unroll 16
-        for (int j = 0; j < kLanes; ++j) a[j] = i + j < width ? load(x + (i + j) * kFeature + r) : V{};
+          for (int j = 0; j < kLanes; ++j) a[j] = load(x + (i + j) * kFeature + r);
+        } else {
+#pragma GCC unroll 16
+          for (int j = 0; j < kLanes; ++j) a[j] = i + j < width ? load(x + (i + j) * kFeature + r) : V{};
+        }
         transpose(a);
 #pragma GCC unroll 16
         for (int j = 0; j < kLanes; ++j)
@@ -641,9 +675,21 @@ struct Few : Common<Few<kPitch>> {
     }
   }
 
-  static void read_rows(float* y, int width, const float** from, int n) {
+  static void keep(const float* x, int width, const Memory& memory, std::int64_t first, int n) {
+    Few::write(x, width, memory, first, n);
+  }
+  static void recall(float* y, int width, const Memory& memory, std::int64_t first, int n) {
+    Few::read(y, width, memory, first, n);
+  }
+
+  template <int kCount>
+  static void read_rows(float* y, int width, const float* (&from)[kCount][kRows], int n) {
     for (int r = 0; r < n; ++r)
-      for (int i = 0; i < width; i += kLanes) store(y + i + r * kPitch, load(from[r] + i));
+      for (int i = 0; i < width; i += kLanes) {
+        V sum = load(from[0][r] + i);
+        for (int k = 1; k < kCount; ++k) sum += load(from[k][r] + i);
+        store(y + i + r * kPitch, sum);
+      }
   }
 
   template <bool kIsSum>
@@ -656,6 +702,8 @@ struct Few : Common<Few<kPitch>> {
         }
   }
 };
+
+inline std::int64_t whole_tiles(std::int64_t rows) { return (rows + Tile::kRows - 1) / Tile::kRows * Tile::kRows; }
 
 /// All rows of a stage: as many as possible in tiles, few that are left one by one.
 template <template <class> class Stage, int kPitch>
