@@ -47,7 +47,7 @@ class Library:
             rows,
             ctypes.c_void_p(memory.ctypes.data + start),
         )
-        assert (memory[start + size :] == 0xFF).all() and (memory[:start] == 0xFF).all(), "written outside the workspace"
+        assert (memory[start + size :] == 0xFF).all() and (memory[:start] == 0xFF).all(), "not in the workspace"
 
 
 def compiled(program, folder, level):
@@ -121,9 +121,8 @@ class Blocks:
 
 
 def columns(domain, block, planes, dtype="float32", is_scalar=False):
-    return Value(
-        "input", domain, len(planes), (), {"block": block, "planes": tuple(planes), "dtype": dtype, "is_scalar": is_scalar}
-    )
+    attributes = {"block": block, "planes": tuple(planes), "dtype": dtype, "is_scalar": is_scalar}
+    return Value("input", domain, len(planes), (), attributes)
 
 
 def index(domain, block, plane, dtype="int32"):

@@ -12,10 +12,11 @@ The library needs libm and libc only, keeps no state, allocates nothing, throws 
     int64_t tensoa_program_workspace(const int64_t* rows);     // bytes for so many rows in each domain
     void tensoa_program_run(const tensoa_block* blocks, const int64_t* rows, void* workspace);
 
-`blocks`: of the inputs, then of the outputs: the first plane in memory and the elements from one plane to the next; columns
-may lie at any address that suits their elements. `rows`: of each domain, 0 and more. `workspace`: aligned to 64 bytes, of
-one call at a time. Inputs are never written; of the outputs only their rows are. Sums are made in the order of the rows, so
-results do not change from call to call. An index outside the rows it refers to reads NaN, and adds nothing.
+`blocks`: of the inputs, then of the outputs: the first plane in memory and the elements from one plane to the next;
+columns may lie at any address that suits their elements. `rows`: of each domain, 0 and more. `workspace`: aligned to 64
+bytes, of one call at a time. Inputs are never written; of the outputs only their rows are. Sums are made in the order of
+the rows, so results do not change from call to call. An index outside of the rows that it refers to reads NaN and adds
+nothing, where torch would throw: that costs one comparison a row, and a library without exceptions cannot throw.
 """
 
 import os
@@ -217,7 +218,8 @@ class _Body:
                 self.absorbed.add(id(value))
             elif value.op == "map" and user is not None and user.op == "map" and user.width == value.width:
                 first = value.args[0]
-                if id(user) not in self.passed_on and not (_is_relu(value) and first.op in ("linear", "norm") and only_user(first) is value):
+                has_own = _is_relu(value) and first.op in ("linear", "norm") and only_user(first) is value
+                if id(user) not in self.passed_on and not has_own:
                     self.absorbed.add(id(value))
             elif self._is_free(value) and value.op == "pack":
                 if all(
@@ -534,9 +536,7 @@ def generate(program, plan):
         name = texts.setdefault(key, (f"Stage{len(texts)}", body))[0]
         buffers = ", ".join(f"memory[{slots[id(buffer)]}]" for buffer in body.buffers) or "Memory{}"
         places = ", ".join(f"tensoa_weights + {weights.place(array)}" for array in body.constants) or "tensoa_weights"
-        steps += [
-            f"  memory[{slots[id(buffer)]}].clear();" for buffer in stage.sums
-        ]
+        steps += [f"  memory[{slots[id(buffer)]}].clear();" for buffer in stage.sums]
         steps += [
             "  {",
             f"    const Memory buffers[] = {{{buffers}}};",

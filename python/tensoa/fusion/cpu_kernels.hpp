@@ -35,7 +35,7 @@ constexpr int kLanes = 8;
 constexpr int kOutputs = 4;
 constexpr int kFewRows = 2;
 #endif
-constexpr int kBlock = 16;    // outputs of a block of packed weights; rows of memory are padded to it
+constexpr int kBlock = 16;  // outputs of a block of packed weights; rows of memory are padded to it
 constexpr int kFewLimit = 8;  // rows up to which Few is faster
 
 using V = float __attribute__((vector_size(kLanes * 4)));
@@ -54,7 +54,9 @@ struct Memory {
   std::int64_t pitch;
   std::int64_t rows;
 
-  void clear() const { std::memset(data, 0, static_cast<std::size_t>(rows * pitch) * sizeof(float)); }
+  void clear() const {
+    std::memset(data, 0, static_cast<std::size_t>(rows * pitch) * sizeof(float));
+  }
 };
 
 /// The rows of a buffer that an index names.
@@ -66,10 +68,10 @@ struct Source {
 /// What a stage works with.
 struct Call {
   const tensoa_block* blocks;
-  const std::int64_t* rows;      // of each domain
+  const std::int64_t* rows;  // of each domain
   float* scratch;
-  const Memory* buffers;         // in the order of the stage
-  const float* const* weights;   // likewise
+  const Memory* buffers;        // in the order of the stage
+  const float* const* weights;  // likewise
 };
 
 template <class T>
@@ -141,7 +143,9 @@ inline V polynomial(const float (&c)[kDegree], V x) {
 
 inline V f_neg(V x) { return -x; }
 inline V f_abs(V x) { return from_bits(bits(x) & 0x7fffffff); }
-inline V with_sign(V x, V sign) { return from_bits((bits(x) & 0x7fffffff) | (bits(sign) & INT32_MIN)); }
+inline V with_sign(V x, V sign) {
+  return from_bits((bits(x) & 0x7fffffff) | (bits(sign) & INT32_MIN));
+}
 inline V f_sqrt(V x) { return square_root(x); }
 inline V f_rsqrt(V x) { return all(1) / square_root(x); }
 inline V f_reciprocal(V x) { return all(1) / x; }
@@ -155,14 +159,15 @@ inline V power_of_two(I n) { return from_bits((n + 127) << 23); }
 
 constexpr float kLog2E = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
 /// (e^r - 1 - r) / r^2 for |r| < ln 2 / 2.
-constexpr float kExp[] = {0.5f, 0.16666666f, 0.041666295f, 0.0083334968f, 0.0013944642f, 0.00019790417f};
+constexpr float kExp[] = {0.5f,          0.16666666f,   0.041666295f,
+                          0.0083334968f, 0.0013944642f, 0.00019790417f};
 /// (log(1 + f) - f + f^2 / 2) / f^3 for 1 + f between the roots of 1/2 and 2.
 constexpr float kLog[] = {0.3333331f,   -0.24999987f, 0.20002219f,  -0.16669245f, 0.14218780f,
                           -0.12384494f, 0.11872309f,  -0.11788800f, 0.069155783f};
 /// erf(x) / x - 1, of x^2 < 1; and (-log(erfc(x)) - x) / x, of 0.95 < x < 4.
 constexpr float kErf[] = {0.128379166f,  -0.37612626f,     0.112836003f,  -0.026854444f,
                           0.0051895352f, -0.000802084105f, 7.8891193e-05f};
-constexpr float kErfc[] = {0.128669038f,  0.63506824f,      0.106373616f,    -0.023879346f,
+constexpr float kErfc[] = {0.128669038f,  0.63506824f,      0.106373616f,   -0.023879346f,
                            0.0036976971f, -0.000336340716f, 1.25792694e-05f};
 
 /// x = n ln 2 + r.
@@ -213,7 +218,8 @@ inline V f_log(V x) {
 }
 inline V f_log1p(V x) {
   const V u = all(1) + x;
-  const V result = f_log(u) + (x - (u - all(1))) / u;  // the second term is what rounding took from u
+  const V result =
+      f_log(u) + (x - (u - all(1))) / u;  // the second term is what rounding took from u
   return ((u > 0) & (u < INFINITY) & (x != 0)) ? result : (x == 0 ? x : f_log(u));
 }
 inline V f_sigmoid(V x) { return all(1) / (all(1) + f_exp(-x)); }
@@ -235,8 +241,8 @@ inline V f_asinh(V x) {
   const V far = f_log(a) + all(0.693147181f);
   return with_sign(a < 1e18f ? near : far, x);
 }
-#define TENSOA_BY_LIBM(name) \
-  inline V f_##name(V x) {   \
+#define TENSOA_BY_LIBM(name)                              \
+  inline V f_##name(V x) {                                \
     return each([](float a) { return std::name(a); }, x); \
   }
 TENSOA_BY_LIBM(sin)
@@ -329,7 +335,8 @@ struct Common {
 
   /// One feature of other rows from a plane; NaN where the index is none of `rows`.
   template <class T>
-  static void gather_input(float* y, const T* from, const std::int64_t* index, std::int64_t rows, int n) {
+  static void gather_input(float* y, const T* from, const std::int64_t* index, std::int64_t rows,
+                           int n) {
     for (int r = 0; r < n; ++r) {
       const bool is_row = static_cast<std::uint64_t>(index[r]) < static_cast<std::uint64_t>(rows);
       y[r * L::kRow] = is_row ? number(from[index[r]]) : NAN;
@@ -367,7 +374,8 @@ struct Common {
 
   /// The sum of rows from kCount memories.
   template <int kCount>
-  static void gather(float* y, int width, const Source (&sources)[kCount], const float* nan, int n) {
+  static void gather(float* y, int width, const Source (&sources)[kCount], const float* nan,
+                     int n) {
     const float* from[kCount][L::kRows];
     for (int k = 0; k < kCount; ++k)
       for (int r = 0; r < n; ++r)
@@ -387,20 +395,23 @@ struct Common {
     L::template write_rows<false>(x, width, to, n);
   }
 
-  static void scatter(const float* x, int width, const Memory& memory, const std::int64_t* index, int n) {
+  static void scatter(const float* x, int width, const Memory& memory, const std::int64_t* index,
+                      int n) {
     float* to[L::kRows];
     for (int r = 0; r < n; ++r) to[r] = row_of(memory, index[r], nullptr);
     L::template write_rows<true>(x, width, to, n);
   }
 
   /// Gathered rows times one number each, or as they are (nullptr), are added to others and never come to scratch.
-  static void pass_on(const float* factor, int width, Source from, const float* nan, Source to, int n) {
+  static void pass_on(const float* factor, int width, Source from, const float* nan, Source to,
+                      int n) {
     for (int r = 0; r < n; ++r) {
       const float* in = row_of(*from.memory, from.index[r], const_cast<float*>(nan));
       float* out = row_of(*to.memory, to.index[r], nullptr);
       const V times = all(factor ? factor[r * L::kRow] : 1);
       if (out)
-        for (int i = 0; i < width; i += kLanes) store(out + i, load(out + i) + load(in + i) * times);
+        for (int i = 0; i < width; i += kLanes)
+          store(out + i, load(out + i) + load(in + i) * times);
     }
   }
 };
@@ -409,8 +420,10 @@ struct Common {
 
 template <int kStep, int... kIndex>
 inline void exchange(V& a, V& b, std::integer_sequence<int, kIndex...>) {
-  const V low = __builtin_shuffle(a, b, I{((kIndex & kStep) ? kLanes + kIndex - kStep : kIndex)...});
-  const V high = __builtin_shuffle(a, b, I{((kIndex & kStep) ? kLanes + kIndex : kIndex + kStep)...});
+  const V low =
+      __builtin_shuffle(a, b, I{((kIndex & kStep) ? kLanes + kIndex - kStep : kIndex)...});
+  const V high =
+      __builtin_shuffle(a, b, I{((kIndex & kStep) ? kLanes + kIndex : kIndex + kStep)...});
   a = low;
   b = high;
 }
@@ -419,7 +432,8 @@ template <int kStep>
 inline void transpose_step(V (&a)[kLanes]) {
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i)
-    if (!(i & kStep)) exchange<kStep>(a[i], a[i | kStep], std::make_integer_sequence<int, kLanes>{});
+    if (!(i & kStep))
+      exchange<kStep>(a[i], a[i | kStep], std::make_integer_sequence<int, kLanes>{});
 }
 
 inline void transpose(V (&a)[kLanes]) {
@@ -457,7 +471,8 @@ struct Tile : Common<Tile> {
 
   /// kVectors of rows by kWidth outputs of a linear layer; `w`: the first bias of these outputs.
   template <int kVectors, int kWidth>
-  static void linear_block(float* y, const Span* x, int spans, const float* w, int row, bool is_relu) {
+  static void linear_block(float* y, const Span* x, int spans, const float* w, int row,
+                           bool is_relu) {
     V sum[kWidth][kVectors];
 #pragma GCC unroll 8
     for (int o = 0; o < kWidth; ++o)
@@ -485,8 +500,8 @@ struct Tile : Common<Tile> {
         store(y + o * kFeature + row + v * kLanes, is_relu ? f_relu(sum[o][v]) : sum[o][v]);
   }
 
-  [[gnu::noinline]] static void linear(float* y, int width, const Span* x, int spans, const float* w, int n,
-                                       bool is_relu) {
+  [[gnu::noinline]] static void linear(float* y, int width, const Span* x, int spans,
+                                       const float* w, int n, bool is_relu) {
     int inputs = 0;
     for (int s = 0; s < spans; ++s) inputs += x[s].count;
     for (int o = 0; o < width; o += kOutputs) {
@@ -502,8 +517,9 @@ struct Tile : Common<Tile> {
   }
 
   /// Layer normalisation, followed by relu or not; the mean is zero where `is_centered`. y may be x.
-  [[gnu::noinline]] static void norm(float* y, const float* x, int width, const float* w, const float* b, float eps,
-                                     int n, bool is_centered, bool is_relu) {
+  [[gnu::noinline]] static void norm(float* y, const float* x, int width, const float* w,
+                                     const float* b, float eps, int n, bool is_centered,
+                                     bool is_relu) {
     for (int first = 0; first < vectors(n); first += kGroup)
       with_constant<kGroup>(std::min(kGroup, vectors(n) - first), [&](auto rows) {
         const float* from = x + first * kLanes;
@@ -530,14 +546,17 @@ struct Tile : Common<Tile> {
 
   /// Memory that only this row's later stages read: as it lies in scratch, since the tiles of all stages are the same.
   static void keep(const float* x, int width, const Memory& memory, std::int64_t first, int) {
-    std::memcpy(memory.data + first * memory.pitch, x, sizeof(float) * static_cast<std::size_t>(width * kFeature));
+    std::memcpy(memory.data + first * memory.pitch, x,
+                sizeof(float) * static_cast<std::size_t>(width * kFeature));
   }
   static void recall(float* y, int width, const Memory& memory, std::int64_t first, int) {
-    std::memcpy(y, memory.data + first * memory.pitch, sizeof(float) * static_cast<std::size_t>(width * kFeature));
+    std::memcpy(y, memory.data + first * memory.pitch,
+                sizeof(float) * static_cast<std::size_t>(width * kFeature));
   }
 
   template <int kCount>
-  [[gnu::noinline]] static void read_rows(float* y, int width, const float* (&from)[kCount][kRows], int n) {
+  [[gnu::noinline]] static void read_rows(float* y, int width, const float* (&from)[kCount][kRows],
+                                          int n) {
     for (int k = 0; k < kCount; ++k)
       for (int r = n; r < vectors(n) * kLanes; ++r) from[k][r] = from[k][0];
     for (int r = 0; r < n; r += kLanes)
@@ -570,7 +589,8 @@ struct Tile : Common<Tile> {
           for (int j = 0; j < kLanes; ++j) a[j] = load(x + (i + j) * kFeature + r);
         } else {
 #pragma GCC unroll 16
-          for (int j = 0; j < kLanes; ++j) a[j] = i + j < width ? load(x + (i + j) * kFeature + r) : V{};
+          for (int j = 0; j < kLanes; ++j)
+            a[j] = i + j < width ? load(x + (i + j) * kFeature + r) : V{};
         }
         transpose(a);
 #pragma GCC unroll 16
@@ -604,8 +624,8 @@ struct Few : Common<Few<kPitch>> {
 
   /// kRowCount rows by kVectors of outputs; kChains sums of each, so that additions do not wait for one another.
   template <int kRowCount, int kVectors>
-  static void linear_block(float* y, const Span* x, int spans, const float* w, std::int64_t stride, int row,
-                           bool is_relu) {
+  static void linear_block(float* y, const Span* x, int spans, const float* w, std::int64_t stride,
+                           int row, bool is_relu) {
     y += row;
     constexpr int kChains = kRowCount * kVectors >= 8 ? 1 : kRowCount * kVectors >= 4 ? 2 : 4;
     V sum[kChains][kRowCount][kVectors] = {};
@@ -641,8 +661,8 @@ struct Few : Common<Few<kPitch>> {
       }
   }
 
-  [[gnu::noinline]] static void linear(float* y, int width, const Span* x, int spans, const float* w, int n,
-                                       bool is_relu) {
+  [[gnu::noinline]] static void linear(float* y, int width, const Span* x, int spans,
+                                       const float* w, int n, bool is_relu) {
     constexpr int kVectors = 4;
     int inputs = 0;
     for (int s = 0; s < spans; ++s) inputs += x[s].count;
@@ -650,14 +670,17 @@ struct Few : Common<Few<kPitch>> {
     for (int first = 0; first < n; first += kFewRows)
       with_constant<kFewRows>(std::min(kFewRows, n - first), [&](auto rows) {
         for (int o = 0; o < width; o += kVectors * kLanes)
-          with_constant<kVectors>(std::min(kVectors, (width - o + kLanes - 1) / kLanes), [&](auto vectors) {
-            linear_block<rows, vectors>(y + o, x, spans, w + o / kBlock * stride, stride, first * kPitch, is_relu);
-          });
+          with_constant<kVectors>(
+              std::min(kVectors, (width - o + kLanes - 1) / kLanes), [&](auto vectors) {
+                linear_block<rows, vectors>(y + o, x, spans, w + o / kBlock * stride, stride,
+                                            first * kPitch, is_relu);
+              });
       });
   }
 
-  [[gnu::noinline]] static void norm(float* y, const float* x, int width, const float* w, const float* b, float eps,
-                                     int n, bool is_centered, bool is_relu) {
+  [[gnu::noinline]] static void norm(float* y, const float* x, int width, const float* w,
+                                     const float* b, float eps, int n, bool is_centered,
+                                     bool is_relu) {
     for (int r = 0; r < n; ++r, x += kPitch, y += kPitch) {
       const auto valid = [&](int i, V a) { return lanes() < width - i ? a : V{}; };
       V sum = {}, square = {};
@@ -703,7 +726,9 @@ struct Few : Common<Few<kPitch>> {
   }
 };
 
-inline std::int64_t whole_tiles(std::int64_t rows) { return (rows + Tile::kRows - 1) / Tile::kRows * Tile::kRows; }
+inline std::int64_t whole_tiles(std::int64_t rows) {
+  return (rows + Tile::kRows - 1) / Tile::kRows * Tile::kRows;
+}
 
 /// All rows of a stage: as many as possible in tiles, few that are left one by one.
 template <template <class> class Stage, int kPitch>
@@ -715,7 +740,8 @@ inline void run_stage(const Call& call, std::int64_t rows) {
       first += Tile::kRows;
     } else {
       using Layout = Few<kPitch>;
-      Stage<Layout>::run(call, first, static_cast<int>(std::min<std::int64_t>(left, Layout::kRows)));
+      Stage<Layout>::run(call, first,
+                         static_cast<int>(std::min<std::int64_t>(left, Layout::kRows)));
       first += Layout::kRows;
     }
   }
