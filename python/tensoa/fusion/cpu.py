@@ -13,10 +13,11 @@ The library needs libm and libc only, keeps no state, allocates nothing, throws 
     void tensoa_program_run(const tensoa_block* blocks, const int64_t* rows, void* workspace);
 
 `blocks`: of the inputs, then of the outputs: the first plane in memory and the elements from one plane to the next;
-columns may lie at any address that suits their elements. `rows`: of each domain, 0 and more. `workspace`: aligned to 64
-bytes, of one call at a time. Inputs are never written; of the outputs only their rows are. Sums are made in the order of
-the rows, so results do not change from call to call. An index outside of the rows that it refers to reads NaN and adds
-nothing, where torch would throw: that costs one comparison a row, and a library without exceptions cannot throw.
+columns may lie at any address that suits their elements. `rows`: of each domain, 0 and more. `workspace`: aligned to
+64 bytes, of one call at a time. Inputs are never written; of the outputs only their rows are. Sums are made in the
+order of the rows, so results do not change from call to call. An index outside of the rows that it refers to reads
+NaN and adds nothing, where torch would throw: that costs one comparison a row, and a library without exceptions
+cannot throw.
 """
 
 import os
