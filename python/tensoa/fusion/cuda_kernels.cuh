@@ -503,6 +503,9 @@ __device__ __forceinline__ Fragment<T> norm(Fragment<T> x, Vector gain, Vector s
 struct Packed {
     const char* weights;
     int tiles, depth, outputs;  // tiles of inputs; how many of their numbers there are; tiles of outputs
+
+    // Past the last tile of outputs the last one is computed again, and dropped: no branch keeps loads from running ahead.
+    __device__ int tile(int n) const { return min(n, outputs - 1); }
 };
 
 __device__ __forceinline__ void mma_tf32(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
@@ -542,8 +545,7 @@ struct Tf32 {
         const unsigned a[4] = {to_tf32(x[0]), to_tf32(x[2]), to_tf32(x[1]), to_tf32(x[3])};
 #pragma unroll
         for (int n = 0; n < C; ++n) {
-            if (first + n >= w.outputs) break;
-            const uint2 b = reinterpret_cast<const uint2*>(w.weights)[(k * w.outputs + first + n) * 32 + warp.lane];
+            const uint2 b = reinterpret_cast<const uint2*>(w.weights)[(k * w.outputs + w.tile(first + n)) * 32 + warp.lane];
             mma_tf32(c[n], a, b.x, b.y);
         }
     }
@@ -578,8 +580,7 @@ struct Half3 {
         for (int i = 0; i < 4; ++i) split(x[2 * i], x[2 * i + 1], high[i], low[i]);
 #pragma unroll
         for (int n = 0; n < C; ++n) {
-            if (first + n >= w.outputs) break;
-            const uint4 b = reinterpret_cast<const uint4*>(w.weights)[(q * w.outputs + first + n) * 32 + warp.lane];
+            const uint4 b = reinterpret_cast<const uint4*>(w.weights)[(q * w.outputs + w.tile(first + n)) * 32 + warp.lane];
             mma_f16(c[n], low, b.x, b.y);
             mma_f16(c[n], high, b.z, b.w);
             mma_f16(c[n], high, b.x, b.y);
@@ -594,8 +595,7 @@ struct Half3 {
         for (int i = 0; i < 2; ++i) split(x[2 * i], x[2 * i + 1], high[i], low[i]);
 #pragma unroll
         for (int n = 0; n < C; ++n) {
-            if (first + n >= w.outputs) break;
-            const uint2 b = from[(first + n) * 32 + warp.lane];
+            const uint2 b = from[w.tile(first + n) * 32 + warp.lane];
             mma_f16(c[n], low, b.x);
             mma_f16(c[n], high, b.y);
             mma_f16(c[n], high, b.x);
@@ -618,8 +618,7 @@ struct Bf16 {
         for (int i = 0; i < 4; ++i) a[i] = round(x[2 * i], x[2 * i + 1]);
 #pragma unroll
         for (int n = 0; n < C; ++n) {
-            if (first + n >= w.outputs) break;
-            const uint2 b = reinterpret_cast<const uint2*>(w.weights)[(q * w.outputs + first + n) * 32 + warp.lane];
+            const uint2 b = reinterpret_cast<const uint2*>(w.weights)[(q * w.outputs + w.tile(first + n)) * 32 + warp.lane];
             mma_bf16(c[n], a, b.x, b.y);
         }
     }
@@ -632,8 +631,7 @@ struct Bf16 {
         for (int i = 0; i < 2; ++i) a[i] = round(x[2 * i], x[2 * i + 1]);
 #pragma unroll
         for (int n = 0; n < C; ++n) {
-            if (first + n >= w.outputs) break;
-            mma_bf16(c[n], a, from[(first + n) * 32 + warp.lane]);
+            mma_bf16(c[n], a, from[w.tile(first + n) * 32 + warp.lane]);
         }
     }
 };
@@ -651,8 +649,7 @@ struct Fma {
             const float x0 = __shfl_sync(kAll, x[i & 1], source), x1 = __shfl_sync(kAll, x[2 + (i & 1)], source);
 #pragma unroll
             for (int n = 0; n < C; ++n) {
-                if (first + n >= w.outputs) break;
-                const float2 b = reinterpret_cast<const float2*>(w.weights)[((8 * k + i) * w.outputs + first + n) * 4 + warp.quad];
+                const float2 b = reinterpret_cast<const float2*>(w.weights)[((8 * k + i) * w.outputs + w.tile(first + n)) * 4 + warp.quad];
                 c[n][0] = fmaf(x0, b.x, c[n][0]);
                 c[n][1] = fmaf(x0, b.y, c[n][1]);
                 c[n][2] = fmaf(x1, b.x, c[n][2]);
@@ -764,7 +761,7 @@ __device__ __forceinline__ Fragment<C> part_of_linear(int outputs, Vector bias, 
 #pragma unroll
     for (int n = 0; n < C; ++n) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) c.at[n][i] = first + n < outputs ? bias.at(first + n, i) : 0.f;
+        for (int i = 0; i < 4; ++i) c.at[n][i] = bias.at(min(first + n, outputs - 1), i);
     }
     body(c, first);
     return c;
@@ -778,7 +775,7 @@ __device__ __forceinline__ Fragment<C> part_of_linear(int outputs, Vector bias, 
     for (int n = 0; n < C; ++n) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            if (first + n < outputs) c.at[n][i] = fmaf(c.at[n][i], scale.inverse[i / 2], bias.at(first + n, i));
+            c.at[n][i] = fmaf(c.at[n][i], scale.inverse[i / 2], bias.at(min(first + n, outputs - 1), i));
         }
     }
     return c;
