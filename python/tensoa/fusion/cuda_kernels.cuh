@@ -3,27 +3,30 @@
 //
 // What the kernels that cuda.py writes are made of. Compiled by NVRTC, so without any header.
 //
-// A warp (or, where `Warp::parts` > 1, the warps of a block together) owns a tile of 16 rows. A value of those rows lies in
-// registers as the accumulators of mma.sync lie: numbers are cut into tiles of 8; lane 4 g + t holds, of tile n, the
-// numbers 8 n + 2 t and 8 n + 2 t + 1 of row g (elements 0, 1) and of row g + 8 (elements 2, 3). In this order the result
-// of one layer is, unmoved, the left operand of the next one (for tf32 the weights are packed in another order to fit).
-// Values wider than the registers hold live in local memory: same code, loops that are not unrolled.
+// A warp (or, where `Warp::parts` > 1, the warps of a block together) owns a tile of 16 rows. A
+// value of those rows lies in registers as the accumulators of mma.sync lie: numbers are cut into
+// tiles of 8; lane 4 g + t holds, of tile n, the numbers 8 n + 2 t and 8 n + 2 t + 1 of row g
+// (elements 0, 1) and of row g + 8 (elements 2, 3). In this order the result of one layer is,
+// unmoved, the left operand of the next one (for tf32 the weights are packed in another order to
+// fit). Values wider than the registers hold live in local memory: same code, loops that are not
+// unrolled.
 //
-// Rows of buffers lie in memory so that a lane reads its numbers of two tiles at once: position 16 q + 4 t + i is
-// element i & 1 of tile 2 q + i / 2 (a last, odd tile is in order). Rows past the last one of the domain are computed as
-// that row, and never written.
+// Rows of buffers lie in memory so that a lane reads its numbers of two tiles at once: position 16
+// q + 4 t + i is element i & 1 of tile 2 q + i / 2 (a last, odd tile is in order). Rows past the
+// last one of the domain are computed as that row, and never written.
 
 using int64 = long long;
 
 constexpr int kBlocks = 32, kDomains = 8, kBuffers = 64;
 
-// What a kernel is launched with. A block is planes `pitch` elements apart, from the first in memory.
+// What a kernel is launched with. A block is planes `pitch` elements apart, from the first in
+// memory.
 struct Params {
-    void* block[kBlocks];
-    int64 pitch[kBlocks];
-    int64 rows[kDomains];
-    void* buffer[kBuffers];
-    const void* weights;
+  void* block[kBlocks];
+  int64 pitch[kBlocks];
+  int64 rows[kDomains];
+  void* buffer[kBuffers];
+  const void* weights;
 };
 
 constexpr int kTileRows = 16;
@@ -33,122 +36,125 @@ constexpr unsigned kAll = 0xffffffffu;
 constexpr int unroll(int tiles) { return tiles <= 24 ? tiles : 1; }
 
 struct Warp {
-    int lane, group, quad;  // lane = 4 * group + quad
-    int part, parts;        // which of the warps that own the tile together; 0 and 1 where one does
+  int lane, group, quad;  // lane = 4 * group + quad
+  int part, parts;        // which of the warps that own the tile together; 0 and 1 where one does
 
-    __device__ Warp(int part, int parts)
-        : lane(threadIdx.x & 31), group(lane >> 2), quad(lane & 3), part(part), parts(parts) {}
+  __device__ Warp(int part, int parts)
+      : lane(threadIdx.x & 31), group(lane >> 2), quad(lane & 3), part(part), parts(parts) {}
 
-    // Whether this warp writes tile pair q, that all warps of the tile hold.
-    __device__ bool writes(int q) const { return parts == 1 || q % parts == part; }
+  // Whether this warp writes tile pair q, that all warps of the tile hold.
+  __device__ bool writes(int q) const { return parts == 1 || q % parts == part; }
 };
 
 struct Tile {
-    int64 row[2];
-    bool inside[2];
+  int64 row[2];
+  bool inside[2];
 
-    __device__ Tile(int64 tile, int64 rows, const Warp& warp) {
-        for (int r = 0; r < 2; ++r) {
-            const int64 at = tile * kTileRows + 8 * r + warp.group;
-            inside[r] = at < rows;
-            row[r] = inside[r] ? at : rows - 1;
-        }
+  __device__ Tile(int64 tile, int64 rows, const Warp& warp) {
+    for (int r = 0; r < 2; ++r) {
+      const int64 at = tile * kTileRows + 8 * r + warp.group;
+      inside[r] = at < rows;
+      row[r] = inside[r] ? at : rows - 1;
     }
+  }
 };
 
 template <int T>
 struct Fragment {
-    static constexpr int tiles = T;
-    float at[T][4];
+  static constexpr int tiles = T;
+  float at[T][4];
 
-    __device__ void pair(int q, float (&x)[8]) const {
+  __device__ void pair(int q, float (&x)[8]) const {
 #pragma unroll
-        for (int i = 0; i < 8; ++i) x[i] = at[2 * q + i / 4][i % 4];
-    }
-    __device__ void last(float (&x)[4]) const {
+    for (int i = 0; i < 8; ++i) x[i] = at[2 * q + i / 4][i % 4];
+  }
+  __device__ void last(float (&x)[4]) const {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) x[i] = at[T - 1][i];
-    }
+    for (int i = 0; i < 4; ++i) x[i] = at[T - 1][i];
+  }
 };
 
 struct Scalar {  // one number for each row, in all lanes of the row
-    float at[2];
+  float at[2];
 };
 
 struct Index {
-    int at[2];
+  int at[2];
 };
 
 __device__ constexpr int64 kFirstRow[2] = {0, 0};  // of scalar columns
 
 // The same numbers in every row, in the order of the tiles.
 struct Vector {
-    const float* numbers;
-    int quad;
-    __device__ float at(int n, int i) const {
-        const float2 two = reinterpret_cast<const float2*>(numbers)[4 * n + quad];
-        return i & 1 ? two.y : two.x;
-    }
+  const float* numbers;
+  int quad;
+  __device__ float at(int n, int i) const {
+    const float2 two = reinterpret_cast<const float2*>(numbers)[4 * n + quad];
+    return i & 1 ? two.y : two.x;
+  }
 };
 
 // Which positions of each tile hold numbers: bit c of valid(n). The others are padding.
 template <class Layout>
 __device__ __forceinline__ bool is_valid(int n, int i, int quad) {
-    return Layout::valid(n) == 0xffu || (Layout::valid(n) >> (2 * quad + (i & 1)) & 1u);
+  return Layout::valid(n) == 0xffu || (Layout::valid(n) >> (2 * quad + (i & 1)) & 1u);
 }
 
 template <class Layout, int T>
-__device__ __forceinline__ void clear_padding(Fragment<T>& x, const Warp& warp, float padding = 0.f) {
+__device__ __forceinline__ void clear_padding(Fragment<T>& x, const Warp& warp,
+                                              float padding = 0.f) {
 #pragma unroll(unroll(T))
-    for (int n = 0; n < T; ++n) {
+  for (int n = 0; n < T; ++n) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            if (!is_valid<Layout>(n, i, warp.quad)) x.at[n][i] = padding;
-        }
+    for (int i = 0; i < 4; ++i) {
+      if (!is_valid<Layout>(n, i, warp.quad)) x.at[n][i] = padding;
     }
+  }
 }
 
 __device__ __forceinline__ float quad_sum(float x) {
-    x += __shfl_xor_sync(kAll, x, 1);
-    return x + __shfl_xor_sync(kAll, x, 2);
+  x += __shfl_xor_sync(kAll, x, 1);
+  return x + __shfl_xor_sync(kAll, x, 2);
 }
 
 // ---- functions of numbers, as torch defines them (NaN stays NaN) ----
 
 __device__ __forceinline__ float minimum(float a, float b) {
-    float r;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-    return r;
+  float r;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
 }
 __device__ __forceinline__ float maximum(float a, float b) {
-    float r;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-    return r;
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
 }
 __device__ __forceinline__ float sigmoid(float x) { return 1.f / (1.f + expf(-x)); }
 
 // ---- maps ----
 
 template <int T>
-__device__ __forceinline__ float element(const Fragment<T>& x, int n, int i) { return x.at[n][i]; }
+__device__ __forceinline__ float element(const Fragment<T>& x, int n, int i) {
+  return x.at[n][i];
+}
 __device__ __forceinline__ float element(const Scalar& x, int, int i) { return x.at[i >> 1]; }
 __device__ __forceinline__ float element(const Vector& x, int n, int i) { return x.at(n, i); }
 __device__ __forceinline__ float element(float x, int, int) { return x; }
 
 template <int T, class Function, class... Arguments>
 __device__ __forceinline__ Fragment<T> map(Function function, const Arguments&... arguments) {
-    Fragment<T> result;
+  Fragment<T> result;
 #pragma unroll(unroll(T))
-    for (int n = 0; n < T; ++n) {
+  for (int n = 0; n < T; ++n) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) result.at[n][i] = function(element(arguments, n, i)...);
-    }
-    return result;
+    for (int i = 0; i < 4; ++i) result.at[n][i] = function(element(arguments, n, i)...);
+  }
+  return result;
 }
 
 template <class Function, class... Arguments>
 __device__ __forceinline__ Scalar map_scalar(Function function, const Arguments&... arguments) {
-    return {{function(element(arguments, 0, 0)...), function(element(arguments, 0, 2)...)}};
+  return {{function(element(arguments, 0, 0)...), function(element(arguments, 0, 2)...)}};
 }
 
 // ---- moving numbers between places of the tiles ----
@@ -156,119 +162,132 @@ __device__ __forceinline__ Scalar map_scalar(Function function, const Arguments&
 // Number `column` of all rows, for all lanes.
 template <int T>
 __device__ __forceinline__ Scalar take(const Fragment<T>& x, int column, const Warp& warp) {
-    const int source = (warp.lane & ~3) | (column % 8 / 2), n = column / 8, odd = column & 1;
-    return {{__shfl_sync(kAll, x.at[n][odd], source), __shfl_sync(kAll, x.at[n][2 + odd], source)}};
+  const int source = (warp.lane & ~3) | (column % 8 / 2), n = column / 8, odd = column & 1;
+  return {{__shfl_sync(kAll, x.at[n][odd], source), __shfl_sync(kAll, x.at[n][2 + odd], source)}};
 }
 
 template <int T>
-__device__ __forceinline__ void put(Fragment<T>& x, int column, const Scalar& number, const Warp& warp) {
-    const int n = column / 8, odd = column & 1;
-    if (warp.quad == column % 8 / 2) {
-        x.at[n][odd] = number.at[0];
-        x.at[n][2 + odd] = number.at[1];
-    }
+__device__ __forceinline__ void put(Fragment<T>& x, int column, const Scalar& number,
+                                    const Warp& warp) {
+  const int n = column / 8, odd = column & 1;
+  if (warp.quad == column % 8 / 2) {
+    x.at[n][odd] = number.at[0];
+    x.at[n][2 + odd] = number.at[1];
+  }
 }
 
 // Tiles of `from` become those of `to` from tile `first` on.
 template <int N, int T>
 __device__ __forceinline__ void place(Fragment<N>& to, int first, const Fragment<T>& from) {
 #pragma unroll(unroll(T))
-    for (int n = 0; n < T; ++n) {
+  for (int n = 0; n < T; ++n) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) to.at[first + n][i] = from.at[n][i];
-    }
+    for (int i = 0; i < 4; ++i) to.at[first + n][i] = from.at[n][i];
+  }
 }
 
 template <int First, int T, int N>
 __device__ __forceinline__ Fragment<T> cut(const Fragment<N>& from) {
-    Fragment<T> result;
+  Fragment<T> result;
 #pragma unroll(unroll(T))
-    for (int n = 0; n < T; ++n) {
+  for (int n = 0; n < T; ++n) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) result.at[n][i] = from.at[First + n][i];
-    }
-    return result;
+    for (int i = 0; i < 4; ++i) result.at[n][i] = from.at[First + n][i];
+  }
+  return result;
 }
 
 // ---- planes of blocks ----
 
 struct Half {
-    unsigned short bits;
+  unsigned short bits;
 };
 struct Bfloat16 {
-    unsigned short bits;
+  unsigned short bits;
 };
 
 template <class T>
-__device__ __forceinline__ float to_float(T x) { return static_cast<float>(x); }
+__device__ __forceinline__ float to_float(T x) {
+  return static_cast<float>(x);
+}
 __device__ __forceinline__ float to_float(bool x) { return x ? 1.f : 0.f; }
 __device__ __forceinline__ float to_float(Half x) {
-    float r;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits));
-    return r;
+  float r;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits));
+  return r;
 }
-__device__ __forceinline__ float to_float(Bfloat16 x) { return __uint_as_float(unsigned{x.bits} << 16); }
+__device__ __forceinline__ float to_float(Bfloat16 x) {
+  return __uint_as_float(unsigned{x.bits} << 16);
+}
 
-// Numbers of planes. `places`: the plane of each position of the tiles, -1 for padding; or nullptr: the first `width`
-// positions are the planes from `first` on.
+// Numbers of planes. `places`: the plane of each position of the tiles, -1 for padding; or nullptr:
+// the first `width` positions are the planes from `first` on.
 struct Planes {
-    int first, width;
-    const int* places;
-    __device__ int place(int column) const { return places ? places[column] : column < width ? first + column : -1; }
+  int first, width;
+  const int* places;
+  __device__ int place(int column) const {
+    return places ? places[column] : column < width ? first + column : -1;
+  }
 };
 
 template <class T>
 struct Columns {
-    T* data;
-    int64 pitch;
-    Planes planes;
+  T* data;
+  int64 pitch;
+  Planes planes;
 };
 
 template <int T, class Number, class Row>
-__device__ __forceinline__ Fragment<T> load(const Columns<const Number>& from, const Row (&row)[2], const Warp& warp) {
-    Fragment<T> x;
+__device__ __forceinline__ Fragment<T> load(const Columns<const Number>& from, const Row (&row)[2],
+                                            const Warp& warp) {
+  Fragment<T> x;
 #pragma unroll(unroll(T))
-    for (int n = 0; n < T; ++n) {
+  for (int n = 0; n < T; ++n) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int plane = from.planes.place(8 * n + 2 * warp.quad + (i & 1));
-            x.at[n][i] = plane < 0 ? 0.f : to_float(from.data[plane * from.pitch + row[i >> 1]]);
-        }
+    for (int i = 0; i < 4; ++i) {
+      const int plane = from.planes.place(8 * n + 2 * warp.quad + (i & 1));
+      x.at[n][i] = plane < 0 ? 0.f : to_float(from.data[plane * from.pitch + row[i >> 1]]);
     }
-    return x;
+  }
+  return x;
 }
 
 template <class Number, class Row>
-__device__ __forceinline__ Scalar load_scalar(const Columns<const Number>& from, const Row (&row)[2]) {
-    const Number* plane = from.data + from.planes.first * from.pitch;
-    return {{to_float(plane[row[0]]), to_float(plane[row[1]])}};
+__device__ __forceinline__ Scalar load_scalar(const Columns<const Number>& from,
+                                              const Row (&row)[2]) {
+  const Number* plane = from.data + from.planes.first * from.pitch;
+  return {{to_float(plane[row[0]]), to_float(plane[row[1]])}};
 }
 
 template <class Number>
-__device__ __forceinline__ Index load_index(const Columns<const Number>& from, const int64 (&row)[2]) {
-    const Number* plane = from.data + from.planes.first * from.pitch;
-    return {{static_cast<int>(plane[row[0]]), static_cast<int>(plane[row[1]])}};
+__device__ __forceinline__ Index load_index(const Columns<const Number>& from,
+                                            const int64 (&row)[2]) {
+  const Number* plane = from.data + from.planes.first * from.pitch;
+  return {{static_cast<int>(plane[row[0]]), static_cast<int>(plane[row[1]])}};
 }
 
 template <int T>
-__device__ __forceinline__ void write(const Columns<float>& to, const Fragment<T>& x, const Tile& tile, const Warp& warp) {
+__device__ __forceinline__ void write(const Columns<float>& to, const Fragment<T>& x,
+                                      const Tile& tile, const Warp& warp) {
 #pragma unroll(unroll(T))
-    for (int n = 0; n < T; ++n) {
-        if (!warp.writes(n / 2)) continue;
+  for (int n = 0; n < T; ++n) {
+    if (!warp.writes(n / 2)) continue;
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int plane = to.planes.place(8 * n + 2 * warp.quad + (i & 1));
-            if (plane >= 0 && tile.inside[i >> 1]) to.data[plane * to.pitch + tile.row[i >> 1]] = x.at[n][i];
-        }
+    for (int i = 0; i < 4; ++i) {
+      const int plane = to.planes.place(8 * n + 2 * warp.quad + (i & 1));
+      if (plane >= 0 && tile.inside[i >> 1])
+        to.data[plane * to.pitch + tile.row[i >> 1]] = x.at[n][i];
     }
+  }
 }
 
-__device__ __forceinline__ void write(const Columns<float>& to, const Scalar& x, const Tile& tile, const Warp& warp) {
-    float* plane = to.data + to.planes.first * to.pitch;
-    if (warp.quad != 0 || warp.part != 0) return;
-    for (int r = 0; r < 2; ++r) {
-        if (tile.inside[r]) plane[tile.row[r]] = x.at[r];
-    }
+__device__ __forceinline__ void write(const Columns<float>& to, const Scalar& x, const Tile& tile,
+                                      const Warp& warp) {
+  float* plane = to.data + to.planes.first * to.pitch;
+  if (warp.quad != 0 || warp.part != 0) return;
+  for (int r = 0; r < 2; ++r) {
+    if (tile.inside[r]) plane[tile.row[r]] = x.at[r];
+  }
 }
 
 // ---- rows of buffers ----
@@ -276,609 +295,647 @@ __device__ __forceinline__ void write(const Columns<float>& to, const Scalar& x,
 // Two rows of a buffer of T tiles, read where they are used: they occupy no registers before.
 template <int T>
 struct Rows {
-    static constexpr int tiles = T;
-    const float* row[2];
+  static constexpr int tiles = T;
+  const float* row[2];
 
-    template <class Row>
-    __device__ Rows(const void* buffer, const Row (&at)[2], const Warp& warp) {
-        for (int r = 0; r < 2; ++r) row[r] = static_cast<const float*>(buffer) + int64{at[r]} * (8 * T) + 4 * warp.quad;
-        odd = 2 * warp.quad;
-    }
-    __device__ void pair(int q, float (&x)[8]) const {
+  template <class Row>
+  __device__ Rows(const void* buffer, const Row (&at)[2], const Warp& warp) {
+    for (int r = 0; r < 2; ++r)
+      row[r] = static_cast<const float*>(buffer) + int64{at[r]} * (8 * T) + 4 * warp.quad;
+    odd = 2 * warp.quad;
+  }
+  __device__ void pair(int q, float (&x)[8]) const {
 #pragma unroll
-        for (int r = 0; r < 2; ++r) {
-            const float4 four = *reinterpret_cast<const float4*>(row[r] + 16 * q);
-            x[2 * r] = four.x;
-            x[2 * r + 1] = four.y;
-            x[4 + 2 * r] = four.z;
-            x[5 + 2 * r] = four.w;
-        }
+    for (int r = 0; r < 2; ++r) {
+      const float4 four = *reinterpret_cast<const float4*>(row[r] + 16 * q);
+      x[2 * r] = four.x;
+      x[2 * r + 1] = four.y;
+      x[4 + 2 * r] = four.z;
+      x[5 + 2 * r] = four.w;
     }
-    __device__ void last(float (&x)[4]) const {
+  }
+  __device__ void last(float (&x)[4]) const {
 #pragma unroll
-        for (int r = 0; r < 2; ++r) {
-            const float2 two = *reinterpret_cast<const float2*>(row[r] + 8 * (T - 1) - odd);
-            x[2 * r] = two.x;
-            x[2 * r + 1] = two.y;
-        }
+    for (int r = 0; r < 2; ++r) {
+      const float2 two = *reinterpret_cast<const float2*>(row[r] + 8 * (T - 1) - odd);
+      x[2 * r] = two.x;
+      x[2 * r + 1] = two.y;
     }
+  }
 
-private:
-    int odd;
+ private:
+  int odd;
 };
 
 template <class Source>
 __device__ __forceinline__ Fragment<Source::tiles> load(const Source& from) {
-    constexpr int T = Source::tiles;
-    Fragment<T> x;
+  constexpr int T = Source::tiles;
+  Fragment<T> x;
 #pragma unroll(unroll(T))
-    for (int q = 0; q < T / 2; ++q) {
-        float eight[8];
-        from.pair(q, eight);
+  for (int q = 0; q < T / 2; ++q) {
+    float eight[8];
+    from.pair(q, eight);
 #pragma unroll
-        for (int i = 0; i < 8; ++i) x.at[2 * q + i / 4][i % 4] = eight[i];
-    }
-    if constexpr (T % 2) {
-        float four[4];
-        from.last(four);
+    for (int i = 0; i < 8; ++i) x.at[2 * q + i / 4][i % 4] = eight[i];
+  }
+  if constexpr (T % 2) {
+    float four[4];
+    from.last(four);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) x.at[T - 1][i] = four[i];
-    }
-    return x;
+    for (int i = 0; i < 4; ++i) x.at[T - 1][i] = four[i];
+  }
+  return x;
 }
 
 template <class Row>
 __device__ __forceinline__ Scalar load_scalar(const void* buffer, const Row (&row)[2]) {
-    const float* numbers = static_cast<const float*>(buffer);
-    return {{numbers[row[0]], numbers[row[1]]}};
+  const float* numbers = static_cast<const float*>(buffer);
+  return {{numbers[row[0]], numbers[row[1]]}};
 }
 
 template <int T>
-__device__ __forceinline__ void store(void* buffer, const Fragment<T>& x, const Tile& tile, const Warp& warp) {
+__device__ __forceinline__ void store(void* buffer, const Fragment<T>& x, const Tile& tile,
+                                      const Warp& warp) {
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-        if (!tile.inside[r]) continue;
-        float* row = static_cast<float*>(buffer) + tile.row[r] * (8 * T);
+  for (int r = 0; r < 2; ++r) {
+    if (!tile.inside[r]) continue;
+    float* row = static_cast<float*>(buffer) + tile.row[r] * (8 * T);
 #pragma unroll(unroll(T))
-        for (int q = 0; q < T / 2; ++q) {
-            if (!warp.writes(q)) continue;
-            *reinterpret_cast<float4*>(row + 16 * q + 4 * warp.quad) =
-                make_float4(x.at[2 * q][2 * r], x.at[2 * q][2 * r + 1], x.at[2 * q + 1][2 * r], x.at[2 * q + 1][2 * r + 1]);
-        }
-        if (T % 2 && warp.writes(T / 2)) {
-            *reinterpret_cast<float2*>(row + 8 * (T - 1) + 2 * warp.quad) =
-                make_float2(x.at[T - 1][2 * r], x.at[T - 1][2 * r + 1]);
-        }
+    for (int q = 0; q < T / 2; ++q) {
+      if (!warp.writes(q)) continue;
+      *reinterpret_cast<float4*>(row + 16 * q + 4 * warp.quad) =
+          make_float4(x.at[2 * q][2 * r], x.at[2 * q][2 * r + 1], x.at[2 * q + 1][2 * r],
+                      x.at[2 * q + 1][2 * r + 1]);
     }
+    if (T % 2 && warp.writes(T / 2)) {
+      *reinterpret_cast<float2*>(row + 8 * (T - 1) + 2 * warp.quad) =
+          make_float2(x.at[T - 1][2 * r], x.at[T - 1][2 * r + 1]);
+    }
+  }
 }
 
-__device__ __forceinline__ void store(void* buffer, const Scalar& x, const Tile& tile, const Warp& warp) {
-    if (warp.quad != 0 || warp.part != 0) return;
-    for (int r = 0; r < 2; ++r) {
-        if (tile.inside[r]) static_cast<float*>(buffer)[tile.row[r]] = x.at[r];
-    }
+__device__ __forceinline__ void store(void* buffer, const Scalar& x, const Tile& tile,
+                                      const Warp& warp) {
+  if (warp.quad != 0 || warp.part != 0) return;
+  for (int r = 0; r < 2; ++r) {
+    if (tile.inside[r]) static_cast<float*>(buffer)[tile.row[r]] = x.at[r];
+  }
 }
 
 // Rows of a sum start at zero.
 template <int T>
 __device__ __forceinline__ void clear(void* buffer, const Tile& tile, const Warp& warp) {
-    store(buffer, map<T>([](float zero) { return zero; }, 0.f), tile, warp);
+  store(buffer, map<T>([](float zero) { return zero; }, 0.f), tile, warp);
 }
 __device__ __forceinline__ void clear_scalar(void* buffer, const Tile& tile, const Warp& warp) {
-    store(buffer, Scalar{{0.f, 0.f}}, tile, warp);
+  store(buffer, Scalar{{0.f, 0.f}}, tile, warp);
 }
 
 __device__ __forceinline__ void add_to(float* to, float x) {
-    asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(x) : "memory");
+  asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(x) : "memory");
 }
 __device__ __forceinline__ void add_to(float* to, float x, float y) {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(x), "f"(y) : "memory");
+  asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(x), "f"(y) : "memory");
 #else
-    add_to(to, x);
-    add_to(to + 1, y);
+  add_to(to, x);
+  add_to(to + 1, y);
 #endif
 }
 __device__ __forceinline__ void add_to(float* to, float x, float y, float z, float w) {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
+  asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(x), "f"(y), "f"(z),
+               "f"(w)
+               : "memory");
 #else
-    add_to(to, x, y);
-    add_to(to + 2, z, w);
+  add_to(to, x, y);
+  add_to(to + 2, z, w);
 #endif
 }
 
-// Adds rows to the rows `index` of a buffer of sums. Where neighbouring rows have one index (edges grouped by a node), they
-// are summed in the warp before.
+// Adds rows to the rows `index` of a buffer of sums. Where neighbouring rows have one index (edges
+// grouped by a node), they are summed in the warp before.
 template <class Layout, int T>
-__device__ __forceinline__ void scatter(void* buffer, Fragment<T> x, const Index& index, const Tile& tile, const Warp& warp) {
+__device__ __forceinline__ void scatter(void* buffer, Fragment<T> x, const Index& index,
+                                        const Tile& tile, const Warp& warp) {
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-        const int before = __shfl_up_sync(kAll, index.at[r], 4);
-        const bool is_first = warp.group == 0 || before != index.at[r];
-        const unsigned firsts = __ballot_sync(kAll, is_first);
-        bool adds = tile.inside[r];
-        if (__popc(firsts) <= 4 * 4) {  // at most four runs among eight rows
-            const int run = __popc(firsts & (kAll >> (31 - warp.lane)) & (0x11111111u << warp.quad));
-            bool is_same[3];
+  for (int r = 0; r < 2; ++r) {
+    const int before = __shfl_up_sync(kAll, index.at[r], 4);
+    const bool is_first = warp.group == 0 || before != index.at[r];
+    const unsigned firsts = __ballot_sync(kAll, is_first);
+    bool adds = tile.inside[r];
+    if (__popc(firsts) <= 4 * 4) {  // at most four runs among eight rows
+      const int run = __popc(firsts & (kAll >> (31 - warp.lane)) & (0x11111111u << warp.quad));
+      bool is_same[3];
 #pragma unroll
-            for (int step = 0; step < 3; ++step) {
-                is_same[step] = __shfl_down_sync(kAll, run, 4 << step) == run && warp.group + (1 << step) < 8;
-            }
+      for (int step = 0; step < 3; ++step) {
+        is_same[step] =
+            __shfl_down_sync(kAll, run, 4 << step) == run && warp.group + (1 << step) < 8;
+      }
 #pragma unroll(unroll(T))
-            for (int n = 0; n < T; ++n) {
-                if (!warp.writes(n / 2)) continue;
+      for (int n = 0; n < T; ++n) {
+        if (!warp.writes(n / 2)) continue;
 #pragma unroll
-                for (int i = 2 * r; i < 2 * r + 2; ++i) {
-                    float sum = tile.inside[r] ? x.at[n][i] : 0.f;
+        for (int i = 2 * r; i < 2 * r + 2; ++i) {
+          float sum = tile.inside[r] ? x.at[n][i] : 0.f;
 #pragma unroll
-                    for (int step = 0; step < 3; ++step) {
-                        const float other = __shfl_down_sync(kAll, sum, 4 << step);
-                        sum += is_same[step] ? other : 0.f;
-                    }
-                    x.at[n][i] = sum;
-                }
-            }
-            adds = tile.inside[r] && is_first;
+          for (int step = 0; step < 3; ++step) {
+            const float other = __shfl_down_sync(kAll, sum, 4 << step);
+            sum += is_same[step] ? other : 0.f;
+          }
+          x.at[n][i] = sum;
         }
-        if (!adds) continue;
-        float* row = static_cast<float*>(buffer) + int64{index.at[r]} * (8 * T);
-#pragma unroll(unroll(T))
-        for (int q = 0; q < T / 2; ++q) {
-            if (!warp.writes(q)) continue;
-            if (!(is_valid<Layout>(2 * q, 0, warp.quad) || is_valid<Layout>(2 * q + 1, 0, warp.quad) ||
-                  is_valid<Layout>(2 * q, 1, warp.quad) || is_valid<Layout>(2 * q + 1, 1, warp.quad))) {
-                continue;
-            }
-            add_to(row + 16 * q + 4 * warp.quad, x.at[2 * q][2 * r], x.at[2 * q][2 * r + 1], x.at[2 * q + 1][2 * r],
-                   x.at[2 * q + 1][2 * r + 1]);
-        }
-        if (T % 2 && warp.writes(T / 2) &&
-            (is_valid<Layout>(T - 1, 0, warp.quad) || is_valid<Layout>(T - 1, 1, warp.quad))) {
-            add_to(row + 8 * (T - 1) + 2 * warp.quad, x.at[T - 1][2 * r], x.at[T - 1][2 * r + 1]);
-        }
+      }
+      adds = tile.inside[r] && is_first;
     }
+    if (!adds) continue;
+    float* row = static_cast<float*>(buffer) + int64{index.at[r]} * (8 * T);
+#pragma unroll(unroll(T))
+    for (int q = 0; q < T / 2; ++q) {
+      if (!warp.writes(q)) continue;
+      if (!(is_valid<Layout>(2 * q, 0, warp.quad) || is_valid<Layout>(2 * q + 1, 0, warp.quad) ||
+            is_valid<Layout>(2 * q, 1, warp.quad) || is_valid<Layout>(2 * q + 1, 1, warp.quad))) {
+        continue;
+      }
+      add_to(row + 16 * q + 4 * warp.quad, x.at[2 * q][2 * r], x.at[2 * q][2 * r + 1],
+             x.at[2 * q + 1][2 * r], x.at[2 * q + 1][2 * r + 1]);
+    }
+    if (T % 2 && warp.writes(T / 2) &&
+        (is_valid<Layout>(T - 1, 0, warp.quad) || is_valid<Layout>(T - 1, 1, warp.quad))) {
+      add_to(row + 8 * (T - 1) + 2 * warp.quad, x.at[T - 1][2 * r], x.at[T - 1][2 * r + 1]);
+    }
+  }
 }
 
-__device__ __forceinline__ void scatter_scalar(void* buffer, const Scalar& x, const Index& index, const Tile& tile,
-                                               const Warp& warp) {
-    if (warp.quad != 0 || warp.part != 0) return;
-    for (int r = 0; r < 2; ++r) {
-        if (tile.inside[r]) add_to(static_cast<float*>(buffer) + index.at[r], x.at[r]);
-    }
+__device__ __forceinline__ void scatter_scalar(void* buffer, const Scalar& x, const Index& index,
+                                               const Tile& tile, const Warp& warp) {
+  if (warp.quad != 0 || warp.part != 0) return;
+  for (int r = 0; r < 2; ++r) {
+    if (tile.inside[r]) add_to(static_cast<float*>(buffer) + index.at[r], x.at[r]);
+  }
 }
 
 // ---- over the numbers of a row ----
 
 template <int T, class Function>
 __device__ __forceinline__ Scalar reduce(const Fragment<T>& x, float start, Function function) {
-    Scalar result;
+  Scalar result;
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-        float sum = start;
+  for (int r = 0; r < 2; ++r) {
+    float sum = start;
 #pragma unroll(unroll(T))
-        for (int n = 0; n < T; ++n) sum = function(function(sum, x.at[n][2 * r]), x.at[n][2 * r + 1]);
-        sum = function(sum, __shfl_xor_sync(kAll, sum, 1));
-        result.at[r] = function(sum, __shfl_xor_sync(kAll, sum, 2));
-    }
-    return result;
+    for (int n = 0; n < T; ++n) sum = function(function(sum, x.at[n][2 * r]), x.at[n][2 * r + 1]);
+    sum = function(sum, __shfl_xor_sync(kAll, sum, 1));
+    result.at[r] = function(sum, __shfl_xor_sync(kAll, sum, 2));
+  }
+  return result;
 }
 
 // Layer normalisation; padding of x, gain and shift is zero. `Centered`: the mean of x is zero.
 template <class Layout, bool Centered, int T>
-__device__ __forceinline__ Fragment<T> norm(Fragment<T> x, Vector gain, Vector shift, int width, float epsilon,
-                                            const Warp& warp) {
-    const float share = 1.f / static_cast<float>(width);
+__device__ __forceinline__ Fragment<T> norm(Fragment<T> x, Vector gain, Vector shift, int width,
+                                            float epsilon, const Warp& warp) {
+  const float share = 1.f / static_cast<float>(width);
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-        float sum = 0.f, squares = 0.f, mean = 0.f;
-        if constexpr (!Centered) {
+  for (int r = 0; r < 2; ++r) {
+    float sum = 0.f, squares = 0.f, mean = 0.f;
+    if constexpr (!Centered) {
 #pragma unroll(unroll(T))
-            for (int n = 0; n < T; ++n) sum += x.at[n][2 * r] + x.at[n][2 * r + 1];
-            mean = quad_sum(sum) * share;
-        }
-#pragma unroll(unroll(T))
-        for (int n = 0; n < T; ++n) {
-#pragma unroll
-            for (int i = 2 * r; i < 2 * r + 2; ++i) {
-                if (!Centered) x.at[n][i] = is_valid<Layout>(n, i, warp.quad) ? x.at[n][i] - mean : 0.f;
-                squares = fmaf(x.at[n][i], x.at[n][i], squares);
-            }
-        }
-        const float scale = rsqrtf(fmaf(quad_sum(squares), share, epsilon));
-#pragma unroll(unroll(T))
-        for (int n = 0; n < T; ++n) {
-#pragma unroll
-            for (int i = 2 * r; i < 2 * r + 2; ++i) x.at[n][i] = fmaf(x.at[n][i] * scale, gain.at(n, i), shift.at(n, i));
-        }
+      for (int n = 0; n < T; ++n) sum += x.at[n][2 * r] + x.at[n][2 * r + 1];
+      mean = quad_sum(sum) * share;
     }
-    return x;
+#pragma unroll(unroll(T))
+    for (int n = 0; n < T; ++n) {
+#pragma unroll
+      for (int i = 2 * r; i < 2 * r + 2; ++i) {
+        if (!Centered) x.at[n][i] = is_valid<Layout>(n, i, warp.quad) ? x.at[n][i] - mean : 0.f;
+        squares = fmaf(x.at[n][i], x.at[n][i], squares);
+      }
+    }
+    const float scale = rsqrtf(fmaf(quad_sum(squares), share, epsilon));
+#pragma unroll(unroll(T))
+    for (int n = 0; n < T; ++n) {
+#pragma unroll
+      for (int i = 2 * r; i < 2 * r + 2; ++i)
+        x.at[n][i] = fmaf(x.at[n][i] * scale, gain.at(n, i), shift.at(n, i));
+    }
+  }
+  return x;
 }
 
 // ---- linear layers ----
 //
-// A scheme multiplies two tiles of 16 rows, 8 or 16 numbers deep, with the packed weights of C tiles of outputs, from tile
-// `first` on. _pack() of cuda.py has the same orders of the weights.
+// A scheme multiplies two tiles of 16 rows, 8 or 16 numbers deep, with the packed weights of C
+// tiles of outputs, from tile `first` on. _pack() of cuda.py has the same orders of the weights.
 
 struct Packed {
-    const char* weights;
-    int tiles, depth, outputs;  // tiles of inputs; how many of their numbers there are; tiles of outputs
+  const char* weights;
+  int tiles, depth,
+      outputs;  // tiles of inputs; how many of their numbers there are; tiles of outputs
 
-    // Past the last tile of outputs the last one is computed again, and dropped: no branch keeps loads from running ahead.
-    __device__ int tile(int n) const { return min(n, outputs - 1); }
+  // Past the last tile of outputs the last one is computed again, and dropped: no branch keeps loads from running ahead.
+  __device__ int tile(int n) const { return min(n, outputs - 1); }
 };
 
-__device__ __forceinline__ void mma_tf32(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+__device__ __forceinline__ void mma_tf32(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                                         unsigned b1) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+      "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
-__device__ __forceinline__ void mma_f16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+__device__ __forceinline__ void mma_f16(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                                        unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 __device__ __forceinline__ void mma_f16(float (&c)[4], const unsigned (&a)[2], unsigned b) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(b));
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b));
 }
-__device__ __forceinline__ void mma_bf16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+__device__ __forceinline__ void mma_bf16(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                                         unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 __device__ __forceinline__ void mma_bf16(float (&c)[4], const unsigned (&a)[2], unsigned b) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(b));
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b));
 }
 
 // The nearest tf32 number by integer arithmetic: conversions run at a quarter of the rate.
-__device__ __forceinline__ unsigned to_tf32(float x) { return (__float_as_uint(x) + 0x1000u) & 0xffffe000u; }
+__device__ __forceinline__ unsigned to_tf32(float x) {
+  return (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
+}
 
 struct Tf32 {
-    static constexpr int kMostTiles = 24;
-    template <int C>
-    static __device__ __forceinline__ void one(float (&c)[C][4], const float* x, const Packed& w, int k, int first,
-                                               const Warp& warp) {
-        const unsigned a[4] = {to_tf32(x[0]), to_tf32(x[2]), to_tf32(x[1]), to_tf32(x[3])};
+  static constexpr int kMostTiles = 24;
+  template <int C>
+  static __device__ __forceinline__ void one(float (&c)[C][4], const float* x, const Packed& w,
+                                             int k, int first, const Warp& warp) {
+    const unsigned a[4] = {to_tf32(x[0]), to_tf32(x[2]), to_tf32(x[1]), to_tf32(x[3])};
 #pragma unroll
-        for (int n = 0; n < C; ++n) {
-            const uint2 b = reinterpret_cast<const uint2*>(w.weights)[(k * w.outputs + w.tile(first + n)) * 32 + warp.lane];
-            mma_tf32(c[n], a, b.x, b.y);
-        }
+    for (int n = 0; n < C; ++n) {
+      const uint2 b = reinterpret_cast<const uint2*>(
+          w.weights)[(k * w.outputs + w.tile(first + n)) * 32 + warp.lane];
+      mma_tf32(c[n], a, b.x, b.y);
     }
-    template <int C>
-    static __device__ __forceinline__ void pair(float (&c)[C][4], const float (&x)[8], const Packed& w, int q, int first,
-                                                const Warp& warp) {
-        one(c, x, w, 2 * q, first, warp);
-        one(c, x + 4, w, 2 * q + 1, first, warp);
-    }
-    template <int C>
-    static __device__ __forceinline__ void last(float (&c)[C][4], const float (&x)[4], const Packed& w, int first,
-                                                const Warp& warp) {
-        one(c, x, w, w.tiles - 1, first, warp);
-    }
+  }
+  template <int C>
+  static __device__ __forceinline__ void pair(float (&c)[C][4], const float (&x)[8],
+                                              const Packed& w, int q, int first, const Warp& warp) {
+    one(c, x, w, 2 * q, first, warp);
+    one(c, x + 4, w, 2 * q + 1, first, warp);
+  }
+  template <int C>
+  static __device__ __forceinline__ void last(float (&c)[C][4], const float (&x)[4],
+                                              const Packed& w, int first, const Warp& warp) {
+    one(c, x, w, w.tiles - 1, first, warp);
+  }
 };
 
-// Three products of float16 pieces, high * high + high * low + low * high: float32's accuracy. |x| must be below 65504 and
-// not all small: the graph says so, or Scaled sees to it.
+// Three products of float16 pieces, high * high + high * low + low * high: float32's accuracy. |x|
+// must be below 65504 and not all small: the graph says so, or Scaled sees to it.
 struct Half3 {
-    static constexpr int kMostTiles = 24;
-    static __device__ __forceinline__ void split(float x, float y, unsigned& high, unsigned& low) {
-        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(high) : "f"(y), "f"(x));
-        const float rest_x = x - to_float(Half{static_cast<unsigned short>(high)});
-        const float rest_y = y - to_float(Half{static_cast<unsigned short>(high >> 16)});
-        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(low) : "f"(rest_y), "f"(rest_x));
+  static constexpr int kMostTiles = 24;
+  static __device__ __forceinline__ void split(float x, float y, unsigned& high, unsigned& low) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(high) : "f"(y), "f"(x));
+    const float rest_x = x - to_float(Half{static_cast<unsigned short>(high)});
+    const float rest_y = y - to_float(Half{static_cast<unsigned short>(high >> 16)});
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(low) : "f"(rest_y), "f"(rest_x));
+  }
+  template <int C>
+  static __device__ __forceinline__ void pair(float (&c)[C][4], const float (&x)[8],
+                                              const Packed& w, int q, int first, const Warp& warp) {
+    unsigned high[4], low[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) split(x[2 * i], x[2 * i + 1], high[i], low[i]);
+#pragma unroll
+    for (int n = 0; n < C; ++n) {
+      const uint4 b = reinterpret_cast<const uint4*>(
+          w.weights)[(q * w.outputs + w.tile(first + n)) * 32 + warp.lane];
+      mma_f16(c[n], low, b.x, b.y);
+      mma_f16(c[n], high, b.z, b.w);
+      mma_f16(c[n], high, b.x, b.y);
     }
-    template <int C>
-    static __device__ __forceinline__ void pair(float (&c)[C][4], const float (&x)[8], const Packed& w, int q, int first,
-                                                const Warp& warp) {
-        unsigned high[4], low[4];
+  }
+  template <int C>
+  static __device__ __forceinline__ void last(float (&c)[C][4], const float (&x)[4],
+                                              const Packed& w, int first, const Warp& warp) {
+    const uint2* from = reinterpret_cast<const uint2*>(w.weights + w.tiles / 2 * w.outputs * 512);
+    unsigned high[2], low[2];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) split(x[2 * i], x[2 * i + 1], high[i], low[i]);
+    for (int i = 0; i < 2; ++i) split(x[2 * i], x[2 * i + 1], high[i], low[i]);
 #pragma unroll
-        for (int n = 0; n < C; ++n) {
-            const uint4 b = reinterpret_cast<const uint4*>(w.weights)[(q * w.outputs + w.tile(first + n)) * 32 + warp.lane];
-            mma_f16(c[n], low, b.x, b.y);
-            mma_f16(c[n], high, b.z, b.w);
-            mma_f16(c[n], high, b.x, b.y);
-        }
+    for (int n = 0; n < C; ++n) {
+      const uint2 b = from[w.tile(first + n) * 32 + warp.lane];
+      mma_f16(c[n], low, b.x);
+      mma_f16(c[n], high, b.y);
+      mma_f16(c[n], high, b.x);
     }
-    template <int C>
-    static __device__ __forceinline__ void last(float (&c)[C][4], const float (&x)[4], const Packed& w, int first,
-                                                const Warp& warp) {
-        const uint2* from = reinterpret_cast<const uint2*>(w.weights + w.tiles / 2 * w.outputs * 512);
-        unsigned high[2], low[2];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) split(x[2 * i], x[2 * i + 1], high[i], low[i]);
-#pragma unroll
-        for (int n = 0; n < C; ++n) {
-            const uint2 b = from[w.tile(first + n) * 32 + warp.lane];
-            mma_f16(c[n], low, b.x);
-            mma_f16(c[n], high, b.y);
-            mma_f16(c[n], high, b.x);
-        }
-    }
+  }
 };
 
 struct Bf16 {
-    static constexpr int kMostTiles = 24;
-    static __device__ __forceinline__ unsigned round(float x, float y) {
-        unsigned two;
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(y), "f"(x));
-        return two;
+  static constexpr int kMostTiles = 24;
+  static __device__ __forceinline__ unsigned round(float x, float y) {
+    unsigned two;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(y), "f"(x));
+    return two;
+  }
+  template <int C>
+  static __device__ __forceinline__ void pair(float (&c)[C][4], const float (&x)[8],
+                                              const Packed& w, int q, int first, const Warp& warp) {
+    unsigned a[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) a[i] = round(x[2 * i], x[2 * i + 1]);
+#pragma unroll
+    for (int n = 0; n < C; ++n) {
+      const uint2 b = reinterpret_cast<const uint2*>(
+          w.weights)[(q * w.outputs + w.tile(first + n)) * 32 + warp.lane];
+      mma_bf16(c[n], a, b.x, b.y);
     }
-    template <int C>
-    static __device__ __forceinline__ void pair(float (&c)[C][4], const float (&x)[8], const Packed& w, int q, int first,
-                                                const Warp& warp) {
-        unsigned a[4];
+  }
+  template <int C>
+  static __device__ __forceinline__ void last(float (&c)[C][4], const float (&x)[4],
+                                              const Packed& w, int first, const Warp& warp) {
+    const unsigned* from =
+        reinterpret_cast<const unsigned*>(w.weights + w.tiles / 2 * w.outputs * 256);
+    unsigned a[2];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) a[i] = round(x[2 * i], x[2 * i + 1]);
+    for (int i = 0; i < 2; ++i) a[i] = round(x[2 * i], x[2 * i + 1]);
 #pragma unroll
-        for (int n = 0; n < C; ++n) {
-            const uint2 b = reinterpret_cast<const uint2*>(w.weights)[(q * w.outputs + w.tile(first + n)) * 32 + warp.lane];
-            mma_bf16(c[n], a, b.x, b.y);
-        }
+    for (int n = 0; n < C; ++n) {
+      mma_bf16(c[n], a, from[w.tile(first + n) * 32 + warp.lane]);
     }
-    template <int C>
-    static __device__ __forceinline__ void last(float (&c)[C][4], const float (&x)[4], const Packed& w, int first,
-                                                const Warp& warp) {
-        const unsigned* from = reinterpret_cast<const unsigned*>(w.weights + w.tiles / 2 * w.outputs * 256);
-        unsigned a[2];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) a[i] = round(x[2 * i], x[2 * i + 1]);
-#pragma unroll
-        for (int n = 0; n < C; ++n) {
-            mma_bf16(c[n], a, from[w.tile(first + n) * 32 + warp.lane]);
-        }
-    }
+  }
 };
 
-// float32 multiply and add: numbers of x go round the quad. For "ieee", and for few inputs, where it is the fastest:
+// float32 multiply and add: numbers of x go round the quad. For "ieee", and for few inputs, where
+// it is the fastest.
 struct Fma {
-    static constexpr int kMostTiles = 2;  // of inputs, whose loop is unrolled: the code would grow without end
-    template <int C>
-    static __device__ __forceinline__ void one(float (&c)[C][4], const float* x, const Packed& w, int k, int first,
-                                               const Warp& warp) {
+  static constexpr int kMostTiles =
+      2;  // of inputs, whose loop is unrolled: the code would grow without end
+  template <int C>
+  static __device__ __forceinline__ void one(float (&c)[C][4], const float* x, const Packed& w,
+                                             int k, int first, const Warp& warp) {
 #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            if (8 * k + i >= w.depth) break;
-            const int source = (warp.lane & ~3) | (i / 2);
-            const float x0 = __shfl_sync(kAll, x[i & 1], source), x1 = __shfl_sync(kAll, x[2 + (i & 1)], source);
+    for (int i = 0; i < 8; ++i) {
+      if (8 * k + i >= w.depth) break;
+      const int source = (warp.lane & ~3) | (i / 2);
+      const float x0 = __shfl_sync(kAll, x[i & 1], source),
+                  x1 = __shfl_sync(kAll, x[2 + (i & 1)], source);
 #pragma unroll
-            for (int n = 0; n < C; ++n) {
-                const float2 b = reinterpret_cast<const float2*>(w.weights)[((8 * k + i) * w.outputs + w.tile(first + n)) * 4 + warp.quad];
-                c[n][0] = fmaf(x0, b.x, c[n][0]);
-                c[n][1] = fmaf(x0, b.y, c[n][1]);
-                c[n][2] = fmaf(x1, b.x, c[n][2]);
-                c[n][3] = fmaf(x1, b.y, c[n][3]);
-            }
-        }
+      for (int n = 0; n < C; ++n) {
+        const float2 b = reinterpret_cast<const float2*>(
+            w.weights)[((8 * k + i) * w.outputs + w.tile(first + n)) * 4 + warp.quad];
+        c[n][0] = fmaf(x0, b.x, c[n][0]);
+        c[n][1] = fmaf(x0, b.y, c[n][1]);
+        c[n][2] = fmaf(x1, b.x, c[n][2]);
+        c[n][3] = fmaf(x1, b.y, c[n][3]);
+      }
     }
-    template <int C>
-    static __device__ __forceinline__ void pair(float (&c)[C][4], const float (&x)[8], const Packed& w, int q, int first,
-                                                const Warp& warp) {
-        one(c, x, w, 2 * q, first, warp);
-        one(c, x + 4, w, 2 * q + 1, first, warp);
-    }
-    template <int C>
-    static __device__ __forceinline__ void last(float (&c)[C][4], const float (&x)[4], const Packed& w, int first,
-                                                const Warp& warp) {
-        one(c, x, w, w.tiles - 1, first, warp);
-    }
+  }
+  template <int C>
+  static __device__ __forceinline__ void pair(float (&c)[C][4], const float (&x)[8],
+                                              const Packed& w, int q, int first, const Warp& warp) {
+    one(c, x, w, 2 * q, first, warp);
+    one(c, x + 4, w, 2 * q + 1, first, warp);
+  }
+  template <int C>
+  static __device__ __forceinline__ void last(float (&c)[C][4], const float (&x)[4],
+                                              const Packed& w, int first, const Warp& warp) {
+    one(c, x, w, w.tiles - 1, first, warp);
+  }
 };
 
-// A power of two for each row that brings its largest number to 2^13 ... 2^14, and its inverse (times `unit`, the inverse
-// of what the weights were multiplied with): then pieces of float16 hold every float32 number of the row to 2^-38 of the
-// largest one, or to 2^-22 of itself.
+// A power of two for each row that brings its largest number to 2^13 ... 2^14, and its inverse
+// (times `unit`, the inverse of what the weights were multiplied with): then pieces of float16 hold
+// every float32 number of the row to 2^-38 of the largest one, or to 2^-22 of itself.
 struct Scale {
-    float factor[2], inverse[2];
+  float factor[2], inverse[2];
 
-    __device__ Scale(const Scalar& largest, float unit) {
+  __device__ Scale(const Scalar& largest, float unit) {
 #pragma unroll
-        for (int r = 0; r < 2; ++r) {
-            const int exponent = min(267 - int(__float_as_uint(largest.at[r]) >> 23), 253);
-            factor[r] = __uint_as_float(unsigned(exponent) << 23);
-            inverse[r] = __uint_as_float(unsigned(254 - exponent) << 23) * unit;
-        }
+    for (int r = 0; r < 2; ++r) {
+      const int exponent = min(267 - int(__float_as_uint(largest.at[r]) >> 23), 253);
+      factor[r] = __uint_as_float(unsigned(exponent) << 23);
+      inverse[r] = __uint_as_float(unsigned(254 - exponent) << 23) * unit;
     }
+  }
 };
 
 struct Unscaled {};
 
 template <class Source>
 struct Scaled {
-    static constexpr int tiles = Source::tiles;
-    const Source& from;
-    const Scale& scale;
+  static constexpr int tiles = Source::tiles;
+  const Source& from;
+  const Scale& scale;
 
-    __device__ void pair(int q, float (&x)[8]) const {
-        from.pair(q, x);
+  __device__ void pair(int q, float (&x)[8]) const {
+    from.pair(q, x);
 #pragma unroll
-        for (int i = 0; i < 8; ++i) x[i] *= scale.factor[i / 2 % 2];
-    }
-    __device__ void last(float (&x)[4]) const {
-        from.last(x);
+    for (int i = 0; i < 8; ++i) x[i] *= scale.factor[i / 2 % 2];
+  }
+  __device__ void last(float (&x)[4]) const {
+    from.last(x);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) x[i] *= scale.factor[i / 2];
-    }
+    for (int i = 0; i < 4; ++i) x[i] *= scale.factor[i / 2];
+  }
 };
 
 template <class Source>
-__device__ __forceinline__ Scaled<Source> scaled(const Source& from, const Scale& scale) { return {from, scale}; }
+__device__ __forceinline__ Scaled<Source> scaled(const Source& from, const Scale& scale) {
+  return {from, scale};
+}
 
 // Takes what this lane holds of x into the largest absolute value of each row.
 template <class Source>
 __device__ __forceinline__ void widen(Scalar& largest, const Source& x) {
-    constexpr int T = Source::tiles;
+  constexpr int T = Source::tiles;
 #pragma unroll(unroll(T))
-    for (int q = 0; q < T / 2; ++q) {
-        float eight[8];
-        x.pair(q, eight);
+  for (int q = 0; q < T / 2; ++q) {
+    float eight[8];
+    x.pair(q, eight);
 #pragma unroll
-        for (int i = 0; i < 8; ++i) largest.at[i / 2 % 2] = fmaxf(largest.at[i / 2 % 2], fabsf(eight[i]));
-    }
-    if constexpr (T % 2) {
-        float four[4];
-        x.last(four);
+    for (int i = 0; i < 8; ++i)
+      largest.at[i / 2 % 2] = fmaxf(largest.at[i / 2 % 2], fabsf(eight[i]));
+  }
+  if constexpr (T % 2) {
+    float four[4];
+    x.last(four);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) largest.at[i / 2] = fmaxf(largest.at[i / 2], fabsf(four[i]));
-    }
+    for (int i = 0; i < 4; ++i) largest.at[i / 2] = fmaxf(largest.at[i / 2], fabsf(four[i]));
+  }
 }
 
 __device__ __forceinline__ Scale scale_of(Scalar largest, float unit) {
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-        largest.at[r] = fmaxf(largest.at[r], __shfl_xor_sync(kAll, largest.at[r], 1));
-        largest.at[r] = fmaxf(largest.at[r], __shfl_xor_sync(kAll, largest.at[r], 2));
-    }
-    return Scale(largest, unit);
+  for (int r = 0; r < 2; ++r) {
+    largest.at[r] = fmaxf(largest.at[r], __shfl_xor_sync(kAll, largest.at[r], 1));
+    largest.at[r] = fmaxf(largest.at[r], __shfl_xor_sync(kAll, largest.at[r], 2));
+  }
+  return Scale(largest, unit);
 }
 
 // Adds to C tiles of outputs, from tile `first` on, what the numbers of x contribute.
 template <class Scheme, int C, class Source>
-__device__ __forceinline__ void accumulate(Fragment<C>& c, const Source& x, const Packed& w, int first, const Warp& warp) {
-    constexpr int T = Source::tiles;
+__device__ __forceinline__ void accumulate(Fragment<C>& c, const Source& x, const Packed& w,
+                                           int first, const Warp& warp) {
+  constexpr int T = Source::tiles;
 #pragma unroll(Scheme::kMostTiles < T ? 1 : unroll(T))
-    for (int q = 0; q < T / 2; ++q) {
-        float eight[8];
-        x.pair(q, eight);
-        Scheme::pair(c.at, eight, w, q, first, warp);
-    }
-    if constexpr (T % 2) {
-        float four[4];
-        x.last(four);
-        Scheme::last(c.at, four, w, first, warp);
-    }
+  for (int q = 0; q < T / 2; ++q) {
+    float eight[8];
+    x.pair(q, eight);
+    Scheme::pair(c.at, eight, w, q, first, warp);
+  }
+  if constexpr (T % 2) {
+    float four[4];
+    x.last(four);
+    Scheme::last(c.at, four, w, first, warp);
+  }
 }
 
-// C tiles of outputs from tile `first` on, of `outputs`: the bias and what `body(c, first)` accumulates.
+// C tiles of outputs from tile `first` on, of `outputs`: the bias and what `body(c, first)`
+// accumulates.
 template <int C, class Body>
-__device__ __forceinline__ Fragment<C> part_of_linear(int outputs, Vector bias, Unscaled, int first, Body body) {
-    Fragment<C> c;
+__device__ __forceinline__ Fragment<C> part_of_linear(int outputs, Vector bias, Unscaled, int first,
+                                                      Body body) {
+  Fragment<C> c;
 #pragma unroll
-    for (int n = 0; n < C; ++n) {
+  for (int n = 0; n < C; ++n) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) c.at[n][i] = bias.at(min(first + n, outputs - 1), i);
-    }
-    body(c, first);
-    return c;
+    for (int i = 0; i < 4; ++i) c.at[n][i] = bias.at(min(first + n, outputs - 1), i);
+  }
+  body(c, first);
+  return c;
 }
 
 template <int C, class Body>
-__device__ __forceinline__ Fragment<C> part_of_linear(int outputs, Vector bias, const Scale& scale, int first, Body body) {
-    Fragment<C> c{};
-    body(c, first);
+__device__ __forceinline__ Fragment<C> part_of_linear(int outputs, Vector bias, const Scale& scale,
+                                                      int first, Body body) {
+  Fragment<C> c{};
+  body(c, first);
 #pragma unroll
-    for (int n = 0; n < C; ++n) {
+  for (int n = 0; n < C; ++n) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            c.at[n][i] = fmaf(c.at[n][i], scale.inverse[i / 2], bias.at(min(first + n, outputs - 1), i));
-        }
+    for (int i = 0; i < 4; ++i) {
+      c.at[n][i] = fmaf(c.at[n][i], scale.inverse[i / 2], bias.at(min(first + n, outputs - 1), i));
     }
-    return c;
+  }
+  return c;
 }
 
 // N tiles of outputs, C at a time.
 template <int N, int C, class Scaling, class Body>
 __device__ __forceinline__ Fragment<N> linear(Vector bias, const Scaling& scaling, Body body) {
-    Fragment<N> result;
+  Fragment<N> result;
 #pragma unroll(unroll(N))
-    for (int first = 0; first < N; first += C) {
-        const Fragment<C> c = part_of_linear<C>(N, bias, scaling, first, body);
+  for (int first = 0; first < N; first += C) {
+    const Fragment<C> c = part_of_linear<C>(N, bias, scaling, first, body);
 #pragma unroll
-        for (int n = 0; n < C; ++n) {
+    for (int n = 0; n < C; ++n) {
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                if (first + n < N) result.at[first + n][i] = c.at[n][i];
-            }
-        }
+      for (int i = 0; i < 4; ++i) {
+        if (first + n < N) result.at[first + n][i] = c.at[n][i];
+      }
     }
-    return result;
+  }
+  return result;
 }
 
-// The same by all warps of a tile together, C tiles of outputs each; `exchange` has room for N tiles. Two rooms must take
-// turns: a warp may still read the last one while another writes.
+// The same by all warps of a tile together, C tiles of outputs each; `exchange` has room for N
+// tiles. Two rooms must take turns: a warp may still read the last one while another writes.
 template <int N, int C, class Scaling, class Body>
-__device__ __forceinline__ Fragment<N> linear_together(Vector bias, const Scaling& scaling, float4 (*exchange)[32],
-                                                       const Warp& warp, Body body) {
-    const int first = warp.part * C;
-    if (first < N) {
-        const Fragment<C> c = part_of_linear<C>(N, bias, scaling, first, body);
+__device__ __forceinline__ Fragment<N> linear_together(Vector bias, const Scaling& scaling,
+                                                       float4 (*exchange)[32], const Warp& warp,
+                                                       Body body) {
+  const int first = warp.part * C;
+  if (first < N) {
+    const Fragment<C> c = part_of_linear<C>(N, bias, scaling, first, body);
 #pragma unroll
-        for (int n = 0; n < C; ++n) {
-            if (first + n < N) exchange[first + n][warp.lane] = make_float4(c.at[n][0], c.at[n][1], c.at[n][2], c.at[n][3]);
-        }
+    for (int n = 0; n < C; ++n) {
+      if (first + n < N)
+        exchange[first + n][warp.lane] =
+            make_float4(c.at[n][0], c.at[n][1], c.at[n][2], c.at[n][3]);
     }
-    __syncthreads();
-    Fragment<N> result;
+  }
+  __syncthreads();
+  Fragment<N> result;
 #pragma unroll(unroll(N))
-    for (int n = 0; n < N; ++n) {
-        const float4 four = exchange[n][warp.lane];
-        result.at[n][0] = four.x;
-        result.at[n][1] = four.y;
-        result.at[n][2] = four.z;
-        result.at[n][3] = four.w;
-    }
-    return result;
+  for (int n = 0; n < N; ++n) {
+    const float4 four = exchange[n][warp.lane];
+    result.at[n][0] = four.x;
+    result.at[n][1] = four.y;
+    result.at[n][2] = four.z;
+    result.at[n][3] = four.w;
+  }
+  return result;
 }
 
-// The same where the outputs are only stored, as rows of a buffer: C is even, and nothing is exchanged. `turn`: the warp
-// that begins.
+// The same where the outputs are only stored, as rows of a buffer: C is even, and nothing is
+// exchanged. `turn`: the warp that begins.
 template <int N, int C, class Scaling, class Body>
-__device__ __forceinline__ void linear_stored(void* buffer, Vector bias, const Scaling& scaling, int turn, const Tile& tile,
-                                              const Warp& warp, Body body) {
-    for (int at = (warp.part + turn) % warp.parts; at * C < N; at += warp.parts) {
-        const int first = at * C;
-        const Fragment<C> c = part_of_linear<C>(N, bias, scaling, first, body);
+__device__ __forceinline__ void linear_stored(void* buffer, Vector bias, const Scaling& scaling,
+                                              int turn, const Tile& tile, const Warp& warp,
+                                              Body body) {
+  for (int at = (warp.part + turn) % warp.parts; at * C < N; at += warp.parts) {
+    const int first = at * C;
+    const Fragment<C> c = part_of_linear<C>(N, bias, scaling, first, body);
 #pragma unroll
-        for (int r = 0; r < 2; ++r) {
-            if (!tile.inside[r]) continue;
-            float* row = static_cast<float*>(buffer) + tile.row[r] * (8 * N) + 8 * first;
+    for (int r = 0; r < 2; ++r) {
+      if (!tile.inside[r]) continue;
+      float* row = static_cast<float*>(buffer) + tile.row[r] * (8 * N) + 8 * first;
 #pragma unroll
-            for (int n = 0; n < C; n += 2) {
-                if (first + n + 1 < N) {
-                    *reinterpret_cast<float4*>(row + 8 * n + 4 * warp.quad) =
-                        make_float4(c.at[n][2 * r], c.at[n][2 * r + 1], c.at[n + 1][2 * r], c.at[n + 1][2 * r + 1]);
-                } else if (first + n < N) {
-                    *reinterpret_cast<float2*>(row + 8 * n + 2 * warp.quad) = make_float2(c.at[n][2 * r], c.at[n][2 * r + 1]);
-                }
-            }
+      for (int n = 0; n < C; n += 2) {
+        if (first + n + 1 < N) {
+          *reinterpret_cast<float4*>(row + 8 * n + 4 * warp.quad) = make_float4(
+              c.at[n][2 * r], c.at[n][2 * r + 1], c.at[n + 1][2 * r], c.at[n + 1][2 * r + 1]);
+        } else if (first + n < N) {
+          *reinterpret_cast<float2*>(row + 8 * n + 2 * warp.quad) =
+              make_float2(c.at[n][2 * r], c.at[n][2 * r + 1]);
         }
+      }
     }
+  }
 }
 
 // One output: this lane's share of the sum. finish() adds those of the quad.
 template <class Source>
 __device__ __forceinline__ void dot(Scalar& sum, const Source& x, Vector weights) {
-    constexpr int T = Source::tiles;
+  constexpr int T = Source::tiles;
 #pragma unroll(unroll(T))
-    for (int q = 0; q < T / 2; ++q) {
-        float eight[8];
-        x.pair(q, eight);
+  for (int q = 0; q < T / 2; ++q) {
+    float eight[8];
+    x.pair(q, eight);
 #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            sum.at[i / 2 % 2] = fmaf(eight[i], weights.at(2 * q + i / 4, i), sum.at[i / 2 % 2]);
-        }
+    for (int i = 0; i < 8; ++i) {
+      sum.at[i / 2 % 2] = fmaf(eight[i], weights.at(2 * q + i / 4, i), sum.at[i / 2 % 2]);
     }
-    if constexpr (T % 2) {
-        float four[4];
-        x.last(four);
+  }
+  if constexpr (T % 2) {
+    float four[4];
+    x.last(four);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) sum.at[i / 2] = fmaf(four[i], weights.at(T - 1, i), sum.at[i / 2]);
-    }
+    for (int i = 0; i < 4; ++i) sum.at[i / 2] = fmaf(four[i], weights.at(T - 1, i), sum.at[i / 2]);
+  }
 }
 
 __device__ __forceinline__ Scalar finish(const Scalar& sum, float bias) {
-    return {{quad_sum(sum.at[0]) + bias, quad_sum(sum.at[1]) + bias}};
+  return {{quad_sum(sum.at[0]) + bias, quad_sum(sum.at[1]) + bias}};
 }
 
 // Brings `bytes` (a multiple of 16) of packed weights into the block's shared memory.
 __device__ __forceinline__ void stage_weights(char* shared, const char* weights, int bytes) {
-    for (int i = threadIdx.x; i < bytes / 16; i += blockDim.x) {
-        reinterpret_cast<uint4*>(shared)[i] = reinterpret_cast<const uint4*>(weights)[i];
-    }
-    __syncthreads();
+  for (int i = threadIdx.x; i < bytes / 16; i += blockDim.x) {
+    reinterpret_cast<uint4*>(shared)[i] = reinterpret_cast<const uint4*>(weights)[i];
+  }
+  __syncthreads();
 }
