@@ -95,6 +95,7 @@ class RowMajor {
     }
     tensor.data = memory.data();
     tensor.stride_of_dim = {tensor.size_of_dim[1], 1};
+    if (tensor.size_of_dim[1] == 1) tensor.rank = 1;  // what our network gives
     return tensor;
   }
 
@@ -186,14 +187,21 @@ void add_bare_program(std::vector<Road>& roads, const Paths& paths, MlpCase& wor
     std::int64_t pitch;
   };
   using Run = void (*)(const Block*, const std::int64_t*, void*);
-  const auto run = reinterpret_cast<Run>(symbol(paths.peers / "mlp.so", "tensoa_program_run"));
+  using Workspace = std::int64_t (*)(const std::int64_t*);
+  const std::filesystem::path library = paths.peers / "mlp.so";
+  const auto run = reinterpret_cast<Run>(symbol(library, "tensoa_program_run"));
+  const auto bytes = reinterpret_cast<Workspace>(symbol(library, "tensoa_program_workspace"));
   const auto plan = work.plan();
   const TensorView in = plan.binding().inputs[0].tensor;
   const TensorView out = plan.binding().outputs[0].tensor;
   const std::array<Block, 2> blocks{
       {{in.data, in.stride_of_dim[1]}, {out.data, out.stride_of_dim[1]}}};
   const auto rows = static_cast<std::int64_t>(work.size());
-  const auto call = [run, blocks, rows] { run(blocks.data(), &rows, nullptr); };
+  const auto workspace =
+      std::make_shared<Buffer>(Device::cpu(), static_cast<std::size_t>(bytes(&rows)));
+  const auto call = [run, blocks, rows, workspace] {
+    run(blocks.data(), &rows, workspace->data());
+  };
   roads.push_back({"fused_call", call,
                    [&work, call] {
                      work.forget();
