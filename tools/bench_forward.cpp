@@ -194,6 +194,10 @@ void measure(std::vector<ResultRow>& rows, Case& work, const ForwardFiles& files
     variants.push_back({.name = "aot", .run = forward(files.aot, waits), .baseline = "jit_copy"});
     variants.push_back(
         {.name = "aot_fused", .run = forward(files.aot_fused, waits), .baseline = "jit_copy"});
+    if (!queue.device().is_cpu()) {
+      variants.push_back(
+          {.name = "aot_graph", .run = forward(files.aot_graph, waits), .baseline = "jit_copy"});
+    }
     race(variants, repeats, kShortest);
     const std::size_t first = rows.size();
     for (Variant& variant : variants) {

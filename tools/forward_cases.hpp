@@ -176,9 +176,11 @@ struct ForwardFiles {
       : torchscript(file(folder, model + ".pt")),
         truth(file(folder, model + ".pt"), {.dtype = DType::kF64}),
         aot(file(folder, model + '-' + target(queue) + "-plain.pt2")),
-        aot_fused(file(folder, model + '-' + target(queue) + "-fused.pt2")) {}
+        aot_fused(file(folder, model + '-' + target(queue) + "-fused.pt2")),
+        aot_graph(aot_fused.path(), {.cuda_graphs = true}) {}
 
   Model<> torchscript, truth, aot, aot_fused;
+  Model<> aot_graph;  ///< aot_fused in a CUDA graph; not for the CPU
 
  private:
   static std::string target(const Queue& queue) { return queue.device().is_cpu() ? "cpu" : "cuda"; }
