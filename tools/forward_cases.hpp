@@ -177,7 +177,7 @@ struct ForwardFiles {
         truth(file(folder, model + ".pt"), {.dtype = DType::kF64}),
         aot(file(folder, model + '-' + target(queue) + "-plain.pt2")),
         aot_fused(file(folder, model + '-' + target(queue) + "-fused.pt2")),
-        aot_graph(aot_fused.path(), {.cuda_graphs = true}) {}
+        aot_graph(aot_fused.path(), {.dtype = {}, .cuda_graphs = true}) {}
 
   Model<> torchscript, truth, aot, aot_fused;
   Model<> aot_graph;  ///< aot_fused in a CUDA graph; not for the CPU
