@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from conftest import ROOT, Close, names_in, package, refuse, save, succeed, tensoa, write_event
+from conftest import ROOT, Close, edited, names_in, package, refuse, save, succeed, tensoa, write_event
 
 sys.path.append(str(ROOT / "tests" / "pytorch"))
 
@@ -120,6 +120,11 @@ def test_bad_use(tmp_path, model):
     refuse("check", model, "--against", model, "--json", tmp_path / "no" / "file", says=["file"])
 
 
-@pytest.mark.parametrize("name", ["tampered_middle.pt2", "truncated.pt2", "other_torch.pt2"])
+@pytest.mark.parametrize("name", ["tampered_middle.pt2", "truncated.pt2"])
 def test_bad_packages(name, tmp_path):
     refuse("check", package(name), "--against", mlp(tmp_path), says=[name])
+
+
+def test_package_for_another_machine(tmp_path):
+    path = edited(package("mlp-cpu.pt2"), tmp_path / "vax.pt2", lambda manifest, records: manifest.update(machine="vax"))
+    refuse("check", path, "--against", mlp(tmp_path), says=["vax.pt2", "was made for vax"])
