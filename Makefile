@@ -14,8 +14,9 @@ PYTHON := .venv/bin/python
 export TORCH_VERSION
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 
+exatrkx := $(wildcard $(TENSOA_SHARED_DATA)/exatrkx_gnn/weights.txt.gz)
 models := build/models/tensoa.pt
-ifneq ($(wildcard $(TENSOA_SHARED_DATA)/exatrkx_gnn/weights.txt.gz),)
+ifneq ($(exatrkx),)
 models += build/models/exatrkx.pt
 endif
 real_event := $(wildcard $(TENSOA_SHARED_DATA)/trackml)
@@ -23,7 +24,7 @@ real_event := $(wildcard $(TENSOA_SHARED_DATA)/trackml)
 cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard '*.hpp' '*.cpp'))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build models demo test bench bench-packages headers format format-check conventions tidy asan tsan clang \
+.PHONY: help setup build models packages demo test bench bench-packages headers format format-check conventions tidy asan tsan clang \
         install-check nightly options clean
 .DELETE_ON_ERROR:
 
@@ -49,15 +50,18 @@ program: build/.configured-$(PRESET)
 build/models/tensoa.pt: models/interaction_network.safetensors $(wildcard python/tensoa/*.py) | setup
 	@$(PYTHON) -m tensoa.export $< --out $@
 
-build/models/exatrkx.pt: $(TENSOA_SHARED_DATA)/exatrkx_gnn/weights.txt.gz $(wildcard python/tensoa/*.py) | setup
+build/models/exatrkx.pt: $(exatrkx) $(wildcard python/tensoa/*.py) | setup
 	@$(PYTHON) -m tensoa.import_exatrkx $< --out $@
 
 models: $(models) ## Make the TorchScript models in build/models/
 
-demo: program models ## Watch hits become tracks; writes build/demo.html
-	build/tensoa track generate:10 --model build/models/tensoa.pt --report build/demo.html
+packages: program ## Compile the same ahead of time, for the GPU where there is one
+	@scripts/demo_packages.sh $(exatrkx)
+
+demo: packages ## Watch hits become tracks; writes build/demo.html
+	build/tensoa track generate:10 --model build/models/tensoa.pt2 --report build/demo.html
 ifneq ($(real_event),)
-	build/tensoa track $(real_event) --model build/models/tensoa.pt --report build/demo-trackml.html
+	build/tensoa track $(real_event) --model build/models/tensoa.pt2 --report build/demo-trackml.html
 endif
 
 test: build models ## Run all tests

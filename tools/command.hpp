@@ -23,6 +23,7 @@ void add_track_command(CLI::App& program, Action& action);
 void add_graph_command(CLI::App& program, Action& action);
 void add_check_command(CLI::App& program, Action& action);
 void add_inspect_command(CLI::App& program, Action& action);
+void add_describe_command(CLI::App& program, Action& action);
 void add_bench_command(CLI::App& program, Action& action, const std::string& command_line);
 
 /// Adds an option that takes the path of something to write.

@@ -54,6 +54,7 @@ int run(int argc, char** argv) {
   add_graph_command(program, action);
   add_check_command(program, action);
   add_inspect_command(program, action);
+  add_describe_command(program, action);
   add_bench_command(program, action, command_line);
   try {
     program.parse(argc, argv);

@@ -196,8 +196,9 @@ void add_track_command(CLI::App& program, Action& action) {
                    "Event files, folders of them, or generate:EVENTS[:SEED[:PARTICLES]]")
       ->required();
   command
-      ->add_option("--model", call->model,
-                   "TorchScript file: forward(x, edge_index[, edge_attr]) -> scores")
+      ->add_option(
+          "--model", call->model,
+          "TorchScript file or package (.pt2): forward(x, edge_index[, edge_attr]) -> scores")
       ->capture_default_str();
   command->add_option("--device", call->device, "auto, cpu or cuda:N")->capture_default_str();
   command->add_option("--threads", call->threads, "Events in flight")

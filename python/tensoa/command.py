@@ -6,6 +6,8 @@ import contextlib
 import os
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 import torch
@@ -60,6 +62,28 @@ def check_device(name):
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"device: got {name}, expected one that is here ({str(error).splitlines()[0]})") from error
+
+
+@contextlib.contextmanager
+def working(what):
+    """Draws `what` and the seconds so far on stderr while the block runs, where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done, start = threading.Event(), time.monotonic()
+
+    def draw():
+        while not done.wait(0.2):
+            print(f"\r{what}: {time.monotonic() - start:.0f} s", end="", file=sys.stderr, flush=True)
+
+    drawing = threading.Thread(target=draw)
+    drawing.start()
+    try:
+        yield
+    finally:
+        done.set()
+        drawing.join()
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def run(command):

@@ -26,7 +26,7 @@ from pathlib import Path
 import torch
 
 from tensoa import aot, binding, interaction_network
-from tensoa.command import InputError, first_line, replacing, run
+from tensoa.command import InputError, first_line, replacing, run, working
 
 
 def load_module(source):
@@ -90,7 +90,8 @@ def main(arguments=None):
     if is_package:
         columns = binding.load(options.binding)
         module = load_module(options.model)
-        aot.export(module, columns, options.out, options.target, options.precision, not options.no_fuse)
+        with working(f"compiling {options.out}"):
+            aot.export(module, columns, options.out, options.target, options.precision, not options.no_fuse)
         return
     if options.target != "cpu" or not options.model.endswith(".safetensors"):
         raise InputError(f"{options.model}: a TorchScript file is made of weights only (FILE.safetensors), for any device")

@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 """python -m tensoa.import_exatrkx WEIGHTS --out FILE.pt
+python -m tensoa.import_exatrkx WEIGHTS --binding BINDING.json --out FILE.pt2 [--target cpu|cuda]
 
 Turns the weights of the Exa.TrkX edge-classifying network (text, plain or gzip) into a TorchScript file with
-forward(x [n_hits, 3], edge_index [2, n_edges] int64) -> scores [n_edges] in [0, 1].
+forward(x [n_hits, 3], edge_index [2, n_edges] int64) -> scores [n_edges] in [0, 1], or into a package that is compiled
+ahead of time (tensoa.export) for the columns that `tensoa describe --without-edge-columns` writes.
 
 The text holds, in this order, the number of message-passing iterations and three networks: input, edge, node.
 A network is its number of entries, then the entries:
@@ -24,7 +26,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from tensoa.command import InputError, replacing, run
+from tensoa import aot, binding
+from tensoa.command import InputError, replacing, run, working
 
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -169,9 +172,18 @@ def main(arguments=None):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("weights", metavar="WEIGHTS", help="the weights text, plain or gzip")
-    parser.add_argument("--out", required=True, metavar="FILE.pt", help="the TorchScript file to write")
+    parser.add_argument("--out", required=True, metavar="FILE", help="TorchScript file (.pt) or package (.pt2) to write")
+    parser.add_argument("--binding", metavar="BINDING.json", help="the columns that a package is made for")
+    parser.add_argument("--target", choices=aot.TARGETS, default="cpu", help="of a package (default: cpu)")
     options = parser.parse_args(arguments)
+    if options.out.endswith(".pt2") != (options.binding is not None):
+        raise InputError(f"--out {options.out}: a package is called FILE.pt2 and needs --binding, nothing else has one")
     network = read_weights(options.weights)
+    if options.binding is not None:
+        columns = binding.load(options.binding)
+        with working(f"compiling {options.out}"):
+            aot.export(network, columns, options.out, options.target)
+        return
     with replacing(options.out) as temporary:
         torch.jit.script(network).save(temporary)
 

@@ -157,3 +157,11 @@ def test_missing_file_and_unwritable_output(tmp_path, capsys):
     assert run(lambda: main([str(tmp_path / "weights"), "--out", str(tmp_path / "weights" / "model.pt")])) == 2
     assert "cannot write" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["weights"]
+
+
+def test_package_needs_a_binding_and_nothing_else_has_one(tmp_path, capsys):
+    (tmp_path / "weights").write_text(weights_text())
+    for arguments in (["--out", "model.pt2"], ["--out", "model.pt", "--binding", "binding.json"]):
+        assert run(lambda: main([str(tmp_path / "weights"), *arguments])) == 2
+        error = capsys.readouterr().err
+        assert "a package is called FILE.pt2 and needs --binding" in error and error.count("\n") == 1

@@ -25,6 +25,8 @@ GENERATE = "expected generate:EVENTS[:SEED[:PARTICLES]]"
         (["bench", "speed"], ['"speed" is unknown', USAGE]),
         (["track"], ["INPUT is required", USAGE]),
         (["graph", ONE_EVENT], ["--output is required", USAGE]),
+        (["describe"], ["--output is required", USAGE]),
+        (["describe", "--output", "none/file.json"], ["cannot write none/file.json: "]),
         ([*TRACK, ONE_EVENT, "--colour", "red"], ["--colour", USAGE]),
         ([*TRACK, ONE_EVENT, "--json"], ["--json", "missing", USAGE]),
         ([*TRACK, ONE_EVENT, "--json", ""], ["--json", "got an empty path", USAGE]),

@@ -17,6 +17,7 @@ from conftest import (
     large_radius_csv,
     names_in,
     outputs,
+    package,
     save,
     straight_tracks,
     succeed,
@@ -143,6 +144,17 @@ def test_number_of_threads_changes_nothing(tmp_path, model):
         tracks.append((folder / "tracks.csv").read_bytes())
     assert runs[0] == runs[1]
     assert tracks[0] == tracks[1]
+
+
+def test_package_finds_the_tracks_of_the_torchscript_file(tmp_path, our_model):
+    compiled, found = package("edge_network-cpu.pt2"), {}
+    for model in (our_model, compiled):
+        folder = tmp_path / model.suffix
+        folder.mkdir()
+        run = track(folder, "generate:3:3:100", "--model", model, "--device", "cpu")
+        found[model] = (run["tracks"], run["edge_efficiency"], (folder / "tracks.csv").read_bytes())
+    assert found[our_model] == found[compiled] and found[compiled][0] > 100
+    assert run["copies"] == {"bytes_in": 0, "bytes_out": 0}
 
 
 def test_cut_joins_edges_of_at_least_that_score(tmp_path, out):

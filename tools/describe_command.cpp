@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/engine/describe.hpp"
+
+#include <memory>
+#include <string>
+
+#include "command.hpp"
+#include "tensoa/core/output_file.hpp"
+#include "tensoa/track/edge_scorer.hpp"
+
+namespace tensoa::tools {
+namespace {
+
+struct DescribeCall {
+  std::string output;
+  bool without_edge_columns = false;
+};
+
+int write_description(const DescribeCall& call) {
+  const PortableCollection<track::Hit> hits(1, Device::cpu());
+  PortableCollection<track::Edge> edges(1, Device::cpu());
+  const auto plan = track::plan_edge_network(!call.without_edge_columns, hits.const_view(),
+                                             edges.const_view(), edges.view());
+  write_file(call.output, to_json(description_of(plan.binding())));
+  return kRight;
+}
+
+}  // namespace
+
+void add_describe_command(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand(
+      "describe",
+      "Write the columns that `track` gives its network and takes from it, for "
+      "python -m tensoa.export --binding");
+  auto call = std::make_shared<DescribeCall>();
+  add_path_option(*command, "--output", call->output, "The .json file to write")->required();
+  command->add_flag("--without-edge-columns", call->without_edge_columns,
+                    "For a network forward(x, edge_index), which takes no edge_attr");
+  command->callback([call, &action] { action = [call] { return write_description(*call); }; });
+}
+
+}  // namespace tensoa::tools
