@@ -83,7 +83,7 @@ void add_forward_options(std::pair<CLI::App&, BenchOptions&> bench) {
 }
 
 /// What the packages of `bench forward` are made for; `make bench-packages` asks.
-void add_describe_command(CLI::App& command, Action& action) {
+void add_describe_forward_command(CLI::App& command, Action& action) {
   CLI::App* sub =
       command.add_subcommand("describe-forward", "Write the bindings of the packages of `forward`");
   auto folder = std::make_shared<std::string>();
@@ -112,7 +112,7 @@ void add_bench_command(CLI::App& program, Action& action, const std::string& com
                                 bench_binding));
   add_forward_options(add_bench(*command, action, command_line, "forward",
                                 "Calls of models: packed, TorchScript, packages", bench_forward));
-  add_describe_command(*command, action);
+  add_describe_forward_command(*command, action);
 }
 
 }  // namespace tensoa::tools

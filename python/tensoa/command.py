@@ -66,11 +66,18 @@ def check_device(name):
 
 @contextlib.contextmanager
 def working(what):
-    """Draws `what` and the seconds so far on stderr while the block runs, where that is a terminal."""
+    """Draws `what` and the seconds so far on stderr while the block runs, where that is a terminal. Yields print."""
     if not sys.stderr.isatty():
-        yield
+        yield print
         return
     done, start = threading.Event(), time.monotonic()
+
+    def clear():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    def say(line):
+        clear()
+        print(line, flush=True)
 
     def draw():
         while not done.wait(0.2):
@@ -79,11 +86,11 @@ def working(what):
     drawing = threading.Thread(target=draw)
     drawing.start()
     try:
-        yield
+        yield say
     finally:
         done.set()
         drawing.join()
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+        clear()
 
 
 def run(command):

@@ -90,8 +90,8 @@ def main(arguments=None):
     if is_package:
         columns = binding.load(options.binding)
         module = load_module(options.model)
-        with working(f"compiling {options.out}"):
-            aot.export(module, columns, options.out, options.target, options.precision, not options.no_fuse)
+        with working(f"compiling {options.out}") as report:
+            aot.export(module, columns, options.out, options.target, options.precision, not options.no_fuse, report)
         return
     if options.target != "cpu" or not options.model.endswith(".safetensors"):
         raise InputError(f"{options.model}: a TorchScript file is made of weights only (FILE.safetensors), for any device")

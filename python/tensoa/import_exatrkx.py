@@ -181,8 +181,8 @@ def main(arguments=None):
     network = read_weights(options.weights)
     if options.binding is not None:
         columns = binding.load(options.binding)
-        with working(f"compiling {options.out}"):
-            aot.export(network, columns, options.out, options.target)
+        with working(f"compiling {options.out}") as report:
+            aot.export(network, columns, options.out, options.target, report=report)
         return
     with replacing(options.out) as temporary:
         torch.jit.script(network).save(temporary)

@@ -54,8 +54,8 @@ def export(options):
         (folder / f"{name}.json").write_text(json.dumps(text, indent=2) + "\n")
         torch.jit.script(network).save(str(folder / f"{name}.pt"))
         write_examples(folder / name, network, columns, module.examples())
-        with working(f"compiling {name}"):
-            aot.export(network, columns, folder / f"{name}-{options.target}.pt2", options.target)
+        with working(f"compiling {name}") as report:
+            aot.export(network, columns, folder / f"{name}-{options.target}.pt2", options.target, report=report)
 
 
 @torch.no_grad()
