@@ -27,7 +27,7 @@ struct Params {
   std::array<void*, kMaxGpuBuffers> buffer;
   const void* weights;
 };
-static_assert(sizeof(Params) == 8 * (32 + 32 + 8 + 64 + 1));
+static_assert(sizeof(Params) == sizeof(void*) * (32 + 32 + 8 + 64 + 1));
 
 constexpr std::size_t kBufferAlignment = 256;
 
