@@ -969,7 +969,7 @@ def compile(source, architecture, log=None):
     check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"fused.cu", 0, None, None), "create")
     try:
         options = [f"--gpu-architecture={architecture}".encode(), b"--std=c++17", b"-default-device"]
-        options.append(b"--ptxas-options=-v")
+        options += [b"--ptxas-options=-v", b"--no-cache"]  # cached code comes without messages
         array = (ctypes.c_char_p * len(options))(*options)
         status = nvrtc.nvrtcCompileProgram(program, len(options), array)
         messages = text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).rstrip(b"\0").decode()

@@ -533,7 +533,8 @@ struct Packed {
   int tiles, depth,
       outputs;  // tiles of inputs; how many of their numbers there are; tiles of outputs
 
-  // Past the last tile of outputs the last one is computed again, and dropped: no branch keeps loads from running ahead.
+  // Past the last tile of outputs the last one is computed again, and dropped: no branch keeps
+  // loads from running ahead.
   __device__ int tile(int n) const { return min(n, outputs - 1); }
 };
 
