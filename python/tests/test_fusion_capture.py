@@ -126,6 +126,23 @@ def test_the_first_edge_layer_of_exatrkx_moves_to_the_nodes():
     assert all(value.is_centered for stage in plan.stages for value in stage.values if value.op == "norm")
 
 
+class Twice(nn.Module):
+    """A layer whose result is used as it is, and scaled."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 4)
+
+    def forward(self, x):
+        y = self.layer(x * 2 - 1)
+        return y * 3 + 1, (y * y).sum(dim=1)
+
+
+def test_a_layer_that_is_used_twice_is_computed_once():
+    program = check(Twice(), bound([block("x", 3)], [block("scaled", 4), block("square", 1)]))
+    assert sum(value.op == "linear" for value in program.values()) == 1
+
+
 class ByName(nn.Module):
     def forward(self, b, a):
         return {"total": a + b, "product": a * b}

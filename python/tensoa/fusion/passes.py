@@ -102,7 +102,10 @@ def _weights(value):
 
 
 def fold_affine(program):
-    """Constants before and after a linear layer (normalisation, batch normalisation) become part of it."""
+    """Constants before and after a linear layer (normalisation, batch normalisation) become part of it; after it where
+    nothing else needs it as it was.
+    """
+    users = {}
 
     def rule(value):
         if value.op == "linear":
@@ -112,7 +115,7 @@ def fold_affine(program):
                 weight, bias = _weights(value)
                 return _linear(x, weight * scale, bias + weight @ shift)
         found = _affine(value)
-        if found and found[0].op == "linear":
+        if found and found[0].op == "linear" and users.get(id(found[0])) == 1:
             x, scale, shift = found
             weight, bias = _weights(x)
             return _linear(x.args[0], weight * scale[:, None], bias * scale + shift)
@@ -121,7 +124,9 @@ def fold_affine(program):
     before = None
     while before != len(program.values()):
         before = len(program.values())
-        program = _rebuilt(program, rule)
+        users.clear()
+        users.update(_users(program))
+        program = _rebuilt(program, rule, users)
     return program
 
 
