@@ -7,6 +7,7 @@
 reads the bindings FOLDER/mlp.json and FOLDER/graph.json, writes FOLDER/fused*.pt2.
 """
 
+import array
 import copy
 import json
 import platform
@@ -14,6 +15,8 @@ import sys
 from pathlib import Path
 
 from tensoa import aot
+from tensoa.command import InputError
+from tensoa.fusion import cuda as nvrtc
 
 RULES = {"mlp": [{"collection": 0}], "graph": [{"collection": 1}, {"collection": 0}]}
 DOMAINS = {"mlp": [0], "graph": [0, 1]}
@@ -25,6 +28,48 @@ CUDA = {
     "weights": "fused/weights.bin",
     "code": [{"architecture": "sm_86", "file": "fused/sm_86.cubin", "status": "built, not run"}],
 }
+
+# The program of "mlp" in fused_fixture.cpp: the sum in a buffer, its coefficients from the weights.
+SOURCE = """
+struct Params {
+  void* block[32]; long long pitch[32]; long long rows[8]; void* buffer[64]; const void* weights;
+};
+__device__ const float* input(const Params& p, int place) { return (const float*)p.block[0] + place * p.pitch[0]; }
+__device__ float* output(const Params& p, int place) { return (float*)p.block[1] + place * p.pitch[1]; }
+__device__ long long first() { return blockIdx.x * 128LL + threadIdx.x; }
+
+extern "C" __global__ void add(const Params p) {
+  extern __shared__ float coefficients[];
+  if (threadIdx.x < 3) coefficients[12000 + threadIdx.x] = ((const float*)p.weights)[threadIdx.x];
+  __syncthreads();
+  for (long long i = first(); i < p.rows[0]; i += gridDim.x * 128LL)
+    for (int c = 0; c < 3; ++c) ((float*)p.buffer[0])[i] += coefficients[12000 + c] * input(p, c)[i];
+}
+
+extern "C" __global__ void store(const Params p) {
+  for (long long i = first(); i < p.rows[0]; i += gridDim.x * 128LL) {
+    output(p, 1)[i] = input(p, 0)[i] * input(p, 1)[i] - input(p, 2)[i];
+    output(p, 0)[i] = ((const float*)p.buffer[0])[i];
+  }
+}
+"""
+SUMS = {
+    "kernels": [
+        {"name": "add", "threads": 128, "shared_bytes": 49184, "rows_per_block": 128, "blocks_per_sm": 1},
+        {"name": "store", "threads": 128, "shared_bytes": 0, "rows_per_block": 128, "blocks_per_sm": 0},
+    ],
+    "steps": [{"zero": 0}, {"kernel": 0, "domain": 0}, {"kernel": 1, "domain": 0}],
+}
+ARCHITECTURES = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100"]
+
+
+def compiled():
+    """Code for GPUs by its file; none without a compiler for it."""
+    try:
+        return {f"{architecture}.cubin": nvrtc.compile(SOURCE, architecture) for architecture in ARCHITECTURES}
+    except InputError as error:
+        print(error)
+        return {}
 
 
 def variant(name, flags=()):
@@ -47,8 +92,8 @@ def main(folder, whole, graph, other_abi, no_run):
             "fused": {"domains": DOMAINS[model], "stages": [], "cpu": [variant("plain")]},
         }
         edit(manifest)
-        records = {"model/version": b"3\n", **{f"model/fused/{file}": content for file, content in files.items()}}
-        aot._write(folder / f"{name}.pt2", records, json.dumps(manifest).encode())
+        records = {f"model/fused/{file}": content for file, content in files.items()}
+        aot.write(folder / f"{name}.pt2", records, manifest)
 
     def cpu(*variants):
         return lambda manifest: manifest["fused"].update(cpu=list(variants))
@@ -79,6 +124,10 @@ def main(folder, whole, graph, other_abi, no_run):
 
     gpu = {"weights.bin": b"\0" * 16, "sm_86.cubin": b"no code"}
     write("fused_gpu", gpu, cuda())
+    codes = compiled()
+    code = [{"architecture": Path(file).stem, "file": f"fused/{file}", "status": "checked"} for file in codes]
+    files = {"weights.bin": array.array("f", [1, 2, 3]).tobytes(), "sm_1.cubin": b"no code", **codes}
+    write("fused_gpu_sums", files, cuda(**SUMS, code=code or CUDA["code"]))
     write("fused_gpu_domain", gpu, cuda(buffers=[{"domain": 1, "row_bytes": 4}]))
     write("fused_gpu_kernel", gpu, cuda(steps=[{"kernel": 1, "domain": 0}]))
     write("fused_gpu_threads", gpu, cuda(kernels=[{**KERNEL, "threads": 0}]))

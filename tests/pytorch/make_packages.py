@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the packages of the tests of pytorch/, for the CPU and, where there is one, for the GPU.
+"""Writes the packages of TorchInductor for the tests of pytorch/, for the CPU and, where there is one, for the GPU.
 
     python make_packages.py FOLDER     reads FOLDER/NAME.json, writes FOLDER/NAME-cpu.pt2 and FOLDER/NAME-cuda.pt2
 
@@ -53,7 +53,7 @@ def changed(package, edit):
     manifest = json.loads(records["model/" + aot.RECORD])
     edit(manifest, records)
     records.pop("model/" + aot.RECORD)
-    return records, json.dumps(manifest).encode()
+    return records, manifest
 
 
 def main(folder: Path):
@@ -61,7 +61,8 @@ def main(folder: Path):
     for name, model in MODELS.items():
         for target in targets:
             print(f"exporting {name} for {target}", flush=True)
-            aot.export(model(), binding.load(folder / f"{name}.json"), folder / f"{name}-{target}.pt2", target)
+            file = folder / f"{name}-{target}.pt2"
+            aot.export(model(), binding.load(folder / f"{name}.json"), file, target, fuse=False)
 
     torch.jit.script(edge_network()).save(folder / "edge_network.pt")
 
@@ -89,7 +90,7 @@ def main(folder: Path):
         "no_program": lambda manifest, records: [records.pop(name) for name in list(records) if name.endswith(".so")],
     }
     for name, edit in edits.items():
-        aot._write(folder / f"{name}.pt2", *changed(whole, edit))
+        aot.write(folder / f"{name}.pt2", *changed(whole, edit))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "aot_layouts.hpp"
 #include "copy_truth.hpp"
 #include "package.hpp"
+#include "program.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/pytorch/engines.hpp"
@@ -376,6 +378,112 @@ TEST_F(FusedCpu, AProgramForGpusThatIsNotWholeIsRefused) {
               fails_with("\"kernel\" is 1, expected a place in a list of 1"));
   EXPECT_THAT(reading("fused_gpu_threads"), fails_with("\"threads\" is 0, expected 1 to 1024"));
   EXPECT_THAT(reading("fused_gpu_buffers"), fails_with("has 65 buffers, at most 64"));
+}
+
+// ---- and what a GPU makes of them
+
+/// With and without CUDA graphs.
+class FusedGpu : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    if (device_count(DeviceKind::kCuda) == 0) GTEST_SKIP() << "no CUDA device";
+    pytorch::register_engines();
+    queue_.emplace(kDevice);
+  }
+
+  static constexpr Device kDevice = Device::cuda(0);
+
+  AotModel sums() const { return AotModel(package("fused_gpu_sums"), {.cuda_graphs = GetParam()}); }
+
+  template <template <template <class> class> class Layout>
+  PortableCollection<Layout> on(Device device, const PortableCollection<Layout>& from) {
+    PortableCollection<Layout> there(from.size(), device);
+    copy(*queue_, from, there);
+    queue_->wait();
+    return there;
+  }
+
+  std::optional<Queue> queue_;
+};
+
+INSTANTIATE_TEST_SUITE_P(With, FusedGpu, testing::Bool(), [](const auto& with) {
+  return std::string(with.param ? "Graphs" : "Launches");
+});
+
+TEST_P(FusedGpu, ReadsAndWritesColumnsForAnyNumberOfRows) {
+  const AotModel model = sums();
+  const auto first_in = on(kDevice, points(0));
+  auto first_out = on(kDevice, answers(0));
+  auto plan = model.plan(mlp_metadata(first_in.const_view(), first_out.view()));
+  for (const std::size_t rows : {0U, 33U, 1U, 300'000U, 0U, 1000U, 2U}) {  // more than one tile
+    const auto in = on(kDevice, points(rows));
+    auto out = on(kDevice, answers(rows));
+    plan.rebind(in.const_view(), out.view());
+    for (int call = 0; call < 3; ++call) EXPECT_EQ(model.forward(*queue_, plan), kNothingCopied);
+    queue_->wait();
+    expect_sums(on(Device::cpu(), out), 0, rows);
+  }
+}
+
+TEST_P(FusedGpu, SlicesAtAnyOffsetAreReadAndWrittenInPlace) {
+  const AotModel model = sums();
+  const auto in = on(kDevice, points(500));
+  for (const std::size_t first : {1U, 31U, 100U}) {
+    auto out = on(kDevice, answers(500));
+    const auto plan =
+        model.plan(mlp_metadata(slice(in.const_view(), first, 333), slice(out.view(), first, 333)));
+    model.forward(*queue_, plan);
+    queue_->wait();
+    expect_sums(on(Device::cpu(), out), first, first + 333);
+  }
+}
+
+TEST_P(FusedGpu, ThreadsOnQueuesOfTheirOwnAndOnOneQueue) {
+  const AotModel model = sums();
+  std::vector<PortableCollection<Points>> ins;
+  std::vector<PortableCollection<Answers>> outs;
+  for (std::size_t i = 0; i < 8; ++i) {
+    ins.push_back(on(kDevice, points(1000 + 77 * i, i)));
+    outs.push_back(on(kDevice, answers(1000 + 77 * i)));
+  }
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < 8; ++i) {
+      threads.emplace_back([&, i] {
+        const Queue own(kDevice);
+        const Queue& queue = i % 2 == 0 ? own : *queue_;
+        const auto plan = model.plan(mlp_metadata(ins[i].const_view(), outs[i].view()));
+        for (int call = 0; call < 20; ++call) model.forward(queue, plan);
+        queue.wait();
+      });
+    }
+  }
+  for (std::size_t i = 0; i < 8; ++i) {
+    expect_sums(on(Device::cpu(), outs[i]), 0, 1000 + 77 * i, i);
+  }
+}
+
+TEST_P(FusedGpu, AWarmedUpModelTakesMoreRowsToo) {
+  const AotModel model = sums();
+  const auto in = on(kDevice, points(5000));
+  auto out = on(kDevice, answers(5000));
+  const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+  model.warm_up(*queue_, plan, 100, 100);
+  model.forward(*queue_, plan);
+  queue_->wait();
+  expect_sums(on(Device::cpu(), out), 0, 5000);
+}
+
+TEST_P(FusedGpu, CodeThatIsNoneIsAnErrorOfTheLoad) {
+  const pytorch::Package no_code(package("fused_gpu"), kDevice, "sm_1");
+  EXPECT_THAT([&] { pytorch::make_fused_gpu_program(no_code, kDevice, GetParam()); },
+              ThrowsMessage<DeviceError>(HasSubstr("loading its code")));
+  const auto in = on(kDevice, points(10));
+  auto out = on(kDevice, answers(10));
+  const AotModel model = sums();
+  model.forward(*queue_, model.plan(mlp_metadata(in.const_view(), out.view())));
+  queue_->wait();
+  expect_sums(on(Device::cpu(), out), 0, 10);
 }
 
 }  // namespace

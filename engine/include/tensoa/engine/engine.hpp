@@ -39,7 +39,7 @@ struct Signature {
 /// How a model is loaded.
 struct ModelOptions {
   /// The dtype that the weights are converted to; as in the file where there is none.
-  std::optional<DType> dtype;
+  std::optional<DType> dtype = {};
 
   /// Launches the kernels of a call at once, as a CUDA graph that is kept for each queue and told the
   /// addresses and rows of each call: less time on the host for calls of many small kernels. Of the
