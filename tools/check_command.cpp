@@ -103,7 +103,8 @@ class Check {
     if (!call_.json.empty()) file.emplace(call_.json);
     if (const Side* package = described()) {
       for (const std::size_t rows : call_.rows) {
-        for (const std::size_t offset : {0, 1}) compare_columns(package->description, rows, offset);
+        for (const std::size_t offset : {std::size_t{0}, std::size_t{1}})
+          compare_columns(package->description, rows, offset);
       }
     }
     if (!call_.events.empty()) {

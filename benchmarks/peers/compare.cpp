@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -215,7 +217,7 @@ void add_bare_program(std::vector<Road>& roads, const Paths& paths, MlpCase& wor
 
 void compare_mlp(std::vector<ResultRow>& rows, const Paths& paths, const Queue& queue) {
   const ForwardFiles files(paths.packages, MlpCase::kModel, queue);
-  for (const std::size_t n : {1, 16, 1000}) {
+  for (const std::size_t n : std::initializer_list<std::size_t>{1, 16, 1000}) {
     MlpCase work(n, queue);
     const RowMajor tensors(work.plan().binding());
     std::vector<Road> roads;

@@ -5,14 +5,17 @@
 
     make bench-packages && .venv/bin/python benchmarks/peers/run.py --out FILE.json [INPUT...]
 
-INPUT: events for the graph network, as `tensoa graph` takes them (default: three generated ones of 2 000 to 10^6 edges).
-The peers come from PyPI, into benchmarks/peers/.venv; what is made of them lies in build/peers. Nothing of it is committed.
+INPUT: events for the graph network, as `tensoa graph` takes them (default: three generated ones of 2 000 to 10^6
+edges). The peers come from PyPI, into benchmarks/peers/.venv; what is made of them lies in build/peers. Nothing of it
+is committed.
 
-How they are run: ONNX Runtime by its C API, values kept, one thread; SOFIE's code for each number of rows, compiled for this
-processor, with OpenBLAS, one thread. Both get row-major tensors that lie there already; our packages read and write columns.
+How they are run: ONNX Runtime by its C API, values kept, one thread; SOFIE's code for each number of rows, compiled for
+this processor, with OpenBLAS, one thread. Both get row-major tensors that lie there already; our packages read and
+write columns.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -24,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ENVIRONMENT = HERE / ".venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
-VERSIONS = ("onnxruntime==1.31.0", "onnx==1.23.2", "numpy==2.4.6", "scipy-openblas32==0.3.34.481.3", "flatbuffers", "protobuf")
+VERSIONS = ("onnxruntime==1.31.0", "onnx==1.23.2", "numpy==2.4.6", "scipy-openblas32==0.3.34.481.3")
 SOFIE = "sofie==0.1.0"
 EVENTS = ("generate:1:77:50", "generate:1:77:475", "generate:1:77:2050")
 
@@ -64,8 +67,6 @@ def compile_sofie(out):
 
 def extract_program(package, out):
     """The first fused program of the package that this processor can run."""
-    import json
-
     flags = set(Path("/proc/cpuinfo").read_text().split("flags", 1)[1].split("\n", 1)[0].split())
     with zipfile.ZipFile(package) as archive:
         manifest = json.loads(archive.read("model/extra/tensoa.json"))

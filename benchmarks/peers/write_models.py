@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the models of run.py as ONNX files: write_models.py PACKAGES OUT
 
-mlp.onnx and mlp_N.onnx (for N rows: SOFIE's fixed batch) of PACKAGES/mlp.pt, edge_network.onnx of our weights. Each ONNX file
-is run and compared with the module before it counts.
+mlp.onnx and mlp_N.onnx (for N rows: SOFIE's fixed batch) of PACKAGES/mlp.pt, edge_network.onnx of our weights. Each
+ONNX file is run and compared with the module before it counts.
 """
 
 import sys

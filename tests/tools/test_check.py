@@ -126,5 +126,6 @@ def test_bad_packages(name, tmp_path):
 
 
 def test_package_for_another_machine(tmp_path):
-    path = edited(package("mlp-cpu.pt2"), tmp_path / "vax.pt2", lambda manifest, records: manifest.update(machine="vax"))
+    whole = package("mlp-cpu.pt2")
+    path = edited(whole, tmp_path / "vax.pt2", lambda manifest, records: manifest.update(machine="vax"))
     refuse("check", path, "--against", mlp(tmp_path), says=["vax.pt2", "was made for vax"])

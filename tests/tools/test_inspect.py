@@ -158,13 +158,15 @@ def test_fused_program_that_is_not_there(tmp_path):
         fuse(manifest, records)
         records.pop("model/fused/x86-64-v4.so")
 
-    refuse("inspect", edited(package("mlp-cpu.pt2"), tmp_path / "half.pt2", half), says=["half.pt2", "fused/x86-64-v4.so"])
+    path = edited(package("mlp-cpu.pt2"), tmp_path / "half.pt2", half)
+    refuse("inspect", path, says=["half.pt2", "fused/x86-64-v4.so"])
 
 
 def test_files_that_are_no_models(tmp_path):
     (tmp_path / "text.pt").write_text("hello")
     torch.save({"a": torch.zeros(1)}, tmp_path / "weights.pt")
-    torch.export.save(torch.export.export(Close(), (torch.zeros(2, 3), torch.zeros(2, 1).long())), tmp_path / "export.pt2")
+    program = torch.export.export(Close(), (torch.zeros(2, 3), torch.zeros(2, 1).long()))
+    torch.export.save(program, tmp_path / "export.pt2")
     refuse("inspect", tmp_path / "text.pt", says=["text.pt", "torch.jit.save"])
     refuse("inspect", tmp_path / "weights.pt", says=["weights.pt", "torch.jit.save"])
     refuse("inspect", tmp_path / "export.pt2", says=["export.pt2", "python -m tensoa.export"])
