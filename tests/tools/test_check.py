@@ -83,7 +83,8 @@ def test_one_wrong_row_is_found_where_it_is(tmp_path, out):
     )  # fmt: skip
     result = json.loads(path.read_text())
     assert not result["is_right"]
-    assert [row["max_rel_error"] for row in result["rows"]] == [0, 0, None, None]  # None: not finite
+    errors = [row["max_rel_error"] for row in result["rows"]]
+    assert max(errors[:2]) <= 1e-6 and errors[2:] == [None, None]  # None: not finite
 
 
 def test_edge_scorers_are_compared_on_events(tmp_path, model, out):
