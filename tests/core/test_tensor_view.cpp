@@ -24,7 +24,7 @@ TEST(TensorView, CountsElementsAndBytes) {
 
 TensorView view_of(std::uintptr_t address, std::initializer_list<std::int64_t> sizes,
                    std::initializer_list<std::int64_t> strides) {
-  TensorView view{.data = reinterpret_cast<void*>(address), .dtype = DType::kF32};
+  TensorView view{.data = reinterpret_cast<void*>(address), .dtype = DType::kF32, .device = {}};
   view.rank = static_cast<std::uint8_t>(sizes.size());
   std::ranges::copy(sizes, view.size_of_dim.begin());
   std::ranges::copy(strides, view.stride_of_dim.begin());
