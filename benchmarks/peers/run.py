@@ -38,7 +38,7 @@ def set_up():
     wanted = "\n".join((*VERSIONS, SOFIE))
     if stamp.exists() and stamp.read_text() == wanted:
         return
-    venv.create(ENVIRONMENT, with_pip=True)
+    venv.create(ENVIRONMENT, clear=True, with_pip=True, symlinks=True)
     pip = [PYTHON, "-m", "pip", "install", "--quiet"]
     subprocess.run([*pip, *VERSIONS], check=True)
     subprocess.run([*pip, "--no-deps", SOFIE], check=True)
