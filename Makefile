@@ -74,7 +74,7 @@ bench: build models ## Run all benchmarks
 bench-packages: program ## Make the models and packages of `tensoa bench forward` in build/bench_packages/
 	@mkdir -p build/bench_packages
 	@build/tensoa bench describe-forward build/bench_packages
-	@$(PYTHON) benchmarks/make_packages.py build/bench_packages
+	@$(PYTHON) benchmarks/make_packages.py build/bench_packages $(exatrkx)
 
 headers: build/.configured-$(PRESET) ## Check that every public header compiles alone
 	@cmake --build build --target all_verify_interface_header_sets

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the models of `tensoa bench forward`: TorchScript, and packages, plain and fused, for each target.
 
-    python make_packages.py FOLDER     reads FOLDER/NAME.json (tensoa bench describe-forward FOLDER)
+    python make_packages.py FOLDER [WEIGHTS]     reads FOLDER/NAME.json (tensoa bench describe-forward FOLDER)
 
-Packages for CUDA are written where there is a GPU.
+WEIGHTS: of the Exa.TrkX network (python -m tensoa.import_exatrkx); left out where they are not there. Packages for CUDA are written where there is a GPU.
 """
 
 import sys
@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from tensoa import aot, binding, interaction_network
+from tensoa.import_exatrkx import read_weights
 
 WEIGHTS = Path(__file__).parents[1] / "models" / "interaction_network.safetensors"
 
@@ -28,7 +29,9 @@ def mlp():
 MODELS = {"mlp": mlp, "edge_network": lambda: interaction_network.load(WEIGHTS)}
 
 
-def main(folder: Path):
+def main(folder: Path, exatrkx: Path | None = None):
+    if exatrkx:
+        MODELS["exatrkx"] = lambda: read_weights(exatrkx)
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     targets = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     for name, model in MODELS.items():
@@ -41,4 +44,4 @@ def main(folder: Path):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))

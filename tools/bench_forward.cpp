@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -204,7 +205,7 @@ void measure(std::vector<ResultRow>& rows, Case& work, const ForwardFiles& files
     for (Variant& variant : variants) {
       const Errors errors = errors_after(variant);
       ResultRow& row = rows.emplace_back();
-      row.model = Case::kModel;
+      row.model = work.model();
       row.variant = variant.name;
       row.stage = waits == Waits::kOnce ? "total" : "latency";
       row.device = to_string(queue.device());
@@ -213,7 +214,7 @@ void measure(std::vector<ResultRow>& rows, Case& work, const ForwardFiles& files
       row.bytes_copied = variant.bytes_copied;
       row.max_abs_error = errors.max_abs;
       row.max_rel_error = errors.relative;
-      if (row.model == GraphCase::kModel) row.flips = errors.flips;
+      if (std::is_same_v<Case, GraphCase>) row.flips = errors.flips;
       row.baseline = variant.baseline;
     }
     set_ratios(rows, first);
@@ -232,8 +233,10 @@ void describe_forward(const std::string& folder) {
     write_file(to / (std::string(model) + ".json"), to_json(description_of(plan.binding())));
   };
   write(MlpCase::kModel, plan_mlp(points.const_view(), answers.view()));
-  write(GraphCase::kModel,
-        track::plan_edge_network(true, hits.const_view(), edges.const_view(), edges.view()));
+  for (const GraphModel& model : kGraphModels) {
+    write(model.name, track::plan_edge_network(model.takes_edge_columns, hits.const_view(),
+                                               edges.const_view(), edges.view()));
+  }
 }
 
 std::vector<ResultRow> bench_forward(const BenchOptions& options) {
@@ -243,7 +246,13 @@ std::vector<ResultRow> bench_forward(const BenchOptions& options) {
   std::vector<ResultRow> rows;
   for (const Queue& queue : queues) {
     const ForwardFiles mlp(options.packages, MlpCase::kModel, queue);
-    const ForwardFiles network(options.packages, GraphCase::kModel, queue);
+    std::vector<std::pair<GraphModel, ForwardFiles>> networks;
+    for (const GraphModel& model : kGraphModels) {
+      const bool is_ours = &model == kGraphModels;  // the weights of the other need not be here
+      if (is_ours || std::filesystem::exists(options.packages + '/' + model.name + ".pt")) {
+        networks.emplace_back(model, ForwardFiles(options.packages, model.name, queue));
+      }
+    }
     for (const std::size_t n : options.rows) {
       if (n == 0) continue;  // nothing would run
       MlpCase work(n, queue);
@@ -254,8 +263,10 @@ std::vector<ResultRow> bench_forward(const BenchOptions& options) {
       track::Event event = source.read();
       const PortableCollection<Edge>& edges = builder.build(event.hits.view());
       if (edges.size() == 0) continue;
-      GraphCase work(event.hits, edges, queue);
-      measure(rows, work, network, queue, options.repeats);
+      for (const auto& [model, files] : networks) {
+        GraphCase work(model, event.hits, edges, queue);
+        measure(rows, work, files, queue, options.repeats);
+      }
     }
   }
   if (rows.empty()) {

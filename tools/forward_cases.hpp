@@ -79,6 +79,8 @@ class MlpCase {
  public:
   static constexpr const char* kModel = "mlp";
 
+  const char* model() const { return kModel; }
+
   MlpCase(std::size_t n, const Queue& queue)
       : queue_(queue),
         host_(n, Device::cpu()),
@@ -127,14 +129,20 @@ class MlpCase {
   PortableCollection<Answers> answers_;
 };
 
-/// The graph network over the candidate edges of an event.
+/// A graph network: our own, or the Exa.TrkX one, which knows edges by their hits alone.
+struct GraphModel {
+  const char* name;
+  bool takes_edge_columns;
+};
+inline constexpr GraphModel kGraphModels[] = {{"edge_network", true}, {"exatrkx", false}};
+
+/// A graph network over the candidate edges of an event.
 class GraphCase {
  public:
-  static constexpr const char* kModel = "edge_network";
-
-  GraphCase(const PortableCollection<track::Hit>& hits,
+  GraphCase(const GraphModel& model, const PortableCollection<track::Hit>& hits,
             const PortableCollection<track::Edge>& edges, const Queue& queue)
-      : queue_(queue),
+      : model_(model),
+        queue_(queue),
         host_hits_(hits),
         host_edges_(edges),
         hits_(hits.size(), queue.device()),
@@ -144,9 +152,10 @@ class GraphCase {
     queue.wait();
   }
 
+  const char* model() const { return model_.name; }
   std::size_t size() const { return edges_.size(); }
   auto plan() {
-    return track::plan_edge_network(/*takes_edge_columns=*/true, hits_.const_view(),
+    return track::plan_edge_network(model_.takes_edge_columns, hits_.const_view(),
                                     edges_.const_view(), edges_.view());
   }
   void rebind(Plan<track::Hit, track::Edge, track::Edge>& plan) {
@@ -163,6 +172,7 @@ class GraphCase {
   }
 
  private:
+  const GraphModel& model_;
   const Queue& queue_;
   const PortableCollection<track::Hit>& host_hits_;
   const PortableCollection<track::Edge>& host_edges_;

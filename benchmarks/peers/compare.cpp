@@ -238,17 +238,18 @@ void compare_mlp(std::vector<ResultRow>& rows, const Paths& paths, const Queue& 
 
 void compare_network(std::vector<ResultRow>& rows, const Paths& paths, const Queue& queue,
                      const std::vector<std::string>& inputs) {
-  const ForwardFiles files(paths.packages, GraphCase::kModel, queue);
+  constexpr const tools::GraphModel& kNetwork = tools::kGraphModels[0];
+  const ForwardFiles files(paths.packages, kNetwork.name, queue);
   track::GraphBuilder builder;
   for (const track::EventSource& source : track::find_events(inputs)) {
     track::Event event = source.read();
     const PortableCollection<track::Edge>& edges = builder.build(event.hits.view());
-    GraphCase work(event.hits, edges, queue);
+    GraphCase work(kNetwork, event.hits, edges, queue);
     const RowMajor tensors(work.plan().binding());
     std::vector<Road> roads;
-    add_onnxruntime(roads, paths, GraphCase::kModel, tensors);
+    add_onnxruntime(roads, paths, kNetwork.name, tensors);
     add_ours(roads, work, files, queue);
-    measure(rows, GraphCase::kModel, edges.size(), roads, work.truth(files.truth), kTurnsOfNetwork);
+    measure(rows, kNetwork.name, edges.size(), roads, work.truth(files.truth), kTurnsOfNetwork);
   }
 }
 
