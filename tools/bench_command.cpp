@@ -28,7 +28,9 @@ std::pair<CLI::App&, BenchOptions&> add_bench(CLI::App& command, Action& action,
                                               Bench bench) {
   CLI::App* sub = command.add_subcommand(name, help);
   auto call = std::make_shared<Call>();
-  sub->add_option("--device", call->options.device, "auto, cpu or cuda:N")->capture_default_str();
+  sub->add_option("--device", call->options.device,
+                  "cpu, cuda:N, or auto: the first GPU, if any; `forward` then measures both")
+      ->capture_default_str();
   sub->add_option("--repeats", call->options.repeats,
                   "Timed runs of each variant, after those that warm up")
       ->check(CLI::Range(1, 1'000'000))

@@ -240,9 +240,10 @@ void describe_forward(const std::string& folder) {
 }
 
 std::vector<ResultRow> bench_forward(const BenchOptions& options) {
-  std::vector<Queue> queues{Queue(Device::cpu())};
-  if (const Device device = parse_device(options.device); !device.is_cpu())
-    queues.emplace_back(device);
+  const Device device = parse_device(options.device);
+  std::vector<Queue> queues;
+  if (device.is_cpu() || options.device == "auto") queues.emplace_back(Device::cpu());
+  if (!device.is_cpu()) queues.emplace_back(device);
   std::vector<ResultRow> rows;
   for (const Queue& queue : queues) {
     const ForwardFiles mlp(options.packages, MlpCase::kModel, queue);
