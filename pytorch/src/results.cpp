@@ -127,7 +127,8 @@ void require_fitting(const at::Tensor& result, const BoundBlock& block,
 bool overlaps(const at::Tensor& tensor, const BoundBlock& block) {
   const Extent extent =
       extent_of(tensor.const_data_ptr(), {tensor.sizes().data(), tensor.sizes().size()},
-                {tensor.strides().data(), tensor.strides().size()}, tensor.element_size());
+                {tensor.strides().data(), tensor.strides().size()},
+                static_cast<std::size_t>(tensor.element_size()));
   return std::ranges::any_of(
       block.memory(), [&](const TensorView& column) { return extent.overlaps(extent_of(column)); });
 }

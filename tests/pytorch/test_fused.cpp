@@ -475,7 +475,7 @@ TEST_P(FusedGpu, AWarmedUpModelTakesMoreRowsToo) {
 }
 
 TEST_P(FusedGpu, CodeThatIsNoneIsAnErrorOfTheLoad) {
-  const pytorch::Package no_code(package("fused_gpu"), kDevice, "sm_1");
+  const pytorch::Package no_code(package("fused_gpu"), kDevice, "sm_86");
   EXPECT_THAT([&] { pytorch::make_fused_gpu_program(no_code, kDevice, GetParam()); },
               ThrowsMessage<DeviceError>(HasSubstr("loading its code")));
   const auto in = on(kDevice, points(10));
