@@ -99,7 +99,7 @@ def pages():
     yield from sorted(ROOT.glob("*.md"))
     for folder in sorted(ROOT.iterdir()):
         if folder.is_dir() and not folder.name.startswith((".", "build")):
-            yield from sorted(folder.rglob("*.md"))
+            yield from sorted(page for page in folder.rglob("*.md") if ".venv" not in page.parts)
 
 
 if __name__ == "__main__":

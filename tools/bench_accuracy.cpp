@@ -11,7 +11,6 @@ namespace tensoa::tools {
 namespace {
 
 using track::Edge;
-using track::Hit;
 
 ResultRow compare(ConstView<Edge> edges, const std::vector<double>& reference, Device device) {
   ResultRow row;

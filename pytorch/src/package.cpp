@@ -306,7 +306,7 @@ bool is_whole_library(std::string_view bytes) {
 std::filesystem::path unpack(const std::filesystem::path& path, Archive& archive,
                              const std::string& name, const std::filesystem::path& folder) {
   const std::string content = contents_of(archive, name);
-  const std::filesystem::path file = folder / std::filesystem::path(name).filename();
+  std::filesystem::path file = folder / std::filesystem::path(name).filename();
   if (file.extension() == ".so" && !is_whole_library(content)) {
     fail(path, "its program " + file.filename().string() +
                    " is no whole library: it was cut off, or is for another kind of machine; "
