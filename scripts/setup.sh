@@ -64,6 +64,23 @@ install_packages() {
   rm -f "$log"
 }
 
+# The first python3 of PATH that can make a .venv and install into it: one built by hand often lacks ssl, or ensurepip.
+usable_python() {
+  local python
+  while read -r python; do
+    if "$python" -c 'import ensurepip, ssl, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+      echo "$python"
+      return
+    fi
+  done < <(type -ap python3)
+  {
+    echo "setup: no python3 here can make .venv; it must be 3.10 or newer, with the modules ensurepip, ssl and venv. Looked at:"
+    type -ap python3 | sed 's|^|  |' || true
+    echo "Install Debian's, and start again: sudo apt-get install -y python3-venv"
+  } >&2
+  exit 2
+}
+
 install_wheels() {
   local requirements stamp=.venv/tensoa-requirements.txt
   requirements=$(grep -v '^#' python/requirements.txt)
@@ -73,7 +90,11 @@ install_wheels() {
   if [[ -x .venv/bin/python && -f $stamp && $(<"$stamp") == "$requirements" ]]; then
     return
   fi
-  [[ -x .venv/bin/python ]] || python3 -m venv .venv
+  if [[ ! -x .venv/bin/python ]]; then
+    local python
+    python=$(usable_python)
+    "$python" -m venv .venv
+  fi
   local quiet=-q
   [[ -t 1 ]] && quiet=
   echo "setup: installing Python packages into .venv (torch is large: this takes some minutes)"

@@ -128,8 +128,9 @@ def test_forward_says_which_package_is_missing(forward_packages):
 
 def test_forward_describes_what_its_packages_are_made_for(out):
     succeed("bench", "describe-forward", out)
-    assert names_in(out) == ["edge_network.json", "mlp.json"]
+    assert names_in(out) == ["edge_network.json", "exatrkx.json", "mlp.json"]
     mlp = json.loads((out / "mlp.json").read_text())
     assert [column["name"] for column in mlp["inputs"][0]["columns"]] == ["x", "y", "z"]
-    network = json.loads((out / "edge_network.json").read_text())
-    assert [block["name"] for block in network["inputs"]] == ["x", "edge_index", "edge_attr"]
+    for name, blocks in (("edge_network", ["x", "edge_index", "edge_attr"]), ("exatrkx", ["x", "edge_index"])):
+        network = json.loads((out / f"{name}.json").read_text())
+        assert [block["name"] for block in network["inputs"]] == blocks
