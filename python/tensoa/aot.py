@@ -24,7 +24,7 @@ import torch
 from torch import nn
 
 from tensoa import inductor
-from tensoa.checks import result_rows, validate
+from tensoa.checks import result_rows, validate, with_examples
 from tensoa.columns import ROWS, Columns, collections_of, output_arguments
 from tensoa.command import InputError, check_writable, first_line, replacing
 from tensoa.fusion import package
@@ -172,7 +172,8 @@ def export(module, binding, path, target="cpu", precision=None, fuse=True, repor
         if isinstance(module, torch.jit.ScriptModule):
             module = _from_script(module, binding)
         module.requires_grad_(False)
-        rules = result_rows(module.to("cpu"), binding, "cpu")
+        binding = with_examples(module.to("cpu"), binding)
+        rules = result_rows(module, binding, "cpu")
         facts = None
         if fuse:
             try:

@@ -46,6 +46,7 @@ class Block:
     dtype: torch.dtype
     columns: tuple  # their names
     starts: tuple  # the first plane of each
+    below: int | None = None  # made-up integers are smaller than this, and than the number of rows
 
     @property
     def planes_per_column(self):

@@ -3,6 +3,7 @@
 """What is asked of a model before it is compiled, and of a program after that."""
 
 import copy
+from dataclasses import replace
 
 import torch
 
@@ -11,6 +12,7 @@ from tensoa.command import InputError, first_line
 
 TOLERANCE = 1e-5  # relative, of float32; of other dtypes as much coarser as they are
 CHECKED_ROWS = (0, 1, 2, 33, 1000)
+LIMITS = (None, 100, 64, 50, 32, 20, 16, 10, 8, 6, 5, 4, 3, 2)  # of made-up integers, those that are tried
 
 
 def results_of(module, binding, columns):
@@ -31,6 +33,38 @@ def results_of(module, binding, columns):
     for block, result in zip(binding.outputs, results):
         block.check_result(result)
     return results
+
+
+def with_examples(module, binding):
+    """The binding, with integers to be made up that the model takes: for each block the largest of LIMITS. A table that is
+    read with a column may have fewer rows than the collections that integers otherwise are rows of.
+    """
+    collections = collections_of(binding)
+    rows = {collection: ROWS[2 * i] for i, collection in enumerate(collections)}
+
+    def limited(limits):
+        return replace(binding, inputs=tuple(replace(block, below=b) for block, b in zip(binding.inputs, limits)))
+
+    def runs(limits):
+        try:
+            candidate = limited(limits)
+            with torch.no_grad():
+                candidate.call(module, Columns(candidate, rows, (), "cpu").inputs)
+        except Exception:  # noqa: BLE001: whatever the user's model throws
+            return False
+        return True
+
+    limits = [None] * len(binding.inputs)
+    if len(collections) > len(ROWS) // 2 or runs(limits):
+        return binding
+    is_integer = [not (block.dtype.is_floating_point or block.dtype == torch.bool) for block in binding.inputs]
+    limits = [1 if integer else None for integer in is_integer]
+    if not any(is_integer) or not runs(limits):
+        return binding  # it fails for another reason, which result_rows() tells
+    for i in range(len(limits)):
+        if is_integer[i]:
+            limits[i] = next((b for b in LIMITS if runs([*limits[:i], b, *limits[i + 1 :]])), 1)
+    return limited(limits)
 
 
 def result_rows(module, binding, device):

@@ -50,12 +50,14 @@ class Columns:
         ]
         self.before = [memory.clone() for memory in self.memory]
 
-    def _numbers(self, size, dtype):
+    def _numbers(self, size, block):
+        dtype = block.column_dtype
         if dtype.is_floating_point:
             return torch.randn(size, generator=self.random).to(dtype)
         largest = 2 if dtype == torch.bool else min(self.largest_index, torch.iinfo(torch.int8).max + 1)
         if dtype in (torch.int32, torch.int64):
             largest = self.largest_index
+        largest = min(largest, block.below or largest)
         return torch.randint(0, largest, (size,), generator=self.random).to(dtype)
 
     def _arguments(self, block, arguments, rows, is_written=False):
@@ -67,7 +69,7 @@ class Columns:
                 self.pitch += 6  # all different, and none a multiple of another
                 offset = 1 if self.is_misaligned else 0
                 pitch = max(self.pitch, rows + 1)
-                memory = self._numbers(offset + planes * pitch, block.column_dtype).to(self.device)
+                memory = self._numbers(offset + planes * pitch, block).to(self.device)
                 self.memory.append(memory)
                 self.blocks.append((memory[offset:].data_ptr(), pitch))
             stride = argument.step * pitch if argument.planes > 1 else rows

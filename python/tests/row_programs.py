@@ -25,6 +25,7 @@ FUNCTIONS = {
     "relu": lambda x: np.maximum(x, 0),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "erf": np.vectorize(math.erf, otypes=[float]),
+    "erfc": np.vectorize(math.erfc, otypes=[float]),
     "lt": np.less,
     "le": np.less_equal,
     "gt": np.greater,
@@ -66,6 +67,8 @@ def evaluate(program, columns, rows):
             result = getattr(np, value.name)(args[0], axis=1, keepdims=True)
         elif value.op == "pack":
             result = np.concatenate([arg[:, a:b] for arg, (a, b) in zip(args, value.ranges)], axis=1)
+        elif value.op == "lookup":
+            result = value.table.astype(np.float64)[args[0]]
         elif value.op == "gather":
             result = args[0][args[1]]
         else:

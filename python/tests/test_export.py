@@ -197,6 +197,25 @@ def test_export_says_what_it_fused_and_why_it_did_not(tmp_path):
     ]
 
 
+class Kinds(nn.Module):
+    """Reads a table with fewer rows than there are in the columns."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(5, 3)
+
+    def forward(self, x, kind):
+        return self.table(kind.squeeze(-1)) * x
+
+
+def test_model_that_reads_a_short_table_is_fused_and_checked(tmp_path):
+    inputs = [block("x", "abc"), block("kind", "k", column_dtype="int32", dtype="int32")]
+    lines = []
+    columns = bind(inputs, [block("y", "abc")])
+    aot.export(Kinds(), columns, tmp_path / "package.pt2", report=lines.append)
+    assert lines == ["fused into 1 kernel:", "  lookup 3, mul"]
+
+
 def test_fused_package_has_a_program_for_every_level_and_says_which_were_run(tmp_path):
     path = tmp_path / "p.pt2"
     aot.export(Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), path, report=lambda line: None)

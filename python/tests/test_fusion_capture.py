@@ -41,6 +41,7 @@ def captured(module, columns):
 
 def check(module, columns, rows=(37, 111)):
     """The program before and after the passes gives what the module gives; the passes' program."""
+    columns = checks.with_examples(module, columns)
     torch.manual_seed(1)
     for parameter in module.state_dict().values():
         if parameter.is_floating_point() and parameter.dim() < 2:
@@ -101,6 +102,121 @@ def test_vectors_matrices_scalars_and_integer_features_are_captured():
     ]
     outputs = [block("product", 2), block("turned", 1, kind="matrix", element=(3, 2))]
     check(Elements(), bound(inputs, outputs))
+
+
+class Results(nn.Module):
+    """The results of a function of the module and its inputs."""
+
+    def __init__(self, function, **members):
+        super().__init__()
+        self.function = function
+        for name, member in members.items():
+            self.register_buffer(name, member) if isinstance(member, torch.Tensor) else setattr(self, name, member)
+
+    def forward(self, *inputs):
+        return self.function(self, *inputs)
+
+
+def assert_same(function, inputs, widths, rows=(37, 111), collections=None, **members):
+    collections = collections or [0] * len(widths)
+    outputs = [block(f"y{i}", w, collection=c) for i, (w, c) in enumerate(zip(widths, collections))]
+    return check(Results(function, **members), bound(inputs, outputs), rows)
+
+
+def of_numbers(m, x):
+    pair, turned = x.view(-1, 2, 3), x.flip(1)
+    dot = torch.einsum("ni,nj->nij", x[:, :2], x[:, 2:4]).flatten(1) + torch.einsum("ni,oi->no", x, m.layer.weight)[:, :4]
+    attended = f.scaled_dot_product_attention(pair, pair, pair).flatten(1)
+    places = torch.stack([x.argmax(1), x.min(1).indices], 1)
+    spread = torch.stack([x.std(1), x.var(1, unbiased=False), x.max(1).values, x.norm(p=1, dim=1)], 1)
+    wrapped = torch.remainder(x + 3, 2) - torch.remainder(x, -0.7) + x.trunc() + torch.hypot(x, turned) + torch.erfc(x)
+    finite = torch.nan_to_num(torch.log(x), nan=2.0) + torch.clamp(x, m.low, turned)
+    return (
+        m.inner(pair).flatten(1),
+        dot,
+        attended,
+        places.float(),
+        spread,
+        wrapped + x.roll(2, 1) * m.low.repeat(x.shape[0], 1) + f.pad(x[:, 1:], (1, 0)),
+        finite,
+        m.group(x),
+        m.low.expand(x.shape[0], 6),
+    )
+
+
+def test_products_moves_and_extremes_inside_a_row_are_captured():
+    members = {"layer": nn.Linear(6, 5), "inner": nn.Linear(3, 2), "group": nn.GroupNorm(2, 6)}
+    members["low"] = torch.randn(6)
+    assert_same(of_numbers, [block("x", 6)], (4, 4, 6, 2, 4, 6, 6, 6, 6), **members)
+
+
+MIXED = [block("x", 3), block("k", 1, "int64"), block("q", 1, "int8"), block("m", 1, "bool"), block("w", 1, "int16")]
+
+
+def of_integers(m, x, k, q, mask, w):
+    signs = (x > 0) | ~mask | (k > 20)
+    return (
+        torch.where(x.long() == 0, x, -x) + x.int(),
+        torch.where(torch.logical_or(x.trunc(), x - x), x + 3, x - 3),
+        ((x > 0) + mask).to(x.dtype) * x + (mask ^ (q > 3)),
+        x / signs.sum(1, keepdim=True).clamp(min=1) + torch.cat([mask, k > 2, q == w], 1).any(1, keepdim=True),
+        x * q + k.clamp(max=9) + (q.int() * w.int() - 5).float(),
+    )
+
+
+def test_integers_and_truth_values_are_calculated_as_torch_does():
+    assert_same(of_integers, MIXED, (3, 3, 3, 3, 3))
+
+
+def of_tables(m, x, k, q, mask, w):
+    return m.wide(k.squeeze(-1))[:, 2:], m.wide(q.long()).squeeze(1) * m.one(k).squeeze(1) + m.table[k[:, 0]] @ m.table
+
+
+def test_embeddings_are_captured_though_their_tables_are_shorter_than_columns():
+    members = {"wide": nn.Embedding(21, 4), "one": nn.Embedding(5, 1), "table": torch.randn(4, 4)}
+    assert_same(of_tables, MIXED, (2, 4), **members)
+
+
+def of_sums(m, x, edges, e):
+    zero, column = torch.zeros_like(x), edges[1].unsqueeze(1)
+    return (
+        zero.scatter_add(0, column, e),
+        x.scatter_add(0, column.expand(-1, 2), e),
+        x[:, 0].index_add(0, edges[0], e[:, 2]).unsqueeze(1),
+        zero.scatter_reduce(0, column.expand(-1, 3), e[:, :3], "mean", include_self=False),
+        x.scatter_reduce(0, column.repeat(1, 3), e[:, :3], "mean"),
+        x.index_put((edges[1],), x.new_full((3,), 2.0), accumulate=True),
+        (x[edges.t()][:, 0] - x.gather(0, column.expand(-1, 2)).sum(1, keepdim=True)) * (edges[0] < 9).unsqueeze(1),
+    )
+
+
+def test_sums_and_gathers_take_the_part_that_their_index_has():
+    assert_same(of_sums, GRAPH, (3, 3, 1, 3, 3, 3, 3), collections=[0] * 6 + [1])
+
+
+def test_far_offsets_are_subtracted_before_a_layer_and_others_become_part_of_it():
+    for mean, width, left in ((2000.0, 300.0, []), (2000.0, 0.1, ["sub", "div"])):
+        program = assert_same(lambda m, x: m.layer((x - mean) / width), [block("x", 3)], (4,), layer=nn.Linear(3, 4))
+        assert [value.name for value in program.values() if value.op == "map"] == left
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda m, x, k, q, mask, w: x + (q + q).float(), "arithmetic on integers"),
+        (lambda m, x, k, q, mask, w: x + (k + 1), "arithmetic on integers"),
+        (lambda m, x, k, q, mask, w: x + (mask.to(torch.uint8) - 1), "arithmetic on integers"),
+        (lambda m, x, k, q, mask, w: x + k.to(torch.int16), "int64 made int16"),
+        (lambda m, x, k, q, mask, w: x * (k == 1000000007), "comparisons of integers"),
+        (lambda m, x, k, q, mask, w: x + (~(x > 0).sum(1, keepdim=True)), "bits of int64"),
+        (lambda m, x, k, q, mask, w: x + torch.full_like(x, x.shape[0]), "full_like of a number of rows"),
+        (lambda m, x, k, q, mask, w: x + torch.rand(3), "random numbers"),
+        (lambda m, x, k, q, mask, w: (x * torch.ones(3, dtype=torch.float64)).float(), "numbers of float64"),
+    ],
+)
+def test_what_float32_would_give_otherwise_is_refused(function, reason):
+    with pytest.raises(capture.NotFused, match=reason):
+        captured(Results(function), bound(MIXED, [block("y", 3)]))
 
 
 def test_our_interaction_network_is_captured_and_needs_one_kernel_for_each_update():
@@ -167,7 +283,7 @@ class Refused(nn.Module):
     [
         (lambda x: x - x.mean(0), "a sum or maximum over all rows"),
         (lambda x: x.sort(dim=1).values, "the operation sort"),
-        (lambda x: x + x.flip(0), "the operation flip"),
+        (lambda x: x + x.flip(0), "rows in reverse order"),
         (lambda x: x * x.shape[0], "mul of a number of rows"),
         (lambda x: (x.double() * 2).float(), "numbers of float64"),
         (lambda x: x @ (x.t() @ x), "a product of two tensors"),

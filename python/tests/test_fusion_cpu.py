@@ -195,6 +195,23 @@ def test_graph_networks(width, dtype, level, tmp_path):
         Blocks(program, rows, seed=rows[1], below=rows[0]).check(library, 1e-4)
 
 
+@levels
+@pytest.mark.parametrize("width", [1, 5, 16, 33])
+def test_rows_of_constant_tables(width, level, tmp_path):
+    random = np.random.default_rng(width)
+    table = random.normal(size=(9, width)).astype(np.float32)
+    looked_up = Value("lookup", 0, width, (index(0, 1, 0, "int8"),), {"table": table})
+    y = dense(apply("relu", dense(pack([(columns(0, 0, (0,)), 0, 1), (looked_up, 0, width)]), 7, random)), 2, random)
+    program = Program(("rows",), [Output(2, (0, 1), y), Output(3, (0,), pack([(looked_up, width - 1, width)]))])
+    library = compiled(program, tmp_path, level)
+    for rows in (0, 1, 9, 49, 1000):
+        Blocks(program, [rows], seed=rows, below=9).check(library)
+    blocks = Blocks(program, [5], below=9)
+    blocks.planes[1][0][:] = (8, -1, 9, 0, 100)
+    library.run(blocks.blocks, [5])
+    assert list(np.isnan(blocks.planes[3][0])) == [False, True, True, False, True]
+
+
 def test_iterations_share_their_code():
     """Stages that differ only in weights and buffers are one function."""
     program = graph_network(8, np.random.default_rng(0), iterations=5)

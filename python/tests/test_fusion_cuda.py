@@ -117,7 +117,20 @@ def network_of(module, rows_of_graph):
     return passes.simplify(captured(module, bound(rows_of_graph, [block("score", 1, collection=1)])))
 
 
+def tables():
+    """Rows of constant tables, of widths with whole pairs of tiles and without."""
+    random = np.random.default_rng(0)
+    parts = []
+    for i, width in enumerate((1, 5, 16, 27)):
+        table = random.normal(size=(100, width)).astype(np.float32)
+        value = Value("lookup", 0, width, (index(0, 1, i, "int32"),), {"table": table})
+        parts += [value, linear(relu(value), 6, i), norm(graph.apply("add", value, columns(1)))]
+    rows = graph.pack([(part, 0, part.width) for part in parts])
+    return Program((0,), [Output(2, tuple(range(rows.width)), rows)])
+
+
 PROGRAMS = {
+    "tables": tables,
     "mlp": mlp,
     "mlp of 128": lambda: mlp((20, 128, 128, 128, 7)),
     "few columns": lambda: mlp((1, 5, 1)),

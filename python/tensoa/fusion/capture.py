@@ -4,10 +4,15 @@
 
 A tensor of the model is an array of planes, with the dimension of the rows left at size 1: what moves numbers about
 (permute, cat, select, expand …) moves planes here and costs nothing when the program runs.
+
+Programs calculate in float32. Tensors of truth values are zeros and ones there, and integers are right where float32 holds
+them: while they are known to be below 2^24, or where only their order counts (clamp, where, a comparison with what is
+below). All else that torch would do in another dtype is not fused.
 """
 
+import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -17,7 +22,17 @@ from tensoa.fusion.graph import Output, Program, Value
 
 
 #: Operations that take sizes.
-SHAPED = "full full_like empty_like zeros ones view reshape expand slice".split()
+SHAPED = "full full_like empty_like zeros ones view reshape expand slice repeat native_group_norm".split()
+#: Operations that torch.export would take apart, over rows and more at once.
+KEPT = [torch.ops.aten.linear.default, torch.ops.aten.matmul.default]
+#: Operations whose result is one of the numbers they are given.
+CHOOSING = (
+    "alias clone contiguous detach lift_fresh_copy dropout _to_copy view reshape permute transpose t select slice split "
+    "split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat flip roll index index_select gather embedding amax amin max min maximum minimum "
+    "clamp where full full_like empty_like zeros ones"
+).split()
+EXACT = 1 << 24  # integers up to here are float32 numbers
+PRODUCTS = 4096  # of tensors that both depend on the inputs: most multiplications for a row
 
 
 class NotFused(Exception):
@@ -32,7 +47,6 @@ class InputPlane:
     plane: int
     dtype: str  # of the column
     domain: int
-    is_number: bool  # of float32 (or a truth value), as the model sees it
     is_scalar: bool  # one number for all rows
 
 
@@ -45,6 +59,16 @@ class Rows:
     planes: np.ndarray
     axis: int
     domain: int
+    dtype: torch.dtype = torch.float32  # of the model's tensor
+
+    @property
+    def is_whole(self):
+        """Whether these are integers."""
+        return not self.dtype.is_floating_point and self.dtype != torch.bool
+
+
+def _name(dtype):
+    return str(dtype).removeprefix("torch.")
 
 
 def _objects(shape, items):
@@ -59,6 +83,7 @@ class _Capture:
         self.symbols = symbols  # of sizes: their domain
         self.made = {}
         self.env = {}
+        self.bound = graph.Bounds()
 
     # ---- values
 
@@ -87,8 +112,6 @@ class _Capture:
 
         for plane in planes:
             if isinstance(plane, InputPlane):
-                if not plane.is_number:
-                    raise NotFused("arithmetic on integers")
                 if run and run[0].block != plane.block:
                     end()
                 run.append(plane)
@@ -127,8 +150,10 @@ class _Capture:
     def index(self, rows):
         """The one integer plane of a tensor that is used to gather or scatter."""
         planes = list({plane: None for plane in rows.planes.reshape(-1)}) if isinstance(rows, Rows) else []
-        if len(planes) != 1 or not isinstance(planes[0], InputPlane) or "float" in planes[0].dtype or planes[0].is_scalar:
+        if len(planes) != 1 or not isinstance(planes[0], InputPlane) or planes[0].is_scalar:
             raise NotFused("indices that are computed, or not one column")
+        if rows.dtype not in (torch.int32, torch.int64):
+            raise NotFused(f"indices of {_name(rows.dtype)}")
         plane = planes[0]
         attributes = {"block": plane.block, "plane": plane.plane, "dtype": plane.dtype}
         return self.once(
@@ -150,9 +175,10 @@ class _Capture:
         return self.symbols[expression]
 
     def shape_of(self, node):
-        """(shape with 1 for the rows, axis, domain) of what a node gives; axis None without rows."""
+        """(shape with 1 for the rows, axis, domain) of what a node gives (first); axis None without rows."""
         shape, axis, domain = [], None, None
-        for i, size in enumerate(node.meta["val"].shape):
+        value = node.meta["val"]
+        for i, size in enumerate((value[0] if isinstance(value, (list, tuple)) else value).shape):
             found = self.domain_of(size)
             if found is None:
                 shape.append(int(size))
@@ -258,6 +284,12 @@ class _Capture:
             raise NotFused("a sum into something without rows")
         if not isinstance(source, Rows):
             source = self.filled(source, shape, axis, index.domain)
+        if source.planes.ndim < len(shape):
+            source = replace(
+                source,
+                planes=source.planes[(None,) * (len(shape) - source.planes.ndim)],
+                axis=source.axis + len(shape) - source.planes.ndim,
+            )
         if source.axis != axis or source.domain != index.domain:
             raise NotFused("a sum whose rows are not those of its index")
         planes = np.broadcast_to(source.planes, shape)
@@ -272,6 +304,17 @@ class _Capture:
         planes = np.broadcast_to(_objects(tuple(tensor.shape), tensor.reshape(-1).tolist()), shape)
         return Rows(planes, axis, domain)
 
+    def small(self, arg):
+        """Whether all numbers are integers (or truth values) that float32 holds."""
+        if not isinstance(arg, Rows):
+            tensor = torch.as_tensor(arg)
+            return not tensor.is_floating_point() and bool((tensor.abs() < EXACT).all())
+        return arg.dtype == torch.bool or (arg.is_whole and self.largest(arg) < EXACT)
+
+    def largest(self, rows):
+        parts = self.parts(rows.planes.reshape(-1), rows.domain)
+        return max((self.bound(value) for value, _, _ in parts), default=0.0)
+
     # ---- the graph
 
     def run(self, node):
@@ -280,53 +323,100 @@ class _Capture:
         kwargs = torch.fx.node.map_arg(node.kwargs, lambda argument: self.env[argument])
         if name == "getitem":
             return args[0][args[1]]
-        if name.startswith("sym_size"):
-            return node.meta["val"]
-        flat = [*args, *kwargs.values()]
-        flat = [item for arg in flat for item in (arg if isinstance(arg, (list, tuple)) else [arg])]
         name = name.partition(".")[0]
         if name.startswith("_assert"):
             return None
+        result = node.meta["val"]
+        if isinstance(result, torch.SymInt):
+            return result  # arithmetic on numbers of rows
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            raise NotFused(f"random numbers ({name})")
+        result = self.operation(node, name, args, kwargs)
+        if isinstance(result, list):
+            return [self.typed(name, item, value) for item, value in zip(result, node.meta["val"])]
+        return self.typed(name, result, node.meta["val"])
+
+    def typed(self, name, result, value):
+        """The result of an operation, with the dtype of the model's tensor. Raises where float32 does not do."""
+        if not isinstance(result, Rows):
+            return result
+        result = replace(result, dtype=value.dtype)
+        if value.dtype not in (torch.float32, torch.bool) and not result.is_whole:
+            raise NotFused(f"numbers of {_name(value.dtype)}")
+        if result.is_whole and name not in CHOOSING:
+            if self.largest(result) > min(EXACT, torch.iinfo(value.dtype).max) or value.dtype == torch.uint8:
+                raise NotFused(f"arithmetic on integers ({name} of {_name(value.dtype)})")
+        return result
+
+    def operation(self, node, name, args, kwargs):
+        flat = [*args, *kwargs.values()]
+        flat = [item for arg in flat for item in (arg if isinstance(arg, (list, tuple)) else [arg])]
         if name not in SHAPED and any(isinstance(item, torch.SymInt) for item in flat):
             raise NotFused(f"{name} of a number of rows")
         if name in ("full", "full_like", "empty_like", "zeros", "ones"):
-            return self.full(node, name, args)
+            return self.full(node, name, args, kwargs)
+        if name in ("expand", "repeat") and not isinstance(args[0], Rows):
+            shape, axis, domain = self.shape_of(node)
+            sizes = [1 if isinstance(size, torch.SymInt) else size for size in args[1]]
+            tensor = args[0].expand(shape) if name == "expand" else args[0].repeat(sizes)
+            return tensor if axis is None else self.filled(tensor, shape, axis, domain)
         if not any(isinstance(item, Rows) for item in flat):
             return node.target(*args, **kwargs)
-        if name in graph.UNARY or name in graph.BINARY:
-            if kwargs:
-                raise NotFused(f"{name} with {', '.join(kwargs)}")
-            return self.elementwise(lambda *values: self.map(name, *values), *args)
         operation = OPERATIONS.get(name)
-        if operation is None:
+        if operation is not None:
+            return operation(self, node, *args, **kwargs)
+        if name not in graph.UNARY and name not in graph.BINARY:
             raise NotFused(f"the operation {name}")
-        return operation(self, node, *args, **kwargs)
+        if kwargs:
+            raise NotFused(f"{name} with {', '.join(kwargs)}")
+        if name in graph.COMPARISONS:
+            self.check_comparison(args)
+        elif node.meta["val"].dtype == torch.bool:
+            name = {"add": "maximum"}.get(name, name)
+        return self.elementwise(lambda *values: self.map(name, *values), *args)
 
-    def full(self, node, name, args):
+    def check_comparison(self, args):
+        tensors = [arg for arg in args if isinstance(arg, (Rows, torch.Tensor))]
+        for tensor in tensors:
+            if isinstance(tensor, torch.Tensor) and tensor.dim() and tensor.dtype == torch.float64:
+                raise NotFused("numbers of float64")
+        is_float = any(isinstance(arg, float) or getattr(arg, "dtype", torch.bool).is_floating_point for arg in args)
+        if not is_float and not any(self.small(arg) for arg in args):
+            raise NotFused("comparisons of integers that float32 may not hold")
+
+    def full(self, node, name, args, kwargs):
         shape, axis, domain = self.shape_of(node)
-        number = {"zeros": 0.0, "ones": 1.0}.get(name)
-        if number is None:
-            number = args[1] if name.startswith("full") else 0.0
+        number = {"ones": 1.0}.get(name, args[1] if name.startswith("full") else 0.0)
+        if isinstance(number, torch.SymInt):
+            raise NotFused(f"{name} of a number of rows")
+        dtype = node.meta["val"].dtype
         if axis is None:
-            return torch.full(shape, float(number))
-        return self.filled(float(number), shape, axis, domain)
+            return torch.full(shape, number, dtype=dtype)
+        return self.filled(torch.tensor(number, dtype=dtype), shape, axis, domain)
 
 
 def _same(capture, node, tensor, *args, **kwargs):
     return tensor
 
 
+def _nonzero(capture, arg):
+    """As truth values."""
+    if not isinstance(arg, Rows):
+        return torch.as_tensor(arg) != 0
+    return arg if arg.dtype == torch.bool else capture.elementwise(lambda *x: capture.map("ne", *x), arg, 0.0)
+
+
 def _cast(capture, node, tensor, *args, dtype=None, **kwargs):
-    planes = list(tensor.planes.reshape(-1))
-    if dtype is None or all(isinstance(plane, InputPlane) and "int" in str(dtype) for plane in planes):
-        return tensor  # an index by another name
-    if dtype != torch.float32:
-        raise NotFused(f"numbers of {str(dtype).removeprefix('torch.')}")
-    planes = [
-        InputPlane(plane.block, plane.plane, plane.dtype, plane.domain, True, plane.is_scalar) if isinstance(plane, InputPlane) else plane
-        for plane in planes
-    ]
-    return Rows(_objects(tensor.planes.shape, planes), tensor.axis, tensor.domain)
+    if dtype == torch.bool:
+        return _nonzero(capture, tensor)
+    if dtype is None or dtype.is_floating_point or tensor.dtype == torch.bool:
+        return tensor
+    if tensor.dtype.is_floating_point:
+        return capture.elementwise(lambda x: capture.map("trunc", x), tensor)
+    from_, to = torch.iinfo(tensor.dtype), torch.iinfo(dtype)
+    if (to.min > from_.min or to.max < from_.max) and (to.min == 0 or capture.largest(tensor) > to.max):
+        raise NotFused(f"{_name(tensor.dtype)} made {_name(dtype)}, which may not hold it")
+    return tensor
 
 
 def _view(capture, node, tensor, *args):
@@ -409,6 +499,51 @@ def _cat(capture, node, tensors, dim=0):
     return Rows(np.concatenate(planes, axis=dim), rows.axis, rows.domain)
 
 
+def _linear(capture, node, tensor, weight, bias=None):
+    if not isinstance(tensor, Rows) or isinstance(weight, Rows) or isinstance(bias, Rows):
+        raise NotFused("a layer whose weights depend on the inputs")
+    if tensor.axis == tensor.planes.ndim - 1:
+        raise NotFused("a product over all rows")
+    values, _, shape = capture.over(tensor, [-1], lambda value: capture.linear(value, weight, bias))
+    planes = _objects((*shape[:-1], weight.shape[0]), [(value, i) for value in values for i in range(value.width)])
+    return Rows(planes, tensor.axis, tensor.domain)
+
+
+def _matmul(capture, node, a, b):
+    ranks = [arg.planes.ndim if isinstance(arg, Rows) else arg.dim() for arg in (a, b)]
+    if ranks[1] == 2 and not isinstance(b, Rows):
+        return _linear(capture, node, a, b.t())
+    if ranks == [2, 2]:
+        return _mm(capture, node, a, b)
+    if min(ranks) < 2:
+        raise NotFused("a product with a vector")
+    return _bmm(capture, node, a, b)
+
+
+def _bmm(capture, node, a, b):
+    """[…, i, k] by […, k, j], as sums of products of numbers."""
+    (left, right), axis, domain = capture.broadcast(
+        _unsqueezed(a, -2), _swapped(_unsqueezed(b, -3))
+    )  # […, i, j, k]
+    if axis >= left.ndim - 1:
+        raise NotFused("a product over all rows")
+    if left.size > PRODUCTS:
+        raise NotFused(f"a product of two inputs with {left.size} multiplications for a row")
+    groups = zip(left.reshape(-1, left.shape[-1]), right.reshape(-1, left.shape[-1]))
+    sums = [
+        capture.reduce("sum", capture.map("mul", capture.value(x, domain), capture.value(y, domain))) for x, y in groups
+    ]
+    return Rows(_objects(left.shape[:-1], [(value, 0) for value in sums]), axis, domain)
+
+
+def _unsqueezed(tensor, dim):
+    return _unsqueeze(None, None, tensor, dim) if isinstance(tensor, Rows) else tensor.unsqueeze(dim)
+
+
+def _swapped(tensor):
+    return _transpose(None, None, tensor, -1, -2) if isinstance(tensor, Rows) else tensor.transpose(-1, -2)
+
+
 def _mm(capture, node, a, b, bias=None):
     if isinstance(a, Rows) and not isinstance(b, Rows) and a.axis == 0:
         value = capture.linear(capture.value(a.planes, a.domain), b.t(), bias)
@@ -438,12 +573,31 @@ def _layer_norm(capture, node, tensor, shape, weight, bias, eps):
     return [capture.spread(tensor, range(rank - len(shape), rank), norm)]
 
 
-def _batch_norm(capture, node, tensor, weight, bias, mean, variance, momentum, eps):
-    scale = (variance + eps).rsqrt() * (1.0 if weight is None else weight)
-    shift = (0.0 if bias is None else bias) - mean * scale
+def _scaled(capture, tensor, scale, shift):
+    """Times `scale` plus `shift`, numbers for each element of dimension 1, or None."""
     shape = (-1,) + (1,) * (tensor.planes.ndim - 2)
-    scaled = capture.elementwise(lambda a, b: capture.map("mul", a, b), tensor, scale.reshape(shape))
-    return [capture.elementwise(lambda a, b: capture.map("add", a, b), scaled, shift.reshape(shape))]
+    for name, numbers in (("mul", scale), ("add", shift)):
+        if numbers is not None:
+            build = functools.partial(capture.map, name)
+            tensor = capture.elementwise(build, tensor, numbers.reshape(shape))
+    return tensor
+
+
+def _batch_norm(capture, node, tensor, weight, bias, mean, variance, momentum, eps):
+    if tensor.axis == 1:
+        raise NotFused("batch normalisation of rows")
+    centred = _scaled(capture, tensor, None, -mean)  # first: the mean may be far larger than the rest
+    scale = (variance + eps).rsqrt() * (1.0 if weight is None else weight)
+    return [_scaled(capture, centred, scale, bias)]
+
+
+def _group_norm(capture, node, tensor, weight, bias, rows, channels, size, groups, eps):
+    if tensor.axis != 0:
+        raise NotFused("group normalisation of rows")
+    shape = tensor.planes.shape
+    grouped = Rows(tensor.planes.reshape(1, groups, -1), 0, tensor.domain)
+    normed = _layer_norm(capture, node, grouped, [channels * size // groups], None, None, eps)[0]
+    return [_scaled(capture, replace(normed, planes=normed.planes.reshape(shape)), weight, bias)]
 
 
 def _softmax(capture, node, tensor, dim, half_to_float, is_log=False):
@@ -458,7 +612,7 @@ def _softmax(capture, node, tensor, dim, half_to_float, is_log=False):
 
 def _reduction(name):
     def run(capture, node, tensor, dims=None, keep=False, **kwargs):
-        if kwargs.get("dtype") not in (None, torch.float32):
+        if kwargs.get("dtype") not in (None, torch.float32) and tensor.dtype.is_floating_point:
             raise NotFused(f"{name} of another dtype")
         dims = dims if isinstance(dims, (list, tuple)) or dims is None else [dims]
         return capture.reduced(node, tensor, dims, lambda value: capture.reduce(name, value))
@@ -466,14 +620,111 @@ def _reduction(name):
     return run
 
 
-def _vector_norm(capture, node, tensor, order=2, dims=None, keep=False, **kwargs):
-    if order != 2:
-        raise NotFused(f"a norm of order {order}")
+def _extreme(name):
+    """max and min: of two tensors, or along a dimension, with the place where it is."""
+
+    def run(capture, node, tensor, *args, **kwargs):
+        if not args or isinstance(args[0], (Rows, torch.Tensor)):
+            raise NotFused("a sum or maximum over all rows")
+        dim, keep = (*args, False)[:2]
+        return [_reduction(name)(capture, node, tensor, dim), _place(name)(capture, node, tensor, dim)]
+
+    return run
+
+
+def _place(name):
+    """argmax and argmin: the first place of the extreme, or of what is no number."""
+
+    def run(capture, node, tensor, dim=None, keep=False):
+        def build(value):
+            m, places = capture.map, graph.constant(value.domain, np.arange(value.width))
+            is_it = m("maximum", m("eq", value, capture.reduce(name, value)), m("ne", value, value))
+            return capture.reduce("amin", m("where", is_it, places, capture.constant(value.width, value)))
+
+        return capture.reduced(node, tensor, None if dim is None else [dim], build)
+
+    return run
+
+
+def _any(name):
+    def run(capture, node, tensor, dims=None, keep=False):
+        return _reduction(name)(capture, node, _nonzero(capture, tensor), dims)
+
+    return run
+
+
+def _variance(capture, node, tensor, dims=None, correction=None, keepdim=False):
+    correction = 1 if correction is None else correction
 
     def build(value):
-        return capture.map("sqrt", capture.reduce("sum", capture.map("mul", value, value)))
+        centred = capture.map("sub", value, capture.reduce("mean", value))
+        total = capture.reduce("sum", capture.map("mul", centred, centred))
+        return capture.map("div", total, capture.constant(max(0.0, value.width - correction), value))
 
     return capture.reduced(node, tensor, dims, build)
+
+
+def _vector_norm(capture, node, tensor, order=2, dims=None, keep=False, **kwargs):
+    m = capture.map
+    known = {
+        2: lambda x: m("sqrt", capture.reduce("sum", m("mul", x, x))),
+        1: lambda x: capture.reduce("sum", m("abs", x)),
+        math.inf: lambda x: capture.reduce("amax", m("abs", x)),
+    }
+    if order not in known:
+        raise NotFused(f"a norm of order {order}")
+    return capture.reduced(node, tensor, dims, known[order])
+
+
+def _flip(capture, node, tensor, dims):
+    dims = [dim % tensor.planes.ndim for dim in dims]
+    if tensor.axis in dims:
+        raise NotFused("rows in reverse order")
+    return replace(tensor, planes=np.flip(tensor.planes, dims))
+
+
+def _roll(capture, node, tensor, shifts, dims=()):
+    dims = [dim % tensor.planes.ndim for dim in dims]
+    if tensor.axis in dims or not dims:
+        raise NotFused("rows moved to others")
+    return replace(tensor, planes=np.roll(tensor.planes, shifts, dims))
+
+
+def _embedding(capture, node, table, tensor, *args, **kwargs):
+    """Rows of a constant table, for each number of the tensor."""
+    if isinstance(table, Rows):
+        return _index_select(capture, node, table, 0, tensor)
+    items = []
+    for plane in tensor.planes.reshape(-1):
+        index = capture.index(replace(tensor, planes=_objects((1,), [plane])))
+        value = capture.once(
+            ("lookup", id(table), id(index)),
+            lambda: Value("lookup", index.domain, table.shape[1], (index,), {"table": table.numpy()}),
+        )
+        items += [(value, i) for i in range(value.width)]
+    return Rows(_objects((*tensor.planes.shape, table.shape[1]), items), tensor.axis, tensor.domain)
+
+
+def _repeat(capture, node, tensor, sizes):
+    axis = tensor.axis + len(sizes) - tensor.planes.ndim
+    if isinstance(sizes[axis], torch.SymInt) or sizes[axis] != 1:
+        raise NotFused("rows put behind rows")
+    return Rows(np.tile(tensor.planes, sizes), axis, tensor.domain)
+
+
+def _pad(capture, node, tensor, widths, number=0.0):
+    pairs = [(0, 0)] * (tensor.planes.ndim - len(widths) // 2) + list(zip(widths[::2], widths[1::2]))[::-1]
+    if any(pairs[tensor.axis]) or min(min(pair) for pair in pairs) < 0:
+        raise NotFused("more or fewer rows")
+    return replace(tensor, planes=np.pad(tensor.planes, pairs, constant_values=float(number)))
+
+
+def _gather(capture, node, tensor, dim, index, **kwargs):
+    """Rows by an index that is the same for all elements that it has."""
+    if not isinstance(tensor, Rows) or not isinstance(index, Rows) or dim % tensor.planes.ndim != tensor.axis:
+        raise NotFused("columns taken by an index that depends on the inputs")
+    part = tuple(slice(size) for size in index.planes.shape)
+    return capture.gathered(replace(tensor, planes=tensor.planes[part]), capture.index(index))
 
 
 def _index_select(capture, node, tensor, dim, index):
@@ -482,16 +733,23 @@ def _index_select(capture, node, tensor, dim, index):
 
 
 def _index(capture, node, tensor, indices):
-    if not isinstance(tensor, Rows):
-        raise NotFused("constants taken by index")
     used = [(dim, index) for dim, index in enumerate(indices) if index is not None]
     if len(used) != 1:
         raise NotFused("indices in several dimensions")
     dim, index = used[0]
+    if not isinstance(tensor, Rows):
+        if dim or tensor.dim() != 2:
+            raise NotFused("constants taken by index")
+        return _embedding(capture, node, tensor, index)
     if dim == tensor.axis:
-        if not isinstance(index, Rows) or index.planes.ndim != 1:
+        if not isinstance(index, Rows) or (index.planes.ndim != 1 and tensor.axis != 0):
             raise NotFused("rows taken by an index that is not one column")
-        return capture.gathered(tensor, capture.index(index))
+        if index.planes.ndim == 1:
+            return capture.gathered(tensor, capture.index(index))
+        columns = [replace(index, planes=_objects((1,), [plane])) for plane in index.planes.reshape(-1)]
+        parts = [capture.gathered(tensor, capture.index(column)).planes[0] for column in columns]
+        planes = np.stack(parts).reshape(*index.planes.shape, *tensor.planes.shape[1:])
+        return Rows(planes, index.axis, index.domain)
     if isinstance(index, Rows):
         raise NotFused("columns taken by an index that depends on the inputs")
     if index.dim() != 1 or index.dtype == torch.bool:
@@ -503,14 +761,45 @@ def _index_put(capture, node, base, indices, source, accumulate=False):
     used = [index for index in indices if index is not None]
     if not accumulate or len(used) != 1 or indices[0] is None:
         raise NotFused("rows that are overwritten by index")
+    if not isinstance(used[0], Rows) or used[0].planes.ndim != 1:
+        raise NotFused("rows summed by an index that is not one column")
     return capture.scattered(node, base, capture.index(used[0]), source)
 
 
 def _scatter_add(capture, node, base, dim, index, source):
-    axis = capture.shape_of(node)[1]
+    shape, axis, _ = capture.shape_of(node)
     if axis is None or dim % len(node.meta["val"].shape) != axis:
         raise NotFused("a scatter inside a row")
-    return capture.scattered(node, base, capture.index(index), source)
+    column = capture.index(index)  # the same for all elements that it has; others are not summed
+    part = tuple(slice(size) for size in index.planes.shape)
+    planes = _objects(shape, [0.0] * math.prod(shape))
+    if isinstance(source, Rows):
+        if source.axis != axis:
+            raise NotFused("a sum whose rows are not those of its index")
+        planes[part] = source.planes[part]
+        source = replace(source, planes=planes)
+    return capture.scattered(node, base, column, source)
+
+
+def _scatter_reduce(capture, node, base, dim, index, source, how, include_self=True):
+    if how not in ("sum", "mean") or (how == "sum" and not include_self):
+        raise NotFused(f"rows reduced by index ({how})")
+    shape, axis, _ = capture.shape_of(node)
+    zero = torch.zeros(())
+    ones = Rows(_objects((1,) * len(shape), [1.0]), axis, index.domain)
+    sums = _scatter_add(capture, node, base if include_self else zero, dim, index, source)
+    if how == "sum":
+        return sums
+    one = replace(ones, planes=np.broadcast_to(ones.planes, index.planes.shape))
+    counts = _scatter_add(capture, node, zero, dim, index, one)
+    m = capture.map
+    if include_self:
+        return capture.elementwise(lambda x, n, k: m("div", x, m("add", n, k)), sums, counts, 1.0)
+
+    def mean(x, n, k, old):
+        return m("where", m("ge", n, k), m("div", x, m("maximum", n, k)), old)
+
+    return capture.elementwise(mean, sums, counts, 1.0, base)
 
 
 def _formula(build):
@@ -528,10 +817,11 @@ def _formula(build):
     return run
 
 
-def _clamp(m, c, x, low=None, high=None):
-    if low is not None:
-        x = m("maximum", x, c(low))
-    return x if high is None else m("minimum", x, c(high))
+def _clamp(capture, node, tensor, low=None, high=None):
+    for name, limit in (("maximum", low), ("minimum", high)):
+        if limit is not None:
+            tensor = capture.elementwise(functools.partial(capture.map, name), tensor, limit)
+    return tensor
 
 
 def _gelu(m, c, x, approximate="none"):
@@ -560,12 +850,40 @@ def _power(capture, node, tensor, exponent):
     return capture.elementwise(lambda *values: capture.map("pow", *values), tensor, exponent)
 
 
+def _logical(name):
+    def run(capture, node, *args):
+        return capture.elementwise(lambda *values: capture.map(name, *values), *(_nonzero(capture, arg) for arg in args))
+
+    return run
+
+
+def _bitwise(name):
+    def run(capture, node, *args):
+        if node.meta["val"].dtype != torch.bool:
+            raise NotFused(f"bits of {_name(node.meta['val'].dtype)}")
+        return _logical(name)(capture, node, *args)
+
+    return run
+
+
 def _where(capture, node, condition, a, b):
     return capture.elementwise(lambda *values: capture.map("where", *values), condition, a, b)
 
 
-def _both(name):
-    return lambda capture, node, a, b: capture.elementwise(lambda *values: capture.map(name, *values), a, b)
+def _not(m, c, x):
+    return m("eq", x, c(0.0))
+
+
+def _remainder(capture, node, a, b):
+    """Of a division that rounds down: that of fmod, with the sign of b."""
+    m = capture.map
+
+    def build(x, y):
+        rest, zero = m("fmod", x, y), capture.constant(0.0, x)
+        is_other = m("mul", m("ne", rest, zero), m("ne", m("lt", rest, zero), m("lt", y, zero)))
+        return m("where", is_other, m("add", rest, y), rest)
+
+    return capture.elementwise(build, a, b)
 
 
 OPERATIONS = {
@@ -584,23 +902,41 @@ OPERATIONS = {
     "squeeze": _squeeze,
     "expand": _expand,
     "cat": _cat,
+    "repeat": _repeat,
+    "constant_pad_nd": _pad,
+    "flip": _flip,
+    "roll": _roll,
+    "embedding": _embedding,
+    "linear": _linear,
+    "matmul": _matmul,
+    "bmm": _bmm,
     "mm": _mm,
     "addmm": _addmm,
     "native_layer_norm": _layer_norm,
     "_native_batch_norm_legit_no_training": _batch_norm,
+    "native_group_norm": _group_norm,
     "_softmax": _softmax,
     "_log_softmax": lambda *args: _softmax(*args, is_log=True),
     "sum": _reduction("sum"),
     "mean": _reduction("mean"),
     "amax": _reduction("amax"),
     "amin": _reduction("amin"),
+    "max": _extreme("amax"),
+    "min": _extreme("amin"),
+    "argmax": _place("amax"),
+    "argmin": _place("amin"),
+    "any": _any("amax"),
+    "all": _any("amin"),
+    "var": _variance,
     "linalg_vector_norm": _vector_norm,
     "index_select": _index_select,
     "index": _index,
     "index_put": _index_put,
     "scatter_add": _scatter_add,
-    "clamp": _formula(_clamp),
-    "hardtanh": _formula(lambda m, c, x, low=-1.0, high=1.0: _clamp(m, c, x, low, high)),
+    "scatter_reduce": _scatter_reduce,
+    "gather": _gather,
+    "clamp": _clamp,
+    "hardtanh": lambda capture, node, x, low=-1.0, high=1.0: _clamp(capture, node, x, low, high),
     "gelu": _formula(_gelu),
     "elu": _formula(_elu),
     "leaky_relu": _formula(_leaky_relu),
@@ -608,12 +944,17 @@ OPERATIONS = {
     "log2": _formula(lambda m, c, x: m("mul", m("log", x), c(1 / math.log(2)))),
     "log10": _formula(lambda m, c, x: m("mul", m("log", x), c(1 / math.log(10)))),
     "exp2": _formula(lambda m, c, x: m("exp", m("mul", x, c(math.log(2))))),
-    "logical_not": _formula(lambda m, c, x: m("eq", x, c(0.0))),
-    "bitwise_not": _formula(lambda m, c, x: m("eq", x, c(0.0))),
-    "logical_and": _both("mul"),
-    "bitwise_and": _both("mul"),
-    "logical_or": _both("maximum"),
-    "bitwise_or": _both("maximum"),
+    "isnan": _formula(lambda m, c, x: m("ne", x, x)),
+    "isinf": _formula(lambda m, c, x: m("eq", m("abs", x), c(math.inf))),
+    "remainder": _remainder,
+    "logical_not": lambda capture, node, x: _formula(_not)(capture, node, _nonzero(capture, x)),
+    "logical_and": _logical("mul"),
+    "logical_or": _logical("maximum"),
+    "logical_xor": _logical("ne"),
+    "bitwise_and": _bitwise("mul"),
+    "bitwise_or": _bitwise("maximum"),
+    "bitwise_xor": _bitwise("ne"),
+    "bitwise_not": lambda capture, node, x: _bitwise("ne")(capture, node, x, True),
     "pow": _power,
     "where": _where,
 }
@@ -621,20 +962,23 @@ OPERATIONS = {
 
 def _block_rows(block, position, domain):
     """The tensor that the model knows, as planes."""
-    name = str(block.column_dtype).removeprefix("torch.")
-    is_number = block.dtype in (torch.float32, torch.bool)
-    if not is_number and block.dtype.is_floating_point:
-        raise NotFused(f'block "{block.name}" of {str(block.dtype).removeprefix("torch.")}')
+    name = _name(block.column_dtype)
+    if block.dtype != torch.float32 and block.dtype != block.column_dtype:
+        is_narrower = block.dtype.is_floating_point or block.column_dtype.is_floating_point or block.dtype == torch.bool
+        if is_narrower or torch.iinfo(block.dtype).max < torch.iinfo(block.column_dtype).max:
+            raise NotFused(f'block "{block.name}" of {_name(block.dtype)} in columns of {name}')
+    if block.dtype.is_floating_point and block.dtype != torch.float32:
+        raise NotFused(f'block "{block.name}" of {_name(block.dtype)}')
     is_scalar = block.kind == "scalar"
-    planes = [InputPlane(position, place, name, domain, is_number, is_scalar) for place in block.places]
+    planes = [InputPlane(position, place, name, domain, is_scalar) for place in block.places]
     columns, element = len(block.columns), block.element
     array = _objects((columns, math.prod(element)), planes)
     if block.is_transposed:
-        return Rows(array.reshape(columns, 1), 1, domain)
+        return Rows(array.reshape(columns, 1), 1, domain, block.dtype)
     if len(element) == 2:  # planes of a matrix lie column after column
         array = array.reshape(columns, element[1], element[0]).transpose(0, 2, 1)
     shape = block.shape(1)
-    return Rows(array.reshape(shape), 0, domain)
+    return Rows(array.reshape(shape), 0, domain, block.dtype)
 
 
 def capture(exported, binding, rules):
@@ -643,7 +987,10 @@ def capture(exported, binding, rules):
 
     Raises NotFused with the reason, in words for the user.
     """
-    program = exported.run_decompositions()
+    table = torch.export.default_decompositions()
+    for operation in KEPT:
+        table.pop(operation, None)
+    program = exported.run_decompositions(table)
     signature = program.graph_signature
     if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
         raise NotFused("something that is written")
@@ -688,7 +1035,7 @@ def _outputs(trace, results, binding, rules, domains):
         if "rows" in rule:
             raise NotFused(f'block "{block.name}": always the same number of rows')
         if block.dtype != torch.float32 or block.column_dtype != torch.float32:
-            raise NotFused(f'block "{block.name}" of {str(block.column_dtype).removeprefix("torch.")}')
+            raise NotFused(f'block "{block.name}" of {_name(block.column_dtype)}')
         domain = domains.index(rule["collection"])
         if not isinstance(result, Rows):
             result = trace.filled(result, block.shape(1), 1 if block.is_transposed else 0, domain)

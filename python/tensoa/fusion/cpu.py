@@ -387,6 +387,12 @@ class _Body:
             return [f"L::fill(@, {width}, {self._constant(_row(value.array))}, n);"]
         if value.op == "gather":
             return self._gather(value)
+        if value.op == "lookup":
+            table = np.stack([_row(row) for row in value.table]).reshape(-1)
+            memory = f"{{const_cast<float*>({self._constant(table)}), {_padded(value.width)}, {len(value.table)}}}"
+            source = f"{{&table, {self.indices[id(value.args[0])]}}}"
+            call = f"L::gather(@, {value.width}, x, {self._nan(value.width)}, n);"
+            return [f"{{ const Memory table{memory}; const Source x[] = {{{source}}}; {call} }}"]
         if id(value) in self.sums:
             gathers, others = self.sums[id(value)]
             lines = self._gathered(gathers)

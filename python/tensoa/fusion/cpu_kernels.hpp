@@ -153,6 +153,7 @@ inline V f_relu(V x) { return largest(V{}, x); }
 inline V f_floor(V x) { return rounded<_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC>(x); }
 inline V f_ceil(V x) { return rounded<_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC>(x); }
 inline V f_round(V x) { return rounded<_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC>(x); }
+inline V f_trunc(V x) { return rounded<_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC>(x); }
 inline V f_sign(V x) { return x > 0 ? all(1) : (x < 0 ? all(-1) : V{}); }
 
 inline V power_of_two(I n) { return from_bits((n + 127) << 23); }
@@ -255,6 +256,7 @@ TENSOA_BY_LIBM(atanh)
 TENSOA_BY_LIBM(atan)
 TENSOA_BY_LIBM(asin)
 TENSOA_BY_LIBM(acos)
+TENSOA_BY_LIBM(erfc)
 #undef TENSOA_BY_LIBM
 
 // ---- functions of two numbers, and where()
@@ -277,6 +279,12 @@ inline V f_pow(V a, V b) {
 }
 inline V f_atan2(V a, V b) {
   return each([](float y, float x) { return std::atan2(y, x); }, a, b);
+}
+inline V f_fmod(V a, V b) {
+  return each([](float x, float y) { return std::fmod(x, y); }, a, b);
+}
+inline V f_hypot(V a, V b) {
+  return each([](float x, float y) { return std::hypot(x, y); }, a, b);
 }
 inline V f_where(V condition, V a, V b) { return condition != 0 ? a : b; }
 

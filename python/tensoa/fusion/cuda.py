@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from tensoa.command import InputError
+from tensoa.fusion import graph
 
 #: Cubins run on the architecture that they name and later ones of the same major number.
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
@@ -82,6 +83,8 @@ _BINARY = {
     "maximum": "maximum(x, y)",
     "pow": "powf(x, y)",
     "atan2": "atan2f(x, y)",
+    "fmod": "fmodf(x, y)",
+    "hypot": "hypotf(x, y)",
     "lt": "float(x < y)",
     "le": "float(x <= y)",
     "gt": "float(x > y)",
@@ -91,8 +94,8 @@ _BINARY = {
 }
 #: Functions that give zero for zeros, so that padding stays zero.
 _KEEP_ZERO = set(
-    "neg abs sqrt expm1 log1p sin tan tanh sinh asinh atanh atan asin relu erf floor ceil round sign "
-    "add sub mul minimum maximum atan2 lt gt ne".split()
+    "neg abs sqrt expm1 log1p sin tan tanh sinh asinh atanh atan asin relu erf floor ceil round trunc sign "
+    "add sub mul minimum maximum atan2 hypot lt gt ne".split()
 )
 
 
@@ -205,6 +208,14 @@ def _half_pair(parts):
     return b"".join(packed)
 
 
+def _as_buffer(rows):
+    """Rows as store() of cuda_kernels.cuh puts them: of two tiles, each quad's numbers side by side."""
+    count, width = rows.shape
+    paired = width // 16 * 16
+    pairs = rows[:, :paired].reshape(count, -1, 2, 4, 2).transpose(0, 1, 3, 2, 4).reshape(count, paired)
+    return np.concatenate([pairs, rows[:, paired:]], axis=1)
+
+
 def _pack(scheme, weight):
     """`weight`: [inputs, outputs], both padded to tiles, float32."""
     weight = np.ascontiguousarray(weight)
@@ -217,56 +228,6 @@ def _pack(scheme, weight):
         return _half_pair([_bf16(weight)])
     tiles, outputs = weight.shape[0] // 8, weight.shape[1] // 8
     return _tf32(weight).reshape(tiles, 4, 2, outputs, 8).transpose(0, 3, 4, 1, 2).tobytes()
-
-
-# ---- how large numbers can be
-
-
-class _Bounds:
-    """The largest absolute value that a number of a value can have, from the graph alone; inf where it is not known."""
-
-    def __init__(self):
-        self._known = {}
-
-    def __call__(self, value):
-        if id(value) not in self._known:
-            self._known[id(value)] = (value, float(self._make(value)))
-        return self._known[id(value)][1]
-
-    def _make(self, value):
-        if value.op == "constant":
-            return np.abs(value.array).max(initial=0.0)
-        if value.op == "norm":
-            gain = 1.0 if value.weight is None else np.abs(value.weight).max()
-            return gain * math.sqrt(value.width) + (0.0 if value.bias is None else np.abs(value.bias).max())
-        if value.op in ("pack", "gather"):
-            return max(self(argument) for argument in value.args if argument.op != "index")
-        if value.op == "linear":
-            bound = self(value.args[0])
-            if math.isinf(bound):
-                return bound
-            return np.abs(value.weight).sum(axis=1).max() * bound + (
-                0.0 if value.bias is None else np.abs(value.bias).max()
-            )
-        if value.op == "reduce" and value.name != "sum":
-            return self(value.args[0])
-        if value.op == "map":
-            return self._of_map(value.name, [self(argument) for argument in value.args])
-        return math.inf
-
-    @staticmethod
-    def _of_map(name, bounds):
-        if name in "sin cos tanh sigmoid erf sign lt le gt ge eq ne".split():
-            return 1.0
-        if name in "neg abs relu".split():
-            return bounds[0]
-        if name in ("add", "sub"):
-            return sum(bounds)
-        if name == "mul":
-            return math.prod(bounds) if all(map(math.isfinite, bounds)) else math.inf
-        if name in ("minimum", "maximum"):
-            return max(bounds)
-        return max(bounds[1:]) if name == "where" else math.inf
 
 
 # ---- one kernel
@@ -403,6 +364,17 @@ class _Kernel:
         source, index = value.args[0], self.use(value.args[1])[1]
         slot = self.generator.slots.get(id(source))
         return self._input(source, f"{index}.at") if slot is None else self._rows(source, slot, f"{index}.at")
+
+    def _lookup(self, value):
+        index, name = self.use(value.args[0])[1], self.new_name()
+        layout = self.layout(value)
+        if layout is None:
+            table = self.weights.add(np.ascontiguousarray(value.table, np.float32).tobytes())
+            self.line(f"const Scalar {name} = load_scalar({table}, {index}.at);")
+            return "scalar", name
+        table = self.weights.add(_as_buffer(_spread(value.table.T.astype(np.float32), layout).T).tobytes())
+        self.line(f"const Rows<{len(layout) // 8}> {name}({table}, {index}.at, warp);")
+        return "rows", name
 
     def _map(self, value):
         arguments = "xyz"[: len(value.args)]
@@ -760,7 +732,7 @@ def _c_type(dtype):
 class _Generator:
     def __init__(self, program, plan, precision):
         self.program, self.plan, self.precision = program, plan, precision
-        self.layout, self.bound = _Layouts(), _Bounds()
+        self.layout, self.bound = _Layouts(), graph.Bounds()
         self.joined = self._join_sums()
         self.slots, self.slot_sizes, self.zeros, self.zero_steps = {}, [], {}, {}
         self._assign_slots()

@@ -7,6 +7,7 @@ but two stay in their row: `gather` reads rows of another domain, `scatter` sums
 between gathers and scatters is one loop over rows, which is one kernel (stages.py).
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,9 +15,10 @@ import numpy as np
 #: Operations of one number, and of two. `x` of `leaky_relu`, `elu`, `clamp` … come with constants as further arguments.
 UNARY = (
     "neg abs sqrt rsqrt reciprocal exp expm1 log log1p sin cos tan tanh sinh cosh asinh acosh atanh atan asin acos "
-    "sigmoid relu erf floor ceil round sign"
+    "sigmoid relu erf erfc floor ceil round trunc sign"
 ).split()
-BINARY = "add sub mul div minimum maximum pow atan2 lt le gt ge eq ne".split()
+COMPARISONS = "lt le gt ge eq ne".split()
+BINARY = ["add", "sub", "mul", "div", "minimum", "maximum", "pow", "atan2", "fmod", "hypot", *COMPARISONS]
 
 
 @dataclass(eq=False)
@@ -36,6 +38,7 @@ class Value:
       zero where `is_centered` |
     | reduce | x | name: sum, mean, amax, amin | one number |
     | pack | any | ranges: (start, stop) of each argument | the numbers side by side |
+    | lookup | index | table [rows, width] | row `index` of a constant table |
     | gather | x, index | | row `index` of x; the result has the domain of `index` |
     | scatter | x, index | | the sum of all rows of x whose index is this row; the result has the domain `domain` |
     """
@@ -127,3 +130,57 @@ def gather(x, index):
 
 def scatter(x, index, domain):
     return Value("scatter", domain, x.width, (x, index))
+
+
+_LARGEST = {"bool": 1.0, "uint8": 255.0, "int8": 128.0, "int16": 32768.0}
+
+
+class Bounds:
+    """The largest absolute value that a number of a value can have, from the graph alone; inf where it is not known."""
+
+    def __init__(self):
+        self._known = {}
+
+    def __call__(self, value):
+        if id(value) not in self._known:
+            self._known[id(value)] = (value, float(self._make(value)))  # the value is kept, so that its id stays its own
+        return self._known[id(value)][1]
+
+    def _make(self, value):
+        if value.op == "input":
+            return _LARGEST.get(value.dtype, math.inf)
+        if value.op == "constant":
+            return np.abs(value.array).max(initial=0.0)
+        if value.op == "lookup":
+            return np.abs(value.table).max(initial=0.0)
+        if value.op == "norm":
+            gain = 1.0 if value.weight is None else np.abs(value.weight).max()
+            return gain * math.sqrt(value.width) + (0.0 if value.bias is None else np.abs(value.bias).max())
+        if value.op in ("pack", "gather"):
+            return max(self(argument) for argument in value.args if argument.op != "index")
+        if value.op == "linear":
+            bound = self(value.args[0])
+            if math.isinf(bound):
+                return bound
+            return np.abs(value.weight).sum(axis=1).max() * bound + (
+                0.0 if value.bias is None else np.abs(value.bias).max()
+            )
+        if value.op == "reduce":
+            return self(value.args[0]) * (value.args[0].width if value.name == "sum" else 1)
+        if value.op == "map":
+            return self._of_map(value.name, [self(argument) for argument in value.args])
+        return math.inf
+
+    @staticmethod
+    def _of_map(name, bounds):
+        if name in ("sin", "cos", "tanh", "sigmoid", "erf", "sign", *COMPARISONS):
+            return 1.0
+        if name in "neg abs relu floor ceil round trunc".split():
+            return math.ceil(bounds[0]) if math.isfinite(bounds[0]) else math.inf
+        if name in ("add", "sub"):
+            return sum(bounds)
+        if name == "mul":
+            return math.prod(bounds) if all(map(math.isfinite, bounds)) else math.inf
+        if name in ("minimum", "maximum"):
+            return max(bounds)
+        return max(bounds[1:]) if name == "where" else math.inf

@@ -8,6 +8,11 @@ from tensoa.fusion import graph
 from tensoa.fusion.graph import Output, Program, Value
 
 
+#: Where more than this is subtracted before a layer, in units of what the layer reads, it has to be subtracted first:
+#: afterwards, small differences of large numbers would be lost.
+LARGEST_SHIFT = 16.0
+
+
 def _rebuilt(program, rule, users=None):
     """The program with `rule(value)` (None: as it is) for every value whose arguments were rebuilt, in order.
 
@@ -73,6 +78,15 @@ def _constant(value, width):
 
 def _affine(value):
     """(x, scale, shift) where value = x * scale + shift with constants; None otherwise."""
+    found = _affine_step(value)
+    inner = found and _affine(found[0])
+    if inner:
+        x, scale, shift = inner
+        found = x, scale * found[1], shift * found[1] + found[2]
+    return found
+
+
+def _affine_step(value):
     if value.op != "map" or value.name not in ("add", "sub", "mul", "div"):
         return None
     a, b = value.args
@@ -110,7 +124,7 @@ def fold_affine(program):
     def rule(value):
         if value.op == "linear":
             found = _affine(value.args[0])
-            if found:
+            if found and abs(found[2]).max() <= LARGEST_SHIFT:
                 x, scale, shift = found
                 weight, bias = _weights(value)
                 return _linear(x, weight * scale, bias + weight @ shift)

@@ -152,7 +152,7 @@ def describe(stage):
             words.append(f"layer norm {value.width}")
         elif value.op in ("map", "reduce"):
             words.append(value.name)
-        elif value.op == "gather":
-            words.append(f"gather {value.width}")
+        elif value.op in ("gather", "lookup"):
+            words.append(f"{value.op} {value.width}")
     words += [f"sum {buffer.width} by index" for buffer in stage.sums]
     return ", ".join(words) or "copy"
