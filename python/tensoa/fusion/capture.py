@@ -27,9 +27,9 @@ SHAPED = "full full_like empty_like zeros ones view reshape expand slice repeat 
 KEPT = [torch.ops.aten.linear.default, torch.ops.aten.matmul.default]
 #: Operations whose result is one of the numbers they are given.
 CHOOSING = (
-    "alias clone contiguous detach lift_fresh_copy dropout _to_copy view reshape permute transpose t select slice split "
-    "split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat flip roll index index_select gather embedding amax amin max min maximum minimum "
-    "clamp where full full_like empty_like zeros ones"
+    "alias clone contiguous detach lift_fresh_copy dropout _to_copy view reshape permute transpose t select slice "
+    "split split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat flip roll index index_select gather "
+    "embedding amax amin max min maximum minimum clamp where full full_like empty_like zeros ones"
 ).split()
 EXACT = 1 << 24  # integers up to here are float32 numbers
 PRODUCTS = 4096  # of tensors that both depend on the inputs: most multiplications for a row
