@@ -17,6 +17,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
 #include "tensoa/engine/model.hpp"
+#include "tensoa/pytorch/engines.hpp"
 #include "tensoa/pytorch/inspect.hpp"
 #include "tensoa/track/edge_scorer.hpp"
 #include "tensoa/track/event_source.hpp"
@@ -29,6 +30,8 @@ using nlohmann::ordered_json;
 using track::Edge;
 using track::Hit;
 
+constexpr double kTolerance = 3e-5;
+
 struct CheckCall {
   std::string model;
   std::string against;
@@ -36,7 +39,8 @@ struct CheckCall {
   std::string device = "auto";
   std::string against_device = "auto";
   std::vector<std::size_t> rows = {0, 1, 2, 33, 1'000, 4'097};
-  double tolerance = 3e-5;
+  std::optional<double> tolerance;
+  bool cuda_graphs = false;
   std::string json;
 };
 
@@ -89,18 +93,201 @@ struct Comparison {
       relative = max_abs;
     } else if (difference > 0) {
       relative = norm > 0 ? std::sqrt(difference / norm) : std::numeric_limits<double>::infinity();
+      if (std::isnan(relative)) relative = std::numeric_limits<double>::infinity();  // squares did
     }
   }
 };
 
+/// What was compared, for people and as JSON.
+class Comparisons {
+ public:
+  explicit Comparisons(double tolerance) : tolerance_(tolerance) {}
+
+  void add(Comparison comparison) { all_.push_back(std::move(comparison)); }
+
+  /// Outputs of a model whose columns are described, on the same inputs.
+  void add(const std::string& inputs, const pytorch::ModelDescription& description,
+           const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      add({inputs, description.outputs[i].name, a[i], b[i], a[i].size()});
+    }
+  }
+
+  bool are_right() const {
+    return std::ranges::all_of(all_, [&](const auto& c) { return c.relative <= tolerance_; });
+  }
+
+  const Comparison& worst() const {
+    return *std::ranges::max_element(all_, {}, &Comparison::relative);
+  }
+
+  void print() const {
+    fmt::print("{:<32} {:<16} {:>9} {:>14} {:>14} {:>7}\n", "inputs", "block", "numbers",
+               "max abs error", "relative error", "flips");
+    for (const Comparison& c : all_) {
+      fmt::print("{:<32} {:<16} {:>9} {:>14.2e} {:>14.2e} {:>7}\n", c.inputs, c.block, c.n,
+                 c.max_abs, c.relative, c.flips);
+    }
+    const Comparison& worst = this->worst();
+    fmt::print("worst: relative error {:.2e}, block \"{}\", {}; tolerance {:.0e}\n", worst.relative,
+               worst.block, worst.inputs, tolerance_);
+  }
+
+  ordered_json json() const {
+    ordered_json rows = ordered_json::array();
+    for (const Comparison& c : all_) {
+      rows.push_back({{"inputs", c.inputs},
+                      {"block", c.block},
+                      {"n", c.n},
+                      {"max_abs_error", c.max_abs},
+                      {"max_rel_error", c.relative},
+                      {"flips", c.flips}});
+    }
+    return {{"tolerance", tolerance_},
+            {"is_right", are_right()},
+            {"max_rel_error", worst().relative},
+            {"rows", rows}};
+  }
+
+  /// "…differs from OTHER by 1.00e-03 (…)", in one line.
+  std::string complaint(const std::string& model, const std::string& other) const {
+    const Comparison& worst = this->worst();
+    return fmt::format(
+        "{} differs from {} by {:.2e} (relative; block \"{}\", {}), tolerance {:.0e}", model, other,
+        worst.relative, worst.block, worst.inputs, tolerance_);
+  }
+
+ private:
+  double tolerance_;
+  std::vector<Comparison> all_;
+};
+
+/// Writes what `run(file)` makes of a check to --json, and says what is wrong.
+class Results {
+ public:
+  explicit Results(const CheckCall& call) : call_(call) {
+    if (!call.json.empty()) file_.emplace(call.json);
+  }
+
+  int finish(const ordered_json& json, bool is_right, const std::string& complaint) {
+    if (file_) write_file(*file_, json.dump(2) + '\n');
+    if (is_right) return kRight;
+    fmt::print(stderr, "tensoa: {}\n", complaint);
+    return kBroken;
+  }
+
+  /// What all checks of one device say of it.
+  static ordered_json about(const std::string& model, Device device) {
+    ordered_json object{{"model", model}, {"device", to_string(device)}};
+    if (device.is_cpu()) return object;
+    object["gpu"] = device_name(device);
+    object["architecture"] = pytorch::gpu_architecture_of(device);
+    return object;
+  }
+
+ private:
+  const CheckCall& call_;
+  std::optional<OutputFile> file_;
+};
+
+/// The outputs of one call. @throws EngineError where memory was written that is not the model's own
+template <class Run>
+std::vector<std::vector<double>> outputs_of(const Side& side, const GeneratedColumns& columns,
+                                            std::size_t outputs, std::size_t rows, const Run& run) {
+  run(columns.binding());
+  if (const std::string block = columns.changed(); !block.empty()) {
+    throw EngineError("model " + side.model.path().string() + ": wrote memory of block \"" + block +
+                      "\" that is not its own, at " + std::to_string(rows) + " rows");
+  }
+  std::vector<std::vector<double>> all;
+  for (std::size_t i = 0; i < outputs; ++i) all.push_back(columns.output(i));
+  return all;
+}
+
+std::string name_of_case(std::size_t rows, std::size_t offset) {
+  return fmt::format("{} rows from {}", rows, offset);
+}
+
+/// A package beside what it was made to give.
+int check_recorded(const CheckCall& call) {
+  const auto recorded = pytorch::recorded_results(call.model);
+  if (!recorded || recorded->cases.empty()) {
+    throw InputError("model " + call.model +
+                     ": holds no results to be compared with; say --against OTHER, or export it "
+                     "again as a package");
+  }
+  Results results(call);
+  const Side side(call.model, call.device);
+  Comparisons compared(call.tolerance.value_or(recorded->tolerance));
+  for (const auto& one : recorded->cases) {
+    for (const std::size_t offset : {std::size_t{0}, std::size_t{1}}) {
+      GeneratedColumns columns(side.description, one.rows, offset, 1, side.queue);
+      columns.fill(one.inputs);
+      const auto outputs =
+          outputs_of(side, columns, one.outputs.size(), one.rows,
+                     [&](const Binding& binding) { side.model.forward(side.queue, binding); });
+      compared.add(name_of_case(one.rows, offset), side.description, outputs, one.outputs);
+    }
+  }
+  compared.print();
+  ordered_json json = Results::about(call.model, side.queue.device());
+  json.update(compared.json());
+  return results.finish(json, compared.are_right(),
+                        compared.complaint(call.model, "what it was made to give"));
+}
+
+/// Whether calls of a package can be captured as CUDA graphs, and then give the same. The process may
+/// be lost in finding out.
+int try_graphs(const CheckCall& call) {
+  Results results(call);
+  const Side side(call.model, call.device);
+  const Queue& queue = side.queue;
+  if (!side.is_package() || queue.device().is_cpu()) {
+    throw ConfigError("--cuda-graphs: " + call.model + " on " + to_string(queue.device()) +
+                      " has none; expected a package for CUDA");
+  }
+  const auto with_graphs = pytorch::load_to_try_graphs(call.model, queue.device());
+  Comparisons compared(call.tolerance.value_or(kTolerance));
+  ordered_json json = Results::about(call.model, queue.device());
+  try {
+    for (const std::size_t rows : call.rows) {
+      const std::size_t outputs = side.description.outputs.size();
+      const GeneratedColumns first(side.description, rows, 0, 1, queue);
+      if (first.binding().is_empty()) continue;
+      outputs_of(side, first, outputs, rows,
+                 [&](const Binding& binding) { with_graphs->warm_up(queue, binding); });
+      const GeneratedColumns replayed(side.description, rows, 1, 2, queue);
+      const GeneratedColumns plain(side.description, rows, 1, 3, queue);
+      compared.add(name_of_case(rows, 1), side.description,
+                   outputs_of(side, replayed, outputs, rows,
+                              [&](const Binding& binding) { with_graphs->run(queue, binding); }),
+                   outputs_of(side, plain, outputs, rows,
+                              [&](const Binding& binding) { side.model.forward(queue, binding); }));
+    }
+  } catch (const Error& error) {
+    json["cuda_graphs"] = error.what();
+    return results.finish(json, false, error.what());
+  }
+  const std::string complaint =
+      compared.complaint(call.model + " with CUDA graphs", "itself without");
+  json["cuda_graphs"] = compared.are_right() ? ordered_json(true) : ordered_json(complaint);
+  json.update(compared.json());
+  compared.print();
+  if (compared.are_right())
+    fmt::print("CUDA graphs: captured, and replayed with the same results\n");
+  return results.finish(json, compared.are_right(), complaint);
+}
+
 class Check {
  public:
   explicit Check(const CheckCall& call)
-      : call_(call), first_(call.model, call.device), second_(call.against, call.against_device) {}
+      : call_(call),
+        results_(call),
+        first_(call.model, call.device),
+        second_(call.against, call.against_device),
+        compared_(call.tolerance.value_or(kTolerance)) {}
 
   int run() {
-    std::optional<OutputFile> file;
-    if (!call_.json.empty()) file.emplace(call_.json);
     if (const Side* package = described()) {
       for (const std::size_t rows : call_.rows) {
         for (const std::size_t offset : {std::size_t{0}, std::size_t{1}})
@@ -112,18 +299,13 @@ class Check {
     } else if (scores_edges()) {
       compare_events({"generate:2"});
     }
-    const bool is_right = std::ranges::all_of(
-        compared_, [&](const auto& c) { return c.relative <= call_.tolerance; });
-    print();
-    if (file) write_file(*file, json(is_right).dump(2) + '\n');
-    if (is_right) return kRight;
-    const Comparison& worst = this->worst();
-    fmt::print(stderr,
-               "tensoa: {} differs from {} by {:.2e} (relative; block \"{}\", {}), tolerance "
-               "{:.0e}\n",
-               call_.model, call_.against, worst.relative, worst.block, worst.inputs,
-               call_.tolerance);
-    return kBroken;
+    compared_.print();
+    ordered_json json = Results::about(call_.model, first_.queue.device());
+    json["against"] = call_.against;
+    json["against_device"] = to_string(second_.queue.device());
+    json.update(compared_.json());
+    return results_.finish(json, compared_.are_right(),
+                           compared_.complaint(call_.model, call_.against));
   }
 
  private:
@@ -150,26 +332,15 @@ class Check {
                                                   std::size_t rows, std::size_t offset) const {
     const std::uint64_t seed = &side == &first_ ? 1 : 2;
     const GeneratedColumns columns(description, rows, offset, seed, side.queue);
-    side.model.forward(side.queue, columns.binding());
-    if (const std::string block = columns.changed(); !block.empty()) {
-      throw EngineError("model " + side.model.path().string() + ": wrote memory of block \"" +
-                        block + "\" that is not its own, at " + std::to_string(rows) + " rows");
-    }
-    std::vector<std::vector<double>> outputs;
-    for (std::size_t i = 0; i < description.outputs.size(); ++i) {
-      outputs.push_back(columns.output(i));
-    }
-    return outputs;
+    return outputs_of(side, columns, description.outputs.size(), rows,
+                      [&](const Binding& binding) { side.model.forward(side.queue, binding); });
   }
 
   void compare_columns(const pytorch::ModelDescription& description, std::size_t rows,
                        std::size_t offset) {
-    const auto a = run_on_columns(first_, description, rows, offset);
-    const auto b = run_on_columns(second_, description, rows, offset);
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      compared_.emplace_back(fmt::format("{} rows from {}", rows, offset),
-                             description.outputs[i].name, a[i], b[i], a[i].size());
-    }
+    compared_.add(name_of_case(rows, offset), description,
+                  run_on_columns(first_, description, rows, offset),
+                  run_on_columns(second_, description, rows, offset));
   }
 
   void compare_events(const std::vector<std::string>& inputs) {
@@ -183,60 +354,35 @@ class Check {
       first.score(event.hits, edges);
       const std::vector<float> a(scores.data(), scores.data() + edges.size());
       second.score(event.hits, edges);
-      compared_.emplace_back("event " + event.name, "score", a, scores, edges.size());
+      compared_.add({"event " + event.name, "score", a, scores, edges.size()});
     }
-  }
-
-  const Comparison& worst() const {
-    return *std::ranges::max_element(compared_, {}, &Comparison::relative);
-  }
-
-  void print() const {
-    fmt::print("{:<32} {:<16} {:>9} {:>14} {:>14} {:>7}\n", "inputs", "block", "numbers",
-               "max abs error", "relative error", "flips");
-    for (const Comparison& c : compared_) {
-      fmt::print("{:<32} {:<16} {:>9} {:>14.2e} {:>14.2e} {:>7}\n", c.inputs, c.block, c.n,
-                 c.max_abs, c.relative, c.flips);
-    }
-    const Comparison& worst = this->worst();
-    fmt::print("worst: relative error {:.2e}, block \"{}\", {}; tolerance {:.0e}\n", worst.relative,
-               worst.block, worst.inputs, call_.tolerance);
-  }
-
-  ordered_json json(bool is_right) const {
-    ordered_json rows = ordered_json::array();
-    for (const Comparison& c : compared_) {
-      rows.push_back({{"inputs", c.inputs},
-                      {"block", c.block},
-                      {"n", c.n},
-                      {"max_abs_error", c.max_abs},
-                      {"max_rel_error", c.relative},
-                      {"flips", c.flips}});
-    }
-    return {{"model", call_.model},
-            {"device", to_string(first_.queue.device())},
-            {"against", call_.against},
-            {"against_device", to_string(second_.queue.device())},
-            {"tolerance", call_.tolerance},
-            {"is_right", is_right},
-            {"max_rel_error", worst().relative},
-            {"rows", rows}};
   }
 
   const CheckCall& call_;
+  Results results_;
   Side first_;
   Side second_;
-  std::vector<Comparison> compared_;
+  Comparisons compared_;
 };
 
 }  // namespace
 
 void add_check_command(CLI::App& program, Action& action) {
-  CLI::App* command = program.add_subcommand(
-      "check", "Do two models give the same numbers? Exit status 1 where they do not");
+  CLI::App* command =
+      program.add_subcommand("check",
+                             "Does a model give the right numbers? Compares it with another one, "
+                             "or a package with the results "
+                             "that it was made to give. Exit status 1 where they differ");
   auto call = std::make_shared<CheckCall>();
   command->add_option("MODEL", call->model, "TorchScript file or package (.pt2)")->required();
-  command->add_option("--against", call->against, "The model to compare with")->required();
+  CLI::Option* against = command->add_option(
+      "--against", call->against, "The model to compare with (default: what is in the package)");
+  command
+      ->add_flag(
+          "--cuda-graphs", call->cuda_graphs,
+          "Can calls of the package be captured as CUDA graphs, and do they then give the same? "
+          "The process may be lost in finding out")
+      ->excludes(against);
   command->add_option("INPUT", call->events,
                       "Events for models that score edges: files, folders or "
                       "generate:EVENTS[:SEED[:PARTICLES]]");
@@ -253,12 +399,18 @@ void add_check_command(CLI::App& program, Action& action) {
       ->check(CLI::Range(std::size_t{0}, kMost))
       ->capture_default_str();
   command
-      ->add_option("--tolerance", call->tolerance,
-                   "The largest relative error that is right: ||a - b|| / ||b|| of a block")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+      ->add_option(
+          "--tolerance", call->tolerance,
+          "The largest relative error that is right: ||a - b|| / ||b|| of a block (default: "
+          "what the package was made for, or 3e-05)")
+      ->check(CLI::NonNegativeNumber);
   add_path_option(*command, "--json", call->json, "Write the figures to this file");
-  command->callback([call, &action] { action = [call] { return Check(*call).run(); }; });
+  command->callback([call, &action] {
+    action = [call] {
+      if (call->cuda_graphs) return try_graphs(*call);
+      return call->against.empty() ? check_recorded(*call) : Check(*call).run();
+    };
+  });
 }
 
 }  // namespace tensoa::tools

@@ -206,6 +206,23 @@ std::vector<std::byte> GeneratedColumns::contents(const Memory& memory) const {
   return bytes;
 }
 
+void GeneratedColumns::fill(const std::vector<std::vector<std::byte>>& inputs) {
+  for (std::size_t i = 0; i < inputs_; ++i) {
+    Memory& memory = memory_[i];
+    const std::size_t bytes =
+        (memory.block.element.is_scalar() ? std::min<std::size_t>(memory.rows, 1) : memory.rows) *
+        memory.block.element.element_size();
+    const std::byte* from = inputs[i].data();
+    for (const std::size_t plane : memory.planes()) {
+      std::copy_n(from, bytes, memory.before.data() + memory.place(plane, 0));
+      from += bytes;
+    }
+    copy_bytes(queue_, memory.now.data(), queue_.device(), memory.before.data(), Device::cpu(),
+               memory.before.size());
+  }
+  queue_.wait();
+}
+
 std::vector<double> GeneratedColumns::output(std::size_t i) const {
   const Memory& memory = memory_[inputs_ + i];
   const std::vector<std::byte> bytes = contents(memory);

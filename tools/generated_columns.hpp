@@ -26,6 +26,10 @@ class GeneratedColumns {
   GeneratedColumns(const pytorch::ModelDescription& model, std::size_t rows, std::size_t offset,
                    std::uint64_t seed, const Queue& queue);
 
+  /// Puts these numbers in the place of the made-up ones: of each input block its planes, one after
+  /// another. Waits for the queue.
+  void fill(const std::vector<std::vector<std::byte>>& inputs);
+
   const Binding& binding() const noexcept { return binding_; }
 
   /// What is in output block `i` now, plane after plane. Waits for the queue.

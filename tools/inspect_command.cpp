@@ -16,6 +16,7 @@ namespace {
 using nlohmann::ordered_json;
 using pytorch::ArgumentDescription;
 using pytorch::CheckDescription;
+using pytorch::GpuCheckDescription;
 using pytorch::ModelDescription;
 using pytorch::ProgramDescription;
 
@@ -74,6 +75,15 @@ ordered_json json_of(const std::string& file, const ModelDescription& model) {
     object["checks"].push_back({{"rows", check.rows},
                                 {"relative_error", check.error},
                                 {"relative_error_eager", check.error_of_eager}});
+  }
+  object["gpu_checks"] = ordered_json::array();
+  for (const GpuCheckDescription& check : model.gpu_checks) {
+    object["gpu_checks"].push_back(
+        {{"architecture", check.architecture},
+         {"gpu", check.gpu},
+         {"relative_error", check.error},
+         {"cuda_graphs",
+          check.has_graphs ? ordered_json(true) : ordered_json(check.why_no_graphs)}});
   }
   return object;
 }
@@ -161,6 +171,15 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
               "{} {:.1e}{}", error.first, error.second,
               eager == check.error_of_eager.end() ? "" : fmt::format(" ({:.1e})", eager->second));
         }));
+  }
+  for (const GpuCheckDescription& check : model.gpu_checks) {
+    text += fmt::format("checked on {} ({}), relative errors: {}\n  CUDA graphs: {}\n", check.gpu,
+                        check.architecture,
+                        joined(check.error, ", ",
+                               [](const auto& error) {
+                                 return fmt::format("{} {:.1e}", error.first, error.second);
+                               }),
+                        check.has_graphs ? "can be captured" : "no: " + check.why_no_graphs);
   }
   return text;
 }

@@ -12,6 +12,7 @@ std::string to_string(const CopyReport& report) {
       {CopyReason::kRepack, "a block is repacked"},
       {CopyReason::kRagged, "ragged data is made dense"},
       {CopyReason::kOwnOutput, "the engine allocates its outputs"},
+      {CopyReason::kCudaGraph, "a CUDA graph works in memory of its own"},
       {CopyReason::kOverlap, "a result lay where an output is written"},
   };
   std::string text = std::to_string(report.bytes_in) + " bytes in, " +

@@ -123,12 +123,22 @@ const Engine& AnyModel::deploy(Device device) const {
   return *deployment->engine;
 }
 
-CopyReport AnyModel::run(const Queue& queue, const Binding& binding) const {
+const Engine& AnyModel::engine_for(const Queue& queue, const Binding& binding) const {
   require_on(queue.device(), binding.inputs);
   require_on(queue.device(), binding.outputs);
   require_live(binding);
   const Engine& engine = deploy(queue.device());
   require_arguments(binding, engine.signature(), shared_->path);
+  return engine;
+}
+
+void AnyModel::warm_up(const Queue& queue, const Binding& binding) const {
+  const Engine& engine = engine_for(queue, binding);
+  if (!binding.is_empty()) engine.warm_up(queue, binding);
+}
+
+CopyReport AnyModel::run(const Queue& queue, const Binding& binding) const {
+  const Engine& engine = engine_for(queue, binding);
   if (binding.is_empty()) return {};
   if (verifies_inputs()) {
     return verified_run(engine, queue, binding, "model " + shared_->path.string() + ": ");

@@ -15,6 +15,7 @@ import functools
 import hashlib
 import json
 import platform
+import shutil
 import tempfile
 import warnings
 import zipfile
@@ -23,8 +24,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from tensoa import inductor
-from tensoa.checks import result_rows, validate, with_examples
+from tensoa import gpu_check, inductor
+from tensoa.checks import record, result_rows, validate, with_examples
 from tensoa.columns import ROWS, Columns, collections_of, output_arguments
 from tensoa.command import InputError, check_writable, first_line, replacing
 from tensoa.fusion import package
@@ -150,18 +151,62 @@ def write(path, records, manifest):
     Path(path).write_bytes(content + hashlib.sha256(content).hexdigest().encode())
 
 
-def export(module, binding, path, target="cpu", precision=None, fuse=True, report=print):
+def read(path):
+    """(files, manifest) of a package, as write() takes them. Raises InputError."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot read: {error.strerror}") from error
+    expected = "expected a package (.pt2) that was written by python -m tensoa.export"
+    if content[-64 - len(MARK) : -64] != MARK:
+        raise InputError(f"{path}: its checksum is missing; {expected}")
+    if hashlib.sha256(content[:-64]).hexdigest().encode() != content[-64:]:
+        raise InputError(f"{path}: its checksum is wrong: it was changed or damaged; {expected}")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            files = {name: archive.read(name) for name in archive.namelist()}
+        manifest = json.loads(files.pop("model/" + RECORD))
+        schema = manifest["schema"]
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({first_line(error)}); {expected}") from error
+    if schema != SCHEMA:
+        raise InputError(f"{path}: its format is {schema}, this version of tensoa reads {SCHEMA}; export it again")
+    return files, manifest
+
+
+def check_on_gpu(path, program, report=print):
+    """Runs the package `path` on this machine's GPU (tensoa.gpu_check) and writes what was found into it.
+
+    `program` is the path of `tensoa`. Raises InputError, and leaves the package as it is, where it gives wrong numbers.
+    """
+    files, manifest = read(path)
+    if manifest["target"] != "cuda":
+        raise InputError(f"{path}: is for {manifest['target']}, where a package is checked when it is exported")
+    if not gpu_check.has_gpu():
+        raise InputError(f"{path}: cannot be checked, there is no GPU here")
+    check = gpu_check.run(program, path)
+    gpu_check.enter(manifest, check)
+    for line in gpu_check.told(check):
+        report(line)
+    with replacing(path) as temporary:
+        write(temporary, files, manifest)
+
+
+def export(module, binding, path, target="cpu", precision=None, fuse=True, report=print, program=None):
     """Writes the package of `module` for the columns of `binding`, whole or not at all.
 
     A model that is a row program (tensoa.fusion) becomes few kernels of our own, unless `fuse` is false; others go through
     TorchInductor, which needs a GPU for `target` "cuda". `precision` of the fused kernels' matrix products on a GPU: one of
     PRECISIONS. `report` is called with lines about what was fused, or why nothing was. The module is set to evaluation. On
-    CPU the package is run beside it before it is written. Raises InputError: what, got, expected.
+    CPU the package is run beside it before it is written; for "cuda", `program` (the path of `tensoa`) runs it on this
+    machine's GPU, where there is one. Raises InputError: what, got, expected.
     """
     if target not in TARGETS:
         raise InputError(f"target: got {target}, expected one of {', '.join(TARGETS)}")
     if precision is not None and (target != "cuda" or precision not in PRECISIONS):
         raise InputError(f"precision {precision} on {target}: expected one of {', '.join(PRECISIONS)}, for cuda")
+    if program is not None and target != "cuda":
+        raise InputError(f"program {program} for {target}: expected none, it runs packages for cuda")
     if not isinstance(module, nn.Module):
         raise InputError(f"the model is a {type(module).__name__}, expected a torch.nn.Module")
     check_writable(path)
@@ -174,6 +219,7 @@ def export(module, binding, path, target="cpu", precision=None, fuse=True, repor
         module.requires_grad_(False)
         binding = with_examples(module.to("cpu"), binding)
         rules = result_rows(module, binding, "cpu")
+        recorded, tests = record(module, binding, rules, precision)
         facts = None
         if fuse:
             try:
@@ -185,5 +231,20 @@ def export(module, binding, path, target="cpu", precision=None, fuse=True, repor
                 report(f"not fused, because of {reason}; compiled by TorchInductor")
         if facts is None:
             facts, files = inductor.compile(module, binding, rules, target, folder)
+        files.update({"model/" + name: content for name, content in tests.items()})
+        manifest = _manifest(binding, rules, target, {**facts, "recorded": recorded})
+        whole = Path(folder) / "package.pt2"
+        write(whole, files, manifest)
+        if target == "cuda":
+            _check_here(whole, path, program, report)
         with replacing(path) as temporary:
-            write(temporary, files, _manifest(binding, rules, target, facts))
+            shutil.copyfile(whole, temporary)
+
+
+def _check_here(whole, path, program, report):
+    """Checks a new package, or says why it is not."""
+    if program is not None and gpu_check.has_gpu():
+        check_on_gpu(whole, program, report)
+        return
+    missing = "no GPU" if program is not None else "no --program"
+    report(f"not run: {missing} here; on a GPU: python -m tensoa.export --check {path} --program build/tensoa")

@@ -14,6 +14,9 @@ TOLERANCE = 1e-5  # relative, of float32; of other dtypes as much coarser as the
 CHECKED_ROWS = (0, 1, 2, 33, 1000)
 LIMITS = (None, 100, 64, 50, 32, 20, 16, 10, 8, 6, 5, 4, 3, 2)  # of made-up integers, those that are tried
 
+# Relative, ||a - b|| / ||b||, of a program on another machine, by the precision of its matrix products.
+RECORDED_TOLERANCE = {None: 3e-5, "ieee": 3e-5, "tf32x3": 3e-5, "tf32": 3e-3, "bf16": 3e-2}
+
 
 def results_of(module, binding, columns):
     """The results of the module itself. Raises InputError for what it cannot take or should not give."""
@@ -96,21 +99,60 @@ def result_rows(module, binding, device):
     return rules
 
 
+def _cases(binding, rules):
+    """(number of rows, rows of each collection) of the calls that are tried; as GeneratedColumns of `tensoa check`."""
+    for count in CHECKED_ROWS:
+        rows = {collection: count * (1 + 2 * collection) for collection in collections_of(binding)}
+        if count == 0 and not all(block.column_dtype.is_floating_point for block in binding.inputs):
+            continue  # an index into nothing
+        if sum(rows_by(rules, rows)) > 0:  # else nothing would run
+            yield count, rows
+
+
+def _exact(module):
+    try:
+        return copy.deepcopy(module).double()
+    except Exception:  # noqa: BLE001: an exported program has fixed dtypes
+        return None
+
+
+def record(module, binding, rules, precision=None):
+    """(entry of the manifest, files): inputs, and what the module gives for them, in float64 where it can do that. What
+    `tensoa check` compares a package with, on the machine where it shall run.
+    """
+    exact, cases, files = _exact(module), [], {}
+    dtypes = [block.dtype for block in (*binding.inputs, *binding.outputs) if block.dtype.is_floating_point]
+    tolerance = max([RECORDED_TOLERANCE[precision], *(4 * torch.finfo(dtype).eps for dtype in dtypes)])
+    for count, rows in _cases(binding, rules):
+        columns = Columns(binding, rows, rules, "cpu", seed=count, is_whole=True)
+        eager = [block.planes(result) for block, result in zip(binding.outputs, results_of(module, binding, columns))]
+        truth = _truth(exact, binding, columns) or eager
+        parts = [_planes(block, argument) for block, argument in zip(binding.inputs, columns.inputs)]
+        parts += [result.double() for result in truth]
+        files[f"check/{count}.bin"] = b"".join(_bytes(part) for part in parts)
+        cases.append({"rows": count, "file": f"check/{count}.bin"})
+        errors = [_norm_error(got, exactly) for got, exactly in zip(eager, truth)]
+        tolerance = max([tolerance, *(4 * error for error in errors if error < float("inf"))])
+    return {"tolerance": tolerance, "cases": cases}, files
+
+
+def _bytes(tensor):
+    return tensor.clone(memory_format=torch.contiguous_format).flatten().view(torch.uint8).numpy().tobytes()
+
+
+def _planes(block, argument):
+    """The planes of an input in the order of its columns; of scalars one number each."""
+    planes = argument if len(argument) == len(block.places) else argument[block.places]
+    return planes[:, :1] if block.kind == "scalar" else planes
+
+
 def validate(run, module, binding, rules, is_whole=False):
     """Calls `run(columns, rows of each domain)` beside the module, in float32 and float64. Raises InputError where it
     differs too much.
     """
-    try:
-        exact = copy.deepcopy(module).double()
-    except Exception:  # noqa: BLE001: an exported program has fixed dtypes
-        exact = None
+    exact = _exact(module)
     checks = []
-    for count in CHECKED_ROWS:
-        rows = {collection: count * (1 + 2 * i) for i, collection in enumerate(collections_of(binding))}
-        if count == 0 and not all(block.column_dtype.is_floating_point for block in binding.inputs):
-            continue  # an index into nothing
-        if sum(rows_by(rules, rows)) == 0:
-            continue  # nothing would run
+    for count, rows in _cases(binding, rules):
         columns = Columns(binding, rows, rules, "cpu", seed=count, is_misaligned=count % 2 == 1, is_whole=is_whole)
         expected = [block.planes(result) for block, result in zip(binding.outputs, results_of(module, binding, columns))]
         truth = _truth(exact, binding, columns) or expected
@@ -157,3 +199,9 @@ def _relative_error(got, expected):
     scale = expected[finite].abs().max().item() if finite.any() else 0.0
     difference = (got[finite] - expected[finite]).abs().max().item() if finite.any() else 0.0
     return difference / scale if scale > 0 else difference
+
+
+def _norm_error(got, expected):
+    """||a - b|| / ||b||; infinity where that is no number."""
+    difference, norm = (got.double() - expected.double()).norm().item(), expected.double().norm().item()
+    return 0.0 if difference == 0 else difference / norm if norm > 0 and difference < float("inf") else float("inf")

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 """python -m tensoa.export MODEL --binding BINDING.json --out FILE.pt2 [--target cpu|cuda]
+python -m tensoa.export --check FILE.pt2 --program build/tensoa
 python -m tensoa.export WEIGHTS.safetensors --out FILE.pt
 
 The first form compiles a model ahead of time, for the columns of a binding (describe() of tensoa/engine/describe.hpp
@@ -12,7 +13,12 @@ writes it): a package that reads and writes them where they lie. MODEL is
 What can be fused is fused (docs/ahead_of_time.md) and needs g++ for CPUs, no GPU and no compiler for GPUs. The rest goes
 through TorchInductor, which takes half a minute and, with --target cuda, needs the GPU that the package is for.
 
-The second form writes the TorchScript file of our interaction network, with
+With --target cuda, --program is the program `tensoa`: it runs the package on this machine's GPU, beside what the module
+gives in float64, and tries whether its calls can be captured as CUDA graphs, each in a process of its own. A package that
+is wrong is not written; what was found is in the package. The second form does the same with one that is there already, as
+on another GPU, and leaves it alone where it is wrong.
+
+The third form writes the TorchScript file of our interaction network, with
 forward(x [n_hits, 3], edge_index [2, n_edges] int64, edge_attr [n_edges, 4]) -> scores [n_edges] in [0, 1].
 
 Exit status 2 with one line on stderr for what cannot be used.
@@ -75,13 +81,23 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="python -m tensoa.export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("model", metavar="MODEL", help="FILE.py:FACTORY, FILE.pt2, FILE.pt or FILE.safetensors")
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="FILE.py:FACTORY, FILE.pt2, FILE.pt or FILE.safetensors")
     parser.add_argument("--binding", metavar="BINDING.json", help="the columns that a package is made for")
-    parser.add_argument("--out", required=True, metavar="FILE", help="package (.pt2) or TorchScript file (.pt) to write")
+    parser.add_argument("--out", metavar="FILE", help="package (.pt2) or TorchScript file (.pt) to write")
     parser.add_argument("--target", choices=aot.TARGETS, default="cpu", help="of a package (default: cpu)")
     parser.add_argument("--precision", choices=aot.PRECISIONS, help="of matrix products on GPUs (default: tf32x3)")
     parser.add_argument("--no-fuse", action="store_true", help="leave everything to TorchInductor")
+    parser.add_argument("--program", metavar="PROGRAM", help="tensoa, to run a package for cuda on this machine's GPU")
+    parser.add_argument("--check", metavar="FILE.pt2", help="run a package that is there already")
     options = parser.parse_args(arguments)
+    if options.check is not None:
+        if options.program is None or options.model is not None or options.out is not None:
+            raise InputError(f"--check {options.check}: expected --program PROGRAM beside it, no MODEL and no --out")
+        with working(f"checking {options.check}") as report:
+            aot.check_on_gpu(options.check, options.program, report)
+        return
+    if options.model is None or options.out is None:
+        parser.error("expected MODEL and --out FILE, or --check FILE.pt2")
     is_package = options.out.endswith(".pt2")
     if is_package != (options.binding is not None):
         raise InputError(
@@ -91,7 +107,10 @@ def main(arguments=None):
         columns = binding.load(options.binding)
         module = load_module(options.model)
         with working(f"compiling {options.out}") as report:
-            aot.export(module, columns, options.out, options.target, options.precision, not options.no_fuse, report)
+            fuse = not options.no_fuse
+            aot.export(
+                module, columns, options.out, options.target, options.precision, fuse, report, options.program
+            )
         return
     if options.target != "cpu" or not options.model.endswith(".safetensors"):
         raise InputError(f"{options.model}: a TorchScript file is made of weights only (FILE.safetensors), for any device")

@@ -17,6 +17,7 @@
 #include "program.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
+#include "tensoa/pytorch/engines.hpp"
 #include "threads.hpp"
 
 namespace tensoa::pytorch {
@@ -28,13 +29,9 @@ std::uint64_t next_number() {
   return next++;
 }
 
-std::string first_line(const std::exception& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find('\n'));
-}
-
+/// @param trial graphs also of a program of which nobody knows whether it can be captured
 std::unique_ptr<Program> program_of(const Package& package, Device device,
-                                    const ModelOptions& options) {
+                                    const ModelOptions& options, GraphTrial trial) {
   switch (package.kind) {
     case Package::Kind::kFusedCpu:
       return make_fused_cpu_program(package);
@@ -43,20 +40,22 @@ std::unique_ptr<Program> program_of(const Package& package, Device device,
     case Package::Kind::kInductor:
       break;
   }
-  if (options.cuda_graphs && !device.is_cpu()) {
-    throw LoadError(
-        package.subject +
-        "CUDA graphs are for fused programs, and this package holds one of TorchInductor; "
-        "load it without ModelOptions::cuda_graphs, the device can be used as before");
+  const bool is_known = package.no_graphs.empty() || trial == GraphTrial::kYes;
+  if (options.cuda_graphs && !device.is_cpu() && !is_known) {
+    throw LoadError(package.subject + "CUDA graphs are off for it: " + package.no_graphs +
+                    "; find out with `python -m tensoa.export --check FILE.pt2 --program "
+                    "build/tensoa` on such a GPU, or load it without ModelOptions::cuda_graphs; "
+                    "the device can be used as before");
   }
-  return make_inductor_program(package, device);
+  return make_inductor_program(package, device, options.cuda_graphs);
 }
 
 class AotEngine final : public Engine {
  public:
-  AotEngine(const std::filesystem::path& path, Device device, const ModelOptions& options)
+  AotEngine(const std::filesystem::path& path, Device device, const ModelOptions& options,
+            GraphTrial trial)
       : package_(path, device, device.is_cpu() ? "" : gpu_architecture_of(device)),
-        program_(program_of(package_, device, options)) {
+        program_(program_of(package_, device, options, trial)) {
     for (const auto* blocks : {&package_.binding.inputs, &package_.binding.outputs}) {
       for (const BlockDescription& block : *blocks) blocks_.emplace_back(block);
     }
@@ -75,6 +74,18 @@ class AotEngine final : public Engine {
   const Signature& signature() const noexcept override { return signature_; }
 
   CopyReport run(const Queue& queue, const Binding& binding) const override {
+    return call(&Program::run, queue, binding);
+  }
+
+  CopyReport warm_up(const Queue& queue, const Binding& binding) const override {
+    return call(&Program::warm_up, queue, binding);
+  }
+
+ private:
+  using Copies = std::vector<Buffer>;  ///< of input blocks
+  using Call = CopyReport (Program::*)(const Queue&, std::span<const Planes>);
+
+  CopyReport call(Call work, const Queue& queue, const Binding& binding) const {
     if (binding.outputs.size() != blocks_.size() - inputs_) {
       throw BindingError(subject_ + "gives " + std::to_string(blocks_.size() - inputs_) +
                          " outputs, got " + std::to_string(binding.outputs.size()) +
@@ -102,17 +113,16 @@ class AotEngine final : public Engine {
       planes[i] = copied(queue, i, planes[i], **aside, copies);
     }
     try {
-      program_->run(queue, planes);
+      copies += ((*program_).*work)(queue, planes);
     } catch (const DeviceError& error) {
       throw DeviceError(subject_ + "failed while running: " + error.what());
+    } catch (const EngineError& error) {
+      throw EngineError(subject_ + error.what());
     } catch (const std::exception& error) {
       throw EngineError(subject_ + "failed while running: " + first_line(error));
     }
     return copies;
   }
-
- private:
-  using Copies = std::vector<Buffer>;  ///< of input blocks
 
   const BlockDescription& described(std::size_t i) const noexcept {
     return blocks_[i].description();
@@ -199,7 +209,7 @@ class AotEngine final : public Engine {
 }  // namespace
 
 std::shared_ptr<const Engine> load_aot_engine(const std::filesystem::path& path, Device device,
-                                              const ModelOptions& options) {
+                                              const ModelOptions& options, GraphTrial trial) {
   hold_torch_threads();
   const std::string subject = "model " + path.string() + ": ";
   if (options.dtype) {
@@ -207,7 +217,7 @@ std::shared_ptr<const Engine> load_aot_engine(const std::filesystem::path& path,
                     "a package has the dtypes that it was exported with; convert the model there");
   }
   try {
-    return std::make_shared<AotEngine>(path, device, options);
+    return std::make_shared<AotEngine>(path, device, options, trial);
   } catch (const DeviceError& error) {
     throw DeviceError(subject + "cannot be loaded: " + error.what());
   } catch (const Error&) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 
@@ -9,8 +10,12 @@
 
 namespace tensoa::pytorch {
 
+/// Whether to capture CUDA graphs of a package that does not say that this works.
+enum class GraphTrial : std::uint8_t { kNo, kYes };
+
 /// Loads a package of python -m tensoa.export for one device. @throws LoadError
 std::shared_ptr<const Engine> load_aot_engine(const std::filesystem::path& path, Device device,
-                                              const ModelOptions& options);
+                                              const ModelOptions& options,
+                                              GraphTrial trial = GraphTrial::kNo);
 
 }  // namespace tensoa::pytorch

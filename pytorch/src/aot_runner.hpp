@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <string>
 
 #include "tensoa/core/device.hpp"
 
@@ -16,9 +15,6 @@
 namespace tensoa::pytorch {
 
 using AotRunner = torch::inductor::AOTIModelContainerRunner;
-
-/// What the code of a GPU is called: "sm_90". @throws LoadError in a build without CUDA
-std::string gpu_architecture_of(Device device);
 
 /// The program in `library`, with its weights on the GPU `device`. The current device stays as it was.
 /// Waits for the device, because the weights are copied outside all streams.

@@ -6,6 +6,10 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/csrc/inductor/aoti_runner/model_container_runner_cuda.h>
 
+#include <string>
+
+#include "tensoa/pytorch/engines.hpp"
+
 namespace tensoa::pytorch {
 
 std::string gpu_architecture_of(Device device) {

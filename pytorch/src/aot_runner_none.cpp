@@ -3,6 +3,7 @@
 #include "aot_runner.hpp"
 #include "program.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/pytorch/engines.hpp"
 
 namespace tensoa::pytorch {
 

@@ -19,7 +19,12 @@ void register_engines() {
       {.name = "AOTInductor",
        .compilation = CompilationType::kAheadOfTime,
        .accepts = [](const std::filesystem::path& path) { return path.extension() == ".pt2"; },
-       .load = load_aot_engine});
+       .load = [](const std::filesystem::path& path, Device device,
+                  const ModelOptions& options) { return load_aot_engine(path, device, options); }});
+}
+
+std::shared_ptr<const Engine> load_to_try_graphs(const std::filesystem::path& path, Device device) {
+  return load_aot_engine(path, device, {.dtype = {}, .cuda_graphs = true}, GraphTrial::kYes);
 }
 
 std::string torch_version() { return TORCH_VERSION; }

@@ -73,7 +73,7 @@ class FusedCpuProgram final : public Program {
     }
   }
 
-  void run(const Queue& /*queue*/, std::span<const Planes> blocks) override {
+  CopyReport run(const Queue& /*queue*/, std::span<const Planes> blocks) override {
     thread_local OfThread mine;
     mine.blocks.clear();
     for (const Planes& block : blocks) mine.blocks.push_back({block.first, block.pitch});
@@ -82,6 +82,7 @@ class FusedCpuProgram final : public Program {
     const auto bytes = static_cast<std::size_t>(workspace_(mine.rows.data()));
     if (bytes > mine.workspace.size()) mine.workspace = Buffer(Device::cpu(), bytes);
     run_(mine.blocks.data(), mine.rows.data(), mine.workspace.data());
+    return {};
   }
 
  private:

@@ -225,7 +225,7 @@ class FusedGpuProgram final : public Program {
   FusedGpuProgram(const FusedGpuProgram&) = delete;
   FusedGpuProgram& operator=(const FusedGpuProgram&) = delete;
 
-  void run(const Queue& queue, std::span<const Planes> blocks) override {
+  CopyReport run(const Queue& queue, std::span<const Planes> blocks) override {
     const CurrentDevice current(device_.index);
     const auto stream = static_cast<cudaStream_t>(queue.native_handle());
     const PerQueue<OfQueue>::Loan mine(queues_, queue, [] { return std::make_unique<OfQueue>(); });
@@ -242,7 +242,7 @@ class FusedGpuProgram final : public Program {
     for (const FusedKernels::Step& step : steps_) mine->work.push_back(work_of(step, params));
     if (with_graphs_) {
       mine->graph.launch(mine->work, params, stream);
-      return;
+      return {};
     }
     void* arguments[] = {&params};
     for (const Work& work : mine->work) {
@@ -256,6 +256,7 @@ class FusedGpuProgram final : public Program {
               "launching a kernel");
       }
     }
+    return {};
   }
 
  private:

@@ -3,8 +3,11 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/inductor/aoti_runner/model_container_runner_cpu.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -12,10 +15,13 @@
 #include <vector>
 
 #include "aot_runner.hpp"
+#include "captured_graph.hpp"
 #include "package.hpp"
 #include "per_queue.hpp"
 #include "program.hpp"
 #include "stream_guard.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/memory.hpp"
 #include "tensors.hpp"
 #include "threads.hpp"
 
@@ -30,16 +36,44 @@ struct Argument {
   bool is_scalar;  ///< all rows are one element
 };
 
+/// Torch is not ready for loads at the same time, of whatever packages; nor for captures beside them.
+std::mutex& loads_and_captures() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+std::size_t bytes_of_line(const TensorView& view) {
+  const std::int64_t rows = view.size_of_dim[1];
+  return static_cast<std::size_t>(view.stride_of_dim[1] == 0 ? std::min<std::int64_t>(rows, 1)
+                                                             : rows) *
+         size_of(view.dtype);
+}
+
+/// Copies the elements of a tensor [planes, rows] to one of the same shape. @return their bytes
+std::size_t copy_planes(const Queue& queue, const TensorView& to, const TensorView& from) {
+  const std::size_t bytes = bytes_of_line(from);
+  const auto lines = static_cast<std::size_t>(from.size_of_dim[0]);
+  const auto pitch = [&](const TensorView& view) {  // of one line any, if it is large enough
+    return lines > 1 ? static_cast<std::size_t>(view.stride_of_dim[0]) * size_of(view.dtype)
+                     : bytes;
+  };
+  copy_lines(queue, static_cast<std::byte*>(to.data), pitch(to),
+             static_cast<const std::byte*>(from.data), pitch(from), bytes, lines);
+  return bytes * lines;
+}
+
 /// One container for each queue, because a container is not made for calls at the same time (but for
 /// its pool, which locks twice a call and records events). All read the weights of the first.
 class InductorProgram final : public Program {
  public:
-  InductorProgram(const Package& package, Device device)
-      : library_(package.library), device_(device) {
-    const std::size_t inputs = package.binding.inputs.size();
+  InductorProgram(const Package& package, Device device, bool with_graphs)
+      : library_(package.library),
+        device_(device),
+        with_graphs_(with_graphs && !device.is_cpu()),
+        inputs_(package.binding.inputs.size()) {
     for (std::size_t i = 0; i < package.arguments.size(); ++i) {
-      const FieldInfo& element = i < inputs ? package.binding.inputs[i].element
-                                            : package.binding.outputs[i - inputs].element;
+      const FieldInfo& element = i < inputs_ ? package.binding.inputs[i].element
+                                             : package.binding.outputs[i - inputs_].element;
       for (const PackageArgument& planes : package.arguments[i]) {
         arguments_.push_back({planes, i, element.dtype, element.kind == ColumnKind::kScalar});
       }
@@ -49,23 +83,145 @@ class InductorProgram final : public Program {
     containers_.add(std::move(first));
   }
 
-  void run(const Queue& queue, std::span<const Planes> blocks) override {
+  CopyReport run(const Queue& queue, std::span<const Planes> blocks) override {
     hold_torch_threads();
     const c10::InferenceMode no_gradients;
     const StreamGuard on_queue(queue);
     const PerQueue<Container>::Loan container(containers_, queue, [this] { return load(); });
-    for (std::size_t i = 0; i < arguments_.size(); ++i) {
-      const Argument& argument = arguments_[i];
-      wrap_again(container->arguments[i], view_of(argument, blocks[argument.block]));
+    if (const Captured* captured = find(*container, blocks))
+      return replay(queue, *captured, blocks);
+    run(queue, *container, blocks);
+    return {};
+  }
+
+  CopyReport warm_up(const Queue& queue, std::span<const Planes> blocks) override {
+    if (!with_graphs_) return run(queue, blocks);
+    hold_torch_threads();
+    const c10::InferenceMode no_gradients;
+    const StreamGuard on_queue(queue);
+    const PerQueue<Container>::Loan container(containers_, queue, [this] { return load(); });
+    const Captured* captured = find(*container, blocks);
+    if (captured == nullptr) {
+      run(queue, *container, blocks);  // what fails here has nothing to do with graphs
+      queue.wait();
+      const std::lock_guard lock(loads_and_captures());
+      if (graphs_are_off_.empty()) capture(queue, *container, blocks);
+      if (!graphs_are_off_.empty()) throw EngineError(graphs_are_off_);
+      captured = container->graphs.back().get();
     }
-    container->runner->run(container->arguments, queue.native_handle());
+    return replay(queue, *captured, blocks);
   }
 
  private:
+  /// A call with these numbers of rows, as a graph that works in memory of its own.
+  struct Captured {
+    std::vector<std::int64_t> rows;     ///< of each block
+    std::vector<TensorView> views;      ///< of each argument, in `memory`
+    std::vector<at::Tensor> arguments;  ///< the same
+    std::unique_ptr<CapturedGraph> graph;
+    Buffer memory;  ///< goes first, and waits for the device
+  };
+
   struct Container {
     std::unique_ptr<AotRunner> runner;
     std::vector<at::Tensor> arguments;  ///< of the last call
+    std::vector<std::unique_ptr<Captured>> graphs;
   };
+
+  void run(const Queue& queue, Container& container, std::span<const Planes> blocks) const {
+    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+      wrap_again(container.arguments[i], view_of(arguments_[i], blocks[arguments_[i].block]));
+    }
+    container.runner->run(container.arguments, queue.native_handle());
+  }
+
+  static const Captured* find(const Container& container, std::span<const Planes> blocks) {
+    for (const auto& captured : container.graphs) {
+      if (std::ranges::equal(captured->rows, blocks, {}, {}, &Planes::rows)) return captured.get();
+    }
+    return nullptr;
+  }
+
+  CopyReport replay(const Queue& queue, const Captured& captured,
+                    std::span<const Planes> blocks) const {
+    CopyReport copies;
+    for (std::size_t i = 0; i < arguments_.size() && is_input(i); ++i) {
+      copies.add_in(copy_planes(queue, captured.views[i], view_of(i, blocks)),
+                    CopyReason::kCudaGraph);
+    }
+    captured.graph->replay(queue);
+    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+      if (is_input(i)) continue;
+      copies.add_out(copy_planes(queue, view_of(i, blocks), captured.views[i]),
+                     CopyReason::kCudaGraph);
+    }
+    return copies;
+  }
+
+  /// Adds a graph for these numbers of rows, or says in graphs_are_off_ why there are none.
+  void capture(const Queue& queue, Container& container, std::span<const Planes> blocks) {
+    auto captured = std::make_unique<Captured>(place(blocks));
+    for (std::size_t i = 0; i < arguments_.size() && is_input(i); ++i) {
+      copy_planes(queue, captured->views[i], view_of(i, blocks));
+    }
+    const auto call = [&] { container.runner->run(captured->arguments, queue.native_handle()); };
+    call();  // at these addresses and with these numbers of rows nothing is new any more
+    queue.wait();
+    try {
+      captured->graph = std::make_unique<CapturedGraph>(queue, call);
+      captured->graph->replay(queue);
+      queue.wait();
+      container.graphs.push_back(std::move(captured));
+    } catch (const std::exception& error) {
+      graphs_are_off_ = "CUDA graphs are off for this model on " + to_string(device_) +
+                        ": capturing a call failed (" + first_line(error) + "); ";
+      graphs_are_off_ += what_still_works(queue, container, blocks);
+    }
+  }
+
+  /// Tries what every call needs: the program, and memory.
+  std::string what_still_works(const Queue& queue, Container& container,
+                               std::span<const Planes> blocks) const {
+    try {
+      run(queue, container, blocks);
+      queue.wait();
+      static_cast<void>(Buffer(device_, std::size_t{1} << 20U));
+    } catch (const std::exception& error) {
+      return "the device cannot be used any more by this process (" + first_line(error) +
+             "): end it, and load the model without ModelOptions::cuda_graphs";
+    }
+    return "a run without graphs and an allocation after it went well: the device can be used as "
+           "before, and calls run without graphs";
+  }
+
+  /// Memory for all arguments, as tensors.
+  Captured place(std::span<const Planes> blocks) const {
+    Captured captured;
+    for (const Planes& block : blocks) captured.rows.push_back(block.rows);
+    std::vector<std::size_t> places;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+      TensorView& view = captured.views.emplace_back(view_of(i, blocks));
+      const std::size_t line = (bytes_of_line(view) + kAlignment - 1) / kAlignment * kAlignment;
+      if (view.size_of_dim[0] > 1) {
+        view.stride_of_dim[0] = static_cast<std::int64_t>(line / size_of(view.dtype));
+      }
+      places.push_back(bytes);
+      bytes += line * static_cast<std::size_t>(view.size_of_dim[0]);
+    }
+    captured.memory = Buffer(device_, bytes);
+    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+      captured.views[i].data = captured.memory.data() + places[i];
+      captured.arguments.push_back(wrap(captured.views[i]));
+    }
+    return captured;
+  }
+
+  bool is_input(std::size_t argument) const { return arguments_[argument].block < inputs_; }
+
+  TensorView view_of(std::size_t argument, std::span<const Planes> blocks) const {
+    return view_of(arguments_[argument], blocks[arguments_[argument].block]);
+  }
 
   TensorView view_of(const Argument& argument, const Planes& block) const {
     const PackageArgument& planes = argument.planes;
@@ -80,10 +236,8 @@ class InductorProgram final : public Program {
     return view;
   }
 
-  /// Torch is not ready for loads at the same time, of whatever packages.
   std::unique_ptr<Container> load() const {
-    static std::mutex one_load;
-    const std::lock_guard lock(one_load);
+    const std::lock_guard lock(loads_and_captures());
     std::unique_ptr<AotRunner> runner;
     if (device_.is_cpu()) {
       runner = std::make_unique<torch::inductor::AOTIModelContainerRunnerCpu>(
@@ -93,7 +247,7 @@ class InductorProgram final : public Program {
     }
     share_weights(*runner);
     return std::make_unique<Container>(
-        Container{std::move(runner), std::vector<at::Tensor>(arguments_.size())});
+        Container{std::move(runner), std::vector<at::Tensor>(arguments_.size()), {}});
   }
 
   /// Lets a container read the weights of the first, and frees its own. Twice, because it has two
@@ -119,6 +273,9 @@ class InductorProgram final : public Program {
 
   std::filesystem::path library_;
   Device device_;
+  bool with_graphs_;
+  std::size_t inputs_;          ///< blocks
+  std::string graphs_are_off_;  ///< why, once that is known; under loads_and_captures()
   std::vector<Argument> arguments_;
   std::unordered_map<std::string, at::Tensor> weights_;  ///< views of the first container's
   PerQueue<Container> containers_;
@@ -126,8 +283,9 @@ class InductorProgram final : public Program {
 
 }  // namespace
 
-std::unique_ptr<Program> make_inductor_program(const Package& package, Device device) {
-  return std::make_unique<InductorProgram>(package, device);
+std::unique_ptr<Program> make_inductor_program(const Package& package, Device device,
+                                               bool with_graphs) {
+  return std::make_unique<InductorProgram>(package, device, with_graphs);
 }
 
 }  // namespace tensoa::pytorch

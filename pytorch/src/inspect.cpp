@@ -10,6 +10,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 
@@ -162,16 +163,28 @@ void describe_inductor(ModelDescription& model, const json& manifest,
   model.programs.push_back(
       {.kind = "AOTInductor",
        .name = model.gpu_architecture.empty() ? model.machine : model.gpu_architecture,
-       .status = manifest.at("checks").empty() ? "built, not run" : "checked",
+       .status =
+           manifest.at("checks").empty() && model.gpu_checks.empty() ? "built, not run" : "checked",
        .cpu_flags = manifest.at("cpu_flags").get<std::vector<std::string>>(),
        .bytes = bytes});
 }
 
-ModelDescription inspect_package(const std::filesystem::path& path) {
+void describe_gpu_checks(ModelDescription& model, const json& checks) {
+  for (const json& check : checks) {
+    GpuCheckDescription& last = model.gpu_checks.emplace_back();
+    last.architecture = check.at("architecture").get<std::string>();
+    last.gpu = check.at("gpu").get<std::string>();
+    last.error = check.at("relative_error").get<std::map<std::string, double>>();
+    const json& graphs = check.at("cuda_graphs");
+    last.has_graphs = graphs.is_boolean() && graphs.get<bool>();
+    if (graphs.is_string()) last.why_no_graphs = graphs.get<std::string>();
+  }
+}
+
+/// `action(manifest, archive)` on a package.
+template <class Action>
+void with_package(const std::filesystem::path& path, const Action& action) {
   std::istringstream bytes(checked_bytes(path));
-  ModelDescription model;
-  model.compilation = CompilationType::kAheadOfTime;
-  model.proof = "torch.export: the program writes its outputs and nothing else";
   try {
     PyTorchStreamReader archive(&bytes);
     const auto [data, size] = archive.getRecord("extra/tensoa.json");
@@ -182,20 +195,7 @@ ModelDescription inspect_package(const std::filesystem::path& path) {
                       ", this version of tensoa reads " + std::to_string(kNewestSchema) +
                       "; export it again");
     }
-    model.format = "package " + std::to_string(schema);
-    model.target = manifest.at("target").get<std::string>();
-    model.machine = manifest.at("machine").get<std::string>();
-    model.gpu_architecture = manifest.value("gpu_architecture", "");
-    model.torch = manifest.at("torch").get<std::string>();
-    describe_blocks(model, manifest);
-    if (manifest.contains("fused")) describe_fused(model, manifest["fused"], archive);
-    describe_inductor(model, manifest, archive);
-    for (const json& check : manifest.at("checks")) {
-      using Errors = std::map<std::string, double>;
-      model.checks.push_back({check.at("rows").get<std::vector<std::size_t>>(),
-                              check.at("relative_error").get<Errors>(),
-                              check.at("relative_error_eager").get<Errors>()});
-    }
+    action(manifest, archive);
   } catch (const LoadError&) {
     throw;
   } catch (const std::exception& error) {
@@ -203,7 +203,70 @@ ModelDescription inspect_package(const std::filesystem::path& path) {
     throw LoadError(subject_of(path) + "is not a package that this version can read: " +
                     reason.substr(0, reason.find(". ")));
   }
+}
+
+ModelDescription inspect_package(const std::filesystem::path& path) {
+  ModelDescription model;
+  model.compilation = CompilationType::kAheadOfTime;
+  model.proof = "torch.export: the program writes its outputs and nothing else";
+  with_package(path, [&](const json& manifest, PyTorchStreamReader& archive) {
+    model.format = "package " + manifest["schema"].dump();
+    model.target = manifest.at("target").get<std::string>();
+    model.machine = manifest.at("machine").get<std::string>();
+    model.gpu_architecture = manifest.value("gpu_architecture", "");
+    model.torch = manifest.at("torch").get<std::string>();
+    describe_blocks(model, manifest);
+    if (manifest.contains("fused")) describe_fused(model, manifest["fused"], archive);
+    describe_gpu_checks(model, manifest.value("gpu_checks", json::array()));
+    describe_inductor(model, manifest, archive);
+    for (const json& check : manifest.at("checks")) {
+      using Errors = std::map<std::string, double>;
+      model.checks.push_back({check.at("rows").get<std::vector<std::size_t>>(),
+                              check.at("relative_error").get<Errors>(),
+                              check.at("relative_error_eager").get<Errors>()});
+    }
+  });
   return model;
+}
+
+/// Hands out the bytes of a record one after another.
+class Pieces {
+ public:
+  explicit Pieces(std::string_view bytes) : left_(bytes) {}
+
+  template <class T>
+  std::vector<T> next(std::size_t bytes) {
+    if (bytes > left_.size()) throw std::runtime_error("its recorded results are cut off");
+    std::vector<T> values(bytes / sizeof(T));
+    std::copy_n(left_.data(), bytes, reinterpret_cast<char*>(values.data()));
+    left_.remove_prefix(bytes);
+    return values;
+  }
+
+ private:
+  std::string_view left_;
+};
+
+RecordedResults::Case recorded_case(std::string_view record, std::size_t rows,
+                                    const ModelDescription& model) {
+  RecordedResults::Case one{.rows = rows, .inputs = {}, .outputs = {}};
+  Pieces pieces(record);
+  const auto planes = [](const ArgumentDescription& argument) {
+    return argument.block->columns.size() * argument.block->element.planes();
+  };
+  const auto rows_of = [&](const ArgumentDescription& argument) {
+    return argument.collection ? rows * (1 + 2 * *argument.collection) : argument.rows;
+  };
+  for (const ArgumentDescription& input : model.inputs) {
+    const FieldInfo& element = input.block->element;
+    const std::size_t line =
+        element.is_scalar() ? std::min<std::size_t>(rows_of(input), 1) : rows_of(input);
+    one.inputs.push_back(pieces.next<std::byte>(planes(input) * line * element.element_size()));
+  }
+  for (const ArgumentDescription& output : model.outputs) {
+    one.outputs.push_back(pieces.next<double>(planes(output) * rows_of(output) * sizeof(double)));
+  }
+  return one;
 }
 
 }  // namespace
@@ -220,6 +283,23 @@ ModelDescription inspect(const std::filesystem::path& path) {
       path.extension() == ".pt2" ? inspect_package(path) : inspect_jit_file(path);
   model.bytes = std::filesystem::file_size(path, failure);
   return model;
+}
+
+std::optional<RecordedResults> recorded_results(const std::filesystem::path& path) {
+  const ModelDescription model = inspect(path);
+  if (!model.binding) return std::nullopt;
+  std::optional<RecordedResults> results;
+  with_package(path, [&](const json& manifest, PyTorchStreamReader& archive) {
+    if (!manifest.contains("recorded")) return;
+    const json& recorded = manifest["recorded"];
+    results.emplace().tolerance = recorded.at("tolerance").get<double>();
+    for (const json& one : recorded.at("cases")) {
+      const auto [data, size] = archive.getRecord(one.at("file").get<std::string>());
+      results->cases.push_back(recorded_case({static_cast<const char*>(data.get()), size},
+                                             one.at("rows").get<std::size_t>(), model));
+    }
+  });
+  return results;
 }
 
 }  // namespace tensoa::pytorch

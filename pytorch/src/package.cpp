@@ -271,6 +271,19 @@ std::vector<PackageRows> rows_in(const json& rules) {
   return all;
 }
 
+/// Why the package does not say that its program can be captured on such a GPU; empty where it does.
+std::string why_no_graphs(const json& manifest, const std::string& gpu_architecture) {
+  for (const json& check : manifest.value("gpu_checks", json::array())) {
+    if (check.at("architecture") != gpu_architecture) continue;
+    const json& graphs = check.at("cuda_graphs");
+    return graphs.is_boolean() && graphs.get<bool>()
+               ? ""
+               : "on " + gpu_architecture + " a capture failed when it was checked (" +
+                     (graphs.is_string() ? graphs.get<std::string>() : graphs.dump()) + ")";
+  }
+  return "nobody has tried on " + gpu_architecture + " whether its program can be captured";
+}
+
 // ---- the archive
 
 using Archive = caffe2::serialize::PyTorchStreamReader;
@@ -358,6 +371,7 @@ Package::Package(const std::filesystem::path& path, Device device,
     } else {
       require_target(path, manifest, device, gpu_architecture);
       require_torch(path, manifest);
+      if (!device.is_cpu()) no_graphs = why_no_graphs(manifest, gpu_architecture);
       arguments = arguments_in(manifest);
       is_whole = is_whole && arguments.size() == binding.inputs.size() + binding.outputs.size();
       for (const std::string& name : archive.getAllRecords()) {

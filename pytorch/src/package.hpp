@@ -81,6 +81,8 @@ struct Package {
 
   /// kInductor: of each block, inputs before outputs.
   std::vector<std::vector<PackageArgument>> arguments;
+  /// kInductor on a GPU: why CUDA graphs are not known to work; empty where they are.
+  std::string no_graphs;
   /// Fused: the first input block of each collection whose rows the program is told.
   std::vector<std::size_t> domains;
   FusedKernels kernels;  ///< kFusedGpu

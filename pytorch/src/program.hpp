@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "planes.hpp"
 #include "tensoa/core/queue.hpp"
@@ -13,6 +15,12 @@ namespace tensoa::pytorch {
 
 struct Package;
 
+/// What an error says, for a message of one line; torch adds where it was thrown.
+inline std::string first_line(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
 /// The native code of a package, loaded on one device.
 class Program {
  public:
@@ -21,13 +29,21 @@ class Program {
   /// Reads the input blocks and writes the output blocks, in the order of `queue`. Keeps nothing of
   /// the arguments. No memory of an output is that of an input.
   /// @param blocks of the package's inputs, then of its outputs
+  /// @return what was copied
   /// @throws std::exception, with the reason; DeviceError
   /// *Threads*: safe, also on one queue.
-  virtual void run(const Queue& queue, std::span<const Planes> blocks) = 0;
+  virtual CopyReport run(const Queue& queue, std::span<const Planes> blocks) = 0;
+
+  /// As Engine::warm_up. @throws as run; EngineError, whole but for the name of the model
+  virtual CopyReport warm_up(const Queue& queue, std::span<const Planes> blocks) {
+    return run(queue, blocks);
+  }
 };
 
 /// Of TorchInductor (inductor_program.cpp).
-std::unique_ptr<Program> make_inductor_program(const Package& package, Device device);
+/// @param with_graphs on a GPU, warm_up captures a CUDA graph for its queue and numbers of rows
+std::unique_ptr<Program> make_inductor_program(const Package& package, Device device,
+                                               bool with_graphs);
 
 /// Fused, for the CPU (fused_cpu.cpp).
 std::unique_ptr<Program> make_fused_cpu_program(const Package& package);

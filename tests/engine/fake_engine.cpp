@@ -27,6 +27,11 @@ class FakeEngine final : public Engine {
     return {.bytes_in = 1, .bytes_out = 2};
   }
 
+  CopyReport warm_up(const Queue& queue, const Binding& binding) const override {
+    ++FakeEngines::get().warm_ups;
+    return run(queue, binding);
+  }
+
  private:
   Signature signature_{.inputs = {"x", "y"}, .required_inputs = 1};
 };
@@ -59,6 +64,7 @@ void FakeEngines::reset() {
   all.loads = 0;
   all.loads_to_fail = 0;
   all.runs_to_fail = 0;
+  all.warm_ups = 0;
   all.loaded_on.clear();
   all.calls.clear();
   all.options = {};

@@ -36,6 +36,7 @@ struct FakeEngines {
   int loads = 0;
   int loads_to_fail = 0;  ///< the next loads that end in a LoadError
   int runs_to_fail = 0;
+  int warm_ups = 0;
   std::vector<Device> loaded_on;
   std::vector<Binding> calls;  ///< one a run
   ModelOptions options;        ///< of the last load

@@ -108,6 +108,7 @@ TEST_F(ModelTest, WarmUpRunsOnZerosOfTheDeclaredSizes) {
   const Model<> model(file_.path());
   const Plan plan = model.plan(metadata());
   model.warm_up(queue_, plan, 1000, 1000);
+  EXPECT_EQ(FakeEngines::get().warm_ups, 1);
   ASSERT_EQ(FakeEngines::get().calls.size(), 1U);
   const Binding& seen = FakeEngines::get().calls[0];
   EXPECT_EQ(seen.inputs[0].tensor.size_of_dim[0], 1000);
@@ -116,6 +117,15 @@ TEST_F(ModelTest, WarmUpRunsOnZerosOfTheDeclaredSizes) {
   EXPECT_EQ(plan.binding().inputs[0].tensor.data, points_.view().x.data()) << "the plan stays";
   EXPECT_EQ(points_.view().x[9], 5);
   EXPECT_EQ(scores_.view().score[9], 5);
+}
+
+TEST_F(ModelTest, ACallIsNoWarmUpAndAWarmUpOfNoRowsIsNothing) {
+  const Model<> model(file_.path());
+  const Plan plan = model.plan(metadata());
+  model.forward(queue_, plan);
+  model.warm_up(queue_, plan, 0, 0);
+  EXPECT_EQ(FakeEngines::get().warm_ups, 0);
+  EXPECT_EQ(FakeEngines::get().calls.size(), 1U);
 }
 
 TEST_F(ModelTest, WithoutAQueueSaysSo) {

@@ -14,6 +14,8 @@ import platform
 import sys
 from pathlib import Path
 
+import torch
+
 from tensoa import aot
 from tensoa.command import InputError
 from tensoa.fusion import cuda as nvrtc
@@ -132,6 +134,28 @@ def main(folder, whole, graph, other_abi, no_run):
     write("fused_gpu_kernel", gpu, cuda(steps=[{"kernel": 1, "domain": 0}]))
     write("fused_gpu_threads", gpu, cuda(kernels=[{**KERNEL, "threads": 0}]))
     write("fused_gpu_buffers", gpu, cuda(buffers=[{"domain": 0, "row_bytes": 4}] * 65))
+
+    # Of TorchInductor for GPUs: what they say of CUDA graphs.
+    def inductor(name, checks):
+        manifest = {
+            "schema": aot.SCHEMA,
+            "binding": json.loads((folder / "mlp.json").read_text()),
+            "inputs": [[{"first": 0, "step": 1, "planes": 3}]],
+            "outputs": [[{"first": 0, "step": 1, "planes": 2}]],
+            "rows": RULES["mlp"],
+            "target": "cuda",
+            "machine": platform.machine(),
+            "gpu_architecture": "sm_90",
+            "cpu_flags": [],
+            "torch": torch.__version__,
+            "gpu_checks": checks,
+        }
+        aot.write(folder / f"{name}.pt2", {"model/data/aotinductor/model/x.so": whole}, manifest)
+
+    inductor("graphs_unknown", [])
+    inductor("graphs_elsewhere", [{"architecture": "sm_80", "cuda_graphs": True}])
+    inductor("graphs_fail", [{"architecture": "sm_90", "cuda_graphs": "it synchronises"}])
+    inductor("graphs_work", [{"architecture": "sm_90", "cuda_graphs": True}])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ and files that are no packages, or are packages no more.
 """
 
 import hashlib
-import json
 import sys
 import zipfile
 from pathlib import Path
@@ -17,7 +16,7 @@ import torch
 from torch import nn
 
 from make_models import Mlp
-from tensoa import aot, binding, interaction_network
+from tensoa import aot, binding, gpu_check, interaction_network
 
 
 class Kinds(nn.Module):
@@ -39,6 +38,13 @@ class Graph(nn.Module):
         return {"total": total, "product": charge[source] * charge[target]}
 
 
+class Synchronises(nn.Module):
+    """Asks for a number on the host in the middle of its run, which a CUDA graph cannot do."""
+
+    def forward(self, x):
+        return (x[:, :2] * 2 + x[:, 2:]) / (1 + x.abs().amax().item())
+
+
 def edge_network():
     return interaction_network.load(Path(__file__).parents[2] / "models" / "interaction_network.safetensors")
 
@@ -48,21 +54,42 @@ MODELS = {"mlp": Mlp, "kinds": Kinds, "graph": Graph, "edge_network": edge_netwo
 
 def changed(package, edit):
     """The package with its manifest edited and a checksum that is right."""
-    with zipfile.ZipFile(package) as archive:
-        records = {name: archive.read(name) for name in archive.namelist()}
-    manifest = json.loads(records["model/" + aot.RECORD])
+    records, manifest = aot.read(package)
     edit(manifest, records)
-    records.pop("model/" + aot.RECORD)
     return records, manifest
 
 
+def export(folder, name, model, columns, target):
+    print(f"exporting {name} for {target}", flush=True)
+    file = folder / f"{name}-{target}.pt2"
+    aot.export(model(), binding.load(folder / f"{columns}.json"), file, target, fuse=False)
+    return file
+
+
+def write_graphs(folder, name, graphs, package):
+    """A package that says of CUDA graphs on this GPU what `graphs` is, whether it is true or not."""
+    files, manifest = aot.read(package)
+    check = {"architecture": manifest["gpu_architecture"], "gpu": manifest["gpu"], "relative_error": {}}
+    gpu_check.enter(manifest, {**check, "cuda_graphs": graphs})
+    aot.write(folder / f"{name}-cuda.pt2", files, manifest)
+
+
+def write_for_gpu(folder, name=None):
+    """The packages for CUDA; of one model, or of all."""
+    for model in [name] if name else MODELS:
+        file = export(folder, model, MODELS[model], model, "cuda")
+        write_graphs(folder, f"{model}_graphs", True, file)
+        if model == "mlp":
+            write_graphs(folder, "mlp_no_graphs", "it cannot", file)
+            file = export(folder, "synchronises", Synchronises, "mlp", "cuda")
+            write_graphs(folder, "synchronises_graphs", True, file)
+
+
 def main(folder: Path):
-    targets = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     for name, model in MODELS.items():
-        for target in targets:
-            print(f"exporting {name} for {target}", flush=True)
-            file = folder / f"{name}-{target}.pt2"
-            aot.export(model(), binding.load(folder / f"{name}.json"), file, target, fuse=False)
+        export(folder, name, model, name, "cpu")
+    if torch.cuda.is_available():
+        write_for_gpu(folder)
 
     torch.jit.script(edge_network()).save(folder / "edge_network.pt")
 

@@ -494,6 +494,209 @@ TEST_P(AotEngine, ResultsByNameNeedABlockOfTheirName) {
               ThrowsMessage<BindingError>(HasSubstr("there is no block called \"total\"")));
 }
 
+// ---- CUDA graphs that are captured
+
+/// Packages of TorchInductor that say that they can be captured, on a GPU.
+class AotGraphs : public AotEngine {
+ protected:
+  static constexpr ModelOptions kGraphs{.dtype = {}, .cuda_graphs = true};
+
+  static CopyReport staged(std::size_t rows) {
+    return {.bytes_in = rows * 3 * sizeof(float), .bytes_out = rows * 2 * sizeof(float)};
+  }
+
+  void warm_up(const AotModel& model, const Queue& queue, std::size_t rows) {
+    const auto in = points(1);
+    auto out = answers(1);
+    model.warm_up(queue, model.plan(mlp_metadata(in.const_view(), out.view())), rows, rows);
+    expect_mlp(out, 0, 0);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(On, AotGraphs, testing::Values(Device::cuda(0)),
+                         [](const auto&) { return std::string("Cuda"); });
+
+TEST_P(AotGraphs, CallsOfWarmedUpRowsAreReplayedAndEqualOthersToTheBit) {
+  const AotModel plain(package("mlp_graphs"));
+  const AotModel model(package("mlp_graphs"), kGraphs);
+  for (const std::size_t rows : {33U, 1U, 5000U}) warm_up(model, *queue_, rows);
+  for (const std::size_t rows : {33U, 1U, 5000U, 33U, 34U, 0U, 2U, 5000U}) {
+    const bool is_warm = rows == 33 || rows == 1 || rows == 5000;
+    const auto in = points(rows);
+    auto out = answers(rows);
+    auto expected = answers(rows);
+    const CopyReport report =
+        model.forward(*queue_, model.plan(mlp_metadata(in.const_view(), out.view())));
+    plain.forward(*queue_, plain.plan(mlp_metadata(in.const_view(), expected.view())));
+    EXPECT_EQ(report, is_warm ? staged(rows) : kNothingCopied) << rows;
+    EXPECT_EQ(report.has(CopyReason::kCudaGraph), is_warm) << rows;
+    expect_mlp(out, 0, rows);
+    const auto a = download(out);
+    const auto b = download(expected);
+    for (std::size_t i = 0; i < rows; ++i) {
+      ASSERT_EQ(a.const_view().m[i], b.const_view().m[i]) << "row " << i << " of " << rows;
+      ASSERT_EQ(a.const_view().n[i], b.const_view().n[i]) << "row " << i << " of " << rows;
+    }
+  }
+}
+
+TEST_P(AotGraphs, AReplayReadsAndWritesColumnsWhereverTheyLie) {
+  const AotModel model(package("mlp_graphs"), kGraphs);
+  warm_up(model, *queue_, 33);
+  const auto in = points(200);
+  auto before = answers(200);
+  auto plan = model.plan(mlp_metadata(in.const_view(), before.view()));
+  for (const std::size_t first : {0U, 1U, 31U, 167U}) {
+    auto out = answers(200);
+    plan.rebind(slice(in.const_view(), first, 33), slice(out.view(), first, 33));
+    EXPECT_EQ(model.forward(*queue_, plan), staged(33));
+    expect_mlp(out, first, first + 33);
+  }
+}
+
+TEST_P(AotGraphs, CollectionsOfSeveralLengthsAreABucketTogether) {
+  const AotModel model(package("graph_graphs"), kGraphs);
+  PortableCollection<Nodes> few(1, GetParam());
+  PortableCollection<Links> none(1, GetParam());
+  model.warm_up(*queue_, model.plan(graph_metadata(few.view(), none.view())), 7, 40, 7, 40);
+  for (const auto& [n, links_count] :
+       {std::pair{7U, 40U}, std::pair{7U, 41U}, std::pair{8U, 40U}}) {
+    auto nodes = upload<Nodes>(n, [](auto view) {
+      for (std::size_t i = 0; i < view.size(); ++i) {
+        view.charge[i] = noise(i);
+        view.mass[i] = noise(i + 50);
+      }
+    });
+    auto links = upload<Links>(links_count, [n = n](auto view) {
+      for (std::size_t i = 0; i < view.size(); ++i) {
+        view.source[i] = static_cast<std::int64_t>((i * 3) % n);
+        view.target[i] = static_cast<std::int64_t>((i * 5 + 1) % n);
+      }
+    });
+    const CopyReport report =
+        model.forward(*queue_, model.plan(graph_metadata(nodes.view(), links.view())));
+    EXPECT_EQ(report.has(CopyReason::kCudaGraph), n == 7 && links_count == 40);
+    std::vector<double> total(n);
+    const auto linked = download(links);
+    for (std::size_t i = 0; i < links_count; ++i) {
+      ASSERT_FLOAT_EQ(linked.const_view().product[i], noise((i * 3) % n) * noise((i * 5 + 1) % n));
+      total[(i * 5 + 1) % n] += noise((i * 3) % n + 50);
+    }
+    const auto summed = download(nodes);
+    for (std::size_t i = 0; i < n; ++i) {
+      ASSERT_NEAR(summed.const_view().total[i], total[i], 1e-5);
+    }
+  }
+}
+
+TEST_P(AotGraphs, QueuesHaveGraphsOfTheirOwn) {
+  const AotModel model(package("mlp_graphs"), kGraphs);
+  const Queue other(GetParam());
+  warm_up(model, *queue_, 100);
+  const auto in = points(100);
+  auto out = answers(100);
+  const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+  EXPECT_EQ(model.forward(other, plan), kNothingCopied);
+  other.wait();
+  EXPECT_EQ(model.forward(*queue_, plan), staged(100));
+  expect_mlp(out, 0, 100);
+}
+
+TEST_P(AotGraphs, ThreadsWarmUpAndReplayAtTheSameTime) {
+  const AotModel model(package("mlp_graphs"), kGraphs);
+  const AotModel plain(package("mlp_graphs"));
+  constexpr std::size_t kThreads = 8;
+  std::vector<PortableCollection<Points>> ins;
+  std::vector<PortableCollection<Answers>> outs;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    ins.push_back(points(500 + 77 * i));
+    outs.push_back(answers(500 + 77 * i));
+  }
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] {
+        const Queue queue(GetParam());
+        const AotModel& mine = i % 2 == 0 ? model : plain;
+        const auto plan = mine.plan(mlp_metadata(ins[i].const_view(), outs[i].view()));
+        for (int call = 0; call < 50; ++call) {
+          if (call == static_cast<int>(i) * 3) {
+            mine.warm_up(queue, plan, ins[i].size(), ins[i].size());
+          }
+          mine.forward(queue, plan);
+        }
+        queue.wait();
+      });
+    }
+  }
+  for (std::size_t i = 0; i < kThreads; ++i) expect_mlp(outs[i], 0, ins[i].size());
+}
+
+TEST_P(AotGraphs, PackagesThatDoNotSaySoAreRefusedWithTheWayOut) {
+  const auto loading = [&](const std::string& name) {
+    return [this, name] { AotModel(package(name), kGraphs).deploy(GetParam()); };
+  };
+  EXPECT_THAT(loading("mlp"),
+              ThrowsMessage<LoadError>(AllOf(
+                  is_short(), HasSubstr("CUDA graphs are off for it: nobody has tried on sm_"),
+                  HasSubstr("python -m tensoa.export --check"),
+                  HasSubstr("the device can be used as before"))));
+  EXPECT_THAT(loading("mlp_no_graphs"),
+              ThrowsMessage<LoadError>(AllOf(
+                  is_short(), HasSubstr("a capture failed when it was checked (it cannot)"))));
+  AotModel model(package("mlp_no_graphs"));
+  const auto in = points(4);
+  auto out = answers(4);
+  model.forward(*queue_, model.plan(mlp_metadata(in.const_view(), out.view())));
+  expect_mlp(out, 0, 4);
+}
+
+TEST_P(AotGraphs, ACaptureThatFailsIsAnErrorThatSaysWhatStillWorks) {
+  const AotModel model(package("synchronises_graphs"), kGraphs);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    EXPECT_THAT(
+        [&] { warm_up(model, *queue_, 10); },
+        ThrowsMessage<EngineError>(AllOf(
+            SizeIs(testing::Lt(700U)), Not(HasSubstr("\n")),
+            HasSubstr("CUDA graphs are off for this model on cuda:0: capturing a call failed"),
+            HasSubstr("the device can be used as before, and calls run without graphs"))));
+  }
+  const auto in = points(10);
+  auto out = answers(10);
+  const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+  EXPECT_EQ(model.forward(*queue_, plan), kNothingCopied);
+  float largest = 0;
+  for (std::size_t i = 0; i < 30; ++i) largest = std::max(largest, std::abs(noise(i)));
+  const auto host = download(out);
+  for (std::size_t i = 0; i < 10; ++i) {
+    const float expected = (noise(3 * i) * 2 + noise(3 * i + 2)) / (1 + largest);
+    ASSERT_NEAR(host.const_view().m[i], expected, 1e-5);
+  }
+
+  const AotModel other(package("mlp_graphs"), kGraphs);  // is captured after it, on the same queue
+  warm_up(other, *queue_, 10);
+  auto answer = answers(10);
+  EXPECT_EQ(other.forward(*queue_, other.plan(mlp_metadata(in.const_view(), answer.view()))),
+            staged(10));
+  expect_mlp(answer, 0, 10);
+}
+
+TEST_P(AotGraphs, MemoryIsFlatOverTenThousandReplays) {
+  const AotModel model(package("mlp_graphs"), kGraphs);
+  warm_up(model, *queue_, 100);
+  const auto in = points(100);
+  auto out = answers(100);
+  const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+  for (int i = 0; i < 100; ++i) model.forward(*queue_, plan);
+  queue_->wait();
+  const std::size_t before = mallinfo2().uordblks;
+  constexpr std::size_t kCalls = 10'000;
+  for (std::size_t i = 0; i < kCalls; ++i) model.forward(*queue_, plan);
+  queue_->wait();
+  EXPECT_LT(mallinfo2().uordblks, before + 16 * kCalls);
+  expect_mlp(out, 0, 100);
+}
+
 // ---- files that are no packages for this place
 
 class AotPackage : public testing::Test {

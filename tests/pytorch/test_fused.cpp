@@ -380,6 +380,18 @@ TEST_F(FusedCpu, AProgramForGpusThatIsNotWholeIsRefused) {
   EXPECT_THAT(reading("fused_gpu_buffers"), fails_with("has 65 buffers, at most 64"));
 }
 
+TEST_F(FusedCpu, APackageOfTorchInductorSaysWhetherItCanBeCapturedOnTheGpu) {
+  const auto why_none = [](const std::string& name) {
+    return pytorch::Package(package(name), Device::cuda(0), "sm_90").no_graphs;
+  };
+  EXPECT_EQ(why_none("graphs_work"), "");
+  EXPECT_THAT(why_none("graphs_fail"),
+              HasSubstr("on sm_90 a capture failed when it was checked (it synchronises)"));
+  for (const char* name : {"graphs_unknown", "graphs_elsewhere"}) {
+    EXPECT_THAT(why_none(name), HasSubstr("nobody has tried on sm_90"));
+  }
+}
+
 // ---- and what a GPU makes of them
 
 /// With and without CUDA graphs.

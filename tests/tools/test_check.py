@@ -104,6 +104,69 @@ def test_package_of_an_edge_scorer_is_compared_on_columns_and_events(our_model):
         assert part in text
 
 
+def test_package_is_compared_with_what_it_was_made_to_give(out):
+    path = out / "check.json"
+    for name in ("mlp-cpu.pt2", "kinds-cpu.pt2", "graph-cpu.pt2", "edge_network-cpu.pt2"):
+        succeed("check", package(name), "--json", path)
+        result = json.loads(path.read_text())
+        assert result["is_right"] and result["max_rel_error"] <= result["tolerance"] == 3e-5
+        assert [row["inputs"] for row in result["rows"]].count("1000 rows from 1") == len(
+            {row["block"] for row in result["rows"]}
+        )
+    assert "against" not in result and "gpu" not in result
+
+
+def test_package_that_gives_something_else_is_found(tmp_path):
+    def spoil(manifest, records):
+        record = bytearray(records["model/check/33.bin"])
+        record[-1] ^= 0x40  # the exponent of the last result
+        records["model/check/33.bin"] = bytes(record)
+
+    path = edited(package("mlp-cpu.pt2"), tmp_path / "other.pt2", spoil)
+    differ(path, says=["other.pt2 differs from what it was made to give", 'block "preds"', "33 rows from 0"])
+    differ(path, "--tolerance", 1e-9, says=["tolerance 1e-09"])
+
+
+def test_recorded_results_that_are_not_whole_or_not_there(tmp_path, model):
+    def cut(manifest, records):
+        records["model/check/33.bin"] = records["model/check/33.bin"][:-1]
+
+    path = edited(package("mlp-cpu.pt2"), tmp_path / "cut.pt2", cut)
+    refuse("check", path, says=["cut.pt2", "its recorded results are cut off"])
+    path = edited(package("mlp-cpu.pt2"), tmp_path / "old.pt2", lambda manifest, records: manifest.pop("recorded"))
+    refuse("check", path, says=["old.pt2", "holds no results to be compared with; say --against OTHER"])
+    refuse("check", model, says=["close.pt", "say --against OTHER"])
+
+
+def test_cuda_graphs_are_tried_on_gpus_only(model):
+    path = package("mlp-cpu.pt2")
+    refuse("check", path, "--cuda-graphs", says=["--cuda-graphs", "mlp-cpu.pt2 on cpu has none", "a package for CUDA"])
+    refuse("check", model, "--cuda-graphs", says=["--cuda-graphs", "close.pt on cpu"])
+    refuse("check", path, "--cuda-graphs", "--against", model, says=["--cuda-graphs", "--against"])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("name", ["mlp", "kinds", "graph", "edge_network"])
+def test_cuda_package_is_right_and_can_be_captured(name, out):
+    path = package(f"{name}-cuda.pt2")
+    succeed("check", path, "--json", out / "numbers.json")
+    text = succeed("check", path, "--cuda-graphs", "--json", out / "graphs.json").stdout
+    assert "CUDA graphs: captured, and replayed with the same results" in text
+    numbers, graphs = (json.loads((out / file).read_text()) for file in ("numbers.json", "graphs.json"))
+    assert numbers["gpu"] == graphs["gpu"] == torch.cuda.get_device_name(0)
+    assert numbers["architecture"] == "sm_{}{}".format(*torch.cuda.get_device_capability(0))
+    assert graphs["cuda_graphs"] is True
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_cuda_package_that_cannot_be_captured_says_why(out):
+    path = package("synchronises-cuda.pt2")
+    succeed("check", path)
+    says = ["CUDA graphs are off", "capturing a call failed"]
+    differ(path, "--cuda-graphs", "--json", out / "graphs.json", says=says)
+    assert "capturing a call failed" in json.loads((out / "graphs.json").read_text())["cuda_graphs"]
+
+
 def test_models_that_cannot_be_compared(tmp_path, model):
     path = package("mlp-cpu.pt2")
     refuse("check", path, "--against", package("kinds-cpu.pt2"), says=["kinds-cpu.pt2"])

@@ -117,6 +117,23 @@ def test_fused_parts_with_their_variants(tmp_path):
         assert part in text
 
 
+def test_what_was_found_on_gpus(tmp_path):
+    found = [
+        {"architecture": "sm_80", "gpu": "A100", "relative_error": {"preds": 2e-7}, "cuda_graphs": True},
+        {"architecture": "sm_90", "gpu": "H200", "relative_error": {"preds": 3e-7}, "cuda_graphs": "it synchronises"},
+    ]
+    enter = lambda manifest, records: manifest.update(gpu_checks=found)  # noqa: E731
+    path = edited(package("mlp-cpu.pt2"), tmp_path / "p.pt2", enter)
+    assert inspect(path)["gpu_checks"] == found
+    assert inspect(package("mlp-cpu.pt2"))["gpu_checks"] == []
+    text = succeed("inspect", path).stdout
+    for part in (
+        "checked on A100 (sm_80), relative errors: preds 2.0e-07\n  CUDA graphs: can be captured",
+        "checked on H200 (sm_90), relative errors: preds 3.0e-07\n  CUDA graphs: no: it synchronises",
+    ):
+        assert part in text
+
+
 @pytest.mark.parametrize("change", [{"torch": "1.13.1+cpu"}, {"machine": "vax"}, {"target": "cuda"}])
 def test_packages_for_elsewhere_are_described_too(change, tmp_path):
     path = edited(package("mlp-cpu.pt2"), tmp_path / "other.pt2", lambda manifest, records: manifest.update(change))

@@ -77,6 +77,19 @@ def for_cpu(program, flags, check, folder):
     return {**_entry(program, plan), "cpu": variants}, files, checks[0]
 
 
+def code_for(code, architecture):
+    """The entry of `code` that runs on GPUs of `architecture`: the latest of its generation; None where there is none."""
+
+    def number(name):
+        digits = name.removeprefix("sm_")
+        return int(digits) if digits.isdigit() else 0
+
+    here = number(architecture)
+    numbers = {number(entry["architecture"]): entry for entry in code}
+    fitting = [n for n in numbers if 0 < n <= here and n // 10 == here // 10]
+    return numbers[max(fitting)] if fitting else None
+
+
 def for_cuda(program, precision):
     """(entry of the manifest, files) of a program for GPUs. It is not run here."""
     plan = stages.plan(program)

@@ -14,6 +14,7 @@ enum class CopyReason : std::uint8_t {
   kRepack,          ///< in, out: the block asked for it (Repack)
   kRagged,          ///< in: padded rows, masks, segments
   kOwnOutput,       ///< out: the engine allocates its outputs
+  kCudaGraph,       ///< in, out: a captured graph works in memory of its own
   kOverlap,         ///< out: a result lay in memory that another output is written to
 };
 

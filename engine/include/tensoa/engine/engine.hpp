@@ -41,10 +41,16 @@ struct ModelOptions {
   /// The dtype that the weights are converted to; as in the file where there is none.
   std::optional<DType> dtype = {};
 
-  /// Launches the kernels of a call at once, as a CUDA graph that is kept for each queue and told the
-  /// addresses and rows of each call: less time on the host for calls of many small kernels. Of the
-  /// fused programs of packages (docs/ahead_of_time.md); other models on CUDA are then a LoadError.
-  /// The CPU has no graphs and ignores it.
+  /// Launches the kernels of a call at once, as a CUDA graph: less time on the host for calls of many
+  /// small kernels. Of packages (docs/ahead_of_time.md); TorchScript on CUDA is then a LoadError. The
+  /// CPU has no graphs and ignores it.
+  ///
+  /// A fused program keeps one graph for each queue and tells it the addresses and rows of each call.
+  /// One of TorchInductor is captured by Model::warm_up alone, for exactly its queue and numbers of
+  /// rows; call it again for others. Calls on that queue with one of these numbers of rows replay,
+  /// through memory of the graph's own (one copy for each range of columns in and out, in the
+  /// CopyReport); all other calls run as without graphs. Whether that works is found out when the
+  /// package is made: one that does not say so for this GPU's architecture is a LoadError.
   bool cuda_graphs = false;
 };
 
@@ -61,6 +67,13 @@ class Engine {
   /// @throws BindingError when an output does not fit its block; EngineError when the model fails.
   /// Outputs are then untouched, unless the device failed while an answer was copied.
   virtual CopyReport run(const Queue& queue, const Binding& binding) const = 0;
+
+  /// Runs the model once and prepares whatever makes later calls with these numbers of rows on `queue`
+  /// cheap. May wait for the queue. Errors as `run`; and an EngineError where such a preparation
+  /// failed, which says what later calls do.
+  virtual CopyReport warm_up(const Queue& queue, const Binding& binding) const {
+    return run(queue, binding);
+  }
 };
 
 /// A kind of engine, as registered.

@@ -28,9 +28,12 @@ class AnyModel {
   const std::filesystem::path& path() const noexcept;
   const Engine& deploy(Device device) const;
   CopyReport run(const Queue& queue, const Binding& binding) const;
+  void warm_up(const Queue& queue, const Binding& binding) const;
   CopyReport run_batches(const Queue& queue, const Binding& binding, std::size_t rows) const;
 
  private:
+  const Engine& engine_for(const Queue& queue, const Binding& binding) const;
+
   struct Shared;
   std::shared_ptr<Shared> shared_;
 };
@@ -85,14 +88,16 @@ class Model {
 
   /// Pays now for what the first calls on `queue` would: loads the model, runs it once on columns of
   /// zeros that are made for it, and waits. Calls on this queue with at most so many rows then load
-  /// nothing and take no more memory. On the CPU that holds for the calling thread.
+  /// nothing and take no more memory. On the CPU that holds for the calling thread. With CUDA graphs,
+  /// also captures them where that is needed (ModelOptions::cuda_graphs): do it before events run.
   ///
   ///     model.warm_up(queue, plan, 20'000, 100'000, 100'000);
   ///
   /// @param plan what will run; stays as it is, and may be bound to small collections
   /// @param rows the most that are expected, for each layout of the plan in its order; an index of 0
   /// must be right, so no collection that is pointed into has 0 rows
-  /// @throws as forward and Plan::rebind
+  /// @throws as forward and Plan::rebind; EngineError where a CUDA graph could not be captured, which
+  /// says whether the device can be used; if so, calls run without graphs
   template <QueueLike Q, template <template <class> class> class... Layouts,
             std::convertible_to<std::size_t>... Rows>
     requires(sizeof...(Rows) == sizeof...(Layouts))
@@ -107,7 +112,7 @@ class Model {
           warm.rebind(collections.view()...);
         },
         columns);
-    model_.run(on, warm.binding());
+    model_.warm_up(on, warm.binding());
     on.wait();
   }
 

@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
+#include <memory>
 #include <string>
+
+#include "tensoa/core/device.hpp"
+#include "tensoa/engine/engine.hpp"
 
 namespace tensoa::pytorch {
 
@@ -31,6 +36,14 @@ namespace tensoa::pytorch {
 /// off, because it compiles again for every new number of rows. Calling this twice is harmless;
 /// `#include <tensoa/tensoa.hpp>` calls it.
 void register_engines();
+
+/// A package with CUDA graphs even where it does not say that its program can be captured: for a process
+/// that finds out whether it can (`tensoa check --cuda-graphs`) and may be lost in doing so. Everybody
+/// else loads a Model. @throws LoadError, DeviceError
+std::shared_ptr<const Engine> load_to_try_graphs(const std::filesystem::path& path, Device device);
+
+/// What the code of a GPU is called: "sm_90". @throws LoadError in a build without CUDA
+std::string gpu_architecture_of(Device device);
 
 /// The version of the libtorch that this was compiled with, e.g. "2.11.0".
 std::string torch_version();

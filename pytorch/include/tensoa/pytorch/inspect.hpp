@@ -52,6 +52,26 @@ struct CheckDescription {
   std::map<std::string, double> error_of_eager;  ///< of the module itself, in its own precision
 };
 
+/// What was found when a package was checked on a GPU, the last time on each architecture.
+struct GpuCheckDescription {
+  std::string architecture;             ///< "sm_90"
+  std::string gpu;                      ///< "NVIDIA H200"
+  std::map<std::string, double> error;  ///< the largest ||a - b|| / ||b||, by output block
+  bool has_graphs = false;              ///< CUDA graphs could be captured and gave the same
+  std::string why_no_graphs;
+};
+
+/// Results that a package should give, recorded when it was made.
+struct RecordedResults {
+  struct Case {
+    std::size_t rows = 0;  ///< of input collection 0; collection c has (1 + 2 c) times as many
+    std::vector<std::vector<std::byte>> inputs;  ///< of each block its planes, one after another
+    std::vector<std::vector<double>> outputs;    ///< the module's in float64, where it can do that
+  };
+  double tolerance = 0;  ///< the largest ||a - b|| / ||b|| of an output block that is right
+  std::vector<Case> cases;
+};
+
 struct ModelDescription {
   CompilationType compilation = CompilationType::kJustInTime;
   std::uintmax_t bytes = 0;      ///< of the file
@@ -72,10 +92,11 @@ struct ModelDescription {
   std::optional<std::size_t> weights;
   std::optional<std::size_t> weight_bytes;
 
-  std::vector<ProgramDescription> programs;   ///< of a package, best first of each kind
-  std::vector<std::string> fused_stages;      ///< loops of the fused program; none without one
-  std::vector<CheckDescription> checks;       ///< of a package
-  std::optional<BindingDescription> binding;  ///< of a package
+  std::vector<ProgramDescription> programs;     ///< of a package, best first of each kind
+  std::vector<std::string> fused_stages;        ///< loops of the fused program; none without one
+  std::vector<CheckDescription> checks;         ///< of a package
+  std::vector<GpuCheckDescription> gpu_checks;  ///< of a package
+  std::optional<BindingDescription> binding;    ///< of a package
 
   /// Why columns that are only read are safe: how `may_be_written` was found.
   std::string proof;
@@ -86,5 +107,9 @@ struct ModelDescription {
 /// of the frozen graph is run, nothing else.
 /// @throws LoadError
 ModelDescription inspect(const std::filesystem::path& path);
+
+/// What the package `path` was made to give; nothing in a TorchScript file. Reads as inspect().
+/// @throws LoadError
+std::optional<RecordedResults> recorded_results(const std::filesystem::path& path);
 
 }  // namespace tensoa::pytorch
