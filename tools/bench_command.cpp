@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "bench.hpp"
 #include "command.hpp"
@@ -29,7 +31,8 @@ std::pair<CLI::App&, BenchOptions&> add_bench(CLI::App& command, Action& action,
   CLI::App* sub = command.add_subcommand(name, help);
   auto call = std::make_shared<Call>();
   sub->add_option("--device", call->options.device,
-                  "cpu, cuda:N, or auto: the first GPU, if any; `forward` then measures both")
+                  "cpu, cuda:N (`scaling`: and the GPUs after it), or auto: the first GPU, if any; "
+                  "`forward` and `scaling` then measure the CPU too")
       ->capture_default_str();
   sub->add_option("--repeats", call->options.repeats,
                   "Timed runs of each variant, after those that warm up")
@@ -66,12 +69,16 @@ void add_binding_options(std::pair<CLI::App&, BenchOptions&> bench) {
       ->capture_default_str();
 }
 
-void add_forward_options(std::pair<CLI::App&, BenchOptions&> bench) {
+/// Of benchmarks that run the packages of `make bench-packages`.
+void add_package_options(std::pair<CLI::App&, BenchOptions&> bench, std::vector<std::size_t> rows,
+                         std::vector<std::string> inputs, int repeats = 10) {
   auto& [command, options] = bench;
   constexpr std::size_t kMost = 100'000'000;  // of five columns: 2 GB
-  options.rows = {1, 16, 1'000, 16'384, 1'000'000};
-  options.inputs = {"generate:1:77:50", "generate:1:77:475", "generate:1:77:2050"};
+  options.rows = std::move(rows);
+  options.inputs = std::move(inputs);
   options.packages = default_packages();
+  options.repeats = repeats;
+  command.get_option("--repeats")->capture_default_str();
   command
       .add_option("INPUT", options.inputs,
                   "Events of the graph network: files, folders or "
@@ -112,8 +119,13 @@ void add_bench_command(CLI::App& program, Action& action, const std::string& com
   add_binding_options(add_bench(*command, action, command_line, "binding",
                                 "Tensors over columns beside the bare library call and packing",
                                 bench_binding));
-  add_forward_options(add_bench(*command, action, command_line, "forward",
-                                "Calls of models: packed, TorchScript, packages", bench_forward));
+  add_package_options(add_bench(*command, action, command_line, "forward",
+                                "Calls of models: packed, TorchScript, packages", bench_forward),
+                      {1, 16, 1'000, 16'384, 1'000'000},
+                      {"generate:1:77:50", "generate:1:77:475", "generate:1:77:2050"});
+  add_package_options(add_bench(*command, action, command_line, "scaling",
+                                "Calls of models on many threads, queues and GPUs", bench_scaling),
+                      {16, 1'000, 16'384}, {"generate:1:77:50", "generate:1:77:475"}, 5);
   add_describe_forward_command(*command, action);
 }
 

@@ -180,13 +180,28 @@ class GraphCase {
   PortableCollection<track::Edge> edges_;
 };
 
+/// A file of the folder that `make bench-packages` fills. @throws InputError where it is not there
+inline std::filesystem::path file_of_packages(const std::string& folder, const std::string& name) {
+  const std::filesystem::path path = std::filesystem::path(folder) / name;
+  if (std::filesystem::exists(path)) return path;
+  throw InputError("bench: " + path.string() +
+                   ": there is no such file; `make bench-packages` writes it, on a machine with "
+                   "a GPU also what is for CUDA");
+}
+
+/// The fused package of a model. @throws InputError where it is not there
+inline std::filesystem::path fused_package(const std::string& folder, const std::string& model,
+                                           Device device) {
+  return file_of_packages(folder, model + (device.is_cpu() ? "-cpu" : "-cuda") + "-fused.pt2");
+}
+
 /// The files of one model for one device.
 struct ForwardFiles {
   ForwardFiles(const std::string& folder, const std::string& model, const Queue& queue)
-      : torchscript(file(folder, model + ".pt")),
-        truth(file(folder, model + ".pt"), {.dtype = DType::kF64}),
-        aot(file(folder, model + '-' + target(queue) + "-plain.pt2")),
-        aot_fused(file(folder, model + '-' + target(queue) + "-fused.pt2")),
+      : torchscript(file_of_packages(folder, model + ".pt")),
+        truth(torchscript.path(), {.dtype = DType::kF64}),
+        aot(file_of_packages(folder, model + '-' + target(queue) + "-plain.pt2")),
+        aot_fused(fused_package(folder, model, queue.device())),
         aot_graph(aot_fused.path(), {.dtype = {}, .cuda_graphs = true}) {}
 
   Model<> torchscript, truth, aot, aot_fused;
@@ -194,13 +209,6 @@ struct ForwardFiles {
 
  private:
   static std::string target(const Queue& queue) { return queue.device().is_cpu() ? "cpu" : "cuda"; }
-  static std::filesystem::path file(const std::string& folder, const std::string& name) {
-    const std::filesystem::path path = std::filesystem::path(folder) / name;
-    if (std::filesystem::exists(path)) return path;
-    throw InputError("bench forward: " + path.string() +
-                     ": there is no such file; `make bench-packages` writes it, on a machine with "
-                     "a GPU also what is for CUDA");
-  }
 };
 
 }  // namespace tensoa::tools

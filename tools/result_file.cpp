@@ -51,6 +51,7 @@ nlohmann::json to_json(const ResultRow& row) {
     object["baseline"] = row.baseline;
     object["ratio"] = *row.ratio;
   }
+  for (const auto& [name, value] : row.more.items()) object[name] = value;
   return object;
 }
 
@@ -82,15 +83,19 @@ std::string table_of(const std::vector<ResultRow>& rows) {
       std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.columns; });
   const bool has_models = std::any_of(rows.begin(), rows.end(),
                                       [](const ResultRow& row) { return !row.model.empty(); });
+  const bool has_threads =
+      std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.threads > 1; });
   std::string text = has_models ? fmt::format("{:<14} ", "model") : "";
   text += fmt::format("{:<16} {:<10} {:<8} {:>9}", "variant", "stage", "device", "n");
   if (has_columns) text += fmt::format(" {:>8}", "columns");
+  if (has_threads) text += fmt::format(" {:>8}", "threads");
   text += fmt::format(" {:>12} {:>12} {:>12} {:>12} {:>7}\n", "median us", "min us", "max us",
                       "bytes", "ratio");
   for (const ResultRow& row : rows) {
     if (has_models) text += fmt::format("{:<14} ", row.model);
     text += fmt::format("{:<16} {:<10} {:<8} {:>9}", row.variant, row.stage, row.device, row.n);
     if (has_columns) text += fmt::format(" {:>8}", row.columns ? std::to_string(*row.columns) : "");
+    if (has_threads) text += fmt::format(" {:>8}", row.threads);
     if (row.timing) {
       for (const double us : {row.timing->median_us, row.timing->min_us, row.timing->max_us}) {
         text += fmt::format(" {:>12.{}f}", us, us < 10 ? 4 : 1);  // to a tenth of a nanosecond
@@ -102,6 +107,9 @@ std::string table_of(const std::vector<ResultRow>& rows) {
     if (row.ratio) text += fmt::format(" {:>7.2f}", *row.ratio);
     if (row.max_abs_error) text += fmt::format("  max abs error {:.1e}", *row.max_abs_error);
     if (row.max_rel_error) text += fmt::format("  relative L2 error {:.1e}", *row.max_rel_error);
+    for (const auto& [name, value] : row.more.items()) {
+      text += "  " + name + ' ' + (value.is_string() ? value.get<std::string>() : value.dump());
+    }
     if (row.flips) text += fmt::format("  {} change side of 0.5", *row.flips);
     text += '\n';
   }

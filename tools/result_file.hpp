@@ -36,6 +36,8 @@ struct ResultRow {
   std::optional<std::size_t> flips;  ///< edges that change side of 0.5
   std::string baseline;              ///< variant that ratio compares with
   std::optional<double> ratio;       ///< baseline's median / this one's: more is better
+  /// Further figures by their names.
+  nlohmann::ordered_json more = nlohmann::ordered_json::object();
 };
 
 /// What `tensoa bench NAME` writes: {"bench", "command", "machine", "versions", "rows"}.

@@ -3,6 +3,7 @@
 """The files that `tensoa bench` writes."""
 
 import json
+import os
 import shutil
 import sys
 
@@ -134,3 +135,30 @@ def test_forward_describes_what_its_packages_are_made_for(out):
     for name, blocks in (("edge_network", ["x", "edge_index", "edge_attr"]), ("exatrkx", ["x", "edge_index"])):
         network = json.loads((out / f"{name}.json").read_text())
         assert [block["name"] for block in network["inputs"]] == blocks
+
+
+def test_scaling_counts_calls_of_all_threads_and_states_what_is_missing(out, forward_packages):
+    arguments = ("generate:1:8:40", "--rows", 33, "--repeats", 1, "--packages", forward_packages)
+    rows = bench(out, "scaling", *arguments)
+    missing = [row for row in rows if row["variant"] == "not_measured"]
+    assert [(row["gpus"], row["not_measured"]) for row in missing] == [(n, "GPUs there: 0") for n in (1, 2, 4, 8)]
+    for model in ("mlp", "edge_network"):
+        queues = [row for row in rows if (row.get("model"), row.get("stage")) == (model, "queues")]
+        cores = len(os.sched_getaffinity(0))
+        assert queues[0]["threads"] == 1 and queues[0]["ratio"] == 1
+        assert queues[-1]["threads"] >= min(2, cores)
+        for row in queues:
+            assert has(row, ROW | TIMES | {"calls_per_s": int, "linear_calls_per_s": int, "ratio": float})
+            assert row["baseline"] == "linear" and "empty_kernels_calls_per_s" not in row
+            assert row["calls_per_s"] == pytest.approx(1e6 / row["median_us"], abs=1)
+            assert row["ratio"] == pytest.approx(row["calls_per_s"] / row["linear_calls_per_s"], rel=0.02)
+        growth = [row for row in rows if (row.get("model"), row.get("stage")) == (model, "growth")]
+        assert len(growth) == 1 and growth[0]["calls_per_device"] >= 10_000
+        # Less than a byte a call: these packages allocate, and malloc counts what its caches hold.
+        assert abs(growth[0]["heap_growth_bytes"]) < 10_000
+
+
+def test_scaling_says_which_package_is_missing(forward_packages):
+    (forward_packages / "mlp-cpu-fused.pt2").unlink()
+    arguments = ("--packages", forward_packages, "--device", "cpu")
+    refuse("bench", "scaling", *arguments, says=["mlp-cpu-fused.pt2", "make bench-packages"])

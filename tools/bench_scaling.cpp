@@ -1,0 +1,457 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bench.hpp"
+#include "bench_gpu.hpp"
+#include "forward_cases.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/track/event_source.hpp"
+#include "tensoa/track/graph_builder.hpp"
+
+namespace tensoa::tools {
+namespace {
+
+using namespace std::chrono_literals;
+using Seconds = std::chrono::duration<double>;
+
+constexpr std::size_t kMostQueues = 32;  // on one GPU
+constexpr std::size_t kNumbersOfGpus[] = {1, 2, 4, 8};
+constexpr std::size_t kQueuesPerGpu[] = {1, 4};  // where there are several
+constexpr int kShortest = 4;                     // calls of each thread in one measurement
+constexpr Seconds kWindow = 30ms;                // of one measurement
+constexpr std::size_t kEvents = 10'000;          // of a check that memory is flat
+constexpr std::size_t kForwards = 1'000;         // behind a blocked queue
+constexpr std::size_t kLaunchesHeld = 512;       // the driver keeps about 1000 for a blocked queue
+
+/// What one host thread does: one call on a queue of its own, over and over.
+struct Lane {
+  Queue queue;
+  std::function<void()> call;
+};
+using Lanes = std::vector<const Lane*>;
+
+/// A lane with columns of its own. @param what the columns are made of, but for the queue
+template <class Case, class... What>
+Lane lane_of(const Model<>& model, const Queue& on, const What&... what) {
+  struct State {
+    State(const Queue& own, const What&... of)
+        : queue(own), work(of..., queue), plan(work.plan()) {}
+    Queue queue;
+    Case work;
+    decltype(std::declval<Case&>().plan()) plan;
+  };
+  return {on, [model, state = std::make_shared<State>(on, what...)] {
+            state->work.rebind(state->plan);
+            model.forward(state->queue, state->plan);
+          }};
+}
+
+/// A model on columns of one size.
+struct Subject {
+  std::string model;
+  std::size_t n;
+  std::function<Lane(const Model<>& model, const Queue& queue)> make_lane;
+};
+
+/// Calls per second of all lanes together, each in a thread of its own: from a common start until
+/// the queues are empty again.
+double rate_of(const Lanes& lanes, Seconds window) {
+  std::atomic<bool> is_over{false};
+  std::barrier start(static_cast<std::ptrdiff_t>(lanes.size()) + 1);
+  const auto work = [&](const Lane* lane) {
+    try {
+      lane->call();  // the first of its thread
+      lane->queue.wait();
+    } catch (...) {
+      start.arrive_and_drop();
+      throw;
+    }
+    start.arrive_and_wait();
+    std::size_t calls = 0;
+    for (; calls == 0 || !is_over.load(std::memory_order_relaxed); ++calls) lane->call();
+    lane->queue.wait();
+    return calls;
+  };
+  std::vector<std::future<std::size_t>> threads;
+  for (const Lane* lane : lanes) threads.push_back(std::async(std::launch::async, work, lane));
+  start.arrive_and_wait();
+  Stopwatch watch;
+  std::this_thread::sleep_for(window);
+  is_over = true;
+  for (const auto& thread : threads) thread.wait();
+  const double seconds = watch.lap() / 1e6;
+  std::size_t calls = 0;
+  for (auto& thread : threads) calls += thread.get();
+  return static_cast<double>(calls) / seconds;
+}
+
+double median(std::vector<double> numbers) { return summarize(std::move(numbers)).median_us; }
+
+/// Memory of the process and of GPUs.
+class MemoryInUse {
+ public:
+  explicit MemoryInUse(const std::vector<Device>& devices) {
+    std::size_t all = 0;
+    std::ifstream("/proc/self/statm") >> all >> resident_;
+    resident_ *= static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const struct mallinfo2 heap =
+        mallinfo2();  // last, as it counts what the stream leaves in a cache
+    heap_ = heap.uordblks + heap.hblkhd;
+    for (const Device device : devices) {
+      if (!device.is_cpu()) gpus_.push_back(gpu_memory_used(device));
+    }
+  }
+
+  static nlohmann::ordered_json growth(const MemoryInUse& before, const MemoryInUse& after) {
+    const auto more = [](std::size_t first, std::size_t last) {
+      return static_cast<std::ptrdiff_t>(last) - static_cast<std::ptrdiff_t>(first);
+    };
+    nlohmann::ordered_json growth{
+        {"heap_growth_bytes", more(before.heap_, after.heap_)},
+        {"resident_growth_bytes", more(before.resident_, after.resident_)}};
+    for (std::size_t i = 0; i < after.gpus_.size(); ++i) {
+      growth["gpu_growth_bytes"].push_back(more(before.gpus_[i], after.gpus_[i]));
+    }
+    return growth;
+  }
+
+ private:
+  std::size_t heap_ = 0;
+  std::size_t resident_ = 0;
+  std::vector<std::size_t> gpus_;
+};
+
+/// Powers of two up to `most`, and `most`.
+std::vector<std::size_t> numbers_up_to(std::size_t most) {
+  std::vector<std::size_t> numbers;
+  for (std::size_t number = 1; number < most; number *= 2) numbers.push_back(number);
+  numbers.push_back(most);
+  return numbers;
+}
+
+std::string names_of(const std::vector<Device>& devices, std::size_t count) {
+  const std::string first = to_string(devices.front());
+  return count == 1 ? first : first + ".." + std::to_string(devices[count - 1].index);
+}
+
+/// One model on one size of columns, on the CPU or on GPUs.
+class Scaling {
+ public:
+  /// @param devices the CPU alone, or GPUs
+  Scaling(const Subject& subject, const Model<>& model, std::string variant,
+          const std::vector<Device>& devices, std::size_t launches)
+      : subject_(subject),
+        model_(model),
+        variant_(std::move(variant)),
+        devices_(devices),
+        launches_(launches),
+        lanes_(devices.size()),
+        empties_(devices.size()) {
+    add_lanes(0, 1);
+    used_by_one_ = on_gpus() ? gpu_memory_used(devices[0]) : 0;
+    add_lanes(0, on_gpus() ? kMostQueues : std::max(1U, std::thread::hardware_concurrency()));
+    used_by_all_ = on_gpus() ? gpu_memory_used(devices[0]) : 0;
+    for (std::size_t device = 1; device < devices.size(); ++device) {
+      add_lanes(device, std::ranges::max(kQueuesPerGpu));
+    }
+    if (on_gpus()) add_empty_lanes();
+    Stopwatch watch;
+    lanes_[0][0].call();
+    lanes_[0][0].queue.wait();
+    window_ = std::max(kWindow, kShortest * Seconds(1e-6 * watch.lap()));
+  }
+
+  /// Calls per second of 1, 2, 4, … queues on the first device, and of several GPUs.
+  void measure(std::vector<ResultRow>& rows, int repeats) const {
+    for (const std::size_t queues : numbers_up_to(lanes_[0].size())) {
+      rows.push_back(race_of("queues", 1, queues, 1, repeats));
+    }
+    for (const std::size_t gpus : kNumbersOfGpus) {
+      if (gpus == 1 || gpus > devices_.size()) continue;
+      for (const std::size_t queues : kQueuesPerGpu) {
+        rows.push_back(race_of("gpus", gpus, queues, queues, repeats));
+      }
+    }
+  }
+
+  /// GPU memory that a further queue takes: stream, workspace, and its columns.
+  void measure_memory(std::vector<ResultRow>& rows) const {
+    ResultRow row = row_of("memory", 1, lanes_[0].size());
+    row.more["gpu_bytes_per_further_queue"] =
+        (used_by_all_ - std::min(used_by_all_, used_by_one_)) / (lanes_[0].size() - 1);
+    rows.push_back(row);
+  }
+
+  /// What kEvents calls on each device take, after as many threads have made a tenth of them.
+  void measure_growth(std::vector<ResultRow>& rows) const {
+    const std::size_t queues = std::min(lanes_[0].size(), std::ranges::max(kQueuesPerGpu));
+    const Lanes lanes = first(lanes_, devices_.size(), queues);
+    const std::size_t calls = (kEvents + queues - 1) / queues;
+    std::optional<MemoryInUse> before;
+    std::optional<MemoryInUse> after;
+    std::barrier step(static_cast<std::ptrdiff_t>(lanes.size()) + 1);
+    std::vector<std::future<void>> threads;
+    for (const Lane* lane : lanes) {
+      threads.push_back(std::async(std::launch::async, [&step, calls, lane] {
+        std::exception_ptr trouble;
+        for (const std::size_t many : {calls / 10, calls}) {
+          try {
+            for (std::size_t i = 0; i < many && !trouble; ++i) lane->call();
+            lane->queue.wait();
+          } catch (...) {
+            trouble = std::current_exception();
+          }
+          step.arrive_and_wait();  // memory is asked for between these two
+          step.arrive_and_wait();
+        }
+        if (trouble) std::rethrow_exception(trouble);
+      }));
+    }
+    for (std::optional<MemoryInUse>* memory : {&before, &after}) {
+      step.arrive_and_wait();
+      memory->emplace(devices_);
+      step.arrive_and_wait();
+    }
+    for (auto& thread : threads) thread.get();
+    ResultRow row = row_of("growth", devices_.size(), lanes.size());
+    row.more["calls_per_device"] = calls * queues;
+    row.more.update(MemoryInUse::growth(*before, *after));
+    rows.push_back(row);
+  }
+
+  /// How many calls return while nothing that they enqueue may start. In parts that the driver keeps
+  /// for a queue that does not move: a call that finds it full waits in the driver, whoever makes it.
+  void measure_blocked(std::vector<ResultRow>& rows) const {
+    const Lane& lane = lanes_[0][0];
+    const std::size_t part = std::max<std::size_t>(1, kLaunchesHeld / launches_);
+    std::size_t asked = 0;
+    std::size_t returned = 0;
+    double us = 0;
+    while (asked < kForwards && returned == asked) {
+      const std::size_t more = std::min(part, kForwards - asked);
+      std::atomic<std::size_t> back{0};
+      std::future<void> thread;  // joins when the queue is released
+      const BlockedQueue blocked(lane.queue);
+      Stopwatch watch;
+      thread = std::async(std::launch::async, [&] {
+        for (std::size_t i = 0; i < more; ++i, ++back) lane.call();
+      });
+      thread.wait_for(2s);
+      us += watch.lap();
+      asked += more;
+      returned += back;
+    }
+    lane.queue.wait();
+    ResultRow row = row_of("blocked", 1, 1);
+    row.more["calls"] = kForwards;
+    row.more["calls_returned_while_blocked"] = returned;
+    row.more["calls_held_at_a_time"] = part;
+    row.more["us_per_call"] = us / static_cast<double>(std::max<std::size_t>(returned, 1));
+    rows.push_back(row);
+  }
+
+ private:
+  bool on_gpus() const { return !devices_.front().is_cpu(); }
+
+  void add_lanes(std::size_t device, std::size_t up_to) {
+    while (lanes_[device].size() < up_to) {
+      lanes_[device].push_back(subject_.make_lane(model_, Queue(devices_[device])));
+      const Lane& lane = lanes_[device].back();
+      for (int i = 0; i < 2; ++i) lane.call();
+      lane.queue.wait();
+    }
+  }
+
+  /// On the queues of the lanes.
+  void add_empty_lanes() {
+    const EmptyKernel kernel;
+    for (std::size_t device = 0; device < devices_.size(); ++device) {
+      for (const Lane& lane : lanes_[device]) {
+        empties_[device].push_back(
+            {lane.queue, kernel.call(lane.queue, launches_, variant_ == "aot_graph")});
+      }
+    }
+  }
+
+  /// The first `count` lanes of the first devices.
+  static Lanes first(const std::vector<std::vector<Lane>>& lanes, std::size_t devices,
+                     std::size_t count) {
+    Lanes some;
+    for (std::size_t device = 0; device < devices; ++device) {
+      for (std::size_t i = 0; i < count; ++i) some.push_back(&lanes[device][i]);
+    }
+    return some;
+  }
+
+  ResultRow row_of(const std::string& stage, std::size_t devices, std::size_t threads) const {
+    ResultRow row;
+    row.model = subject_.model;
+    row.variant = variant_;
+    row.stage = stage;
+    row.device = names_of(devices_, devices);
+    row.n = subject_.n;
+    row.threads = static_cast<int>(threads);
+    return row;
+  }
+
+  /// Of so many queues on each of so many devices. `fewest_queues` on the first device, which linear
+  /// is reckoned from, and the empty kernels run in turns with it.
+  ResultRow race_of(const std::string& stage, std::size_t devices, std::size_t queues,
+                    std::size_t fewest_queues, int repeats) const {
+    const Lanes some = first(lanes_, devices, queues);
+    const Lanes fewest = first(lanes_, 1, fewest_queues);
+    const double parts = static_cast<double>(some.size()) / static_cast<double>(fewest.size());
+    std::vector<double> ours;
+    std::vector<double> linear;
+    std::vector<double> empty;
+    for (int i = 0; i < repeats; ++i) {
+      linear.push_back(parts * rate_of(fewest, window_));
+      ours.push_back(some.size() == fewest.size() ? linear.back() : rate_of(some, window_));
+      if (on_gpus()) empty.push_back(rate_of(first(empties_, devices, queues), window_));
+    }
+    const double rate = median(ours);
+    const double linear_rate = median(linear);
+    ResultRow row = row_of(stage, devices, some.size());
+    if (on_gpus()) row.more["gpus"] = devices;
+    row.more["calls_per_s"] = std::llround(rate);
+    row.more["linear_calls_per_s"] = std::llround(linear_rate);
+    row.baseline = "linear";
+    row.ratio = rate / linear_rate;
+    if (on_gpus()) {
+      const double ceiling = median(empty);
+      row.more["empty_kernels_calls_per_s"] = std::llround(ceiling);
+      row.more["launches_per_call"] = launches_;
+      if (ceiling < linear_rate) {
+        row.baseline = "empty_kernels";
+        row.ratio = rate / ceiling;
+      }
+    }
+    for (double& number : ours) number = 1e6 / number;
+    row.timing = summarize(std::move(ours));
+    return row;
+  }
+
+  const Subject& subject_;
+  const Model<>& model_;
+  std::string variant_;
+  const std::vector<Device>& devices_;
+  std::size_t launches_;                    ///< of one call; 0 on the CPU
+  std::vector<std::vector<Lane>> lanes_;    ///< by device
+  std::vector<std::vector<Lane>> empties_;  ///< the same with empty kernels
+  std::size_t used_by_one_ = 0;             ///< bytes of the first GPU
+  std::size_t used_by_all_ = 0;
+  Seconds window_{};
+};
+
+std::vector<ResultRow> measure_on(const std::vector<Device>& devices,
+                                  const std::vector<Subject>& subjects,
+                                  const BenchOptions& options) {
+  const bool on_gpus = !devices.front().is_cpu();
+  std::vector<ResultRow> rows;
+  std::string last;
+  for (const Subject& subject : subjects) {
+    const bool is_first = std::exchange(last, subject.model) != subject.model;
+    const auto file = fused_package(options.packages, subject.model, devices.front());
+    std::size_t launches = 0;
+    for (const bool in_graph : {false, true}) {
+      if (in_graph && !on_gpus) continue;
+      const Model<> model(file, {.dtype = {}, .cuda_graphs = in_graph});
+      if (on_gpus && !in_graph) {
+        const Lane lane = subject.make_lane(model, Queue(devices.front()));
+        lane.call();
+        lane.queue.wait();
+        launches = gpu_launches_of(lane.queue, lane.call);
+      }
+      const Scaling scaling(subject, model, in_graph ? "aot_graph" : "aot_fused", devices,
+                            launches);
+      scaling.measure(rows, options.repeats);
+      if (on_gpus) scaling.measure_memory(rows);
+      if (!is_first) continue;
+      scaling.measure_growth(rows);
+      if (on_gpus) scaling.measure_blocked(rows);
+    }
+  }
+  return rows;
+}
+
+/// What the issue asks for and could not be had.
+void add_not_measured(std::vector<ResultRow>& rows, const std::vector<Device>& gpus) {
+  for (const std::size_t count : kNumbersOfGpus) {
+    if (count <= gpus.size()) continue;
+    ResultRow row;
+    row.variant = "not_measured";
+    row.stage = "gpus";
+    row.device = "cuda";
+    row.more["gpus"] = count;
+    row.more["not_measured"] = "GPUs there: " + std::to_string(gpus.size());
+    rows.push_back(row);
+  }
+}
+
+}  // namespace
+
+std::vector<ResultRow> bench_scaling(const BenchOptions& options) {
+  const Device device = parse_device(options.device);
+  std::vector<Device> gpus;
+  if (!device.is_cpu()) {
+    for (int i = device.index; i < device_count(DeviceKind::kCuda); ++i) {
+      gpus.push_back(Device::cuda(i));
+    }
+  }
+  std::vector<Subject> subjects;
+  for (const std::size_t n : options.rows) {
+    if (n == 0) continue;  // nothing would run
+    subjects.push_back({MlpCase::kModel, n, [n](const Model<>& model, const Queue& queue) {
+                          return lane_of<MlpCase>(model, queue, n);
+                        }});
+  }
+  struct Graph {
+    explicit Graph(track::Event from) : event(std::move(from)) {}
+    track::Event event;
+    track::GraphBuilder builder;
+  };
+  std::vector<std::unique_ptr<Graph>> graphs;
+  for (const track::EventSource& source : track::find_events(options.inputs)) {
+    Graph& graph = *graphs.emplace_back(std::make_unique<Graph>(source.read()));
+    PortableCollection<track::Hit>& hits = graph.event.hits;
+    const PortableCollection<track::Edge>& edges = graph.builder.build(hits.view());
+    if (edges.size() == 0) continue;
+    subjects.push_back({kGraphModels[0].name, edges.size(),
+                        [&hits, &edges](const Model<>& model, const Queue& queue) {
+                          return lane_of<GraphCase>(model, queue, kGraphModels[0], hits, edges);
+                        }});
+  }
+  if (subjects.empty()) {
+    throw InputError(
+        "bench scaling: no rows and no event with candidate edges; nothing to measure");
+  }
+  std::vector<ResultRow> rows;
+  if (device.is_cpu() || options.device == "auto") {
+    rows = measure_on({Device::cpu()}, subjects, options);
+  }
+  if (!gpus.empty()) {
+    for (ResultRow& row : measure_on(gpus, subjects, options)) rows.push_back(std::move(row));
+  }
+  add_not_measured(rows, gpus);
+  return rows;
+}
+
+}  // namespace tensoa::tools
