@@ -23,6 +23,9 @@ class FakeEngine final : public Engine {
       --all.runs_to_fail;
       throw EngineError("the fake engine failed on demand");
     }
+    const auto end = std::chrono::steady_clock::now() + all.time_of_run;
+    while (std::chrono::steady_clock::now() < end) {
+    }
     all.calls.push_back(binding);
     return {.bytes_in = 1, .bytes_out = 2};
   }
@@ -65,6 +68,7 @@ void FakeEngines::reset() {
   all.loads_to_fail = 0;
   all.runs_to_fail = 0;
   all.warm_ups = 0;
+  all.time_of_run = {};
   all.loaded_on.clear();
   all.calls.clear();
   all.options = {};

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -37,6 +38,7 @@ struct FakeEngines {
   int loads_to_fail = 0;  ///< the next loads that end in a LoadError
   int runs_to_fail = 0;
   int warm_ups = 0;
+  std::chrono::microseconds time_of_run{0};
   std::vector<Device> loaded_on;
   std::vector<Binding> calls;  ///< one a run
   ModelOptions options;        ///< of the last load
