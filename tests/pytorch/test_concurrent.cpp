@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
-#include <filesystem>
+#include <latch>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -47,8 +48,9 @@ constexpr Way kWays[] = {
     {"FusedCudaGraphs", TENSOA_TEST_PACKAGES "fused_gpu_sums.pt2", Device::cuda(0), true},
 };
 
-constexpr std::size_t kMostRows = 1000;
-constexpr std::array<std::size_t, 7> kRows{1, 2, 33, 97, 500, 998, kMostRows};  // of the batches
+constexpr std::size_t kThreads = 8;
+constexpr std::size_t kMostRows = 6000;
+constexpr std::array<std::size_t, 7> kRows{1, 2, 33, 997, 4000, 4001, kMostRows};  // of the batches
 
 class Concurrent : public testing::TestWithParam<Way> {
  protected:
@@ -109,8 +111,9 @@ INSTANTIATE_TEST_SUITE_P(Of, Concurrent, testing::ValuesIn(kWays),
                          [](const auto& way) { return std::string(way.param.name); });
 
 TEST_P(Concurrent, EveryThreadGetsTheBitsOfASerialRun) {
-  constexpr std::size_t kThreads = 8;
-  constexpr std::size_t kCalls = 40;
+  // Long enough for the threads of a busy machine to interrupt each other within calls.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  std::latch start(kThreads);
   std::vector<std::jthread> threads;
   for (std::size_t thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
@@ -120,7 +123,8 @@ TEST_P(Concurrent, EveryThreadGetsTheBitsOfASerialRun) {
       PortableCollection<Answers> answers(kMostRows, device());
       auto plan =
           mine.plan(mlp_metadata(batches_[0].const_view(), slice(answers.view(), 0, kRows[0])));
-      for (std::size_t call = 0; call < kCalls; ++call) {
+      start.arrive_and_wait();
+      for (std::size_t call = 0; call < 10 || std::chrono::steady_clock::now() < end; ++call) {
         const std::size_t batch = (thread + 3 * call) % kRows.size();
         plan.rebind(batches_[batch].const_view(), slice(answers.view(), 0, kRows[batch]));
         mine.forward(queue, plan);
@@ -132,7 +136,7 @@ TEST_P(Concurrent, EveryThreadGetsTheBitsOfASerialRun) {
 }
 
 TEST_P(Concurrent, ManyCallsInFlightGetTheBitsOfASerialRun) {
-  constexpr std::size_t kThreads = 8;
+  std::latch start(kThreads);
   std::vector<std::jthread> threads;
   for (std::size_t thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
@@ -140,6 +144,7 @@ TEST_P(Concurrent, ManyCallsInFlightGetTheBitsOfASerialRun) {
       std::vector<PortableCollection<Answers>> answers;
       for (const std::size_t rows : kRows) answers.emplace_back(rows, device());
       auto plan = model_->plan(mlp_metadata(batches_[0].const_view(), answers[0].view()));
+      start.arrive_and_wait();
       for (std::size_t call = 0; call < 5 * kRows.size(); ++call) {  // nobody waits
         const std::size_t batch = (thread + call) % kRows.size();
         plan.rebind(batches_[batch].const_view(), answers[batch].view());
