@@ -24,7 +24,7 @@ real_event := $(wildcard $(TENSOA_SHARED_DATA)/trackml)
 cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard '*.hpp' '*.cpp'))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build models packages demo test bench bench-packages headers format format-check conventions tidy asan tsan clang \
+.PHONY: help setup build models packages demo test bench bench-packages headers format format-check conventions tidy asan tsan clang hip \
         install-check nightly options clean
 .DELETE_ON_ERROR:
 
@@ -99,6 +99,12 @@ asan tsan clang:
 	@cmake --preset $@ -UTENSOA_TEST_SEED -DTENSOA_SHARED_DATA=$(abspath $(TENSOA_SHARED_DATA)) $(CMAKE_ARGS)
 	@cmake --build build-$@
 	@ctest --preset $@ --parallel $(JOBS) --progress
+
+hip: setup ## Compile and link the HIP seam with hipcc, where it is installed; nothing runs on AMD hardware
+	@if command -v hipcc >/dev/null; then \
+	  cmake --preset hip >build-hip.log 2>&1 || { cat build-hip.log; exit 1; }; \
+	  cmake --build --preset hip --target test_core && build-hip/tests/core/test_core --gtest_brief=1; \
+	else echo "make hip: no hipcc here; apt-get install hipcc libamdhip64-dev brings it (350 MB)"; fi
 
 install-check: setup ## Install into a fresh folder and build outside projects against it
 	@scripts/install_check.sh

@@ -22,6 +22,8 @@ else()
 endif()
 if(tensoa_device STREQUAL "cuda")
   tensoa_find_dependency(TensoaCuda 12.8)
+elseif(tensoa_device STREQUAL "hip")
+  tensoa_find_dependency(hip)
 endif()
 message(STATUS "Device seam: ${tensoa_device}")
 

@@ -10,8 +10,8 @@ option(TENSOA_BUILD_BENCHMARKS "Build benchmarks/" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_INSTALL "Make the install rules" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_WERROR "Compiler warnings are errors" OFF)
 
-set(TENSOA_DEVICE auto CACHE STRING "The device seam: cuda, none, or auto (cuda where its runtime is found)")
-set_property(CACHE TENSOA_DEVICE PROPERTY STRINGS auto cuda none)
+set(TENSOA_DEVICE auto CACHE STRING "The device seam: cuda, hip, none, or auto (cuda where its runtime is found)")
+set_property(CACHE TENSOA_DEVICE PROPERTY STRINGS auto cuda hip none)
 
 set(TENSOA_VENV "${PROJECT_SOURCE_DIR}/.venv" CACHE PATH "Python environment that holds the wheels and runs the Python tests")
 set(TENSOA_TORCH_ROOT "" CACHE PATH "A libtorch or torch Python package (include/, lib/); empty: the one in TENSOA_VENV")
@@ -20,8 +20,8 @@ set(TENSOA_CUDA_ROOT "" CACHE PATH "A CUDA runtime (include/, lib/); empty: the 
 set(TENSOA_SHARED_DATA "${PROJECT_SOURCE_DIR}/../shared/data" CACHE PATH "Real events for the tests; tests skip without them")
 set(TENSOA_TEST_SEED 1 CACHE STRING "A whole number: the seed of the layouts and choices of the property tests")
 
-if(NOT TENSOA_DEVICE MATCHES "^(auto|cuda|none)$")
-  message(FATAL_ERROR "TENSOA_DEVICE is ${TENSOA_DEVICE}, expected auto, cuda or none")
+if(NOT TENSOA_DEVICE MATCHES "^(auto|cuda|hip|none)$")
+  message(FATAL_ERROR "TENSOA_DEVICE is ${TENSOA_DEVICE}, expected auto, cuda, hip or none")
 endif()
 
 file(GLOB TENSOA_VENV_PACKAGES "${TENSOA_VENV}/lib/python3*/site-packages")

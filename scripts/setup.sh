@@ -5,7 +5,8 @@
 # Installs what the build needs: system packages (Debian, Ubuntu) and .venv with the wheels of python/requirements.txt.
 # Does nothing, in a fraction of a second, where all is there.
 #
-#   scripts/setup.sh [--dev]      --dev adds clang, clang-format, clang-tidy and Eigen (for tests)
+#   scripts/setup.sh [--dev]      --dev adds clang, clang-format, clang-tidy and Eigen (for tests),
+#                                 and hipcc
 #
 # TORCH_VERSION=2.12.0 takes another torch than requirements.txt says. TENSOA_NO_APT=1 leaves the system packages alone.
 # Exit status 2: something is missing and cannot be installed from here; the message says what and how.
@@ -16,7 +17,7 @@ needed=(g++ cmake make python3-venv libcli11-dev libspdlog-dev libfmt-dev nlohma
         libgmock-dev libbenchmark-dev)
 quicker=(ninja-build ccache)
 if [[ ${1:-} == --dev ]]; then
-  needed+=(clang-16 clang-format-16 clang-tidy-16 libeigen3-dev)
+  needed+=(clang-16 clang-format-16 clang-tidy-16 libeigen3-dev hipcc libamdhip64-dev)
   # The sanitizer runtimes of clang are optional: the presets use those of g++.
 fi
 

@@ -3,6 +3,8 @@
 #include "tensoa/core/device.hpp"
 
 #include <charconv>
+#include <fstream>
+#include <limits>
 #include <string>
 
 #include "device_ops.hpp"
@@ -18,10 +20,30 @@ std::string devices_there() {
   return "cpu, cuda:0 to cuda:" + std::to_string(gpus - 1);
 }
 
+DeviceMemory host_memory() {
+  DeviceMemory memory;
+  std::ifstream file("/proc/meminfo");  // lines such as "MemAvailable:   12345 kB"
+  for (std::string name; file >> name;) {
+    std::size_t kibibytes = 0;
+    file >> kibibytes;
+    if (name == "MemTotal:") memory.total = kibibytes * 1024;
+    if (name == "MemAvailable:") memory.free = kibibytes * 1024;
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  if (memory.total == 0) throw DeviceError("cpu: /proc/meminfo does not tell the memory");
+  return memory;
+}
+
 }  // namespace
 
 int device_count(DeviceKind kind) noexcept {
   return kind == DeviceKind::kCpu ? 1 : detail::gpu_count();
+}
+
+std::vector<Device> devices() {
+  std::vector<Device> all{Device::cpu()};
+  for (int i = 0; i < device_count(DeviceKind::kCuda); ++i) all.push_back(Device::cuda(i));
+  return all;
 }
 
 void require_available(Device device) {
@@ -36,6 +58,11 @@ std::string to_string(Device device) {
 std::string device_name(Device device) {
   require_available(device);
   return device.is_cpu() ? "CPU" : detail::gpu_name(device.index);
+}
+
+DeviceMemory device_memory(Device device) {
+  require_available(device);
+  return device.is_cpu() ? host_memory() : detail::gpu_memory(device.index);
 }
 
 Device parse_device(std::string_view text) {

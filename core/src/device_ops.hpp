@@ -3,28 +3,41 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
+#include "tensoa/core/device.hpp"
+
 // The seam between tensoa and a GPU runtime. One implementation is linked in, chosen by CMake:
-// device_ops_cuda.cpp over the CUDA runtime, device_ops_none.cpp without any. Callers have checked
-// that the device index is there. Functions throw DeviceError unless they are noexcept, and leave
-// the calling thread's current device as it was.
+// device_ops_gpu.cpp over the CUDA or the HIP runtime, device_ops_none.cpp without any; programs of
+// tests can take tests/support/device_double.cpp. Callers have checked that the device index is
+// there. Functions throw DeviceFullError, DeviceLostError or another DeviceError unless they are
+// noexcept, and leave the calling thread's current device as it was, but for gpu_enter.
 
 namespace tensoa::detail {
 
-/// Devices that can be used; 0 without a driver.
+/// Devices that can be used, fewer than kMaxDevices; 0 without a driver.
 int gpu_count() noexcept;
 
 std::string gpu_name(int device);
+DeviceMemory gpu_memory(int device);
+
+/// Makes `device` current in this thread. @return the one before, for gpu_leave
+int gpu_enter(int device);
+void gpu_leave(int before) noexcept;
 
 void* gpu_stream_create(int device);
 void gpu_stream_destroy(int device, void* stream) noexcept;
 void gpu_stream_wait(int device, void* stream);
+/// The device of somebody's stream, said to be on `device`. A default stream has any.
+int gpu_stream_device(int device, void* stream);
 
 /// Without timing.
 void* gpu_event_create(int device);
-void gpu_event_destroy(void* event) noexcept;
+void gpu_event_destroy(int device, void* event) noexcept;
 void gpu_event_record(int device, void* event, void* stream);
+bool gpu_event_is_reached(int device, void* event);
+void gpu_event_wait(int device, void* event);
 /// Enqueues the wait; `device` is that of the stream.
 void gpu_stream_wait_event(int device, void* stream, void* event);
 
@@ -34,5 +47,10 @@ void gpu_free(int device, void* data) noexcept;
 /// Between host and device or within the device; the driver finds out which.
 void gpu_copy(int device, void* stream, void* to, const void* from, std::size_t bytes);
 void gpu_zero(int device, void* stream, void* data, std::size_t bytes);
+
+/// A handle that somebody else owns, without an allocation.
+inline std::shared_ptr<void> unowned(void* handle) noexcept {
+  return {std::shared_ptr<void>(), handle};
+}
 
 }  // namespace tensoa::detail

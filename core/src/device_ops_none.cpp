@@ -7,19 +7,26 @@ namespace tensoa::detail {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw DeviceError("this build of tensoa has no GPU support; configure with -DTENSOA_DEVICE=cuda");
+  throw DeviceError(
+      "this build of tensoa has no GPU support; configure with -DTENSOA_DEVICE=cuda or hip");
 }
 
 }  // namespace
 
 int gpu_count() noexcept { return 0; }
 std::string gpu_name(int) { refuse(); }
+DeviceMemory gpu_memory(int) { refuse(); }
+int gpu_enter(int) { refuse(); }
+void gpu_leave(int) noexcept {}
 void* gpu_stream_create(int) { refuse(); }
 void gpu_stream_destroy(int, void*) noexcept {}
 void gpu_stream_wait(int, void*) { refuse(); }
+int gpu_stream_device(int, void*) { refuse(); }
 void* gpu_event_create(int) { refuse(); }
-void gpu_event_destroy(void*) noexcept {}
+void gpu_event_destroy(int, void*) noexcept {}
 void gpu_event_record(int, void*, void*) { refuse(); }
+bool gpu_event_is_reached(int, void*) { refuse(); }
+void gpu_event_wait(int, void*) { refuse(); }
 void gpu_stream_wait_event(int, void*, void*) { refuse(); }
 void* gpu_allocate(int, std::size_t) { refuse(); }
 void gpu_free(int, void*) noexcept {}

@@ -12,8 +12,16 @@ namespace tensoa {
 Event::Event(const Queue& queue) : device_(queue.device()) {
   if (device_.is_cpu()) return;
   event_ = {detail::gpu_event_create(device_.index),
-            [](void* event) { detail::gpu_event_destroy(event); }};
+            [index = device_.index](void* event) { detail::gpu_event_destroy(index, event); }};
   detail::gpu_event_record(device_.index, event_.get(), queue.native_handle());
+}
+
+bool Event::is_reached() const {
+  return device_.is_cpu() || detail::gpu_event_is_reached(device_.index, event_.get());
+}
+
+void Event::wait() const {
+  if (!device_.is_cpu()) detail::gpu_event_wait(device_.index, event_.get());
 }
 
 Event::Event(Device device, std::shared_ptr<void> event) noexcept
@@ -26,7 +34,7 @@ Event Event::borrow(Device device, void* native_event) {
                       ", expected a cudaEvent_t and its CUDA device");
   }
   require_available(device);
-  return {device, std::shared_ptr<void>(native_event, [](void*) {})};
+  return {device, detail::unowned(native_event)};
 }
 
 }  // namespace tensoa

@@ -17,17 +17,16 @@ std::byte* allocate(Device device, std::size_t bytes) {
   if (!device.is_cpu()) return static_cast<std::byte*>(detail::gpu_allocate(device.index, bytes));
   void* data = ::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow);
   if (data == nullptr)
-    throw DeviceError("allocating " + std::to_string(bytes) + " bytes on cpu: out of memory");
+    throw DeviceFullError("allocating " + std::to_string(bytes) + " bytes on cpu: out of memory");
   return static_cast<std::byte*>(data);
 }
 
 }  // namespace
 
-Buffer::Buffer(Device device, std::size_t bytes) : device_(device), size_(bytes) {
-  require_available(device);
-  data_ = {allocate(device, bytes), Release{device}};
-  lease_ = LeaseOwner::make();
-}
+Buffer::Buffer(Device device, std::size_t bytes, MemoryPurpose purpose)
+    : charge_(device, purpose, bytes),
+      data_(allocate(device, bytes), Release{device}),
+      lease_(LeaseOwner::make()) {}
 
 void Buffer::Release::operator()(std::byte* data) const noexcept {
   if (device.is_cpu()) {

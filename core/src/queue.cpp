@@ -31,7 +31,14 @@ Queue Queue::borrow(Device device, void* native_stream) {
         "with cudaStreamCreateWithFlags(…, cudaStreamNonBlocking)");
   }
   require_available(device);
-  return {device, std::shared_ptr<void>(native_stream, [](void*) {})};
+  const int there = detail::gpu_stream_device(device.index, native_stream);
+  if (there != device.index) {
+    throw DeviceError("Queue::borrow: got a stream of " + to_string(Device::cuda(there)) +
+                      " as one of " + to_string(device) +
+                      "; pass the device that the stream was made on (indices are those after "
+                      "CUDA_VISIBLE_DEVICES)");
+  }
+  return {device, detail::unowned(native_stream)};
 }
 
 void Queue::wait() const {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <map>
+#include <future>
 #include <mutex>
 #include <utility>
 
@@ -15,29 +15,50 @@
 namespace tensoa::detail {
 
 struct AnyModel::Shared {
-  /// The engine of one device; its mutex is held while it loads, so that only those who need it
-  /// wait.
+  using Loaded = std::shared_ptr<const Engine>;
+
+  /// The engine of one device.
   struct Deployment {
     std::mutex mutex;
-    std::shared_ptr<const Engine> engine;
+    /// The load in progress, or the one that succeeded: those who come while it runs wait for it and
+    /// share its outcome. Not valid where nobody has asked yet, or the last load failed.
+    std::shared_future<Loaded> load;
+    std::atomic<const Engine*> ready{nullptr};  ///< of `load`, for calls that need no lock
   };
 
   std::filesystem::path path;
   ModelOptions options;
   EngineKind kind;
-  std::mutex mutex;
-  std::map<Device, Deployment> deployments;
+  std::array<Deployment, kMaxDevices> deployments;
 
-  /// The engines that are there, for calls that need no lock: the CPU's, then those of the first
-  /// CUDA devices.
-  std::array<std::atomic<const Engine*>, 65> ready{};
-
-  std::atomic<const Engine*>* ready_on(Device device) {
-    if (device.is_cpu()) return ready.data();
-    const auto slot = static_cast<std::size_t>(device.index);  // huge for an index below 0
-    return slot < ready.size() - 1 ? &ready[slot + 1] : nullptr;
-  }
+  const Engine& load_on(Device device, Deployment& deployment);
 };
+
+const Engine& AnyModel::Shared::load_on(Device device, Deployment& deployment) {
+  std::promise<Loaded> mine;
+  std::shared_future<Loaded> load;
+  bool is_mine = false;
+  {
+    const std::lock_guard lock(deployment.mutex);
+    is_mine = !deployment.load.valid();
+    if (is_mine) deployment.load = mine.get_future().share();
+    load = deployment.load;
+  }
+  if (is_mine) {
+    try {
+      Loaded engine = kind.load(path, device, options);
+      deployment.ready.store(engine.get(), std::memory_order_release);
+      mine.set_value(std::move(engine));
+    } catch (...) {
+      {
+        const std::lock_guard lock(deployment.mutex);
+        deployment.load = {};  // first, so that whoever has seen the failure can try again
+      }
+      mine.set_exception(std::current_exception());
+    }
+  }
+  return *load.get();
+}
 
 namespace {
 
@@ -105,22 +126,14 @@ AnyModel::AnyModel(std::filesystem::path path, CompilationType compilation, Mode
 const std::filesystem::path& AnyModel::path() const noexcept { return shared_->path; }
 
 const Engine& AnyModel::deploy(Device device) const {
-  std::atomic<const Engine*>* ready = shared_->ready_on(device);
-  if (ready != nullptr) {
-    if (const Engine* engine = ready->load(std::memory_order_acquire)) return *engine;
+  const std::size_t place = place_of(device);
+  if (place < shared_->deployments.size()) {
+    Shared::Deployment& deployment = shared_->deployments[place];
+    const Engine* const engine = deployment.ready.load(std::memory_order_acquire);
+    if (engine != nullptr) return *engine;
   }
-  Shared::Deployment* deployment = nullptr;
-  {
-    const std::lock_guard lock(shared_->mutex);
-    deployment = &shared_->deployments[device];
-  }
-  const std::lock_guard lock(deployment->mutex);
-  if (deployment->engine == nullptr) {
-    require_available(device);
-    deployment->engine = shared_->kind.load(shared_->path, device, shared_->options);
-    if (ready != nullptr) ready->store(deployment->engine.get(), std::memory_order_release);
-  }
-  return *deployment->engine;
+  require_available(device);
+  return shared_->load_on(device, shared_->deployments[place]);
 }
 
 const Engine& AnyModel::engine_for(const Queue& queue, const Binding& binding) const {

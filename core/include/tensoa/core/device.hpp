@@ -4,13 +4,16 @@
 
 #include <compare>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tensoa {
 
-/// Where memory lies and work runs.
+/// Where memory lies and work runs. kCuda is the GPU of the build: a build for HIP calls AMD's GPUs
+/// "cuda" too, as torch's ROCm builds do, so that programs, files and messages stay the same.
 enum class DeviceKind : std::uint8_t { kCpu, kCuda };
 
 /// One device: the CPU, or the CUDA device of an index. A plain value; it need not be there.
@@ -26,9 +29,25 @@ struct Device {
   friend constexpr auto operator<=>(const Device&, const Device&) = default;
 };
 
+/// As many devices are used at most, the CPU among them; GPUs above are "not there".
+inline constexpr int kMaxDevices = 65;
+
+namespace detail {
+
+/// A place of its own, below kMaxDevices, for each device that can be there; far above for an index
+/// below 0.
+constexpr std::size_t place_of(Device device) noexcept {
+  return device.is_cpu() ? 0 : std::size_t{1} + static_cast<std::uint32_t>(device.index);
+}
+
+}  // namespace detail
+
 /// Number of devices of this kind that the process can use now; 1 for the CPU, 0 where there is no
 /// driver.
 int device_count(DeviceKind kind) noexcept;
+
+/// All devices that the process can use now: the CPU, then the GPUs by index.
+std::vector<Device> devices();
 
 /// @throws DeviceError with the devices that are there, unless `device` is one of them.
 void require_available(Device device);
@@ -38,6 +57,17 @@ std::string to_string(Device device);
 
 /// The marketing name, e.g. "NVIDIA H200"; "CPU" for the CPU. @throws DeviceError
 std::string device_name(Device device);
+
+/// Memory of a device, in bytes.
+struct DeviceMemory {
+  std::size_t total = 0;
+  std::size_t free = 0;  ///< for anybody, now; what other processes hold is not in it
+};
+
+/// The memory of `device`; of the CPU what the kernel says could be had without swapping. On a GPU
+/// the first use of the device by the process starts its driver's context there, which takes memory.
+/// @throws DeviceError when the device is not there or lost
+DeviceMemory device_memory(Device device);
 
 /// Reads "cpu", "cuda", "cuda:1" or "auto" (the first CUDA device where there is one, else the
 /// CPU).

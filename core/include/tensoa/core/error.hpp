@@ -43,9 +43,22 @@ class BindingError : public Error {
   using Error::Error;
 };
 
-/// A device that is not there, is full, or failed.
+/// A device that is not there, is full, or failed; a queue of another device than the data.
 class DeviceError : public Error {
   using Error::Error;
+};
+
+/// The memory of a device, or its budget, does not hold what was asked for. Nothing was allocated;
+/// the device works on.
+class DeviceFullError : public DeviceError {
+  using DeviceError::DeviceError;
+};
+
+/// A device that this process can use no more: it fell off the bus, or a kernel on it crashed and
+/// took the process's context there with it. All later calls on it end the same way; other devices
+/// work on. Memory on it is gone, objects that hold some may be destroyed as ever.
+class DeviceLostError : public DeviceError {
+  using DeviceError::DeviceError;
 };
 
 /// A model that failed while it ran.

@@ -28,6 +28,14 @@ class Event {
 
   Device device() const noexcept { return device_; }
 
+  /// Whether the work before this point is done, without waiting for it. @throws DeviceError when
+  /// that work failed
+  bool is_reached() const;
+
+  /// Blocks the calling thread until the work before this point is done. @throws DeviceError when
+  /// that work failed
+  void wait() const;
+
   /// `cudaEvent_t` on CUDA, nullptr on the CPU.
   void* native_handle() const noexcept { return event_.get(); }
 

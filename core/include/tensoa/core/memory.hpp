@@ -7,6 +7,7 @@
 
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/lease.hpp"
+#include "tensoa/core/memory_budget.hpp"
 #include "tensoa/core/queue.hpp"
 
 namespace tensoa {
@@ -14,7 +15,8 @@ namespace tensoa {
 /// Every allocation, and every column in it, starts on a line of this many bytes.
 inline constexpr std::size_t kAlignment = 128;
 
-/// Memory of one device, freed with the object. Not initialised. Move-only.
+/// Memory of one device, freed with the object. Not initialised. Move-only. Counted by
+/// memory_figures(), limited by memory_budget().
 ///
 /// *Stream order*: freeing CUDA memory waits for the device, so work that still uses it is safe;
 /// keep buffers alive and reuse them instead of making one per event.
@@ -23,12 +25,13 @@ class Buffer {
   Buffer() noexcept = default;
 
   /// `bytes` bytes on `device`, aligned to kAlignment; 0 bytes is a valid, empty buffer.
-  /// @throws DeviceError when the device is not there or its memory is full.
-  Buffer(Device device, std::size_t bytes);
+  /// @throws DeviceFullError when the device's memory or budget is; DeviceError when the device is
+  /// not there.
+  Buffer(Device device, std::size_t bytes, MemoryPurpose purpose = MemoryPurpose::kCollections);
 
   std::byte* data() const noexcept { return data_.get(); }
-  std::size_t size() const noexcept { return data_ == nullptr ? 0 : size_; }
-  Device device() const noexcept { return device_; }
+  std::size_t size() const noexcept { return charge_.bytes(); }
+  Device device() const noexcept { return charge_.device(); }
 
   /// Live as long as the memory, wherever the buffer moves.
   Lease lease() const noexcept { return lease_.lease(); }
@@ -39,8 +42,7 @@ class Buffer {
     void operator()(std::byte* data) const noexcept;
   };
 
-  Device device_;
-  std::size_t size_ = 0;
+  MemoryCharge charge_;  // before data_, so that the memory is free when its bytes are given back
   std::unique_ptr<std::byte, Release> data_;
   LeaseOwner lease_;  // after data_, so that leases end before the memory does
 };

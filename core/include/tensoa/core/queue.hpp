@@ -25,8 +25,12 @@ class Queue {
 
   /// A queue over a stream of the caller's.
   /// @param device the stream's device; CUDA
-  /// @param native_stream `cudaStream_t`; not copied, must outlive the queue
-  /// @throws ConfigError for a CPU device or the null stream, which orders itself with all others.
+  /// @param native_stream `cudaStream_t` (`hipStream_t` in a build for HIP); not copied, must outlive
+  /// the queue. The handles 1 and 2, the legacy and the per-thread default stream, are taken as they
+  /// are.
+  /// @throws ConfigError for a CPU device or the null stream, which orders itself with all others;
+  /// DeviceError when the stream belongs to another device or, as far as the driver can tell, is
+  /// destroyed.
   static Queue borrow(Device device, void* native_stream);
 
   Device device() const noexcept { return device_; }

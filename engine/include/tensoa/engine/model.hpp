@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
@@ -55,7 +56,8 @@ class AnyModel {
 /// is there at return. With TENSOA_VERIFY_CONST=1 in the environment every call waits, and is an
 /// EngineError where the model changed an input (docs/troubleshooting.md).
 /// *Threads*: const members may be called from any number of threads, each with its own metadata or
-/// plan. The first call on a device loads; others wait for that load only.
+/// plan. The first call on a device loads, others on that device wait for that load only. When it
+/// fails, all who waited get its error, and the next call tries again.
 template <CompilationType kCompilation = CompilationType::kAny>
 class Model {
  public:
@@ -66,11 +68,12 @@ class Model {
   const std::filesystem::path& path() const noexcept { return model_.path(); }
 
   /// Sets the queue of this handle, and deploys the model on the queue's device. @throws LoadError,
-  /// DeviceError
+  /// DeviceError; the handle then keeps the queue that it had
   template <QueueLike Q>
   void to(const Q& queue) {
-    queue_ = QueueTraits<Q>::get(queue);
-    model_.deploy(queue_->device());
+    Queue on = QueueTraits<Q>::get(queue);
+    model_.deploy(on.device());
+    queue_ = std::move(on);
   }
 
   /// Loads the model on `device` unless it is there already. @return its signature @throws

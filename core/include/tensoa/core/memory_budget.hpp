@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include "tensoa/core/device.hpp"
+
+/// @file
+/// How much memory tensoa itself holds on each device, and a limit for it. What a process shares a
+/// GPU with (the framework's own memory, other libraries) is not counted: device_memory() sees all.
+
+namespace tensoa {
+
+/// What memory is for.
+enum class MemoryPurpose : std::uint8_t { kCollections, kWeights, kWorkspaces };
+
+/// "collections", "weights", "workspaces".
+std::string_view name_of(MemoryPurpose purpose) noexcept;
+
+/// No limit: the budget of a device for which none was set.
+inline constexpr std::size_t kNoBudget = std::numeric_limits<std::size_t>::max();
+
+/// From now on tensoa allocates at most `bytes` bytes on `device`, all purposes together: what would
+/// go beyond is a DeviceFullError, before the device is asked. What is allocated already stays, even
+/// above the budget. kNoBudget takes the limit away.
+/// @throws DeviceError when the device is not there
+/// *Threads*: safe.
+void memory_budget(Device device, std::size_t bytes);
+
+/// The budget of `device` in bytes; kNoBudget where none was set. @throws DeviceError
+std::size_t memory_budget(Device device);
+
+/// Memory that tensoa holds on one device, in bytes.
+struct MemoryFigures {
+  struct Figure {
+    std::size_t now = 0;
+    std::size_t peak = 0;  ///< the most at one time since the process started
+  };
+
+  Figure all;  ///< its peak is at most the sum of the others, which need not be at the same time
+  std::array<Figure, 3> of_purpose;
+  std::size_t budget = kNoBudget;
+
+  const Figure& of(MemoryPurpose purpose) const noexcept {
+    return of_purpose[static_cast<std::size_t>(purpose)];
+  }
+};
+
+/// What tensoa holds on `device` now, and held at most. @throws DeviceError
+/// *Threads*: safe; while others allocate, figures may be of different moments.
+MemoryFigures memory_figures(Device device);
+
+/// Bytes of a budget, given back with the object: whoever allocates device memory otherwise than by
+/// Buffer (an engine whose library allocates) holds one of these beside it. Move-only.
+/// *Threads*: making and ending are atomic additions; no lock.
+class MemoryCharge {
+ public:
+  MemoryCharge() noexcept = default;
+
+  /// @throws DeviceFullError that says budget, in use and asked, where the budget does not hold
+  /// `bytes` more; DeviceError when the device is not there
+  MemoryCharge(Device device, MemoryPurpose purpose, std::size_t bytes);
+  ~MemoryCharge() { end(); }
+  MemoryCharge(MemoryCharge&& other) noexcept;
+  MemoryCharge& operator=(MemoryCharge&& other) noexcept;
+  MemoryCharge(const MemoryCharge&) = delete;
+  MemoryCharge& operator=(const MemoryCharge&) = delete;
+
+  Device device() const noexcept { return device_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  void end() noexcept;
+
+  Device device_;
+  std::size_t bytes_ = 0;
+  MemoryPurpose purpose_ = MemoryPurpose::kCollections;
+};
+
+}  // namespace tensoa

@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "device_ops.hpp"
+#include "gpu_runtime.hpp"
+#include "tensoa/core/error.hpp"
+
+namespace tensoa::detail {
+namespace {
+
+std::string name_of(int device) { return to_string(Device::cuda(device)); }
+
+/// `what` is a function, so that a call that succeeds builds no text.
+template <class What>
+void check(gpu::Error status, int device, const What& what) {
+  if (status == gpu::kSuccess) return;
+  // The runtime keeps the error for the next caller who asks; it is reported here, so it is taken
+  // away.
+  static_cast<void>(gpu::get_last_error());
+  const std::string message = std::string(what()) + " on " + name_of(device) + ": " +
+                              gpu::get_error_string(status) + " (" + gpu::kName + ")";
+  if (std::ranges::find(gpu::kLost, status) != gpu::kLost.end()) {
+    throw DeviceLostError(message + "; this process can use " + name_of(device) +
+                          " no more, go on with the other devices");
+  }
+  if (status == gpu::kInvalidHandle) {
+    throw DeviceError(message +
+                      "; the stream or event was destroyed, or belongs to another device "
+                      "than " +
+                      name_of(device));
+  }
+  throw DeviceError(message);
+}
+
+/// Makes `device` current in this thread and puts the one before back.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) : before_(gpu_enter(device)) {}
+  ~CurrentDevice() { gpu_leave(before_); }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_;
+};
+
+/// For what cannot fail any more: whoever is left to free something on a lost device goes on.
+template <class Function>
+void call_on(int device, const Function& function) noexcept {
+  int before = 0;
+  const bool has_before = gpu::get_device(&before) == gpu::kSuccess;
+  const bool is_other = has_before && before != device;
+  if (is_other) static_cast<void>(gpu::set_device(device));
+  static_cast<void>(function());
+  if (is_other) static_cast<void>(gpu::set_device(before));
+  static_cast<void>(gpu::get_last_error());
+}
+
+gpu::Stream stream_of(void* stream) { return static_cast<gpu::Stream>(stream); }
+gpu::Event event_of(void* event) { return static_cast<gpu::Event>(event); }
+
+}  // namespace
+
+int gpu_count() noexcept {
+  int count = 0;
+  if (gpu::get_device_count(&count) != gpu::kSuccess) {
+    static_cast<void>(
+        gpu::get_last_error());  // no driver or no device is an answer here, not an error
+    return 0;
+  }
+  return std::min(count, kMaxDevices - 1);
+}
+
+std::string gpu_name(int device) {
+  gpu::Properties properties{};
+  check(gpu::get_properties(properties, device), device, [] { return "asking for the name"; });
+  return properties.name;
+}
+
+DeviceMemory gpu_memory(int device) {
+  const CurrentDevice current(device);
+  DeviceMemory memory;
+  check(gpu::memory_info(&memory.free, &memory.total), device,
+        [] { return "asking for the memory"; });
+  return memory;
+}
+
+int gpu_enter(int device) {
+  int before = 0;
+  check(gpu::get_device(&before), device, [] { return "asking for the current device"; });
+  if (before != device) {
+    check(gpu::set_device(device), device, [] { return "switching"; });
+  }
+  return before;
+}
+
+void gpu_leave(int before) noexcept {
+  int now = before;
+  static_cast<void>(gpu::get_device(&now));
+  if (now != before) static_cast<void>(gpu::set_device(before));
+}
+
+void* gpu_stream_create(int device) {
+  const CurrentDevice current(device);
+  gpu::Stream stream = nullptr;
+  check(gpu::stream_create(&stream, gpu::kNonBlocking), device, [] { return "making a stream"; });
+  return stream;
+}
+
+void gpu_stream_destroy(int device, void* stream) noexcept {
+  call_on(device, [&] { return gpu::stream_destroy(stream_of(stream)); });
+}
+
+void gpu_stream_wait(int device, void* stream) {
+  check(gpu::stream_synchronize(stream_of(stream)), device, [] { return "waiting for a stream"; });
+}
+
+int gpu_stream_device(int device, void* stream) {
+  constexpr std::uintptr_t kLastDefaultStream = 2;  // 1: legacy, 2: of the thread
+  if (reinterpret_cast<std::uintptr_t>(stream) <= kLastDefaultStream) return device;
+  int there = device;
+  check(gpu::stream_device(stream_of(stream), &there), device, [] { return "taking a stream"; });
+  return there;
+}
+
+void* gpu_event_create(int device) {
+  const CurrentDevice current(device);
+  gpu::Event event = nullptr;
+  check(gpu::event_create(&event, gpu::kNoTiming), device, [] { return "making an event"; });
+  return event;
+}
+
+void gpu_event_destroy(int device, void* event) noexcept {
+  call_on(device, [&] { return gpu::event_destroy(event_of(event)); });
+}
+
+void gpu_event_record(int device, void* event, void* stream) {
+  const CurrentDevice current(device);
+  check(gpu::event_record(event_of(event), stream_of(stream)), device,
+        [] { return "recording an event"; });
+}
+
+bool gpu_event_is_reached(int device, void* event) {
+  const gpu::Error status = gpu::event_query(event_of(event));
+  if (status == gpu::kNotReady) {
+    static_cast<void>(gpu::get_last_error());  // an answer, which the runtime keeps as an error
+    return false;
+  }
+  check(status, device, [] { return "asking for an event"; });
+  return true;
+}
+
+void gpu_event_wait(int device, void* event) {
+  check(gpu::event_synchronize(event_of(event)), device, [] { return "waiting for an event"; });
+}
+
+void gpu_stream_wait_event(int device, void* stream, void* event) {
+  const CurrentDevice current(device);
+  check(gpu::stream_wait_event(stream_of(stream), event_of(event), 0), device,
+        [] { return "enqueuing a wait"; });
+}
+
+void* gpu_allocate(int device, std::size_t bytes) {
+  const CurrentDevice current(device);
+  void* data = nullptr;
+  const gpu::Error status = gpu::allocate(&data, bytes);
+  const auto what = [&] { return "allocating " + std::to_string(bytes) + " bytes"; };
+  if (status == gpu::kOutOfMemory) {
+    static_cast<void>(gpu::get_last_error());
+    const DeviceMemory memory = gpu_memory(device);
+    throw DeviceFullError(what() + " on " + name_of(device) + ": the device is full, " +
+                          std::to_string(memory.free) + " of " + std::to_string(memory.total) +
+                          " bytes are free");
+  }
+  check(status, device, what);
+  return data;
+}
+
+void gpu_free(int device, void* data) noexcept {
+  call_on(device, [&] { return gpu::release(data); });
+}
+
+void gpu_copy(int device, void* stream, void* to, const void* from, std::size_t bytes) {
+  const CurrentDevice current(device);
+  check(gpu::copy(to, from, bytes, gpu::kAnyDirection, stream_of(stream)), device,
+        [&] { return "copying " + std::to_string(bytes) + " bytes"; });
+}
+
+void gpu_zero(int device, void* stream, void* data, std::size_t bytes) {
+  const CurrentDevice current(device);
+  check(gpu::set(data, 0, bytes, stream_of(stream)), device,
+        [&] { return "zeroing " + std::to_string(bytes) + " bytes"; });
+}
+
+}  // namespace tensoa::detail

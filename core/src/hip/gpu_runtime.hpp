@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <hip/hip_runtime_api.h>
+
+#include <array>
+
+// The names by which device_ops_gpu.cpp calls the GPU runtime: of HIP. cuda/gpu_runtime.hpp has the
+// same names.
+
+namespace tensoa::detail::gpu {
+
+inline constexpr auto kName = "HIP";
+
+using Error = hipError_t;
+using Stream = hipStream_t;
+using Event = hipEvent_t;
+using Properties = hipDeviceProp_t;
+
+inline constexpr Error kSuccess = hipSuccess;
+inline constexpr Error kNotReady = hipErrorNotReady;
+inline constexpr Error kOutOfMemory = hipErrorOutOfMemory;
+inline constexpr Error kInvalidHandle = hipErrorInvalidHandle;
+/// After these no call on the device succeeds in this process.
+inline constexpr std::array kLost{
+    hipErrorECCNotCorrectable,  hipErrorIllegalAddress, hipErrorLaunchTimeOut,
+    hipErrorContextIsDestroyed, hipErrorAssert,         hipErrorLaunchFailure,
+};
+
+inline constexpr unsigned kNonBlocking = hipStreamNonBlocking;
+inline constexpr unsigned kNoTiming = hipEventDisableTiming;
+inline constexpr auto kAnyDirection = hipMemcpyDefault;
+
+inline Error get_properties(Properties& properties, int device) {
+  return hipGetDeviceProperties(&properties, device);
+}
+// Overloaded, and of a release that has hipStreamGetDevice there may be none.
+inline Error allocate(void** data, std::size_t bytes) { return hipMalloc(data, bytes); }
+inline Error stream_device(Stream stream, int* device) {
+  *device = hipGetStreamDeviceId(stream);
+  return *device < 0 ? hipErrorInvalidHandle : hipSuccess;
+}
+
+inline constexpr auto get_error_string = hipGetErrorString;
+inline constexpr auto get_last_error = hipGetLastError;
+inline constexpr auto get_device_count = hipGetDeviceCount;
+inline constexpr auto get_device = hipGetDevice;
+inline constexpr auto set_device = hipSetDevice;
+inline constexpr auto memory_info = hipMemGetInfo;
+inline constexpr auto stream_create = hipStreamCreateWithFlags;
+inline constexpr auto stream_destroy = hipStreamDestroy;
+inline constexpr auto stream_synchronize = hipStreamSynchronize;
+inline constexpr auto stream_wait_event = hipStreamWaitEvent;
+inline constexpr auto event_create = hipEventCreateWithFlags;
+inline constexpr auto event_destroy = hipEventDestroy;
+inline constexpr auto event_record = hipEventRecord;
+inline constexpr auto event_query = hipEventQuery;
+inline constexpr auto event_synchronize = hipEventSynchronize;
+inline constexpr auto release = hipFree;
+inline constexpr auto copy = hipMemcpyAsync;
+inline constexpr auto set = hipMemsetAsync;
+
+}  // namespace tensoa::detail::gpu

@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Several devices, and what goes wrong with them: lost, full, busy; streams that are destroyed or
+// belong to another one.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+#include "support/device_double.hpp"
+#include "tensoa/core/device.hpp"
+#include "tensoa/core/device_guard.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/event.hpp"
+#include "tensoa/core/memory.hpp"
+
+namespace tensoa {
+namespace {
+
+using test::DeviceDouble;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+constexpr Device kFirst = Device::cuda(0);
+constexpr Device kSecond = Device::cuda(1);
+
+class SeveralDevices : public testing::Test {
+ protected:
+  void SetUp() override { DeviceDouble::reset(); }
+  void TearDown() override { DeviceDouble::reset(); }
+};
+
+TEST_F(SeveralDevices, AreListedWithTheCpuFirst) {
+  EXPECT_THAT(devices(), ElementsAre(Device::cpu(), kFirst, kSecond));
+  EXPECT_EQ(device_name(kSecond), "make-believe GPU 1");
+  EXPECT_THAT(
+      [] { require_available(Device::cuda(2)); },
+      ThrowsMessage<DeviceError>("device cuda:2 is not there; there is: cpu, cuda:0 to cuda:1"));
+}
+
+TEST_F(SeveralDevices, TellTheirMemoryTotalAndFree) {
+  DeviceDouble::reset(2, 1000);
+  const Buffer buffer(kSecond, 300);
+  EXPECT_EQ(device_memory(kFirst).free, 1000U);
+  EXPECT_EQ(device_memory(kSecond).free, 700U);
+  EXPECT_EQ(device_memory(kSecond).total, 1000U);
+}
+
+TEST_F(SeveralDevices, HaveABudgetEach) {
+  memory_budget(kSecond, 100);
+  EXPECT_THROW(Buffer(kSecond, 101), DeviceFullError);
+  EXPECT_EQ(Buffer(kFirst, 101).size(), 101U);
+  EXPECT_EQ(DeviceDouble::used(1), 0U) << "refused before the device is asked";
+  memory_budget(kSecond, kNoBudget);
+}
+
+TEST_F(SeveralDevices, RunWorkInTheOrderOfEventsAcrossDevices) {
+  const Queue producer(kFirst);
+  const Queue consumer(kSecond);
+  const Buffer from(kFirst, 1);
+  const Buffer to(kSecond, 1);
+  std::byte value{7};
+  std::byte seen{0};
+  DeviceDouble::hold(0);
+  copy_bytes(producer, from.data(), kFirst, &value, Device::cpu(), 1);
+  copy_bytes(producer, &seen, Device::cpu(), from.data(), kFirst, 1);
+  const Event filled(producer);
+  consumer.wait_for(filled);
+  copy_bytes(consumer, to.data(), kSecond, &seen, Device::cpu(), 1);
+  const Event done(consumer);
+  EXPECT_FALSE(filled.is_reached());
+  EXPECT_FALSE(done.is_reached()) << "waits for the first device";
+  DeviceDouble::let_go(0);
+  done.wait();
+  EXPECT_TRUE(filled.is_reached());
+  EXPECT_EQ(*to.data(), std::byte{7});
+}
+
+TEST_F(SeveralDevices, OnlyWhatSaysSoWaitsForWork) {
+  const Queue queue(kFirst);
+  const Buffer buffer(kFirst, 100);
+  DeviceDouble::hold(0);
+  for (int i = 0; i < 1000; ++i) zero_bytes(queue, buffer.data(), 100);
+  const Event event(queue);
+  EXPECT_FALSE(event.is_reached());
+  std::atomic<bool> is_let_go = false;
+  std::jthread other([&] {
+    is_let_go = true;
+    DeviceDouble::let_go(0);
+  });
+  event.wait();
+  EXPECT_TRUE(is_let_go);
+  queue.wait();
+}
+
+// ---- wrong queues
+
+TEST_F(SeveralDevices, ACopyNamesTheDeviceOfTheQueueAndThatOfTheData) {
+  const Queue queue(kFirst);
+  const Buffer there(kSecond, 8);
+  std::byte here{};
+  EXPECT_THAT([&] { copy_bytes(queue, there.data(), kSecond, &here, Device::cpu(), 1); },
+              ThrowsMessage<DeviceError>(AllOf(HasSubstr("copying between cpu and cuda:1"),
+                                               HasSubstr("got one of cuda:0"))));
+  EXPECT_THAT([&] { copy_bytes(queue, there.data(), kSecond, there.data(), kFirst, 1); },
+              ThrowsMessage<DeviceError>(HasSubstr("between cuda:0 and cuda:1")));
+}
+
+TEST_F(SeveralDevices, BorrowingNamesTheDeviceOfTheStreamAndTheOneThatWasGiven) {
+  const Queue owner(kSecond);
+  EXPECT_EQ(Queue::borrow(kSecond, owner.native_handle()).device(), kSecond);
+  EXPECT_THAT([&] { Queue::borrow(kFirst, owner.native_handle()); },
+              ThrowsMessage<DeviceError>(AllOf(HasSubstr("got a stream of cuda:1 as one of cuda:0"),
+                                               HasSubstr("CUDA_VISIBLE_DEVICES"))));
+}
+
+TEST_F(SeveralDevices, AStreamThatWasDestroyedIsAnErrorNotACrash) {
+  const Queue queue(kSecond);
+  const Buffer buffer(kSecond, 8);
+  DeviceDouble::destroy_stream(queue.native_handle());
+  const auto is_error =
+      ThrowsMessage<DeviceError>(AllOf(HasSubstr("cuda:1"), HasSubstr("destroy")));
+  EXPECT_THAT([&] { zero_bytes(queue, buffer.data(), 8); }, is_error);
+  EXPECT_THAT([&] { queue.wait(); }, is_error);
+  EXPECT_THAT([&] { Event{queue}; }, is_error);
+  EXPECT_THAT([&] { Queue::borrow(kSecond, queue.native_handle()); }, is_error);
+  zero_bytes(Queue(kSecond), buffer.data(), 8);  // the device works on
+}
+
+TEST_F(SeveralDevices, AQueueLivesUntilItsLastCopyIsGone) {
+  {
+    const Queue queue(kFirst);
+    const Queue borrowed = Queue::borrow(kFirst, queue.native_handle());
+    const Queue copy = queue;  // NOLINT(performance-unnecessary-copy-initialization)
+    EXPECT_EQ(DeviceDouble::streams(), 1U);
+  }
+  EXPECT_EQ(DeviceDouble::streams(), 0U);
+}
+
+// ---- lost and full devices
+
+TEST_F(SeveralDevices, ALostOneIsATypedErrorAndTheOthersWorkOn) {
+  const Queue lost(kFirst);
+  const Queue good(kSecond);
+  Buffer gone(kFirst, 8);
+  const Buffer there(kSecond, 8);
+  const Event event(lost);
+  const std::size_t in_use = memory_figures(kFirst).all.now;
+  DeviceDouble::lose(0);
+  const auto is_lost = ThrowsMessage<DeviceLostError>(HasSubstr("cuda:0"));
+  EXPECT_THAT([&] { zero_bytes(lost, gone.data(), 8); }, is_lost);
+  EXPECT_THAT([&] { lost.wait(); }, is_lost);
+  EXPECT_THAT([&] { event.wait(); }, is_lost);
+  EXPECT_THAT([&] { static_cast<void>(event.is_reached()); }, is_lost);
+  EXPECT_THAT([&] { good.wait_for(event); }, is_lost);
+  EXPECT_THAT([&] { Buffer(kFirst, 1); }, is_lost);
+  EXPECT_THAT([&] { Queue{kFirst}; }, is_lost);
+  EXPECT_THAT([&] { device_memory(kFirst); }, is_lost);
+  EXPECT_EQ(memory_figures(kFirst).all.now, in_use) << "what failed is not counted";
+  gone = Buffer();  // frees on the lost device
+  EXPECT_EQ(memory_figures(kFirst).all.now, in_use - 8);
+
+  std::byte seen{1};
+  zero_bytes(good, there.data(), 8);
+  copy_bytes(good, &seen, Device::cpu(), there.data(), kSecond, 1);
+  good.wait();
+  EXPECT_EQ(seen, std::byte{0});
+}
+
+TEST_F(SeveralDevices, ThoseWhoWaitForADeviceThatIsLostGetTheError) {
+  const Queue queue(kFirst);
+  const Buffer buffer(kFirst, 8);
+  DeviceDouble::hold(0);
+  zero_bytes(queue, buffer.data(), 8);
+  std::jthread other([] { DeviceDouble::lose(0); });
+  EXPECT_THROW(queue.wait(), DeviceLostError);
+}
+
+TEST_F(SeveralDevices, AFullOneIsATypedErrorAndWorksOn) {
+  DeviceDouble::reset(2, 1000);
+  const Queue queue(kSecond);
+  const Buffer most(kSecond, 900);
+  EXPECT_THAT([] { Buffer(kSecond, 101); },
+              ThrowsMessage<DeviceFullError>(
+                  AllOf(HasSubstr("101 bytes on cuda:1"), HasSubstr("100 bytes are free"))));
+  EXPECT_EQ(DeviceDouble::used(1), 900U);
+  EXPECT_EQ(memory_figures(kSecond).all.now, 900U);
+  zero_bytes(queue, most.data(), 900);
+  EXPECT_EQ(Buffer(kSecond, 100).size(), 100U);
+  EXPECT_EQ(Buffer(kFirst, 1000).size(), 1000U);
+}
+
+}  // namespace
+}  // namespace tensoa

@@ -1,0 +1,365 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "device_double.hpp"
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "device_ops.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/memory.hpp"
+
+namespace tensoa {
+namespace {
+
+/// A point in a stream; later ones of the same event are others.
+struct Point {
+  bool is_reached = false;
+};
+
+struct FakeEvent {
+  int device = 0;
+  bool is_destroyed = false;
+  std::shared_ptr<Point> recorded;
+};
+
+struct Work {
+  std::shared_ptr<Point> after;  ///< what it waits for, if anything
+  std::function<void()> run;
+};
+
+struct FakeStream {
+  int device = 0;
+  bool is_destroyed = false;  ///< goes when its work is done
+  std::deque<Work> pending;
+};
+
+struct FakeGpu {
+  bool is_lost = false;
+  bool is_held = false;
+  std::size_t used = 0;
+};
+
+struct Allocation {
+  int device = 0;
+  std::size_t bytes = 0;
+};
+
+/// All make-believe devices, under one lock.
+struct Machine {
+  std::mutex mutex;
+  std::condition_variable progress;
+  std::deque<FakeGpu> gpus{2};
+  std::size_t capacity = std::size_t{1} << 30U;
+  std::map<void*, std::unique_ptr<FakeStream>> streams;
+  std::map<void*, std::unique_ptr<FakeEvent>> events;
+  std::map<const std::byte*, Allocation> memory;
+
+  static Machine& get() {
+    static Machine& machine = *new Machine;  // never destroyed: queues may be static objects
+    return machine;
+  }
+
+  FakeGpu& gpu(int device) {
+    FakeGpu& found = gpus.at(static_cast<std::size_t>(device));
+    if (found.is_lost) {
+      throw DeviceLostError("cuda:" + std::to_string(device) +
+                            " is lost; go on with the other devices");
+    }
+    return found;
+  }
+
+  template <class T>
+  static T& find(const std::map<void*, std::unique_ptr<T>>& all, void* handle, int device) {
+    const auto found = all.find(handle);
+    if (found == all.end() || found->second->is_destroyed) {
+      throw DeviceError("no such stream or event on cuda:" + std::to_string(device) +
+                        "; it was destroyed");
+    }
+    return *found->second;
+  }
+
+  FakeStream& stream(int device, void* handle) {
+    gpu(device);
+    FakeStream& found = find(streams, handle, device);
+    if (found.device != device) {
+      throw DeviceError("a stream of cuda:" + std::to_string(found.device) +
+                        " on cuda:" + std::to_string(device));
+    }
+    return found;
+  }
+
+  FakeEvent& event(int device, void* handle) {
+    gpu(device);
+    return find(events, handle, device);
+  }
+
+  /// @throws DeviceError unless [data, data + bytes) is host memory or lies on `device`.
+  void require_reachable(int device, const void* data, std::size_t bytes) {
+    const auto* const begin = static_cast<const std::byte*>(data);
+    auto next = memory.upper_bound(begin);
+    if (next == memory.begin()) return;
+    const auto& [start, allocation] = *--next;
+    if (begin >= start + allocation.bytes) return;  // of the host
+    if (allocation.device != device || begin + bytes > start + allocation.bytes) {
+      throw DeviceError("illegal address: " + std::to_string(bytes) +
+                        " bytes in memory of cuda:" + std::to_string(allocation.device) +
+                        ", used by cuda:" + std::to_string(device));
+    }
+  }
+
+  void enqueue(FakeStream& stream, Work work) {
+    stream.pending.push_back(std::move(work));
+    drain();
+  }
+
+  /// Does all work that can be done.
+  void drain() {
+    for (bool did_some = true; did_some;) {
+      did_some = false;
+      for (auto& [handle, stream] : streams) {
+        const FakeGpu& gpu = gpus[static_cast<std::size_t>(stream->device)];
+        auto& pending = stream->pending;
+        while (!pending.empty() && !gpu.is_held && !gpu.is_lost &&
+               (pending.front().after == nullptr || pending.front().after->is_reached)) {
+          pending.front().run();
+          pending.pop_front();
+          did_some = true;
+        }
+      }
+    }
+    std::erase_if(streams, [](const auto& each) {
+      return each.second->is_destroyed && each.second->pending.empty();
+    });
+    progress.notify_all();
+  }
+
+  bool is_idle(int device) const {
+    return std::ranges::all_of(streams, [&](const auto& each) {
+      return each.second->device != device || each.second->pending.empty();
+    });
+  }
+
+  /// Waits until `is_done`, or the device is lost.
+  template <class Done>
+  void wait(std::unique_lock<std::mutex>& lock, int device, const Done& is_done) {
+    progress.wait(lock,
+                  [&] { return gpus[static_cast<std::size_t>(device)].is_lost || is_done(); });
+    gpu(device);
+  }
+};
+
+thread_local int current_device = 0;
+
+}  // namespace
+
+namespace test {
+
+void DeviceDouble::reset(int gpus, std::size_t bytes) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  machine.gpus.assign(static_cast<std::size_t>(gpus), FakeGpu());
+  machine.capacity = bytes;
+  machine.streams.clear();
+  machine.events.clear();
+  for (const auto& [data, allocation] : machine.memory) {
+    ::operator delete(const_cast<std::byte*>(data), std::align_val_t{kAlignment});
+  }
+  machine.memory.clear();
+}
+
+void DeviceDouble::hold(int device) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  machine.gpus.at(static_cast<std::size_t>(device)).is_held = true;
+}
+
+void DeviceDouble::let_go(int device) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  machine.gpus.at(static_cast<std::size_t>(device)).is_held = false;
+  machine.drain();
+}
+
+void DeviceDouble::lose(int device) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  machine.gpus.at(static_cast<std::size_t>(device)).is_lost = true;
+  for (auto& [handle, stream] : machine.streams) {
+    if (stream->device == device) stream->pending.clear();
+  }
+  machine.drain();
+}
+
+void DeviceDouble::destroy_stream(void* stream) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  const auto found = machine.streams.find(stream);
+  if (found != machine.streams.end()) found->second->is_destroyed = true;
+  machine.drain();
+}
+
+std::size_t DeviceDouble::used(int device) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  return machine.gpus.at(static_cast<std::size_t>(device)).used;
+}
+
+std::size_t DeviceDouble::streams() {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  return machine.streams.size();
+}
+
+int DeviceDouble::current() { return current_device; }
+
+}  // namespace test
+
+namespace detail {
+
+int gpu_count() noexcept {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  return static_cast<int>(machine.gpus.size());
+}
+
+std::string gpu_name(int device) { return "make-believe GPU " + std::to_string(device); }
+
+DeviceMemory gpu_memory(int device) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  return {machine.capacity, machine.capacity - machine.gpu(device).used};
+}
+
+int gpu_enter(int device) { return std::exchange(current_device, device); }
+void gpu_leave(int before) noexcept { current_device = before; }
+
+void* gpu_stream_create(int device) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  machine.gpu(device);
+  auto stream = std::make_unique<FakeStream>();
+  stream->device = device;
+  void* const handle = stream.get();
+  machine.streams[handle] = std::move(stream);
+  return handle;
+}
+
+void gpu_stream_destroy(int, void* stream) noexcept { test::DeviceDouble::destroy_stream(stream); }
+
+void gpu_stream_wait(int device, void* stream) {
+  Machine& machine = Machine::get();
+  std::unique_lock lock(machine.mutex);
+  const FakeStream& found = machine.stream(device, stream);
+  machine.wait(lock, device, [&] { return found.pending.empty(); });
+}
+
+int gpu_stream_device(int device, void* stream) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  return Machine::find(machine.streams, stream, device).device;
+}
+
+void* gpu_event_create(int device) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  machine.gpu(device);
+  auto event = std::make_unique<FakeEvent>();
+  event->device = device;
+  void* const handle = event.get();
+  machine.events[handle] = std::move(event);
+  return handle;
+}
+
+void gpu_event_destroy(int, void* event) noexcept {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  machine.events.erase(event);
+}
+
+void gpu_event_record(int device, void* event, void* stream) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  FakeEvent& found = machine.event(device, event);
+  found.recorded = std::make_shared<Point>();
+  machine.enqueue(machine.stream(device, stream),
+                  {nullptr, [point = found.recorded] { point->is_reached = true; }});
+}
+
+bool gpu_event_is_reached(int device, void* event) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  return machine.event(device, event).recorded->is_reached;
+}
+
+void gpu_event_wait(int device, void* event) {
+  Machine& machine = Machine::get();
+  std::unique_lock lock(machine.mutex);
+  const std::shared_ptr<Point> point = machine.event(device, event).recorded;
+  machine.wait(lock, device, [&] { return point->is_reached; });
+}
+
+void gpu_stream_wait_event(int device, void* stream, void* event) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  FakeStream& found = machine.stream(device, stream);
+  FakeEvent& waited = Machine::find(machine.events, event, device);
+  machine.gpu(waited.device);
+  machine.enqueue(found, {waited.recorded, [] {}});
+}
+
+void* gpu_allocate(int device, std::size_t bytes) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  FakeGpu& gpu = machine.gpu(device);
+  if (bytes > machine.capacity - gpu.used) {
+    throw DeviceFullError("allocating " + std::to_string(bytes) +
+                          " bytes on cuda:" + std::to_string(device) + ": the device is full, " +
+                          std::to_string(machine.capacity - gpu.used) + " bytes are free");
+  }
+  auto* const data = static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlignment}));
+  machine.memory[data] = {device, bytes};
+  gpu.used += bytes;
+  return data;
+}
+
+void gpu_free(int device, void* data) noexcept {
+  Machine& machine = Machine::get();
+  std::unique_lock lock(machine.mutex);
+  machine.progress.wait(lock, [&] { return machine.is_idle(device); });
+  const auto found = machine.memory.find(static_cast<const std::byte*>(data));
+  if (found == machine.memory.end()) return;
+  machine.gpus[static_cast<std::size_t>(device)].used -= found->second.bytes;
+  machine.memory.erase(found);
+  ::operator delete(data, std::align_val_t{kAlignment});
+}
+
+void gpu_copy(int device, void* stream, void* to, const void* from, std::size_t bytes) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  FakeStream& found = machine.stream(device, stream);
+  machine.require_reachable(device, to, bytes);
+  machine.require_reachable(device, from, bytes);
+  machine.enqueue(found, {nullptr, [=] { std::memmove(to, from, bytes); }});
+}
+
+void gpu_zero(int device, void* stream, void* data, std::size_t bytes) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  FakeStream& found = machine.stream(device, stream);
+  machine.require_reachable(device, data, bytes);
+  machine.enqueue(found, {nullptr, [=] { std::memset(data, 0, bytes); }});
+}
+
+}  // namespace detail
+}  // namespace tensoa

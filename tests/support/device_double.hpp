@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace tensoa::test {
+
+/// Make-believe GPUs: an implementation of core/src/device_ops.hpp over host memory. A program that
+/// links `tensoa_device_double` gets it instead of the real one, on any machine. Work that is
+/// enqueued is done at once, in the order of streams and events, unless the device is held.
+/// *Threads*: safe.
+struct DeviceDouble {
+  /// `gpus` new devices with `bytes` of memory each; what was made before is gone.
+  static void reset(int gpus = 2, std::size_t bytes = std::size_t{1} << 30U);
+
+  /// The device takes work and does none of it, until it is let go.
+  static void hold(int device);
+  static void let_go(int device);
+
+  /// From now on every call on the device fails, as after a kernel that crashed.
+  static void lose(int device);
+
+  /// Ends a stream as its owner would, behind tensoa's back.
+  static void destroy_stream(void* stream);
+
+  static std::size_t used(int device);  ///< bytes
+  static std::size_t streams();         ///< that are there, on all devices
+  static int current();                 ///< device of the calling thread
+};
+
+}  // namespace tensoa::test
