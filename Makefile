@@ -102,7 +102,7 @@ asan tsan clang:
 
 hip: setup ## Compile and link the HIP seam with hipcc, where it is installed; nothing runs on AMD hardware
 	@if command -v hipcc >/dev/null; then \
-	  cmake --preset hip >build-hip.log 2>&1 || { cat build-hip.log; exit 1; }; \
+	  mkdir -p build-hip && { cmake --preset hip >build-hip/configure.log 2>&1 || { cat build-hip/configure.log; exit 1; }; }; \
 	  cmake --build --preset hip --target test_core && build-hip/tests/core/test_core --gtest_brief=1; \
 	else echo "make hip: no hipcc here; apt-get install hipcc libamdhip64-dev brings it (350 MB)"; fi
 
