@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "runtime_figures.hpp"
 #include "tensoa/pytorch/inspect.hpp"
 
 namespace tensoa::tools {
@@ -23,6 +24,8 @@ using pytorch::ProgramDescription;
 struct InspectCall {
   std::string file;
   bool is_json = false;
+  bool is_runtime = false;
+  RuntimeCall runtime;
 };
 
 ordered_json json_of(const ArgumentDescription& argument, bool is_input) {
@@ -85,6 +88,28 @@ ordered_json json_of(const std::string& file, const ModelDescription& model) {
          {"cuda_graphs",
           check.has_graphs ? ordered_json(true) : ordered_json(check.why_no_graphs)}});
   }
+  return object;
+}
+
+std::string to_text(const ordered_json& object) {
+  return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+}
+
+ordered_json json_of(const std::string& file, const RuntimeFigures& figures) {
+  const pytorch::ModelMemory& memory = figures.memory;
+  ordered_json object{{"file", file},
+                      {"device", to_string(figures.device)},
+                      {"inputs", figures.inputs},
+                      {"weights", memory.weights},
+                      {"workspaces", memory.workspaces},
+                      {"activations", memory.activations},
+                      {"collections", memory.collections},
+                      {"peak", memory.peak}};
+  if (memory.budget != kNoBudget) object["budget"] = memory.budget;
+  if (!figures.device.is_cpu()) object["torch_holds"] = figures.torch_holds;
+  object["process_peak"] = figures.process_peak;
+  object["threads_before"] = figures.threads_before;
+  object["threads_after"] = figures.threads_after;
   return object;
 }
 
@@ -184,22 +209,64 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
   return text;
 }
 
+std::string text_of(const std::string& file, const RuntimeFigures& figures) {
+  const pytorch::ModelMemory& memory = figures.memory;
+  std::string text =
+      fmt::format("{} on {}, {}, in bytes:\n", file, to_string(figures.device), figures.inputs);
+  const auto line = [&](const char* name, std::size_t bytes, const char* what) {
+    text += fmt::format("  {:<12} {:>16}  {}\n", name, in_groups(bytes), what);
+  };
+  line("weights", memory.weights, "");
+  line("workspaces", memory.workspaces, "kept from call to call");
+  line("activations", memory.activations, "the most of a call");
+  line("collections", memory.collections, "the columns of this call");
+  line("peak", memory.peak, "of all that at one time");
+  if (!figures.device.is_cpu()) line("torch holds", figures.torch_holds, "used and cached");
+  line("process", figures.process_peak, "most that the process had in main memory");
+  text += fmt::format("threads: {} before the model was loaded, {} after the call\n",
+                      figures.threads_before, figures.threads_after);
+  return text;
+}
+
 }  // namespace
 
 void add_inspect_command(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand(
-      "inspect", "What is in a model file: signature, target, programs, checks");
+      "inspect",
+      "What is in a model file: signature, target, programs, checks; with --runtime what it takes");
   auto call = std::make_shared<InspectCall>();
   command->add_option("FILE", call->file, "TorchScript file or package (.pt2)")->required();
   command->add_flag("--json", call->is_json, "Write JSON");
+  CLI::Option* runtime =
+      command->add_flag("--runtime", call->is_runtime,
+                        "Load it, run it, and tell what memory and threads that takes");
+  command
+      ->add_option("--device", call->runtime.device,
+                   "With --runtime: cpu, cuda:N, or auto: what a package is for, else cpu")
+      ->needs(runtime)
+      ->capture_default_str();
+  command
+      ->add_option("--rows", call->runtime.rows,
+                   "With --runtime: rows of the columns that it runs on, where they are known")
+      ->needs(runtime)
+      ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}))
+      ->capture_default_str();
+  command
+      ->add_option("--binding", call->runtime.binding,
+                   "With --runtime: the columns of a TorchScript file, as describe() writes them; "
+                   "without it the model must score edges")
+      ->needs(runtime);
   command->callback([call, &action] {
     action = [call] {
-      const ModelDescription model = pytorch::inspect(call->file);
-      fmt::print("{}", call->is_json
-                           ? json_of(call->file, model)
-                                     .dump(2, ' ', false, ordered_json::error_handler_t::replace) +
-                                 '\n'
-                           : text_of(call->file, model));
+      const auto print = [&](const auto& what) {
+        fmt::print("{}",
+                   call->is_json ? to_text(json_of(call->file, what)) : text_of(call->file, what));
+      };
+      if (call->is_runtime) {
+        print(runtime_figures(call->file, call->runtime));
+      } else {
+        print(pytorch::inspect(call->file));
+      }
       return kRight;
     };
   });

@@ -12,7 +12,7 @@ namespace tensoa {
 namespace {
 
 constexpr std::array kPurposes{MemoryPurpose::kCollections, MemoryPurpose::kWeights,
-                               MemoryPurpose::kWorkspaces};
+                               MemoryPurpose::kWorkspaces, MemoryPurpose::kEngines};
 
 class Counter {
  public:
@@ -79,6 +79,8 @@ std::string_view name_of(MemoryPurpose purpose) noexcept {
       return "weights";
     case MemoryPurpose::kWorkspaces:
       return "workspaces";
+    case MemoryPurpose::kEngines:
+      return "engines";
   }
   return "unknown";
 }

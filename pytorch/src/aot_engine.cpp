@@ -19,6 +19,7 @@
 #include "tensoa/core/memory.hpp"
 #include "tensoa/pytorch/engines.hpp"
 #include "threads.hpp"
+#include "torch_memory.hpp"
 
 namespace tensoa::pytorch {
 namespace {
@@ -114,11 +115,14 @@ class AotEngine final : public Engine {
     }
     try {
       copies += ((*program_).*work)(queue, planes);
+    } catch (const DeviceFullError& error) {
+      throw DeviceFullError(subject_ + "failed while running: " + error.what());
     } catch (const DeviceError& error) {
       throw DeviceError(subject_ + "failed while running: " + error.what());
     } catch (const EngineError& error) {
       throw EngineError(subject_ + error.what());
     } catch (const std::exception& error) {
+      throw_if_refused(subject_ + "failed while running: ");
       throw EngineError(subject_ + "failed while running: " + first_line(error));
     }
     return copies;
@@ -184,7 +188,8 @@ class AotEngine final : public Engine {
     const auto size = static_cast<std::int64_t>(described(i).element.element_size());
     memory.resize(inputs_);
     if (memory[i].size() < static_cast<std::size_t>(block.count()) * bytes) {
-      memory[i] = Buffer(queue.device(), static_cast<std::size_t>(block.count()) * bytes);
+      memory[i] = Buffer(queue.device(), static_cast<std::size_t>(block.count()) * bytes,
+                         MemoryPurpose::kWorkspaces);
     }
     const Planes to{memory[i].data(), block.bytes(from.rows) / size, from.rows};
     block.for_each_plane([&](std::int64_t place) {
@@ -218,6 +223,8 @@ std::shared_ptr<const Engine> load_aot_engine(const std::filesystem::path& path,
   }
   try {
     return std::make_shared<AotEngine>(path, device, options, trial);
+  } catch (const DeviceFullError& error) {
+    throw DeviceFullError(subject + "cannot be loaded: " + error.what());
   } catch (const DeviceError& error) {
     throw DeviceError(subject + "cannot be loaded: " + error.what());
   } catch (const Error&) {

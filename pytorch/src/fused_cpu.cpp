@@ -80,7 +80,9 @@ class FusedCpuProgram final : public Program {
     mine.rows.clear();
     for (const std::size_t input : domains_) mine.rows.push_back(blocks[input].rows);
     const auto bytes = static_cast<std::size_t>(workspace_(mine.rows.data()));
-    if (bytes > mine.workspace.size()) mine.workspace = Buffer(Device::cpu(), bytes);
+    if (bytes > mine.workspace.size()) {
+      mine.workspace = Buffer(Device::cpu(), bytes, MemoryPurpose::kWorkspaces);
+    }
     run_(mine.blocks.data(), mine.rows.data(), mine.workspace.data());
     return {};
   }

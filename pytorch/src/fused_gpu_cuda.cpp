@@ -197,7 +197,7 @@ class FusedGpuProgram final : public Program {
         device_(device),
         with_graphs_(with_graphs),
         library_(load(package, device)),
-        weights_(device, package.kernels.weights.size()) {
+        weights_(device, package.kernels.weights.size(), MemoryPurpose::kWeights) {
     const CurrentDevice current(device.index);
     for (const FusedKernels::Kernel& kernel : kernels_) {
       functions_.push_back(library_->kernel(kernel.name));
@@ -277,7 +277,9 @@ class FusedGpuProgram final : public Program {
       bytes +=
           (bytes_of(buffer, params) + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
     }
-    if (bytes > workspace.size()) workspace = Buffer(device_, bytes + bytes / 4);
+    if (bytes > workspace.size()) {
+      workspace = Buffer(device_, bytes + bytes / 4, MemoryPurpose::kWorkspaces);
+    }
     std::byte* next = workspace.data();
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
       params.buffer[i] = next;

@@ -22,6 +22,7 @@
 #include "stream_guard.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
+#include "tensoa/core/memory_budget.hpp"
 #include "tensors.hpp"
 #include "threads.hpp"
 
@@ -78,8 +79,17 @@ class InductorProgram final : public Program {
         arguments_.push_back({planes, i, element.dtype, element.kind == ColumnKind::kScalar});
       }
     }
-    std::unique_ptr<Container> first = load();
+    std::unique_ptr<Container> first;
+    {
+      // What is in the file, until it is known how much it takes.
+      const MemoryCharge at_most(device, MemoryPurpose::kWeights,
+                                 std::filesystem::file_size(library_));
+      first = load();
+    }
     weights_ = first->runner->extract_constants_map(/*use_inactive=*/false);
+    std::size_t bytes = 0;
+    for (const auto& [name, weight] : weights_) bytes += weight.nbytes();
+    charge_ = MemoryCharge(device, MemoryPurpose::kWeights, bytes);
     containers_.add(std::move(first));
   }
 
@@ -278,6 +288,7 @@ class InductorProgram final : public Program {
   std::string graphs_are_off_;  ///< why, once that is known; under loads_and_captures()
   std::vector<Argument> arguments_;
   std::unordered_map<std::string, at::Tensor> weights_;  ///< views of the first container's
+  MemoryCharge charge_;                                  ///< of weights_
   PerQueue<Container> containers_;
 };
 

@@ -20,6 +20,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensors.hpp"
 #include "threads.hpp"
+#include "torch_memory.hpp"
 #include "writes.hpp"
 
 namespace tensoa::pytorch {
@@ -40,6 +41,13 @@ bool has_forks(const torch::jit::Block& block) {
     return node->kind() == c10::prim::fork ||
            std::ranges::any_of(node->blocks(), [](const auto* inner) { return has_forks(*inner); });
   });
+}
+
+std::size_t weight_bytes(const torch::jit::Module& module) {
+  std::size_t bytes = 0;
+  for (const at::Tensor& tensor : module.parameters()) bytes += tensor.nbytes();
+  for (const at::Tensor& tensor : module.buffers()) bytes += tensor.nbytes();
+  return bytes;
 }
 
 /// Converts weights and buffers of floating point; indices and masks stay what they are.
@@ -84,8 +92,9 @@ std::string describe_inputs(const Binding& binding) {
 class JitEngine final : public Engine {
  public:
   JitEngine(std::string subject, torch::jit::Module module, Signature signature,
-            std::vector<bool> written, bool has_forks)
+            std::vector<bool> written, bool has_forks, std::unique_ptr<WeightsInTorch> weights)
       : subject_(std::move(subject)),
+        weights_(std::move(weights)),
         module_(std::move(module)),
         forward_(module_.get_method("forward")),
         signature_(std::move(signature)),
@@ -106,6 +115,7 @@ class JitEngine final : public Engine {
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
+      throw_if_refused(subject_ + "failed while running: ");
       throw EngineError(subject_ + "failed while running: " + short_message(error) +
                         describe_inputs(binding));
     }
@@ -148,6 +158,7 @@ class JitEngine final : public Engine {
   }
 
   std::string subject_;  ///< "model FILE: ", the beginning of messages
+  std::unique_ptr<WeightsInTorch> weights_;
   torch::jit::Module module_;
   mutable torch::jit::Method forward_;  // calling it does not change it
   Signature signature_;
@@ -172,6 +183,8 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
   with_jit_file(path, [&](torch::jit::Module& module) {
     Signature signature = signature_of(module.get_method("forward"), subject);
     if (options.dtype) convert(module, to_torch(*options.dtype));
+    auto weights = std::make_unique<WeightsInTorch>(device, weight_bytes(module));
+    const WithinBudget within_budget(device);
     module.to(to_torch(device));
     module = torch::jit::freeze(module);
     const auto graph = module.get_method("forward").graph();
@@ -182,7 +195,8 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
                       "keeps nothing between calls");
     }
     engine = std::make_shared<JitEngine>(subject, std::move(module), std::move(signature),
-                                         writes.to_arguments(), has_forks(*graph->block()));
+                                         writes.to_arguments(), has_forks(*graph->block()),
+                                         std::move(weights));
   });
   return engine;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "tensoa/core/error.hpp"
+#include "torch_memory.hpp"
 
 namespace tensoa::pytorch {
 
@@ -32,6 +33,7 @@ std::string subject_of(const std::filesystem::path& path) {
 void with_jit_file(const std::filesystem::path& path,
                    const std::function<void(torch::jit::Module& module)>& use) {
   const std::string subject = subject_of(path);
+  forget_refusal();
   try {
     torch::jit::Module module = torch::jit::load(path.string(), c10::kCPU);
     module.eval();
@@ -40,6 +42,7 @@ void with_jit_file(const std::filesystem::path& path,
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
+    throw_if_refused(subject + "cannot be loaded: ");
     const std::string reason = short_message(error);
     throw LoadError(subject +
                     "is not a TorchScript file that this libtorch can load (expected one written "

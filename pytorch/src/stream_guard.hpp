@@ -13,13 +13,16 @@
 namespace tensoa::pytorch {
 
 /// Makes the queue's device and stream torch's current ones in this thread, both together, and puts
-/// both back. Does nothing for a CPU queue.
+/// both back; keeps torch within the device's budget meanwhile. Does nothing for a CPU queue.
 class StreamGuard {
  public:
   explicit StreamGuard(const Queue& queue);
   ~StreamGuard();
   StreamGuard(const StreamGuard&) = delete;
   StreamGuard& operator=(const StreamGuard&) = delete;
+
+  /// The stream of the innermost guard of this thread; nullptr without one.
+  static void* current() noexcept;
 
  private:
   struct Switched;

@@ -13,4 +13,6 @@ StreamGuard::StreamGuard(const Queue& queue) {
 }
 StreamGuard::~StreamGuard() = default;
 
+void* StreamGuard::current() noexcept { return nullptr; }
+
 }  // namespace tensoa::pytorch

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from conftest import Close, edited, package, refuse, save, succeed
+from conftest import PACKAGES, Close, edited, package, refuse, save, succeed, tensoa
 
 
 def inspect(path):
@@ -190,3 +190,52 @@ def test_files_that_are_no_models(tmp_path):
     refuse("inspect", tmp_path / "nothing.pt", says=["nothing.pt", "there is no such file"])
     refuse("inspect", tmp_path, says=["is not a file"])
     refuse("inspect", says=["FILE"])
+
+
+# ---- --runtime
+
+
+def runtime(path, *options):
+    return json.loads(succeed("inspect", path, "--runtime", "--json", *options).stdout)
+
+
+def test_runtime_of_a_package_grows_with_its_rows_but_for_the_weights():
+    path = package("mlp-cpu.pt2")
+    few, many = runtime(path, "--rows", 1000), runtime(path, "--rows", 100_000)
+    weights = 4 * (3 * 64 + 64 + 64 * 64 + 64 + 64 * 2 + 2)
+    assert few["device"] == "cpu" and few["inputs"] == "1000 rows"
+    assert few["weights"] == many["weights"] == pytest.approx(weights, rel=0.01)  # the smallest are code
+    assert many["collections"] >= 90 * few["collections"] > 0
+    assert many["activations"] > 50 * few["activations"] > 1000 * 64
+    assert many["peak"] >= many["weights"] + many["collections"] + many["activations"]
+    assert many["process_peak"] > many["peak"]
+    assert few["threads_before"] == few["threads_after"]
+
+
+def test_runtime_of_torchscript_that_scores_edges(our_model):
+    figures = runtime(our_model)
+    assert "hits" in figures["inputs"] and "edges" in figures["inputs"]
+    assert figures["weights"] > 4 * 40_000 and figures["activations"] > figures["weights"]
+    text = succeed("inspect", our_model, "--runtime").stdout
+    for part in ("weights", "activations", "the most of a call", "before the model was loaded"):
+        assert part in text
+
+
+def test_runtime_of_torchscript_on_the_columns_of_a_binding(tmp_path):
+    class Sum(nn.Module):
+        def forward(self, features):
+            return features[:, :2] + features[:, 1:]
+
+    path = save(Sum(), tmp_path / "sum.pt")
+    assert runtime(path, "--binding", PACKAGES / "mlp.json", "--rows", 500)["activations"] == 500 * 2 * 4
+    refuse("inspect", path, "--runtime", "--binding", tmp_path / "none.json", says=["none.json", "cannot be read"])
+    refuse("inspect", path, "--runtime", "--binding", path, says=["sum.pt", "binding"])
+
+
+def test_runtime_of_a_model_that_fails(tmp_path):
+    refuse("inspect", save(nn.Linear(5, 5), tmp_path / "five.pt"), "--runtime", says=["five.pt"])
+    refuse("inspect", tmp_path / "none.pt", "--runtime", says=["none.pt", "no such file"])
+
+
+def test_options_of_runtime_need_it():
+    assert tensoa("inspect", "model.pt", "--rows", "5").returncode == 2

@@ -16,10 +16,11 @@
 
 namespace tensoa {
 
-/// What memory is for.
-enum class MemoryPurpose : std::uint8_t { kCollections, kWeights, kWorkspaces };
+/// What memory is for. kEngines: what the libraries of engines hold for themselves, whatever for;
+/// pytorch::torch_memory() says more.
+enum class MemoryPurpose : std::uint8_t { kCollections, kWeights, kWorkspaces, kEngines };
 
-/// "collections", "weights", "workspaces".
+/// "collections", "weights", "workspaces", "engines".
 std::string_view name_of(MemoryPurpose purpose) noexcept;
 
 /// No limit: the budget of a device for which none was set.
@@ -43,7 +44,7 @@ struct MemoryFigures {
   };
 
   Figure all;  ///< its peak is at most the sum of the others, which need not be at the same time
-  std::array<Figure, 3> of_purpose;
+  std::array<Figure, 4> of_purpose;
   std::size_t budget = kNoBudget;
 
   const Figure& of(MemoryPurpose purpose) const noexcept {

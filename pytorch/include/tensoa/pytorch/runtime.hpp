@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "tensoa/core/device.hpp"
+
+/// @file
+/// The memory that torch takes beside tensoa's own: how to bound it, whose it is, and how much it is.
+/// docs/memory.md has the whole picture.
+
+namespace tensoa::pytorch {
+
+/// Workspace of cuBLAS where nobody chose another size: torch takes 32 MiB on Hopper.
+inline constexpr std::size_t kBlasWorkspace = std::size_t{8} << 20U;
+
+/// Lets cuBLAS and cuBLASLt have a workspace of `bytes` bytes, in whole KiB, for each thread and queue
+/// that multiplies matrices; 0 is allowed. More than kBlasWorkspace helps large products of few
+/// rows and columns (split sums), less saves memory: threads x queues x `bytes` is what torch keeps.
+///
+/// register_engines() sets kBlasWorkspace, unless CUBLAS_WORKSPACE_CONFIG or CUBLASLT_WORKSPACE_SIZE are
+/// in the environment, which this function replaces.
+/// @throws ConfigError for more than 1 GiB, and when torch has used a GPU already, whose libraries ask
+///     only once
+/// *Threads*: before others start; it changes the environment of the process.
+void set_blas_workspace(std::size_t bytes);
+
+/// Memory of the caller's own, for torch to use on GPUs.
+struct TorchAllocator {
+  /// Memory of at least `bytes` bytes (> 0) on `device`, aligned to 256 bytes.
+  ///
+  /// `stream` is the native handle of the queue of the call of tensoa's that runs in this thread: the
+  /// memory may be some that was freed on the same stream and that work enqueued there earlier still
+  /// uses. Or it is nullptr: torch works on a stream that no call has named (it loads weights, or is
+  /// used by the program itself), and no work may use the memory any more.
+  /// May throw, and may give nullptr where there is none: the call that asked then ends with a
+  /// DeviceFullError.
+  std::function<void*(std::size_t bytes, Device device, void* stream)> allocate;
+
+  /// Takes back what `allocate` gave. `stream` is that of `allocate` where the memory is freed in a
+  /// call on that queue: work that uses it may be enqueued there still, and nowhere else. Everywhere
+  /// else (weights and workspaces; a block that torch recorded on a second stream; in another thread
+  /// or after the call, when the stream may be gone) it is nullptr, and no work uses the memory: tensoa
+  /// has waited for the device. Must not throw.
+  std::function<void(void* data, Device device, void* stream)> free;
+};
+
+/// From now on torch takes all memory on GPUs from `allocator`, also for what the program itself does
+/// with torch. tensoa checks each block against memory_budget() before it asks for it. Call it before
+/// anything of torch uses a GPU; it lasts until the process ends. What AOTInductor's packages load as
+/// weights comes from the CUDA driver as before. CUDA graphs of their programs (ModelOptions) are then
+/// refused; those of fused programs, which allocate nothing in torch, are not.
+/// @param allocator its functions are called from any thread, also at the same time
+/// @throws ConfigError where a function is missing, where torch has allocated already, and in a build
+///     without CUDA
+void set_torch_allocator(TorchAllocator allocator);
+
+/// Gives back what torch keeps and nobody uses: workspaces of cuBLAS and cuBLASLt and cached blocks, of
+/// all threads and GPUs, those of destroyed streams too; on the CPU free memory of malloc. Weights, and
+/// what models keep for their queues, go with the models. The next calls take it again.
+/// @param device cpu, or a GPU, for which the calling thread waits
+/// @throws DeviceError
+/// *Threads*: no call on a GPU may run meanwhile.
+void release_unused(Device device);
+
+/// What torch holds on one device, in bytes. What tensoa itself holds: memory_figures().
+struct TorchMemory {
+  std::size_t held = 0;        ///< taken from the device, or from the caller's TorchAllocator; the
+                               ///< rest of the figures is part of it
+  std::size_t in_use = 0;      ///< handed out: weights, workspaces, tensors
+  std::size_t peak = 0;        ///< of in_use, since the process or reset_torch_peak()
+  std::size_t weights = 0;     ///< of TorchScript; those of packages are in memory_figures()
+  std::size_t workspaces = 0;  ///< of cuBLAS and cuBLASLt, all threads and queues
+};
+
+/// All 0 on the CPU, where torch keeps no account, and on a GPU that torch has not used.
+/// @throws DeviceError when the device is not there
+/// *Threads*: safe.
+TorchMemory torch_memory(Device device);
+
+/// `peak` starts again at what is in use now. @throws DeviceError
+void reset_torch_peak(Device device);
+
+/// What models need on one device, of tensoa's memory and of torch's together, in bytes.
+struct ModelMemory {
+  std::size_t weights = 0;
+  std::size_t workspaces = 0;  ///< of fused programs and of cuBLAS, kept from call to call
+  std::size_t activations =
+      0;  ///< the most that calls took besides; 0 on the CPU, where torch keeps
+          ///< no account: activations_of() measures one call there
+  std::size_t collections = 0;
+  std::size_t peak =
+      0;  ///< the most at one time, or somewhat more: the peaks of the parts added up
+  std::size_t budget = 0;  ///< kNoBudget where there is none
+};
+
+/// @throws DeviceError when the device is not there
+/// *Threads*: safe.
+ModelMemory model_memory(Device device);
+
+/// Runs `call` and looks at the tensors that torch makes meanwhile in this thread.
+/// @return the most bytes on `device` that they took at one time: the activations of a call
+/// @throws what `call` throws
+std::size_t activations_of(Device device, const std::function<void()>& call);
+
+}  // namespace tensoa::pytorch

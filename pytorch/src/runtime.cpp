@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/pytorch/runtime.hpp"
+
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/memory_budget.hpp"
+#include "tensors.hpp"
+#include "torch_memory.hpp"
+
+namespace tensoa::pytorch {
+namespace {
+
+// Torch asks for these when it first needs a workspace: ":KIB:COUNT", and KIB. Unless they agree it
+// warns.
+constexpr const char* kBlas = "CUBLAS_WORKSPACE_CONFIG";
+constexpr const char* kBlasLt = "CUBLASLT_WORKSPACE_SIZE";
+
+void write_blas_workspace(std::size_t bytes) {
+  const std::string kib = std::to_string((bytes + 1023) / 1024);
+  ::setenv(kBlas, (":" + kib + ":1").c_str(), 1);
+  ::setenv(kBlasLt, kib.c_str(), 1);
+}
+
+/// Hears of each block that torch takes or gives back in this thread.
+class TensorsWatch final : public c10::MemoryReportingInfoBase {
+ public:
+  explicit TensorsWatch(Device device) : device_(to_torch(device)) {}
+
+  void reportMemoryUsage(void* data, std::int64_t bytes, std::size_t /*total*/,
+                         std::size_t /*reserved*/, c10::Device device) override {
+    if (device != device_) return;
+    if (bytes > 0) {
+      blocks_[data] = bytes;
+      now_ += bytes;
+      most_ = std::max(most_, now_);
+    } else if (const auto block = blocks_.extract(data)) {  // those from before are not counted
+      now_ -= block.mapped();
+    }
+  }
+
+  bool memoryProfilingEnabled() const override { return true; }
+
+  std::size_t most() const noexcept { return static_cast<std::size_t>(most_); }
+
+ private:
+  c10::Device device_;
+  std::unordered_map<void*, std::int64_t> blocks_;
+  std::int64_t now_ = 0;
+  std::int64_t most_ = 0;
+};
+
+thread_local std::string t_refusal;  // empty: none
+
+std::atomic<std::size_t>& weights_on(Device device) noexcept {
+  static constinit std::array<std::atomic<std::size_t>, kMaxDevices> weights{};
+  return weights[detail::place_of(device)];
+}
+
+}  // namespace
+
+WeightsInTorch::WeightsInTorch(Device device, std::size_t bytes) : device_(device), bytes_(bytes) {
+  if (device.is_cpu()) charge_ = MemoryCharge(device, MemoryPurpose::kWeights, bytes);
+  weights_on(device_) += bytes_;
+}
+
+WeightsInTorch::~WeightsInTorch() { weights_on(device_) -= bytes_; }
+
+std::size_t WeightsInTorch::on(Device device) noexcept { return weights_on(device); }
+
+void note_refusal(std::string message) { t_refusal = std::move(message); }
+
+void forget_refusal() noexcept { t_refusal.clear(); }
+
+void throw_if_refused(const std::string& subject) {
+  if (!t_refusal.empty()) throw DeviceFullError(subject + std::exchange(t_refusal, {}));
+}
+
+void bound_blas_workspace() {
+  if (std::getenv(kBlas) == nullptr && std::getenv(kBlasLt) == nullptr) {
+    write_blas_workspace(kBlasWorkspace);
+  }
+}
+
+void set_blas_workspace(std::size_t bytes) {
+  constexpr std::size_t kMost = std::size_t{1} << 30U;
+  if (bytes > kMost) {
+    throw ConfigError("set_blas_workspace: got " + std::to_string(bytes) +
+                      " bytes, expected at most " + std::to_string(kMost));
+  }
+  if (torch_uses_gpus()) {
+    throw ConfigError(
+        "set_blas_workspace: torch has used a GPU already and keeps the size it had; call it "
+        "before "
+        "the first model is loaded there");
+  }
+  write_blas_workspace(bytes);
+}
+
+void set_torch_allocator(TorchAllocator allocator) {
+  if (!allocator.allocate || !allocator.free) {
+    throw ConfigError(std::string("set_torch_allocator: there is no function to ") +
+                      (allocator.allocate ? "free" : "allocate") + "; give both");
+  }
+  replace_torch_allocator(std::move(allocator));
+}
+
+void release_unused(Device device) {
+  require_available(device);
+  if (device.is_cpu()) {
+    ::malloc_trim(0);
+  } else {
+    release_gpu_memory(device);
+  }
+}
+
+TorchMemory torch_memory(Device device) {
+  require_available(device);
+  return device.is_cpu() ? TorchMemory{} : gpu_memory(device);
+}
+
+void reset_torch_peak(Device device) {
+  require_available(device);
+  if (!device.is_cpu()) reset_gpu_peak(device);
+}
+
+ModelMemory model_memory(Device device) {
+  const MemoryFigures ours = memory_figures(device);
+  const TorchMemory torch = torch_memory(device);
+  const auto of = [&](MemoryPurpose purpose) { return ours.of(purpose); };
+  const std::size_t kept = torch.weights + torch.workspaces;
+  ModelMemory all{.weights = of(MemoryPurpose::kWeights).now + torch.weights,
+                  .workspaces = of(MemoryPurpose::kWorkspaces).now + torch.workspaces,
+                  .activations = torch.peak > kept ? torch.peak - kept : 0,
+                  .collections = of(MemoryPurpose::kCollections).now,
+                  .peak = torch.peak,
+                  .budget = ours.budget};
+  for (const MemoryPurpose purpose :
+       {MemoryPurpose::kCollections, MemoryPurpose::kWeights, MemoryPurpose::kWorkspaces}) {
+    all.peak += of(purpose).peak;
+  }
+  return all;
+}
+
+std::size_t activations_of(Device device, const std::function<void()>& call) {
+  require_available(device);
+  const auto watch = std::make_shared<TensorsWatch>(device);
+  const c10::DebugInfoGuard watching(c10::DebugInfoKind::PROFILER_STATE, watch);
+  call();
+  return watch->most();
+}
+
+}  // namespace tensoa::pytorch

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "tensoa/core/device.hpp"
+#include "tensoa/core/memory_budget.hpp"
+#include "tensoa/pytorch/runtime.hpp"
+
+// Part of the second seam of pytorch/ (stream_guard.hpp): torch_memory_cuda.cpp or
+// torch_memory_none.cpp is linked. Devices are there.
+
+namespace tensoa::pytorch {
+
+/// Bounds the workspaces of cuBLAS by kBlasWorkspace, unless the environment says something else.
+void bound_blas_workspace();
+
+/// Whether torch has begun with GPUs, so that its libraries have read the environment.
+bool torch_uses_gpus() noexcept;
+
+/// set_torch_allocator, checked.
+void replace_torch_allocator(TorchAllocator allocator);
+
+void release_gpu_memory(Device device);
+TorchMemory gpu_memory(Device device);
+void reset_gpu_peak(Device device);
+
+/// Weights of a model in torch's memory: counted in torch_memory() on a GPU, where they are part of
+/// what torch holds; charged to the budget on the CPU, where nothing else counts them.
+class WeightsInTorch {
+ public:
+  /// @throws DeviceFullError
+  WeightsInTorch(Device device, std::size_t bytes);
+  ~WeightsInTorch();
+  WeightsInTorch(const WeightsInTorch&) = delete;
+  WeightsInTorch& operator=(const WeightsInTorch&) = delete;
+
+  /// On a GPU.
+  static std::size_t on(Device device) noexcept;
+
+ private:
+  Device device_;
+  std::size_t bytes_;
+  MemoryCharge charge_;
+};
+
+/// Keeps torch within memory_budget() while it works on `device`: it may take what tensoa does not
+/// hold, and what it has taken is charged at the end. Once for each call and each load. Does nothing on
+/// the CPU and, but for looking, without a budget. A refusal noted in this thread before is forgotten.
+class WithinBudget {
+ public:
+  explicit WithinBudget(Device device);
+  ~WithinBudget();
+  WithinBudget(const WithinBudget&) = delete;
+  WithinBudget& operator=(const WithinBudget&) = delete;
+
+ private:
+  std::optional<Device> device_;  ///< with a budget
+};
+
+/// What torch could not have in this thread, noted where that is known: on the way to the caller
+/// TorchScript and the code of packages make other errors of it.
+void note_refusal(std::string message);
+void forget_refusal() noexcept;
+
+/// Ends with a DeviceFullError that begins with `subject` where a refusal was noted. For `catch`.
+void throw_if_refused(const std::string& subject);
+
+}  // namespace tensoa::pytorch

@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/pytorch/runtime.hpp"
+
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "jit_fixture.hpp"
+#include "tensoa/core/memory_budget.hpp"
+
+namespace tensoa {
+namespace {
+
+using namespace test;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+constexpr std::size_t kWeightsOfMlp = 4 * (3 * 64 + 64 + 64 * 64 + 64 + 64 * 2 + 2);
+
+class Runtime : public JitTest {
+ protected:
+  void TearDown() override {
+    if (queue_) memory_budget(GetParam(), kNoBudget);
+  }
+
+  void run_mlp(const JitModel& model, std::size_t rows) {
+    const auto in = upload<Points>(rows, [](auto) {});
+    auto out = upload<Answers>(rows, [](auto) {});
+    const auto from = in.const_view().records();
+    const auto to = out.view().records();
+    SoAMetadata<Points> inputs(rows);
+    inputs.append_block("x", from.x(), from.y(), from.z());
+    SoAMetadata<Answers> outputs(rows);
+    outputs.append_block("out", to.m(), to.n());
+    model.forward(*queue_, model.plan(ModelMetadata(inputs, outputs)));
+    queue_->wait();
+  }
+
+  std::size_t weights() const {
+    return memory_figures(GetParam()).of(MemoryPurpose::kWeights).now +
+           pytorch::torch_memory(GetParam()).weights;
+  }
+};
+TENSOA_ON_EACH_DEVICE(Runtime);
+
+TEST_P(Runtime, WeightsAreCountedOncePerModelAndForAsLongAsItLives) {
+  const std::size_t before = weights();
+  {
+    const JitModel model(model_file("mlp"));
+    run_mlp(model, 10);
+    run_mlp(JitModel(model), 100);
+    EXPECT_EQ(weights() - before, kWeightsOfMlp);
+  }
+  EXPECT_EQ(weights(), before);
+}
+
+TEST_P(Runtime, ActivationsAreTheTensorsOfACallAndGrowWithItsRows) {
+  const JitModel model(model_file("mlp"));
+  run_mlp(model, 10);
+  const auto activations = [&](std::size_t rows) {
+    return pytorch::activations_of(GetParam(), [&] { run_mlp(model, rows); });
+  };
+  EXPECT_GE(activations(1000), 1000 * 2 * 64 * 4) << "two layers of 64";
+  EXPECT_LE(activations(1000), 1000 * 5 * 64 * 4);
+  EXPECT_GT(activations(4000), 3 * activations(1000));
+  EXPECT_EQ(pytorch::activations_of(GetParam(), [] {}), 0);
+  if (!GetParam().is_cpu()) {
+    EXPECT_EQ(pytorch::activations_of(Device::cpu(), [&] { run_mlp(model, 1000); }), 0);
+  }
+}
+
+TEST_P(Runtime, ALoadBeyondTheBudgetIsATypedErrorAndTheModelCanBeLoadedLater) {
+  pytorch::release_unused(GetParam());  // what other tests have left would do
+  const std::size_t in_use = memory_figures(GetParam()).all.now;
+  memory_budget(GetParam(), in_use + 100);
+  const JitModel model(model_file("mlp"));
+  if (GetParam().is_cpu()) {
+    EXPECT_THAT(
+        [&] { model.deploy(GetParam()); },
+        ThrowsMessage<DeviceFullError>(AllOf(
+            HasSubstr("asked for " + std::to_string(kWeightsOfMlp)),
+            HasSubstr("budget is " + std::to_string(in_use + 100)), HasSubstr("in use are"))));
+  } else {
+    EXPECT_THAT([&] { model.deploy(GetParam()); },
+                ThrowsMessage<DeviceFullError>(
+                    AllOf(HasSubstr("torch asked for"), HasSubstr("budget is"))));
+  }
+  memory_budget(GetParam(), kNoBudget);
+  run_mlp(model, 10);
+}
+
+/// On the CPU torch's own allocations are not bounded.
+TEST_P(Runtime, ACallBeyondTheBudgetIsATypedErrorAndSmallerOnesRun) {
+  if (GetParam().is_cpu()) GTEST_SKIP() << "for GPUs";
+  constexpr std::size_t kManyRows = 2'000'000;
+  const JitModel model(model_file("mlp"));
+  const auto in = upload<Points>(kManyRows, [](auto) {});
+  auto out = upload<Answers>(kManyRows, [](auto) {});
+  const auto from = in.const_view().records();
+  const auto to = out.view().records();
+  SoAMetadata<Points> inputs(kManyRows);
+  inputs.append_block("x", from.x(), from.y(), from.z());
+  SoAMetadata<Answers> outputs(kManyRows);
+  outputs.append_block("out", to.m(), to.n());
+  const auto plan = model.plan(ModelMetadata(inputs, outputs));
+  run_mlp(model, 10);
+  const std::size_t held = pytorch::torch_memory(GetParam()).held;
+  const std::size_t budget =
+      memory_figures(GetParam()).of(MemoryPurpose::kCollections).now + held + (100U << 20U);
+  memory_budget(GetParam(), budget);
+  EXPECT_THAT([&] { model.forward(*queue_, plan); },
+              ThrowsMessage<DeviceFullError>(AllOf(
+                  HasSubstr("mlp.pt: failed while running: torch asked for"),
+                  HasSubstr("budget is " + std::to_string(budget)), HasSubstr("in use are"))));
+  run_mlp(model, 1000);
+  memory_budget(GetParam(), kNoBudget);
+  model.forward(*queue_, plan);
+  queue_->wait();
+}
+
+TEST_P(Runtime, WhatNobodyUsesIsGivenBackAndCallsTakeItAgain) {
+  const JitModel model(model_file("mlp"));
+  run_mlp(model, 100'000);
+  const pytorch::TorchMemory before = pytorch::torch_memory(GetParam());
+  pytorch::release_unused(GetParam());
+  const pytorch::TorchMemory after = pytorch::torch_memory(GetParam());
+  if (!GetParam().is_cpu()) {
+    EXPECT_GT(before.workspaces, 0);
+    EXPECT_LT(after.held, before.held);
+    EXPECT_EQ(after.workspaces, 0);
+    EXPECT_GE(after.in_use, after.weights);
+  }
+  run_mlp(model, 100'000);
+}
+
+TEST_P(Runtime, AWorkspaceIsNoLargerThanWasAsked) {
+  const JitModel model(model_file("mlp"));
+  run_mlp(model, 1000);
+  if (GetParam().is_cpu()) {
+    EXPECT_EQ(pytorch::torch_memory(GetParam()).workspaces, 0);
+    return;
+  }
+  pytorch::release_unused(GetParam());
+  run_mlp(model, 1000);
+  EXPECT_GT(pytorch::torch_memory(GetParam()).workspaces, 0);
+  EXPECT_LE(pytorch::torch_memory(GetParam()).workspaces, 2 * pytorch::kBlasWorkspace);
+}
+
+// ---- options; torch has not used a GPU in a test that runs alone, as ctest does
+
+TEST(RuntimeOptions, WorkspacesOfCublasAreBoundedByTheEnvironmentOfTheProcess) {
+  ::unsetenv("CUBLAS_WORKSPACE_CONFIG");
+  ::unsetenv("CUBLASLT_WORKSPACE_SIZE");
+  pytorch::register_engines();
+  EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":8192:1");
+  EXPECT_STREQ(std::getenv("CUBLASLT_WORKSPACE_SIZE"), "8192");
+}
+
+TEST(RuntimeOptions, TheUsersEnvironmentIsLeftAlone) {
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8", 1);
+  ::unsetenv("CUBLASLT_WORKSPACE_SIZE");
+  pytorch::register_engines();
+  EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":16:8");
+  EXPECT_EQ(std::getenv("CUBLASLT_WORKSPACE_SIZE"), nullptr);
+}
+
+TEST(RuntimeOptions, TheWorkspaceIsSetInWholeKiBUntilTorchHasUsedAGpu) {
+  const auto set = [] { pytorch::set_blas_workspace(1'000'000); };
+  try {
+    set();
+    EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":977:1");
+    EXPECT_STREQ(std::getenv("CUBLASLT_WORKSPACE_SIZE"), "977");
+    pytorch::set_blas_workspace(0);
+    EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":0:1");
+  } catch (const ConfigError&) {
+  }
+  if (device_count(DeviceKind::kCuda) > 0) {
+    pytorch::register_engines();
+    JitModel(model_file("mlp")).deploy(Device::cuda());
+    EXPECT_THAT(set, ThrowsMessage<ConfigError>(HasSubstr("before the first model is loaded")));
+  }
+}
+
+TEST(RuntimeOptions, AWorkspaceBeyondAllReasonIsRefused) {
+  EXPECT_THAT([] { pytorch::set_blas_workspace(std::size_t{2} << 30U); },
+              ThrowsMessage<ConfigError>(
+                  AllOf(HasSubstr("got 2147483648 bytes"), HasSubstr("at most 1073741824"))));
+}
+
+TEST(RuntimeOptions, ADeviceThatIsNotThereIsATypedError) {
+  const Device none = Device::cuda(63);
+  EXPECT_THROW(pytorch::release_unused(none), DeviceError);
+  EXPECT_THROW(static_cast<void>(pytorch::torch_memory(none)), DeviceError);
+  EXPECT_THROW(pytorch::reset_torch_peak(none), DeviceError);
+  EXPECT_THROW(pytorch::activations_of(none, [] {}), DeviceError);
+}
+
+}  // namespace
+}  // namespace tensoa

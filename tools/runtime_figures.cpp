@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime_figures.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+
+#include "generated_columns.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/engine/model.hpp"
+#include "tensoa/pytorch/inspect.hpp"
+#include "tensoa/track/edge_scorer.hpp"
+#include "tensoa/track/event_source.hpp"
+#include "tensoa/track/graph_builder.hpp"
+
+namespace tensoa::tools {
+namespace {
+
+std::size_t threads_of_this_process() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+std::size_t peak_of_this_process() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
+}
+
+/// Gives the arguments of a TorchScript file the columns of a binding.
+void bind(pytorch::ModelDescription& model, const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw InputError(file + ": cannot be read");
+  try {
+    model.binding = parse_binding(std::string(std::istreambuf_iterator<char>(stream), {}));
+  } catch (const InputError& error) {
+    throw InputError(file + ": " + error.what());
+  }
+  const auto arguments = [&](const std::vector<BlockDescription>& blocks) {
+    std::vector<pytorch::ArgumentDescription> all;
+    for (const BlockDescription& block : blocks) {
+      pytorch::ArgumentDescription& argument = all.emplace_back();
+      argument.name = block.name;
+      argument.block = block;
+      argument.collection = block.collection;
+    }
+    return all;
+  };
+  model.inputs = arguments(model.binding->inputs);
+  model.outputs = arguments(model.binding->outputs);
+}
+
+/// One call of the model, on memory that is there until the end.
+class Work {
+ public:
+  Work(const Model<>& model, const pytorch::ModelDescription& description, const Queue& queue,
+       std::size_t rows) {
+    if (!description.binding) {
+      score_edges(model, queue);
+      return;
+    }
+    inputs = std::to_string(rows) + (rows == 1 ? " row" : " rows");
+    call = [&model, queue,
+            columns = std::make_shared<GeneratedColumns>(description, rows, 0, 1, queue)] {
+      model.forward(queue, columns->binding());
+      queue.wait();
+    };
+  }
+
+  std::string inputs;
+  std::function<void()> call;
+
+ private:
+  void score_edges(const Model<>& model, const Queue& queue) {
+    struct Event {
+      track::Event event;
+      track::GraphBuilder builder;
+      track::EdgeScorer scorer;
+    };
+    const auto all = std::make_shared<Event>(Event{
+        track::find_events({"generate:1"}).front().read(), track::GraphBuilder(), {model, queue}});
+    auto& edges = all->builder.build(all->event.hits.view());
+    inputs = std::to_string(all->event.hits.size()) + " hits, " + std::to_string(edges.size()) +
+             " edges";
+    call = [all, &edges] { all->scorer.score(all->event.hits, edges); };
+  }
+};
+
+}  // namespace
+
+RuntimeFigures runtime_figures(const std::string& file, const RuntimeCall& call) {
+  pytorch::ModelDescription description = pytorch::inspect(file);
+  if (!call.binding.empty()) bind(description, call.binding);
+  const bool is_for_gpu = description.target == "cuda";
+  const Queue queue(parse_device(call.device != "auto" ? call.device
+                                 : is_for_gpu          ? "cuda"
+                                                       : "cpu"));
+  RuntimeFigures figures;
+  figures.device = queue.device();
+  figures.threads_before = threads_of_this_process();
+  const Model<> model{std::filesystem::path(file)};
+  const Work work(model, description, queue, call.rows);
+  work.call();
+  pytorch::reset_torch_peak(queue.device());
+  const std::size_t activations = pytorch::activations_of(queue.device(), work.call);
+  figures.inputs = work.inputs;
+  figures.memory = pytorch::model_memory(queue.device());
+  figures.memory.activations = activations;
+  if (queue.device().is_cpu()) figures.memory.peak += activations;
+  figures.torch_holds = pytorch::torch_memory(queue.device()).held;
+  figures.process_peak = peak_of_this_process();
+  figures.threads_after = threads_of_this_process();
+  return figures;
+}
+
+}  // namespace tensoa::tools

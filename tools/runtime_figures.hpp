@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "tensoa/core/device.hpp"
+#include "tensoa/core/memory_budget.hpp"
+#include "tensoa/pytorch/runtime.hpp"
+
+namespace tensoa::tools {
+
+struct RuntimeCall {
+  std::string device = "auto";
+  std::size_t rows = 1000;
+  std::string binding;  ///< file; empty: the package's own, or that of an edge scorer
+};
+
+/// What a model took, loaded and run in this process.
+struct RuntimeFigures {
+  Device device;
+  std::string inputs;  ///< "1000 rows"
+  pytorch::ModelMemory memory;
+  std::size_t torch_holds = 0;   ///< of the device
+  std::size_t process_peak = 0;  ///< bytes of main memory that the process had at most
+  std::size_t threads_before = 0;
+  std::size_t threads_after = 0;
+};
+
+/// Loads the model and runs it twice: to warm it up, and to measure. The package's columns, or those of
+/// the binding, are filled with made-up numbers (GeneratedColumns); an output collection has as many
+/// rows as the input collection of the same place. An edge scorer runs on one generated event.
+/// @throws as Model; InputError for a binding that cannot be read
+RuntimeFigures runtime_figures(const std::string& file, const RuntimeCall& call);
+
+}  // namespace tensoa::tools
