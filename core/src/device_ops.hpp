@@ -44,6 +44,10 @@ void gpu_stream_wait_event(int device, void* stream, void* event);
 void* gpu_allocate(int device, std::size_t bytes);
 void gpu_free(int device, void* data) noexcept;
 
+/// Host memory that the GPU reads and writes by itself.
+void* gpu_allocate_pinned(int device, std::size_t bytes);
+void gpu_free_pinned(void* data) noexcept;
+
 /// Between host and device or within the device; the driver finds out which.
 void gpu_copy(int device, void* stream, void* to, const void* from, std::size_t bytes);
 void gpu_zero(int device, void* stream, void* data, std::size_t bytes);

@@ -183,6 +183,16 @@ void gpu_free(int device, void* data) noexcept {
   call_on(device, [&] { return gpu::release(data); });
 }
 
+void* gpu_allocate_pinned(int device, std::size_t bytes) {
+  const CurrentDevice current(device);
+  void* data = nullptr;
+  check(gpu::allocate_pinned(&data, bytes), device,
+        [&] { return "pinning " + std::to_string(bytes) + " bytes of host memory"; });
+  return data;
+}
+
+void gpu_free_pinned(void* data) noexcept { static_cast<void>(gpu::release_pinned(data)); }
+
 void gpu_copy(int device, void* stream, void* to, const void* from, std::size_t bytes) {
   const CurrentDevice current(device);
   check(gpu::copy(to, from, bytes, gpu::kAnyDirection, stream_of(stream)), device,

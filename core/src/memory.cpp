@@ -12,13 +12,23 @@
 namespace tensoa {
 namespace {
 
-std::byte* allocate(Device device, std::size_t bytes) {
-  if (bytes == 0) return nullptr;
-  if (!device.is_cpu()) return static_cast<std::byte*>(detail::gpu_allocate(device.index, bytes));
+std::byte* allocate_on_cpu(std::size_t bytes) {
   void* data = ::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow);
   if (data == nullptr)
     throw DeviceFullError("allocating " + std::to_string(bytes) + " bytes on cpu: out of memory");
   return static_cast<std::byte*>(data);
+}
+
+std::byte* allocate(Device device, std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  if (device.is_cpu()) return allocate_on_cpu(bytes);
+  return static_cast<std::byte*>(detail::gpu_allocate(device.index, bytes));
+}
+
+std::byte* allocate_pinned(Device device, std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  if (device.is_cpu()) return allocate_on_cpu(bytes);
+  return static_cast<std::byte*>(detail::gpu_allocate_pinned(device.index, bytes));
 }
 
 }  // namespace
@@ -33,6 +43,19 @@ void Buffer::Release::operator()(std::byte* data) const noexcept {
     ::operator delete(data, std::align_val_t{kAlignment});
   } else {
     detail::gpu_free(device.index, data);
+  }
+}
+
+PinnedBuffer::PinnedBuffer(Device device, std::size_t bytes) : size_(bytes) {
+  require_available(device);
+  data_ = {allocate_pinned(device, bytes), Release{device}};
+}
+
+void PinnedBuffer::Release::operator()(std::byte* data) const noexcept {
+  if (device.is_cpu()) {
+    ::operator delete(data, std::align_val_t{kAlignment});
+  } else {
+    detail::gpu_free_pinned(data);
   }
 }
 

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "tensoa/core/error.hpp"
@@ -58,6 +60,35 @@ TEST(CopyBytes, GoesToTheGpuAndBack) {
   copy_bytes(queue, to.data(), Device::cpu(), buffer.data(), gpu, 4000);
   queue.wait();
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(to[static_cast<std::size_t>(i)], i < 500 ? 0 : i);
+}
+
+TEST(PinnedBuffer, IsPlainMemoryForTheCpu) {
+  PinnedBuffer buffer(Device::cpu(), 100);
+  EXPECT_EQ(buffer.size(), 100U);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % kAlignment, 0U);
+  buffer.data()[99] = std::byte{7};
+  const std::byte* data = buffer.data();
+  const PinnedBuffer moved = std::move(buffer);
+  EXPECT_EQ(moved.data(), data);
+  EXPECT_EQ(moved.data()[99], std::byte{7});
+  EXPECT_EQ(PinnedBuffer(Device::cpu(), 0).size(), 0U);
+}
+
+TEST(PinnedBuffer, RefusesADeviceThatIsNotThere) {
+  EXPECT_THROW(PinnedBuffer(Device::cuda(4711), 100), DeviceError);
+}
+
+TEST(PinnedBuffer, GoesToTheGpuAndBack) {
+  if (device_count(DeviceKind::kCuda) == 0) GTEST_SKIP() << "no CUDA device";
+  const Device gpu = Device::cuda(0);
+  const Queue queue(gpu);
+  const PinnedBuffer from(gpu, 1000), to(gpu, 1000);
+  const Buffer there(gpu, 1000);
+  for (std::size_t i = 0; i < 1000; ++i) from.data()[i] = static_cast<std::byte>(i);
+  copy_bytes(queue, there.data(), gpu, from.data(), Device::cpu(), 1000);
+  copy_bytes(queue, to.data(), Device::cpu(), there.data(), gpu, 1000);
+  queue.wait();
+  EXPECT_TRUE(std::equal(from.data(), from.data() + 1000, to.data()));
 }
 
 TEST(ZeroBytes, ZeroesOnTheHost) {

@@ -50,6 +50,10 @@ inline Error get_properties(Properties& properties, int device) {
   return cudaGetDeviceProperties(&properties, device);
 }
 inline Error allocate(void** data, std::size_t bytes) { return cudaMalloc(data, bytes); }
+/// Pinned for every device.
+inline Error allocate_pinned(void** data, std::size_t bytes) {
+  return cudaHostAlloc(data, bytes, cudaHostAllocPortable);
+}
 inline Error stream_device(Stream stream, int* device) {
   return cudaStreamGetDevice(stream, device);
 }
@@ -70,6 +74,7 @@ inline constexpr auto event_record = cudaEventRecord;
 inline constexpr auto event_query = cudaEventQuery;
 inline constexpr auto event_synchronize = cudaEventSynchronize;
 inline constexpr auto release = cudaFree;
+inline constexpr auto release_pinned = cudaFreeHost;
 inline constexpr auto copy = cudaMemcpyAsync;
 inline constexpr auto set = cudaMemsetAsync;
 

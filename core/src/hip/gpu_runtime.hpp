@@ -37,6 +37,10 @@ inline Error get_properties(Properties& properties, int device) {
 }
 // Overloaded, and of a release that has hipStreamGetDevice there may be none.
 inline Error allocate(void** data, std::size_t bytes) { return hipMalloc(data, bytes); }
+/// Pinned for every device.
+inline Error allocate_pinned(void** data, std::size_t bytes) {
+  return hipHostMalloc(data, bytes, hipHostMallocPortable);
+}
 inline Error stream_device(Stream stream, int* device) {
   *device = hipGetStreamDeviceId(stream);
   return *device < 0 ? hipErrorInvalidHandle : hipSuccess;
@@ -58,6 +62,7 @@ inline constexpr auto event_record = hipEventRecord;
 inline constexpr auto event_query = hipEventQuery;
 inline constexpr auto event_synchronize = hipEventSynchronize;
 inline constexpr auto release = hipFree;
+inline constexpr auto release_pinned = hipHostFree;
 inline constexpr auto copy = hipMemcpyAsync;
 inline constexpr auto set = hipMemsetAsync;
 

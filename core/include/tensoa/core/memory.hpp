@@ -47,6 +47,34 @@ class Buffer {
   LeaseOwner lease_;  // after data_, so that leases end before the memory does
 };
 
+/// Host memory that a GPU copies from and to without the host's help, freed with the object. Not
+/// initialised. Move-only.
+///
+/// *Stream order*: copies from and to it are asynchronous; keep it until the queue has got there,
+/// and do not write to what is still to be read. Making and freeing it is slow and may wait for the
+/// device: reuse it.
+class PinnedBuffer {
+ public:
+  PinnedBuffer() noexcept = default;
+
+  /// `bytes` bytes for queues of `device`; plain host memory where that is the CPU. 0 bytes is a
+  /// valid, empty buffer.
+  /// @throws DeviceError when the device is not there or the host has no more memory to pin.
+  PinnedBuffer(Device device, std::size_t bytes);
+
+  std::byte* data() const noexcept { return data_.get(); }
+  std::size_t size() const noexcept { return data_ == nullptr ? 0 : size_; }
+
+ private:
+  struct Release {
+    Device device;
+    void operator()(std::byte* data) const noexcept;
+  };
+
+  std::size_t size_ = 0;
+  std::unique_ptr<std::byte, Release> data_;
+};
+
 /// Copies `bytes` bytes, in the order of `queue`. Host and device in any combination.
 /// @param queue belongs to the CUDA device that takes part, or is a CPU queue where both sides are
 /// host memory
