@@ -13,7 +13,7 @@ set(TENSOA_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<CXX_COMPI
 function(tensoa_configure_target target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   target_compile_features(${target} PRIVATE cxx_std_20)
-  target_compile_options(${target} PRIVATE ${TENSOA_WARNINGS})
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${TENSOA_WARNINGS}>")
   target_link_options(${target} PRIVATE LINKER:--enable-new-dtags)
 endfunction()
 

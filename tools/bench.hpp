@@ -20,6 +20,7 @@ struct BenchOptions {
   std::string model;                                                ///< over events
   std::vector<std::size_t> rows = {1, 1'000, 100'000, 10'000'000};  ///< of collections
   std::string packages;                                             ///< folder, of `forward`
+  std::vector<int> threads = {1, 4};                                ///< of `track`
   std::string device = "auto";
   int repeats = 10;
 };
@@ -36,6 +37,11 @@ std::vector<ResultRow> bench_accuracy(const BenchOptions& options);
 /// Tensors over columns where they lie, made and bound again, beside the bare library call and the
 /// packing roads; on the CPU, and on the GPU where there is one.
 std::vector<ResultRow> bench_binding(const BenchOptions& options);
+
+/// The track pipeline on a GPU, hits in memory to tracks in memory: the graph built on the host beside
+/// the whole event on the device. Stages one by one, then the time per event (`total`) with so many
+/// threads, which is the inverse of events per second.
+std::vector<ResultRow> bench_track(const BenchOptions& options);
 
 /// One call of each kind of model on the same columns: through the host or packed, TorchScript with
 /// its copy, packages, plain and fused; the multi-layer perceptron over `rows`, the graph network

@@ -61,6 +61,14 @@ void add_event_options(std::pair<CLI::App&, BenchOptions&> bench) {
   command.add_option("--model", options.model, "TorchScript file")->capture_default_str();
 }
 
+void add_track_options(std::pair<CLI::App&, BenchOptions&> bench) {
+  add_event_options(bench);
+  auto& [command, options] = bench;
+  command.add_option("--threads", options.threads, "Threads, each with a pipeline and a queue")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+}
+
 void add_binding_options(std::pair<CLI::App&, BenchOptions&> bench) {
   auto& [command, options] = bench;
   constexpr std::size_t kMost = 100'000'000;  // of 64 columns: 26 GB
@@ -116,6 +124,9 @@ void add_bench_command(CLI::App& program, Action& action, const std::string& com
   add_event_options(add_bench(*command, action, command_line, "accuracy",
                               "Scores on CPU and GPU against a float64 evaluation",
                               bench_accuracy));
+  add_track_options(add_bench(*command, action, command_line, "track",
+                              "Events per second on a GPU: graph on the host, or all on the device",
+                              bench_track));
   add_binding_options(add_bench(*command, action, command_line, "binding",
                                 "Tensors over columns beside the bare library call and packing",
                                 bench_binding));

@@ -32,6 +32,7 @@ struct TrackCall {
   std::string device = "auto";
   int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   float min_score = 0.5F;
+  bool graph_on_host = false;
   std::string output;
   std::string report;
   std::string json;
@@ -89,7 +90,9 @@ class TrackRun {
   explicit TrackRun(const TrackCall& call)
       : device_(parse_device(call.device)),
         model_(call.model),
-        options_{.min_score = call.min_score} {
+        options_{.tracks = {.min_score = call.min_score},
+                 .graph_on_host = call.graph_on_host,
+                 .keep_edges = !call.report.empty() || !call.json.empty()} {
     if (!(call.min_score >= 0 && call.min_score <= 1)) {
       throw ConfigError(fmt::format("--cut: got {}, expected 0 to 1", call.min_score));
     }
@@ -174,7 +177,7 @@ class TrackRun {
 
   Device device_;
   Model<> model_;
-  track::TrackOptions options_;
+  track::PipelineOptions options_;
   std::vector<track::EventSource> sources_;
   std::optional<track::TrackWriter> tracks_;
   std::optional<OutputFile> report_;
@@ -208,6 +211,8 @@ void add_track_command(CLI::App& program, Action& action) {
       ->add_option("--cut", call->min_score,
                    "Edges of at least this score (0 to 1) join their hits")
       ->capture_default_str();
+  command->add_flag("--graph-on-host", call->graph_on_host,
+                    "On a GPU: build the graph and find the tracks on the host, not on the device");
   add_path_option(*command, "--output", call->output,
                   "Write event, hit_id, x, y, z, track_id to this .csv or .parquet file");
   add_path_option(*command, "--report", call->report, "Write the run as one HTML page");

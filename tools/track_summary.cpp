@@ -50,7 +50,7 @@ void TrackSummary::add(const track::ProcessedEvent& done, ConstView<track::Edge>
     return;
   }
   ++events_with_truth;
-  edge_counts += track::count_edges(edge_view, min_score);
+  edge_counts += done.edge_counts;
   edge_auc.add(edge_view);
   track_counts += track::count_tracks(done.event.hits.const_view());
   scores.add(scores_of_event, std::span(edge_view.truth.data(), edge_view.size()));

@@ -34,7 +34,7 @@ struct TrackSummary {
   track::TrackCounts track_counts;
   track::ScoreHistogram scores;
 
-  /// Adds one event. @param edges its edges, with scores
+  /// Adds one event. @param edges its edges, with scores; none where they stayed on a device
   void add(const track::ProcessedEvent& done, ConstView<track::Edge> edges);
 };
 

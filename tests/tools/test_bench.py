@@ -162,3 +162,7 @@ def test_scaling_says_which_package_is_missing(forward_packages):
     (forward_packages / "mlp-cpu-fused.pt2").unlink()
     arguments = ("--packages", forward_packages, "--device", "cpu")
     refuse("bench", "scaling", *arguments, says=["mlp-cpu-fused.pt2", "make bench-packages"])
+
+
+def test_track_needs_a_gpu(our_model):
+    refuse("bench", "track", "generate:1", "--model", our_model, "--device", "cpu", says=["got cpu", "expected a GPU"])

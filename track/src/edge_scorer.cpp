@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "capacity.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/track/generator.hpp"
 #include "tensoa/track/graph_builder.hpp"
@@ -25,14 +26,6 @@ bool takes_edge_columns(const Model<>& model, Device device) {
   throw LoadError("model " + model.path().string() + ": forward takes " +
                   std::to_string(arguments) + (arguments == 1 ? " tensor" : " tensors") +
                   kExpected);
-}
-
-/// Makes room for the rows of `from`; grows by halves so that a few events settle it.
-template <template <template <class> class> class Layout>
-void make_room(PortableCollection<Layout>& to, const PortableCollection<Layout>& from,
-               Device device) {
-  if (to.capacity() < from.size())
-    to = PortableCollection<Layout>(from.size() + from.size() / 2, device);
 }
 
 }  // namespace
@@ -73,7 +66,8 @@ void EdgeScorer::warm_up() {
   }
 }
 
-CopyReport EdgeScorer::run(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges) {
+CopyReport EdgeScorer::enqueue(const PortableCollection<Hit>& hits,
+                               PortableCollection<Edge>& edges) {
   if (plan_) {
     plan_->rebind(hits.const_view(), edges.const_view(), edges.view());
   } else {
@@ -88,12 +82,12 @@ ScoreReport EdgeScorer::score(const PortableCollection<Hit>& hits,
   ScoreReport report;
   if (edges.size() == 0) return report;
   if (queue_.device().is_cpu()) {
-    report.copies = run(hits, edges);
+    report.copies = enqueue(hits, edges);
   } else {
-    make_room(device_hits_, hits, queue_.device());
-    make_room(device_edges_, edges, queue_.device());
+    detail::make_room(device_hits_, hits.size());
+    detail::make_room(device_edges_, edges.size());
     report.bytes_to_device = copy(queue_, hits, device_hits_) + copy(queue_, edges, device_edges_);
-    report.copies = run(device_hits_, device_edges_);
+    report.copies = enqueue(device_hits_, device_edges_);
     report.bytes_to_host = edges.size() * sizeof(float);
     copy_bytes(queue_, edges.view().score.data(), Device::cpu(), device_edges_.view().score.data(),
                queue_.device(), report.bytes_to_host);
@@ -102,11 +96,14 @@ ScoreReport EdgeScorer::score(const PortableCollection<Hit>& hits,
   const float* scores = edges.view().score.data();
   const auto bad = std::count_if(scores, scores + edges.size(),
                                  [](float score) { return !(score >= 0 && score <= 1); });
-  if (bad > 0) {
-    throw EngineError("model " + model_.path().string() + ": " + std::to_string(bad) + " of " +
-                      std::to_string(edges.size()) + " scores are outside [0, 1]");
-  }
+  require_scores(static_cast<std::size_t>(bad), edges.size());
   return report;
+}
+
+void EdgeScorer::require_scores(std::size_t bad, std::size_t n_edges) const {
+  if (bad == 0) return;
+  throw EngineError("model " + model_.path().string() + ": " + std::to_string(bad) + " of " +
+                    std::to_string(n_edges) + " scores are outside [0, 1]");
 }
 
 }  // namespace tensoa::track

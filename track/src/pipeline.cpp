@@ -6,7 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "capacity.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/track/generator.hpp"
 
 namespace tensoa::track {
 namespace {
@@ -16,6 +18,15 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point& last) {
   const Clock::time_point now = Clock::now();
   return std::chrono::duration<double>(now - std::exchange(last, now)).count();
+}
+
+/// @throws InputError
+void require_edges(const ProcessedEvent& done) {
+  const std::size_t hits = done.event.hits.size();
+  if (hits == 0 || done.edges > 0) return;
+  throw InputError("got " + std::to_string(hits) + (hits == 1 ? " hit" : " hits") +
+                   " without a candidate edge, expected those of tracks from near the beam "
+                   "line, in mm");
 }
 
 }  // namespace
@@ -28,27 +39,65 @@ StageSeconds& StageSeconds::operator+=(const StageSeconds& other) noexcept {
   return *this;
 }
 
-TrackPipeline::TrackPipeline(const Model<>& model, const Queue& queue, const TrackOptions& options)
-    : scorer_(model, queue), finder_(options) {}
+TrackPipeline::TrackPipeline(const Model<>& model, const Queue& queue,
+                             const PipelineOptions& options)
+    : queue_(queue), options_(options), scorer_(model, queue), finder_(options.tracks) {
+  const Device device = queue.device();
+  if (device.is_cpu() || options.graph_on_host || !DeviceEvent::is_supported(device)) return;
+  device_event_.emplace(queue, GraphCuts{}, options.tracks);
+  process(generate({.seed = 1, .particles = 20}, 0));
+}
 
 ProcessedEvent TrackPipeline::process(const EventSource& source) {
-  ProcessedEvent done;
   Clock::time_point last = Clock::now();
-  done.event = source.read();
-  done.seconds.read = seconds_since(last);
+  Event event = source.read();
+  const double seconds = seconds_since(last);
+  ProcessedEvent done = process(std::move(event));
+  done.seconds.read = seconds;
+  return done;
+}
+
+ProcessedEvent TrackPipeline::process(Event event) {
+  ProcessedEvent done;
+  done.event = std::move(event);
+  device_event_ ? run_on_device(done) : run_on_host(done);
+  return done;
+}
+
+void TrackPipeline::run_on_host(ProcessedEvent& done) {
+  Clock::time_point last = Clock::now();
   PortableCollection<Edge>& edges = builder_.build(done.event.hits.view());
   done.edges = edges.size();
-  if (const std::size_t hits = done.event.hits.size(); hits > 0 && done.edges == 0) {
-    throw InputError("got " + std::to_string(hits) + (hits == 1 ? " hit" : " hits") +
-                     " without a candidate edge, expected those of tracks from near the beam "
-                     "line, in mm");
-  }
+  require_edges(done);
   done.seconds.graph = seconds_since(last);
   done.moved = scorer_.score(done.event.hits, edges);
   done.seconds.infer = seconds_since(last);
   done.tracks = finder_.find(done.event.hits.view(), edges.const_view());
+  done.edge_counts = count_edges(edges.const_view(), options_.tracks.min_score);
   done.seconds.tracks = seconds_since(last);
-  return done;
+}
+
+void TrackPipeline::run_on_device(ProcessedEvent& done) {
+  Clock::time_point last = Clock::now();
+  kept_edges_.resize(0);
+  done.edges = device_event_->build_graph(done.event.hits.const_view());
+  require_edges(done);
+  done.seconds.graph = seconds_since(last);
+  if (done.edges > 0) {
+    done.moved.copies = scorer_.enqueue(device_event_->hits(), device_event_->edges());
+  }
+  const FoundTracks found = device_event_->find_tracks(done.event.hits.view());
+  scorer_.require_scores(found.bad_scores, done.edges);
+  done.tracks = found.tracks;
+  done.edge_counts = found.edges;
+  done.moved.bytes_to_device = device_event_->bytes_to_device();
+  done.moved.bytes_to_host = device_event_->bytes_to_host();
+  if (options_.keep_edges && done.edges > 0) {
+    detail::make_room(kept_edges_, done.edges);
+    done.moved.bytes_to_host += copy(queue_, device_event_->edges(), kept_edges_);
+    queue_.wait();
+  }
+  done.seconds.infer = seconds_since(last);
 }
 
 }  // namespace tensoa::track

@@ -53,9 +53,17 @@ class EdgeScorer {
   /// fails or gives a score outside [0, 1]
   ScoreReport score(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges);
 
+  /// Enqueues the network on columns that lie on the queue's device already, as a DeviceEvent has
+  /// them; nothing is moved, nothing waits. What it gives is not looked at: require_scores().
+  /// @param edges not empty
+  /// @throws BindingError, EngineError as score()
+  CopyReport enqueue(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges);
+
+  /// @throws EngineError when `bad` of `n_edges` scores are outside [0, 1]
+  void require_scores(std::size_t bad, std::size_t n_edges) const;
+
  private:
   void warm_up();
-  CopyReport run(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges);
 
   Model<> model_;
   Queue queue_;

@@ -3,16 +3,20 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
+#include "tensoa/track/device_event.hpp"
 #include "tensoa/track/edge_scorer.hpp"
 #include "tensoa/track/event.hpp"
 #include "tensoa/track/event_source.hpp"
 #include "tensoa/track/graph_builder.hpp"
+#include "tensoa/track/metrics.hpp"
 #include "tensoa/track/tracks.hpp"
 
 namespace tensoa::track {
 
-/// Wall-clock seconds of the stages, of one event or summed over many.
+/// Wall-clock seconds of the stages, of one event or summed over many. Where the event stays on the
+/// device, `graph` ends with the number of edges, and `infer` is all that follows.
 struct StageSeconds {
   double read = 0;
   double graph = 0;
@@ -27,8 +31,18 @@ struct ProcessedEvent {
   Event event;
   std::size_t edges = 0;
   std::size_t tracks = 0;
+  EdgeCounts edge_counts;  ///< means nothing without truth
   StageSeconds seconds;
   ScoreReport moved;
+};
+
+/// How a TrackPipeline works.
+struct PipelineOptions {
+  TrackOptions tracks = {};
+  /// On a GPU: build the graph and find the tracks on the host all the same.
+  bool graph_on_host = false;
+  /// On a GPU: edges() has the edges of the last event. Costs a copy of 37 bytes an edge.
+  bool keep_edges = false;
 };
 
 /// hits → candidate graph → network → tracks, for one event after another.
@@ -36,11 +50,18 @@ struct ProcessedEvent {
 ///     TrackPipeline pipeline(model, Queue(Device::cpu()));
 ///     ProcessedEvent done = pipeline.process(source);
 ///
+/// All runs on the device of the queue: on a GPU the hits go up once and the tracks come down once
+/// (DeviceEvent), and the host waits for the number of edges and for the tracks. Where this build has
+/// no kernels for it, or the options say so, graph and tracks are made on the host, and the columns
+/// go up and the scores come down (EdgeScorer). Edges and tracks are the same on all roads, as far
+/// as the scores are.
+///
 /// *Threads*: one pipeline per thread, each with a queue of its own; the model is shared.
 class TrackPipeline {
  public:
+  /// Runs a small made-up event, which warms everything up.
   /// @throws LoadError, DeviceError as EdgeScorer
-  TrackPipeline(const Model<>& model, const Queue& queue, const TrackOptions& options = {});
+  TrackPipeline(const Model<>& model, const Queue& queue, const PipelineOptions& options = {});
 
   /// Reads the event and runs all stages. An event without hits gives an empty answer.
   /// @throws InputError for a file that cannot be used, and for hits without a single candidate
@@ -48,13 +69,27 @@ class TrackPipeline {
   /// DeviceError as EdgeScorer
   ProcessedEvent process(const EventSource& source);
 
-  /// The edges of the last event, with their scores. *Lifetime*: until the next `process`.
-  const PortableCollection<Edge>& edges() const noexcept { return builder_.edges(); }
+  /// The same for an event that is there. Its node features are filled where the graph is made on
+  /// the host.
+  ProcessedEvent process(Event event);
+
+  /// The edges of the last event, with their scores; on a GPU only with `keep_edges` or
+  /// `graph_on_host`, else empty. *Lifetime*: until the next `process`.
+  const PortableCollection<Edge>& edges() const noexcept {
+    return device_event_ ? kept_edges_ : builder_.edges();
+  }
 
  private:
+  void run_on_device(ProcessedEvent& done);
+  void run_on_host(ProcessedEvent& done);
+
+  Queue queue_;
+  PipelineOptions options_;
   GraphBuilder builder_;
   EdgeScorer scorer_;
   TrackFinder finder_;
+  std::optional<DeviceEvent> device_event_;  ///< where the event stays on the device
+  PortableCollection<Edge> kept_edges_{0, Device::cpu()};
 };
 
 }  // namespace tensoa::track

@@ -3,21 +3,14 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <vector>
 
 #include "tensoa/track/event.hpp"
+#include "tensoa/track/track_kernels.hpp"
 
 namespace tensoa::track {
 
-/// When edges and hits make a track.
-struct TrackOptions {
-  float min_score = 0.5F;    ///< edges of at least this score join their hits
-  std::size_t min_hits = 3;  ///< groups of fewer hits are no tracks
-};
-
-/// Turns edge scores into tracks: the connected groups of hits (union-find by size with path
-/// halving).
+/// Turns edge scores into tracks on the CPU, in the calling thread: the connected groups of hits, by
+/// the kernels of track_kernels.hpp.
 ///
 /// *Ownership*: keeps its workspace, which only grows. *Threads*: one finder per thread.
 class TrackFinder {
@@ -33,13 +26,8 @@ class TrackFinder {
   std::size_t find(View<Hit> hits, ConstView<Edge> edges);
 
  private:
-  std::size_t root_of(std::size_t hit);
-  void join(std::size_t a, std::size_t b);
-
   TrackOptions options_;
-  std::vector<std::size_t> parent_;     // [n_hits]
-  std::vector<std::size_t> size_;       // [n_hits], of the group whose root this is
-  std::vector<std::int64_t> track_of_;  // [n_hits], by root; -1 = not numbered yet
+  PortableCollection<GroupWork> work_{0, Device::cpu()};
 };
 
 }  // namespace tensoa::track

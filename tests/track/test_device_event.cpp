@@ -1,0 +1,346 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/track/device_event.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime_calls.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/track/generator.hpp"
+#include "tensoa/track/graph_builder.hpp"
+#include "tensoa/track/random.hpp"
+#include "tensoa/track/reader.hpp"
+#include "tensoa/track/serial_launcher.hpp"
+#include "tensoa/track/tracks.hpp"
+
+namespace tensoa::track {
+namespace {
+
+using testing::HasSubstr;
+
+/// The first of `n` values that differs in a bit; n where none does.
+template <class T>
+std::size_t first_difference(const T* a, const T* b, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    if (std::memcmp(a + i, b + i, sizeof(T)) != 0) return i;
+  }
+  return n;
+}
+
+void expect_same_edges(ConstView<Edge> got, ConstView<Edge> expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  const std::size_t n = got.size();
+  EXPECT_EQ(first_difference(got.source.data(), expected.source.data(), n), n);
+  EXPECT_EQ(first_difference(got.target.data(), expected.target.data(), n), n);
+  EXPECT_EQ(first_difference(got.dr.data(), expected.dr.data(), n), n);
+  EXPECT_EQ(first_difference(got.dphi.data(), expected.dphi.data(), n), n);
+  EXPECT_EQ(first_difference(got.dz.data(), expected.dz.data(), n), n);
+  EXPECT_EQ(first_difference(got.dR.data(), expected.dR.data(), n), n);
+  EXPECT_EQ(first_difference(got.truth.data(), expected.truth.data(), n), n);
+}
+
+void expect_same_nodes(ConstView<Hit> got, ConstView<Hit> expected) {
+  const std::size_t n = got.size();
+  ASSERT_EQ(n, expected.size());
+  EXPECT_EQ(first_difference(got.r_scaled.data(), expected.r_scaled.data(), n), n);
+  EXPECT_EQ(first_difference(got.phi_scaled.data(), expected.phi_scaled.data(), n), n);
+  EXPECT_EQ(first_difference(got.z_scaled.data(), expected.z_scaled.data(), n), n);
+}
+
+std::vector<std::int64_t> ids_of(ConstView<Hit> hits) {
+  return {hits.track_id.data(), hits.track_id.data() + hits.size()};
+}
+
+class DeviceEventOn : public testing::TestWithParam<Device> {
+ protected:
+  void SetUp() override {
+    const Device device = GetParam();
+    if (!device.is_cpu() && device_count(device.kind) == 0) GTEST_SKIP() << "no CUDA device";
+    if (!DeviceEvent::is_supported(device)) GTEST_SKIP() << "no GPU kernels in this build";
+    queue_.emplace(device);
+  }
+
+  template <template <template <class> class> class Layout>
+  PortableCollection<Layout> to_host(const PortableCollection<Layout>& there) {
+    PortableCollection<Layout> here(there.size(), Device::cpu());
+    copy(*queue_, there, here);
+    queue_->wait();
+    return here;
+  }
+
+  void expect_same_as_builder(DeviceEvent& event, GraphBuilder& builder,
+                              PortableCollection<Hit>& hits) {
+    const PortableCollection<Edge>& expected = builder.build(hits.view());
+    ASSERT_EQ(event.build_graph(hits.const_view()), expected.size());
+    expect_same_edges(to_host(event.edges()).const_view(), expected.const_view());
+    expect_same_nodes(to_host(event.hits()).const_view(), hits.const_view());
+  }
+
+  void set_scores(DeviceEvent& event, const std::vector<float>& scores) {
+    copy_bytes(*queue_, event.edges().view().score.data(), queue_->device(), scores.data(),
+               Device::cpu(), scores.size() * sizeof(float));
+    queue_->wait();
+  }
+
+  std::optional<Queue> queue_;
+};
+
+TEST_P(DeviceEventOn, AgreesWithTheHostOnAThousandEvents) {
+  Random random(31);
+  DeviceEvent event(*queue_);
+  GraphBuilder builder;
+  TrackFinder finder;
+  for (std::uint64_t index = 0; index < 1000; ++index) {
+    Event input =
+        generate({.seed = 5, .particles = random.below(index % 50 == 0 ? 900 : 60)}, index);
+    if (index % 3 == 0) {
+      const auto hits = input.hits.view();
+      for (std::size_t i = 0; i < hits.size(); ++i) hits.layer[i] = 0;
+    }
+    expect_same_as_builder(event, builder, input.hits);
+    std::vector<float> scores(builder.edges().size());
+    for (float& score : scores) score = static_cast<float>(random.uniform());
+    auto edges = to_host(event.edges());
+    std::copy(scores.begin(), scores.end(), edges.view().score.data());
+    set_scores(event, scores);
+
+    const FoundTracks found = event.find_tracks(input.hits.view());
+    const std::vector<std::int64_t> ids = ids_of(input.hits.const_view());
+    EXPECT_EQ(found.tracks, finder.find(input.hits.view(), edges.const_view()));
+    EXPECT_EQ(ids, ids_of(input.hits.const_view()));
+    const EdgeCounts counts = count_edges(edges.const_view(), 0.5F);
+    EXPECT_EQ(found.edges.edges, counts.edges);
+    EXPECT_EQ(found.edges.true_edges, counts.true_edges);
+    EXPECT_EQ(found.edges.selected, counts.selected);
+    EXPECT_EQ(found.edges.true_selected, counts.true_selected);
+    EXPECT_EQ(found.bad_scores, 0U);
+    ASSERT_FALSE(HasFailure()) << "event " << index;
+  }
+}
+
+TEST_P(DeviceEventOn, AgreesWithTheHostForOtherCuts) {
+  for (const GraphCuts& cuts :
+       {GraphCuts{.max_dphi = 4.0, .max_dphi_per_dr = 0.1},
+        GraphCuts{.min_dr = 0, .max_distance = 3000, .max_z0 = 1000},
+        GraphCuts{.min_dr = 30, .max_dphi = 0.01}, GraphCuts{.max_z0 = 0}}) {
+    DeviceEvent event(*queue_, cuts);
+    GraphBuilder builder(cuts);
+    Event input = generate({.seed = 4, .particles = 200}, 0);
+    expect_same_as_builder(event, builder, input.hits);
+  }
+}
+
+TEST_P(DeviceEventOn, AgreesWithTheHostOnHitsAnywhere) {
+  Random random(12);
+  for (const double largest : {1.0, 1e3, 1e6, 1e37}) {
+    PortableCollection<Hit> hits(700, Device::cpu());
+    const auto v = hits.view();
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      const auto any = [&] { return static_cast<float>(random.uniform(-largest, largest)); };
+      v.x[i] = i % 7 == 0 ? 0.0F : any();
+      v.y[i] = i % 7 == 0 ? -0.0F : any();
+      v.z[i] = any();
+      v.layer[i] = static_cast<std::int32_t>(random.below(5)) - 2;
+      v.particle_id[i] = random.below(3);
+    }
+    const GraphCuts cuts{.max_dphi = 4, .max_dphi_per_dr = 1, .max_distance = 1e38, .max_z0 = 1e38};
+    DeviceEvent event(*queue_, cuts);
+    GraphBuilder builder(cuts);
+    expect_same_as_builder(event, builder, hits);
+  }
+}
+
+TEST_P(DeviceEventOn, GivesTheKnownEdgesOfTheTrackMlEvent) {
+  const std::filesystem::path path = TENSOA_SHARED_DATA "/trackml/event000000001-hits.csv.gz";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared data";
+  Event input = read_event(path);
+  DeviceEvent event(*queue_);
+  GraphBuilder builder;
+  expect_same_as_builder(event, builder, input.hits);
+  EXPECT_EQ(event.edges().size(), 60'023U);
+  set_scores(event, std::vector<float>(60'023, 0.25F));
+  EXPECT_EQ(event.find_tracks(input.hits.view()).edges.true_edges, 10'302U);
+}
+
+TEST_P(DeviceEventOn, TakesEventsWithoutHitsOrEdges) {
+  DeviceEvent event(*queue_);
+  PortableCollection<Hit> none(0, Device::cpu());
+  EXPECT_EQ(event.build_graph(none.const_view()), 0U);
+  EXPECT_EQ(event.find_tracks(none.view()).tracks, 0U);
+  PortableCollection<Hit> one(1, Device::cpu());
+  const auto hit = row(one.view(), 0);
+  hit.x = hit.y = hit.z = 30;
+  hit.layer = 1;
+  hit.particle_id = 0;
+  EXPECT_EQ(event.build_graph(one.const_view()), 0U);
+  EXPECT_EQ(event.find_tracks(one.view()).tracks, 0U);
+  EXPECT_EQ(one.view().track_id[0], -1);
+  EXPECT_EQ(event.build_graph(none.const_view()), 0U);
+}
+
+TEST_P(DeviceEventOn, NamesTheFirstHitThatIsNotFiniteAndGoesOn) {
+  DeviceEvent event(*queue_);
+  Event input = generate({.particles = 30}, 0);
+  Event good = generate({.particles = 30}, 0);
+  input.hits.view().y[11] = std::numeric_limits<float>::quiet_NaN();
+  input.hits.view().z[7] = -std::numeric_limits<float>::infinity();
+  try {
+    event.build_graph(input.hits.const_view());
+    FAIL() << "no error";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("hit row 7: got a NaN or infinite coordinate"));
+  }
+  GraphBuilder builder;
+  expect_same_as_builder(event, builder, good.hits);
+}
+
+TEST_P(DeviceEventOn, CountsBadScoresAndLeavesTheTracksAlone) {
+  DeviceEvent event(*queue_);
+  Event input = generate({.particles = 30}, 0);
+  std::vector<float> scores(event.build_graph(input.hits.const_view()), 0.5F);
+  scores.at(1) = std::numeric_limits<float>::quiet_NaN();
+  scores.at(2) = 1.5F;
+  scores.at(3) = -0.1F;
+  set_scores(event, scores);
+  input.hits.view().track_id[0] = 77;
+  EXPECT_EQ(event.find_tracks(input.hits.view()).bad_scores, 3U);
+  EXPECT_EQ(input.hits.view().track_id[0], 77);
+}
+
+TEST_P(DeviceEventOn, NamesTheFirstEdgeToAHitThatIsNotThere) {
+  DeviceEvent event(*queue_);
+  Event input = generate({.particles = 30}, 0);
+  const std::size_t n_edges = event.build_graph(input.hits.const_view());
+  set_scores(event, std::vector<float>(n_edges, 1.0F));
+  const auto n_hits = static_cast<std::int64_t>(input.hits.size());
+  for (const std::size_t edge : {std::size_t{9}, n_edges - 1}) {
+    copy_bytes(*queue_, event.edges().view().target.data() + edge, queue_->device(), &n_hits,
+               Device::cpu(), sizeof n_hits);
+  }
+  try {
+    event.find_tracks(input.hits.view());
+    FAIL() << "no error";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("edge 9: got rows "));
+    EXPECT_THAT(error.what(),
+                HasSubstr(" and " + std::to_string(n_hits) + ", expected rows of the " +
+                          std::to_string(n_hits) + " hits"));
+  }
+}
+
+TEST_P(DeviceEventOn, RefusesHitsOfAnotherEvent) {
+  DeviceEvent event(*queue_);
+  Event input = generate({.particles = 30}, 0);
+  event.build_graph(input.hits.const_view());
+  PortableCollection<Hit> other(3, Device::cpu());
+  EXPECT_THROW(event.find_tracks(other.view()), ConfigError);
+}
+
+TEST_P(DeviceEventOn, AnEventThatWasGivenUpLeavesNoTrace) {
+  DeviceEvent event(*queue_);
+  GraphBuilder builder;
+  for (std::uint64_t index = 0; index < 20; ++index) {
+    Event given_up = generate({.particles = 100}, index);
+    event.build_graph(given_up.hits.const_view());
+    Event input = generate({.particles = 50}, 100 + index);
+    expect_same_as_builder(event, builder, input.hits);
+  }
+}
+
+TEST_P(DeviceEventOn, MovesTheHitsUpAndTheTracksDownAndNothingElse) {
+  DeviceEvent event(*queue_);
+  Event large = generate({.particles = 400}, 0);
+  event.build_graph(large.hits.const_view());
+  event.find_tracks(large.hits.view());
+  const std::byte* edges = event.edges().data();
+
+  Event input = generate({.particles = 300}, 1);
+  const test::RuntimeCalls before = test::runtime_calls();
+  event.build_graph(input.hits.const_view());
+  event.find_tracks(input.hits.view());
+  const test::RuntimeCalls after = test::runtime_calls();
+  EXPECT_EQ(event.edges().data(), edges);
+  const std::size_t n = input.hits.size();
+  EXPECT_GE(event.bytes_to_device(), 24 * n);
+  EXPECT_LE(event.bytes_to_device(), 24 * n + 6 * kAlignment);
+  EXPECT_GE(event.bytes_to_host(), 8 * n);
+  EXPECT_LE(event.bytes_to_host(), 8 * n + 3 * kAlignment);
+  const std::size_t gpu = queue_->device().is_cpu() ? 0 : 1;
+  EXPECT_EQ(after.copies_up - before.copies_up, gpu);
+  EXPECT_EQ(after.copies_down - before.copies_down, 2 * gpu);
+  EXPECT_EQ(after.other_copies - before.other_copies, 0U);
+  EXPECT_EQ(after.bytes_up - before.bytes_up, gpu * event.bytes_to_device());
+  EXPECT_EQ(after.bytes_down - before.bytes_down, gpu * event.bytes_to_host());
+  EXPECT_EQ(after.waits - before.waits, 2 * gpu);
+  EXPECT_EQ(after.allocations - before.allocations, 0U);
+  RecordProperty("kernels", static_cast<int>(after.kernels - before.kernels));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceEventOn, testing::Values(Device::cpu(), Device::cuda(0)),
+                         [](const auto& device) { return device.param.is_cpu() ? "Cpu" : "Cuda"; });
+
+TEST(DeviceEvent, RefusesImpossibleCuts) {
+  EXPECT_THROW(DeviceEvent(Queue(Device::cpu()), {.min_dr = -1}), ConfigError);
+}
+
+/// Rows by several threads in an order of their own.
+struct TbbLauncher : SerialLauncher {
+  template <class Functor>
+  void rows(std::size_t n, const Functor& functor) const {
+    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n, 16), [&](const auto& some) {
+      for (std::size_t row = some.end(); row-- > some.begin();) functor(row);
+    });
+  }
+};
+
+TEST(Kernels, GiveTheSameInAnyOrder) {
+  Random random(41);
+  GraphBuilder builder;
+  TrackFinder finder;
+  for (std::uint64_t index = 0; index < 50; ++index) {
+    Event event = generate({.seed = 6, .particles = 150}, index);
+    const std::size_t n = event.hits.size();
+    PortableCollection<Edge>& expected = builder.build(event.hits.view());
+    const TbbLauncher launch;
+    PortableCollection<HitWork> work(n, Device::cpu());
+    std::vector<HitKey> keys(n);
+    std::vector<Bucket> buckets(n);
+    std::vector<std::int64_t> ends(n * LaneSearch::kLanes);
+    GraphStatus graph;
+    find_buckets(launch, event.hits.view(), work.view(), keys.data(), buckets.data(), &graph);
+    const LaneSearch lanes{{GraphCuts{}, work.view(), buckets.data()}, &graph};
+    count_edges(launch, lanes, ends.data(), &graph);
+    ASSERT_EQ(static_cast<std::size_t>(graph.edges), expected.size());
+    PortableCollection<FoundEdge> found(expected.size(), Device::cpu());
+    PortableCollection<Edge> edges(expected.size(), Device::cpu());
+    fill_edges(launch, lanes, {event.hits.view(), work.view(), edges.view()}, found.view(),
+               ends.data());
+    expect_same_edges(edges.const_view(), expected.const_view());
+
+    for (std::size_t e = 0; e < edges.size(); ++e) {
+      edges.view().score[e] = static_cast<float>(random.uniform());
+    }
+    const std::size_t tracks = finder.find(event.hits.view(), edges.const_view());
+    const std::vector<std::int64_t> ids = ids_of(event.hits.const_view());
+    PortableCollection<GroupWork> groups(n, Device::cpu());
+    TrackStatus status;
+    find_tracks(launch, groups.view(), edges.const_view(), {}, event.hits.view().track_id.data(),
+                &status);
+    EXPECT_EQ(static_cast<std::size_t>(status.tracks), tracks);
+    EXPECT_EQ(ids, ids_of(event.hits.const_view()));
+  }
+}
+
+}  // namespace
+}  // namespace tensoa::track

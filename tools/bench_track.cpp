@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <exception>
+#include <memory>
+#include <thread>
+
+#include "bench.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/track/pipeline.hpp"
+
+namespace tensoa::tools {
+namespace {
+
+constexpr int kWarmUps = 2;
+constexpr double kShortestUs = 100'000;  // of a batch of events
+
+/// One event, again and again, on one road by some threads, each with a pipeline and a queue.
+class Road {
+ public:
+  Road(const Model<>& model, Device device, const track::EventSource& source, bool graph_on_host,
+       int threads) {
+    for (int i = 0; i < threads; ++i) {
+      lanes_.push_back(std::make_unique<Lane>(
+          Lane{track::TrackPipeline(model, Queue(device), {.graph_on_host = graph_on_host}),
+               source.read()}));
+    }
+  }
+
+  /// @return bytes that one event moved between host and device, and copied for the network
+  std::size_t run(std::size_t events) {
+    std::vector<std::thread> threads;
+    for (const auto& lane : lanes_) {
+      threads.emplace_back([&lane = *lane, events] {
+        try {
+          for (std::size_t i = 0; i < events; ++i) lane.process();
+        } catch (...) {
+          lane.error = std::current_exception();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const auto& lane : lanes_) {
+      if (lane->error) std::rethrow_exception(lane->error);
+    }
+    return lanes_.front()->bytes;
+  }
+
+ private:
+  struct Lane {
+    track::TrackPipeline pipeline;
+    track::Event event;
+    std::size_t bytes = 0;
+    std::exception_ptr error = {};
+
+    void process() {
+      track::ProcessedEvent done = pipeline.process(std::move(event));
+      event = std::move(done.event);
+      const track::ScoreReport& moved = done.moved;
+      bytes = moved.copies.bytes_in + moved.copies.bytes_out + moved.bytes_to_device +
+              moved.bytes_to_host;
+    }
+  };
+
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+/// The stages of one event, each with a wait at its end, and so longer than in a pipeline.
+struct StageTimes {
+  std::vector<double> graph, infer, tracks;
+};
+
+StageTimes time_on_host(const Model<>& model, const Queue& queue, track::Event& event,
+                        int repeats) {
+  track::GraphBuilder builder;
+  track::EdgeScorer scorer(model, queue);
+  track::TrackFinder finder;
+  StageTimes times;
+  for (int i = 0; i < repeats + kWarmUps; ++i) {
+    Stopwatch watch;
+    PortableCollection<track::Edge>& edges = builder.build(event.hits.view());
+    times.graph.push_back(watch.lap());
+    scorer.score(event.hits, edges);
+    times.infer.push_back(watch.lap());
+    finder.find(event.hits.view(), edges.const_view());
+    times.tracks.push_back(watch.lap());
+  }
+  return times;
+}
+
+StageTimes time_on_device(const Model<>& model, const Queue& queue, track::Event& event,
+                          int repeats) {
+  track::DeviceEvent on_device(queue);
+  track::EdgeScorer scorer(model, queue);
+  StageTimes times;
+  for (int i = 0; i < repeats + kWarmUps; ++i) {
+    Stopwatch watch;
+    on_device.build_graph(event.hits.const_view());
+    queue.wait();
+    times.graph.push_back(watch.lap());
+    scorer.enqueue(on_device.hits(), on_device.edges());
+    queue.wait();
+    times.infer.push_back(watch.lap());
+    on_device.find_tracks(event.hits.view());
+    times.tracks.push_back(watch.lap());
+  }
+  return times;
+}
+
+void append_stages(std::vector<ResultRow>& rows, const ResultRow& base, const StageTimes& times) {
+  const auto append = [&](const char* stage, const std::vector<double>& laps) {
+    ResultRow row = base;
+    row.stage = stage;
+    row.timing = summarize({laps.begin() + kWarmUps, laps.end()});
+    rows.push_back(row);
+  };
+  append("graph", times.graph);
+  append("infer", times.infer);
+  append("tracks", times.tracks);
+}
+
+}  // namespace
+
+std::vector<ResultRow> bench_track(const BenchOptions& options) {
+  const Queue queue(parse_device(options.device));
+  const Device device = queue.device();
+  if (device.is_cpu() || !track::DeviceEvent::is_supported(device)) {
+    throw ConfigError("bench track: got " + to_string(device) +
+                      ", expected a GPU that this build has tracking kernels for (configure with "
+                      "nvcc)");
+  }
+  const Model<> model(options.model);
+  std::vector<ResultRow> rows;
+  for (const track::EventSource& source : track::find_events(options.inputs)) {
+    track::Event event = source.read();
+    const std::size_t first = rows.size();
+    ResultRow host;
+    host.variant = "host_graph";
+    host.device = to_string(device);
+    host.n = track::GraphBuilder().build(event.hits.view()).size();
+    ResultRow whole = host;
+    whole.variant = "device_graph";
+    whole.baseline = host.variant;
+    append_stages(rows, host, time_on_host(model, queue, event, options.repeats));
+    append_stages(rows, whole, time_on_device(model, queue, event, options.repeats));
+    set_ratios(rows, first);
+    for (const int threads : options.threads) {
+      Road on_host(model, device, source, true, threads);
+      Road on_device(model, device, source, false, threads);
+      const auto parts = static_cast<double>(threads);
+      std::vector<Variant> variants;
+      variants.push_back({host.variant, [&](std::size_t n) { return on_host.run(n); }});
+      variants.push_back({whole.variant, [&](std::size_t n) { return on_device.run(n); }});
+      for (Variant& variant : variants) variant.parts = parts;
+      race(variants, options.repeats, kShortestUs);
+      const std::size_t totals = rows.size();
+      for (std::size_t i = 0; i < variants.size(); ++i) {
+        ResultRow row = i == 0 ? host : whole;
+        row.stage = "total";
+        row.threads = threads;
+        row.timing = summarize(variants[i].times);
+        row.bytes_copied = variants[i].bytes_copied;
+        rows.push_back(row);
+      }
+      set_ratios(rows, totals);
+    }
+  }
+  return rows;
+}
+
+}  // namespace tensoa::tools

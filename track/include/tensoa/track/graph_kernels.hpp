@@ -1,0 +1,402 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+
+#include "tensoa/track/arithmetic.hpp"
+#include "tensoa/track/event.hpp"
+#include "tensoa/track/graph_cuts.hpp"
+
+/// @file
+/// The candidate graph as kernels: plain functors over views, one call a row, that CPU and GPU run
+/// from this one source; with equal results to the bit (arithmetic.hpp). GraphBuilder and
+/// DeviceEvent call them; another launcher (alpaka, oneTBB) does it as find_buckets() has it:
+///
+///     launch.rows(n, functor);            // functor(row) for row < n, in any order, at once
+///     launch.sort(data, n, less);         // ascending; less is a total order
+///     launch.running_sum(in, n, out);     // out[i] = in[0] + … + in[i]; in place where in == out
+///
+/// each after the one before. Hits are sorted by phi inside buckets of one layer and a bin of r and
+/// z. For a source and a bucket only the phi window that the cuts leave is looked at.
+///
+/// *Lifetime*: functors borrow what they point to. *Threads*: rows write memory of their own, or
+/// whole numbers by atomic operations.
+
+namespace tensoa::track {
+
+/// What the search needs of hits, one row a hit. Columns of the first group are in the order of the
+/// hits, the others in that of the buckets, by phi inside a bucket ("places").
+template <template <class> class F>
+struct HitWork {
+  F<double> r, phi;       ///< mm, rad
+  F<float> eta;           ///< arsinh(z / r)
+  F<std::int32_t> place;  ///< of the hit
+
+  F<double> x_at, y_at, z_at, r_at, phi_at;  ///< mm, rad
+  F<std::int32_t> row_at;                    ///< of the hit at this place
+  F<std::int32_t> bucket_at;                 ///< counted from 1
+};
+
+/// What hits are sorted by.
+struct HitKey {
+  std::uint64_t bucket;  ///< layer, bin in r, bin in z
+  double phi;
+  std::int32_t row;
+
+  /// A total order: the same result with every sort.
+  struct Less {
+    TENSOA_HOST_DEVICE bool operator()(const HitKey& a, const HitKey& b) const {
+      if (a.bucket != b.bucket) return a.bucket < b.bucket;
+      return a.phi != b.phi ? a.phi < b.phi : a.row < b.row;
+    }
+  };
+};
+
+/// The hits at the places first .. last - 1: one layer, one bin in r, one bin in z.
+struct Bucket {
+  std::int32_t first, last, layer;
+  double r_min, r_max, z_min, z_max;  ///< mm, of the hits
+};
+
+/// What the kernels find out about an event as a whole.
+struct GraphStatus {
+  static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
+
+  std::uint64_t bad_hit = kNone;  ///< the first row with a NaN or infinite coordinate
+  std::int64_t buckets = 0;
+  std::int64_t edges = 0;
+};
+
+/// Fills the node features and what the search needs of each hit.
+struct FillNodes {
+  View<Hit> hits;  ///< x, y, z, layer are read
+  View<HitWork> work;
+  HitKey* keys;  ///< [n_hits]
+  GraphStatus* status;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    // A hit on the beam line has no finite eta; this radius in mm stands in for it.
+    constexpr double kSmallestRadius = 1e-3;
+    constexpr float kLargest = std::numeric_limits<float>::max();
+    const bool is_bad = !(std::abs(hits.x[row]) <= kLargest && std::abs(hits.y[row]) <= kLargest &&
+                          std::abs(hits.z[row]) <= kLargest);
+    if (is_bad) atomic::lower(status->bad_hit, row);
+    const double x = is_bad ? 0 : hits.x[row];
+    const double y = is_bad ? 0 : hits.y[row];
+    const double z = is_bad ? 0 : hits.z[row];
+    const double r = std::sqrt(x * x + y * y);
+    const double phi = angle_of(y, x);
+    work.r[row] = r;
+    work.phi[row] = phi;
+    work.eta[row] = static_cast<float>(inverse_sinh(z / std::max(r, kSmallestRadius)));
+    hits.r_scaled[row] = static_cast<float>(r / 3000.0);
+    hits.phi_scaled[row] = static_cast<float>(phi / std::numbers::pi);
+    hits.z_scaled[row] = static_cast<float>(z / 400.0);
+    keys[row] = {bucket_of(hits.layer[row], r, z), phi, static_cast<std::int32_t>(row)};
+  }
+
+ private:
+  TENSOA_HOST_DEVICE static std::uint64_t bin_of(double value, double width, double offset) {
+    return static_cast<std::uint64_t>(std::clamp(std::floor(value / width) + offset, 0.0, 65535.0));
+  }
+
+  // Bins in mm: small enough to skip most pairs, large enough to keep buckets few.
+  TENSOA_HOST_DEVICE static std::uint64_t bucket_of(std::int32_t layer, double r, double z) {
+    return std::uint64_t{static_cast<std::uint32_t>(layer)} << 32U | bin_of(r, 50, 0) << 16U |
+           bin_of(z, 250, 32768);
+  }
+};
+
+/// Writes the hits at their places; `bucket_at` becomes 1 where a bucket starts, else 0.
+struct PlaceHits {
+  View<Hit> hits;
+  View<HitWork> work;
+  const HitKey* keys;  ///< sorted
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t place) const {
+    const auto row = static_cast<std::size_t>(keys[place].row);
+    work.place[row] = static_cast<std::int32_t>(place);
+    work.x_at[place] = hits.x[row];
+    work.y_at[place] = hits.y[row];
+    work.z_at[place] = hits.z[row];
+    work.r_at[place] = work.r[row];
+    work.phi_at[place] = keys[place].phi;
+    work.row_at[place] = keys[place].row;
+    work.bucket_at[place] = place == 0 || keys[place].bucket != keys[place - 1].bucket ? 1 : 0;
+  }
+};
+
+/// Fills the buckets, each from the place where it starts, and their number.
+struct FillBuckets {
+  View<Hit> hits;
+  View<HitWork> work;  ///< `bucket_at` is summed up
+  Bucket* buckets;     ///< [n_hits] at most
+  GraphStatus* status;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t place) const {
+    const std::size_t n = work.size();
+    const std::int32_t number = work.bucket_at[place];
+    if (place + 1 == n) status->buckets = number;
+    if (place > 0 && work.bucket_at[place - 1] == number) return;
+    const auto first = static_cast<std::int32_t>(place);
+    const double r = work.r_at[place];
+    const double z = work.z_at[place];
+    Bucket bucket{first, first, hits.layer[static_cast<std::size_t>(work.row_at[place])], r, r,
+                  z,     z};
+    for (std::size_t i = place; i < n && work.bucket_at[i] == number; ++i) {
+      ++bucket.last;
+      bucket.r_min = std::min(bucket.r_min, work.r_at[i]);
+      bucket.r_max = std::max(bucket.r_max, work.r_at[i]);
+      bucket.z_min = std::min(bucket.z_min, work.z_at[i]);
+      bucket.z_max = std::max(bucket.z_max, work.z_at[i]);
+    }
+    buckets[number - 1] = bucket;
+  }
+};
+
+/// The search itself: which hits of a bucket are targets of a source.
+struct TargetSearch {
+  GraphCuts cuts;
+  View<HitWork> work;
+  const Bucket* buckets;
+
+  // Slack in mm for rounding where a bound only skips work.
+  static constexpr double kSlack = 1e-6;
+
+  /// The places of the bucket of the hit at a place.
+  TENSOA_HOST_DEVICE const Bucket& bucket_at(std::size_t place) const {
+    return buckets[work.bucket_at[place] - 1];
+  }
+
+  /// Whether any hit of `target` may be a target of one of `source`.
+  ///
+  /// The line through a target (r_t, z_t) and (0, z0) has at r_s = f * r_t the z of f * z_t + (1 - f)
+  /// * z0. For the bounds of two buckets, a source can only lie between the extremes of that, which
+  /// are at corners.
+  TENSOA_HOST_DEVICE bool may_have_edges(const Bucket& source, const Bucket& target) const {
+    if (source.layer == target.layer && source.layer != 0) return false;
+    if (target.r_max - source.r_min < cuts.min_dr - kSlack) return false;
+    if (target.r_min - source.r_max > cuts.max_distance + kSlack) return false;
+    if (target.z_min - source.z_max > cuts.max_distance + kSlack) return false;
+    if (source.z_min - target.z_max > cuts.max_distance + kSlack) return false;
+    if (target.r_max <= 0) return false;
+    const double f_min = source.r_min / target.r_max;
+    const double f_max = source.r_max < target.r_min ? source.r_max / target.r_min : 1.0;
+    return source.z_min <= upper(target, f_min, f_max) + kSlack &&
+           source.z_max >= lower(target, f_min, f_max) - kSlack;
+  }
+
+  /// Calls `found(row)` for the targets in `target` of the hit at the place `source`, in no order
+  /// that means anything. The layers are not compared.
+  template <class Found>
+  TENSOA_HOST_DEVICE void scan(std::size_t source, const Bucket& target, Found& found) const {
+    constexpr double kPi = std::numbers::pi;
+    const double r = work.r_at[source];
+    const double z = work.z_at[source];
+    const double max_dr = target.r_max - r;
+    if (max_dr < cuts.min_dr || target.r_min - r > cuts.max_distance) return;
+
+    // As in may_have_edges(), for one source.
+    const double f_min = r / target.r_max;
+    const double f_max = r < target.r_min ? r / target.r_min : 1.0;
+    if (z > upper(target, f_min, f_max) + kSlack || z < lower(target, f_min, f_max) - kSlack) {
+      return;
+    }
+
+    const double window = std::min(cuts.max_dphi, cuts.max_dphi_per_dr * max_dr) + kSlack;
+    const double phi = work.phi_at[source];
+    if (window >= kPi) {
+      scan_window(source, target, -kPi, kPi, found);
+      return;
+    }
+    scan_window(source, target, phi - window, phi + window, found);
+    if (phi - window < -kPi) scan_window(source, target, phi - window + 2 * kPi, kPi, found);
+    if (phi + window > kPi) scan_window(source, target, -kPi, phi + window - 2 * kPi, found);
+  }
+
+ private:
+  TENSOA_HOST_DEVICE double upper(const Bucket& target, double f_min, double f_max) const {
+    return std::max(f_min * target.z_max + (1 - f_min) * cuts.max_z0,
+                    f_max * target.z_max + (1 - f_max) * cuts.max_z0);
+  }
+  TENSOA_HOST_DEVICE double lower(const Bucket& target, double f_min, double f_max) const {
+    return std::min(f_min * target.z_min - (1 - f_min) * cuts.max_z0,
+                    f_max * target.z_min - (1 - f_max) * cuts.max_z0);
+  }
+
+  template <class Found>
+  TENSOA_HOST_DEVICE void scan_window(std::size_t source, const Bucket& target, double phi_min,
+                                      double phi_max, Found& found) const {
+    constexpr double kPi = std::numbers::pi;
+    const double r = work.r_at[source];
+    const double phi = work.phi_at[source];
+    const double x = work.x_at[source];
+    const double y = work.y_at[source];
+    const double z = work.z_at[source];
+    const double* phis = work.phi_at.data();
+    const double* first = std::lower_bound(phis + target.first, phis + target.last, phi_min);
+    const auto last = static_cast<std::size_t>(target.last);
+    for (auto i = static_cast<std::size_t>(first - phis); i < last && phis[i] <= phi_max; ++i) {
+      const double dr = work.r_at[i] - r;
+      if (!(dr > 0) || dr < cuts.min_dr) continue;
+      double dphi = std::abs(phis[i] - phi);
+      if (dphi > kPi) dphi = 2 * kPi - dphi;
+      if (dphi > cuts.max_dphi || dphi > cuts.max_dphi_per_dr * dr) continue;
+      const double dz = work.z_at[i] - z;
+      if (std::abs(z - r * dz / dr) > cuts.max_z0) continue;
+      const double dx = work.x_at[i] - x;
+      const double dy = work.y_at[i] - y;
+      if (dx * dx + dy * dy + dz * dz > cuts.max_distance * cuts.max_distance) continue;
+      found(work.row_at[i]);
+    }
+  }
+};
+
+/// The search for one source by kLanes rows, each with its share of the buckets: row = source *
+/// kLanes + lane.
+struct LaneSearch {
+  static constexpr std::size_t kLanes = 16;
+
+  TargetSearch search;
+  const GraphStatus* status;
+
+  template <class Found>
+  TENSOA_HOST_DEVICE void scan(std::size_t row, Found& found) const {
+    const auto place = static_cast<std::size_t>(search.work.place[row / kLanes]);
+    const std::int32_t layer = search.bucket_at(place).layer;
+    const auto n_buckets = static_cast<std::size_t>(status->buckets);
+    for (std::size_t b = row % kLanes; b < n_buckets; b += kLanes) {
+      const Bucket& target = search.buckets[b];
+      if (target.layer != layer || layer == 0) search.scan(place, target, found);
+    }
+  }
+};
+
+/// Counts the targets of each row of a LaneSearch.
+struct CountTargets {
+  LaneSearch lanes;
+  std::int64_t* counts;  ///< [n_hits * kLanes]
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    std::int64_t count = 0;
+    const auto found = [&count](std::int32_t) { ++count; };
+    lanes.scan(row, found);
+    counts[row] = count;
+  }
+};
+
+/// Hands on the last of the running sums, in one row.
+struct CountEdges {
+  const std::int64_t* ends;
+  std::size_t n;
+  GraphStatus* status;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t) const { status->edges = n > 0 ? ends[n - 1] : 0; }
+};
+
+/// One row an edge, grouped by source in the order of hits; the targets of a source in any order.
+template <template <class> class F>
+struct FoundEdge {
+  F<std::int32_t> source, target;
+};
+
+/// Writes the targets that CountTargets counted.
+struct FillTargets {
+  LaneSearch lanes;
+  const std::int64_t* ends;  ///< running sums of the counts
+  View<FoundEdge> edges;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    std::size_t e = row == 0 ? 0 : static_cast<std::size_t>(ends[row - 1]);
+    const auto source = static_cast<std::int32_t>(row / LaneSearch::kLanes);
+    const auto found = [&](std::int32_t target) {
+      edges.source[e] = source;
+      edges.target[e] = target;
+      ++e;
+    };
+    lanes.scan(row, found);
+  }
+};
+
+/// The columns of one edge.
+struct EdgeColumns {
+  View<Hit> hits;  ///< node features and particle_id are read
+  View<HitWork> work;
+  View<Edge> edges;
+
+  TENSOA_HOST_DEVICE void fill(std::size_t e, std::size_t s, std::size_t t) const {
+    float dphi = hits.phi_scaled[t] - hits.phi_scaled[s];
+    if (dphi > 1) dphi -= 2;
+    if (dphi < -1) dphi += 2;
+    const float deta = work.eta[t] - work.eta[s];
+    const float dphi_rad = dphi * std::numbers::pi_v<float>;
+    edges.source[e] = static_cast<std::int64_t>(s);
+    edges.target[e] = static_cast<std::int64_t>(t);
+    edges.dr[e] = hits.r_scaled[t] - hits.r_scaled[s];
+    edges.dphi[e] = dphi;
+    edges.dz[e] = hits.z_scaled[t] - hits.z_scaled[s];
+    edges.dR[e] = std::sqrt(deta * deta + dphi_rad * dphi_rad);
+    edges.truth[e] = hits.particle_id[s] != 0 && hits.particle_id[s] == hits.particle_id[t];
+  }
+};
+
+/// Writes each edge where it belongs in the order of (source, target): after those of its source
+/// with smaller targets.
+struct FillEdges {
+  EdgeColumns columns;
+  View<FoundEdge> found;
+  const std::int64_t* ends;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    const auto source = static_cast<std::size_t>(found.source[row]);
+    const std::int32_t target = found.target[row];
+    const std::size_t lane = source * LaneSearch::kLanes;
+    const std::size_t first = lane == 0 ? 0 : static_cast<std::size_t>(ends[lane - 1]);
+    const auto last = static_cast<std::size_t>(ends[lane + LaneSearch::kLanes - 1]);
+    std::size_t e = first;
+    for (std::size_t i = first; i < last; ++i) e += found.target[i] < target ? 1 : 0;
+    columns.fill(e, source, static_cast<std::size_t>(target));
+  }
+};
+
+/// Sorts the hits into buckets.
+/// @param hits, work [n_hits]
+/// @param keys, buckets [n_hits]
+template <class Launcher>
+void find_buckets(const Launcher& launch, View<Hit> hits, View<HitWork> work, HitKey* keys,
+                  Bucket* buckets, GraphStatus* status) {
+  const std::size_t n = hits.size();
+  launch.rows(n, FillNodes{hits, work, keys, status});
+  launch.sort(keys, n, HitKey::Less{});
+  launch.rows(n, PlaceHits{hits, work, keys});
+  launch.running_sum(work.bucket_at.data(), n, work.bucket_at.data());
+  launch.rows(n, FillBuckets{hits, work, buckets, status});
+}
+
+/// Counts the edges: `status` has the sum, `ends` the running sums of each row of `lanes`.
+/// @param ends [n_hits * kLanes]
+template <class Launcher>
+void count_edges(const Launcher& launch, const LaneSearch& lanes, std::int64_t* ends,
+                 GraphStatus* status) {
+  const std::size_t n = lanes.search.work.size() * LaneSearch::kLanes;
+  launch.rows(n, CountTargets{lanes, ends});
+  launch.running_sum(ends, n, ends);
+  launch.rows(1, CountEdges{ends, n, status});
+}
+
+/// Fills the edges, as many as were counted, in ascending order of (source, target).
+/// @param found [n_edges]
+template <class Launcher>
+void fill_edges(const Launcher& launch, const LaneSearch& lanes, const EdgeColumns& columns,
+                View<FoundEdge> found, const std::int64_t* ends) {
+  launch.rows(lanes.search.work.size() * LaneSearch::kLanes, FillTargets{lanes, ends, found});
+  launch.rows(columns.edges.size(), FillEdges{columns, found, ends});
+}
+
+}  // namespace tensoa::track

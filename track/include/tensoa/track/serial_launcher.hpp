@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+namespace tensoa::track {
+
+/// Runs kernels in the calling thread, row by row; see graph_kernels.hpp.
+struct SerialLauncher {
+  template <class Functor>
+  void rows(std::size_t n, const Functor& functor) const {
+    for (std::size_t row = 0; row < n; ++row) functor(row);
+  }
+
+  template <class T, class Less>
+  void sort(T* data, std::size_t n, Less less) const {
+    std::sort(data, data + n, less);
+  }
+
+  template <class T>
+  void running_sum(const T* in, std::size_t n, T* out) const {
+    std::inclusive_scan(in, in + n, out);
+  }
+};
+
+}  // namespace tensoa::track

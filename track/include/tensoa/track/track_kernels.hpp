@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "tensoa/track/arithmetic.hpp"
+#include "tensoa/track/event.hpp"
+
+/// @file
+/// Connected groups of hits as kernels, as graph_kernels.hpp has it: one source for CPU and GPU, the
+/// same answer with any number of threads.
+///
+/// Union-find without locks after ECL-CC (Jaiganesh, Burtscher, "A high-performance connected
+/// components implementation for GPUs", HPDC 2018): the root of the larger row is always hung under
+/// that of the smaller one, so that a group's root is its first hit, whatever the order.
+
+namespace tensoa::track {
+
+/// When edges and hits make a track.
+struct TrackOptions {
+  float min_score = 0.5F;    ///< edges of at least this score join their hits
+  std::size_t min_hits = 3;  ///< groups of fewer hits are no tracks
+};
+
+/// One row a hit.
+template <template <class> class F>
+struct GroupWork {
+  F<std::int32_t> parent;  ///< a hit of the same group, not after this one
+  F<std::int32_t> first;   ///< the first hit of the group
+  F<std::int32_t> n_hits;  ///< hits of the group, at its first hit
+  F<std::int32_t> number;  ///< groups up to here that are tracks
+};
+
+/// What the kernels find out about an event as a whole.
+struct TrackStatus {
+  static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
+
+  std::uint64_t bad_edge = kNone;   ///< the first selected edge to a hit that is not there
+  std::uint64_t bad_scores = 0;     ///< NaN, or outside [0, 1]
+  std::uint64_t true_edges = 0;     ///< by the column `truth`
+  std::uint64_t selected = 0;       ///< edges of at least the smallest score
+  std::uint64_t true_selected = 0;  ///< both
+  std::int64_t tracks = 0;
+};
+
+/// Every hit a group of its own.
+struct SeparateHits {
+  View<GroupWork> work;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    work.parent[row] = static_cast<std::int32_t>(row);
+    work.n_hits[row] = 0;
+  }
+};
+
+/// Joins the groups of an edge's hits where its score is at least `min_score`; a NaN joins nothing.
+struct JoinHits {
+  View<GroupWork> work;
+  ConstView<Edge> edges;
+  float min_score;
+  TrackStatus* status;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
+    const float score = edges.score[e];
+    if (!(score >= 0 && score <= 1)) atomic::add(status->bad_scores, 1U);
+    if (!(score >= min_score)) return;
+    const auto source = static_cast<std::size_t>(edges.source[e]);
+    const auto target = static_cast<std::size_t>(edges.target[e]);
+    if (source >= work.size() || target >= work.size()) {
+      atomic::lower(status->bad_edge, e);
+      return;
+    }
+    join(static_cast<std::int32_t>(source), static_cast<std::int32_t>(target));
+  }
+
+  /// The first hit of a group as far as it is joined, with path halving.
+  TENSOA_HOST_DEVICE std::int32_t root_of(std::int32_t hit) const {
+    std::int32_t next = atomic::load(parent_of(hit));
+    while (next != hit) {
+      const std::int32_t after = atomic::load(parent_of(next));
+      if (after != next) atomic::store(parent_of(hit), after);
+      hit = next;
+      next = after;
+    }
+    return hit;
+  }
+
+ private:
+  TENSOA_HOST_DEVICE std::int32_t& parent_of(std::int32_t hit) const {
+    return work.parent[static_cast<std::size_t>(hit)];
+  }
+
+  TENSOA_HOST_DEVICE void join(std::int32_t a, std::int32_t b) const {
+    a = root_of(a);
+    b = root_of(b);
+    while (a != b) {
+      if (a < b) {
+        const std::int32_t smaller = a;
+        a = b;
+        b = smaller;
+      }
+      const std::int32_t before = atomic::exchange_if(parent_of(a), a, b);
+      if (before == a) return;
+      a = root_of(before);  // another row was faster
+      b = root_of(b);
+    }
+  }
+};
+
+/// Counts edges against the truth.
+struct CompareEdges {
+  ConstView<Edge> edges;
+  float min_score;
+  TrackStatus* status;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
+    const bool is_true = edges.truth[e] != 0;
+    const bool is_selected = edges.score[e] >= min_score;
+    if (is_true) atomic::add(status->true_edges, 1U);
+    if (is_selected) atomic::add(status->selected, 1U);
+    if (is_true && is_selected) atomic::add(status->true_selected, 1U);
+  }
+};
+
+/// Finds the first hit of each hit's group, and counts there.
+struct CountGroups {
+  JoinHits joined;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    const std::int32_t first = joined.root_of(static_cast<std::int32_t>(row));
+    joined.work.first[row] = first;
+    atomic::add(joined.work.n_hits[static_cast<std::size_t>(first)], 1);
+  }
+};
+
+/// 1 at the first hit of a track, else 0.
+struct MarkTracks {
+  View<GroupWork> work;
+  std::int32_t min_hits;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    const bool is_first = work.first[row] == static_cast<std::int32_t>(row);
+    work.number[row] = is_first && work.n_hits[row] >= min_hits ? 1 : 0;
+  }
+};
+
+/// Writes the tracks' numbers, 0, 1, 2 … in order of the first hit, -1 for no track, and how many
+/// they are.
+struct NumberTracks {
+  View<GroupWork> work;  ///< `number` is summed up
+  std::int32_t min_hits;
+  std::int64_t* track_id;  ///< [n_hits]
+  TrackStatus* status;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    const auto first = static_cast<std::size_t>(work.first[row]);
+    track_id[row] = work.n_hits[first] >= min_hits ? work.number[first] - 1 : -1;
+    if (row + 1 == work.size()) status->tracks = work.number[row];
+  }
+};
+
+/// Turns edge scores into tracks.
+/// @param work, track_id [n_hits]
+template <class Launcher>
+void find_tracks(const Launcher& launch, View<GroupWork> work, ConstView<Edge> edges,
+                 const TrackOptions& options, std::int64_t* track_id, TrackStatus* status) {
+  const std::size_t n = work.size();
+  constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
+  const auto min_hits = static_cast<std::int32_t>(std::min(options.min_hits, kMost));
+  const JoinHits join{work, edges, options.min_score, status};
+  launch.rows(n, SeparateHits{work});
+  launch.rows(edges.size(), join);
+  launch.rows(n, CountGroups{join});
+  launch.rows(n, MarkTracks{work, min_hits});
+  launch.running_sum(work.number.data(), n, work.number.data());
+  launch.rows(n, NumberTracks{work, min_hits, track_id, status});
+}
+
+}  // namespace tensoa::track

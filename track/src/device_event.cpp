@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/track/device_event.hpp"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <type_traits>
+
+#include "capacity.hpp"
+#include "device_kernels.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/track/serial_launcher.hpp"
+
+namespace tensoa::track {
+namespace {
+
+// What goes up of a hit.
+template <template <class> class F>
+struct HitInput {
+  F<std::int64_t> particle_id;
+  F<float> x, y, z;
+  F<std::int32_t> layer;
+};
+
+struct EventStatus {
+  GraphStatus graph;
+  TrackStatus tracks;
+};
+static_assert(sizeof(EventStatus) <= kAlignment && std::is_trivially_copyable_v<EventStatus>);
+
+}  // namespace
+
+// What goes between host and device: track_id, status, hits, one after the other, so that the last
+// two go up, and the first two come down, in one piece. One block is on each side.
+struct DeviceEvent::Block {
+  std::byte* data;
+  std::size_t n;
+  Device device;
+
+  std::size_t status_at() const { return tensoa::detail::plane_bytes(sizeof(std::int64_t), n); }
+  std::size_t hits_at() const { return status_at() + kAlignment; }
+  std::size_t end() const { return hits_at() + MemoryPlan<HitInput>(n).bytes; }
+
+  std::int64_t* track_id() const { return reinterpret_cast<std::int64_t*>(data); }
+  EventStatus* status() const { return reinterpret_cast<EventStatus*>(data + status_at()); }
+  View<HitInput> hits() const {
+    return tensoa::detail::make_view<HitInput>(data + hits_at(), n, device, {});
+  }
+};
+
+bool DeviceEvent::is_supported(Device device) noexcept {
+  return device.is_cpu() || detail::gpu_has_kernels();
+}
+
+DeviceEvent::DeviceEvent(const Queue& queue, const GraphCuts& cuts, const TrackOptions& options)
+    : queue_(queue),
+      cuts_(cuts),
+      options_(options),
+      hits_(0, queue.device()),
+      work_(0, queue.device()),
+      groups_(0, queue.device()),
+      found_(0, queue.device()),
+      edges_(0, queue.device()) {
+  require_cuts(cuts);
+  if (!queue.device().is_cpu()) static_cast<void>(detail::gpu_scratch_bytes(queue, 1));
+}
+
+template <class Step>
+void DeviceEvent::run(const Step& step) {
+  if (queue_.device().is_cpu()) {
+    step.run(SerialLauncher{});
+  } else {
+    detail::gpu_run(queue_, {scratch_.data(), scratch_.size()}, step);
+  }
+}
+
+void DeviceEvent::make_room(std::size_t n_hits) {
+  const Device device = queue_.device();
+  if (n_hits > capacity_) {
+    const std::size_t capacity = detail::grown(capacity_, n_hits);
+    capacity_ = 0;
+    const std::size_t bytes = Block{nullptr, capacity, device}.end();
+    device_block_ = {};
+    device_block_ = Buffer(device, bytes);
+    host_block_ = {};
+    host_block_ = PinnedBuffer(device, bytes);
+    keys_ = {};
+    keys_ = Buffer(device, capacity * sizeof(HitKey));
+    buckets_ = {};
+    buckets_ = Buffer(device, capacity * sizeof(Bucket));
+    ends_ = {};
+    ends_ = Buffer(device, capacity * LaneSearch::kLanes * sizeof(std::int64_t));
+    if (!device.is_cpu()) {
+      scratch_ = {};
+      scratch_ = Buffer(device, detail::gpu_scratch_bytes(queue_, capacity));
+    }
+    capacity_ = capacity;
+  }
+  detail::make_room(hits_, n_hits);
+  detail::make_room(work_, n_hits);
+  detail::make_room(groups_, n_hits);
+}
+
+DeviceEvent::Block DeviceEvent::on_device() const {
+  return {device_block_.data(), hits_.size(), queue_.device()};
+}
+
+DeviceEvent::Block DeviceEvent::on_host() const {
+  return {host_block_.data(), hits_.size(), Device::cpu()};
+}
+
+std::size_t DeviceEvent::build_graph(ConstView<Hit> hits) {
+  const std::size_t n = hits.size();
+  detail::require_countable(n);
+  if (is_busy_) queue_.wait();  // the event before was given up
+  make_room(n);
+  bytes_to_device_ = 0;
+  bytes_to_host_ = 0;
+  if (n == 0) {
+    edges_.resize(0);
+    return 0;
+  }
+
+  const Block here = on_host();
+  const Block there = on_device();
+  const View<HitInput> input = here.hits();
+  std::copy_n(hits.particle_id.data(), n, input.particle_id.data());
+  std::copy_n(hits.x.data(), n, input.x.data());
+  std::copy_n(hits.y.data(), n, input.y.data());
+  std::copy_n(hits.z.data(), n, input.z.data());
+  std::copy_n(hits.layer.data(), n, input.layer.data());
+  const EventStatus& status = *new (here.status()) EventStatus{};
+  is_busy_ = true;
+  copy(here, there, here.status_at(), here.end());
+
+  View<Hit> columns = hits_.view();  // what came up, and the node features
+  columns.particle_id = there.hits().particle_id;
+  columns.x = there.hits().x;
+  columns.y = there.hits().y;
+  columns.z = there.hits().z;
+  columns.layer = there.hits().layer;
+  auto* buckets = reinterpret_cast<Bucket*>(buckets_.data());
+  auto* ends = reinterpret_cast<std::int64_t*>(ends_.data());
+  GraphStatus* found = &there.status()->graph;
+  const LaneSearch lanes{{cuts_, work_.view(), buckets}, found};
+  run(detail::CountStep{columns, lanes, reinterpret_cast<HitKey*>(keys_.data()), buckets, ends,
+                        found});
+  copy(there, here, here.status_at(), here.hits_at());
+  queue_.wait();
+  is_busy_ = false;
+  detail::require_finite(status.graph);
+
+  const auto n_edges = static_cast<std::size_t>(status.graph.edges);
+  detail::make_room(edges_, n_edges);
+  detail::make_room(found_, n_edges);
+  if (n_edges > 0) {
+    is_busy_ = true;
+    run(detail::FillStep{lanes, {columns, work_.view(), edges_.view()}, found_.view(), ends});
+  }
+  return n_edges;
+}
+
+FoundTracks DeviceEvent::find_tracks(View<Hit> hits) {
+  const std::size_t n = hits_.size();
+  if (hits.size() != n) {
+    throw ConfigError("DeviceEvent::find_tracks: got " + std::to_string(hits.size()) +
+                      " hits, expected the " + std::to_string(n) + " of build_graph()");
+  }
+  if (n == 0) return {};
+  const Block here = on_host();
+  const Block there = on_device();
+  is_busy_ = true;
+  run(detail::TrackStep{groups_.view(), edges_.const_view(), options_, there.track_id(),
+                        &there.status()->tracks});
+  copy(there, here, 0, here.hits_at());
+  queue_.wait();
+  is_busy_ = false;
+
+  const TrackStatus& status = here.status()->tracks;
+  if (status.bad_edge != TrackStatus::kNone) refuse_edge(status.bad_edge);
+  FoundTracks found{.tracks = static_cast<std::size_t>(status.tracks),
+                    .edges = {.edges = edges_.size(),
+                              .true_edges = status.true_edges,
+                              .selected = status.selected,
+                              .true_selected = status.true_selected},
+                    .bad_scores = status.bad_scores};
+  if (found.bad_scores == 0) std::copy_n(here.track_id(), n, hits.track_id.data());
+  return found;
+}
+
+void DeviceEvent::refuse_edge(std::size_t edge) {
+  std::int64_t source = 0;
+  std::int64_t target = 0;
+  const ConstView<Edge> edges = edges_.const_view();
+  copy_bytes(queue_, &source, Device::cpu(), &edges.source.data()[edge], queue_.device(),
+             sizeof source);
+  copy_bytes(queue_, &target, Device::cpu(), &edges.target.data()[edge], queue_.device(),
+             sizeof target);
+  queue_.wait();
+  detail::refuse_edge(edge, source, target, hits_.size());
+}
+
+void DeviceEvent::copy(const Block& from, const Block& to, std::size_t first, std::size_t last) {
+  copy_bytes(queue_, to.data + first, to.device, from.data + first, from.device, last - first);
+  (from.data == host_block_.data() ? bytes_to_device_ : bytes_to_host_) += last - first;
+}
+
+}  // namespace tensoa::track
