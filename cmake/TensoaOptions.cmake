@@ -17,6 +17,7 @@ set(TENSOA_VENV "${PROJECT_SOURCE_DIR}/.venv" CACHE PATH "Python environment tha
 set(TENSOA_TORCH_ROOT "" CACHE PATH "A libtorch or torch Python package (include/, lib/); empty: the one in TENSOA_VENV")
 set(TENSOA_ARROW_ROOT "" CACHE PATH "A pyarrow Python package; empty: the one in TENSOA_VENV. Arrow_DIR goes before it")
 set(TENSOA_CUDA_ROOT "" CACHE PATH "A CUDA runtime (include/, lib/); empty: the one beside torch, else a toolkit")
+set(TENSOA_ALPAKA_INCLUDE "" CACHE PATH "A folder with alpaka/alpaka.hpp, for the tests of accel/; empty: that of find_package(alpaka)")
 set(TENSOA_SHARED_DATA "${PROJECT_SOURCE_DIR}/../shared/data" CACHE PATH "Real events for the tests; tests skip without them")
 set(TENSOA_TEST_SEED 1 CACHE STRING "A whole number: the seed of the layouts and choices of the property tests")
 

@@ -27,6 +27,7 @@ struct Device {
   constexpr bool is_cpu() const noexcept { return kind == DeviceKind::kCpu; }
 
   friend constexpr auto operator<=>(const Device&, const Device&) = default;
+  friend constexpr bool operator==(const Device&, const Device&) = default;
 };
 
 /// As many devices are used at most, the CPU among them; GPUs above are "not there".

@@ -10,6 +10,7 @@
 
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
+#include "tensoa/core/queue.hpp"
 #include "tensoa/soa/memory_plan.hpp"
 #include "tensoa/soa/view.hpp"
 
@@ -169,18 +170,19 @@ class PortableCollection {
   View<Layout> view_;
 };
 
-/// Copies the rows of `from` into `to`, in the order of `queue`; `to` takes the size of `from`.
+/// Copies the rows of `from` into `to`, in the order of the queue; `to` takes the size of `from`.
 ///
 /// Collections of one capacity are copied as one block of memory, others plane by plane.
-/// @param queue belongs to the CUDA device that takes part, if any
+/// @param on a queue, of the CUDA device that takes part, if any
 /// @return bytes enqueued
 /// *Stream order*: both collections must stay alive, and `from` unchanged, until the queue has got
 /// there.
 /// @throws ConfigError when `from` has more rows than `to` has room for, or one was moved from;
 /// DeviceError
-template <template <template <class> class> class Layout, DeviceLike D, DeviceLike E>
-std::size_t copy(const Queue& queue, const PortableCollection<Layout, D>& from,
+template <QueueLike Q, template <template <class> class> class Layout, DeviceLike D, DeviceLike E>
+std::size_t copy(const Q& on, const PortableCollection<Layout, D>& from,
                  PortableCollection<Layout, E>& to) {
+  const Queue& queue = QueueTraits<Q>::get(on);
   detail::require_memory(from.bytes(), "from");
   detail::require_memory(to.bytes(), "to");
   to.resize(from.size());

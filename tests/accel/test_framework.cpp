@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The code of docs/using_from_your_framework.md that needs no other framework.
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pytorch/jit_fixture.hpp"
+#include "tensoa/core/event.hpp"
+#include "tensoa/sched/event_loop.hpp"
+
+namespace tensoa {
+namespace {
+
+using namespace test;
+using testing::HasSubstr;
+
+/// 2 x + 1 of three columns.
+const std::filesystem::path kPath = model_file("affine");
+constexpr std::size_t kMostRows = 100;
+
+// [metadata]
+ModelMetadata<Points, Answers> metadata_of(ConstView<Points> points, View<Answers> answers) {
+  SoAMetadata<Points> inputs(points.size());
+  inputs.append_block("x", points.records().x(), points.records().y(), points.records().z());
+  SoAMetadata<Answers> outputs(answers.size());
+  outputs.append_block("y", answers.records().m(), answers.records().n(), answers.records().o());
+  return {inputs, outputs};
+}
+// [/metadata]
+
+// [slot]
+/// What an event in flight has for itself; made once, used by one event after another.
+struct Slot {
+  Slot(const Model<>& model, Device device)
+      : queue(device),
+        points(kMostRows, device),
+        answers(kMostRows, device),
+        plan(model.plan(metadata_of(points.const_view(), answers.view()))) {}
+
+  Queue queue;
+  PortableCollection<Points> points;
+  PortableCollection<Answers> answers;
+  Plan<Points, Answers> plan;
+};
+// [/slot]
+
+/// Brings event `event` to the device: event + 1 rows, x = event.
+void fill(std::size_t event, Slot& slot) {
+  PortableCollection<Points> host(event + 1, Device::cpu());
+  const auto view = host.view();
+  for (std::size_t i = 0; i < view.size(); ++i) {
+    view.x[i] = view.y[i] = view.z[i] = static_cast<float>(event);
+  }
+  copy(slot.queue, host, slot.points);
+  slot.queue.wait();
+}
+
+class Framework : public JitTest {};
+TENSOA_ON_EACH_DEVICE(Framework);
+
+TEST_P(Framework, HasOneQueueForEachEventInFlight) {
+  constexpr std::size_t kEvents = 50;
+  constexpr int kThreads = 3;
+  const Device device = GetParam();
+  std::vector<float> results(kEvents);
+  std::vector<std::size_t> finished;
+
+  // [event_loop]
+  const Model<> model(kPath);
+  std::deque<Slot> slots;
+  for (int i = 0; i < kThreads; ++i) slots.emplace_back(model, device);
+
+  sched::run_events(
+      kEvents, kThreads,
+      [&](std::size_t event, std::size_t index) {
+        Slot& slot = slots[index];
+        fill(event, slot);
+        slot.answers.resize(slot.points.size());
+        slot.plan.rebind(slot.points.const_view(), slot.answers.view());
+        model.forward(slot.queue, slot.plan);
+        PortableCollection<Answers> answers(kMostRows, Device::cpu());
+        copy(slot.queue, slot.answers, answers);
+        slot.queue.wait();  // the only one
+        results[event] = answers.const_view().m[answers.size() - 1];
+      },
+      [&](std::size_t event) { finished.push_back(event); });
+  // [/event_loop]
+
+  for (std::size_t event = 0; event < kEvents; ++event) {
+    EXPECT_EQ(results[event], 2.F * static_cast<float>(event) + 1.F);
+    EXPECT_EQ(finished[event], event);
+  }
+}
+
+TEST_P(Framework, OrdersQueuesByEvents) {
+  const auto points = this->points(kMostRows);
+  auto answers = this->answers(kMostRows);
+  PortableCollection<Answers> host(answers.capacity(), Device::cpu());
+  const Model<> model(kPath);
+  const auto plan = model.plan(metadata_of(points.const_view(), answers.view()));
+  const Queue& producer = *queue_;
+  const Queue consumer(GetParam());
+
+  // [event]
+  model.forward(producer, plan);
+  consumer.wait_for(Event(producer));
+  copy(consumer, answers, host);
+  // [/event]
+
+  consumer.wait();
+  EXPECT_EQ(host.const_view().m[99], 199.F);
+}
+
+TEST_P(Framework, DeploysWhenTheFirstEventAsksAndOnlyOnce) {
+  const auto points = this->points(kMostRows);
+  const Model<> model(kPath);
+  std::atomic<int> right = 0;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const Queue queue(GetParam());
+      PortableCollection<Answers> answers(kMostRows, GetParam());
+      model.forward(queue, model.plan(metadata_of(points.const_view(), answers.view())));
+      PortableCollection<Answers> host(kMostRows, Device::cpu());
+      copy(queue, answers, host);
+      queue.wait();
+      if (host.const_view().m[7] == 15.F) ++right;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(right, 4);
+}
+
+TEST_P(Framework, PaysForTheFirstCallWhenItLikes) {
+  const Queue& queue = *queue_;
+  Slot slot(Model<>(kPath), GetParam());
+  // [deploy]
+  const Model<> model(kPath);
+  model.deploy(queue.device());                           // load it
+  model.warm_up(queue, slot.plan, kMostRows, kMostRows);  // and run it once on zeros
+  // [/deploy]
+  EXPECT_EQ(model.deploy(queue.device()).inputs.size(), 1U);
+}
+
+TEST_P(Framework, GetsErrorsAsValuesOrAsExceptions) {
+  const Queue& queue = *queue_;
+  const auto points = this->points(kMostRows);
+  auto answers = this->answers(kMostRows);
+  SoAMetadata<Points> two(points.size());
+  two.append_block("x", points.const_view().records().x(), points.const_view().records().y());
+  SoAMetadata<Answers> outputs(answers.size());
+  outputs.append_block("y", answers.view().records().m());
+  const Model<> model(kPath);
+  const auto plan = model.plan(ModelMetadata(two, outputs));
+  std::string logged;
+
+  // [errors]
+  if (const Result<CopyReport> report = model.try_forward(queue, plan); !report) {
+    logged = report.message();  // outputs are untouched, the queue goes on
+  }
+  // [/errors]
+
+  EXPECT_THAT(logged, HasSubstr("y"));
+  EXPECT_THROW(model.forward(queue, plan), BindingError);
+  expect_untouched(answers);
+}
+
+}  // namespace
+}  // namespace tensoa
