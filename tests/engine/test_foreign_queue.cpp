@@ -54,10 +54,12 @@ template <>
 struct tensoa::DeviceTraits<accelerators::DevCpu> {
   static Device get(const accelerators::DevCpu&) { return Device::cpu(); }
 };
+// [device]
 template <>
 struct tensoa::DeviceTraits<accelerators::DevCuda> {
   static Device get(const accelerators::DevCuda& device) { return Device::cuda(device.index_); }
 };
+// [/device]
 template <class Property>
 struct tensoa::QueueTraits<accelerators::Queue<accelerators::DevCpu, Property>> {
   static Queue get(const accelerators::Queue<accelerators::DevCpu, Property>&) {
@@ -67,12 +69,14 @@ struct tensoa::QueueTraits<accelerators::Queue<accelerators::DevCpu, Property>> 
     return Queue(Device::cpu());
   }
 };
+// [queue]
 template <class Property>
 struct tensoa::QueueTraits<accelerators::Queue<accelerators::DevCuda, Property>> {
   static Queue get(const accelerators::Queue<accelerators::DevCuda, Property>& queue) {
     return Queue::borrow(Device::cuda(queue.device().index_), queue.native());
   }
 };
+// [/queue]
 
 namespace reco {
 
