@@ -254,6 +254,19 @@ TEST_F(AlpakaBuffers, ConstAndPartsAreColumnsToo) {
   EXPECT_EQ(parts.z.data() - parts.x.data(), 8);
 }
 
+template <template <class> class F>
+struct Pairs {
+  F<Vector<float, 2>> pair;
+};
+
+TEST_F(AlpakaBuffers, WithPaddedRowsKeepThePadding) {
+  auto buffer = alpaka::allocBuf<float, std::size_t>(device(), std::size_t{12});
+  auto padded =
+      alpaka::createView(device(), alpaka::getPtrNative(buffer), Extent2{2, 4}, Extent2{24, 4});
+  const auto pairs = foreign_view<Pairs>(4, device(), padded);
+  EXPECT_EQ(pairs.pair.pitch_, 6);
+}
+
 TEST_F(AlpakaBuffers, ThatDoNotFitAreErrors) {
   auto x = alpaka::allocBuf<float, std::size_t>(device(), std::size_t{4});
   EXPECT_THAT([&] { static_cast<void>(foreign_view<Points>(5, device(), x, x, x)); },

@@ -4,7 +4,6 @@
 // Models between kernels, on alpaka's queues.
 
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <string>
 
@@ -128,8 +127,8 @@ TEST_F(AlpakaModel, APackageAnswersAsTorchScriptDoes) {
   const auto script = mlp(kMlp, queue(), 257);
   const auto package = mlp(kMlpPackage, queue(), 257);
   for (std::size_t i = 0; i < 257; ++i) {
-    const float expected = script.const_view().m[i];
-    ASSERT_NEAR(package.const_view().m[i], expected, 1e-5F * std::abs(expected)) << "row " << i;
+    // Relative to the inputs, which are up to 2000 and cancel.
+    ASSERT_NEAR(package.const_view().m[i], script.const_view().m[i], 1e-5 * 2000.) << "row " << i;
   }
 }
 

@@ -86,7 +86,7 @@ TEST_P(Framework, HasOneQueueForEachEventInFlight) {
         model.forward(slot.queue, slot.plan);
         PortableCollection<Answers> answers(kMostRows, Device::cpu());
         copy(slot.queue, slot.answers, answers);
-        slot.queue.wait();  // the only one
+        slot.queue.wait();
         results[event] = answers.const_view().m[answers.size() - 1];
       },
       [&](std::size_t event) { finished.push_back(event); });
@@ -122,6 +122,7 @@ TEST_P(Framework, DeploysWhenTheFirstEventAsksAndOnlyOnce) {
   const Model<> model(kPath);
   std::atomic<int> right = 0;
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       const Queue queue(GetParam());
