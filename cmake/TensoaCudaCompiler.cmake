@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Sources of CUDA are compiled where the build is for CUDA and has a CUDA compiler of the runtime's major version. Then there is
+# Sources of CUDA are compiled where the build is for CUDA and has a CUDA compiler of the runtime's major
+# version, 12.8 or later, which knows sm_100. Then there is
 #   tensoa_cuda                                   what they are compiled and linked with
 #   tensoa_cuda_sources(VARIABLE file...)         C++ files as CUDA ones, in the build folder: CMake gives a file one language
 
@@ -16,7 +17,7 @@ endif()
 set(CMAKE_CUDA_ARCHITECTURES "80-real;90-real;100" CACHE STRING "GPUs to compile for; the last one also as PTX")
 enable_language(CUDA)
 string(REGEX MATCH "^[0-9]+" tensoa_cuda_major "${TensoaCuda_VERSION}")
-if(NOT CMAKE_CUDA_COMPILER_VERSION MATCHES "^${tensoa_cuda_major}\\.")
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8 OR NOT CMAKE_CUDA_COMPILER_VERSION MATCHES "^${tensoa_cuda_major}\\.")
   message(STATUS "CUDA sources are left out: compiler ${CMAKE_CUDA_COMPILER_VERSION}, runtime ${TensoaCuda_VERSION}")
   return()
 endif()
