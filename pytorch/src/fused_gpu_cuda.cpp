@@ -72,7 +72,7 @@ class Library {
   cudaKernel_t kernel(const std::string& name) const {
     cudaKernel_t kernel = nullptr;
     check(cudaLibraryGetKernel(&kernel, library_, name.c_str()),
-          ("its code has no kernel " + name).c_str());
+          ("loading its kernel " + name).c_str());
     return kernel;
   }
 

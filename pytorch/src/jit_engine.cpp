@@ -112,6 +112,8 @@ class JitEngine final : public Engine {
       ScratchPool::Loan scratch(scratch_, queue);
       const c10::IValue value = call(arguments_of(binding, scratch, copies));
       write_results(results_for(value, binding, subject_), binding, copies);
+    } catch (const DeviceFullError& error) {
+      throw DeviceFullError(subject_ + "failed while running: " + error.what());
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {

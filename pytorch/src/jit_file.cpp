@@ -39,6 +39,8 @@ void with_jit_file(const std::filesystem::path& path,
     module.eval();
     if (!module.find_method("forward")) throw LoadError(subject + "has no forward method");
     use(module);
+  } catch (const DeviceFullError& error) {
+    throw DeviceFullError(subject + "cannot be loaded: " + error.what());
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

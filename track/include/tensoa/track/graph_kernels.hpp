@@ -230,6 +230,22 @@ struct TargetSearch {
                     f_max * target.z_min - (1 - f_max) * cuts.max_z0);
   }
 
+  // The first place of the bucket whose phi is not below `phi`. Not std::lower_bound: nvcc 13.0 takes
+  // the __builtin_constant_p in libstdc++'s std::advance for true, and searches wrongly without a word.
+  TENSOA_HOST_DEVICE std::size_t first_from(const Bucket& bucket, double phi) const {
+    auto first = static_cast<std::size_t>(bucket.first);
+    for (auto n = static_cast<std::size_t>(bucket.last) - first; n > 0;) {
+      const std::size_t half = n / 2;
+      if (work.phi_at[first + half] < phi) {
+        first += half + 1;
+        n -= half + 1;
+      } else {
+        n = half;
+      }
+    }
+    return first;
+  }
+
   template <class Found>
   TENSOA_HOST_DEVICE void scan_window(std::size_t source, const Bucket& target, double phi_min,
                                       double phi_max, Found& found) const {
@@ -240,9 +256,8 @@ struct TargetSearch {
     const double y = work.y_at[source];
     const double z = work.z_at[source];
     const double* phis = work.phi_at.data();
-    const double* first = std::lower_bound(phis + target.first, phis + target.last, phi_min);
     const auto last = static_cast<std::size_t>(target.last);
-    for (auto i = static_cast<std::size_t>(first - phis); i < last && phis[i] <= phi_max; ++i) {
+    for (std::size_t i = first_from(target, phi_min); i < last && phis[i] <= phi_max; ++i) {
       const double dr = work.r_at[i] - r;
       if (!(dr > 0) || dr < cuts.min_dr) continue;
       double dphi = std::abs(phis[i] - phi);
