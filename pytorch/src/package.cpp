@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "package.hpp"
 
-#include <ATen/Version.h>
 #include <caffe2/serialize/inline_container.h>
 #include <elf.h>
 #include <sys/utsname.h>
-#include <torch/version.h>
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
 
 #include <algorithm>
 #include <charconv>
@@ -67,13 +66,11 @@ std::set<std::string> cpu_flags() {
 }
 
 /// The version of the libtorch that was loaded, "2.11.0": its headers say what this was compiled with.
+/// at::show_config() has it too, but starts the CUDA driver, and with it a thread.
 std::string running_torch() {
-  constexpr std::string_view kKey = "TORCH_VERSION=";
-  const std::string config = at::show_config();
-  const std::size_t at = config.find(kKey);
-  if (at == std::string::npos) return TORCH_VERSION;
-  const std::size_t begin = at + kKey.size();
-  return config.substr(begin, config.find_first_of(",+ \n", begin) - begin);
+  const std::uint64_t version = aoti_torch_abi_version();  // a byte each, from the highest one
+  return std::to_string(version >> 56U) + '.' + std::to_string(version >> 48U & 0xffU) + '.' +
+         std::to_string(version >> 40U & 0xffU);
 }
 
 void require_torch(const std::filesystem::path& path, const json& manifest) {

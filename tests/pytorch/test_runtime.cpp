@@ -154,8 +154,8 @@ TEST(RuntimeOptions, WorkspacesOfCublasAreBoundedByTheEnvironmentOfTheProcess) {
   ::unsetenv("CUBLAS_WORKSPACE_CONFIG");
   ::unsetenv("CUBLASLT_WORKSPACE_SIZE");
   pytorch::register_engines();
-  EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":8192:1");
-  EXPECT_STREQ(std::getenv("CUBLASLT_WORKSPACE_SIZE"), "8192");
+  EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":1024:1");
+  EXPECT_STREQ(std::getenv("CUBLASLT_WORKSPACE_SIZE"), "1024");
 }
 
 TEST(RuntimeOptions, TheUsersEnvironmentIsLeftAlone) {

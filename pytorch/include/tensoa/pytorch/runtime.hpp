@@ -13,12 +13,13 @@
 
 namespace tensoa::pytorch {
 
-/// Workspace of cuBLAS where nobody chose another size: torch takes 32 MiB on Hopper.
-inline constexpr std::size_t kBlasWorkspace = std::size_t{8} << 20U;
+/// Workspace of cuBLAS where nobody chose another size: torch takes 32 MiB on Hopper. Measured
+/// (docs/memory.md): layers are as fast as with 8 MiB; without any, some are 4 x slower.
+inline constexpr std::size_t kBlasWorkspace = std::size_t{1} << 20U;
 
 /// Lets cuBLAS and cuBLASLt have a workspace of `bytes` bytes, in whole KiB, for each thread and queue
-/// that multiplies matrices; 0 is allowed. More than kBlasWorkspace helps large products of few
-/// rows and columns (split sums), less saves memory: threads x queues x `bytes` is what torch keeps.
+/// that multiplies matrices; 0 is allowed. More than kBlasWorkspace changes which kernels cuBLAS
+/// takes for few rows and long sums, to the better or the worse; less saves memory: threads x queues x `bytes` is what torch keeps.
 ///
 /// register_engines() sets kBlasWorkspace, unless CUBLAS_WORKSPACE_CONFIG or CUBLASLT_WORKSPACE_SIZE are
 /// in the environment, which this function replaces.
