@@ -52,7 +52,8 @@ void require_available(Device device) {
 }
 
 std::string to_string(Device device) {
-  return device.is_cpu() ? "cpu" : "cuda:" + std::to_string(device.index);
+  if (device == Device::cpu()) return "cpu";
+  return (device.is_cpu() ? "cpu:" : "cuda:") + std::to_string(device.index);
 }
 
 std::string device_name(Device device) {

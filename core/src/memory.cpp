@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "device_ops.hpp"
 #include "tensoa/core/error.hpp"
@@ -37,6 +38,13 @@ Buffer::Buffer(Device device, std::size_t bytes, MemoryPurpose purpose)
     : charge_(device, purpose, bytes),
       data_(allocate(device, bytes), Release{device}),
       lease_(LeaseOwner::make()) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  lease_ = std::move(other.lease_);  // what there was goes in the order of destruction
+  data_ = std::move(other.data_);
+  charge_ = std::move(other.charge_);
+  return *this;
+}
 
 void Buffer::Release::operator()(std::byte* data) const noexcept {
   if (device.is_cpu()) {

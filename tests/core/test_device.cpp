@@ -42,7 +42,12 @@ TEST(Device, OneThatIsNotThereSaysWhatIsThere) {
   EXPECT_THROW(parse_device("cuda:99"), DeviceError);
   EXPECT_THAT(message_of("cuda:99"),
               testing::HasSubstr("device cuda:99 is not there; there is: cpu"));
-  EXPECT_THROW(require_available(Device{DeviceKind::kCpu, 1}), DeviceError);
+  EXPECT_THAT(
+      [] {
+        require_available(Device{DeviceKind::kCpu, 1});
+      },
+      testing::ThrowsMessage<DeviceError>(
+          testing::HasSubstr("device cpu:1 is not there; there is: cpu")));
   EXPECT_THROW(device_name(Device::cuda(99)), DeviceError);
 }
 

@@ -8,8 +8,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/device_double.hpp"
@@ -134,6 +136,17 @@ TEST_F(SeveralDevices, AStreamThatWasDestroyedIsAnErrorNotACrash) {
   zero_bytes(Queue(kSecond), buffer.data(), 8);  // the device works on
 }
 
+TEST_F(SeveralDevices, AQueueThatWasMovedFromIsNotTheDefaultStream) {
+  Queue queue(kFirst);
+  const Queue moved = std::move(queue);
+  // NOLINTBEGIN(bugprone-use-after-move): what this is about
+  EXPECT_EQ(queue.native_handle(), moved.native_handle());
+  Event event(queue);
+  const Event also = std::move(event);
+  EXPECT_EQ(event.native_handle(), also.native_handle());
+  // NOLINTEND(bugprone-use-after-move)
+}
+
 TEST_F(SeveralDevices, AQueueLivesUntilItsLastCopyIsGone) {
   {
     const Queue queue(kFirst);
@@ -142,6 +155,22 @@ TEST_F(SeveralDevices, AQueueLivesUntilItsLastCopyIsGone) {
     EXPECT_EQ(DeviceDouble::streams(), 1U);
   }
   EXPECT_EQ(DeviceDouble::streams(), 0U);
+}
+
+TEST_F(SeveralDevices, MemoryThatIsReplacedCountsUntilItIsFree) {
+  const Queue queue(kFirst);
+  Buffer buffer(kFirst, 8);
+  const Lease lease = buffer.lease();
+  const std::size_t in_use = memory_figures(kFirst).all.now;
+  DeviceDouble::hold(0);
+  zero_bytes(queue, buffer.data(), 8);
+  std::jthread other([&] { buffer = Buffer(); });  // waits for the device
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(memory_figures(kFirst).all.now, in_use);
+  EXPECT_FALSE(lease.is_live()) << "nobody may begin to use it";
+  DeviceDouble::let_go(0);
+  other.join();
+  EXPECT_EQ(memory_figures(kFirst).all.now, in_use - 8);
 }
 
 // ---- lost and full devices

@@ -227,6 +227,11 @@ TEST_F(ModelDevices, AHandleKeepsItsQueueWhereANewOneCannotBeHad) {
   EXPECT_THROW(fresh.forward(event.metadata()), ConfigError) << "has no queue";
 }
 
+TEST_F(ModelDevices, ACpuThatIsNotThereIsAnErrorAlsoWhereTheModelIsLoaded) {
+  model_.deploy(Device::cpu());
+  EXPECT_THROW(model_.deploy({DeviceKind::kCpu, 1}), DeviceError);
+}
+
 TEST_F(ModelDevices, AQueueOfAnotherDeviceThanTheDataNamesBoth) {
   Event event(kSecond);
   const Plan plan = model_.plan(event.metadata());
@@ -237,6 +242,20 @@ TEST_F(ModelDevices, AQueueOfAnotherDeviceThanTheDataNamesBoth) {
                                           HasSubstr("the queue belongs to " + to_string(device)))));
   }
   EXPECT_EQ(Loads::get().count, 0);
+}
+
+TEST_F(ModelDevices, ACopyOnAQueueOfAnotherDeviceChangesNothing) {
+  const PortableCollection<Points> from(3, Device::cpu());
+  PortableCollection<Points> same(3, kSecond);
+  PortableCollection<Points> larger(40, kSecond);
+  same.resize(1);
+  EXPECT_THROW(copy(Queue(kFirst), from, same), DeviceError);
+  EXPECT_THROW(copy(Queue(kFirst), from, larger), DeviceError);
+  EXPECT_EQ(same.size(), 1U);
+  EXPECT_EQ(larger.size(), 40U);
+  DeviceDouble::lose(1);
+  EXPECT_THROW(copy(Queue(kSecond), from, same), DeviceLostError);
+  EXPECT_EQ(same.size(), 1U);
 }
 
 TEST_F(ModelDevices, ColumnsOfTwoDevicesInOneCallNameBoth) {

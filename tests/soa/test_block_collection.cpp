@@ -15,6 +15,18 @@
 #include "tensoa/soa/slice.hpp"
 #include "tensoa/soa/soa_metadata.hpp"
 
+namespace {
+
+/// A queue of the caller's own, of the CPU.
+struct CallersQueue {};
+
+}  // namespace
+
+template <>
+struct tensoa::QueueTraits<CallersQueue> {
+  static Queue get(const CallersQueue&) { return Queue(Device::cpu()); }
+};
+
 namespace tensoa {
 namespace {
 
@@ -120,6 +132,12 @@ TEST_P(BlockCollectionOfSizes, IsCopiedBetweenEqualCapacitiesInOneBlock) {
   fill(from.view());
   EXPECT_EQ(copy(Queue(Device::cpu()), from, to), from.bytes());
   expect_filled(to.const_view(), GetParam());
+}
+
+TEST_P(BlockCollectionOfSizes, IsCopiedOnForeignQueues) {
+  const Collection from(GetParam(), Device::cpu());
+  Collection to(GetParam(), Device::cpu());
+  EXPECT_EQ(copy(CallersQueue(), from, to), from.bytes());
 }
 
 TEST_P(BlockCollectionOfSizes, IsCopiedBetweenDifferentCapacitiesPlaneByPlane) {

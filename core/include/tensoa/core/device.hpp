@@ -36,9 +36,11 @@ inline constexpr int kMaxDevices = 65;
 namespace detail {
 
 /// A place of its own, below kMaxDevices, for each device that can be there; far above for an index
-/// below 0.
+/// below 0, and for any of the CPU but 0.
 constexpr std::size_t place_of(Device device) noexcept {
-  return device.is_cpu() ? 0 : std::size_t{1} + static_cast<std::uint32_t>(device.index);
+  if (device == Device::cpu()) return 0;
+  const int index = device.is_cpu() ? -1 : device.index;
+  return std::size_t{1} + static_cast<std::uint32_t>(index);
 }
 
 }  // namespace detail

@@ -20,6 +20,11 @@ class Event {
   /// @throws DeviceError
   explicit Event(const Queue& queue);
 
+  // A move is a copy, as for Queue.
+  Event(const Event&) noexcept = default;
+  Event& operator=(const Event&) noexcept = default;
+  ~Event() = default;
+
   /// A point over an event of the caller's.
   /// @param device the event's device; CUDA
   /// @param native_event `cudaEvent_t`, recorded; not copied, must outlive the object

@@ -29,6 +29,12 @@ class Buffer {
   /// not there.
   Buffer(Device device, std::size_t bytes, MemoryPurpose purpose = MemoryPurpose::kCollections);
 
+  Buffer(Buffer&&) noexcept = default;
+  Buffer& operator=(Buffer&& other) noexcept;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() = default;
+
   std::byte* data() const noexcept { return data_.get(); }
   std::size_t size() const noexcept { return charge_.bytes(); }
   Device device() const noexcept { return charge_.device(); }

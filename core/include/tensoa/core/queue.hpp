@@ -23,6 +23,11 @@ class Queue {
   /// @throws DeviceError when the device is not there or has no stream to give.
   explicit Queue(Device device);
 
+  // A move is a copy: a queue that was moved from would be the null stream.
+  Queue(const Queue&) noexcept = default;
+  Queue& operator=(const Queue&) noexcept = default;
+  ~Queue() = default;
+
   /// A queue over a stream of the caller's.
   /// @param device the stream's device; CUDA
   /// @param native_stream `cudaStream_t` (`hipStream_t` in a build for HIP); not copied, must outlive

@@ -69,6 +69,15 @@ std::string name_of_block(std::size_t block) {
   return "PortableCollection, block " + std::string(kMemberNames<Layout>[block]);
 }
 
+/// @throws ConfigError naming the block whose capacity is less
+template <template <template <class> class> class Layout, std::size_t kBlocks>
+void check_block_sizes(const std::array<std::size_t, kBlocks>& sizes,
+                       const std::array<std::size_t, kBlocks>& capacities) {
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    check_resize(sizes[block], capacities[block], name_of_block<Layout>(block));
+  }
+}
+
 }  // namespace detail
 
 /// One number of rows for each block, in their order: `{n_hits, n_edges}`, integers of any type.
@@ -164,10 +173,7 @@ class PortableCollection<Layout, D> {
   /// Views made before keep the old sizes.
   /// @throws ConfigError naming the block whose capacity is less; then no size changes.
   void resize(const BlockSizes<kBlocks>& sizes) {
-    for (std::size_t block = 0; block < kBlocks; ++block) {
-      detail::check_resize(sizes.get()[block], capacities_[block],
-                           detail::name_of_block<Layout>(block));
-    }
+    detail::check_block_sizes<Layout>(sizes.get(), capacities_);
     sizes_ = sizes.get();
     detail::apply_fields<kBlocks>(views_, [this](auto&... view) {
       std::size_t block = 0;
@@ -213,36 +219,40 @@ class PortableCollection<Layout, D> {
   BlockViews<Layout> views_;
 };
 
-/// Copies the rows of every block of `from` into `to`, in the order of `queue`; `to` takes the sizes
+/// Copies the rows of every block of `from` into `to`, in the order of the queue; `to` takes the sizes
 /// of `from`. One copy of memory where all capacities are equal, else plane by plane.
-/// @param queue belongs to the CUDA device that takes part, if any
+/// @param on a queue, of the CUDA device that takes part, if any
 /// @return bytes enqueued
 /// *Stream order*: both collections must stay alive, and `from` unchanged, until the queue has got
 /// there.
 /// @throws ConfigError naming the block of `from` that has more rows than `to` has room for, or when
-/// one was moved from; DeviceError
-template <template <template <class> class> class Layout, DeviceLike D, DeviceLike E>
+/// one was moved from; DeviceError. `to` then keeps its sizes
+template <QueueLike Q, template <template <class> class> class Layout, DeviceLike D, DeviceLike E>
   requires(detail::kBlockCount<Layout> > 0)
-std::size_t copy(const Queue& queue, const PortableCollection<Layout, D>& from,
+std::size_t copy(const Q& on, const PortableCollection<Layout, D>& from,
                  PortableCollection<Layout, E>& to) {
+  const Queue& queue = QueueTraits<Q>::get(on);
   detail::require_memory(from.bytes(), "from");
   detail::require_memory(to.bytes(), "to");
-  to.resize(from.sizes());
-  if (from.capacities() == to.capacities()) {
-    copy_bytes(queue, to.data(), to.device(), from.data(), from.device(), from.bytes());
-    return from.bytes();
-  }
-  const auto from_offsets = detail::block_offsets<Layout>(from.capacities());
-  const auto to_offsets = detail::block_offsets<Layout>(to.capacities());
+  detail::check_block_sizes<Layout>(from.sizes(), to.capacities());
   std::size_t copied = 0;
-  std::size_t block = 0;
-  detail::for_each_tag<Layout>([&]<template <template <class> class> class Inner>(
-                                   detail::Tag<Block<Inner>>) {
-    copied += detail::copy_planes<Inner>(
-        queue, {from.data() + from_offsets[block], from.capacities()[block], from.device()},
-        {to.data() + to_offsets[block], to.capacities()[block], to.device()}, from.sizes()[block]);
-    ++block;
-  });
+  if (from.capacities() == to.capacities()) {
+    copied = from.bytes();
+    copy_bytes(queue, to.data(), to.device(), from.data(), from.device(), copied);
+  } else {
+    const auto from_offsets = detail::block_offsets<Layout>(from.capacities());
+    const auto to_offsets = detail::block_offsets<Layout>(to.capacities());
+    std::size_t block = 0;
+    detail::for_each_tag<Layout>(
+        [&]<template <template <class> class> class Inner>(detail::Tag<Block<Inner>>) {
+          copied += detail::copy_planes<Inner>(
+              queue, {from.data() + from_offsets[block], from.capacities()[block], from.device()},
+              {to.data() + to_offsets[block], to.capacities()[block], to.device()},
+              from.sizes()[block]);
+          ++block;
+        });
+  }
+  to.resize(from.sizes());
   return copied;
 }
 

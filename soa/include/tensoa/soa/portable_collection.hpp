@@ -178,20 +178,23 @@ class PortableCollection {
 /// *Stream order*: both collections must stay alive, and `from` unchanged, until the queue has got
 /// there.
 /// @throws ConfigError when `from` has more rows than `to` has room for, or one was moved from;
-/// DeviceError
+/// DeviceError. `to` then keeps its size
 template <QueueLike Q, template <template <class> class> class Layout, DeviceLike D, DeviceLike E>
 std::size_t copy(const Q& on, const PortableCollection<Layout, D>& from,
                  PortableCollection<Layout, E>& to) {
   const Queue& queue = QueueTraits<Q>::get(on);
   detail::require_memory(from.bytes(), "from");
   detail::require_memory(to.bytes(), "to");
-  to.resize(from.size());
+  detail::check_resize(from.size(), to.capacity());
+  std::size_t copied = from.bytes();
   if (from.capacity() == to.capacity()) {
     copy_bytes(queue, to.data(), to.device(), from.data(), from.device(), from.bytes());
-    return from.bytes();
+  } else {
+    copied = detail::copy_planes<Layout>(queue, {from.data(), from.capacity(), from.device()},
+                                         {to.data(), to.capacity(), to.device()}, from.size());
   }
-  return detail::copy_planes<Layout>(queue, {from.data(), from.capacity(), from.device()},
-                                     {to.data(), to.capacity(), to.device()}, from.size());
+  to.resize(from.size());
+  return copied;
 }
 
 }  // namespace tensoa
