@@ -239,6 +239,32 @@ TEST_P(DeviceEventOn, NamesTheFirstEdgeToAHitThatIsNotThere) {
   }
 }
 
+TEST_P(DeviceEventOn, FindsTracksAsOftenAsThereAreScores) {
+  DeviceEvent event(*queue_);
+  Event input = generate({.particles = 30}, 0);
+  const std::size_t n_edges = event.build_graph(input.hits.const_view());
+  set_scores(event, std::vector<float>(n_edges, 2.0F));
+  EXPECT_EQ(event.find_tracks(input.hits.view()).bad_scores, n_edges);
+  set_scores(event, std::vector<float>(n_edges, 1.0F));
+  const FoundTracks first = event.find_tracks(input.hits.view());
+  EXPECT_EQ(first.bad_scores, 0U);
+  EXPECT_EQ(first.edges.selected, n_edges);
+  const FoundTracks again = event.find_tracks(input.hits.view());
+  EXPECT_EQ(again.edges.true_edges, first.edges.true_edges);
+  EXPECT_EQ(again.tracks, first.tracks);
+}
+
+TEST_P(DeviceEventOn, AnEventThatWasRefusedHasNoEdges) {
+  DeviceEvent event(*queue_);
+  Event input = generate({.particles = 30}, 0);
+  const std::size_t n_edges = event.build_graph(input.hits.const_view());
+  set_scores(event, std::vector<float>(n_edges, 1.0F));
+  input.hits.view().y[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THROW(event.build_graph(input.hits.const_view()), InputError);
+  EXPECT_EQ(event.edges().size(), 0U);
+  EXPECT_EQ(event.find_tracks(input.hits.view()).tracks, 0U);
+}
+
 TEST_P(DeviceEventOn, RefusesHitsOfAnotherEvent) {
   DeviceEvent event(*queue_);
   Event input = generate({.particles = 30}, 0);

@@ -122,6 +122,11 @@ TEST(TrackFinder, WorkspaceDoesNotLeakIntoTheNextEvent) {
 TEST(TrackFinder, RejectsEdgesToHitsThatAreNotThere) {
   EXPECT_THROW(track_ids(3, {{0, 3, 1}}), InputError);
   EXPECT_THROW(track_ids(3, {{-1, 0, 1}}), InputError);
+  PortableCollection<Hit> hits(3, Device::cpu());
+  hits.view().track_id[1] = 77;
+  EXPECT_THROW(TrackFinder().find(hits.view(), edges_of({{0, 1, 1}, {1, 3, 1}}).const_view()),
+               InputError);
+  EXPECT_EQ(hits.view().track_id[1], 77) << "nothing is written";
 }
 
 }  // namespace

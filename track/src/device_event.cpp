@@ -114,13 +114,11 @@ std::size_t DeviceEvent::build_graph(ConstView<Hit> hits) {
   const std::size_t n = hits.size();
   detail::require_countable(n);
   if (is_busy_) queue_.wait();  // the event before was given up
+  edges_.resize(0);             // there are none where this fails
   make_room(n);
   bytes_to_device_ = 0;
   bytes_to_host_ = 0;
-  if (n == 0) {
-    edges_.resize(0);
-    return 0;
-  }
+  if (n == 0) return 0;
 
   const Block here = on_host();
   const Block there = on_device();

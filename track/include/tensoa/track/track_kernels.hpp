@@ -47,35 +47,21 @@ struct TrackStatus {
   std::int64_t tracks = 0;
 };
 
-/// Every hit a group of its own.
+/// Every hit a group of its own, and nothing known of the event.
 struct SeparateHits {
   View<GroupWork> work;
+  TrackStatus* status;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    if (row == 0) *status = TrackStatus();
     work.parent[row] = static_cast<std::int32_t>(row);
     work.n_hits[row] = 0;
   }
 };
 
-/// Joins the groups of an edge's hits where its score is at least `min_score`; a NaN joins nothing.
-struct JoinHits {
+/// Groups of hits, changed by several rows at once.
+struct HitGroups {
   View<GroupWork> work;
-  ConstView<Edge> edges;
-  float min_score;
-  TrackStatus* status;
-
-  TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
-    const float score = edges.score[e];
-    if (!(score >= 0 && score <= 1)) atomic::add(status->bad_scores, 1U);
-    if (!(score >= min_score)) return;
-    const auto source = static_cast<std::size_t>(edges.source[e]);
-    const auto target = static_cast<std::size_t>(edges.target[e]);
-    if (source >= work.size() || target >= work.size()) {
-      atomic::lower(status->bad_edge, e);
-      return;
-    }
-    join(static_cast<std::int32_t>(source), static_cast<std::int32_t>(target));
-  }
 
   /// The first hit of a group as far as it is joined, with path halving.
   TENSOA_HOST_DEVICE std::int32_t root_of(std::int32_t hit) const {
@@ -87,11 +73,6 @@ struct JoinHits {
       next = after;
     }
     return hit;
-  }
-
- private:
-  TENSOA_HOST_DEVICE std::int32_t& parent_of(std::int32_t hit) const {
-    return work.parent[static_cast<std::size_t>(hit)];
   }
 
   TENSOA_HOST_DEVICE void join(std::int32_t a, std::int32_t b) const {
@@ -108,6 +89,32 @@ struct JoinHits {
       a = root_of(before);  // another row was faster
       b = root_of(b);
     }
+  }
+
+ private:
+  TENSOA_HOST_DEVICE std::int32_t& parent_of(std::int32_t hit) const {
+    return work.parent[static_cast<std::size_t>(hit)];
+  }
+};
+
+/// Joins the groups of an edge's hits where its score is at least `min_score`; a NaN joins nothing.
+struct JoinHits {
+  HitGroups groups;
+  ConstView<Edge> edges;
+  float min_score;
+  TrackStatus* status;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
+    const float score = edges.score[e];
+    if (!(score >= 0 && score <= 1)) atomic::add(status->bad_scores, 1U);
+    if (!(score >= min_score)) return;
+    const auto source = static_cast<std::size_t>(edges.source[e]);
+    const auto target = static_cast<std::size_t>(edges.target[e]);
+    if (source >= groups.work.size() || target >= groups.work.size()) {
+      atomic::lower(status->bad_edge, e);
+      return;
+    }
+    groups.join(static_cast<std::int32_t>(source), static_cast<std::int32_t>(target));
   }
 };
 
@@ -128,12 +135,12 @@ struct CompareEdges {
 
 /// Finds the first hit of each hit's group, and counts there.
 struct CountGroups {
-  JoinHits joined;
+  HitGroups groups;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
-    const std::int32_t first = joined.root_of(static_cast<std::int32_t>(row));
-    joined.work.first[row] = first;
-    atomic::add(joined.work.n_hits[static_cast<std::size_t>(first)], 1);
+    const std::int32_t first = groups.root_of(static_cast<std::int32_t>(row));
+    groups.work.first[row] = first;
+    atomic::add(groups.work.n_hits[static_cast<std::size_t>(first)], 1);
   }
 };
 
@@ -163,21 +170,35 @@ struct NumberTracks {
   }
 };
 
-/// Turns edge scores into tracks.
+/// Joins the hits of edges by their scores.
+/// @param work [n_hits]
+template <class Launcher>
+void join_hits(const Launcher& launch, View<GroupWork> work, ConstView<Edge> edges,
+               const TrackOptions& options, TrackStatus* status) {
+  launch.rows(work.size(), SeparateHits{work, status});
+  launch.rows(edges.size(), JoinHits{{work}, edges, options.min_score, status});
+}
+
+/// Turns hits that are joined into tracks.
 /// @param work, track_id [n_hits]
 template <class Launcher>
-void find_tracks(const Launcher& launch, View<GroupWork> work, ConstView<Edge> edges,
-                 const TrackOptions& options, std::int64_t* track_id, TrackStatus* status) {
+void number_tracks(const Launcher& launch, View<GroupWork> work, const TrackOptions& options,
+                   std::int64_t* track_id, TrackStatus* status) {
   const std::size_t n = work.size();
   constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
   const auto min_hits = static_cast<std::int32_t>(std::min(options.min_hits, kMost));
-  const JoinHits join{work, edges, options.min_score, status};
-  launch.rows(n, SeparateHits{work});
-  launch.rows(edges.size(), join);
-  launch.rows(n, CountGroups{join});
+  launch.rows(n, CountGroups{{work}});
   launch.rows(n, MarkTracks{work, min_hits});
   launch.running_sum(work.number.data(), n, work.number.data());
   launch.rows(n, NumberTracks{work, min_hits, track_id, status});
+}
+
+/// Turns edge scores into tracks: both steps.
+template <class Launcher>
+void find_tracks(const Launcher& launch, View<GroupWork> work, ConstView<Edge> edges,
+                 const TrackOptions& options, std::int64_t* track_id, TrackStatus* status) {
+  join_hits(launch, work, edges, options, status);
+  number_tracks(launch, work, options, track_id, status);
 }
 
 }  // namespace tensoa::track
