@@ -141,6 +141,13 @@ void check_apart(const Checked& a, const Checked& b) {
 
 }  // namespace
 
+void throw_other_device(std::string_view name, Device there, Device device) {
+  throw BindingError("foreign_view: column " + std::string(name) + " lies on " + to_string(there) +
+                     ", the view on " + to_string(device) +
+                     "; all columns of a view lie on its device (of host memory that a GPU reads, "
+                     "pass the pointer)");
+}
+
 void check_foreign_columns(std::string_view caller, std::span<const ForeignColumn> columns,
                            std::span<const FieldInfo> fields,
                            std::span<const std::string_view> names, std::int64_t n) {

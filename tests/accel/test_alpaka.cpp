@@ -282,6 +282,14 @@ TEST_F(AlpakaBuffers, ThatDoNotFitAreErrors) {
                                                 HasSubstr("multiple of the element's 4 bytes"))));
 }
 
+TEST_F(AlpakaBuffers, OfAnotherDeviceThanTheViewAreErrorsThatNameBoth) {
+  auto x = alpaka::allocBuf<float, std::size_t>(device(), std::size_t{4});
+  EXPECT_THAT(
+      [&] { static_cast<void>(foreign_view<Points>(4, kOtherKind, x, x, x)); },
+      ThrowsMessage<BindingError>(AllOf(HasSubstr("column x lies on " + to_string(kDevice)),
+                                        HasSubstr("the view on " + to_string(kOtherKind)))));
+}
+
 TEST_F(AlpakaBuffers, AreFilledFromOurColumnsByAlpaka) {
   PortableCollection<Points, AlpakaDevice> points(8, device());
   accel::for_each_row<Acc>(queue(), points.size(), SlowFill{points.view()});

@@ -225,11 +225,19 @@ struct Chunk {
   std::uint32_t count_;
 };
 
+/// One that knows where it is.
+struct ChunkOnSecondGpu : Chunk {};
+
 }  // namespace
 
 template <>
 struct ForeignSource<Chunk> {
   static std::span<float> get(const Chunk& chunk) { return {chunk.begin_, chunk.count_}; }
+};
+
+template <>
+struct ForeignSource<ChunkOnSecondGpu> : ForeignSource<Chunk> {
+  static Device device(const ChunkOnSecondGpu&) { return Device::cuda(1); }
 };
 
 namespace {
@@ -240,6 +248,16 @@ TEST(ForeignView, IsTaughtAnotherColumnTypeByATrait) {
   EXPECT_EQ(foreign_view<Plain>(3, Device::cpu(), chunk).x.data(), memory.data());
   EXPECT_THAT(error_of([&] { (void)foreign_view<Plain>(4, Device::cpu(), chunk); }),
               HasSubstr("the source holds 3 rows; 4 needed"));
+}
+
+TEST(ForeignView, RefusesAColumnThatKnowsToLieElsewhere) {
+  auto memory = counted(3);
+  const ChunkOnSecondGpu chunk{{memory.data(), 3}};
+  EXPECT_EQ(foreign_view<Plain>(3, Device::cuda(1), chunk).device(), Device::cuda(1));
+  for (const Device device : {Device::cpu(), Device::cuda(0)}) {
+    EXPECT_THAT(error_of([&] { (void)foreign_view<Plain>(3, device, chunk); }),
+                HasSubstr("lies on cuda:1, the view on " + to_string(device)));
+  }
 }
 
 // ---- empty

@@ -160,9 +160,14 @@ struct QueueTraits<::alpaka::QueueUniformCudaHipRtNonBlocking<Api>> {
 /// | extent {n} | plain |
 /// | extent {planes, n}, any row pitch | Vector, Matrix (planes column-major) |
 ///
-/// @throws BindingError where a row pitch is no multiple of the element size
+/// @throws BindingError where a row pitch is no multiple of the element size, and where the memory is of
+/// another device than the view
 template <accel::detail::AlpakaView View>
 struct ForeignSource<View> {
+  static Device device(const View& view) {
+    return DeviceTraits<::alpaka::Dev<View>>::get(::alpaka::getDev(view));
+  }
+
   template <class V>
   static auto get(V& view) {
     constexpr std::size_t kDimensions = ::alpaka::Dim<View>::value;

@@ -116,6 +116,8 @@ Planes(Memory&&, Pitch) -> Planes<detail::ForeignElement<Memory>>;
 ///     };
 ///
 /// It goes before all that is built in, so it also replaces what foreign_view would do by itself.
+/// Where the type knows its device, a static `Device device(const my::Column&)` lets foreign_view
+/// refuse a column that lies elsewhere.
 template <class Column>
 struct ForeignSource {};
 
@@ -131,11 +133,12 @@ namespace tensoa {
 /// @param n rows, 0 to 2^48; the capacity of the view too. With n = 0 sources may be null; the
 /// columns then get distinct addresses at equal distances, as in an empty collection. A scalar keeps
 /// the address it has; one that was null must not be used
-/// @param device where the memory is; the caller's word is taken
+/// @param device where the memory is; the caller's word is taken, but for sources that know better
 /// @param sources one for each field in declaration order, to memory that may be written
 /// @throws BindingError naming the field, with what was found and what is needed: a null pointer, an
 /// address that is not aligned to the element size, fewer than n rows, planes closer than n rows,
-/// columns that overlap, storage order, strides or shape that do not fit, impossible sizes
+/// columns that overlap, storage order, strides or shape that do not fit, impossible sizes, a source
+/// that lies on another device
 ///
 /// *Lifetime*: the view borrows; it must not outlive the memory, and a range or matrix must not grow
 /// or move under it.

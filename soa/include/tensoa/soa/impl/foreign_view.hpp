@@ -25,6 +25,8 @@ void check_foreign_columns(std::string_view caller, std::span<const ForeignColum
                            std::span<const FieldInfo> fields,
                            std::span<const std::string_view> names, std::int64_t n);
 
+[[noreturn]] void throw_other_device(std::string_view name, Device there, Device device);
+
 template <class Source>
 using ForeignSourceOf = ForeignSource<std::remove_cvref_t<Source>>;
 
@@ -164,6 +166,17 @@ constexpr ForeignColumn read_source(Source&& source) {
   }
 }
 
+/// @throws BindingError where a source knows where it lies, and that is not the device of the view
+template <class Source>
+void require_on(const Source& source, Device device, std::string_view name) {
+  if constexpr (requires {
+                  { ForeignSourceOf<Source>::device(source) } -> std::same_as<Device>;
+                }) {
+    const Device there = ForeignSourceOf<Source>::device(source);
+    if (there != device) throw_other_device(name, there, device);
+  }
+}
+
 /// Where the columns of no rows lie; never written.
 template <std::size_t kBytes>
 alignas(kAlignment) inline constexpr std::array<std::byte, kBytes> kNoRows{};
@@ -209,6 +222,7 @@ BasicView<Layout<Policy>, Layout, kConst> make_foreign_view(std::int64_t n, Devi
                 "order");
   if constexpr (sizeof...(Sources) == kCount) {
     auto found = [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+      (require_on(sources, device, kFieldNames<Layout>[kIndex]), ...);
       return std::array<ForeignColumn, kCount>{
           read_source<kFieldInfo<Layout>[kIndex], kConst>(std::forward<Sources>(sources))...};
     }(std::make_index_sequence<kCount>{});
