@@ -110,13 +110,13 @@ MemoryFigures memory_figures(Device device) {
 MemoryCharge::MemoryCharge(Device device, MemoryPurpose purpose, std::size_t bytes) {
   require_available(device);
   device_ = device;
+  purpose_ = purpose;
   if (bytes == 0) return;
   Account& account = account_of(device);
   const std::size_t budget = account.budget.load(std::memory_order_relaxed);
   if (!account.all.try_add(bytes, budget)) refuse(device, purpose, bytes, budget);
   account.of(purpose).try_add(bytes, kNoBudget);
   bytes_ = bytes;
-  purpose_ = purpose;
 }
 
 MemoryCharge::MemoryCharge(MemoryCharge&& other) noexcept
@@ -132,11 +132,17 @@ MemoryCharge& MemoryCharge::operator=(MemoryCharge&& other) noexcept {
   return *this;
 }
 
-void MemoryCharge::end() noexcept {
-  if (bytes_ == 0) return;
+void MemoryCharge::set_bytes(std::size_t bytes) noexcept {
+  if (bytes == bytes_) return;
   Account& account = account_of(device_);
-  account.of(purpose_).subtract(bytes_);
-  account.all.subtract(bytes_);
+  for (Counter* const counter : {&account.of(purpose_), &account.all}) {
+    if (bytes > bytes_) {
+      counter->try_add(bytes - bytes_, kNoBudget);
+    } else {
+      counter->subtract(bytes_ - bytes);
+    }
+  }
+  bytes_ = bytes;
 }
 
 }  // namespace tensoa

@@ -113,9 +113,8 @@ class Share {
     const std::lock_guard lock(mutex_);
     const auto held = static_cast<std::size_t>(
         caching::getDeviceStats(index_of(device)).reserved_bytes[0].current);
-    if (charge_.bytes() == held) return;
-    charge_ = {};
-    charge_ = MemoryCharge(device, MemoryPurpose::kEngines, held);
+    if (charge_.device() != device) charge_ = MemoryCharge(device, MemoryPurpose::kEngines, 0);
+    charge_.set_bytes(held);  // more than the budget where that was lowered, or others were faster
   }
 
   bool is_limited() const noexcept { return limit_.load(std::memory_order_relaxed) != kNoBudget; }
@@ -227,7 +226,7 @@ WithinBudget::~WithinBudget() {
   if (!device_) return;
   try {
     share_of(*device_).charge(*device_);
-  } catch (const std::exception& error) {  // what others have taken in this moment
+  } catch (const std::exception& error) {  // torch does not tell
     log(LogLevel::kWarning, error.what());
   }
 }

@@ -107,6 +107,21 @@ TEST_P(MemoryBudget, BelowWhatIsInUseKeepsThatAndAllowsNoMore) {
   EXPECT_EQ(columns.size(), 600U);
 }
 
+TEST_P(MemoryBudget, WhatALibraryHasTakenCountsAlsoBeyondIt) {
+  MemoryCharge library(device(), MemoryPurpose::kEngines, 0);
+  memory_budget(device(), before_.all.now + 100);
+  library.set_bytes(60);
+  EXPECT_THROW(Buffer(device(), 41), DeviceFullError);
+  library.set_bytes(500);
+  EXPECT_EQ(in_use(MemoryPurpose::kEngines), 500U);
+  EXPECT_EQ(in_use(), 500U);
+  EXPECT_THROW(Buffer(device(), 1), DeviceFullError);
+  library.set_bytes(90);
+  EXPECT_EQ(Buffer(device(), 10).size(), 10U);
+  library = {};
+  EXPECT_EQ(in_use(), 0U);
+}
+
 TEST_P(MemoryBudget, OfManyThreadsIsNeverExceededAndNeverRefusesWhatFits) {
   constexpr std::size_t kThreads = 4;
   memory_budget(device(), before_.all.now + kThreads * 10);

@@ -75,8 +75,12 @@ class MemoryCharge {
   Device device() const noexcept { return device_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
+  /// From now on `bytes`, also beyond the budget: of memory that a library has taken or given back
+  /// already. It leaves so much less for charges to come.
+  void set_bytes(std::size_t bytes) noexcept;
+
  private:
-  void end() noexcept;
+  void end() noexcept { set_bytes(0); }
 
   Device device_;
   std::size_t bytes_ = 0;
