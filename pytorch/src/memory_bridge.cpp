@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::uintptr_t kCudaAlignment = 256;
 
+/// Whether a handle stands for one of several streams: 1 and 2 are the default stream of the current
+/// device, and of the calling thread there.
+bool is_default(const void* stream) { return reinterpret_cast<std::uintptr_t>(stream) <= 2; }
+
 /// Ends with a typed error, whatever the caller's function throws.
 void* ask(const TorchAllocator& allocator, std::size_t bytes, Device device, void* stream) {
   const std::string asked =
@@ -47,7 +51,7 @@ MemoryBridge::MemoryBridge(TorchAllocator allocator, std::function<void*()> curr
 
 void* MemoryBridge::allocate(std::size_t bytes, Device device, void* stream) {
   if (bytes == 0) return nullptr;
-  if (stream != current_stream_()) stream = nullptr;
+  if (stream != current_stream_() || is_default(stream)) stream = nullptr;
   MemoryCharge charge(device, MemoryPurpose::kEngines, bytes);
   void* const data = ask(allocator_, bytes, device, stream);
   const std::lock_guard lock(mutex_);

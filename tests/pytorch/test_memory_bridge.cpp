@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -93,6 +94,16 @@ TEST_F(MemoryBridgeTest, WhatASecondStreamUsedWaits) {
   bridge_.record(data);
   bridge_.free(data);
   EXPECT_THAT(story_, testing::ElementsAre("allocate 100 on a", "wait", "free on none"));
+}
+
+/// There is one for each device, or even for each thread, under one handle.
+TEST_F(MemoryBridgeTest, ADefaultStreamIsHandedToNobody) {
+  for (const std::uintptr_t handle : {1U, 2U}) {
+    current_ = reinterpret_cast<void*>(handle);
+    bridge_.free(bridge_.allocate(100, kDevice, current_));
+    EXPECT_THAT(story_, testing::ElementsAre("allocate 100 on none", "wait", "free on none"));
+    story_.clear();
+  }
 }
 
 TEST_F(MemoryBridgeTest, CountsWhatIsInUseAndTheMost) {

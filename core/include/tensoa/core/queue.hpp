@@ -32,7 +32,8 @@ class Queue {
   /// @param device the stream's device; CUDA
   /// @param native_stream `cudaStream_t` (`hipStream_t` in a build for HIP); not copied, must outlive
   /// the queue. The handles 1 and 2, the legacy and the per-thread default stream, are taken as they
-  /// are.
+  /// are; 2 is another stream in each thread, and such a queue is for one thread of the process: models
+  /// keep memory for each handle.
   /// @throws ConfigError for a CPU device or the null stream, which orders itself with all others;
   /// DeviceError when the stream belongs to another device or, as far as the driver can tell, is
   /// destroyed.

@@ -35,7 +35,7 @@ struct TorchAllocator {
   /// `stream` is the native handle of the queue of the call of tensoa's that runs in this thread: the
   /// memory may be some that was freed on the same stream and that work enqueued there earlier still
   /// uses. Or it is nullptr: torch works on a stream that no call has named (it loads weights, or is
-  /// used by the program itself), and no work may use the memory any more.
+  /// used by the program itself) or on a default stream, and no work may use the memory any more.
   /// May throw, and may give nullptr where there is none: the call that asked then ends with a
   /// DeviceFullError.
   std::function<void*(std::size_t bytes, Device device, void* stream)> allocate;
