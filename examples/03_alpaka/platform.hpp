@@ -6,6 +6,7 @@
 // Both say the same: Device, Queue, device_of, wait, for_each_row, and RECO_FN for functions of the device.
 
 #include <cstddef>
+#include <string>
 #include <tensoa/tensoa.hpp>
 
 #ifdef RECO_ALPAKA
@@ -73,9 +74,14 @@ __global__ void row_kernel(std::size_t rows, Functor functor) {
 template <class Functor>
 void for_each_row(const Queue& queue, std::size_t rows, const Functor& functor) {
   constexpr unsigned kThreads = 256;
+  const tensoa::DeviceGuard guard(queue);  // a kernel is launched on the current device
   const auto blocks = static_cast<unsigned>((rows + kThreads - 1) / kThreads);
   row_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(queue.native_handle())>>>(rows,
                                                                                         functor);
+  if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
+    throw tensoa::DeviceError("launching a kernel on " + to_string(queue.device()) + ": " +
+                              cudaGetErrorString(status));
+  }
 }
 
 #else

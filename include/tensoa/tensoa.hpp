@@ -8,11 +8,13 @@
 /// themselves.
 
 #include "tensoa/core/device.hpp"
+#include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/dtype.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/event.hpp"
 #include "tensoa/core/log.hpp"
 #include "tensoa/core/memory.hpp"
+#include "tensoa/core/memory_budget.hpp"
 #include "tensoa/core/output_file.hpp"
 #include "tensoa/core/queue.hpp"
 #include "tensoa/core/result.hpp"
@@ -23,6 +25,7 @@
 #include "tensoa/engine/model_metadata.hpp"
 #include "tensoa/engine/plan.hpp"
 #include "tensoa/pytorch/engines.hpp"
+#include "tensoa/pytorch/runtime.hpp"
 #include "tensoa/soa/block_collection.hpp"
 #include "tensoa/soa/foreign_view.hpp"
 #include "tensoa/soa/group.hpp"
