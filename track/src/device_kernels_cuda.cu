@@ -8,6 +8,7 @@
 #include <string>
 
 #include "device_kernels.hpp"
+#include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::track::detail {
@@ -21,21 +22,6 @@ void check(cudaError_t status, const Queue& queue, const char* what) {
   throw DeviceError(std::string(what) + " on " + to_string(queue.device()) + ": " +
                     cudaGetErrorString(status));
 }
-
-/// Makes the queue's device current in this thread and puts the one before back.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(const Queue& queue) {
-    check(cudaGetDevice(&before_), queue, "asking for the current device");
-    check(cudaSetDevice(queue.device().index), queue, "making the device current");
-  }
-  ~CurrentDevice() { cudaSetDevice(before_); }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  int before_ = 0;
-};
 
 template <class Functor>
 __global__ void __launch_bounds__(kBlock) run_rows(std::size_t n, Functor functor) {
@@ -74,7 +60,7 @@ struct CudaLauncher {
 
 template <class Step>
 void run(const Queue& queue, const Scratch& scratch, const Step& step) {
-  const CurrentDevice current(queue);
+  const DeviceGuard current(queue);
   step.run(CudaLauncher{queue, scratch});
 }
 
@@ -83,7 +69,7 @@ void run(const Queue& queue, const Scratch& scratch, const Step& step) {
 bool gpu_has_kernels() noexcept { return true; }
 
 std::size_t gpu_scratch_bytes(const Queue& queue, std::size_t n_hits) {
-  const CurrentDevice current(queue);
+  const DeviceGuard current(queue);
   std::size_t sort = 0;
   std::size_t sum = 0;
   std::size_t long_sum = 0;
