@@ -165,9 +165,11 @@ TEST_F(SeveralDevices, MemoryThatIsReplacedCountsUntilItIsFree) {
   DeviceDouble::hold(0);
   zero_bytes(queue, buffer.data(), 8);
   std::jthread other([&] { buffer = Buffer(); });  // waits for the device
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(memory_figures(kFirst).all.now, in_use);
+  for (int i = 0; lease.is_live() && i < 5000; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   EXPECT_FALSE(lease.is_live()) << "nobody may begin to use it";
+  EXPECT_EQ(memory_figures(kFirst).all.now, in_use);
   DeviceDouble::let_go(0);
   other.join();
   EXPECT_EQ(memory_figures(kFirst).all.now, in_use - 8);

@@ -174,7 +174,8 @@ TEST(RuntimeOptions, TheWorkspaceIsSetInWholeKiBUntilTorchHasUsedAGpu) {
     EXPECT_STREQ(std::getenv("CUBLASLT_WORKSPACE_SIZE"), "977");
     pytorch::set_blas_workspace(0);
     EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":0:1");
-  } catch (const ConfigError&) {
+  } catch (const ConfigError& error) {
+    EXPECT_GT(device_count(DeviceKind::kCuda), 0) << error.what();
   }
   if (device_count(DeviceKind::kCuda) > 0) {
     pytorch::register_engines();
