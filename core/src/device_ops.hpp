@@ -46,7 +46,7 @@ void gpu_free(int device, void* data) noexcept;
 
 /// Host memory that the GPU reads and writes by itself.
 void* gpu_allocate_pinned(int device, std::size_t bytes);
-void gpu_free_pinned(void* data) noexcept;
+void gpu_free_pinned(int device, void* data) noexcept;
 
 /// Between host and device or within the device; the driver finds out which.
 void gpu_copy(int device, void* stream, void* to, const void* from, std::size_t bytes);

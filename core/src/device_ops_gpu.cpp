@@ -26,6 +26,9 @@ void check(gpu::Error status, int device, const What& what) {
     throw DeviceLostError(message + "; this process can use " + name_of(device) +
                           " no more, go on with the other devices");
   }
+  if (status == gpu::kOutOfMemory) {
+    throw DeviceFullError(message + "; free some memory, or use fewer queues");
+  }
   if (status == gpu::kInvalidHandle) {
     throw DeviceError(message +
                       "; the stream or event was destroyed, or belongs to another device "
@@ -35,7 +38,9 @@ void check(gpu::Error status, int device, const What& what) {
   throw DeviceError(message);
 }
 
-/// Makes `device` current in this thread and puts the one before back.
+/// Makes `device` current in this thread and puts the one before back. Also for calls that have a
+/// stream or an event to go by: a default stream is that of the current device, and a call begins to
+/// use that device, or fails where it is lost.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) : before_(gpu_enter(device)) {}
@@ -47,16 +52,16 @@ class CurrentDevice {
   int before_;
 };
 
-/// For what cannot fail any more: whoever is left to free something on a lost device goes on.
+/// For what cannot fail any more: whoever is left to free something on a lost device goes on. An error
+/// of the caller's own code stays to be asked for.
 template <class Function>
 void call_on(int device, const Function& function) noexcept {
-  int before = 0;
-  const bool has_before = gpu::get_device(&before) == gpu::kSuccess;
-  const bool is_other = has_before && before != device;
-  if (is_other) static_cast<void>(gpu::set_device(device));
-  static_cast<void>(function());
-  if (is_other) static_cast<void>(gpu::set_device(before));
-  static_cast<void>(gpu::get_last_error());
+  int before = device;
+  bool has_failed = gpu::get_device(&before) != gpu::kSuccess;
+  if (before != device) has_failed |= gpu::set_device(device) != gpu::kSuccess;
+  has_failed |= function() != gpu::kSuccess;
+  if (before != device) has_failed |= gpu::set_device(before) != gpu::kSuccess;
+  if (has_failed) static_cast<void>(gpu::get_last_error());
 }
 
 gpu::Stream stream_of(void* stream) { return static_cast<gpu::Stream>(stream); }
@@ -92,7 +97,9 @@ int gpu_enter(int device) {
   int before = 0;
   check(gpu::get_device(&before), device, [] { return "asking for the current device"; });
   if (before != device) {
-    check(gpu::set_device(device), device, [] { return "switching"; });
+    const gpu::Error status = gpu::set_device(device);
+    if (status != gpu::kSuccess) gpu_leave(before);  // a device that fails can be current
+    check(status, device, [] { return "switching"; });
   }
   return before;
 }
@@ -100,7 +107,9 @@ int gpu_enter(int device) {
 void gpu_leave(int before) noexcept {
   int now = before;
   static_cast<void>(gpu::get_device(&now));
-  if (now != before) static_cast<void>(gpu::set_device(before));
+  if (now != before && gpu::set_device(before) != gpu::kSuccess) {
+    static_cast<void>(gpu::get_last_error());
+  }
 }
 
 void* gpu_stream_create(int device) {
@@ -115,12 +124,14 @@ void gpu_stream_destroy(int device, void* stream) noexcept {
 }
 
 void gpu_stream_wait(int device, void* stream) {
+  const CurrentDevice current(device);
   check(gpu::stream_synchronize(stream_of(stream)), device, [] { return "waiting for a stream"; });
 }
 
 int gpu_stream_device(int device, void* stream) {
   constexpr std::uintptr_t kLastDefaultStream = 2;  // 1: legacy, 2: of the thread
   if (reinterpret_cast<std::uintptr_t>(stream) <= kLastDefaultStream) return device;
+  const CurrentDevice current(device);
   int there = device;
   check(gpu::stream_device(stream_of(stream), &there), device, [] { return "taking a stream"; });
   return there;
@@ -144,6 +155,7 @@ void gpu_event_record(int device, void* event, void* stream) {
 }
 
 bool gpu_event_is_reached(int device, void* event) {
+  const CurrentDevice current(device);
   const gpu::Error status = gpu::event_query(event_of(event));
   if (status == gpu::kNotReady) {
     static_cast<void>(gpu::get_last_error());  // an answer, which the runtime keeps as an error
@@ -154,6 +166,7 @@ bool gpu_event_is_reached(int device, void* event) {
 }
 
 void gpu_event_wait(int device, void* event) {
+  const CurrentDevice current(device);
   check(gpu::event_synchronize(event_of(event)), device, [] { return "waiting for an event"; });
 }
 
@@ -191,7 +204,9 @@ void* gpu_allocate_pinned(int device, std::size_t bytes) {
   return data;
 }
 
-void gpu_free_pinned(void* data) noexcept { static_cast<void>(gpu::release_pinned(data)); }
+void gpu_free_pinned(int device, void* data) noexcept {
+  call_on(device, [&] { return gpu::release_pinned(data); });
+}
 
 void gpu_copy(int device, void* stream, void* to, const void* from, std::size_t bytes) {
   const CurrentDevice current(device);

@@ -31,7 +31,7 @@ void gpu_stream_wait_event(int, void*, void*) { refuse(); }
 void* gpu_allocate(int, std::size_t) { refuse(); }
 void gpu_free(int, void*) noexcept {}
 void* gpu_allocate_pinned(int, std::size_t) { refuse(); }
-void gpu_free_pinned(void*) noexcept {}
+void gpu_free_pinned(int, void*) noexcept {}
 void gpu_copy(int, void*, void*, const void*, std::size_t) { refuse(); }
 void gpu_zero(int, void*, void*, std::size_t) { refuse(); }
 

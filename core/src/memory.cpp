@@ -63,7 +63,7 @@ void PinnedBuffer::Release::operator()(std::byte* data) const noexcept {
   if (device.is_cpu()) {
     ::operator delete(data, std::align_val_t{kAlignment});
   } else {
-    detail::gpu_free_pinned(data);
+    detail::gpu_free_pinned(device.index, data);
   }
 }
 

@@ -348,7 +348,9 @@ void* gpu_allocate_pinned(int, std::size_t bytes) {
   return ::operator new(bytes, std::align_val_t{kAlignment});
 }
 
-void gpu_free_pinned(void* data) noexcept { ::operator delete(data, std::align_val_t{kAlignment}); }
+void gpu_free_pinned(int, void* data) noexcept {
+  ::operator delete(data, std::align_val_t{kAlignment});
+}
 
 void gpu_copy(int device, void* stream, void* to, const void* from, std::size_t bytes) {
   Machine& machine = Machine::get();

@@ -65,7 +65,8 @@ class PinnedBuffer {
 
   /// `bytes` bytes for queues of `device`; plain host memory where that is the CPU. 0 bytes is a
   /// valid, empty buffer.
-  /// @throws DeviceError when the device is not there or the host has no more memory to pin.
+  /// @throws DeviceFullError when the host has no more memory to pin; DeviceError when the device is
+  /// not there
   PinnedBuffer(Device device, std::size_t bytes);
 
   std::byte* data() const noexcept { return data_.get(); }

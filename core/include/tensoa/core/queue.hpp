@@ -20,7 +20,7 @@ class Event;
 class Queue {
  public:
   /// A queue of its own on `device`; on CUDA a new non-blocking stream.
-  /// @throws DeviceError when the device is not there or has no stream to give.
+  /// @throws DeviceError when the device is not there; DeviceFullError when it has no stream to give
   explicit Queue(Device device);
 
   // A move is a copy: a queue that was moved from would be the null stream.

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+
+// device_ops_gpu.cpp over a runtime that tells on which device each call was made.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "gpu_runtime.hpp"
+#include "tensoa/core/device_guard.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/event.hpp"
+#include "tensoa/core/memory.hpp"
+
+namespace tensoa {
+namespace {
+
+using detail::gpu::Error;
+using detail::gpu::Runtime;
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::ThrowsMessage;
+
+constexpr Device kFirst = Device::cuda(0);
+constexpr Device kSecond = Device::cuda(1);
+
+class DeviceOps : public testing::Test {
+ protected:
+  void SetUp() override { Runtime::get() = {}; }
+
+  Runtime& runtime_ = Runtime::get();
+};
+
+/// A new thread's current device is the first one, which may be lost or not for this process.
+TEST_F(DeviceOps, OfADeviceTouchNoOther) {
+  {
+    const Queue queue(kSecond);
+    const Buffer buffer(kSecond, 8);
+    const PinnedBuffer pinned(kSecond, 8);
+    zero_bytes(queue, buffer.data(), 8);
+    copy_bytes(queue, pinned.data(), Device::cpu(), buffer.data(), kSecond, 8);
+    const Event event(queue);
+    queue.wait_for(event);
+    event.wait();
+    EXPECT_TRUE(event.is_reached());
+    queue.wait();
+    Queue::borrow(kSecond, queue.native_handle()).wait();
+    device_memory(kSecond);
+    EXPECT_EQ(runtime_.current, 0);
+  }
+  // Putting a device back is all that happens there.
+  EXPECT_THAT(runtime_.calls[0], Each("set_device"));
+  EXPECT_THAT(runtime_.calls[1], AllOf(Contains("stream_synchronize"), Contains("release_pinned")));
+}
+
+TEST_F(DeviceOps, WaitForTheDefaultStreamOfTheirDevice) {
+  for (const std::uintptr_t handle : {1U, 2U}) {
+    Queue::borrow(kSecond, reinterpret_cast<void*>(handle)).wait();
+  }
+  EXPECT_THAT(runtime_.calls[1], Contains("stream_synchronize").Times(2));
+}
+
+TEST_F(DeviceOps, WorkOnWhileTheCurrentDeviceIsLost) {
+  const Queue queue(kSecond);
+  const Event event(queue);
+  runtime_.is_lost[0] = true;
+  event.wait();
+  EXPECT_TRUE(event.is_reached());
+  queue.wait();
+  EXPECT_EQ(Queue::borrow(kSecond, queue.native_handle()).device(), kSecond);
+  EXPECT_THROW(Queue{kFirst}, DeviceLostError);
+}
+
+TEST_F(DeviceOps, LeaveTheCurrentDeviceAloneAlsoWhereTheyFail) {
+  const Queue queue(kSecond);
+  const Event event(queue);
+  runtime_.is_lost[1] = true;
+  const auto is_lost = ThrowsMessage<DeviceLostError>(HasSubstr("cuda:1"));
+  EXPECT_THAT([] { Queue{kSecond}; }, is_lost);
+  EXPECT_THAT([] { Buffer(kSecond, 8); }, is_lost);
+  EXPECT_THAT([] { DeviceGuard{kSecond}; }, is_lost);
+  EXPECT_THAT([&] { queue.wait(); }, is_lost);
+  EXPECT_THAT([&] { event.wait(); }, is_lost);
+  EXPECT_THAT([] { device_memory(kSecond); }, is_lost);
+  EXPECT_EQ(runtime_.current, 0);
+  EXPECT_EQ(runtime_.last, detail::gpu::kSuccess) << "what was reported does not stay";
+}
+
+TEST_F(DeviceOps, SayThatADeviceIsFullWhateverWasAsked) {
+  const Queue queue(kSecond);
+  runtime_.is_full[1] = true;
+  const auto is_full = ThrowsMessage<DeviceFullError>(HasSubstr("cuda:1"));
+  EXPECT_THAT([] { Buffer(kSecond, 8); },
+              ThrowsMessage<DeviceFullError>(
+                  AllOf(HasSubstr("8 bytes on cuda:1"), HasSubstr("7 of 1000 bytes are free"))));
+  EXPECT_THAT([] { Queue{kSecond}; }, is_full);
+  EXPECT_THAT([&] { Event{queue}; }, is_full);
+  EXPECT_THAT([] { PinnedBuffer(kSecond, 8); }, is_full);
+}
+
+TEST_F(DeviceOps, ThatFreeKeepTheErrorOfTheCallersOwnCode) {
+  std::optional<Queue> queue(kSecond);
+  std::optional<Event> event(*queue);
+  Buffer buffer(kSecond, 8);
+  PinnedBuffer pinned(kSecond, 8);
+  runtime_.last = Error::kOfTheCaller;  // of a launch of theirs, asked for later
+  event.reset();
+  queue.reset();
+  buffer = {};
+  pinned = {};
+  EXPECT_EQ(runtime_.last, Error::kOfTheCaller);
+  runtime_.last = detail::gpu::kSuccess;
+
+  queue.emplace(kSecond);
+  runtime_.is_lost[1] = true;
+  queue.reset();
+  EXPECT_EQ(runtime_.last, detail::gpu::kSuccess) << "an error of ours is nobody's business";
+  EXPECT_EQ(runtime_.current, 0);
+}
+
+}  // namespace
+}  // namespace tensoa

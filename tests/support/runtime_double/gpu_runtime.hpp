@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+// The names of core/src/{cuda,hip}/gpu_runtime.hpp over nothing, for tests of device_ops_gpu.cpp itself.
+// As in the real runtimes, each thread has a current device, a call works on that one (and fails where
+// it is lost), and an error stays to be asked for.
+
+namespace tensoa::detail::gpu {
+
+inline constexpr auto kName = "make-believe";
+
+enum class Error { kNone, kPending, kFull, kHandle, kGone, kOfTheCaller };
+using Stream = void*;
+using Event = void*;
+struct Properties {
+  std::string name;
+};
+
+inline constexpr Error kSuccess = Error::kNone;
+inline constexpr Error kNotReady = Error::kPending;
+inline constexpr Error kOutOfMemory = Error::kFull;
+inline constexpr Error kInvalidHandle = Error::kHandle;
+inline constexpr std::array kLost{Error::kGone};
+inline constexpr unsigned kNonBlocking = 1;
+inline constexpr unsigned kNoTiming = 1;
+inline constexpr int kAnyDirection = 1;
+
+/// Of two devices; for one thread.
+struct Runtime {
+  int current = 0;
+  std::array<bool, 2> is_lost{};
+  std::array<bool, 2> is_full{};
+  std::array<std::vector<std::string>, 2> calls;  ///< on each device
+  Error last = kSuccess;
+
+  static Runtime& get() {
+    static Runtime runtime;
+    return runtime;
+  }
+
+  Error call(const char* name, bool takes_memory = false) {
+    const auto device = static_cast<std::size_t>(current);
+    calls[device].emplace_back(name);
+    if (is_lost[device]) return last = Error::kGone;
+    if (takes_memory && is_full[device]) return last = Error::kFull;
+    return kSuccess;
+  }
+
+  /// A handle that says which device it is of.
+  void* handle() const { return const_cast<int*>(&kHandles[static_cast<std::size_t>(current)]); }
+  static int device_of(const void* handle) { return *static_cast<const int*>(handle); }
+
+  static constexpr std::array kHandles{0, 1};
+};
+
+inline const char* get_error_string(Error) { return "an error"; }
+inline Error get_last_error() { return std::exchange(Runtime::get().last, kSuccess); }
+inline Error get_device_count(int* count) {
+  *count = 2;
+  return kSuccess;
+}
+inline Error get_device(int* device) {
+  *device = Runtime::get().current;
+  return kSuccess;
+}
+/// Makes a device current before it finds out that it cannot be used.
+inline Error set_device(int device) {
+  Runtime::get().current = device;
+  return Runtime::get().call("set_device");
+}
+inline Error get_properties(Properties& properties, int) {
+  properties.name = "make-believe";
+  return kSuccess;
+}
+inline Error memory_info(std::size_t* free, std::size_t* total) {
+  *free = 7;
+  *total = 1000;
+  return Runtime::get().call("memory_info");
+}
+
+inline Error stream_create(Stream* stream, unsigned) {
+  *stream = Runtime::get().handle();
+  return Runtime::get().call("stream_create", true);
+}
+inline Error stream_destroy(Stream) { return Runtime::get().call("stream_destroy"); }
+inline Error stream_synchronize(Stream) { return Runtime::get().call("stream_synchronize"); }
+inline Error stream_wait_event(Stream, Event, unsigned) {
+  return Runtime::get().call("stream_wait_event");
+}
+inline Error stream_device(Stream stream, int* device) {
+  *device = Runtime::device_of(stream);
+  return Runtime::get().call("stream_device");
+}
+inline Error event_create(Event* event, unsigned) {
+  *event = Runtime::get().handle();
+  return Runtime::get().call("event_create", true);
+}
+inline Error event_destroy(Event) { return Runtime::get().call("event_destroy"); }
+inline Error event_record(Event, Stream) { return Runtime::get().call("event_record"); }
+inline Error event_query(Event) { return Runtime::get().call("event_query"); }
+inline Error event_synchronize(Event) { return Runtime::get().call("event_synchronize"); }
+
+inline Error allocate(void** data, std::size_t) {
+  *data = Runtime::get().handle();
+  return Runtime::get().call("allocate", true);
+}
+inline Error release(void*) { return Runtime::get().call("release"); }
+inline Error allocate_pinned(void** data, std::size_t) {
+  *data = Runtime::get().handle();
+  return Runtime::get().call("allocate_pinned", true);
+}
+inline Error release_pinned(void*) { return Runtime::get().call("release_pinned"); }
+inline Error copy(void*, const void*, std::size_t, int, Stream) {
+  return Runtime::get().call("copy");
+}
+inline Error set(void*, int, std::size_t, Stream) { return Runtime::get().call("set"); }
+
+}  // namespace tensoa::detail::gpu
