@@ -42,8 +42,23 @@ def _norm(x, weight, bias, eps, is_centered):
     return y * (1.0 if weight is None else weight) + (0.0 if bias is None else bias)
 
 
+def _inside(index, rows):
+    """Where an index names one of the rows."""
+    return (index >= 0) & (index < rows)
+
+
+def _rows_at(x, index):
+    """Rows of x; NaN where the index names none."""
+    result, inside = np.full((len(index), x.shape[1]), np.nan), _inside(index, len(x))
+    result[inside] = x[index[inside]]
+    return result
+
+
 def evaluate(program, columns, rows):
-    """One array [rows, width] for each output. `columns[block][plane]`: an array; `rows[domain]`: their number."""
+    """One array [rows, width] for each output. `columns[block][plane]`: an array; `rows[domain]`: their number.
+
+    An index that names no row reads NaN, and adds nothing.
+    """
     done = {}
     for value in program.values():
         args = [done[id(argument)] for argument in value.args]
@@ -68,11 +83,11 @@ def evaluate(program, columns, rows):
         elif value.op == "pack":
             result = np.concatenate([arg[:, a:b] for arg, (a, b) in zip(args, value.ranges)], axis=1)
         elif value.op == "lookup":
-            result = value.table.astype(np.float64)[args[0]]
+            result = _rows_at(value.table.astype(np.float64), args[0])
         elif value.op == "gather":
-            result = args[0][args[1]]
+            result = _rows_at(args[0], args[1])
         else:
-            result = np.zeros((rows[value.domain], value.width))
-            np.add.at(result, args[1], args[0])
+            result, inside = np.zeros((rows[value.domain], value.width)), _inside(args[1], rows[value.domain])
+            np.add.at(result, args[1][inside], args[0][inside])
         done[id(value)] = result
     return [done[id(output.value)] for output in program.outputs]

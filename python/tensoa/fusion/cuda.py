@@ -251,11 +251,11 @@ class _Weights:
         self.shared = bytearray()
         self.far = bytearray()
 
-    def add(self, data):
-        """Where the data lies, in C++."""
+    def add(self, data, is_rare=False):
+        """Where the data lies, in C++. `is_rare`: it is hardly ever read."""
         if data not in self._known:
             padded = data + bytes(-len(data) % 16)
-            near = len(self.shared) + len(padded) <= self._limit
+            near = not is_rare and len(self.shared) + len(padded) <= self._limit
             place, name = (self.shared, "shared") if near else (self.far, "far")
             self._known[data] = f"({name} + {len(place)})"
             place += padded
@@ -317,7 +317,7 @@ class _Kernel:
     # -- values
 
     def use(self, value):
-        """(kind, C++) of a value. Kinds: fragment, rows (read at every use), scalar, index, vector, literal, stored."""
+        """(kind, C++) of a value. Kinds: fragment, rows (read at every use), scalar, vector, literal, stored."""
         if id(value) not in self.names:
             self.names[id(value)] = self._read(value) or getattr(self, f"_{value.op}")(value)
         return self.names[id(value)]
@@ -327,15 +327,19 @@ class _Kernel:
         slot = self.generator.slots.get(id(value))
         if slot is None or id(value) in self.own and id(value) not in self.generator.joined:
             return None
-        return self._rows(value, slot, "tile.row")
+        return self._rows(value, f"p.buffer[{slot}]")
 
-    def _rows(self, value, slot, row):
-        name = self.new_name()
-        if self.layout(value) is None:
-            self.line(f"const Scalar {name} = load_scalar(p.buffer[{slot}], {row});")
+    def _rows(self, value, memory, index=None):
+        """Rows of a buffer or of a table: the own ones, or those that an Index names."""
+        name, layout = self.new_name(), self.layout(value)
+        if layout is None:
+            self.line(f"const Scalar {name} = load_scalar({memory}, {index or 'tile'}.{'at' if index else 'row'});")
             return "scalar", name
-        tiles = len(self.layout(value)) // 8
-        self.line(f"const Rows<{tiles}> {name}(p.buffer[{slot}], {row}, warp);")
+        place = "tile.row"
+        if index:
+            none = _spread(np.full(value.width, np.nan, np.float32), layout)
+            place = f"{index}, {self.weights.add(_as_buffer(none[None]).tobytes(), is_rare=True)}"
+        self.line(f"const Rows<{len(layout) // 8}> {name}({memory}, {place}, warp);")
         return "rows", name
 
     def _input(self, value, row="tile.row"):
@@ -349,11 +353,14 @@ class _Kernel:
         self.line(f"const auto {name} = load<{len(layout) // 8}>({columns}, {row}, warp);")
         return "fragment", name
 
-    def _index(self, value):
-        name = self.new_name("i")
-        columns = self.columns(value.block, (value.plane,), None, _c_type(value.dtype))
-        self.line(f"const Index {name} = load_index({columns}, tile.row);")
-        return "index", name
+    def index(self, value, rows):
+        """The name of an Index that names one of `rows` (C++) rows, or none."""
+        key = id(value), rows
+        if key not in self.names:
+            self.names[key] = self.new_name("i")
+            columns = self.columns(value.block, (value.plane,), None, _c_type(value.dtype))
+            self.line(f"const Index {self.names[key]} = load_index({columns}, tile.row, {rows});")
+        return self.names[key]
 
     def _constant(self, value):
         if (value.array == value.array[0]).all():
@@ -361,20 +368,17 @@ class _Kernel:
         return "vector", None
 
     def _gather(self, value):
-        source, index = value.args[0], self.use(value.args[1])[1]
+        source, index = value.args[0], self.index(value.args[1], f"p.rows[{value.args[0].domain}]")
         slot = self.generator.slots.get(id(source))
-        return self._input(source, f"{index}.at") if slot is None else self._rows(source, slot, f"{index}.at")
+        if slot is None:
+            return self._input(source, f"{index}.at")
+        return self._rows(source, f"p.buffer[{slot}]", index)
 
     def _lookup(self, value):
-        index, name = self.use(value.args[0])[1], self.new_name()
-        layout = self.layout(value)
-        if layout is None:
-            table = self.weights.add(np.ascontiguousarray(value.table, np.float32).tobytes())
-            self.line(f"const Scalar {name} = load_scalar({table}, {index}.at);")
-            return "scalar", name
-        table = self.weights.add(_as_buffer(_spread(value.table.T.astype(np.float32), layout).T).tobytes())
-        self.line(f"const Rows<{len(layout) // 8}> {name}({table}, {index}.at, warp);")
-        return "rows", name
+        table, layout = value.table.astype(np.float32), self.layout(value)
+        numbers = table if layout is None else _as_buffer(_spread(table.T, layout).T)
+        index = self.index(value.args[0], str(len(table)))
+        return self._rows(value, self.weights.add(np.ascontiguousarray(numbers).tobytes()), index)
 
     def _map(self, value):
         arguments = "xyz"[: len(value.args)]
@@ -638,7 +642,8 @@ class _Kernel:
                 self.line(f"store(p.buffer[{slot}], {self.held(buffer.value)}, tile, warp);")
         for buffer in self.stage.sums:
             x, index = buffer.value.args
-            slot, text, index = self.generator.slots[id(buffer.value)], self.held(x), self.use(index)[1]
+            slot, text = self.generator.slots[id(buffer.value)], self.held(x)
+            index = self.index(index, f"p.rows[{buffer.domain}]")
             if self.layout(x) is None:
                 self.line(f"scatter_scalar(p.buffer[{slot}], {text}, {index}, tile, warp);")
             else:

@@ -14,6 +14,9 @@
 // Rows of buffers lie in memory so that a lane reads its numbers of two tiles at once: position 16
 // q + 4 t + i is element i & 1 of tile 2 q + i / 2 (a last, odd tile is in order). Rows past the
 // last one of the domain are computed as that row, and never written.
+//
+// An index that names none of the rows that it is for becomes -1 where it is loaded, once; whatever
+// is read there is NaN, and nothing is added there, as in programs for CPUs.
 
 using int64 = long long;
 
@@ -78,9 +81,13 @@ struct Scalar {  // one number for each row, in all lanes of the row
   float at[2];
 };
 
-struct Index {
+struct Index {  // a row each, or -1: none
   int at[2];
 };
+
+__device__ __forceinline__ bool is_row(int at) { return at >= 0; }
+__device__ __forceinline__ bool is_row(int64) { return true; }  // the row of a tile
+__device__ __forceinline__ float not_a_number() { return __int_as_float(0x7fffffff); }
 
 __device__ constexpr int64 kFirstRow[2] = {0, 0};  // of scalar columns
 
@@ -237,6 +244,7 @@ struct Columns {
   Planes planes;
 };
 
+// Rows are those of a tile, or of an Index.
 template <int T, class Number, class Row>
 __device__ __forceinline__ Fragment<T> load(const Columns<const Number>& from, const Row (&row)[2],
                                             const Warp& warp) {
@@ -246,7 +254,10 @@ __device__ __forceinline__ Fragment<T> load(const Columns<const Number>& from, c
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int plane = from.planes.place(8 * n + 2 * warp.quad + (i & 1));
-      x.at[n][i] = plane < 0 ? 0.f : to_float(from.data[plane * from.pitch + row[i >> 1]]);
+      const Row at = row[i >> 1];
+      x.at[n][i] = plane < 0    ? 0.f
+                   : is_row(at) ? to_float(from.data[plane * from.pitch + at])
+                                : not_a_number();
     }
   }
   return x;
@@ -256,14 +267,24 @@ template <class Number, class Row>
 __device__ __forceinline__ Scalar load_scalar(const Columns<const Number>& from,
                                               const Row (&row)[2]) {
   const Number* plane = from.data + from.planes.first * from.pitch;
-  return {{to_float(plane[row[0]]), to_float(plane[row[1]])}};
+  return {{is_row(row[0]) ? to_float(plane[row[0]]) : not_a_number(),
+           is_row(row[1]) ? to_float(plane[row[1]]) : not_a_number()}};
 }
 
+// What names one of `rows` rows; they are fewer than 2^31.
 template <class Number>
 __device__ __forceinline__ Index load_index(const Columns<const Number>& from,
-                                            const int64 (&row)[2]) {
+                                            const int64 (&row)[2], int64 rows) {
   const Number* plane = from.data + from.planes.first * from.pitch;
-  return {{static_cast<int>(plane[row[0]]), static_cast<int>(plane[row[1]])}};
+  Index index;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int64 at = static_cast<int64>(plane[row[r]]);
+    const bool is_inside =
+        static_cast<unsigned long long>(at) < static_cast<unsigned long long>(rows);
+    index.at[r] = is_inside ? static_cast<int>(at) : -1;
+  }
+  return index;
 }
 
 template <int T>
@@ -298,11 +319,19 @@ struct Rows {
   static constexpr int tiles = T;
   const float* row[2];
 
-  template <class Row>
-  __device__ Rows(const void* buffer, const Row (&at)[2], const Warp& warp) {
+  __device__ Rows(const void* buffer, const int64 (&at)[2], const Warp& warp) : odd(2 * warp.quad) {
     for (int r = 0; r < 2; ++r)
-      row[r] = static_cast<const float*>(buffer) + int64{at[r]} * (8 * T) + 4 * warp.quad;
-    odd = 2 * warp.quad;
+      row[r] = static_cast<const float*>(buffer) + at[r] * (8 * T) + 4 * warp.quad;
+  }
+  // `none`: the row that is read where the index names none.
+  __device__ Rows(const void* buffer, const Index& index, const void* none, const Warp& warp)
+      : odd(2 * warp.quad) {
+    for (int r = 0; r < 2; ++r) {
+      const float* const numbers = static_cast<const float*>(buffer);
+      row[r] = (is_row(index.at[r]) ? numbers + int64{index.at[r]} * (8 * T)
+                                    : static_cast<const float*>(none)) +
+               4 * warp.quad;
+    }
   }
   __device__ void pair(int q, float (&x)[8]) const {
 #pragma unroll
@@ -350,7 +379,8 @@ __device__ __forceinline__ Fragment<Source::tiles> load(const Source& from) {
 template <class Row>
 __device__ __forceinline__ Scalar load_scalar(const void* buffer, const Row (&row)[2]) {
   const float* numbers = static_cast<const float*>(buffer);
-  return {{numbers[row[0]], numbers[row[1]]}};
+  return {{is_row(row[0]) ? numbers[row[0]] : not_a_number(),
+           is_row(row[1]) ? numbers[row[1]] : not_a_number()}};
 }
 
 template <int T>
@@ -423,7 +453,7 @@ __device__ __forceinline__ void scatter(void* buffer, Fragment<T> x, const Index
     const int before = __shfl_up_sync(kAll, index.at[r], 4);
     const bool is_first = warp.group == 0 || before != index.at[r];
     const unsigned firsts = __ballot_sync(kAll, is_first);
-    bool adds = tile.inside[r];
+    bool adds = tile.inside[r] && is_row(index.at[r]);
     if (__popc(firsts) <= 4 * 4) {  // at most four runs among eight rows
       const int run = __popc(firsts & (kAll >> (31 - warp.lane)) & (0x11111111u << warp.quad));
       bool is_same[3];
@@ -446,7 +476,7 @@ __device__ __forceinline__ void scatter(void* buffer, Fragment<T> x, const Index
           x.at[n][i] = sum;
         }
       }
-      adds = tile.inside[r] && is_first;
+      adds = adds && is_first;
     }
     if (!adds) continue;
     float* row = static_cast<float*>(buffer) + int64{index.at[r]} * (8 * T);
@@ -471,7 +501,8 @@ __device__ __forceinline__ void scatter_scalar(void* buffer, const Scalar& x, co
                                                const Tile& tile, const Warp& warp) {
   if (warp.quad != 0 || warp.part != 0) return;
   for (int r = 0; r < 2; ++r) {
-    if (tile.inside[r]) add_to(static_cast<float*>(buffer) + index.at[r], x.at[r]);
+    if (tile.inside[r] && is_row(index.at[r]))
+      add_to(static_cast<float*>(buffer) + index.at[r], x.at[r]);
   }
 }
 
