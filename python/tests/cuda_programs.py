@@ -7,19 +7,22 @@ import ctypes
 import numpy as np
 import torch
 
-from tensoa.fusion.cuda import BLOCKS, BUFFERS, DOMAINS
-
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
-class Params(ctypes.Structure):
-    _fields_ = [
-        ("block", ctypes.c_uint64 * BLOCKS),
-        ("pitch", ctypes.c_int64 * BLOCKS),
-        ("rows", ctypes.c_int64 * DOMAINS),
-        ("buffer", ctypes.c_uint64 * BUFFERS),
-        ("weights", ctypes.c_uint64),
-    ]
+def params_of(generated):
+    """The struct that its kernels take."""
+
+    class Params(ctypes.Structure):
+        _fields_ = [
+            ("block", ctypes.c_uint64 * generated.params["blocks"]),
+            ("pitch", ctypes.c_int64 * generated.params["blocks"]),
+            ("rows", ctypes.c_int64 * generated.params["domains"]),
+            ("buffer", ctypes.c_uint64 * generated.params["buffers"]),
+            ("weights", ctypes.c_uint64),
+        ]
+
+    return Params()
 
 
 class Block:
@@ -69,7 +72,8 @@ class Loaded:
             torch.full((max(1, rows[buffer["domain"]]) * buffer["row_bytes"],), 0x7F, dtype=torch.uint8, device="cuda")
             for buffer in self.generated.buffers
         ]
-        params = Params(weights=self.weights.data_ptr())
+        params = params_of(self.generated)
+        params.weights = self.weights.data_ptr()
         for i, block in enumerate(blocks):
             params.block[i], params.pitch[i] = block.address, block.pitch
         for i, count in enumerate(rows):

@@ -242,6 +242,7 @@ def test_a_small_network_is_one_kernel_without_buffers():
     generated = cuda.generate(program, stages.plan(program))
     assert generated.steps == [{"kernel": 0, "domain": 0}]
     assert generated.buffers == []
+    assert generated.params == {"blocks": 2, "domains": 1, "buffers": 1}  # the driver copies them at every launch
     (kernel,) = generated.kernels
     assert kernel["shared_bytes"] <= cuda.SHARED_BYTES and kernel["rows_per_block"] == 16
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,15 +21,50 @@
 namespace tensoa::pytorch {
 namespace {
 
-/// What every kernel takes, by value: the same struct in the code that the exporter writes.
-struct Params {
-  std::array<void*, kMaxGpuBlocks> block;
-  std::array<long long, kMaxGpuBlocks> pitch;
-  std::array<long long, kMaxGpuDomains> rows;
-  std::array<void*, kMaxGpuBuffers> buffer;
-  const void* weights;
+/// What every kernel takes, by value: the struct of the code that the exporter writes, in words.
+/// Its arrays, block, pitch, rows and buffer, are as long as the package says; then come the weights.
+class Params {
+  using Word = std::uint64_t;
+  static_assert(sizeof(void*) == sizeof(Word));
+
+ public:
+  explicit Params(const FusedKernels::Params& lengths)
+      : pitch_(lengths.blocks),
+        rows_(2 * lengths.blocks),
+        buffer_(rows_ + lengths.domains),
+        weights_(buffer_ + lengths.buffers) {}
+
+  void set_block(std::size_t i, const Planes& planes) noexcept {
+    words_[i] = std::bit_cast<Word>(planes.first);
+    words_[pitch_ + i] = static_cast<Word>(planes.pitch);
+  }
+  void set_rows(std::size_t domain, std::int64_t rows) noexcept {
+    words_[rows_ + domain] = static_cast<Word>(rows);
+  }
+  void set_buffer(std::size_t i, std::byte* data) noexcept {
+    words_[buffer_ + i] = std::bit_cast<Word>(data);
+  }
+  void set_weights(const std::byte* data) noexcept { words_[weights_] = std::bit_cast<Word>(data); }
+
+  std::int64_t rows(std::size_t domain) const noexcept {
+    return static_cast<std::int64_t>(words_[rows_ + domain]);
+  }
+  std::byte* buffer(std::size_t i) const noexcept {
+    return std::bit_cast<std::byte*>(words_[buffer_ + i]);
+  }
+  void* data() const noexcept { return const_cast<Word*>(words_.data()); }
+
+  /// Of the same package.
+  bool operator==(const Params& other) const noexcept {
+    return std::memcmp(words_.data(), other.words_.data(), (weights_ + 1) * sizeof(Word)) == 0;
+  }
+
+ private:
+  static constexpr std::size_t kMostWords = 2 * kMaxGpuBlocks + kMaxGpuDomains + kMaxGpuBuffers + 1;
+
+  std::size_t pitch_, rows_, buffer_, weights_;  ///< places in the words
+  std::array<Word, kMostWords> words_{};
 };
-static_assert(sizeof(Params) == sizeof(void*) * (32 + 32 + 8 + 64 + 1));
 
 constexpr std::size_t kBufferAlignment = 256;
 
@@ -122,24 +159,27 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  void launch(const std::vector<Work>& work, const Params& params, cudaStream_t stream) {
-    void* arguments[] = {const_cast<Params*>(&params)};
-    if (executable_ == nullptr) make(work, arguments);
-    if (!is_told_ || std::memcmp(&params, &told_, sizeof(params)) != 0) {
-      is_told_ = false;  // should a change fail
-      for (std::size_t i = 0; i < work.size(); ++i) change(i, work[i], arguments);
+  /// @param work_of gives the Work of a step; the same wherever `params` are the same
+  template <class WorkOf>
+  void launch(std::size_t steps, const WorkOf& work_of, const Params& params, cudaStream_t stream) {
+    if (told_ != params) {
+      told_.reset();  // should a change fail
+      void* arguments[] = {params.data()};
+      if (executable_ == nullptr) make(steps, work_of, arguments);
+      for (std::size_t i = 0; i < steps; ++i) change(i, work_of(i), arguments);
       told_ = params;
-      is_told_ = true;
     }
     check(cudaGraphLaunch(executable_, stream), "launching a graph");
   }
 
  private:
-  void make(const std::vector<Work>& work, void** arguments) {
+  template <class WorkOf>
+  void make(std::size_t steps, const WorkOf& work_of, void** arguments) {
     if (graph_ != nullptr) cudaGraphDestroy(std::exchange(graph_, nullptr));
     check(cudaGraphCreate(&graph_, 0), "making a graph");
     nodes_.clear();
-    for (const Work& step : work) {
+    for (std::size_t i = 0; i < steps; ++i) {
+      const Work step = work_of(i);
       const cudaGraphNode_t* const before = nodes_.empty() ? nullptr : &nodes_.back();
       const std::size_t dependencies = nodes_.empty() ? 0 : 1;
       cudaGraphNode_t node = nullptr;
@@ -175,14 +215,12 @@ class Graph {
   cudaGraph_t graph_ = nullptr;
   cudaGraphExec_t executable_ = nullptr;
   std::vector<cudaGraphNode_t> nodes_;
-  Params told_{};
-  bool is_told_ = false;
+  std::optional<Params> told_;
 };
 
 /// What the calls on one queue use, one after another. Memory only grows.
 struct OfQueue {
   Buffer workspace;
-  std::vector<Work> work;
   Graph graph;
 };
 
@@ -190,7 +228,8 @@ struct OfQueue {
 class FusedGpuProgram final : public Program {
  public:
   FusedGpuProgram(const Package& package, Device device, bool with_graphs)
-      : kernels_(package.kernels.kernels),
+      : params_(package.kernels.params),
+        kernels_(package.kernels.kernels),
         buffers_(package.kernels.buffers),
         steps_(package.kernels.steps),
         domains_(package.domains),
@@ -229,23 +268,20 @@ class FusedGpuProgram final : public Program {
     const CurrentDevice current(device_.index);
     const auto stream = static_cast<cudaStream_t>(queue.native_handle());
     const PerQueue<OfQueue>::Loan mine(queues_, queue, [] { return std::make_unique<OfQueue>(); });
-    Params params{};
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      params.block[i] = blocks[i].first;
-      params.pitch[i] = blocks[i].pitch;
-    }
-    for (std::size_t i = 0; i < domains_.size(); ++i) params.rows[i] = blocks[domains_[i]].rows;
-    params.weights = weights_.data();
+    Params params(params_);
+    for (std::size_t i = 0; i < blocks.size(); ++i) params.set_block(i, blocks[i]);
+    for (std::size_t i = 0; i < domains_.size(); ++i) params.set_rows(i, blocks[domains_[i]].rows);
+    params.set_weights(weights_.data());
     place_buffers(params, mine->workspace);
 
-    mine->work.clear();
-    for (const FusedKernels::Step& step : steps_) mine->work.push_back(work_of(step, params));
     if (with_graphs_) {
-      mine->graph.launch(mine->work, params, stream);
+      mine->graph.launch(
+          steps_.size(), [&](std::size_t i) { return work_of(steps_[i], params); }, params, stream);
       return {};
     }
-    void* arguments[] = {&params};
-    for (const Work& work : mine->work) {
+    void* arguments[] = {params.data()};
+    for (const FusedKernels::Step& step : steps_) {
+      const Work work = work_of(step, params);
       if (work.is_nothing()) continue;
       if (work.kernel == nullptr) {
         check(cudaMemsetAsync(work.data, 0, work.bytes, stream), "setting memory to zero");
@@ -266,7 +302,7 @@ class FusedGpuProgram final : public Program {
   }
 
   std::size_t bytes_of(const FusedKernels::Buffer& buffer, const Params& params) const {
-    return static_cast<std::size_t>(params.rows[buffer.domain]) * buffer.row_bytes;
+    return static_cast<std::size_t>(params.rows(buffer.domain)) * buffer.row_bytes;
   }
 
   /// Lays the buffers out for the rows of this call. More memory than before waits for the device, as
@@ -282,7 +318,7 @@ class FusedGpuProgram final : public Program {
     }
     std::byte* next = workspace.data();
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
-      params.buffer[i] = next;
+      params.set_buffer(i, next);
       next += (bytes_of(buffers_[i], params) + kBufferAlignment - 1) / kBufferAlignment *
               kBufferAlignment;
     }
@@ -291,13 +327,13 @@ class FusedGpuProgram final : public Program {
   Work work_of(const FusedKernels::Step& step, const Params& params) const {
     Work work{};
     if (!step.kernel) {
-      work.data = params.buffer[step.buffer];
+      work.data = params.buffer(step.buffer);
       work.bytes = bytes_of(buffers_[step.buffer], params);
       return work;
     }
     work.kernel = &kernels_[*step.kernel];
     work.function = functions_[*step.kernel];
-    const std::int64_t rows = params.rows[step.domain];
+    const std::int64_t rows = params.rows(step.domain);
     std::int64_t blocks = (rows + work.kernel->rows_per_block - 1) / work.kernel->rows_per_block;
     if (work.kernel->blocks_per_sm > 0) {
       blocks = std::min(blocks, work.kernel->blocks_per_sm * multiprocessors_);
@@ -307,6 +343,7 @@ class FusedGpuProgram final : public Program {
     return work;
   }
 
+  FusedKernels::Params params_;
   std::vector<FusedKernels::Kernel> kernels_;
   std::vector<FusedKernels::Buffer> buffers_;
   std::vector<FusedKernels::Step> steps_;

@@ -211,9 +211,19 @@ std::vector<std::size_t> domains_in(const std::filesystem::path& path, const jso
   return inputs;
 }
 
-FusedKernels kernels_in(const std::filesystem::path& path, const json& cuda, std::size_t domains) {
+/// @param blocks of the binding
+/// @param domains that the package has
+FusedKernels kernels_in(const std::filesystem::path& path, const json& cuda, std::size_t blocks,
+                        std::size_t domains) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   FusedKernels all;
+  all.params = {kMaxGpuBlocks, kMaxGpuDomains, kMaxGpuBuffers};
+  if (cuda.contains("params")) {
+    const json& params = cuda.at("params");
+    all.params = {count<std::size_t>(path, params, "blocks", 1, kMaxGpuBlocks),
+                  count<std::size_t>(path, params, "domains", 1, kMaxGpuDomains),
+                  count<std::size_t>(path, params, "buffers", 1, kMaxGpuBuffers)};
+  }
   for (const json& kernel : cuda.at("kernels")) {
     all.kernels.push_back({kernel.at("name").get<std::string>(),
                            count<unsigned>(path, kernel, "threads", 1, 1024),
@@ -234,8 +244,9 @@ FusedKernels kernels_in(const std::filesystem::path& path, const json& cuda, std
       last.buffer = position(path, step, "zero", all.buffers.size());
     }
   }
-  require_at_most(path, "domains", domains, kMaxGpuDomains);
-  require_at_most(path, "buffers", all.buffers.size(), kMaxGpuBuffers);
+  require_at_most(path, "blocks", blocks, all.params.blocks);
+  require_at_most(path, "domains", domains, all.params.domains);
+  require_at_most(path, "buffers", all.buffers.size(), all.params.buffers);
   return all;
 }
 
@@ -359,9 +370,8 @@ Package::Package(const std::filesystem::path& path, Device device,
       kind = Kind::kFusedGpu;
       const json& cuda = fused.at("cuda");
       domains = domains_in(path, fused, binding);
-      kernels = kernels_in(path, cuda, domains.size());
-      require_at_most(path, "blocks", binding.inputs.size() + binding.outputs.size(),
-                      kMaxGpuBlocks);
+      kernels =
+          kernels_in(path, cuda, binding.inputs.size() + binding.outputs.size(), domains.size());
       kernels.code =
           contents_of(archive, gpu_file(path, cuda.at("code"), device, gpu_architecture));
       kernels.weights = contents_of(archive, cuda.at("weights").get<std::string>());

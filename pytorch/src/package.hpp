@@ -50,6 +50,14 @@ struct FusedKernels {
     std::size_t buffer = 0;
   };
 
+  /// The lengths of the arrays that every kernel takes, by value (Params in docs/ahead_of_time.md).
+  struct Params {
+    std::size_t blocks = 0;
+    std::size_t domains = 0;
+    std::size_t buffers = 0;
+  };
+
+  Params params;
   std::vector<Kernel> kernels;
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
@@ -57,7 +65,7 @@ struct FusedKernels {
   std::string weights;  ///< bytes
 };
 
-/// What the programs for GPUs take at most, by value (Params in docs/ahead_of_time.md).
+/// The longest that the arrays of FusedKernels::Params may be.
 inline constexpr std::size_t kMaxGpuBlocks = 32;
 inline constexpr std::size_t kMaxGpuDomains = 8;
 inline constexpr std::size_t kMaxGpuBuffers = 64;

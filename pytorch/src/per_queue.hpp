@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -15,15 +16,18 @@ namespace tensoa::pytorch {
 /// each. The CPU counts as one queue.
 ///
 /// A list that only grows, of entries that are taken with one atomic exchange: no lock, and no
-/// allocation once there are as many as calls run at the same time.
+/// allocation once there are as many as calls run at the same time. What each call writes lies in a
+/// cache line of its own, so that those who walk along the list find it in their caches.
 /// *Threads*: safe.
 template <class T>
 class PerQueue {
-  struct Entry {
+  static constexpr std::size_t kCacheLine = 64;
+
+  struct alignas(kCacheLine) Entry {
     std::unique_ptr<T> object;
     std::atomic<void*> stream;
-    std::atomic<bool> is_taken;
-    Entry* next = nullptr;
+    Entry* next;
+    alignas(kCacheLine) std::atomic<bool> is_taken;
   };
 
  public:
@@ -70,7 +74,7 @@ class PerQueue {
            entry = entry->next) {
         if (entry->stream.load(std::memory_order_relaxed) != wanted || !take(*entry)) continue;
         if (entry->stream.load(std::memory_order_relaxed) == wanted) {
-          entry->stream.store(stream, std::memory_order_relaxed);
+          if (wanted != stream) entry->stream.store(stream, std::memory_order_relaxed);
           return entry;
         }
         entry->is_taken.store(false, std::memory_order_release);  // another queue was first
@@ -80,8 +84,8 @@ class PerQueue {
   }
 
   Entry* push(std::unique_ptr<T> object, void* stream, bool is_taken) {
-    auto* const entry = new Entry{std::move(object), stream, is_taken};
-    entry->next = first_.load(std::memory_order_relaxed);
+    auto* const entry =
+        new Entry{std::move(object), stream, first_.load(std::memory_order_relaxed), is_taken};
     while (!first_.compare_exchange_weak(entry->next, entry, std::memory_order_release,
                                          std::memory_order_relaxed)) {
     }

@@ -134,6 +134,8 @@ def main(folder, whole, graph, other_abi, no_run):
     write("fused_gpu_kernel", gpu, cuda(steps=[{"kernel": 1, "domain": 0}]))
     write("fused_gpu_threads", gpu, cuda(kernels=[{**KERNEL, "threads": 0}]))
     write("fused_gpu_buffers", gpu, cuda(buffers=[{"domain": 0, "row_bytes": 4}] * 65))
+    write("fused_gpu_params", gpu, cuda(params={"blocks": 1, "domains": 1, "buffers": 1}))
+    write("fused_gpu_long_params", gpu, cuda(params={"blocks": 33, "domains": 1, "buffers": 1}))
 
     # Of TorchInductor for GPUs: what they say of CUDA graphs.
     def inductor(name, checks):

@@ -378,6 +378,8 @@ TEST_F(FusedCpu, AProgramForGpusThatIsNotWholeIsRefused) {
               fails_with("\"kernel\" is 1, expected a place in a list of 1"));
   EXPECT_THAT(reading("fused_gpu_threads"), fails_with("\"threads\" is 0, expected 1 to 1024"));
   EXPECT_THAT(reading("fused_gpu_buffers"), fails_with("has 65 buffers, at most 64"));
+  EXPECT_THAT(reading("fused_gpu_params"), fails_with("has 2 blocks, at most 1"));
+  EXPECT_THAT(reading("fused_gpu_long_params"), fails_with("\"blocks\" is 33, expected 1 to 32"));
 }
 
 TEST_F(FusedCpu, APackageOfTorchInductorSaysWhetherItCanBeCapturedOnTheGpu) {

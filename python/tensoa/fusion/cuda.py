@@ -40,7 +40,7 @@ ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
 PRECISIONS = ("ieee", "tf32x3", "tf32", "bf16")
 
 SHARED_BYTES = 99 * 1024
-BLOCKS, DOMAINS, BUFFERS = 32, 8, 64  # as in cuda_kernels.cuh
+BLOCKS, DOMAINS, BUFFERS = 32, 8, 64  # at most, as the engine
 
 _TILE_ROWS = 16
 _TOGETHER = 4  # warps that own a tile together
@@ -101,9 +101,10 @@ _KEEP_ZERO = set(
 
 @dataclass
 class Generated:
-    """`kernels`, `buffers` and `steps` as in the manifest of a package (docs/ahead_of_time.md); `weights`: bytes."""
+    """`params` to `steps` as in the manifest of a package (docs/ahead_of_time.md); `weights`: bytes."""
 
     source: str
+    params: dict
     kernels: list = field(default_factory=list)
     buffers: list = field(default_factory=list)
     steps: list = field(default_factory=list)
@@ -844,12 +845,14 @@ class _Generator:
             self.slots[key] = self.slots[id(value)]
 
     def run(self):
-        self._check_limits()
+        params = self._params()
         gathered = {
             value.args[0].domain for value in self.program.values() if value.op == "gather"
         } | {value.domain for value in self.program.values() if value.op == "scatter"}
-        source = [(Path(__file__).parent / "cuda_kernels.cuh").read_text()]
-        result = Generated("", buffers=[{"domain": domain, "row_bytes": size} for domain, size in self.slot_sizes])
+        lengths = ", ".join(f"k{name.capitalize()} = {length}" for name, length in params.items())
+        source = [f"constexpr int {lengths};", (Path(__file__).parent / "cuda_kernels.cuh").read_text()]
+        buffers = [{"domain": domain, "row_bytes": size} for domain, size in self.slot_sizes]
+        result = Generated("", params, buffers=buffers)
         weights, known_weights, known_kernels = bytearray(), {}, {}
         for at, stage in enumerate(self.plan.stages):
             together = stage.domain in gathered and any(
@@ -884,16 +887,19 @@ class _Generator:
         result.weights = bytes(weights)
         return result
 
-    def _check_limits(self):
+    def _params(self):
+        """The lengths of the arrays of Params."""
         blocks = [value.block for value in self.program.values() if value.op in ("input", "index")]
         blocks += [output.block for output in self.program.outputs]
-        for what, got, most in (
-            ("blocks", max(blocks) + 1, BLOCKS),
-            ("domains", len(self.program.domains), DOMAINS),
-            ("buffers", len(self.slot_sizes), BUFFERS),
-        ):
+        params = {
+            "blocks": max(blocks) + 1,
+            "domains": len(self.program.domains),
+            "buffers": max(1, len(self.slot_sizes)),  # C++ has no empty arrays
+        }
+        for (what, got), most in zip(params.items(), (BLOCKS, DOMAINS, BUFFERS)):
             if got > most:
                 raise InputError(f"fused CUDA program: got {got} {what}, expected at most {most}")
+        return params
 
 
 def generate(program, plan, precision="tf32x3"):

@@ -20,10 +20,9 @@
 
 using int64 = long long;
 
-constexpr int kBlocks = 32, kDomains = 8, kBuffers = 64;
-
 // What a kernel is launched with. A block is planes `pitch` elements apart, from the first in
-// memory.
+// memory. The lengths stand before this text: as many as the program has, because the driver copies
+// all of it with every launch.
 struct Params {
   void* block[kBlocks];
   int64 pitch[kBlocks];

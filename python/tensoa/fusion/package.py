@@ -100,7 +100,8 @@ def for_cuda(program, precision):
         name = f"{FOLDER}{architecture}.cubin"
         files[name] = cuda.compile(made.source, architecture)
         code.append({"architecture": architecture, "file": name, "status": BUILT})
-    entry = {"kernels": made.kernels, "buffers": made.buffers, "steps": made.steps, "weights": FOLDER + "weights.bin"}
+    entry = {"params": made.params, "kernels": made.kernels, "buffers": made.buffers, "steps": made.steps}
+    entry["weights"] = FOLDER + "weights.bin"
     return {**_entry(program, plan), "cuda": {**entry, "code": code}, "precision": precision}, files
 
 
