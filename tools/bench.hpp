@@ -50,9 +50,9 @@ std::vector<ResultRow> bench_forward(const BenchOptions& options);
 
 /// Calls per second of fused packages, from one host thread for each queue: the multi-layer
 /// perceptron over `rows`, the graph network over `inputs`; threads of the CPU, 1 to 32 queues on one
-/// GPU, and several GPUs. Beside each what linear would be, and what empty kernels reach: as many
-/// launches from the same threads on the same queues. Then the memory of a further queue, what grows
-/// over 10 000 calls, and how many calls return while their queue is blocked.
+/// GPU, and several GPUs. Beside each its ceilings, which the help of the command explains. Then the
+/// memory of a further queue, what grows over 10 000 calls, and how many calls return while their
+/// queue is blocked.
 std::vector<ResultRow> bench_scaling(const BenchOptions& options);
 
 /// Writes what the packages of bench_forward are made for, one binding a model: FOLDER/NAME.json.

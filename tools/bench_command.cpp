@@ -52,6 +52,23 @@ std::pair<CLI::App&, BenchOptions&> add_bench(CLI::App& command, Action& action,
   return {*sub, call->options};
 }
 
+constexpr const char* kScalingFigures =
+    R"(Figures, one thread for each queue:
+  calls_per_s                of all queues together
+  linear_calls_per_s         one queue, times the queues (stage gpus: as many queues on one GPU,
+                             times the GPUs)
+  empty_kernels_calls_per_s  kernels that do nothing, from the same threads on the same queues, with
+                             the blocks, threads, shared memory and bytes of parameters of the
+                             model's launches (of a memory operation: one warp); for aot_graph, in
+                             a CUDA graph
+  full_gpu_calls_per_s       a full GPU, times the GPUs: one queue whose calls have
+                             full_gpu_inputs_per_call inputs each, with which the time per input
+                             falls no longer
+  one_graph_calls_per_s      the calls of 32 queues side by side in one CUDA graph that one thread
+                             launches, times the GPUs: the same work without the host
+  ratio                      calls_per_s over the smaller of linear and empty kernels
+  ratio_full                 calls_per_s over the smallest of all four)";
+
 void add_event_options(std::pair<CLI::App&, BenchOptions&> bench) {
   auto& [command, options] = bench;
   options.model = default_model();
@@ -134,9 +151,10 @@ void add_bench_command(CLI::App& program, Action& action, const std::string& com
                                 "Calls of models: packed, TorchScript, packages", bench_forward),
                       {1, 16, 1'000, 16'384, 1'000'000},
                       {"generate:1:77:50", "generate:1:77:475", "generate:1:77:2050"});
-  add_package_options(add_bench(*command, action, command_line, "scaling",
-                                "Calls of models on many threads, queues and GPUs", bench_scaling),
-                      {16, 1'000, 16'384}, {"generate:1:77:50", "generate:1:77:475"}, 5);
+  const auto scaling = add_bench(*command, action, command_line, "scaling",
+                                 "Calls of models on many threads, queues and GPUs", bench_scaling);
+  scaling.first.footer(kScalingFigures);
+  add_package_options(scaling, {16, 1'000, 16'384}, {"generate:1:77:50", "generate:1:77:475"}, 5);
   add_describe_forward_command(*command, action);
 }
 

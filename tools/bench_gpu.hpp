@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <latch>
 #include <memory>
+#include <vector>
 
 #include "tensoa/core/queue.hpp"
 
@@ -18,19 +20,33 @@ namespace tensoa::tools {
 /// Bytes of the device's memory that are taken, by anybody.
 std::size_t gpu_memory_used(Device device);
 
-/// Kernels and memory operations that `call` enqueues on `queue`. They are recorded, not run.
-std::size_t gpu_launches_of(const Queue& queue, const std::function<void()>& call);
+/// What the driver is given with one launch.
+struct GpuLaunch {
+  std::array<unsigned, 3> blocks{1, 1, 1};
+  std::array<unsigned, 3> threads{32, 1, 1};  ///< of a block
+  unsigned shared_bytes = 0;                  ///< of a block, dynamic
+  std::size_t parameter_bytes = 0;
+};
 
-/// Calls of a kernel that does nothing: one block of one warp, no arguments.
-class EmptyKernel {
+/// The kernels and memory operations that `call` enqueues on `queue`, in order; a memory operation
+/// is a launch of one warp without parameters. They are recorded, not run.
+std::vector<GpuLaunch> gpu_launches_of(const Queue& queue, const std::function<void()>& call);
+
+/// A function that enqueues what `call` enqueues on `queue`, and on other queues between two events of
+/// this one, as one CUDA graph. Keeps the queue and `call`.
+std::function<void()> in_one_graph(const Queue& queue, const std::function<void()>& call);
+
+/// Kernels that do nothing, launched as others are: as many blocks, threads, bytes of shared memory and
+/// of parameters, which the driver copies.
+class EmptyKernels {
  public:
-  EmptyKernel();
+  explicit EmptyKernels(std::vector<GpuLaunch> launches);
 
-  /// A function that enqueues the kernel `launches` times, one by one or all in one CUDA graph. Keeps
-  /// the queue and the kernel.
-  std::function<void()> call(const Queue& queue, std::size_t launches, bool in_graph) const;
+  /// A function that enqueues them all, one by one. Keeps the queue and the kernels.
+  std::function<void()> call(const Queue& queue) const;
 
  private:
+  std::vector<GpuLaunch> launches_;
   std::shared_ptr<void> library_;
 };
 

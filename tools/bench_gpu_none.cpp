@@ -13,9 +13,12 @@ namespace {
 }  // namespace
 
 std::size_t gpu_memory_used(Device) { fail(); }
-std::size_t gpu_launches_of(const Queue&, const std::function<void()>&) { fail(); }
-EmptyKernel::EmptyKernel() { fail(); }
-std::function<void()> EmptyKernel::call(const Queue&, std::size_t, bool) const { fail(); }
+std::vector<GpuLaunch> gpu_launches_of(const Queue&, const std::function<void()>&) { fail(); }
+std::function<void()> in_one_graph(const Queue&, const std::function<void()>&) { fail(); }
+EmptyKernels::EmptyKernels(std::vector<GpuLaunch> launches) : launches_(std::move(launches)) {
+  fail();
+}
+std::function<void()> EmptyKernels::call(const Queue&) const { fail(); }
 BlockedQueue::BlockedQueue(Queue queue) : queue_(std::move(queue)) { fail(); }
 BlockedQueue::~BlockedQueue() = default;
 

@@ -9,11 +9,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <future>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,7 +23,9 @@
 #include "bench.hpp"
 #include "bench_gpu.hpp"
 #include "forward_cases.hpp"
+#include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/event.hpp"
 #include "tensoa/track/event_source.hpp"
 #include "tensoa/track/graph_builder.hpp"
 
@@ -40,6 +43,9 @@ constexpr Seconds kWindow = 30ms;                // of one measurement
 constexpr std::size_t kEvents = 10'000;          // of a check that memory is flat
 constexpr std::size_t kForwards = 1'000;         // behind a blocked queue
 constexpr std::size_t kLaunchesHeld = 512;       // the driver keeps about 1000 for a blocked queue
+constexpr std::size_t kMostRows = 2'000'000;     // of a call that fills a GPU
+constexpr std::size_t kCallsOfQueue = 4;         // in a graph of the calls of all queues
+constexpr double kFaster = 1.03;                 // than a smaller call: it was not full yet
 
 /// What one host thread does: one call on a queue of its own, over and over.
 struct Lane {
@@ -49,34 +55,72 @@ struct Lane {
 using Lanes = std::vector<const Lane*>;
 
 /// A lane with columns of its own. @param what the columns are made of, but for the queue
+/// @param keep as long as the lane
 template <class Case, class... What>
-Lane lane_of(const Model<>& model, const Queue& on, const What&... what) {
+Lane lane_of(const Model<>& model, const Queue& on, std::shared_ptr<const void> keep,
+             const What&... what) {
   struct State {
-    State(const Queue& own, const What&... of)
-        : queue(own), work(of..., queue), plan(work.plan()) {}
+    State(const Queue& own, std::shared_ptr<const void> kept, const What&... of)
+        : keep(std::move(kept)), queue(own), work(of..., queue), plan(work.plan()) {}
+    std::shared_ptr<const void> keep;
     Queue queue;
     Case work;
     decltype(std::declval<Case&>().plan()) plan;
   };
-  return {on, [model, state = std::make_shared<State>(on, what...)] {
+  return {on, [model, state = std::make_shared<State>(on, std::move(keep), what...)] {
             state->work.rebind(state->plan);
             model.forward(state->queue, state->plan);
           }};
 }
 
-/// A model on columns of one size.
+/// A model on columns of one size, or of `parts` times that size: as many inputs, one after another.
 struct Subject {
   std::string model;
   std::size_t n;
-  std::function<Lane(const Model<>& model, const Queue& queue)> make_lane;
+  std::function<Lane(const Model<>& model, const Queue& queue, std::size_t parts)> make_lane;
+};
+
+/// What the graph network reads of one event, `parts` times. No edge leads from one copy to another.
+struct Graph {
+  Graph(const PortableCollection<track::Hit>& from_hits,
+        const PortableCollection<track::Edge>& from_edges, std::size_t parts)
+      : hits(parts * from_hits.size(), Device::cpu()),
+        edges(parts * from_edges.size(), Device::cpu()) {
+    const auto from_hit = from_hits.const_view();
+    const auto from = from_edges.const_view();
+    const View<track::Hit> hit = hits.view();
+    const View<track::Edge> edge = edges.view();
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t first_hit = part * from_hit.size();
+      const std::size_t first = part * from.size();
+      const auto put = [](const auto& column, const auto& to, std::size_t at, std::size_t n) {
+        std::copy_n(column.data(), n, to.data() + at);
+      };
+      put(from_hit.r_scaled, hit.r_scaled, first_hit, from_hit.size());
+      put(from_hit.phi_scaled, hit.phi_scaled, first_hit, from_hit.size());
+      put(from_hit.z_scaled, hit.z_scaled, first_hit, from_hit.size());
+      put(from.dr, edge.dr, first, from.size());
+      put(from.dphi, edge.dphi, first, from.size());
+      put(from.dz, edge.dz, first, from.size());
+      put(from.dR, edge.dR, first, from.size());
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        edge.source[first + i] = from.source[i] + static_cast<std::int64_t>(first_hit);
+        edge.target[first + i] = from.target[i] + static_cast<std::int64_t>(first_hit);
+      }
+    }
+  }
+
+  PortableCollection<track::Hit> hits;
+  PortableCollection<track::Edge> edges;
 };
 
 /// Calls per second of all lanes together, each in a thread of its own: from a common start until
-/// the queues are empty again.
+/// the queues are empty again. The device of its queue is current in each thread.
 double rate_of(const Lanes& lanes, Seconds window) {
   std::atomic<bool> is_over{false};
   std::barrier start(static_cast<std::ptrdiff_t>(lanes.size()) + 1);
   const auto work = [&](const Lane* lane) {
+    const DeviceGuard current(lane->queue.device());
     try {
       lane->call();  // the first of its thread
       lane->queue.wait();
@@ -105,19 +149,85 @@ double rate_of(const Lanes& lanes, Seconds window) {
 
 double median(std::vector<double> numbers) { return summarize(std::move(numbers)).median_us; }
 
+double median_rate_of(const Lane& lane, int repeats) {
+  std::vector<double> rates(static_cast<std::size_t>(repeats));
+  std::ranges::generate(rates, [&] { return rate_of({&lane}, kWindow); });
+  return median(std::move(rates));
+}
+
+/// What bounds the calls on one GPU, whatever the threads and queues do.
+struct OfGpu {
+  std::vector<GpuLaunch> launches;  ///< of a call
+  std::size_t full_parts = 1;       ///< inputs in a call that fills the GPU
+  double full_rate = 0;             ///< inputs per second in such calls
+  double graph_rate = 0;            ///< calls per second, all in one graph
+};
+
+/// Calls on one queue with more and more inputs each, until the time per input falls no longer.
+void fill_gpu(OfGpu& gpu, const Subject& subject, const Model<>& model, const Queue& queue,
+              int repeats) {
+  for (std::size_t parts = 1; parts == 1 || parts * subject.n <= kMostRows; parts *= 4) {
+    const Lane lane = subject.make_lane(model, queue, parts);
+    const double rate = static_cast<double>(parts) * median_rate_of(lane, repeats);
+    const bool is_full = rate < kFaster * gpu.full_rate;
+    if (rate > gpu.full_rate) {
+      gpu.full_rate = rate;
+      gpu.full_parts = parts;
+    }
+    if (is_full) break;
+  }
+}
+
+/// The calls of as many queues as there will be, side by side in one graph that one thread enqueues: the
+/// GPU at the same work without the host.
+double graph_rate_of(const Subject& subject, const Model<>& model, Device device, int repeats) {
+  std::vector<Lane> lanes;
+  for (std::size_t i = 0; i < kMostQueues; ++i) {
+    lanes.push_back(subject.make_lane(model, Queue(device), 1));
+    lanes.back().call();
+    lanes.back().queue.wait();
+  }
+  const Queue& first = lanes.front().queue;
+  std::vector<Event> events;
+  const auto fork_and_join = [&] {
+    events.emplace_back(first);
+    for (const Lane& lane : lanes) {
+      if (&lane != &lanes.front()) lane.queue.wait_for(events.front());
+      for (std::size_t i = 0; i < kCallsOfQueue; ++i) lane.call();
+    }
+    for (const Lane& lane : lanes) {
+      if (&lane != &lanes.front()) first.wait_for(events.emplace_back(lane.queue));
+    }
+  };
+  const Lane all{first, in_one_graph(first, fork_and_join)};
+  return static_cast<double>(kMostQueues * kCallsOfQueue) * median_rate_of(all, repeats);
+}
+
+/// With a model of its own, which goes with the memory that its largest call took.
+OfGpu gpu_without_host(const Subject& subject, const std::filesystem::path& file, Device device,
+                       int repeats) {
+  const Model<> model(file);
+  const Queue queue(device);
+  OfGpu gpu;
+  fill_gpu(gpu, subject, model, queue, repeats);
+  gpu.launches = gpu_launches_of(queue, subject.make_lane(model, queue, 1).call);
+  gpu.graph_rate = graph_rate_of(subject, model, device, repeats);
+  return gpu;
+}
+
 /// Memory of the process and of GPUs.
 class MemoryInUse {
  public:
   explicit MemoryInUse(const std::vector<Device>& devices) {
-    std::size_t all = 0;
-    std::ifstream("/proc/self/statm") >> all >> resident_;
-    resident_ *= static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const struct mallinfo2 heap =
-        mallinfo2();  // last, as it counts what the stream leaves in a cache
-    heap_ = heap.uordblks + heap.hblkhd;
     for (const Device device : devices) {
       if (!device.is_cpu()) gpus_.push_back(gpu_memory_used(device));
     }
+    std::size_t all = 0;
+    std::ifstream("/proc/self/statm") >> all >> resident_;
+    resident_ *= static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    // Last: what was asked before leaves something on the heap, or in its caches, the first time.
+    const struct mallinfo2 heap = mallinfo2();
+    heap_ = heap.uordblks + heap.hblkhd;
   }
 
   static nlohmann::ordered_json growth(const MemoryInUse& before, const MemoryInUse& after) {
@@ -157,12 +267,11 @@ class Scaling {
  public:
   /// @param devices the CPU alone, or GPUs
   Scaling(const Subject& subject, const Model<>& model, std::string variant,
-          const std::vector<Device>& devices, std::size_t launches)
+          const std::vector<Device>& devices)
       : subject_(subject),
         model_(model),
         variant_(std::move(variant)),
         devices_(devices),
-        launches_(launches),
         lanes_(devices.size()),
         empties_(devices.size()) {
     add_lanes(0, 1);
@@ -172,11 +281,23 @@ class Scaling {
     for (std::size_t device = 1; device < devices.size(); ++device) {
       add_lanes(device, std::ranges::max(kQueuesPerGpu));
     }
-    if (on_gpus()) add_empty_lanes();
     Stopwatch watch;
     lanes_[0][0].call();
     lanes_[0][0].queue.wait();
     window_ = std::max(kWindow, kShortest * Seconds(1e-6 * watch.lap()));
+  }
+
+  /// On GPUs, before anything is measured: what bounds the calls, and empty kernels on the same queues.
+  void compare_with(OfGpu gpu) {
+    gpu_ = std::move(gpu);
+    const EmptyKernels kernels(gpu_.launches);
+    for (std::size_t device = 0; device < devices_.size(); ++device) {
+      for (const Lane& lane : lanes_[device]) {
+        std::function<void()> call = kernels.call(lane.queue);
+        if (variant_ == "aot_graph") call = in_one_graph(lane.queue, call);
+        empties_[device].push_back({lane.queue, std::move(call)});
+      }
+    }
   }
 
   /// Calls per second of 1, 2, 4, … queues on the first device, and of several GPUs.
@@ -200,21 +321,23 @@ class Scaling {
     rows.push_back(row);
   }
 
-  /// What kEvents calls on each device take, after as many threads have made a tenth of them.
+  /// What kEvents calls on each device take, after the same threads have made as many before; on GPUs
+  /// several times as many, so that the driver, too, has what it takes once.
   void measure_growth(std::vector<ResultRow>& rows) const {
     const std::size_t queues = std::min(lanes_[0].size(), std::ranges::max(kQueuesPerGpu));
     const Lanes lanes = first(lanes_, devices_.size(), queues);
     const std::size_t calls = (kEvents + queues - 1) / queues;
-    std::optional<MemoryInUse> before;
-    std::optional<MemoryInUse> after;
+    const std::size_t rounds = on_gpus() ? 4 : 2;
+    std::vector<MemoryInUse> memory;  // after each round
+    memory.reserve(rounds);
     std::barrier step(static_cast<std::ptrdiff_t>(lanes.size()) + 1);
     std::vector<std::future<void>> threads;
     for (const Lane* lane : lanes) {
-      threads.push_back(std::async(std::launch::async, [&step, calls, lane] {
+      threads.push_back(std::async(std::launch::async, [&step, rounds, calls, lane] {
         std::exception_ptr trouble;
-        for (const std::size_t many : {calls / 10, calls}) {
+        for (std::size_t round = 0; round < rounds; ++round) {
           try {
-            for (std::size_t i = 0; i < many && !trouble; ++i) lane->call();
+            for (std::size_t i = 0; i < calls && !trouble; ++i) lane->call();
             lane->queue.wait();
           } catch (...) {
             trouble = std::current_exception();
@@ -225,15 +348,15 @@ class Scaling {
         if (trouble) std::rethrow_exception(trouble);
       }));
     }
-    for (std::optional<MemoryInUse>* memory : {&before, &after}) {
+    for (std::size_t round = 0; round < rounds; ++round) {
       step.arrive_and_wait();
-      memory->emplace(devices_);
+      memory.emplace_back(devices_);
       step.arrive_and_wait();
     }
     for (auto& thread : threads) thread.get();
     ResultRow row = row_of("growth", devices_.size(), lanes.size());
     row.more["calls_per_device"] = calls * queues;
-    row.more.update(MemoryInUse::growth(*before, *after));
+    row.more.update(MemoryInUse::growth(memory[rounds - 2], memory[rounds - 1]));
     rows.push_back(row);
   }
 
@@ -241,7 +364,7 @@ class Scaling {
   /// for a queue that does not move: a call that finds it full waits in the driver, whoever makes it.
   void measure_blocked(std::vector<ResultRow>& rows) const {
     const Lane& lane = lanes_[0][0];
-    const std::size_t part = std::max<std::size_t>(1, kLaunchesHeld / launches_);
+    const std::size_t part = std::max<std::size_t>(1, kLaunchesHeld / gpu_.launches.size());
     std::size_t asked = 0;
     std::size_t returned = 0;
     double us = 0;
@@ -273,21 +396,10 @@ class Scaling {
 
   void add_lanes(std::size_t device, std::size_t up_to) {
     while (lanes_[device].size() < up_to) {
-      lanes_[device].push_back(subject_.make_lane(model_, Queue(devices_[device])));
+      lanes_[device].push_back(subject_.make_lane(model_, Queue(devices_[device]), 1));
       const Lane& lane = lanes_[device].back();
       for (int i = 0; i < 2; ++i) lane.call();
       lane.queue.wait();
-    }
-  }
-
-  /// On the queues of the lanes.
-  void add_empty_lanes() {
-    const EmptyKernel kernel;
-    for (std::size_t device = 0; device < devices_.size(); ++device) {
-      for (const Lane& lane : lanes_[device]) {
-        empties_[device].push_back(
-            {lane.queue, kernel.call(lane.queue, launches_, variant_ == "aot_graph")});
-      }
     }
   }
 
@@ -334,16 +446,23 @@ class Scaling {
     row.more["calls_per_s"] = std::llround(rate);
     row.more["linear_calls_per_s"] = std::llround(linear_rate);
     row.baseline = "linear";
-    row.ratio = rate / linear_rate;
+    double ceiling = linear_rate;
     if (on_gpus()) {
-      const double ceiling = median(empty);
-      row.more["empty_kernels_calls_per_s"] = std::llround(ceiling);
-      row.more["launches_per_call"] = launches_;
-      if (ceiling < linear_rate) {
+      const double empty_rate = median(empty);
+      const double full_rate = static_cast<double>(devices) * gpu_.full_rate;
+      const double graph_rate = static_cast<double>(devices) * gpu_.graph_rate;
+      row.more["empty_kernels_calls_per_s"] = std::llround(empty_rate);
+      row.more["launches_per_call"] = gpu_.launches.size();
+      row.more["full_gpu_calls_per_s"] = std::llround(full_rate);
+      row.more["full_gpu_inputs_per_call"] = gpu_.full_parts;
+      row.more["one_graph_calls_per_s"] = std::llround(graph_rate);
+      if (empty_rate < ceiling) {
         row.baseline = "empty_kernels";
-        row.ratio = rate / ceiling;
+        ceiling = empty_rate;
       }
+      row.more["ratio_full"] = rate / std::min({ceiling, full_rate, graph_rate});
     }
+    row.ratio = rate / ceiling;
     for (double& number : ours) number = 1e6 / number;
     row.timing = summarize(std::move(ours));
     return row;
@@ -353,7 +472,7 @@ class Scaling {
   const Model<>& model_;
   std::string variant_;
   const std::vector<Device>& devices_;
-  std::size_t launches_;                    ///< of one call; 0 on the CPU
+  OfGpu gpu_;
   std::vector<std::vector<Lane>> lanes_;    ///< by device
   std::vector<std::vector<Lane>> empties_;  ///< the same with empty kernels
   std::size_t used_by_one_ = 0;             ///< bytes of the first GPU
@@ -370,18 +489,16 @@ std::vector<ResultRow> measure_on(const std::vector<Device>& devices,
   for (const Subject& subject : subjects) {
     const bool is_first = std::exchange(last, subject.model) != subject.model;
     const auto file = fused_package(options.packages, subject.model, devices.front());
-    std::size_t launches = 0;
+    OfGpu gpu;
     for (const bool in_graph : {false, true}) {
       if (in_graph && !on_gpus) continue;
       const Model<> model(file, {.dtype = {}, .cuda_graphs = in_graph});
-      if (on_gpus && !in_graph) {
-        const Lane lane = subject.make_lane(model, Queue(devices.front()));
-        lane.call();
-        lane.queue.wait();
-        launches = gpu_launches_of(lane.queue, lane.call);
+      Scaling scaling(subject, model, in_graph ? "aot_graph" : "aot_fused", devices);
+      if (on_gpus) {
+        // After the scaling has asked what its queues take: the driver keeps what queues leave.
+        if (!in_graph) gpu = gpu_without_host(subject, file, devices.front(), options.repeats);
+        scaling.compare_with(gpu);
       }
-      const Scaling scaling(subject, model, in_graph ? "aot_graph" : "aot_fused", devices,
-                            launches);
       scaling.measure(rows, options.repeats);
       if (on_gpus) scaling.measure_memory(rows);
       if (!is_first) continue;
@@ -419,24 +536,24 @@ std::vector<ResultRow> bench_scaling(const BenchOptions& options) {
   std::vector<Subject> subjects;
   for (const std::size_t n : options.rows) {
     if (n == 0) continue;  // nothing would run
-    subjects.push_back({MlpCase::kModel, n, [n](const Model<>& model, const Queue& queue) {
-                          return lane_of<MlpCase>(model, queue, n);
-                        }});
+    subjects.push_back(
+        {MlpCase::kModel, n, [n](const Model<>& model, const Queue& queue, std::size_t parts) {
+           return lane_of<MlpCase>(model, queue, nullptr, parts * n);
+         }});
   }
-  struct Graph {
-    explicit Graph(track::Event from) : event(std::move(from)) {}
-    track::Event event;
-    track::GraphBuilder builder;
-  };
-  std::vector<std::unique_ptr<Graph>> graphs;
   for (const track::EventSource& source : track::find_events(options.inputs)) {
-    Graph& graph = *graphs.emplace_back(std::make_unique<Graph>(source.read()));
-    PortableCollection<track::Hit>& hits = graph.event.hits;
-    const PortableCollection<track::Edge>& edges = graph.builder.build(hits.view());
+    track::Event event = source.read();
+    track::GraphBuilder builder;
+    const PortableCollection<track::Edge>& edges = builder.build(event.hits.view());
     if (edges.size() == 0) continue;
     subjects.push_back({kGraphModels[0].name, edges.size(),
-                        [&hits, &edges](const Model<>& model, const Queue& queue) {
-                          return lane_of<GraphCase>(model, queue, kGraphModels[0], hits, edges);
+                        [graph = std::make_shared<const Graph>(event.hits, edges, 1)](
+                            const Model<>& model, const Queue& queue, std::size_t parts) {
+                          const auto repeated = parts == 1 ? graph
+                                                           : std::make_shared<const Graph>(
+                                                                 graph->hits, graph->edges, parts);
+                          return lane_of<GraphCase>(model, queue, repeated, kGraphModels[0],
+                                                    repeated->hits, repeated->edges);
                         }});
   }
   if (subjects.empty()) {

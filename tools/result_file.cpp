@@ -108,7 +108,10 @@ std::string table_of(const std::vector<ResultRow>& rows) {
     if (row.max_abs_error) text += fmt::format("  max abs error {:.1e}", *row.max_abs_error);
     if (row.max_rel_error) text += fmt::format("  relative L2 error {:.1e}", *row.max_rel_error);
     for (const auto& [name, value] : row.more.items()) {
-      text += "  " + name + ' ' + (value.is_string() ? value.get<std::string>() : value.dump());
+      text += "  " + name + ' ' +
+              (value.is_string()         ? value.get<std::string>()
+               : value.is_number_float() ? fmt::format("{:.4g}", value.get<double>())
+                                         : value.dump());
     }
     if (row.flips) text += fmt::format("  {} change side of 0.5", *row.flips);
     text += '\n';

@@ -8,16 +8,17 @@ import shutil
 import sys
 
 import pytest
+import torch
 from conftest import ROOT, names_in, package, refuse, save, succeed
 
 ROW = {"variant": str, "device": str, "n": int, "threads": int}
 TIMES = {"median_us": float, "min_us": float, "max_us": float}
 
 
-def bench(out, name, *arguments):
+def bench(out, name, *arguments, device="cpu"):
     """The rows of the file; what stands beside them is checked."""
     path = out / "bench.json"
-    arguments = [str(argument) for argument in (*arguments, "--device", "cpu")]
+    arguments = [str(argument) for argument in (*arguments, "--device", device)]
     succeed("bench", name, *arguments, "--json", path)
     assert names_in(out) == ["bench.json"]
     result = json.loads(path.read_text())
@@ -149,13 +150,51 @@ def test_scaling_counts_calls_of_all_threads_and_states_what_is_missing(out, for
         assert queues[-1]["threads"] >= min(2, cores)
         for row in queues:
             assert has(row, ROW | TIMES | {"calls_per_s": int, "linear_calls_per_s": int, "ratio": float})
-            assert row["baseline"] == "linear" and "empty_kernels_calls_per_s" not in row
+            assert row["baseline"] == "linear"
+            assert not {"empty_kernels_calls_per_s", "full_gpu_calls_per_s", "ratio_full"} & set(row)
             assert row["calls_per_s"] == pytest.approx(1e6 / row["median_us"], abs=1)
             assert row["ratio"] == pytest.approx(row["calls_per_s"] / row["linear_calls_per_s"], rel=0.02)
         growth = [row for row in rows if (row.get("model"), row.get("stage")) == (model, "growth")]
         assert len(growth) == 1 and growth[0]["calls_per_device"] >= 10_000
         # Less than a byte a call: these packages allocate, and malloc counts what its caches hold.
         assert abs(growth[0]["heap_growth_bytes"]) < 10_000
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_scaling_on_gpus_stands_beside_its_ceilings(out):
+    packages = ROOT / "build" / "bench_packages"
+    if not (packages / "edge_network-cuda-fused.pt2").exists():
+        pytest.skip("`make bench-packages` was not run")
+    arguments = ("generate:1:8:40", "--rows", 33, "--repeats", 1, "--packages", packages)
+    rows = bench(out, "scaling", *arguments, device="cuda:0")
+    raced = [row for row in rows if row["stage"] in ("queues", "gpus") and row["variant"] != "not_measured"]
+    assert {(row["model"], row["variant"]) for row in raced} == {
+        (model, variant) for model in ("mlp", "edge_network") for variant in ("aot_fused", "aot_graph")
+    }
+    for row in raced:
+        rate, *ceilings = (
+            row[f"{of}calls_per_s"] for of in ("", "linear_", "empty_kernels_", "full_gpu_", "one_graph_")
+        )
+        linear, empty, *_ = ceilings
+        assert min(rate, *ceilings) > 0 and row["launches_per_call"] > 0
+        assert row["full_gpu_inputs_per_call"] > 1  # calls of 33 rows fill no GPU
+        assert row["baseline"] == ("linear" if linear <= empty else "empty_kernels")
+        assert row["ratio"] == pytest.approx(rate / min(linear, empty), rel=0.01)
+        assert row["ratio_full"] == pytest.approx(rate / min(ceilings), rel=0.01)
+    several = {row["gpus"] for row in raced if row["stage"] == "gpus"}
+    assert several == {count for count in (2, 4, 8) if count <= torch.cuda.device_count()}
+    for row in rows:
+        if row["stage"] == "growth":
+            assert row["heap_growth_bytes"] <= 0 and row["gpu_growth_bytes"] == [0] * torch.cuda.device_count()
+        if row["stage"] == "blocked":
+            assert row["calls_returned_while_blocked"] == row["calls"]
+
+
+def test_scaling_says_what_its_figures_mean():
+    text = succeed("bench", "scaling", "--help").stdout
+    for figure in ("linear", "empty_kernels", "full_gpu", "one_graph"):
+        assert f"  {figure}_calls_per_s " in text
+    assert "  ratio_full " in text
 
 
 def test_scaling_says_which_package_is_missing(forward_packages):
