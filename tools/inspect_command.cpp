@@ -73,6 +73,7 @@ ordered_json json_of(const std::string& file, const ModelDescription& model) {
                                   {"bytes", program.bytes}});
   }
   object["fused_stages"] = model.fused_stages;
+  if (model.is_deterministic) object["deterministic"] = *model.is_deterministic;
   object["checks"] = ordered_json::array();
   for (const CheckDescription& check : model.checks) {
     object["checks"].push_back({{"rows", check.rows},
@@ -182,6 +183,11 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
   text += model.fused_stages.empty() ? "fused: nothing\n" : "fused, each one loop over rows:\n";
   for (std::size_t i = 0; i < model.fused_stages.size(); ++i) {
     text += fmt::format("  {:>2}  {}\n", i + 1, model.fused_stages[i]);
+  }
+  if (model.is_deterministic) {
+    text += *model.is_deterministic ? "results: the same bits at every call\n"
+                                    : "results: sums by index may differ in their last bits from "
+                                      "call to call\n";
   }
   text += model.checks.empty() ? "checks at export: none\n"
                                : "checks at export, relative errors against float64 (the module's "

@@ -36,6 +36,7 @@ RECORD = "extra/tensoa.json"
 MARK = b"tensoa sha256 "  # before 64 hexadecimal digits, the comment of the archive
 TARGETS = ("cpu", "cuda")
 PRECISIONS = ("tf32x3", "ieee", "tf32", "bf16")  # the first where none is asked for
+DETERMINISTIC = False  # sums by index on GPUs, where nothing is asked for
 
 
 def _examples(binding):
@@ -98,7 +99,7 @@ def exported_program(module, binding):
         return torch.export.export(_OnTensors(module, binding), arguments, dynamic_shapes=(shapes,), strict=False)
 
 
-def _fused(module, binding, rules, target, precision, folder):
+def _fused(module, binding, rules, target, precision, deterministic, folder):
     """(facts of the manifest, files) of the model as a fused program. Raises NotFused."""
     module = module.to("cpu")
     try:
@@ -107,7 +108,7 @@ def _fused(module, binding, rules, target, precision, folder):
         raise NotFused(f"torch.export cannot follow it ({first_line(error)})") from error
     program = package.program_of(exported, binding, rules)
     if target == "cuda":
-        entry, files = package.for_cuda(program, precision)
+        entry, files = package.for_cuda(program, precision, deterministic)
         return {"fused": entry, "checks": []}, files
     check = functools.partial(validate, module=module, binding=binding, rules=rules, is_whole=True)
     entry, files, checks = package.for_cpu(program, package.cpu_flags(), check, folder)
@@ -192,12 +193,15 @@ def check_on_gpu(path, program, report=print):
         write(temporary, files, manifest)
 
 
-def export(module, binding, path, target="cpu", precision=None, fuse=True, report=print, program=None):
+def export(
+    module, binding, path, target="cpu", precision=None, fuse=True, report=print, program=None, deterministic=DETERMINISTIC
+):
     """Writes the package of `module` for the columns of `binding`, whole or not at all.
 
     A model that is a row program (tensoa.fusion) becomes few kernels of our own, unless `fuse` is false; others go through
     TorchInductor, which needs a GPU for `target` "cuda". `precision` of the fused kernels' matrix products on a GPU: one of
-    PRECISIONS. `report` is called with lines about what was fused, or why nothing was. The module is set to evaluation. On
+    PRECISIONS. `deterministic`: their sums by index are the same bits at every call, whatever runs beside; on a CPU they
+    always are. `report` is called with lines about what was fused, or why nothing was. The module is set to evaluation. On
     CPU the package is run beside it before it is written; for "cuda", `program` (the path of `tensoa`) runs it on this
     machine's GPU, where there is one. Raises InputError: what, got, expected.
     """
@@ -223,12 +227,14 @@ def export(module, binding, path, target="cpu", precision=None, fuse=True, repor
         facts = None
         if fuse:
             try:
-                facts, files = _fused(module, binding, rules, target, precision or PRECISIONS[0], folder)
+                facts, files = _fused(module, binding, rules, target, precision or PRECISIONS[0], deterministic, folder)
                 for line in _told(facts["fused"]["stages"]):
                     report(line)
                 files = {"model/" + name: content for name, content in files.items()}
             except NotFused as reason:
                 report(f"not fused, because of {reason}; compiled by TorchInductor")
+                if deterministic and target == "cuda":
+                    report("its sums by index may differ in their last bits from call to call")
         if facts is None:
             facts, files = inductor.compile(module, binding, rules, target, folder)
         files.update({"model/" + name: content for name, content in tests.items()})

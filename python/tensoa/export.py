@@ -86,6 +86,13 @@ def main(arguments=None):
     parser.add_argument("--out", metavar="FILE", help="package (.pt2) or TorchScript file (.pt) to write")
     parser.add_argument("--target", choices=aot.TARGETS, default="cpu", help="of a package (default: cpu)")
     parser.add_argument("--precision", choices=aot.PRECISIONS, help="of matrix products on GPUs (default: tf32x3)")
+    parser.add_argument(
+        "--deterministic",
+        action=argparse.BooleanOptionalAction,
+        default=aot.DETERMINISTIC,
+        help="on GPUs, sums by index that are the same bits at every call"
+        f" (default: {'yes' if aot.DETERMINISTIC else 'no'})",
+    )
     parser.add_argument("--no-fuse", action="store_true", help="leave everything to TorchInductor")
     parser.add_argument("--program", metavar="PROGRAM", help="tensoa, to run a package for cuda on this machine's GPU")
     parser.add_argument("--check", metavar="FILE.pt2", help="run a package that is there already")
@@ -109,8 +116,9 @@ def main(arguments=None):
         with working(f"compiling {options.out}") as report:
             fuse = not options.no_fuse
             aot.export(
-                module, columns, options.out, options.target, options.precision, fuse, report, options.program
-            )
+                module, columns, options.out, options.target, options.precision, fuse, report, options.program,
+                options.deterministic,
+            )  # fmt: skip
         return
     if options.target != "cpu" or not options.model.endswith(".safetensors"):
         raise InputError(f"{options.model}: a TorchScript file is made of weights only (FILE.safetensors), for any device")

@@ -155,8 +155,8 @@ def blocks_of(program):
     return found
 
 
-def compiled(program, precision="tf32x3"):
-    generated = cuda.generate(program, stages.plan(program), precision)
+def compiled(program, precision="tf32x3", with_totals=False):
+    generated = cuda.generate(program, stages.plan(program, with_totals), precision)
     major, minor = torch.cuda.get_device_capability()
     return generated, cuda.compile(generated.source, f"sm_{major}{minor}")
 

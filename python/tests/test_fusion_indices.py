@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Indices that name no row, on the CPU and on the GPU: one rule, that of row_programs.py. NaN is read, nothing is added,
-and the next call is as good as any.
+"""Indices that name no row, on the CPU and on the GPU: one rule, that of row_programs.py. NaN is read, nothing is
+added, and the next call is as good as any.
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ import torch
 import cuda_programs
 import row_programs
 import test_fusion_cpu
-from tensoa.fusion import cuda, stages
 from tensoa.fusion.graph import Output, Program, Value, apply, gather, linear, pack, scatter
 from test_fusion_cpu import RUNNABLE, columns, dense, index
+from test_fusion_cuda import compiled
 
 NODES, EDGES, TABLE = 40, 333, 7
 OUTSIDE = {
@@ -81,12 +81,10 @@ def on_cpu(program, folder):
     return run
 
 
-def on_gpu(program, _):
+def on_gpu(program, _, with_totals=False):
     if not torch.cuda.is_available():
         pytest.skip("no GPU")
-    generated = cuda.generate(program, stages.plan(program), "ieee")
-    major, minor = torch.cuda.get_device_capability()
-    loaded = cuda_programs.Loaded(generated, cuda.compile(generated.source, f"sm_{major}{minor}"))
+    loaded = cuda_programs.Loaded(*compiled(program, "ieee", with_totals))
 
     def run(inputs):
         blocks = [
@@ -100,7 +98,11 @@ def on_gpu(program, _):
     return run
 
 
-@pytest.mark.parametrize("processor", [on_cpu, on_gpu])
+def on_gpu_with_totals(program, folder):
+    return on_gpu(program, folder, with_totals=True)
+
+
+@pytest.mark.parametrize("processor", [on_cpu, on_gpu, on_gpu_with_totals])
 @pytest.mark.parametrize("dtypes", [("int64", "int32", "int8"), ("int8", "int64", "uint8")])
 def test_an_index_that_names_no_row_reads_nan_and_adds_nothing(processor, dtypes, tmp_path):
     program = every_use(dtypes)

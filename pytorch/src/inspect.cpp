@@ -136,6 +136,7 @@ void describe_blocks(ModelDescription& model, const json& manifest) {
 
 void describe_fused(ModelDescription& model, const json& fused, PyTorchStreamReader& archive) {
   model.fused_stages = fused.at("stages").get<std::vector<std::string>>();
+  if (fused.contains("deterministic")) model.is_deterministic = fused["deterministic"].get<bool>();
   const auto add = [&](const json& variant, const char* name) {
     model.programs.push_back(
         {.kind = "fused",

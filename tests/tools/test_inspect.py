@@ -98,6 +98,7 @@ def fuse(manifest, records):
     manifest["fused"] = {
         "domains": [0],
         "stages": ["rows of 0: input, linear 64, relu", "rows of 0: linear 2"],
+        "deterministic": False,
         "cpu": [{"name": "x86-64-v4", "file": "fused/x86-64-v4.so", "cpu_flags": ["avx512f"], "status": "checked"}],
         "cuda": {"code": [{"architecture": "sm_90", "file": "fused/sm_90.cubin", "status": "built, not run"}]},
     }
@@ -115,6 +116,22 @@ def test_fused_parts_with_their_variants(tmp_path):
     text = succeed("inspect", path).stdout
     for part in ("x86-64-v4", "built, not run", "2  rows of 0: linear 2"):
         assert part in text
+
+
+@pytest.mark.parametrize(
+    "says, line",
+    [(True, "results: the same bits at every call"), (False, "may differ in their last bits"), (None, None)],
+)
+def test_whether_a_fused_program_gives_the_same_bits_at_every_call(says, line, tmp_path):
+    def edit(manifest, records):
+        fuse(manifest, records)
+        manifest["fused"].pop("deterministic")
+        manifest["fused"].update({} if says is None else {"deterministic": says})
+
+    path = edited(package("mlp-cpu.pt2"), tmp_path / "fused.pt2", edit)
+    assert inspect(path).get("deterministic") is says
+    text = succeed("inspect", path).stdout
+    assert (line in text) if line else ("results:" not in text)
 
 
 def test_what_was_found_on_gpus(tmp_path):

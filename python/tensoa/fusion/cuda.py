@@ -14,7 +14,11 @@ decided here:
 - which weights lie in shared memory: what fits in SHARED_BYTES, which every architecture from sm_80 on has;
 - whether a tile of rows belongs to one warp, with all weights near, or to the warps of a block together: domains that
   are gathered from (nodes) have far fewer rows than others (edges), there latency counts;
-- the memory of buffers, reused as soon as the last reader is done, and which kernel sets sums to zero.
+- the memory of buffers, reused as soon as the last reader is done, and which kernel sets sums to zero;
+- how sums by index are made: by atomics, whose order is that of the moment, or, for a plan with totals, so that they are
+  the same bits at every call, from lists of the rows that belong to each sum (docs/decisions/0017). What is summed is then
+  stored and read, instead of added; where it is stored for another reason, or added by two indices, nothing is written
+  more.
 """
 
 import ctypes
@@ -28,6 +32,7 @@ import numpy as np
 
 from tensoa.command import InputError
 from tensoa.fusion import graph
+from tensoa.fusion.stages import Stage
 
 #: Cubins run on the architecture that they name and later ones of the same major number.
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
@@ -266,10 +271,11 @@ class _Weights:
 class _Kernel:
     """Writes the kernel of a stage. `use()` emits a value where it is first needed."""
 
-    def __init__(self, generator, stage, zeros, together):
+    def __init__(self, generator, stage, zeros, together, steps):
         self.generator = generator
         self.stage = stage
         self.zeros = zeros
+        self.steps = steps  # of making lists: ("count", "allocate" or "enter", _Lists)
         self.together = together
         self.weights = _Weights(0 if together else SHARED_BYTES)
         self.layout = generator.layout
@@ -619,6 +625,23 @@ class _Kernel:
             self.line(f"put({name}, {position}, {result}, warp);")
         return "fragment", name
 
+    # -- sums
+
+    def _total(self, buffer):
+        slots, (x, _), layout = self.generator.slots, buffer.value.args, self.layout(buffer.value)
+        lists = self.generator.lists_of(buffer.value)
+        shape = "1, 1" if layout is None else f"4, {len(layout) // 4}"
+        memory = f"p.buffer[{slots[id(buffer.value)]}], p.buffer[{slots[id(x)]}], p.buffer[{lists.members}]"
+        self.line(f"total<{shape}>({memory}, {lists.text}, at, warp);")
+        self.widest = max(self.widest, 8)  # about what it needs
+
+    def _sum(self, buffer):
+        x, index = buffer.value.args
+        slot, text, layout = self.generator.slots[id(buffer.value)], self.held(x), self.layout(x)
+        index = self.index(index, f"p.rows[{buffer.domain}]")
+        function = "scatter_scalar" if layout is None else f"scatter<{self.layout_type(layout)}>"
+        self.line(f"{function}(p.buffer[{slot}], {text}, {index}, tile, warp);")
+
     # -- what a stage leaves behind
 
     def held(self, value):
@@ -626,6 +649,15 @@ class _Kernel:
         return self.scalar(value, 0) if value.width == 1 else self.clean(value)
 
     def body(self):
+        for step, lists in self.steps:
+            if step == "allocate":
+                self.line(f"allocate({lists.text}, tile, warp);")
+                continue
+            index = self.index(lists.index, f"p.rows[{lists.domain}]")
+            memory = f"p.buffer[{lists.members}], " if step == "enter" else ""
+            self.line(f"{step}({lists.text}, {memory}p.buffer[{lists.places}], {index}, tile, warp);")
+        for buffer in self.stage.totals:
+            self._total(buffer)
         for slot, layout in self.zeros:
             if layout is None:
                 self.line(f"clear_scalar(p.buffer[{slot}], tile, warp);")
@@ -641,15 +673,9 @@ class _Kernel:
                     continue
                 slot = self.generator.slots[id(buffer.value)]
                 self.line(f"store(p.buffer[{slot}], {self.held(buffer.value)}, tile, warp);")
-        for buffer in self.stage.sums:
-            x, index = buffer.value.args
-            slot, text = self.generator.slots[id(buffer.value)], self.held(x)
-            index = self.index(index, f"p.rows[{buffer.domain}]")
-            if self.layout(x) is None:
-                self.line(f"scatter_scalar(p.buffer[{slot}], {text}, {index}, tile, warp);")
-            else:
-                layout = self.layout_type(self.layout(x))
-                self.line(f"scatter<{layout}>(p.buffer[{slot}], {text}, {index}, tile, warp);")
+        if not self.generator.has_totals:
+            for buffer in self.stage.sums:
+                self._sum(buffer)
 
     def write(self):
         """(threads, blocks on a multiprocessor, bytes of shared memory)"""
@@ -735,13 +761,31 @@ def _c_type(dtype):
 # ---- all of them
 
 
+@dataclass
+class _Lists:
+    """The rows that an index adds to each row of `domain`: slots of what cuda_kernels.cuh keeps of them."""
+
+    index: graph.Value
+    domain: int
+    slot: int
+    at: int  # among those in one slot
+    places: int
+    members: int
+
+    @property
+    def text(self):
+        return f"Lists(p.buffer[{self.slot}], p.rows[{self.domain}], {self.at})"
+
+
 class _Generator:
     def __init__(self, program, plan, precision):
         self.program, self.plan, self.precision = program, plan, precision
         self.layout, self.bound = _Layouts(), graph.Bounds()
-        self.joined = self._join_sums()
+        self.has_totals = any(stage.totals for stage in plan.stages)
+        self.joined = {} if self.has_totals else self._join_sums()
         self.slots, self.slot_sizes, self.zeros, self.zero_steps = {}, [], {}, {}
         self._assign_slots()
+        self.lists = self._make_lists()
 
     def scheme(self, value):
         if self.precision == "ieee" or value.args[0].width <= _FEW_INPUTS:
@@ -764,9 +808,9 @@ class _Generator:
         home = next(stage for stage in self.plan.stages if any(value is other for other in stage.values))
         return any(buffer.value is value for buffer in home.stores) and not any(
             any(argument is value for argument in other.args) for other in home.values if other.op != "gather"
-        ) and not any(buffer.value.args[0] is value for buffer in home.sums) and not any(
-            output.value is value for output in home.outputs
-        )
+        ) and not (
+            not self.has_totals and any(buffer.value.args[0] is value for buffer in home.sums)
+        ) and not any(output.value is value for output in home.outputs)
 
     def _join_sums(self):
         """Sums that are only added to one another share memory: {id of such a value: the sum whose memory it is}."""
@@ -797,45 +841,41 @@ class _Generator:
     def _assign_slots(self):
         """Memory for every buffer, from the first stage that writes it to the last one that reads it."""
         stages = self.plan.stages
-        lives = {}  # id of the value that names the memory -> [buffer, first, last]
+        lives = {}  # id of the value that names the memory -> [value, first stage, last stage]
 
         def root(value):
             return self.joined.get(id(value), value)
 
-        for buffer in self.plan.buffers:
-            lives.setdefault(id(root(buffer.value)), [self.plan.buffer_of(root(buffer.value)), math.inf, -1])
+        def use(value, at):
+            lives.setdefault(id(root(value)), [root(value), at, at])[2] = at
+
         for at, stage in enumerate(stages):
-            read = [buffer.value for buffer in stage.reads]
-            read += [value.args[0] for value in stage.gathers]
-            written = [buffer.value for buffer in stage.stores + stage.sums if id(buffer.value) not in self.joined]
-            written += [self.joined[id(buffer.value)] for buffer in stage.sums if id(buffer.value) in self.joined]
-            for value in read + written:
-                if id(root(value)) in lives:
-                    life = lives[id(root(value))]
-                    life[1], life[2] = min(life[1], at), max(life[2], at)
+            gathered = [value.args[0] for value in stage.gathers if self.plan.buffer_of(value.args[0])]
+            stored = [buffer.value for buffer in stage.stores if id(buffer.value) not in self.joined]
+            summed = stage.totals if self.has_totals else stage.sums
+            used = [buffer.value for buffer in stage.reads + summed] + gathered + stored
+            for value in used + [buffer.value.args[0] for buffer in stage.totals]:
+                use(value, at)
         free = {}
         self.zeros, self.zero_steps = {at: [] for at in range(len(stages))}, {at: [] for at in range(len(stages))}
         ends = {at: [] for at in range(len(stages))}
-        order = sorted(lives.values(), key=lambda life: life[1])
         born = {}
-        for life in order:
-            buffer, first, _ = life
-            if buffer.is_sum:  # a kernel over the same rows, as late as possible, sets it to zero
-                earlier = [at for at in range(first) if stages[at].domain == buffer.domain]
-                life[1] = earlier[-1] if earlier else first
-                (self.zeros if earlier else self.zero_steps)[life[1]].append(buffer)
-            born.setdefault(life[1], []).append(life)
+        for value, first, last in lives.values():
+            if value.op == "scatter" and not self.has_totals:  # a kernel over the same rows, as late as possible, clears it
+                earlier = [at for at in range(first) if stages[at].domain == value.domain]
+                first = earlier[-1] if earlier else first
+                (self.zeros if earlier else self.zero_steps)[first].append(value)
+            born.setdefault(first, []).append((value, last))
         for at in range(len(stages)):
-            for buffer, _, last in born.get(at, []):
-                layout = self.layout(buffer.value)
-                size = buffer.domain, 4 if layout is None else 4 * len(layout)
+            for value, last in born.get(at, []):
+                layout = self.layout(value)
+                size = value.domain, 4 if layout is None else 4 * len(layout)
                 slot = min(free.get(size, []), default=None)
                 if slot is None:
-                    slot = len(self.slot_sizes)
-                    self.slot_sizes.append(size)
+                    slot = self._new_slot(*size)
                 else:
                     free[size].remove(slot)
-                self.slots[id(buffer.value)] = slot
+                self.slots[id(value)] = slot
                 ends[max(last, at)].append((size, slot))
             for size, slot in ends[at]:
                 free.setdefault(size, []).append(slot)
@@ -843,6 +883,55 @@ class _Generator:
             self.slots[id(buffer.value)] = self.slots[id(root(buffer.value))]
         for key, value in self.joined.items():
             self.slots[key] = self.slots[id(value)]
+
+    def _new_slot(self, domain, row_bytes):
+        self.slot_sizes.append((domain, row_bytes))
+        return len(self.slot_sizes) - 1
+
+    @staticmethod
+    def _lists_key(scatter):
+        index = scatter.args[1]
+        return scatter.domain, index.domain, index.block, index.plane
+
+    def _make_lists(self):
+        scatters = {}
+        for stage in self.plan.stages:
+            for buffer in stage.totals:
+                scatters.setdefault(self._lists_key(buffer.value), buffer.value)
+        lists, slots = {}, {}
+        for key, value in scatters.items():
+            alike = [other for other in scatters if other[0] == value.domain]
+            if value.domain not in slots:
+                slots[value.domain] = self._new_slot(value.domain, 12 * len(alike))
+            index = value.args[1]
+            of_index = self._new_slot(index.domain, 4), self._new_slot(index.domain, 4)
+            lists[key] = _Lists(index, value.domain, slots[value.domain], alike.index(key), *of_index)
+        return lists
+
+    def lists_of(self, scatter):
+        return self.lists[self._lists_key(scatter)]
+
+    def _work(self):
+        """(stage, its place in the plan or None, steps of making lists), in order: those count all at once, allocate in
+        the first stage over the rows of the sums, or before the first sum, and enter where rows are first stored.
+        """
+        all_lists, work, left, entered = list(self.lists.values()), [], {}, set()
+        for lists in all_lists:
+            left.setdefault(lists.domain, []).append(("allocate", lists))
+        for domain in sorted({lists.index.domain for lists in all_lists}):
+            counted = [("count", lists) for lists in all_lists if lists.index.domain == domain]
+            work.append((Stage(domain), None, counted))
+        for at, stage in enumerate(self.plan.stages):
+            if stage.sums:
+                work += [(Stage(domain), None, left.pop(domain)) for domain in sorted(left)]
+            steps = left.pop(stage.domain, [])
+            for buffer in stage.sums if self.has_totals else ():
+                lists = self.lists_of(buffer.value)
+                if id(lists) not in entered:
+                    entered.add(id(lists))
+                    steps.append(("enter", lists))
+            work.append((stage, at, steps))
+        return work
 
     def run(self):
         params = self._params()
@@ -854,14 +943,17 @@ class _Generator:
         buffers = [{"domain": domain, "row_bytes": size} for domain, size in self.slot_sizes]
         result = Generated("", params, buffers=buffers)
         weights, known_weights, known_kernels = bytearray(), {}, {}
-        for at, stage in enumerate(self.plan.stages):
+        result.steps += [{"zero": slot} for slot in dict.fromkeys(lists.slot for lists in self.lists.values())]
+        for stage, at, steps in self._work():
             together = stage.domain in gathered and any(
                 value.op == "linear" and value.width > _FEW_OUTPUTS and self.scheme(value) != "Fma"
                 for value in stage.values
             )
-            zeros = [(self.slots[id(buffer.value)], self.layout(buffer.value)) for buffer in self.zeros[at]]
-            kernel = _Kernel(self, stage, zeros, together)
+            zeros = [(self.slots[id(value)], self.layout(value)) for value in self.zeros.get(at, ())]
+            kernel = _Kernel(self, stage, zeros, together, steps)
             kernel.write_result = threads, blocks, shared_bytes = kernel.write()
+            if not kernel.lines:  # what is summed was stored before
+                continue
             data = bytes(kernel.weights.shared + kernel.weights.far)
             if data not in known_weights:
                 weights += bytes(-len(weights) % 256)
@@ -881,7 +973,7 @@ class _Generator:
                         "blocks_per_sm": 0 if together else blocks,
                     }
                 )
-            result.steps += [{"zero": self.slots[id(buffer.value)]} for buffer in self.zero_steps[at]]
+            result.steps += [{"zero": self.slots[id(value)]} for value in self.zero_steps.get(at, ())]
             result.steps.append({"kernel": known_kernels[key], "domain": stage.domain})
         result.source = "\n".join(source)
         result.weights = bytes(weights)
@@ -903,7 +995,10 @@ class _Generator:
 
 
 def generate(program, plan, precision="tf32x3"):
-    """The Generated program of a stages.Plan. Raises InputError: what, got, expected."""
+    """The Generated program of a stages.Plan; sums are the same bits at every call where it has totals.
+
+    Raises InputError: what, got, expected.
+    """
     if precision not in PRECISIONS:
         raise InputError(f'fused CUDA program: got precision "{precision}", expected one of {", ".join(PRECISIONS)}')
     return _Generator(program, plan, precision).run()

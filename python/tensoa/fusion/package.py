@@ -74,7 +74,7 @@ def for_cpu(program, flags, check, folder):
         files[name] = library.read_bytes()
     if not checks:
         raise NotFused("this processor runs none of the programs, so that they cannot be checked")
-    return {**_entry(program, plan), "cpu": variants}, files, checks[0]
+    return {**_entry(program, plan, True), "cpu": variants}, files, checks[0]
 
 
 def code_for(code, architecture):
@@ -90,9 +90,9 @@ def code_for(code, architecture):
     return numbers[max(fitting)] if fitting else None
 
 
-def for_cuda(program, precision):
+def for_cuda(program, precision, deterministic):
     """(entry of the manifest, files) of a program for GPUs. It is not run here."""
-    plan = stages.plan(program)
+    plan = stages.plan(program, with_totals=deterministic)
     made = cuda.generate(program, plan, precision)
     files = {FOLDER + "weights.bin": made.weights}
     code = []
@@ -102,8 +102,13 @@ def for_cuda(program, precision):
         code.append({"architecture": architecture, "file": name, "status": BUILT})
     entry = {"params": made.params, "kernels": made.kernels, "buffers": made.buffers, "steps": made.steps}
     entry["weights"] = FOLDER + "weights.bin"
-    return {**_entry(program, plan), "cuda": {**entry, "code": code}, "precision": precision}, files
+    is_the_same = deterministic or not any(stage.sums for stage in plan.stages)
+    return {**_entry(program, plan, is_the_same), "cuda": {**entry, "code": code}, "precision": precision}, files
 
 
-def _entry(program, plan):
-    return {"domains": list(program.domains), "stages": [stages.describe(stage) for stage in plan.stages]}
+def _entry(program, plan, deterministic):
+    return {
+        "domains": list(program.domains),
+        "stages": [stages.describe(stage) for stage in plan.stages],
+        "deterministic": deterministic,
+    }

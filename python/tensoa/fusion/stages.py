@@ -31,7 +31,8 @@ class Stage:
     reads: list = field(default_factory=list)  # buffers read in the own row
     gathers: list = field(default_factory=list)  # gather values among `values`; args[0] is in a buffer, or an input
     stores: list = field(default_factory=list)  # buffers whose value is computed here and stored, row by row
-    sums: list = field(default_factory=list)  # buffers of scatter values whose args[0] is computed here
+    sums: list = field(default_factory=list)  # buffers of scatter values whose args[0] is computed here, or before
+    totals: list = field(default_factory=list)  # with_totals: those that are summed here, before all else
     outputs: list = field(default_factory=list)  # Outputs that are written here
 
 
@@ -70,8 +71,12 @@ def _levels(program, values):
     return level
 
 
-def plan(program):
-    """The stages of a program, in the order to run them."""
+def plan(program, with_totals=False):
+    """The stages of a program, in the order to run them.
+
+    `with_totals`: rows of a scatter are not added by the stage that computes them. They are stored, and summed by the
+    stage over the rows that they are added to.
+    """
     values = program.values()
     level = _levels(program, values)
 
@@ -91,6 +96,9 @@ def plan(program):
             if value.op == "scatter":
                 maker = level[id(value)] - 1, value.args[0].domain
                 stage_of(*maker).sums.append(found)
+                if with_totals:
+                    stage_of(level[id(value)], value.domain).totals.append(found)
+                    buffer_for(value.args[0])
                 for argument in value.args:
                     need(argument, maker)
             elif value.op in FREE:
@@ -155,4 +163,5 @@ def describe(stage):
         elif value.op in ("gather", "lookup"):
             words.append(f"{value.op} {value.width}")
     words += [f"sum {buffer.width} by index" for buffer in stage.sums]
+    words = [f"total {buffer.width}" for buffer in stage.totals] + words
     return ", ".join(words) or "copy"

@@ -92,8 +92,10 @@ struct ModelDescription {
   std::optional<std::size_t> weights;
   std::optional<std::size_t> weight_bytes;
 
-  std::vector<ProgramDescription> programs;     ///< of a package, best first of each kind
-  std::vector<std::string> fused_stages;        ///< loops of the fused program; none without one
+  std::vector<ProgramDescription> programs;  ///< of a package, best first of each kind
+  std::vector<std::string> fused_stages;     ///< loops of the fused program; none without one
+  /// Whether the fused program gives the same bits at every call; nothing where it does not say.
+  std::optional<bool> is_deterministic;
   std::vector<CheckDescription> checks;         ///< of a package
   std::vector<GpuCheckDescription> gpu_checks;  ///< of a package
   std::optional<BindingDescription> binding;    ///< of a package
