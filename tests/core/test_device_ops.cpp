@@ -24,7 +24,6 @@ using testing::AllOf;
 using testing::Contains;
 using testing::Each;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::ThrowsMessage;
 
 constexpr Device kFirst = Device::cuda(0);
@@ -61,6 +60,7 @@ TEST_F(DeviceOps, OfADeviceTouchNoOther) {
 
 TEST_F(DeviceOps, WaitForTheDefaultStreamOfTheirDevice) {
   for (const std::uintptr_t handle : {1U, 2U}) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the default streams are numbers
     Queue::borrow(kSecond, reinterpret_cast<void*>(handle)).wait();
   }
   EXPECT_THAT(runtime_.calls[1], Contains("stream_synchronize").Times(2));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/queue.hpp"
@@ -23,6 +24,9 @@ class Event {
   // A move is a copy, as for Queue.
   Event(const Event&) noexcept = default;
   Event& operator=(const Event&) noexcept = default;
+  // NOLINTNEXTLINE(performance-move-constructor-init)
+  Event(Event&& other) noexcept : Event(std::as_const(other)) {}
+  Event& operator=(Event&& other) noexcept { return *this = std::as_const(other); }
   ~Event() = default;
 
   /// A point over an event of the caller's.

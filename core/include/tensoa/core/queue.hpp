@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <memory>
+#include <utility>
 
 #include "tensoa/core/device.hpp"
 
@@ -26,6 +27,9 @@ class Queue {
   // A move is a copy: a queue that was moved from would be the null stream.
   Queue(const Queue&) noexcept = default;
   Queue& operator=(const Queue&) noexcept = default;
+  // NOLINTNEXTLINE(performance-move-constructor-init)
+  Queue(Queue&& other) noexcept : Queue(std::as_const(other)) {}
+  Queue& operator=(Queue&& other) noexcept { return *this = std::as_const(other); }
   ~Queue() = default;
 
   /// A queue over a stream of the caller's.
