@@ -7,6 +7,7 @@
 #include "device_ops.hpp"
 #include "gpu_runtime.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/impl/gpu_error.hpp"
 
 namespace tensoa::detail {
 namespace {
@@ -16,26 +17,7 @@ std::string name_of(int device) { return to_string(Device::cuda(device)); }
 /// `what` is a function, so that a call that succeeds builds no text.
 template <class What>
 void check(gpu::Error status, int device, const What& what) {
-  if (status == gpu::kSuccess) return;
-  // The runtime keeps the error for the next caller who asks; it is reported here, so it is taken
-  // away.
-  static_cast<void>(gpu::get_last_error());
-  const std::string message = std::string(what()) + " on " + name_of(device) + ": " +
-                              gpu::get_error_string(status) + " (" + gpu::kName + ")";
-  if (std::ranges::find(gpu::kLost, status) != gpu::kLost.end()) {
-    throw DeviceLostError(message + "; this process can use " + name_of(device) +
-                          " no more, go on with the other devices");
-  }
-  if (status == gpu::kOutOfMemory) {
-    throw DeviceFullError(message + "; free some memory, or use fewer queues");
-  }
-  if (status == gpu::kInvalidHandle) {
-    throw DeviceError(message +
-                      "; the stream or event was destroyed, or belongs to another device "
-                      "than " +
-                      name_of(device));
-  }
-  throw DeviceError(message);
+  if (status != gpu::kSuccess) throw_gpu_error(Device::cuda(device), what(), status);
 }
 
 /// Makes `device` current in this thread and puts the one before back. Also for calls that have a
@@ -68,6 +50,26 @@ gpu::Stream stream_of(void* stream) { return static_cast<gpu::Stream>(stream); }
 gpu::Event event_of(void* event) { return static_cast<gpu::Event>(event); }
 
 }  // namespace
+
+void throw_gpu_error(Device device, const std::string& what, int code) {
+  const auto status = static_cast<gpu::Error>(code);
+  static_cast<void>(gpu::get_last_error());  // else the next caller who asks hears of it
+  const std::string name = to_string(device);
+  const std::string message =
+      what + " on " + name + ": " + gpu::get_error_string(status) + " (" + gpu::kName + ")";
+  if (std::ranges::find(gpu::kLost, status) != gpu::kLost.end()) {
+    throw DeviceLostError(message + "; this process can use " + name +
+                          " no more, go on with the other devices");
+  }
+  if (status == gpu::kOutOfMemory) {
+    throw DeviceFullError(message + "; free some memory, or use fewer queues");
+  }
+  if (status == gpu::kInvalidHandle) {
+    throw DeviceError(
+        message + "; the stream or event was destroyed, or belongs to another device than " + name);
+  }
+  throw DeviceError(message);
+}
 
 int gpu_count() noexcept {
   int count = 0;

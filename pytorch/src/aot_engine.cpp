@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "aot_runner.hpp"
+#include "device_errors.hpp"
 #include "package.hpp"
 #include "per_queue.hpp"
 #include "program.hpp"
@@ -115,14 +116,13 @@ class AotEngine final : public Engine {
     }
     try {
       copies += ((*program_).*work)(queue, planes);
-    } catch (const DeviceFullError& error) {
-      throw DeviceFullError(subject_ + "failed while running: " + error.what());
     } catch (const DeviceError& error) {
-      throw DeviceError(subject_ + "failed while running: " + error.what());
+      rethrow(error, subject_ + "failed while running: ");
     } catch (const EngineError& error) {
       throw EngineError(subject_ + error.what());
     } catch (const std::exception& error) {
       throw_if_refused(subject_ + "failed while running: ");
+      throw_if_lost(queue, subject_ + "failed while running: ");
       throw EngineError(subject_ + "failed while running: " + first_line(error));
     }
     return copies;
@@ -223,10 +223,8 @@ std::shared_ptr<const Engine> load_aot_engine(const std::filesystem::path& path,
   }
   try {
     return std::make_shared<AotEngine>(path, device, options, trial);
-  } catch (const DeviceFullError& error) {
-    throw DeviceFullError(subject + "cannot be loaded: " + error.what());
   } catch (const DeviceError& error) {
-    throw DeviceError(subject + "cannot be loaded: " + error.what());
+    rethrow(error, subject + "cannot be loaded: ");
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

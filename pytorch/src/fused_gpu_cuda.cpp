@@ -15,7 +15,9 @@
 #include "package.hpp"
 #include "per_queue.hpp"
 #include "program.hpp"
+#include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/impl/gpu_error.hpp"
 #include "tensoa/core/memory.hpp"
 
 namespace tensoa::pytorch {
@@ -70,30 +72,10 @@ constexpr std::size_t kBufferAlignment = 256;
 
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());
-  throw DeviceError(std::string(what) + ": " + cudaGetErrorString(status));
+  int device = 0;
+  static_cast<void>(cudaGetDevice(&device));  // all calls here are under a DeviceGuard
+  tensoa::detail::throw_gpu_error(Device::cuda(device), what, status);
 }
-
-/// Makes a device the thread's current one, and puts back what was.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(int device) {
-    check(cudaGetDevice(&before_), "asking for the current device");
-    if (before_ != device) {
-      check(cudaSetDevice(device), "choosing the device");
-      is_switched_ = true;
-    }
-  }
-  ~CurrentDevice() {
-    if (is_switched_) cudaSetDevice(before_);
-  }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  int before_ = 0;
-  bool is_switched_ = false;
-};
 
 /// The kernels of a cubin, loaded.
 class Library {
@@ -237,7 +219,7 @@ class FusedGpuProgram final : public Program {
         with_graphs_(with_graphs),
         library_(load(package, device)),
         weights_(device, package.kernels.weights.size(), MemoryPurpose::kWeights) {
-    const CurrentDevice current(device.index);
+    const DeviceGuard current(device);
     for (const FusedKernels::Kernel& kernel : kernels_) {
       functions_.push_back(library_->kernel(kernel.name));
       check(cudaKernelSetAttributeForDevice(functions_.back(),
@@ -247,25 +229,27 @@ class FusedGpuProgram final : public Program {
     }
     check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device.index),
           "asking for the number of multiprocessors");
-    // Waits, so that every stream finds the weights.
     check(cudaMemcpy(weights_.data(), package.kernels.weights.data(), weights_.size(),
                      cudaMemcpyHostToDevice),
           "copying its weights");
+    // So that every stream finds them: the copy may end before the last bytes are there.
+    check(cudaDeviceSynchronize(), "copying its weights");
   }
 
   /// Waits for the device: what is enqueued needs the code.
   ~FusedGpuProgram() override {
-    int before = 0;
-    cudaGetDevice(&before);
-    cudaSetDevice(device_.index);
-    cudaDeviceSynchronize();
-    cudaSetDevice(before);
+    try {
+      const DeviceGuard current(device_);
+      cudaDeviceSynchronize();
+    } catch (const DeviceError&) {
+      // The device is lost: nothing runs any more.
+    }
   }
   FusedGpuProgram(const FusedGpuProgram&) = delete;
   FusedGpuProgram& operator=(const FusedGpuProgram&) = delete;
 
   CopyReport run(const Queue& queue, std::span<const Planes> blocks) override {
-    const CurrentDevice current(device_.index);
+    const DeviceGuard current(device_);
     const auto stream = static_cast<cudaStream_t>(queue.native_handle());
     const PerQueue<OfQueue>::Loan mine(queues_, queue, [] { return std::make_unique<OfQueue>(); });
     Params params(params_);
@@ -297,7 +281,7 @@ class FusedGpuProgram final : public Program {
 
  private:
   static std::unique_ptr<Library> load(const Package& package, Device device) {
-    const CurrentDevice current(device.index);
+    const DeviceGuard current(device);
     return std::make_unique<Library>(package.kernels.code);
   }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "arguments.hpp"
+#include "device_errors.hpp"
 #include "jit_file.hpp"
 #include "results.hpp"
 #include "scratch.hpp"
@@ -101,6 +102,14 @@ class JitEngine final : public Engine {
         written_(std::move(written)),
         has_forks_(has_forks) {}
 
+  /// Waits for the device: what is enqueued reads the weights, and torch hands memory that is free to
+  /// others at once.
+  ~JitEngine() override {
+    if (!weights_->device().is_cpu()) wait_for_device(weights_->device());
+  }
+  JitEngine(const JitEngine&) = delete;
+  JitEngine& operator=(const JitEngine&) = delete;
+
   const Signature& signature() const noexcept override { return signature_; }
 
   CopyReport run(const Queue& queue, const Binding& binding) const override {
@@ -112,12 +121,13 @@ class JitEngine final : public Engine {
       ScratchPool::Loan scratch(scratch_, queue);
       const c10::IValue value = call(arguments_of(binding, scratch, copies));
       write_results(results_for(value, binding, subject_), binding, copies);
-    } catch (const DeviceFullError& error) {
-      throw DeviceFullError(subject_ + "failed while running: " + error.what());
+    } catch (const DeviceError& error) {
+      rethrow(error, subject_ + "failed while running: ");
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
       throw_if_refused(subject_ + "failed while running: ");
+      throw_if_lost(queue, subject_ + "failed while running: ");
       throw EngineError(subject_ + "failed while running: " + short_message(error) +
                         describe_inputs(binding));
     }
@@ -189,6 +199,8 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
     const WithinBudget within_budget(device);
     module.to(to_torch(device));
     module = torch::jit::freeze(module);
+    // It works on a stream of torch's, which the queues of calls do not wait for.
+    if (!device.is_cpu()) wait_for_device(device);
     const auto graph = module.get_method("forward").graph();
     const Writes writes(*graph);
     if (writes.keep_state()) {

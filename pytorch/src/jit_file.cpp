@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "device_errors.hpp"
 #include "tensoa/core/error.hpp"
 #include "torch_memory.hpp"
 
@@ -39,8 +40,8 @@ void with_jit_file(const std::filesystem::path& path,
     module.eval();
     if (!module.find_method("forward")) throw LoadError(subject + "has no forward method");
     use(module);
-  } catch (const DeviceFullError& error) {
-    throw DeviceFullError(subject + "cannot be loaded: " + error.what());
+  } catch (const DeviceError& error) {
+    rethrow(error, subject + "cannot be loaded: ");
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

@@ -24,6 +24,9 @@ bool torch_uses_gpus() noexcept;
 /// set_torch_allocator, checked.
 void replace_torch_allocator(TorchAllocator allocator);
 
+/// Waits for all work on a GPU; a lost one has none.
+void wait_for_device(Device device) noexcept;
+
 void release_gpu_memory(Device device);
 TorchMemory gpu_memory(Device device);
 void reset_gpu_peak(Device device);
@@ -37,6 +40,8 @@ class WeightsInTorch {
   ~WeightsInTorch();
   WeightsInTorch(const WeightsInTorch&) = delete;
   WeightsInTorch& operator=(const WeightsInTorch&) = delete;
+
+  Device device() const noexcept { return device_; }
 
   /// On a GPU.
   static std::size_t on(Device device) noexcept;

@@ -29,15 +29,6 @@ using torch::cuda::CUDAPluggableAllocator::CUDAPluggableAllocator;
 
 c10::DeviceIndex index_of(Device device) { return static_cast<c10::DeviceIndex>(device.index); }
 
-void wait_for(Device device) noexcept {
-  try {
-    const c10::cuda::CUDAGuard on_device(index_of(device));
-    c10::cuda::device_synchronize();
-  } catch (const std::exception&) {
-    // The driver has stopped (the process ends), or the device is lost: nothing runs any more.
-  }
-}
-
 /// The caller's allocator as torch wants to see it.
 class BridgedAllocator final : public CUDAPluggableAllocator {
  public:
@@ -165,6 +156,15 @@ std::size_t bytes_of(at::cuda::WorkspaceMapWithMutex& workspaces, std::size_t (*
 
 }  // namespace
 
+void wait_for_device(Device device) noexcept {
+  try {
+    const c10::cuda::CUDAGuard on_device(index_of(device));
+    c10::cuda::device_synchronize();
+  } catch (const std::exception&) {
+    // The driver has stopped (the process ends), or the device is lost: nothing runs any more.
+  }
+}
+
 bool torch_uses_gpus() noexcept { return caching::get()->initialized(); }
 
 void replace_torch_allocator(TorchAllocator allocator) {
@@ -178,7 +178,7 @@ void replace_torch_allocator(TorchAllocator allocator) {
         "before the first model is loaded there");
   }
   const auto bridge =
-      std::make_shared<MemoryBridge>(std::move(allocator), StreamGuard::current, wait_for);
+      std::make_shared<MemoryBridge>(std::move(allocator), StreamGuard::current, wait_for_device);
   torch::cuda::CUDAPluggableAllocator::changeCurrentAllocator(
       std::make_shared<BridgedAllocator>(bridge));
   is_bridged = true;
@@ -186,7 +186,7 @@ void replace_torch_allocator(TorchAllocator allocator) {
 
 void release_gpu_memory(Device device) {
   if (!torch_uses_gpus()) return;
-  wait_for(device);
+  wait_for_device(device);
   at::cuda::clearCublasWorkspaces();
   if (!is_bridged) {
     caching::emptyCache();

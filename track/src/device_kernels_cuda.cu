@@ -9,7 +9,7 @@
 
 #include "device_kernels.hpp"
 #include "tensoa/core/device_guard.hpp"
-#include "tensoa/core/error.hpp"
+#include "tensoa/core/impl/gpu_error.hpp"
 
 namespace tensoa::track::detail {
 namespace {
@@ -17,10 +17,7 @@ namespace {
 constexpr unsigned kBlock = 128;
 
 void check(cudaError_t status, const Queue& queue, const char* what) {
-  if (status == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());  // reported here, so it is taken away
-  throw DeviceError(std::string(what) + " on " + to_string(queue.device()) + ": " +
-                    cudaGetErrorString(status));
+  if (status != cudaSuccess) tensoa::detail::throw_gpu_error(queue.device(), what, status);
 }
 
 template <class Functor>
