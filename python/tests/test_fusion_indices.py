@@ -81,30 +81,39 @@ def on_cpu(program, folder):
     return run
 
 
-def on_gpu(program, _, with_totals=False):
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU")
-    loaded = cuda_programs.Loaded(*compiled(program, "ieee", with_totals))
+def on_gpu(precision, with_totals=False):
+    def make(program, _):
+        if not torch.cuda.is_available():
+            pytest.skip("no GPU")
+        loaded = cuda_programs.Loaded(*compiled(program, precision, with_totals))
 
-    def run(inputs):
-        blocks = [
-            cuda_programs.Block(list(block), block.shape[1], torch.from_numpy(block).dtype) for block in inputs
-        ]
-        blocks += [cuda_programs.Block(planes_of(program, 5 + i), rows) for i, rows in enumerate((NODES, EDGES))]
-        loaded.bind(blocks, (NODES, EDGES))()
-        torch.cuda.synchronize()
-        return [block.numpy() for block in blocks]
+        def run(inputs):
+            blocks = [
+                cuda_programs.Block(list(block), block.shape[1], torch.from_numpy(block).dtype) for block in inputs
+            ]
+            blocks += [cuda_programs.Block(planes_of(program, 5 + i), rows) for i, rows in enumerate((NODES, EDGES))]
+            loaded.bind(blocks, (NODES, EDGES))()
+            torch.cuda.synchronize()
+            return [block.numpy() for block in blocks]
 
-    return run
+        return run
 
-
-def on_gpu_with_totals(program, folder):
-    return on_gpu(program, folder, with_totals=True)
+    return make
 
 
-@pytest.mark.parametrize("processor", [on_cpu, on_gpu, on_gpu_with_totals])
+PROCESSORS = {
+    "on_cpu": (on_cpu, 2e-5),
+    "on_gpu, ieee": (on_gpu("ieee"), 2e-5),
+    "on_gpu, tf32x3": (on_gpu("tf32x3"), 2e-5),
+    "on_gpu, tf32": (on_gpu("tf32"), 5e-2),
+    "on_gpu, bf16": (on_gpu("bf16"), 2e-1),
+    "on_gpu, with totals": (on_gpu("tf32x3", with_totals=True), 2e-5),
+}
+
+
+@pytest.mark.parametrize(("processor", "tolerance"), PROCESSORS.values(), ids=PROCESSORS)
 @pytest.mark.parametrize("dtypes", [("int64", "int32", "int8"), ("int8", "int64", "uint8")])
-def test_an_index_that_names_no_row_reads_nan_and_adds_nothing(processor, dtypes, tmp_path):
+def test_an_index_that_names_no_row_reads_nan_and_adds_nothing(processor, tolerance, dtypes, tmp_path):
     program = every_use(dtypes)
     run = processor(program, tmp_path)
     for bad in (0.1, 1.0, 0.0):  # right ones at last: nothing stays behind
@@ -114,4 +123,4 @@ def test_an_index_that_names_no_row_reads_nan_and_adds_nothing(processor, dtypes
         blocks = run(inputs)
         for output, expected in zip(program.outputs, truth):
             got = blocks[output.block][list(output.planes)].T
-            np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5)
+            np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)

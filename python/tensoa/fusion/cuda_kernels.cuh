@@ -788,9 +788,10 @@ __device__ __forceinline__ void mma_bf16(float (&c)[4], const unsigned (&a)[2], 
       : "r"(a[0]), "r"(a[1]), "r"(b));
 }
 
-// The nearest tf32 number by integer arithmetic: conversions run at a quarter of the rate.
+// The nearest tf32 number by integer arithmetic: conversions run at a quarter of the rate. The bits of
+// a NaN would carry over into a zero.
 __device__ __forceinline__ unsigned to_tf32(float x) {
-  return (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
+  return x == x ? (__float_as_uint(x) + 0x1000u) & 0xffffe000u : 0x7fffe000u;
 }
 
 struct Tf32 {
