@@ -321,6 +321,22 @@ def test_command_refuses_in_one_line(arguments, message, tmp_path, monkeypatch, 
     assert not list(tmp_path.glob("p.pt*"))
 
 
+@pytest.mark.parametrize(
+    "words, asked", [(["--deterministic"], True), (["--no-deterministic"], False), ([], aot.DETERMINISTIC)]
+)
+def test_command_asks_for_sums_that_are_the_same_bits_at_every_call(words, asked, tmp_path, monkeypatch):
+    from tensoa import export
+
+    got = []
+    monkeypatch.setattr(aot, "export", lambda *arguments: got.append(arguments[-1]))
+    (tmp_path / "model.py").write_text("import torch\n\n\ndef make():\n    return torch.nn.Linear(3, 2)\n")
+    text = {"schema": 1, "match": "order", "inputs": THREE_TO_TWO[0], "outputs": THREE_TO_TWO[1]}
+    (tmp_path / "binding.json").write_text(json.dumps(text))
+    model, columns = f"{tmp_path}/model.py:make", f"{tmp_path}/binding.json"
+    export.main([model, "--binding", columns, "--out", f"{tmp_path}/p.pt2", "--target", "cuda", *words])
+    assert got == [asked]
+
+
 def test_command_line_program_gives_status_2(tmp_path):
     command = [sys.executable, "-m", "tensoa.export", "x.py:f", "--out", str(tmp_path / "p.pt2")]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)

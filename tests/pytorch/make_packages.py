@@ -4,7 +4,8 @@
 
     python make_packages.py FOLDER     reads FOLDER/NAME.json, writes FOLDER/NAME-cpu.pt2 and FOLDER/NAME-cuda.pt2
 
-and files that are no packages, or are packages no more.
+and a fused program with sums by index for both (sums-cpu.pt2, sums-cuda.pt2), and files that are no packages, or are
+packages no more.
 """
 
 import hashlib
@@ -90,6 +91,10 @@ def main(folder: Path):
         export(folder, name, model, name, "cpu")
     if torch.cuda.is_available():
         write_for_gpu(folder)
+
+    for target in aot.TARGETS:
+        columns = binding.load(folder / "graph.json")
+        aot.export(Graph(), columns, folder / f"sums-{target}.pt2", target, deterministic=True)
 
     torch.jit.script(edge_network()).save(folder / "edge_network.pt")
 

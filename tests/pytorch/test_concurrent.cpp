@@ -5,10 +5,13 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <latch>
 #include <optional>
 #include <ostream>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,8 +23,9 @@
 #include "tensoa/pytorch/engines.hpp"
 #include "tensoa/soa/slice.hpp"
 
-// One model, many threads, many queues: every call gives the bits that it gives alone. Of models that add
-// in one order; the graph networks on a GPU sum with atomic additions, whose order is not fixed.
+// One model, many threads, many queues: every call gives the bits that it gives alone. Sums by index on a
+// GPU are of a package that was exported with --deterministic; others sum with atomic additions, whose
+// order is not fixed.
 
 namespace tensoa {
 namespace {
@@ -193,6 +197,69 @@ TEST_P(Concurrent, CallsOnOtherQueuesWaitForTheEventsThatTheyAreToldTo) {
     model_->forward(*queue_, model_->plan(mlp_metadata(in.const_view(), out.view())));
     producer.wait_for(Event(*queue_));
     ASSERT_EQ(numbers_of(producer, out, kRows[batch]), alone_[batch]) << "round " << round;
+  }
+}
+
+constexpr Way kSums[] = {
+    {"Fused", TENSOA_TEST_PACKAGES "sums-cpu.pt2", Device::cpu()},
+    {"FusedCuda", TENSOA_TEST_PACKAGES "sums-cuda.pt2", Device::cuda(0)},
+    {"FusedCudaGraphs", TENSOA_TEST_PACKAGES "sums-cuda.pt2", Device::cuda(0), true},
+};
+
+class ConcurrentSums : public testing::TestWithParam<Way> {};
+
+INSTANTIATE_TEST_SUITE_P(Of, ConcurrentSums, testing::ValuesIn(kSums),
+                         [](const auto& way) { return std::string(way.param.name); });
+
+TEST_P(ConcurrentSums, EveryThreadGetsTheBitsOfASerialRun) {
+  const Device device = GetParam().device;
+  if (device_count(device.kind) == 0) GTEST_SKIP() << "no CUDA device";
+  pytorch::register_engines();
+  const Model<> model(GetParam().file,
+                      ModelOptions{.dtype = {}, .cuda_graphs = GetParam().cuda_graphs});
+  constexpr std::size_t kNodes = 500;
+  constexpr std::size_t kLinks = 20'000;
+  PortableCollection<Nodes> nodes(kNodes, Device::cpu());
+  PortableCollection<Links> links(kLinks, Device::cpu());
+  std::mt19937 random(1);
+  for (std::size_t i = 0; i < kNodes; ++i) {
+    nodes.view().charge[i] = 1;
+    nodes.view().mass[i] = std::ldexp(static_cast<float>(random()), -static_cast<int>(i % 32));
+  }
+  for (std::size_t i = 0; i < kLinks; ++i) {
+    links.view().source[i] = static_cast<std::int64_t>(random() % kNodes);
+    links.view().target[i] = static_cast<std::int64_t>(random() % kNodes);
+  }
+  std::vector<double> truth(kNodes);
+  for (std::size_t i = 0; i < kLinks; ++i) {
+    truth[static_cast<std::size_t>(links.view().target[i])] +=
+        nodes.view().mass[static_cast<std::size_t>(links.view().source[i])];
+  }
+  const auto totals = [&](const Queue& queue, std::size_t calls) {
+    PortableCollection<Nodes> nodes_there(kNodes, device);
+    PortableCollection<Links> links_there(kLinks, device);
+    copy(queue, nodes, nodes_there);
+    copy(queue, links, links_there);
+    const auto plan = model.plan(graph_metadata(nodes_there.view(), links_there.view()));
+    std::vector<Numbers> all(calls, Numbers(kNodes));
+    for (Numbers& numbers : all) {  // nobody waits
+      model.forward(queue, plan);
+      copy_bytes(queue, numbers.data(), Device::cpu(), nodes_there.view().total.data(), device,
+                 kNodes * sizeof(float));
+    }
+    queue.wait();
+    return all;
+  };
+  const Numbers alone = totals(Queue(device), 1).front();
+  for (std::size_t i = 0; i < kNodes; ++i) EXPECT_NEAR(alone[i], truth[i], 1e-5 * truth[i]);
+  std::latch start(kThreads);
+  std::vector<std::jthread> threads;
+  for (std::size_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&] {
+      const Queue queue(device);
+      start.arrive_and_wait();
+      for (const Numbers& numbers : totals(queue, 50)) ASSERT_EQ(numbers, alone);
+    });
   }
 }
 
