@@ -17,7 +17,8 @@ std::string name_of(int device) { return to_string(Device::cuda(device)); }
 /// `what` is a function, so that a call that succeeds builds no text.
 template <class What>
 void check(gpu::Error status, int device, const What& what) {
-  if (status != gpu::kSuccess) throw_gpu_error(Device::cuda(device), what(), status);
+  if (status != gpu::kSuccess)
+    throw_gpu_error(Device::cuda(device), what(), static_cast<int>(status));
 }
 
 /// Makes `device` current in this thread and puts the one before back. Also for calls that have a
