@@ -3,6 +3,17 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cuda/version>
+
+// cub::DeviceMergeSort may begin its merges before the memory that they read is written: rare illegal
+// accesses where several streams sort at once (https://github.com/NVIDIA/cccl/issues/5297). Programmatic
+// dependent launches are what makes them begin; without these each kernel waits for the one before.
+#if CCCL_VERSION < 3001000
+#include <cuda/std/__cccl/cuda_capabilities.h>
+#undef _CCCL_HAS_PDL
+#define _CCCL_HAS_PDL 0
+#endif
+
 #include <cub/device/device_merge_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <string>
