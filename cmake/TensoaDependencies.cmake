@@ -35,7 +35,7 @@ endif()
 
 tensoa_find_dependency(nlohmann_json)
 if(TENSOA_PYTORCH)
-  tensoa_find_dependency(TensoaTorch 2.8)
+  tensoa_find_dependency(TensoaTorch 2.11)
 endif()
 if(TENSOA_TRACK)
   tensoa_find_dependency(TensoaArrow)
