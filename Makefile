@@ -90,7 +90,7 @@ conventions: ## Check licence lines, file sizes and machine paths
 
 tidy: build/.configured-$(PRESET) ## Run clang-tidy over our sources
 	@cmake --build build --target tensoa_generated
-	@run-clang-tidy-16 -quiet -p build -j $(JOBS) '$(CURDIR)/(core|soa|engine|interop|pytorch|sched|track|tools)/'
+	@run-clang-tidy-16 -quiet -p build -j $(JOBS) '$(CURDIR)/(core|soa|engine|interop|pytorch|sched|track|tools)/.*[.]cpp$$'
 
 asan: setup ## Test core, soa, engine and track under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan: setup ## Test core, soa, engine and track under ThreadSanitizer
@@ -112,6 +112,7 @@ install-check: setup ## Install into a fresh folder and build outside projects a
 nightly: ## What takes too long for each change
 	@$(MAKE) asan CMAKE_ARGS="-DTENSOA_TEST_SEED=$$(date +%Y%m%d) $(CMAKE_ARGS)"
 	@$(MAKE) tsan
+	@$(MAKE) clang
 	@$(MAKE) bench
 
 options: build/.configured-$(PRESET) ## The options of the build, with their values

@@ -29,6 +29,7 @@ class Road {
   /// @return bytes that one event moved between host and device, and copied for the network
   std::size_t run(std::size_t events) {
     std::vector<std::thread> threads;
+    threads.reserve(lanes_.size());
     for (const auto& lane : lanes_) {
       threads.emplace_back([&lane = *lane, events] {
         try {

@@ -165,7 +165,7 @@ class Comparisons {
 /// Writes what `run(file)` makes of a check to --json, and says what is wrong.
 class Results {
  public:
-  explicit Results(const CheckCall& call) : call_(call) {
+  explicit Results(const CheckCall& call) {
     if (!call.json.empty()) file_.emplace(call.json);
   }
 
@@ -186,7 +186,6 @@ class Results {
   }
 
  private:
-  const CheckCall& call_;
   std::optional<OutputFile> file_;
 };
 
