@@ -17,9 +17,6 @@
 
 namespace tensoa::tools {
 
-/// Bytes of the device's memory that are taken, by anybody.
-std::size_t gpu_memory_used(Device device);
-
 /// What the driver is given with one launch.
 struct GpuLaunch {
   std::array<unsigned, 3> blocks{1, 1, 1};

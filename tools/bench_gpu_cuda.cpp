@@ -12,36 +12,21 @@
 #include <utility>
 
 #include "bench_gpu.hpp"
+#include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/impl/gpu_error.hpp"
 
 namespace tensoa::tools {
 namespace {
 
+/// For calls under a DeviceGuard.
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());
-  throw DeviceError(std::string("bench scaling: ") + what + ": " + cudaGetErrorString(status));
+  int device = 0;
+  static_cast<void>(cudaGetDevice(&device));
+  tensoa::detail::throw_gpu_error(Device::cuda(device), std::string("bench scaling: ") + what,
+                                  status);
 }
-
-/// Makes a device the thread's current one, and puts back what was.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(Device device) {
-    check(cudaGetDevice(&before_), "asking for the current device");
-    if (before_ == device.index) return;
-    check(cudaSetDevice(device.index), "choosing a device");
-    is_switched_ = true;
-  }
-  ~CurrentDevice() {
-    if (is_switched_) cudaSetDevice(before_);
-  }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  int before_ = 0;
-  bool is_switched_ = false;
-};
 
 cudaStream_t stream_of(const Queue& queue) {
   return static_cast<cudaStream_t>(queue.native_handle());
@@ -129,16 +114,8 @@ dim3 dimensions(const std::array<unsigned, 3>& sizes) { return {sizes[0], sizes[
 
 }  // namespace
 
-std::size_t gpu_memory_used(Device device) {
-  const CurrentDevice current(device);
-  std::size_t free = 0;
-  std::size_t total = 0;
-  check(cudaMemGetInfo(&free, &total), "asking for the memory of a device");
-  return total - free;
-}
-
 std::vector<GpuLaunch> gpu_launches_of(const Queue& queue, const std::function<void()>& call) {
-  const CurrentDevice current(queue.device());
+  const DeviceGuard current(queue);
   const Graph graph = record(queue, call);
   std::size_t count = 0;
   check(cudaGraphGetNodes(graph.get(), nullptr, &count), "counting launches");
@@ -150,13 +127,13 @@ std::vector<GpuLaunch> gpu_launches_of(const Queue& queue, const std::function<v
 }
 
 std::function<void()> in_one_graph(const Queue& queue, const std::function<void()>& call) {
-  const CurrentDevice current(queue.device());
+  const DeviceGuard current(queue);
   cudaGraphExec_t executable = nullptr;
   check(cudaGraphInstantiate(&executable, record(queue, call).get(), 0), "making a graph ready");
   const std::shared_ptr<std::remove_pointer_t<cudaGraphExec_t>> graph(executable,
                                                                       cudaGraphExecDestroy);
   return [keep = call, queue, graph] {
-    const CurrentDevice on(queue.device());
+    const DeviceGuard on(queue);
     check(cudaGraphLaunch(graph.get(), stream_of(queue)), "launching a graph");
   };
 }
@@ -171,7 +148,7 @@ EmptyKernels::EmptyKernels(std::vector<GpuLaunch> launches) : launches_(std::mov
 }
 
 std::function<void()> EmptyKernels::call(const Queue& queue) const {
-  const CurrentDevice current(queue.device());
+  const DeviceGuard current(queue);
   GpuLaunch most;  // of shared memory and parameters
   for (const GpuLaunch& launch : launches_) {
     most.shared_bytes = std::max(most.shared_bytes, launch.shared_bytes);
@@ -191,7 +168,7 @@ std::function<void()> EmptyKernels::call(const Queue& queue) const {
   }
   const std::vector<std::byte> parameters(most.parameter_bytes);
   return [queue, kernels, parameters, keep = library_] {
-    const CurrentDevice on(queue.device());
+    const DeviceGuard on(queue);
     void* arguments[] = {const_cast<std::byte*>(parameters.data())};
     for (const auto& [shape, kernel] : kernels) {
       check(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dimensions(shape.blocks),
@@ -203,7 +180,7 @@ std::function<void()> EmptyKernels::call(const Queue& queue) const {
 }
 
 BlockedQueue::BlockedQueue(Queue queue) : queue_(std::move(queue)) {
-  const CurrentDevice current(queue_.device());
+  const DeviceGuard current(queue_);
   check(cudaLaunchHostFunc(
             stream_of(queue_), [](void* latch) { static_cast<std::latch*>(latch)->wait(); },
             &released_),

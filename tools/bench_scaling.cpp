@@ -215,12 +215,18 @@ OfGpu gpu_without_host(const Subject& subject, const std::filesystem::path& file
   return gpu;
 }
 
+/// Bytes of the device's memory that are taken, by anybody.
+std::size_t memory_used(Device device) {
+  const DeviceMemory memory = device_memory(device);
+  return memory.total - memory.free;
+}
+
 /// Memory of the process and of GPUs.
 class MemoryInUse {
  public:
   explicit MemoryInUse(const std::vector<Device>& devices) {
     for (const Device device : devices) {
-      if (!device.is_cpu()) gpus_.push_back(gpu_memory_used(device));
+      if (!device.is_cpu()) gpus_.push_back(memory_used(device));
     }
     std::size_t all = 0;
     std::ifstream("/proc/self/statm") >> all >> resident_;
@@ -275,9 +281,9 @@ class Scaling {
         lanes_(devices.size()),
         empties_(devices.size()) {
     add_lanes(0, 1);
-    used_by_one_ = on_gpus() ? gpu_memory_used(devices[0]) : 0;
+    used_by_one_ = on_gpus() ? memory_used(devices[0]) : 0;
     add_lanes(0, on_gpus() ? kMostQueues : std::max(1U, std::thread::hardware_concurrency()));
-    used_by_all_ = on_gpus() ? gpu_memory_used(devices[0]) : 0;
+    used_by_all_ = on_gpus() ? memory_used(devices[0]) : 0;
     for (std::size_t device = 1; device < devices.size(); ++device) {
       add_lanes(device, std::ranges::max(kQueuesPerGpu));
     }

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include <exception>
+#include <future>
 #include <memory>
-#include <thread>
 
 #include "bench.hpp"
 #include "tensoa/core/error.hpp"
@@ -28,21 +27,14 @@ class Road {
 
   /// @return bytes that one event moved between host and device, and copied for the network
   std::size_t run(std::size_t events) {
-    std::vector<std::thread> threads;
+    std::vector<std::future<void>> threads;
     threads.reserve(lanes_.size());
     for (const auto& lane : lanes_) {
-      threads.emplace_back([&lane = *lane, events] {
-        try {
-          for (std::size_t i = 0; i < events; ++i) lane.process();
-        } catch (...) {
-          lane.error = std::current_exception();
-        }
-      });
+      threads.push_back(std::async(std::launch::async, [&lane = *lane, events] {
+        for (std::size_t i = 0; i < events; ++i) lane.process();
+      }));
     }
-    for (std::thread& thread : threads) thread.join();
-    for (const auto& lane : lanes_) {
-      if (lane->error) std::rethrow_exception(lane->error);
-    }
+    for (std::future<void>& thread : threads) thread.get();
     return lanes_.front()->bytes;
   }
 
@@ -51,7 +43,6 @@ class Road {
     track::TrackPipeline pipeline;
     track::Event event;
     std::size_t bytes = 0;
-    std::exception_ptr error = {};
 
     void process() {
       track::ProcessedEvent done = pipeline.process(std::move(event));
