@@ -19,6 +19,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/impl/gpu_error.hpp"
 #include "tensoa/core/memory.hpp"
+#include "torch_memory.hpp"
 
 namespace tensoa::pytorch {
 namespace {
@@ -237,14 +238,7 @@ class FusedGpuProgram final : public Program {
   }
 
   /// Waits for the device: what is enqueued needs the code.
-  ~FusedGpuProgram() override {
-    try {
-      const DeviceGuard current(device_);
-      cudaDeviceSynchronize();
-    } catch (const DeviceError&) {
-      // The device is lost: nothing runs any more.
-    }
-  }
+  ~FusedGpuProgram() override { wait_for_device(device_); }
   FusedGpuProgram(const FusedGpuProgram&) = delete;
   FusedGpuProgram& operator=(const FusedGpuProgram&) = delete;
 

@@ -104,9 +104,7 @@ class JitEngine final : public Engine {
 
   /// Waits for the device: what is enqueued reads the weights, and torch hands memory that is free to
   /// others at once.
-  ~JitEngine() override {
-    if (!weights_->device().is_cpu()) wait_for_device(weights_->device());
-  }
+  ~JitEngine() override { wait_for_device(weights_->device()); }
   JitEngine(const JitEngine&) = delete;
   JitEngine& operator=(const JitEngine&) = delete;
 
@@ -200,7 +198,7 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
     module.to(to_torch(device));
     module = torch::jit::freeze(module);
     // It works on a stream of torch's, which the queues of calls do not wait for.
-    if (!device.is_cpu()) wait_for_device(device);
+    wait_for_device(device);
     const auto graph = module.get_method("forward").graph();
     const Writes writes(*graph);
     if (writes.keep_state()) {

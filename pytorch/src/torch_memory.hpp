@@ -24,7 +24,7 @@ bool torch_uses_gpus() noexcept;
 /// set_torch_allocator, checked.
 void replace_torch_allocator(TorchAllocator allocator);
 
-/// Waits for all work on a GPU; a lost one has none.
+/// Waits for all work on a GPU; a lost one has none, nor has the CPU.
 void wait_for_device(Device device) noexcept;
 
 void release_gpu_memory(Device device);

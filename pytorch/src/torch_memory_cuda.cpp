@@ -157,6 +157,7 @@ std::size_t bytes_of(at::cuda::WorkspaceMapWithMutex& workspaces, std::size_t (*
 }  // namespace
 
 void wait_for_device(Device device) noexcept {
+  if (device.is_cpu()) return;
   try {
     const c10::cuda::CUDAGuard on_device(index_of(device));
     c10::cuda::device_synchronize();
