@@ -37,6 +37,16 @@ struct Answers {
   F<float> m, n, o;
 };
 
+/// x, y, z -> m, n: the columns of the model "mlp".
+inline ModelMetadata<Points, Answers> mlp_metadata(ConstView<Points> points,
+                                                   View<Answers> answers) {
+  SoAMetadata<Points> inputs(points.size());
+  inputs.append_block("x", points.records().x(), points.records().y(), points.records().z());
+  SoAMetadata<Answers> outputs(answers.size());
+  outputs.append_block("out", answers.records().m(), answers.records().n());
+  return {inputs, outputs};
+}
+
 inline std::filesystem::path model_file(const std::string& name) {
   return TENSOA_TEST_MODELS + name + ".pt";
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "aot_layouts.hpp"
+#include "support/process_threads.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/pytorch/engines.hpp"
@@ -804,11 +805,6 @@ TEST_F(AotPackage, AFolderThatCannotBeWrittenIsNamed) {
 }
 
 // ---- threads
-
-std::size_t threads_of_this_process() {
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
-}
 
 TEST_P(AotEngine, StartsNoThread) {
   const std::size_t before = threads_of_this_process();

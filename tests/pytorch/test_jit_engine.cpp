@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "jit_fixture.hpp"
+#include "support/process_threads.hpp"
 
 namespace tensoa {
 namespace {
@@ -34,11 +35,6 @@ struct Links {
   F<std::int64_t> source, target;
   F<float> score;
 };
-
-std::size_t threads_of_this_process() {
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
-}
 
 // ---- the MLP, with the weights and the float64 answer that torch wrote
 // -----------------------------------------------

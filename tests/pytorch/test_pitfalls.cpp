@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "copy_truth.hpp"
+#include "support/process_threads.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/engine/engine.hpp"
@@ -96,11 +97,6 @@ struct Tracks {
 };
 
 std::string model_file(const std::string& name) { return TENSOA_TEST_MODELS + name + ".pt"; }
-
-std::size_t threads_of_this_process() {
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
-}
 
 /// function(0), function(1), …: what a column of `rows` rows should be.
 template <class Function>
@@ -597,9 +593,9 @@ TEST_P(Pitfall, L17_TorchStartsNoThreadsOfItsOwn) {
   const auto to = out.view().records();
   const ModelMetadata metadata(block<Hits>(kMany, from.x(), from.y(), from.z()),
                                block<Answers>(kMany, to.m(), to.n()));
-  const std::size_t before = threads_of_this_process();
+  const std::size_t before = test::threads_of_this_process();
   run("mlp", metadata);
-  EXPECT_EQ(threads_of_this_process(), before);
+  EXPECT_EQ(test::threads_of_this_process(), before);
 }
 
 TEST_P(Pitfall, L18_BatchesAreOfAnySizeAndStartAnywhere) {

@@ -28,13 +28,7 @@ class Runtime : public JitTest {
   void run_mlp(const JitModel& model, std::size_t rows) {
     const auto in = upload<Points>(rows, [](auto) {});
     auto out = upload<Answers>(rows, [](auto) {});
-    const auto from = in.const_view().records();
-    const auto to = out.view().records();
-    SoAMetadata<Points> inputs(rows);
-    inputs.append_block("x", from.x(), from.y(), from.z());
-    SoAMetadata<Answers> outputs(rows);
-    outputs.append_block("out", to.m(), to.n());
-    model.forward(*queue_, model.plan(ModelMetadata(inputs, outputs)));
+    model.forward(*queue_, model.plan(mlp_metadata(in.const_view(), out.view())));
     queue_->wait();
   }
 
@@ -98,13 +92,7 @@ TEST_P(Runtime, ACallBeyondTheBudgetIsATypedErrorAndSmallerOnesRun) {
   const JitModel model(model_file("mlp"));
   const auto in = upload<Points>(kManyRows, [](auto) {});
   auto out = upload<Answers>(kManyRows, [](auto) {});
-  const auto from = in.const_view().records();
-  const auto to = out.view().records();
-  SoAMetadata<Points> inputs(kManyRows);
-  inputs.append_block("x", from.x(), from.y(), from.z());
-  SoAMetadata<Answers> outputs(kManyRows);
-  outputs.append_block("out", to.m(), to.n());
-  const auto plan = model.plan(ModelMetadata(inputs, outputs));
+  const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
   run_mlp(model, 10);
   const std::size_t held = pytorch::torch_memory(GetParam()).held;
   const std::size_t budget =

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "aot_layouts.hpp"
+#include "support/process_threads.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/pytorch/engines.hpp"
 
@@ -86,11 +87,6 @@ def forward(self, features):
     return torch.stack([ordered.sum(1), torch.softmax(ordered, 1)[:, 0]], 1)
 )");
   module.save(path);
-}
-
-std::size_t threads_of_this_process() {
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
 class Threads : public testing::TestWithParam<Case> {

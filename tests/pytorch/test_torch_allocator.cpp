@@ -169,13 +169,7 @@ class TorchAllocatorOnGpu : public TorchAllocator {
     PortableCollection<Answers> out(kRows, queue.device());
     PortableCollection<Answers> answer(kRows, Device::cpu());
     copy(queue, host, in);
-    const auto from = in.const_view().records();
-    const auto to = out.view().records();
-    SoAMetadata<Points> inputs(kRows);
-    inputs.append_block("x", from.x(), from.y(), from.z());
-    SoAMetadata<Answers> outputs(kRows);
-    outputs.append_block("out", to.m(), to.n());
-    model.forward(queue, model.plan(ModelMetadata(inputs, outputs)));
+    model.forward(queue, model.plan(mlp_metadata(in.const_view(), out.view())));
     copy(queue, out, answer);
     queue.wait();
     return {queue.device(),
@@ -258,13 +252,7 @@ TEST_F(TorchAllocatorOnGpu, BeyondTheBudgetTheFrameworkIsNotAsked) {
   run_and_compare(model, queue);
   PortableCollection<Points> in(kRows, Device::cuda());
   PortableCollection<Answers> out(kRows, Device::cuda());
-  const auto from = in.const_view().records();
-  const auto to = out.view().records();
-  SoAMetadata<Points> inputs(kRows);
-  inputs.append_block("x", from.x(), from.y(), from.z());
-  SoAMetadata<Answers> outputs(kRows);
-  outputs.append_block("out", to.m(), to.n());
-  const auto plan = model.plan(ModelMetadata(inputs, outputs));
+  const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
   memory_budget(Device::cuda(), memory_figures(Device::cuda()).all.now);
   const std::size_t before = framework().seen().allocations;
   EXPECT_THAT([&] { model.forward(queue, plan); },

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel_checks.hpp"
 #include "runtime_calls.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/track/generator.hpp"
@@ -29,37 +30,12 @@ namespace {
 
 using testing::HasSubstr;
 
-/// The first of `n` values that differs in a bit; n where none does.
-template <class T>
-std::size_t first_difference(const T* a, const T* b, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) {
-    if (std::memcmp(a + i, b + i, sizeof(T)) != 0) return i;
-  }
-  return n;
-}
-
-void expect_same_edges(ConstView<Edge> got, ConstView<Edge> expected) {
-  ASSERT_EQ(got.size(), expected.size());
-  const std::size_t n = got.size();
-  EXPECT_EQ(first_difference(got.source.data(), expected.source.data(), n), n);
-  EXPECT_EQ(first_difference(got.target.data(), expected.target.data(), n), n);
-  EXPECT_EQ(first_difference(got.dr.data(), expected.dr.data(), n), n);
-  EXPECT_EQ(first_difference(got.dphi.data(), expected.dphi.data(), n), n);
-  EXPECT_EQ(first_difference(got.dz.data(), expected.dz.data(), n), n);
-  EXPECT_EQ(first_difference(got.dR.data(), expected.dR.data(), n), n);
-  EXPECT_EQ(first_difference(got.truth.data(), expected.truth.data(), n), n);
-}
-
 void expect_same_nodes(ConstView<Hit> got, ConstView<Hit> expected) {
   const std::size_t n = got.size();
   ASSERT_EQ(n, expected.size());
   EXPECT_EQ(first_difference(got.r_scaled.data(), expected.r_scaled.data(), n), n);
   EXPECT_EQ(first_difference(got.phi_scaled.data(), expected.phi_scaled.data(), n), n);
   EXPECT_EQ(first_difference(got.z_scaled.data(), expected.z_scaled.data(), n), n);
-}
-
-std::vector<std::int64_t> ids_of(ConstView<Hit> hits) {
-  return {hits.track_id.data(), hits.track_id.data() + hits.size()};
 }
 
 class DeviceEventOn : public testing::TestWithParam<Device> {
@@ -331,41 +307,8 @@ struct TbbLauncher : SerialLauncher {
 };
 
 TEST(Kernels, GiveTheSameInAnyOrder) {
-  Random random(41);
-  GraphBuilder builder;
-  TrackFinder finder;
-  for (std::uint64_t index = 0; index < 50; ++index) {
-    Event event = generate({.seed = 6, .particles = 150}, index);
-    const std::size_t n = event.hits.size();
-    PortableCollection<Edge>& expected = builder.build(event.hits.view());
-    const TbbLauncher launch;
-    PortableCollection<HitWork> work(n, Device::cpu());
-    std::vector<HitKey> keys(n);
-    std::vector<Bucket> buckets(n);
-    std::vector<std::int64_t> ends(n * LaneSearch::kLanes);
-    GraphStatus graph;
-    find_buckets(launch, event.hits.view(), work.view(), keys.data(), buckets.data(), &graph);
-    const LaneSearch lanes{{GraphCuts{}, work.view(), buckets.data()}, &graph};
-    count_edges(launch, lanes, ends.data(), &graph);
-    ASSERT_EQ(static_cast<std::size_t>(graph.edges), expected.size());
-    PortableCollection<FoundEdge> found(expected.size(), Device::cpu());
-    PortableCollection<Edge> edges(expected.size(), Device::cpu());
-    fill_edges(launch, lanes, {event.hits.view(), work.view(), edges.view()}, found.view(),
-               ends.data());
-    expect_same_edges(edges.const_view(), expected.const_view());
-
-    for (std::size_t e = 0; e < edges.size(); ++e) {
-      edges.view().score[e] = static_cast<float>(random.uniform());
-    }
-    const std::size_t tracks = finder.find(event.hits.view(), edges.const_view());
-    const std::vector<std::int64_t> ids = ids_of(event.hits.const_view());
-    PortableCollection<GroupWork> groups(n, Device::cpu());
-    TrackStatus status;
-    find_tracks(launch, groups.view(), edges.const_view(), {}, event.hits.view().track_id.data(),
-                &status);
-    EXPECT_EQ(static_cast<std::size_t>(status.tracks), tracks);
-    EXPECT_EQ(ids, ids_of(event.hits.const_view()));
-  }
+  expect_results_of_the_host(
+      TbbLauncher{}, [] {}, 50);
 }
 
 }  // namespace
