@@ -224,10 +224,11 @@ std::size_t memory_used(Device device) {
 /// Memory of the process and of GPUs.
 class MemoryInUse {
  public:
-  explicit MemoryInUse(const std::vector<Device>& devices) {
-    for (const Device device : devices) {
-      if (!device.is_cpu()) gpus_.push_back(memory_used(device));
-    }
+  explicit MemoryInUse(std::size_t gpus) : gpus_(gpus) {}
+
+  /// Allocates nothing. @param devices as many as there are GPUs, or the CPU
+  void read(const std::vector<Device>& devices) {
+    for (std::size_t i = 0; i < gpus_.size(); ++i) gpus_[i] = memory_used(devices[i]);
     std::size_t all = 0;
     std::ifstream("/proc/self/statm") >> all >> resident_;
     resident_ *= static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -334,8 +335,7 @@ class Scaling {
     const Lanes lanes = first(lanes_, devices_.size(), queues);
     const std::size_t calls = (kEvents + queues - 1) / queues;
     const std::size_t rounds = on_gpus() ? 4 : 2;
-    std::vector<MemoryInUse> memory;  // after each round
-    memory.reserve(rounds);
+    std::vector<MemoryInUse> memory(rounds, MemoryInUse(on_gpus() ? devices_.size() : 0));
     std::barrier step(static_cast<std::ptrdiff_t>(lanes.size()) + 1);
     std::vector<std::future<void>> threads;
     for (const Lane* lane : lanes) {
@@ -356,7 +356,7 @@ class Scaling {
     }
     for (std::size_t round = 0; round < rounds; ++round) {
       step.arrive_and_wait();
-      memory.emplace_back(devices_);
+      memory[round].read(devices_);
       step.arrive_and_wait();
     }
     for (auto& thread : threads) thread.get();
