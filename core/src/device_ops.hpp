@@ -22,7 +22,8 @@ int gpu_count() noexcept;
 std::string gpu_name(int device);
 DeviceMemory gpu_memory(int device);
 
-/// Makes `device` current in this thread. @return the one before, for gpu_leave
+/// Makes `device` current in this thread, until gpu_leave, without touching the one before. Pairs end in
+/// the reverse order of their beginning. @return the one before, for gpu_leave
 int gpu_enter(int device);
 void gpu_leave(int before) noexcept;
 

@@ -39,12 +39,11 @@ class CurrentDevice {
 /// of the caller's own code stays to be asked for.
 template <class Function>
 void call_on(int device, const Function& function) noexcept {
-  int before = device;
-  bool has_failed = gpu::get_device(&before) != gpu::kSuccess;
-  if (before != device) has_failed |= gpu::set_device(device) != gpu::kSuccess;
-  has_failed |= function() != gpu::kSuccess;
-  if (before != device) has_failed |= gpu::set_device(before) != gpu::kSuccess;
-  if (has_failed) static_cast<void>(gpu::get_last_error());
+  int before = 0;
+  const bool is_there = gpu::enter(device, before) == gpu::kSuccess;
+  const bool has_failed = function() != gpu::kSuccess;
+  if (is_there) gpu::leave(before);
+  if (has_failed || !is_there) static_cast<void>(gpu::get_last_error());
 }
 
 gpu::Stream stream_of(void* stream) { return static_cast<gpu::Stream>(stream); }
@@ -98,22 +97,11 @@ DeviceMemory gpu_memory(int device) {
 
 int gpu_enter(int device) {
   int before = 0;
-  check(gpu::get_device(&before), device, [] { return "asking for the current device"; });
-  if (before != device) {
-    const gpu::Error status = gpu::set_device(device);
-    if (status != gpu::kSuccess) gpu_leave(before);  // a device that fails can be current
-    check(status, device, [] { return "switching"; });
-  }
+  check(gpu::enter(device, before), device, [] { return "switching"; });
   return before;
 }
 
-void gpu_leave(int before) noexcept {
-  int now = before;
-  static_cast<void>(gpu::get_device(&now));
-  if (now != before && gpu::set_device(before) != gpu::kSuccess) {
-    static_cast<void>(gpu::get_last_error());
-  }
-}
+void gpu_leave(int before) noexcept { gpu::leave(before); }
 
 void* gpu_stream_create(int device) {
   const CurrentDevice current(device);

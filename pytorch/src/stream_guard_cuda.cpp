@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "stream_guard.hpp"
+#include "tensoa/core/device_guard.hpp"
 #include "torch_memory.hpp"
 
 namespace tensoa::pytorch {
@@ -18,7 +19,8 @@ thread_local void* t_current = nullptr;
 
 struct StreamGuard::Switched {
   explicit Switched(const Queue& queue)
-      : guard(
+      : device(queue),
+        guard(
             c10::cuda::getStreamFromExternal(static_cast<cudaStream_t>(queue.native_handle()),
                                              static_cast<c10::DeviceIndex>(queue.device().index))),
         within_budget(queue.device()),
@@ -27,6 +29,7 @@ struct StreamGuard::Switched {
   Switched(const Switched&) = delete;
   Switched& operator=(const Switched&) = delete;
 
+  DeviceGuard device;  // torch's would leave the device current where the one before has no context
   c10::cuda::CUDAStreamGuard guard;
   WithinBudget within_budget;
   void* before;

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <stdexcept>
 #include <thread>
 
 #include "device_ops.hpp"
+#include "support/gpu_context.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/event.hpp"
 #include "tensoa/core/memory.hpp"
@@ -82,6 +84,26 @@ TEST(DeviceGuard, IsNotNeededByOurOwnCallsWhichLeaveTheCurrentDeviceAlone) {
     }
     EXPECT_EQ(current_device(), current);
   }
+}
+
+/// A new thread's current device is the first one, which may be somebody else's. In a process of its own.
+TEST(DeviceGuardDeathTest, AndCallsOnASecondDeviceMakeNoContextOnTheFirst) {
+  if (device_count(DeviceKind::kCuda) < 2) GTEST_SKIP() << "no two CUDA devices";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto use_second = [] {
+    const Device second = Device::cuda(1);
+    {
+      const Queue queue(second);
+      const DeviceGuard guard(queue);
+      const Buffer buffer(second, 1000);
+      const PinnedBuffer pinned(second, 1000);
+      zero_bytes(queue, buffer.data(), 1000);
+      queue.wait();
+      static_cast<void>(device_memory(second));
+    }
+    std::exit(test::has_context(0) ? 1 : 0);
+  };
+  EXPECT_EXIT(use_second(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

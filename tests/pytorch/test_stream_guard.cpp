@@ -5,6 +5,10 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
+#include "jit_fixture.hpp"
+#include "support/gpu_context.hpp"
 #include "tensoa/core/device_guard.hpp"
 
 namespace tensoa::pytorch {
@@ -70,6 +74,25 @@ TEST(StreamGuard, SetsTheStreamOfTheCurrentDeviceAndPutsItBack) {
     EXPECT_EQ(handle_of(stream_of(0)), queue.native_handle());
   }
   EXPECT_EQ(stream_of(0), before);
+}
+
+/// In a process of its own.
+TEST(StreamGuardDeathTest, AndAModelOnASecondDeviceMakeNoContextOnTheFirst) {
+  if (device_count(DeviceKind::kCuda) < 2) GTEST_SKIP() << "no two CUDA devices";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto use_second = [] {
+    register_engines();
+    const Queue queue(Device::cuda(1));
+    {
+      const test::JitModel model(test::model_file("mlp"));
+      const PortableCollection<test::Points> in(10, queue.device());
+      PortableCollection<test::Answers> out(10, queue.device());
+      model.forward(queue, model.plan(test::mlp_metadata(in.const_view(), out.view())));
+      queue.wait();
+    }
+    std::exit(test::has_context(0) ? 1 : torch_cuda().getDevice().index() == 0 ? 0 : 2);
+  };
+  EXPECT_EXIT(use_second(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <atomic>
+#include <cstddef>
+
+#include "tensoa/core/device.hpp"
 
 // The names by which device_ops_gpu.cpp calls the GPU runtime: of CUDA. hip/gpu_runtime.hpp has the
 // same names; the build puts one of the two folders on the include path.
@@ -46,6 +51,72 @@ inline constexpr unsigned kNonBlocking = cudaStreamNonBlocking;
 inline constexpr unsigned kNoTiming = cudaEventDisableTiming;
 inline constexpr auto kAnyDirection = cudaMemcpyDefault;
 
+/// The primary contexts of the devices, as the driver puts them on the stack of a thread. cudaSetDevice
+/// would make a context on the device that is put back (half a GB of a GPU that nobody may use), and
+/// takes five times as long. The driver is not linked: there may be none.
+class Contexts {
+ public:
+  static Contexts& get() {
+    static Contexts contexts;
+    return contexts;
+  }
+
+  Error push(int device) {
+    if (status_ != kSuccess) return status_;
+    std::atomic<CUcontext>& kept = kept_[static_cast<std::size_t>(device)];
+    CUcontext context = kept.load(std::memory_order_acquire);
+    if (context == nullptr) {
+      CUdevice handle = 0;
+      if (const CUresult status = device_get_(&handle, device)) return error_of(status);
+      if (const CUresult status = retain_(&context, handle)) return error_of(status);
+      kept.store(context, std::memory_order_release);
+    }
+    return error_of(push_(context));
+  }
+
+  void pop() {
+    CUcontext context = nullptr;
+    static_cast<void>(pop_(&context));
+  }
+
+ private:
+  Contexts() {
+    find(device_get_, "cuDeviceGet");
+    find(retain_, "cuDevicePrimaryCtxRetain");
+    find(push_, "cuCtxPushCurrent");
+    find(pop_, "cuCtxPopCurrent");
+  }
+
+  template <class Function>
+  void find(Function*& function, const char* name) {
+    constexpr unsigned kVersion = 12000;
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    const Error status =
+        cudaGetDriverEntryPointByVersion(name, &found, kVersion, cudaEnableDefault, &result);
+    if (status != kSuccess) status_ = status;
+    if (found == nullptr && status_ == kSuccess) status_ = cudaErrorCallRequiresNewerDriver;
+    function = reinterpret_cast<Function*>(found);
+  }
+
+  /// The numbers are the same since CUDA 10.1.
+  static Error error_of(CUresult status) { return static_cast<Error>(status); }
+
+  Error status_ = kSuccess;
+  decltype(cuDeviceGet)* device_get_ = nullptr;
+  decltype(cuDevicePrimaryCtxRetain)* retain_ = nullptr;
+  decltype(cuCtxPushCurrent)* push_ = nullptr;
+  decltype(cuCtxPopCurrent)* pop_ = nullptr;
+  std::array<std::atomic<CUcontext>, kMaxDevices> kept_{};
+};
+
+/// Makes `device` current in this thread. @param before for leave()
+inline Error enter(int device, int& before) {
+  const Error status = cudaGetDevice(&before);
+  return status == kSuccess ? Contexts::get().push(device) : status;
+}
+inline void leave(int /*before*/) { Contexts::get().pop(); }
+
 inline Error get_properties(Properties& properties, int device) {
   return cudaGetDeviceProperties(&properties, device);
 }
@@ -61,8 +132,6 @@ inline Error stream_device(Stream stream, int* device) {
 inline constexpr auto get_error_string = cudaGetErrorString;
 inline constexpr auto get_last_error = cudaGetLastError;
 inline constexpr auto get_device_count = cudaGetDeviceCount;
-inline constexpr auto get_device = cudaGetDevice;
-inline constexpr auto set_device = cudaSetDevice;
 inline constexpr auto memory_info = cudaMemGetInfo;
 inline constexpr auto stream_create = cudaStreamCreateWithFlags;
 inline constexpr auto stream_destroy = cudaStreamDestroy;

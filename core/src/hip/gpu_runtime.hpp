@@ -32,6 +32,17 @@ inline constexpr unsigned kNonBlocking = hipStreamNonBlocking;
 inline constexpr unsigned kNoTiming = hipEventDisableTiming;
 inline constexpr auto kAnyDirection = hipMemcpyDefault;
 
+/// Makes `device` current in this thread. @param before for leave()
+inline void leave(int before) {
+  if (hipSetDevice(before) != kSuccess) static_cast<void>(hipGetLastError());
+}
+inline Error enter(int device, int& before) {
+  Error status = hipGetDevice(&before);
+  if (status == kSuccess) status = hipSetDevice(device);
+  if (status != kSuccess) leave(before);  // a device that fails can be current
+  return status;
+}
+
 inline Error get_properties(Properties& properties, int device) {
   return hipGetDeviceProperties(&properties, device);
 }
@@ -49,8 +60,6 @@ inline Error stream_device(Stream stream, int* device) {
 inline constexpr auto get_error_string = hipGetErrorString;
 inline constexpr auto get_last_error = hipGetLastError;
 inline constexpr auto get_device_count = hipGetDeviceCount;
-inline constexpr auto get_device = hipGetDevice;
-inline constexpr auto set_device = hipSetDevice;
 inline constexpr auto memory_info = hipMemGetInfo;
 inline constexpr auto stream_create = hipStreamCreateWithFlags;
 inline constexpr auto stream_destroy = hipStreamDestroy;

@@ -66,15 +66,11 @@ inline Error get_device_count(int* count) {
   *count = 2;
   return kSuccess;
 }
-inline Error get_device(int* device) {
-  *device = Runtime::get().current;
+inline Error enter(int device, int& before) {
+  before = std::exchange(Runtime::get().current, device);
   return kSuccess;
 }
-/// Makes a device current before it finds out that it cannot be used.
-inline Error set_device(int device) {
-  Runtime::get().current = device;
-  return Runtime::get().call("set_device");
-}
+inline void leave(int before) { Runtime::get().current = before; }
 inline Error get_properties(Properties& properties, int) {
   properties.name = "make-believe";
   return kSuccess;
