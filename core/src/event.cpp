@@ -24,6 +24,10 @@ void Event::wait() const {
   if (!device_.is_cpu()) detail::gpu_event_wait(device_.index, event_.get());
 }
 
+void Event::hold_back(void* native_stream) const {
+  if (!device_.is_cpu()) detail::gpu_stream_wait_event(device_.index, native_stream, event_.get());
+}
+
 Event::Event(Device device, std::shared_ptr<void> event) noexcept
     : device_(device), event_(std::move(event)) {}
 

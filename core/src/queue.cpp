@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/core/queue.hpp"
 
+#include <cstdint>
 #include <utility>
 
 #include "device_ops.hpp"
@@ -9,6 +10,11 @@
 #include "tensoa/core/event.hpp"
 
 namespace tensoa {
+namespace {
+
+constexpr std::uintptr_t kPerThreadDefaultStream = 2;  // of CUDA and of HIP
+
+}  // namespace
 
 Queue::Queue(Device device) : device_(device) {
   require_available(device);
@@ -26,9 +32,16 @@ Queue Queue::borrow(Device device, void* native_stream) {
   }
   if (native_stream == nullptr) {
     throw ConfigError(
-        "Queue::borrow: got the null stream, which waits for every other stream; pass a stream "
-        "made "
-        "with cudaStreamCreateWithFlags(…, cudaStreamNonBlocking)");
+        "Queue::borrow: got the null stream, which waits for every other stream; pass one made "
+        "with "
+        "cudaStreamCreateWithFlags(…, cudaStreamNonBlocking)");
+  }
+  if (reinterpret_cast<std::uintptr_t>(native_stream) == kPerThreadDefaultStream) {
+    throw ConfigError(
+        "Queue::borrow: got the handle 2, the per-thread default stream, which is another stream "
+        "in "
+        "each thread; expected one stream for all threads; pass one made with "
+        "cudaStreamCreateWithFlags(…, cudaStreamNonBlocking)");
   }
   require_available(device);
   const int there = detail::gpu_stream_device(device.index, native_stream);

@@ -164,8 +164,7 @@ DLPackTensor to_dlpack(const TensorView& tensor, std::shared_ptr<const void> own
   const std::intptr_t handle = stream.value_or(1);
   if (!device.is_cpu() && handle != -1) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): DLPack hands streams over as numbers
-    void* const native_stream = reinterpret_cast<void*>(handle);
-    Queue::borrow(device, native_stream).wait_for(Event(producer));
+    Event(producer).hold_back(reinterpret_cast<void*>(handle));
   }
   return exported;
 }

@@ -10,10 +10,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "device_ops.hpp"
 #include "support/device_double.hpp"
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/device_guard.hpp"
@@ -83,6 +85,30 @@ TEST_F(SeveralDevices, RunWorkInTheOrderOfEventsAcrossDevices) {
   done.wait();
   EXPECT_TRUE(filled.is_reached());
   EXPECT_EQ(*to.data(), std::byte{7});
+}
+
+TEST_F(SeveralDevices, HoldBackAlsoTheDefaultStreamsAndThatOfTheCallingThreadOnly) {
+  const Buffer from(kFirst, 1);
+  const Queue producer(kFirst);
+  const Queue busy(kSecond);
+  *from.data() = std::byte{7};
+  // NOLINTBEGIN(performance-no-int-to-ptr): the default streams are numbers
+  for (const std::uintptr_t handle : {0U, 1U, 2U}) {
+    void* const stream = reinterpret_cast<void*>(handle);
+    const auto copy_to = [&](std::byte& to) { detail::gpu_copy(0, stream, &to, from.data(), 1); };
+    std::byte seen{};
+    std::byte of_another_thread{};
+    DeviceDouble::hold(1);
+    producer.wait_for(Event(busy));
+    Event(producer).hold_back(stream);
+    copy_to(seen);
+    std::thread([&] { copy_to(of_another_thread); }).join();
+    EXPECT_EQ(seen, std::byte{0}) << handle;
+    EXPECT_EQ(of_another_thread == std::byte{7}, handle == 2);
+    DeviceDouble::let_go(1);
+    EXPECT_EQ(seen, std::byte{7}) << handle;
+  }
+  // NOLINTEND(performance-no-int-to-ptr)
 }
 
 TEST_F(SeveralDevices, OnlyWhatSaysSoWaitsForWork) {

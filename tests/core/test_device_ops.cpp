@@ -58,11 +58,15 @@ TEST_F(DeviceOps, OfADeviceTouchNoOther) {
 }
 
 TEST_F(DeviceOps, WaitForTheDefaultStreamOfTheirDevice) {
-  for (const std::uintptr_t handle : {1U, 2U}) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): the default streams are numbers
-    Queue::borrow(kSecond, reinterpret_cast<void*>(handle)).wait();
+  // NOLINTBEGIN(performance-no-int-to-ptr): the default streams are numbers
+  Queue::borrow(kSecond, reinterpret_cast<void*>(std::uintptr_t{1})).wait();
+  EXPECT_THAT(runtime_.calls[1], Contains("stream_synchronize"));
+  const Event event{Queue(kSecond)};
+  for (const std::uintptr_t handle : {0U, 1U, 2U}) {
+    event.hold_back(reinterpret_cast<void*>(handle));
   }
-  EXPECT_THAT(runtime_.calls[1], Contains("stream_synchronize").Times(2));
+  // NOLINTEND(performance-no-int-to-ptr)
+  EXPECT_THAT(runtime_.calls[1], Contains("stream_wait_event").Times(3));
 }
 
 TEST_F(DeviceOps, WorkOnWhileTheCurrentDeviceIsLost) {

@@ -2,12 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/core/queue.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
 
 #include "tensoa/core/error.hpp"
 
 namespace tensoa {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 TEST(Queue, ACpuQueueHasNoNativeHandleAndNothingToWaitFor) {
   const Queue queue(Device::cpu());
@@ -24,6 +32,20 @@ TEST(Queue, BorrowRefusesTheCpuAndTheNullStream) {
   int stream = 0;
   EXPECT_THROW(Queue::borrow(Device::cpu(), &stream), ConfigError);
   EXPECT_THROW(Queue::borrow(Device::cuda(0), nullptr), ConfigError);
+}
+
+TEST(Queue, BorrowRefusesTheStreamThatIsAnotherOneInEachThread) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the default streams are numbers
+  EXPECT_THAT([] { Queue::borrow(Device::cuda(0), reinterpret_cast<void*>(std::uintptr_t{2})); },
+              ThrowsMessage<ConfigError>(
+                  AllOf(HasSubstr("got the handle 2, the per-thread default stream"),
+                        HasSubstr("expected one stream for all threads; pass one made with"))));
+}
+
+TEST(Queue, BorrowTakesTheLegacyDefaultStream) {
+  if (device_count(DeviceKind::kCuda) == 0) GTEST_SKIP() << "no CUDA device";
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the default streams are numbers
+  Queue::borrow(Device::cuda(0), reinterpret_cast<void*>(std::uintptr_t{1})).wait();
 }
 
 TEST(Queue, CopiesStandForTheSameStream) {

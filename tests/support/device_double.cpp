@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <condition_variable>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "device_ops.hpp"
@@ -41,6 +43,7 @@ struct Work {
 struct FakeStream {
   int device = 0;
   bool is_destroyed = false;  ///< goes when its work is done
+  bool is_default = false;
   std::deque<Work> pending;
 };
 
@@ -62,6 +65,7 @@ struct Machine {
   std::deque<FakeGpu> gpus{2};
   std::size_t capacity = std::size_t{1} << 30U;
   std::map<void*, std::unique_ptr<FakeStream>> streams;
+  std::map<std::pair<int, std::thread::id>, void*> default_streams;
   std::map<void*, std::unique_ptr<FakeEvent>> events;
   std::map<const std::byte*, Allocation> memory;
 
@@ -89,8 +93,25 @@ struct Machine {
     return *found->second;
   }
 
+  /// A default stream (null, 1, 2) is another one on each device, and that of the handle 2 in each thread.
+  void* resolve(int device, void* handle) {
+    const auto number = reinterpret_cast<std::uintptr_t>(handle);
+    if (number > 2) return handle;
+    const auto thread = number == 2 ? std::this_thread::get_id() : std::thread::id();
+    void*& found = default_streams[{device, thread}];  // null and 1 are the same
+    if (found == nullptr) {
+      auto stream = std::make_unique<FakeStream>();
+      stream->device = device;
+      stream->is_default = true;
+      found = stream.get();
+      streams[found] = std::move(stream);
+    }
+    return found;
+  }
+
   FakeStream& stream(int device, void* handle) {
     gpu(device);
+    handle = resolve(device, handle);
     FakeStream& found = find(streams, handle, device);
     if (found.device != device) {
       throw DeviceError("a stream of cuda:" + std::to_string(found.device) +
@@ -171,6 +192,7 @@ void DeviceDouble::reset(int gpus, std::size_t bytes) {
   machine.gpus.assign(static_cast<std::size_t>(gpus), FakeGpu());
   machine.capacity = bytes;
   machine.streams.clear();
+  machine.default_streams.clear();
   machine.events.clear();
   for (const auto& [data, allocation] : machine.memory) {
     ::operator delete(const_cast<std::byte*>(data), std::align_val_t{kAlignment});
@@ -218,7 +240,8 @@ std::size_t DeviceDouble::used(int device) {
 std::size_t DeviceDouble::streams() {
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
-  return machine.streams.size();
+  return static_cast<std::size_t>(std::ranges::count_if(
+      machine.streams, [](const auto& each) { return !each.second->is_default; }));
 }
 
 int DeviceDouble::current() { return current_device; }
@@ -267,7 +290,7 @@ void gpu_stream_wait(int device, void* stream) {
 int gpu_stream_device(int device, void* stream) {
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
-  return Machine::find(machine.streams, stream, device).device;
+  return Machine::find(machine.streams, machine.resolve(device, stream), device).device;
 }
 
 void* gpu_event_create(int device) {

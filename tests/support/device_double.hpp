@@ -25,7 +25,7 @@ struct DeviceDouble {
   static void destroy_stream(void* stream);
 
   static std::size_t used(int device);  ///< bytes
-  static std::size_t streams();         ///< that are there, on all devices
+  static std::size_t streams();         ///< that are there, on all devices, but the default ones
   static int current();                 ///< device of the calling thread
 };
 

@@ -45,6 +45,13 @@ class Event {
   /// that work failed
   void wait() const;
 
+  /// What a stream is given from now on starts after this point, without the host: for one that is no
+  /// queue of tensoa's. Of an event of the CPU it does nothing.
+  /// @param native_stream `cudaStream_t`; of the default ones (null, 1 and 2) that of this event's device,
+  /// and of the handle 2 that of the calling thread
+  /// @throws DeviceError
+  void hold_back(void* native_stream) const;
+
   /// `cudaEvent_t` on CUDA, nullptr on the CPU.
   void* native_handle() const noexcept { return event_.get(); }
 

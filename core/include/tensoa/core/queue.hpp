@@ -35,10 +35,10 @@ class Queue {
   /// A queue over a stream of the caller's.
   /// @param device the stream's device; CUDA
   /// @param native_stream `cudaStream_t` (`hipStream_t` in a build for HIP); not copied, must outlive
-  /// the queue. The handles 1 and 2, the legacy and the per-thread default stream, are taken as they
-  /// are; 2 is another stream in each thread, and such a queue is for one thread of the process: models
-  /// keep memory for each handle.
-  /// @throws ConfigError for a CPU device or the null stream, which orders itself with all others;
+  /// the queue. The handle 1, the legacy default stream, is taken as it is.
+  /// @throws ConfigError for a CPU device, for the null stream, which orders itself with all others, and
+  /// for the handle 2, the per-thread default stream, which is another stream in each thread: models keep
+  /// memory for each handle, and a queue may be used from any thread (Event::hold_back takes it);
   /// DeviceError when the stream belongs to another device or, as far as the driver can tell, is
   /// destroyed.
   static Queue borrow(Device device, void* native_stream);
