@@ -54,9 +54,16 @@ void Buffer::Release::operator()(std::byte* data) const noexcept {
   }
 }
 
-PinnedBuffer::PinnedBuffer(Device device, std::size_t bytes) : size_(bytes) {
+PinnedBuffer::PinnedBuffer(Device device, std::size_t bytes) {
   require_available(device);
+  charge_ = MemoryCharge(Device::cpu(), MemoryPurpose::kPinned, bytes);
   data_ = {allocate_pinned(device, bytes), Release{device}};
+}
+
+PinnedBuffer& PinnedBuffer::operator=(PinnedBuffer&& other) noexcept {
+  data_ = std::move(other.data_);
+  charge_ = std::move(other.charge_);
+  return *this;
 }
 
 void PinnedBuffer::Release::operator()(std::byte* data) const noexcept {

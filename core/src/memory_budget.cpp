@@ -11,8 +11,9 @@
 namespace tensoa {
 namespace {
 
-constexpr std::array kPurposes{MemoryPurpose::kCollections, MemoryPurpose::kWeights,
-                               MemoryPurpose::kWorkspaces, MemoryPurpose::kEngines};
+constexpr std::array<MemoryPurpose, kMemoryPurposes> kPurposes{
+    MemoryPurpose::kCollections, MemoryPurpose::kWeights, MemoryPurpose::kWorkspaces,
+    MemoryPurpose::kEngines, MemoryPurpose::kPinned};
 
 class Counter {
  public:
@@ -43,7 +44,7 @@ class Counter {
 struct Account {
   std::atomic<std::size_t> budget{kNoBudget};
   Counter all;
-  std::array<Counter, kPurposes.size()> of_purpose;
+  std::array<Counter, kMemoryPurposes> of_purpose;
 
   Counter& of(MemoryPurpose purpose) { return of_purpose[static_cast<std::size_t>(purpose)]; }
 };
@@ -81,6 +82,8 @@ std::string_view name_of(MemoryPurpose purpose) noexcept {
       return "workspaces";
     case MemoryPurpose::kEngines:
       return "engines";
+    case MemoryPurpose::kPinned:
+      return "pinned";
   }
   return "unknown";
 }

@@ -148,8 +148,8 @@ ModelMemory model_memory(Device device) {
                   .collections = of(MemoryPurpose::kCollections).now,
                   .peak = torch.peak,
                   .budget = ours.budget};
-  for (const MemoryPurpose purpose :
-       {MemoryPurpose::kCollections, MemoryPurpose::kWeights, MemoryPurpose::kWorkspaces}) {
+  for (const MemoryPurpose purpose : {MemoryPurpose::kCollections, MemoryPurpose::kWeights,
+                                      MemoryPurpose::kWorkspaces, MemoryPurpose::kPinned}) {
     all.peak += of(purpose).peak;
   }
   return all;

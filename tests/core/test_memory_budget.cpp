@@ -72,6 +72,28 @@ TEST_P(MemoryBudget, IsCountedOnceWhereABufferMoves) {
   EXPECT_EQ(in_use(), 0U);
 }
 
+TEST_P(MemoryBudget, OfTheCpuCountsPinnedMemoryWhicheverDeviceItServes) {
+  const auto pinned = [] { return memory_figures(Device::cpu()).of(MemoryPurpose::kPinned); };
+  const std::size_t others = memory_figures(Device::cpu()).all.now;
+  {
+    PinnedBuffer first(device(), 100);
+    PinnedBuffer second = std::move(first);
+    EXPECT_EQ(second.size(), 100U);
+    EXPECT_EQ(pinned().now, 100U);
+    second = PinnedBuffer(device(), 7);
+    EXPECT_EQ(pinned().now, 7U);
+    EXPECT_GE(pinned().peak, 107U);
+    memory_budget(Device::cpu(), others + 10);
+    EXPECT_THAT(
+        [&] { PinnedBuffer(device(), 4); },
+        ThrowsMessage<DeviceFullError>(AllOf(
+            HasSubstr("memory for pinned on cpu: asked for 4 bytes"), HasSubstr("pinned 7"))));
+    memory_budget(Device::cpu(), kNoBudget);
+  }
+  EXPECT_EQ(pinned().now, 0U);
+  EXPECT_EQ(memory_figures(Device::cpu()).all.now, others);
+}
+
 TEST_P(MemoryBudget, ThereIsNoneUntilItIsSetAndItCanBeTakenAway) {
   EXPECT_EQ(memory_budget(device()), kNoBudget);
   memory_budget(device(), 5);

@@ -54,7 +54,7 @@ class Buffer {
 };
 
 /// Host memory that a GPU copies from and to without the host's help, freed with the object. Not
-/// initialised. Move-only.
+/// initialised. Move-only. Counted by memory_figures() of the CPU, limited by its memory_budget().
 ///
 /// *Stream order*: copies from and to it are asynchronous; keep it until the queue has got there,
 /// and do not write to what is still to be read. Making and freeing it is slow and may wait for the
@@ -65,12 +65,18 @@ class PinnedBuffer {
 
   /// `bytes` bytes for queues of `device`; plain host memory where that is the CPU. 0 bytes is a
   /// valid, empty buffer.
-  /// @throws DeviceFullError when the host has no more memory to pin; DeviceError when the device is
-  /// not there
+  /// @throws DeviceFullError when the host has no more memory to pin, or the CPU's budget is full;
+  /// DeviceError when the device is not there
   PinnedBuffer(Device device, std::size_t bytes);
 
+  PinnedBuffer(PinnedBuffer&&) noexcept = default;
+  PinnedBuffer& operator=(PinnedBuffer&& other) noexcept;
+  PinnedBuffer(const PinnedBuffer&) = delete;
+  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+  ~PinnedBuffer() = default;
+
   std::byte* data() const noexcept { return data_.get(); }
-  std::size_t size() const noexcept { return data_ == nullptr ? 0 : size_; }
+  std::size_t size() const noexcept { return charge_.bytes(); }
 
  private:
   struct Release {
@@ -78,7 +84,7 @@ class PinnedBuffer {
     void operator()(std::byte* data) const noexcept;
   };
 
-  std::size_t size_ = 0;
+  MemoryCharge charge_;  // before data_, as in Buffer
   std::unique_ptr<std::byte, Release> data_;
 };
 

@@ -17,10 +17,12 @@
 namespace tensoa {
 
 /// What memory is for. kEngines: what the libraries of engines hold for themselves, whatever for;
-/// pytorch::torch_memory() says more.
-enum class MemoryPurpose : std::uint8_t { kCollections, kWeights, kWorkspaces, kEngines };
+/// pytorch::torch_memory() says more. kPinned: PinnedBuffer; of the CPU, whichever GPU it serves.
+enum class MemoryPurpose : std::uint8_t { kCollections, kWeights, kWorkspaces, kEngines, kPinned };
 
-/// "collections", "weights", "workspaces", "engines".
+inline constexpr std::size_t kMemoryPurposes = 5;
+
+/// "collections", "weights", "workspaces", "engines", "pinned".
 std::string_view name_of(MemoryPurpose purpose) noexcept;
 
 /// No limit: the budget of a device for which none was set.
@@ -44,7 +46,7 @@ struct MemoryFigures {
   };
 
   Figure all;  ///< its peak is at most the sum of the others, which need not be at the same time
-  std::array<Figure, 4> of_purpose;
+  std::array<Figure, kMemoryPurposes> of_purpose;
   std::size_t budget = kNoBudget;
 
   const Figure& of(MemoryPurpose purpose) const noexcept {
