@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -18,6 +20,10 @@ namespace {
 
 // DLPACK_FLAG_BITMASK_IS_COPIED, which the header of DLPack 1.0 has not.
 constexpr std::uint64_t kIsCopied = 1U << 1U;
+
+/// Elements, and distance from the first to the last of them: more than any memory has, and all products of
+/// sizes, strides and element sizes stay below 2^63.
+constexpr std::int64_t kMost = std::int64_t{1} << 48U;
 
 constexpr DType kDTypes[] = {DType::kBool, DType::kU8,  DType::kI8,   DType::kI16, DType::kI32,
                              DType::kI64,  DType::kF16, DType::kBF16, DType::kF32, DType::kF64};
@@ -92,6 +98,7 @@ TensorView view_of(const DLTensor& tensor, bool read_only) {
   view.rank = static_cast<std::uint8_t>(tensor.ndim);
   if (view.rank > 0 && tensor.shape == nullptr) refuse("got a tensor without a shape");
   std::int64_t elements = 1;
+  std::int64_t reach = 0;
   for (std::size_t dim = view.rank; dim-- > 0;) {
     const std::int64_t size = tensor.shape[dim];
     const std::int64_t stride = tensor.strides != nullptr ? tensor.strides[dim] : elements;
@@ -100,8 +107,14 @@ TensorView view_of(const DLTensor& tensor, bool read_only) {
              " and stride " + std::to_string(stride) +
              ", expected none below 0; make the tensor contiguous before");
     }
-    if (__builtin_mul_overflow(elements, std::max<std::int64_t>(size, 1), &elements)) {
-      refuse("the sizes of the dimensions exceed 64 bits");
+    std::int64_t along = 0;  // a stride that is never used may be anything
+    if (__builtin_mul_overflow(elements, std::max<std::int64_t>(size, 1), &elements) ||
+        (size > 1 && __builtin_mul_overflow(size, stride, &along)) ||
+        __builtin_add_overflow(reach, along, &reach) || std::max(elements, reach) > kMost) {
+      refuse("with dimension " + std::to_string(dim) + " of size " + std::to_string(size) +
+             " and stride " + std::to_string(stride) +
+             " the tensor is larger than any memory, expected at most 2^48 elements; its sizes or "
+             "strides are wrong");
     }
     view.size_of_dim[dim] = size;
     view.stride_of_dim[dim] = stride;
@@ -109,6 +122,13 @@ TensorView view_of(const DLTensor& tensor, bool read_only) {
   if (view.elements() == 0) return view;
   if (tensor.data == nullptr) {
     refuse("got no data for " + to_string(view));
+  }
+  const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(reach + 1) * size_of(view.dtype);
+  if (std::uint64_t end = 0; __builtin_add_overflow(tensor.byte_offset, bytes, &end) ||
+                             end > std::numeric_limits<std::uintptr_t>::max() - begin) {
+    refuse("byte_offset " + std::to_string(tensor.byte_offset) + " of " + to_string(view) +
+           " leads beyond the last address");
   }
   view.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
   if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(view.dtype) != 0) {

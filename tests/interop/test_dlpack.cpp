@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -312,7 +313,29 @@ TEST(FromDLPack, RefusesShapesThatAViewCannotHave) {
       [](Foreign& f) {
         f.sizes = {std::int64_t{1} << 32, std::int64_t{1} << 32};
       },
-      "exceed 64 bits");
+      "dimension 0 of size 4294967296 and stride 3 the tensor is larger than any memory");
+}
+
+TEST(FromDLPack, RefusesStridesThatNoMemoryHasAndLeavesThoseAloneThatAreNotUsed) {
+  for (const std::int64_t stride :
+       {std::numeric_limits<std::int64_t>::max(), std::int64_t{1} << 62, std::int64_t{1} << 48}) {
+    expect_refused<InputError>([&](Foreign& f) { f.strides[0] = stride; },
+                               "dimension 0 of size 2 and stride " + std::to_string(stride) +
+                                   " the tensor is larger than any memory, expected at most 2^48");
+  }
+  expect_refused<InputError>(
+      [](Foreign& f) {
+        f.sizes = {2, 2};
+        f.strides = {std::int64_t{1} << 46, std::int64_t{1} << 47};
+      },
+      "dimension 0 of size 2 and stride 70368744177664");
+  expect_refused<InputError>([](Foreign& f) { f.tensor.dl_tensor.byte_offset = ~std::uint64_t{3}; },
+                             "byte_offset 18446744073709551612 of float32[2, 3] on cpu leads");
+
+  Foreign unused;
+  unused.sizes[0] = 1;
+  unused.strides[0] = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(from_dlpack(&unused.tensor).view.data, unused.values.data());
 }
 
 TEST(FromDLPack, RefusesMissingAndMisalignedData) {
