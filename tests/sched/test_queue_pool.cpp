@@ -96,6 +96,21 @@ TEST_P(QueuePoolTest, ALoanMayOutliveThePool) {
   loan->wait();
 }
 
+TEST_P(QueuePoolTest, ThatWasMovedFromLendsTheSameQueues) {
+  QueuePool pool(GetParam(), 1);
+  QueuePool moved = std::move(pool);
+  QueuePool copy(GetParam(), 3);
+  copy = std::move(moved);
+  // NOLINTBEGIN(bugprone-use-after-move): what this is about
+  for (QueuePool* each : {&pool, &moved, &copy}) {
+    EXPECT_EQ(each->size(), 1U);
+    EXPECT_EQ(each->device(), GetParam());
+    const QueuePool::Loan loan = each->take();
+    EXPECT_FALSE(pool.try_take());
+  }
+  // NOLINTEND(bugprone-use-after-move)
+}
+
 TEST_P(QueuePoolTest, NoTwoThreadsHaveOneQueue) {
   QueuePool pool(GetParam(), 3);
   std::mutex mutex;

@@ -11,7 +11,8 @@
 
 namespace tensoa::sched {
 
-/// A fixed number of queues of one device that live as long as the process works on events. Engines
+/// A fixed number of queues of one device that live as long as the process works on events. A cheap
+/// handle: copies lend the same queues. Engines
 /// keep memory for each stream that they have seen (torch's caching allocator, workspaces of
 /// cuBLAS and of packages), so a queue for each event would take more and more.
 ///
@@ -35,6 +36,11 @@ class QueuePool {
   /// @param queues at least 1
   /// @throws ConfigError for 0 queues; DeviceError when the device is not there or gives no stream
   QueuePool(Device device, std::size_t queues);
+
+  // A move is a copy, as for Queue: there is no pool without queues.
+  QueuePool(const QueuePool&) noexcept = default;
+  QueuePool& operator=(const QueuePool&) noexcept = default;
+  ~QueuePool() = default;
 
   /// A queue that nobody else has, given back with the object. Move-only. What was moved from may
   /// only be destroyed or assigned to.
