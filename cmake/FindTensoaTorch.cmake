@@ -6,6 +6,7 @@
 #   TensoaTorch::torch       headers (SYSTEM) and libraries; all libraries stay NEEDED, so CUDA works where it is there
 #   TensoaTorch_VERSION      for example 2.11.0
 #   TensoaTorch_CUDA         true if libtorch_cuda is there
+#   TensoaTorch_HIP          true if libtorch_hip is there: a ROCm build
 
 find_path(TensoaTorch_INCLUDE_DIR torch/script.h NO_CACHE
   PATHS ${TENSOA_TORCH_ROOT} PATH_SUFFIXES include NO_DEFAULT_PATH)
@@ -32,16 +33,19 @@ if(TensoaTorch_INCLUDE_DIR)
   endforeach()
 
   set(TensoaTorch_LIBRARIES "")
-  foreach(library torch torch_cpu c10 torch_cuda c10_cuda)
+  foreach(library torch torch_cpu c10 torch_cuda c10_cuda torch_hip c10_hip)
     set(path "${TensoaTorch_ROOT}/lib/lib${library}.so")
     if(EXISTS "${path}")
       list(APPEND TensoaTorch_LIBRARIES "${path}")
     endif()
   endforeach()
-  set(TensoaTorch_CUDA FALSE)
-  if(TensoaTorch_LIBRARIES MATCHES "libtorch_cuda\\.so")
-    set(TensoaTorch_CUDA TRUE)
-  endif()
+  foreach(runtime cuda hip)
+    string(TOUPPER ${runtime} name)
+    set(TensoaTorch_${name} FALSE)
+    if(TensoaTorch_LIBRARIES MATCHES "libtorch_${runtime}\\.so")
+      set(TensoaTorch_${name} TRUE)
+    endif()
+  endforeach()
 endif()
 
 include(FindPackageHandleStandardArgs)

@@ -36,6 +36,11 @@ endif()
 tensoa_find_dependency(nlohmann_json)
 if(TENSOA_PYTORCH)
   tensoa_find_dependency(TensoaTorch 2.11)
+  # Both call their GPUs "cuda": a stream of one would reach the other unseen.
+  if((tensoa_device STREQUAL "cuda" AND TensoaTorch_HIP) OR (tensoa_device STREQUAL "hip" AND TensoaTorch_CUDA))
+    message(FATAL_ERROR "The device seam is ${tensoa_device}, but the torch in ${TensoaTorch_ROOT} is built for the other kind of GPU; "
+      "set TENSOA_DEVICE to the kind that torch is for, or to none, or take a torch for the CPU")
+  endif()
 endif()
 if(TENSOA_TRACK)
   tensoa_find_dependency(TensoaArrow)

@@ -9,7 +9,7 @@
 
 #include "tensoa/core/device.hpp"
 
-// Part of the second seam of pytorch/ (stream_guard.hpp): aot_runner_cuda.cpp or aot_runner_none.cpp is
+// Part of the second seam of pytorch/ (torch_memory.hpp): aot_runner_cuda.cpp or aot_runner_none.cpp is
 // linked.
 
 namespace tensoa::pytorch {

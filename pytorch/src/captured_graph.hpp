@@ -8,7 +8,7 @@
 
 #include "tensoa/core/queue.hpp"
 
-// Part of the second seam of pytorch/ (stream_guard.hpp): captured_graph_cuda.cpp or
+// Part of the second seam of pytorch/ (torch_memory.hpp): captured_graph_cuda.cpp or
 // captured_graph_none.cpp is linked.
 
 namespace tensoa::pytorch {

@@ -15,11 +15,11 @@
 #include "package.hpp"
 #include "per_queue.hpp"
 #include "program.hpp"
+#include "stream_guard.hpp"
 #include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/impl/gpu_error.hpp"
 #include "tensoa/core/memory.hpp"
-#include "torch_memory.hpp"
 
 namespace tensoa::pytorch {
 namespace {

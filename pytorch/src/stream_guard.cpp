@@ -1,28 +1,42 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+#include "stream_guard.hpp"
 
+#include <c10/core/StreamGuard.h>
+#include <c10/util/Exception.h>
+
+#include <cstdint>
 #include <new>
 #include <utility>
 
-#include "stream_guard.hpp"
+#include "device_errors.hpp"
+#include "jit_file.hpp"
 #include "tensoa/core/device_guard.hpp"
+#include "tensoa/core/error.hpp"
 #include "torch_memory.hpp"
 
 namespace tensoa::pytorch {
 namespace {
 
+constexpr c10::DeviceType kGpu = c10::DeviceType::CUDA;  // AMD's, too, in torch's ROCm builds
+
 thread_local void* t_current = nullptr;
+
+c10::Device device_of(Device device) { return {kGpu, static_cast<c10::DeviceIndex>(device.index)}; }
+
+/// Torch's number of a stream that it has not made is its handle, as in getStreamFromExternal() of CUDA
+/// and of HIP.
+c10::Stream stream_of(const Queue& queue) {
+  const auto id = reinterpret_cast<c10::StreamId>(StreamGuard::torch_stream(queue));
+  return c10::Stream(c10::Stream::UNSAFE, device_of(queue.device()), id);
+}
 
 }  // namespace
 
 struct StreamGuard::Switched {
   explicit Switched(const Queue& queue)
       : device(queue),
-        guard(
-            c10::cuda::getStreamFromExternal(static_cast<cudaStream_t>(queue.native_handle()),
-                                             static_cast<c10::DeviceIndex>(queue.device().index))),
+        guard(stream_of(queue)),
         within_budget(queue.device()),
         before(std::exchange(t_current, queue.native_handle())) {}
   ~Switched() { t_current = before; }
@@ -30,19 +44,44 @@ struct StreamGuard::Switched {
   Switched& operator=(const Switched&) = delete;
 
   DeviceGuard device;  // torch's would leave the device current where the one before has no context
-  c10::cuda::CUDAStreamGuard guard;
+  c10::StreamGuard guard;
   WithinBudget within_budget;
   void* before;
 };
 
 StreamGuard::StreamGuard(const Queue& queue) {
   static_assert(sizeof(Switched) <= sizeof(memory_) && alignof(Switched) <= alignof(StreamGuard));
-  if (!queue.device().is_cpu()) switched_ = new (memory_.data()) Switched(queue);
+  if (queue.device().is_cpu()) return;
+  try {
+    switched_ = new (memory_.data()) Switched(queue);
+  } catch (const c10::Error& error) {
+    throw_if_lost(queue, "");
+    throw DeviceError("torch cannot use " + to_string(queue.device()) + ": " +
+                      short_message(error) +
+                      "; use a libtorch for this GPU, or a queue of the CPU");
+  }
 }
+
 StreamGuard::~StreamGuard() {
   if (switched_ != nullptr) switched_->~Switched();
 }
 
 void* StreamGuard::current() noexcept { return t_current; }
+
+void* StreamGuard::torch_stream(const Queue& queue) noexcept {
+  constexpr std::uintptr_t kLegacyDefaultStream = 1;
+  void* const handle = queue.native_handle();
+  return reinterpret_cast<std::uintptr_t>(handle) == kLegacyDefaultStream ? nullptr : handle;
+}
+
+void wait_for_device(Device device) noexcept {
+  if (device.is_cpu()) return;
+  try {
+    const DeviceGuard on_device(device);  // put back also where the wait fails
+    c10::impl::VirtualGuardImpl(kGpu).synchronizeDevice(device_of(device).index());
+  } catch (const std::exception&) {
+    // The driver has stopped (the process ends), or the device is lost: nothing runs any more.
+  }
+}
 
 }  // namespace tensoa::pytorch

@@ -10,8 +10,8 @@
 #include "tensoa/core/memory_budget.hpp"
 #include "tensoa/pytorch/runtime.hpp"
 
-// Part of the second seam of pytorch/ (stream_guard.hpp): torch_memory_cuda.cpp or
-// torch_memory_none.cpp is linked. Devices are there.
+// The second seam of pytorch/: one implementation is linked, torch_memory_cuda.cpp or torch_memory_none.cpp,
+// as of core/src/device_ops.hpp. Devices are there.
 
 namespace tensoa::pytorch {
 
@@ -23,9 +23,6 @@ bool torch_uses_gpus() noexcept;
 
 /// set_torch_allocator, checked.
 void replace_torch_allocator(TorchAllocator allocator);
-
-/// Waits for all work on a GPU; a lost one has none, nor has the CPU.
-void wait_for_device(Device device) noexcept;
 
 void release_gpu_memory(Device device);
 TorchMemory gpu_memory(Device device);

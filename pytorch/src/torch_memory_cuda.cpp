@@ -3,8 +3,6 @@
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContextLight.h>
 #include <c10/cuda/CUDACachingAllocator.h>
-#include <c10/cuda/CUDAFunctions.h>
-#include <c10/cuda/CUDAGuard.h>
 #include <torch/csrc/cuda/CUDAPluggableAllocator.h>
 
 #include <algorithm>
@@ -155,16 +153,6 @@ std::size_t bytes_of(at::cuda::WorkspaceMapWithMutex& workspaces, std::size_t (*
 }
 
 }  // namespace
-
-void wait_for_device(Device device) noexcept {
-  if (device.is_cpu()) return;
-  try {
-    const c10::cuda::CUDAGuard on_device(index_of(device));
-    c10::cuda::device_synchronize();
-  } catch (const std::exception&) {
-    // The driver has stopped (the process ends), or the device is lost: nothing runs any more.
-  }
-}
 
 bool torch_uses_gpus() noexcept { return caching::get()->initialized(); }
 

@@ -13,7 +13,6 @@ void replace_torch_allocator(TorchAllocator /*allocator*/) {
       "the CPU only");
 }
 
-void wait_for_device(Device /*device*/) noexcept {}
 void release_gpu_memory(Device /*device*/) {}
 TorchMemory gpu_memory(Device /*device*/) { return {}; }
 void reset_gpu_peak(Device /*device*/) {}

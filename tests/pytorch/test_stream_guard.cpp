@@ -5,6 +5,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 
 #include "jit_fixture.hpp"
@@ -93,6 +94,16 @@ TEST(StreamGuardDeathTest, AndAModelOnASecondDeviceMakeNoContextOnTheFirst) {
     std::exit(test::has_context(0) ? 1 : torch_cuda().getDevice().index() == 0 ? 0 : 2);
   };
   EXPECT_EXIT(use_second(), testing::ExitedWithCode(0), "");
+}
+
+TEST(StreamGuard, OfTheLegacyDefaultStreamIsTorchsDefaultStream) {
+  if (device_count(DeviceKind::kCuda) == 0) GTEST_SKIP() << "no CUDA device";
+  const Queue own(Device::cuda(0));
+  const StreamGuard outer(own);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the default streams are numbers
+  void* const legacy = reinterpret_cast<void*>(std::uintptr_t{1});
+  const StreamGuard guard(Queue::borrow(Device::cuda(0), legacy));
+  EXPECT_EQ(handle_of(stream_of(0)), nullptr);
 }
 
 }  // namespace
