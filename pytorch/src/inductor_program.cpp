@@ -93,6 +93,11 @@ class InductorProgram final : public Program {
     containers_.add(std::move(first));
   }
 
+  /// Waits for the device: what is enqueued reads the weights and runs the code.
+  ~InductorProgram() override { wait_for_device(device_); }
+  InductorProgram(const InductorProgram&) = delete;
+  InductorProgram& operator=(const InductorProgram&) = delete;
+
   CopyReport run(const Queue& queue, std::span<const Planes> blocks) override {
     hold_torch_threads();
     const c10::InferenceMode no_gradients;
@@ -142,7 +147,7 @@ class InductorProgram final : public Program {
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
       wrap_again(container.arguments[i], view_of(arguments_[i], blocks[arguments_[i].block]));
     }
-    container.runner->run(container.arguments, queue.native_handle());
+    container.runner->run(container.arguments, StreamGuard::torch_stream(queue));
   }
 
   static const Captured* find(const Container& container, std::span<const Planes> blocks) {

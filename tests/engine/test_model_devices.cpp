@@ -14,6 +14,7 @@
 #include <latch>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -225,6 +226,29 @@ TEST_F(ModelDevices, AHandleKeepsItsQueueWhereANewOneCannotBeHad) {
   Model<> fresh(file_.path());
   EXPECT_THROW(fresh.to(Queue(kFirst)), LoadError);
   EXPECT_THROW(fresh.forward(event.metadata()), ConfigError) << "has no queue";
+}
+
+TEST_F(ModelDevices, TheLastHandleTakesTheWeightsWithItAndWaitsForTheirDevice) {
+  Event event(kSecond);
+  std::optional<Model<>> model(file_.path());
+  const Plan plan = model->plan(event.metadata());
+  const Queue queue(kSecond);
+  model->deploy(kSecond);
+  DeviceDouble::hold(1);
+  model->forward(queue, plan);
+  auto copy = std::make_unique<Model<>>(*model);
+  model.reset();  // not the last one: waits for nobody
+  std::atomic<bool> is_gone = false;
+  std::jthread other([&] {
+    copy.reset();
+    is_gone = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(is_gone) << "what is enqueued reads the weights";
+  EXPECT_EQ(memory_figures(kSecond).of(MemoryPurpose::kWeights).now, 100U);
+  DeviceDouble::let_go(1);
+  other.join();
+  EXPECT_EQ(memory_figures(kSecond).of(MemoryPurpose::kWeights).now, 0U);
 }
 
 TEST_F(ModelDevices, ACpuThatIsNotThereIsAnErrorAlsoWhereTheModelIsLoaded) {

@@ -56,6 +56,9 @@ struct ModelOptions {
 
 /// A model made executable on one device. Immutable; one for each device, shared by all threads and
 /// queues.
+///
+/// *Lifetime*: the destructor waits for the device where work that is enqueued may still read the weights or
+/// run the code; freeing a Buffer does that by itself.
 class Engine {
  public:
   virtual ~Engine() = default;

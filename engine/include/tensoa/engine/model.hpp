@@ -51,7 +51,9 @@ class AnyModel {
 /// queue. The file is read on a device when the first call there needs it (or by `deploy`, to pay
 /// for that earlier).
 ///
-/// *Lifetime*: the columns must outlive the work that `forward` enqueued.
+/// *Lifetime*: the columns must outlive the work that `forward` enqueued; the model need not. The last
+/// copy of the handle takes the engines with it, and waits for the GPUs on which it was loaded, since
+/// what is enqueued there may read the weights.
 /// *Stream order*: everything runs on the given queue, nothing waits for it; on the CPU the answer
 /// is there at return. With TENSOA_VERIFY_CONST=1 in the environment every call waits, and is an
 /// EngineError where the model changed an input (docs/troubleshooting.md).
