@@ -107,6 +107,7 @@ class AotEngine final : public Engine {
     if (!is_accepted) binding.accepted_by.set(number_);
     for (std::size_t i = 0; i < blocks_.size(); ++i) require_rows(i, bound);
 
+    forget_refusal();
     CopyReport copies;
     std::optional<PerQueue<Copies>::Loan> aside;  // until the program is enqueued
     for (std::size_t i = 0; i < inputs_; ++i) {

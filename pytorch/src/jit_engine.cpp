@@ -112,6 +112,7 @@ class JitEngine final : public Engine {
 
   CopyReport run(const Queue& queue, const Binding& binding) const override {
     configure_torch();
+    forget_refusal();
     const c10::InferenceMode no_gradients;
     const StreamGuard on_queue(queue);
     CopyReport copies;

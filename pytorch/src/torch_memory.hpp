@@ -51,7 +51,7 @@ class WeightsInTorch {
 
 /// Keeps torch within memory_budget() while it works on `device`: it may take what tensoa does not
 /// hold, and what it has taken is charged at the end. Once for each call and each load. Does nothing on
-/// the CPU and, but for looking, without a budget. A refusal noted in this thread before is forgotten.
+/// the CPU and, but for looking, without a budget.
 class WithinBudget {
  public:
   explicit WithinBudget(Device device);
@@ -64,7 +64,8 @@ class WithinBudget {
 };
 
 /// What torch could not have in this thread, noted where that is known: on the way to the caller
-/// TorchScript and the code of packages make other errors of it.
+/// TorchScript and the code of packages make other errors of it. Each call and load begins with
+/// forget_refusal(): what was refused before, also to the program's own use of torch, is not its trouble.
 void note_refusal(std::string message);
 void forget_refusal() noexcept;
 

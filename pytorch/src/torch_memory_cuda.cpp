@@ -81,7 +81,7 @@ std::atomic<bool> is_bridged{false};
 /// What torch's own allocator has taken of a device, and may.
 class Share {
  public:
-  /// Lets torch have what others leave of the budget.
+  /// Lets torch have what others leave of the budget, and all where there is none any more.
   void limit(Device device) {
     const std::lock_guard lock(mutex_);
     const MemoryFigures figures = memory_figures(device);
@@ -91,17 +91,21 @@ class Share {
       at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
       total_ = device_memory(device).total;
     }
-    const std::size_t limit = std::min(left, total_);
+    const std::size_t limit = figures.budget == kNoBudget ? kNoBudget : std::min(left, total_);
     if (limit == limit_) return;
-    caching::setMemoryFraction(static_cast<double>(limit) / static_cast<double>(total_),
-                               index_of(device));
+    caching::setMemoryFraction(
+        static_cast<double>(std::min(limit, total_)) / static_cast<double>(total_),
+        index_of(device));
     limit_ = limit;
   }
 
+  /// Without a limit nothing.
   void charge(Device device) {
     const std::lock_guard lock(mutex_);
-    const auto held = static_cast<std::size_t>(
-        caching::getDeviceStats(index_of(device)).reserved_bytes[0].current);
+    const auto held = is_limited()
+                          ? static_cast<std::size_t>(
+                                caching::getDeviceStats(index_of(device)).reserved_bytes[0].current)
+                          : 0;
     if (charge_.device() != device) charge_ = MemoryCharge(device, MemoryPurpose::kEngines, 0);
     charge_.set_bytes(held);  // more than the budget where that was lowered, or others were faster
   }
@@ -202,7 +206,6 @@ void reset_gpu_peak(Device device) {
 }
 
 WithinBudget::WithinBudget(Device device) {
-  forget_refusal();
   if (device.is_cpu()) return;
   if (is_bridged.load(std::memory_order_relaxed)) return;  // which looks at each block
   hear_of_refusals();

@@ -13,6 +13,7 @@
 
 #include "jit_fixture.hpp"
 #include "support/process_threads.hpp"
+#include "torch_memory.hpp"
 
 namespace tensoa {
 namespace {
@@ -559,6 +560,16 @@ TEST_P(JitEngine, AnOperatorThatFailsIsAnEngineErrorWithItsMessage) {
               ThrowsMessage<EngineError>(AllOf(HasSubstr("wrong_shape.pt: failed while running: "),
                                                HasSubstr("8x3 and 5x2"), is_short())));
   expect_untouched(out);
+}
+
+TEST_P(JitEngine, WhatTorchWasRefusedBeforeIsNotTheErrorOfThisCall) {
+  const auto in = points(8);
+  auto out = answers(8);
+  JitModel model(model_file("wrong_shape"));
+  model.to(*queue_);
+  pytorch::note_refusal("torch asked for too much");  // as where the program itself uses torch
+  EXPECT_THAT([&] { model.forward(mlp_metadata(in.const_view(), out.view())); },
+              ThrowsMessage<EngineError>(HasSubstr("8x3 and 5x2")));
 }
 
 TEST_P(JitEngine, AModelThatFailedRunsAgain) {

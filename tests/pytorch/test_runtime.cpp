@@ -106,6 +106,8 @@ TEST_P(Runtime, ACallBeyondTheBudgetIsATypedErrorAndSmallerOnesRun) {
   memory_budget(GetParam(), kNoBudget);
   model.forward(*queue_, plan);
   queue_->wait();
+  EXPECT_EQ(memory_figures(GetParam()).of(MemoryPurpose::kEngines).now, 0U)
+      << "without a budget torch's memory is not charged any more";
 }
 
 TEST_P(Runtime, WhatNobodyUsesIsGivenBackAndCallsTakeItAgain) {
