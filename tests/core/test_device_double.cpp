@@ -49,6 +49,27 @@ TEST_F(SeveralDevices, AreListedWithTheCpuFirst) {
       ThrowsMessage<DeviceError>("device cuda:2 is not there; there is: cpu, cuda:0 to cuda:1"));
 }
 
+TEST_F(SeveralDevices, AreNamedByEveryCallWithAnIndexOutOfRange) {
+  int handle = 0;
+  for (const Device device : {Device::cuda(2), Device::cuda(-1), Device::cuda(kMaxDevices),
+                              Device{DeviceKind::kCpu, 1}}) {
+    const auto is_error = ThrowsMessage<DeviceError>(
+        "device " + to_string(device) + " is not there; there is: cpu, cuda:0 to cuda:1");
+    EXPECT_THAT([&] { Queue{device}; }, is_error);
+    EXPECT_THAT([&] { Buffer(device, 8); }, is_error);
+    EXPECT_THAT([&] { PinnedBuffer(device, 8); }, is_error);
+    EXPECT_THAT([&] { DeviceGuard{device}; }, is_error);
+    EXPECT_THAT([&] { device_name(device); }, is_error);
+    EXPECT_THAT([&] { device_memory(device); }, is_error);
+    EXPECT_THAT([&] { memory_budget(device, 8); }, is_error);
+    EXPECT_THAT([&] { memory_figures(device); }, is_error);
+    if (device.is_cpu()) continue;
+    EXPECT_THAT([&] { Queue::borrow(device, &handle); }, is_error);
+    EXPECT_THAT([&] { Event::borrow(device, &handle); }, is_error);
+  }
+  Queue(kSecond).wait();  // the others work on
+}
+
 TEST_F(SeveralDevices, TellTheirMemoryTotalAndFree) {
   DeviceDouble::reset(2, 1000);
   const Buffer buffer(kSecond, 300);

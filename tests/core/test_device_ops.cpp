@@ -84,7 +84,8 @@ TEST_F(DeviceOps, LeaveTheCurrentDeviceAloneAlsoWhereTheyFail) {
   const Queue queue(kSecond);
   const Event event(queue);
   runtime_.is_lost[1] = true;
-  const auto is_lost = ThrowsMessage<DeviceLostError>(HasSubstr("cuda:1"));
+  const auto is_lost = ThrowsMessage<DeviceLostError>(
+      HasSubstr("this process can use cuda:1 no more, go on with the other devices"));
   EXPECT_THAT([] { Queue{kSecond}; }, is_lost);
   EXPECT_THAT([] { Buffer(kSecond, 8); }, is_lost);
   EXPECT_THAT([&] { queue.wait(); }, is_lost);
@@ -92,6 +93,26 @@ TEST_F(DeviceOps, LeaveTheCurrentDeviceAloneAlsoWhereTheyFail) {
   EXPECT_THAT([] { device_memory(kSecond); }, is_lost);
   EXPECT_EQ(runtime_.current, 0);
   EXPECT_EQ(runtime_.last, detail::gpu::kSuccess) << "what was reported does not stay";
+}
+
+TEST_F(DeviceOps, SayThatADestroyedHandleMayAlsoBeOneOfAnotherDevice) {
+  const Queue queue(kSecond);
+  const Buffer buffer(kSecond, 8);
+  const Event event(queue);
+  runtime_.is_destroyed = true;
+  const auto is_error = ThrowsMessage<DeviceError>(
+      HasSubstr("the stream or event was destroyed, or belongs to another device than cuda:1"));
+  EXPECT_THAT([&] { queue.wait(); }, is_error);
+  EXPECT_THAT([&] { Event{queue}; }, is_error);
+  EXPECT_THAT([&] { event.wait(); }, is_error);
+  EXPECT_THAT([&] { event.hold_back(queue.native_handle()); }, is_error);
+  EXPECT_THAT([&] { queue.wait_for(event); }, is_error);
+  EXPECT_THAT([&] { Queue::borrow(kSecond, queue.native_handle()); }, is_error);
+  EXPECT_THAT([&] { zero_bytes(queue, buffer.data(), 8); }, is_error);
+  EXPECT_EQ(runtime_.current, 0);
+  EXPECT_EQ(runtime_.last, detail::gpu::kSuccess);
+  runtime_.is_destroyed = false;
+  Queue(kSecond).wait();
 }
 
 TEST_F(DeviceOps, SayThatADeviceIsFullWhateverWasAsked) {

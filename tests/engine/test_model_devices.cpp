@@ -266,6 +266,18 @@ TEST_F(ModelDevices, AQueueOfAnotherDeviceThanTheDataNamesBoth) {
                                           HasSubstr("the queue belongs to " + to_string(device)))));
   }
   EXPECT_EQ(Loads::get().count, 0);
+  EXPECT_EQ(model_.forward(Queue(kSecond), plan).bytes_out, 16U) << "the right queue runs";
+}
+
+TEST_F(ModelDevices, AnIndexOutOfRangeSaysWhatIsThereAndTheOthersGoOn) {
+  for (const int index : {2, -1, kMaxDevices}) {
+    const Device device = Device::cuda(index);
+    EXPECT_THAT([&] { model_.deploy(device); },
+                ThrowsMessage<DeviceError>("device " + to_string(device) +
+                                           " is not there; there is: cpu, cuda:0 to cuda:1"));
+  }
+  EXPECT_EQ(Loads::get().count, 0);
+  model_.deploy(kFirst);
 }
 
 TEST_F(ModelDevices, ACopyOnAQueueOfAnotherDeviceChangesNothing) {
@@ -299,6 +311,8 @@ TEST_F(ModelDevices, ColumnsOfTwoDevicesInOneCallNameBoth) {
   Plan plan = model_.plan(first.metadata());
   EXPECT_THAT([&] { plan.rebind(first.points.const_view(), second.scores.view()); },
               ThrowsMessage<BindingError>(AllOf(HasSubstr("cuda:0"), HasSubstr("cuda:1"))));
+  plan.rebind(first.points.const_view(), first.scores.view());
+  EXPECT_EQ(model_.forward(Queue(kFirst), plan).bytes_out, 16U) << "the plan can still be used";
 }
 
 TEST_F(ModelDevices, ALostDeviceIsATypedErrorAndTheOthersGoOn) {

@@ -37,6 +37,7 @@ struct Runtime {
   int current = 0;
   std::array<bool, 2> is_lost{};
   std::array<bool, 2> is_full{};
+  bool is_destroyed = false;                      ///< every stream and event
   std::array<std::vector<std::string>, 2> calls;  ///< on each device
   Error last = kSuccess;
 
@@ -51,6 +52,11 @@ struct Runtime {
     if (is_lost[device]) return last = Error::kGone;
     if (takes_memory && is_full[device]) return last = Error::kFull;
     return kSuccess;
+  }
+
+  Error call_with_handle(const char* name) {
+    const Error error = call(name);
+    return error == kSuccess && is_destroyed ? last = Error::kHandle : error;
   }
 
   /// A handle that says which device it is of.
@@ -86,22 +92,26 @@ inline Error stream_create(Stream* stream, unsigned) {
   return Runtime::get().call("stream_create", true);
 }
 inline Error stream_destroy(Stream) { return Runtime::get().call("stream_destroy"); }
-inline Error stream_synchronize(Stream) { return Runtime::get().call("stream_synchronize"); }
+inline Error stream_synchronize(Stream) {
+  return Runtime::get().call_with_handle("stream_synchronize");
+}
 inline Error stream_wait_event(Stream, Event, unsigned) {
-  return Runtime::get().call("stream_wait_event");
+  return Runtime::get().call_with_handle("stream_wait_event");
 }
 inline Error stream_device(Stream stream, int* device) {
   *device = Runtime::device_of(stream);
-  return Runtime::get().call("stream_device");
+  return Runtime::get().call_with_handle("stream_device");
 }
 inline Error event_create(Event* event, unsigned) {
   *event = Runtime::get().handle();
   return Runtime::get().call("event_create", true);
 }
 inline Error event_destroy(Event) { return Runtime::get().call("event_destroy"); }
-inline Error event_record(Event, Stream) { return Runtime::get().call("event_record"); }
-inline Error event_query(Event) { return Runtime::get().call("event_query"); }
-inline Error event_synchronize(Event) { return Runtime::get().call("event_synchronize"); }
+inline Error event_record(Event, Stream) { return Runtime::get().call_with_handle("event_record"); }
+inline Error event_query(Event) { return Runtime::get().call_with_handle("event_query"); }
+inline Error event_synchronize(Event) {
+  return Runtime::get().call_with_handle("event_synchronize");
+}
 
 inline Error allocate(void** data, std::size_t) {
   *data = Runtime::get().handle();
@@ -114,8 +124,8 @@ inline Error allocate_pinned(void** data, std::size_t) {
 }
 inline Error release_pinned(void*) { return Runtime::get().call("release_pinned"); }
 inline Error copy(void*, const void*, std::size_t, int, Stream) {
-  return Runtime::get().call("copy");
+  return Runtime::get().call_with_handle("copy");
 }
-inline Error set(void*, int, std::size_t, Stream) { return Runtime::get().call("set"); }
+inline Error set(void*, int, std::size_t, Stream) { return Runtime::get().call_with_handle("set"); }
 
 }  // namespace tensoa::detail::gpu
