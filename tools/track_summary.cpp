@@ -35,12 +35,19 @@ std::string bytes(std::size_t number) {
   return fmt::format("{:.1f} MB", static_cast<double>(number) / 1e6);
 }
 
+std::string auc_of(const TrackSummary& summary) {
+  if (const auto auc = summary.edge_auc.value()) return fmt::format("{:.4f}", *auc);
+  if (summary.host_edges > 0 || summary.edges == 0) return "–";
+  return fmt::format("– (the edges stay on {} without --json or --report)", summary.device);
+}
+
 }  // namespace
 
 void TrackSummary::add(const track::ProcessedEvent& done, ConstView<track::Edge> edge_view) {
   ++events;
   hits += done.event.hits.size();
   edges += done.edges;
+  host_edges += edge_view.size();
   tracks += done.tracks;
   seconds += done.seconds;
   moved += done.moved;
@@ -121,13 +128,11 @@ std::string to_table(const TrackSummary& summary) {
   }
   text += '\n';
   if (summary.events_with_truth > 0) {
-    const std::optional<double> auc = summary.edge_auc.value();
     text += fmt::format(
         "against the truth, cut at {:g}: edge AUC {}, edge efficiency {}, purity {}; track "
         "efficiency {}\n",
-        summary.min_score, auc ? fmt::format("{:.4f}", *auc) : "–",
-        percent(summary.edge_counts.efficiency()), percent(summary.edge_counts.purity()),
-        percent(summary.track_counts.efficiency()));
+        summary.min_score, auc_of(summary), percent(summary.edge_counts.efficiency()),
+        percent(summary.edge_counts.purity()), percent(summary.track_counts.efficiency()));
   }
   if (summary.failed > 0) {
     text += fmt::format("{} event{} failed and left out\n", summary.failed,

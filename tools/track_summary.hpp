@@ -30,7 +30,8 @@ struct TrackSummary {
 
   std::size_t events_with_truth = 0;
   track::EdgeCounts edge_counts;
-  track::EdgeAuc edge_auc;
+  track::EdgeAuc edge_auc;     ///< of edges on the host
+  std::size_t host_edges = 0;  ///< of `edges`; others stayed on the device
   track::TrackCounts track_counts;
   track::ScoreHistogram scores;
 
