@@ -187,6 +187,18 @@ TEST_P(AotEngine, MlpEqualsFloat64ForAnyNumberOfRows) {
   }
 }
 
+TEST_P(AotEngine, RunsOnTheLegacyDefaultStream) {
+  if (GetParam().is_cpu()) GTEST_SKIP() << "for GPUs";
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the default streams are numbers
+  queue_ = Queue::borrow(GetParam(), reinterpret_cast<void*>(std::uintptr_t{1}));
+  AotModel model(package("mlp"));
+  model.to(*queue_);
+  const auto in = points(33);
+  auto out = answers(33);
+  model.forward(mlp_metadata(in.const_view(), out.view()));
+  expect_mlp(out, 0, 33);
+}
+
 TEST_P(AotEngine, SlicesAtAnyOffsetAreReadAndWrittenInPlace) {
   AotModel model(package("mlp"));
   model.to(*queue_);

@@ -163,6 +163,23 @@ TEST_P(JitEngine, WeightsAreConvertedToTheDtypeOfTheOptions) {
       << "columns in double, weights in float";
 }
 
+TEST_P(JitEngine, RunsOnTheLegacyDefaultStream) {
+  if (GetParam().is_cpu()) GTEST_SKIP() << "for GPUs";
+  const auto in = points(33);
+  auto on_own = answers(33);
+  auto on_legacy = answers(33);
+  run("mlp", in.const_view(), on_own.view(), kM, kN);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the default streams are numbers
+  queue_ = Queue::borrow(GetParam(), reinterpret_cast<void*>(std::uintptr_t{1}));
+  run("mlp", in.const_view(), on_legacy.view(), kM, kN);
+  const auto expected = download(on_own);
+  const auto host = download(on_legacy);
+  for (std::size_t i = 0; i < 33; ++i) {
+    EXPECT_EQ(host.const_view().m[i], expected.const_view().m[i]);
+    EXPECT_EQ(host.const_view().n[i], expected.const_view().n[i]);
+  }
+}
+
 TEST_P(JitEngine, IdentityCopiesColumnsToColumns) {
   const auto in = points(33);
   auto out = answers(33);
