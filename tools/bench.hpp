@@ -21,6 +21,7 @@ struct BenchOptions {
   std::vector<std::size_t> rows = {1, 1'000, 100'000, 10'000'000};  ///< of collections
   std::string packages;                                             ///< folder, of `forward`
   std::vector<int> threads = {1, 4};                                ///< of `track`
+  std::vector<int> events_per_thread = {1, 2, 4};                   ///< of `track`
   std::string device = "auto";
   int repeats = 10;
 };
@@ -40,7 +41,8 @@ std::vector<ResultRow> bench_binding(const BenchOptions& options);
 
 /// The track pipeline on a GPU, hits in memory to tracks in memory: the graph built on the host beside
 /// the whole event on the device. Stages one by one, then the time per event (`total`) with so many
-/// threads, which is the inverse of events per second.
+/// threads, which is the inverse of events per second: threads that block while they wait for the GPU,
+/// and, as `suspended_N`, threads that work on N events in turns.
 std::vector<ResultRow> bench_track(const BenchOptions& options);
 
 /// One call of each kind of model on the same columns: through the host or packed, TorchScript with

@@ -84,6 +84,12 @@ void add_track_options(std::pair<CLI::App&, BenchOptions&> bench) {
   command.add_option("--threads", options.threads, "Threads, each with a pipeline and a queue")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  command
+      .add_option("--events-per-thread", options.events_per_thread,
+                  "Events that a thread works on in turns, each with a pipeline and a queue: while "
+                  "one waits for the GPU, another one goes on")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
 }
 
 void add_binding_options(std::pair<CLI::App&, BenchOptions&> bench) {

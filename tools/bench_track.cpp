@@ -1,10 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
+#include <deque>
 #include <future>
 #include <memory>
+#include <string>
 
 #include "bench.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/sched/event_loop.hpp"
+#include "tensoa/sched/wait.hpp"
 #include "tensoa/track/pipeline.hpp"
 
 namespace tensoa::tools {
@@ -13,18 +17,19 @@ namespace {
 constexpr int kWarmUps = 2;
 constexpr double kShortestUs = 100'000;  // of a batch of events
 
-/// One event, again and again, on one road by some threads, each with a pipeline and a queue.
+/// One event, again and again, on one road.
 class Road {
  public:
-  Road(const Model<>& model, Device device, const track::EventSource& source, bool graph_on_host,
-       int threads) {
-    for (int i = 0; i < threads; ++i) {
+  /// @param lanes each with a pipeline and a queue
+  Road(const Model<>& model, Device device, const track::EventSource& source,
+       const track::PipelineOptions& options, int lanes) {
+    for (int i = 0; i < lanes; ++i) {
       lanes_.push_back(std::make_unique<Lane>(
-          Lane{track::TrackPipeline(model, Queue(device), {.graph_on_host = graph_on_host}),
-               source.read()}));
+          Lane{track::TrackPipeline(model, Queue(device), options), source.read()}));
     }
   }
 
+  /// A thread for each lane, which does `events` events.
   /// @return bytes that one event moved between host and device, and copied for the network
   std::size_t run(std::size_t events) {
     std::vector<std::future<void>> threads;
@@ -35,6 +40,14 @@ class Road {
       }));
     }
     for (std::future<void>& thread : threads) thread.get();
+    return lanes_.front()->bytes;
+  }
+
+  /// Fewer threads than lanes, which do `events` events each.
+  std::size_t run_suspended(int threads, std::size_t events) {
+    sched::run_events(
+        events * static_cast<std::size_t>(threads), threads, static_cast<int>(lanes_.size()),
+        [&](std::size_t, std::size_t slot) { lanes_[slot]->process(); }, [](std::size_t) {});
     return lanes_.front()->bytes;
   }
 
@@ -136,21 +149,34 @@ std::vector<ResultRow> bench_track(const BenchOptions& options) {
     append_stages(rows, whole, time_on_device(model, queue, event, options.repeats));
     set_ratios(rows, first);
     for (const int threads : options.threads) {
-      Road on_host(model, device, source, true, threads);
-      Road on_device(model, device, source, false, threads);
-      const auto parts = static_cast<double>(threads);
+      std::deque<Road> roads;
       std::vector<Variant> variants;
-      variants.push_back({host.variant, [&](std::size_t n) { return on_host.run(n); }});
-      variants.push_back({whole.variant, [&](std::size_t n) { return on_device.run(n); }});
-      for (Variant& variant : variants) variant.parts = parts;
+      const auto add = [&](const track::PipelineOptions& how, int lanes) -> Road& {
+        return roads.emplace_back(model, device, source, how, lanes);
+      };
+      variants.push_back({host.variant, [&road = add({.graph_on_host = true}, threads)](
+                                            std::size_t n) { return road.run(n); }});
+      variants.push_back({whole.variant,
+                          [&road = add({}, threads)](std::size_t n) { return road.run(n); },
+                          host.variant});
+      for (const int each : options.events_per_thread) {
+        Road& road = add({.wait = sched::wait_suspended}, threads * each);
+        variants.push_back(
+            {"suspended_" + std::to_string(each),
+             [&road, threads](std::size_t n) { return road.run_suspended(threads, n); },
+             whole.variant});
+      }
+      for (Variant& variant : variants) variant.parts = threads;
       race(variants, options.repeats, kShortestUs);
       const std::size_t totals = rows.size();
-      for (std::size_t i = 0; i < variants.size(); ++i) {
-        ResultRow row = i == 0 ? host : whole;
+      for (const Variant& variant : variants) {
+        ResultRow row = host;
+        row.variant = variant.name;
+        row.baseline = variant.baseline;
         row.stage = "total";
         row.threads = threads;
-        row.timing = summarize(variants[i].times);
-        row.bytes_copied = variants[i].bytes_copied;
+        row.timing = summarize(variant.times);
+        row.bytes_copied = variant.bytes_copied;
         rows.push_back(row);
       }
       set_ratios(rows, totals);

@@ -17,6 +17,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
 #include "tensoa/sched/event_loop.hpp"
+#include "tensoa/sched/wait.hpp"
 #include "tensoa/track/report.hpp"
 #include "tensoa/track/writer.hpp"
 #include "track_summary.hpp"
@@ -31,6 +32,7 @@ struct TrackCall {
   std::string model = default_model();
   std::string device = "auto";
   int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  int events_per_thread = 2;
   float min_score = 0.5F;
   bool graph_on_host = false;
   std::string output;
@@ -106,20 +108,24 @@ class TrackRun {
     summary_.model = call.model;
     summary_.min_score = call.min_score;
     summary_.threads = std::clamp(static_cast<int>(sources_.size()), 1, std::max(1, call.threads));
+    summary_.in_flight = summary_.threads * call.events_per_thread;
   }
 
   int run() {
     // A model that does not fit is an error of the call, not of every event.
-    for (int slot = 0; slot < summary_.threads; ++slot) {
+    const bool is_suspended = track::TrackPipeline::stays_on(device_, options_);
+    if (is_suspended) options_.wait = sched::wait_suspended;
+    const int slots = is_suspended ? summary_.in_flight : summary_.threads;
+    for (int slot = 0; slot < slots; ++slot) {
       pipelines_.push_back(
           std::make_unique<track::TrackPipeline>(model_, Queue(device_), options_));
     }
-    outcomes_.resize(2 * pipelines_.size());
+    outcomes_.resize(static_cast<std::size_t>(summary_.in_flight));
     const auto start = std::chrono::steady_clock::now();
     {
       ProgressBar bar("tracking", sources_.size());
       sched::run_events(
-          sources_.size(), summary_.threads,
+          sources_.size(), summary_.threads, summary_.in_flight,
           [&](std::size_t event, std::size_t slot) { work(event, slot); },
           [&](std::size_t event) { finish(event, bar); });
     }
@@ -204,8 +210,14 @@ void add_track_command(CLI::App& program, Action& action) {
           "TorchScript file or package (.pt2): forward(x, edge_index[, edge_attr]) -> scores")
       ->capture_default_str();
   command->add_option("--device", call->device, "auto, cpu or cuda:N")->capture_default_str();
-  command->add_option("--threads", call->threads, "Events in flight")
+  command->add_option("--threads", call->threads, "Threads that work on events")
       ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--events-per-thread", call->events_per_thread,
+                   "Events begun and not finished; on a GPU each has a queue, and a thread takes "
+                   "another one while its event waits for the GPU")
+      ->check(CLI::Range(1, 64))
       ->capture_default_str();
   command
       ->add_option("--cut", call->min_score,

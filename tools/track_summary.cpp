@@ -93,6 +93,7 @@ nlohmann::json to_json(const TrackSummary& summary) {
        {{"bytes_to_device", summary.moved.bytes_to_device},
         {"bytes_to_host", summary.moved.bytes_to_host}}},
       {"threads", summary.threads},
+      {"in_flight", summary.in_flight},
       {"device", summary.device},
       {"model", summary.model},
   };

@@ -18,6 +18,7 @@ struct TrackSummary {
   std::string model;
   float min_score = 0;
   int threads = 1;
+  int in_flight = 1;  ///< events begun and not finished, at most
 
   std::size_t events = 0;  ///< finished ones
   std::size_t failed = 0;

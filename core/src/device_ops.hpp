@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -30,6 +31,9 @@ void gpu_leave(int before) noexcept;
 void* gpu_stream_create(int device);
 void gpu_stream_destroy(int device, void* stream) noexcept;
 void gpu_stream_wait(int device, void* stream);
+/// Calls once, from a thread of the driver's, also where the work before failed; never where this
+/// throws.
+void gpu_stream_when_done(int device, void* stream, std::function<void()> call);
 /// The device of somebody's stream, said to be on `device`. A default stream has any.
 int gpu_stream_device(int device, void* stream);
 

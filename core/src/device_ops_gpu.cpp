@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "device_ops.hpp"
 #include "gpu_runtime.hpp"
@@ -48,6 +51,13 @@ void call_on(int device, const Function& function) noexcept {
 
 gpu::Stream stream_of(void* stream) { return static_cast<gpu::Stream>(stream); }
 gpu::Event event_of(void* event) { return static_cast<gpu::Event>(event); }
+
+using Call = std::function<void()>;
+
+/// In a thread of the driver's. The status is that of the stream, which whoever is called asks for.
+void make_call(gpu::Stream, gpu::Error, void* call) noexcept {
+  (*std::unique_ptr<Call>(static_cast<Call*>(call)))();
+}
 
 }  // namespace
 
@@ -117,6 +127,16 @@ void gpu_stream_destroy(int device, void* stream) noexcept {
 void gpu_stream_wait(int device, void* stream) {
   const CurrentDevice current(device);
   check(gpu::stream_synchronize(stream_of(stream)), device, [] { return "waiting for a stream"; });
+}
+
+// Not by cudaLaunchHostFunc, whose function is never called once the context has failed: who waits
+// for the call would wait for ever.
+void gpu_stream_when_done(int device, void* stream, std::function<void()> call) {
+  const CurrentDevice current(device);
+  auto kept = std::make_unique<Call>(std::move(call));
+  check(gpu::stream_add_callback(stream_of(stream), make_call, kept.get(), 0), device,
+        [] { return "enqueuing a call"; });
+  static_cast<void>(kept.release());  // make_call has it
 }
 
 int gpu_stream_device(int device, void* stream) {

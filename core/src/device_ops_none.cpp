@@ -21,6 +21,7 @@ void gpu_leave(int) noexcept {}
 void* gpu_stream_create(int) { refuse(); }
 void gpu_stream_destroy(int, void*) noexcept {}
 void gpu_stream_wait(int, void*) { refuse(); }
+void gpu_stream_when_done(int, void*, std::function<void()>) { refuse(); }
 int gpu_stream_device(int, void*) { refuse(); }
 void* gpu_event_create(int) { refuse(); }
 void gpu_event_destroy(int, void*) noexcept {}

@@ -58,6 +58,15 @@ void Queue::wait() const {
   if (!device_.is_cpu()) detail::gpu_stream_wait(device_.index, stream_.get());
 }
 
+void Queue::when_done(std::function<void()> call) const {
+  if (!call) throw ConfigError("Queue::when_done: got no function, expected one to call");
+  if (device_.is_cpu()) {
+    call();
+  } else {
+    detail::gpu_stream_when_done(device_.index, stream_.get(), std::move(call));
+  }
+}
+
 void Queue::wait_for(const Event& event) const {
   if (event.device().is_cpu()) return;
   if (device_.is_cpu()) {

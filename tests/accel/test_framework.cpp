@@ -4,15 +4,20 @@
 // The code of docs/using_from_your_framework.md that needs no other framework.
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "pytorch/jit_fixture.hpp"
 #include "tensoa/core/event.hpp"
 #include "tensoa/sched/event_loop.hpp"
+#include "tensoa/sched/wait.hpp"
 
 namespace tensoa {
 namespace {
@@ -67,6 +72,7 @@ TENSOA_ON_EACH_DEVICE(Framework);
 TEST_P(Framework, HasOneQueueForEachEventInFlight) {
   constexpr std::size_t kEvents = 50;
   constexpr int kThreads = 3;
+  constexpr int kInFlight = 6;
   const Device device = GetParam();
   std::vector<float> results(kEvents);
   std::vector<std::size_t> finished;
@@ -74,10 +80,10 @@ TEST_P(Framework, HasOneQueueForEachEventInFlight) {
   // [event_loop]
   const Model<> model(kPath);
   std::deque<Slot> slots;
-  for (int i = 0; i < kThreads; ++i) slots.emplace_back(model, device);
+  for (int i = 0; i < kInFlight; ++i) slots.emplace_back(model, device);
 
   sched::run_events(
-      kEvents, kThreads,
+      kEvents, kThreads, kInFlight,
       [&](std::size_t event, std::size_t index) {
         Slot& slot = slots[index];
         fill(event, slot);
@@ -86,7 +92,7 @@ TEST_P(Framework, HasOneQueueForEachEventInFlight) {
         model.forward(slot.queue, slot.plan);
         PortableCollection<Answers> answers(kMostRows, Device::cpu());
         copy(slot.queue, slot.answers, answers);
-        slot.queue.wait();
+        sched::wait_suspended(slot.queue);  // the thread takes another event meanwhile
         results[event] = answers.const_view().m[answers.size() - 1];
       },
       [&](std::size_t event) { finished.push_back(event); });
@@ -96,6 +102,55 @@ TEST_P(Framework, HasOneQueueForEachEventInFlight) {
     EXPECT_EQ(results[event], 2.F * static_cast<float>(event) + 1.F);
     EXPECT_EQ(finished[event], event);
   }
+}
+
+/// Tasks for one thread, from any.
+class Scheduler {
+ public:
+  void add(std::function<void()> task) {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    has_task_.notify_one();
+  }
+
+  void run_one() {
+    std::unique_lock lock(mutex_);
+    has_task_.wait(lock, [this] { return !tasks_.empty(); });
+    const std::function<void()> task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    task();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable has_task_;
+  std::deque<std::function<void()>> tasks_;
+};
+
+TEST_P(Framework, IsCalledBackWhenTheAnswerIsThere) {
+  const Queue& queue = *queue_;
+  const auto points = this->points(kMostRows);
+  auto answers = this->answers(kMostRows);
+  PortableCollection<Answers> host(answers.capacity(), Device::cpu());
+  const Model<> model(kPath);
+  const auto plan = model.plan(metadata_of(points.const_view(), answers.view()));
+  Scheduler scheduler;
+  float result = 0;
+
+  // [when_done]
+  const auto produce = [&] {
+    queue.wait();  // at once; throws where the work failed
+    result = host.const_view().m[99];
+  };
+  model.forward(queue, plan);
+  copy(queue, answers, host);
+  // On a GPU called by a thread of the driver, which must go on: it only hands over.
+  queue.when_done([&] { scheduler.add(produce); });
+  // [/when_done]
+
+  scheduler.run_one();
+  EXPECT_EQ(result, 199.F);
 }
 
 TEST_P(Framework, OrdersQueuesByEvents) {

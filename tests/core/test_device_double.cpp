@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -149,6 +150,22 @@ TEST_F(SeveralDevices, OnlyWhatSaysSoWaitsForWork) {
   queue.wait();
 }
 
+TEST_F(SeveralDevices, CallBackInTheOrderOfTheQueue) {
+  const Queue queue(kFirst);
+  const Buffer buffer(kFirst, 1);
+  std::vector<std::byte> seen(2, std::byte{9});
+  std::vector<std::byte> at_call;
+  DeviceDouble::hold(0);
+  zero_bytes(queue, buffer.data(), 1);
+  copy_bytes(queue, &seen[0], Device::cpu(), buffer.data(), kFirst, 1);
+  queue.when_done([&] { at_call = seen; });
+  copy_bytes(queue, &seen[1], Device::cpu(), buffer.data(), kFirst, 1);
+  EXPECT_TRUE(at_call.empty()) << "the device is held";
+  DeviceDouble::let_go(0);
+  EXPECT_THAT(at_call, ElementsAre(std::byte{0}, std::byte{9}));
+  EXPECT_EQ(seen[1], std::byte{0});
+}
+
 // ---- wrong queues
 
 TEST_F(SeveralDevices, ACopyNamesTheDeviceOfTheQueueAndThatOfTheData) {
@@ -259,6 +276,21 @@ TEST_F(SeveralDevices, ThoseWhoWaitForADeviceThatIsLostGetTheError) {
   zero_bytes(queue, buffer.data(), 8);
   std::jthread other([] { DeviceDouble::lose(0); });
   EXPECT_THROW(queue.wait(), DeviceLostError);
+}
+
+TEST_F(SeveralDevices, ThoseWhoAreToBeCalledByADeviceThatIsLostAreCalledOnceAndGetTheError) {
+  const Queue queue(kFirst);
+  const Buffer buffer(kFirst, 8);
+  const auto held = std::make_shared<int>(0);
+  DeviceDouble::hold(0);
+  zero_bytes(queue, buffer.data(), 8);
+  queue.when_done([held] { ++*held; });
+  DeviceDouble::lose(0);
+  EXPECT_EQ(*held, 1);
+  EXPECT_THROW(queue.wait(), DeviceLostError);
+  EXPECT_THROW(queue.when_done([held] { ++*held; }), DeviceLostError);
+  EXPECT_EQ(*held, 1) << "what could not be enqueued is not called";
+  EXPECT_EQ(held.use_count(), 1) << "and what was to be called is gone";
 }
 
 TEST_F(SeveralDevices, AFullOneIsATypedErrorAndWorksOn) {

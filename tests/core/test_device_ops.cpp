@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "gpu_runtime.hpp"
@@ -67,6 +68,18 @@ TEST_F(DeviceOps, WaitForTheDefaultStreamOfTheirDevice) {
   }
   // NOLINTEND(performance-no-int-to-ptr)
   EXPECT_THAT(runtime_.calls[1], Contains("stream_wait_event").Times(3));
+}
+
+TEST_F(DeviceOps, MakeACallOnceOrNotAtAllAndKeepNothingOfIt) {
+  const Queue queue(kSecond);
+  const auto calls = std::make_shared<int>(0);
+  queue.when_done([calls] { ++*calls; });
+  EXPECT_EQ(*calls, 1);
+  runtime_.is_lost[1] = true;
+  EXPECT_THROW(queue.when_done([calls] { ++*calls; }), DeviceLostError);
+  EXPECT_EQ(*calls, 1);
+  EXPECT_EQ(calls.use_count(), 1);
+  EXPECT_EQ(runtime_.current, 0);
 }
 
 TEST_F(DeviceOps, WorkOnWhileTheCurrentDeviceIsLost) {

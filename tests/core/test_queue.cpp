@@ -5,10 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/memory.hpp"
 
 namespace tensoa {
 namespace {
@@ -46,6 +51,32 @@ TEST(Queue, BorrowTakesTheLegacyDefaultStream) {
   if (device_count(DeviceKind::kCuda) == 0) GTEST_SKIP() << "no CUDA device";
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the default streams are numbers
   Queue::borrow(Device::cuda(0), reinterpret_cast<void*>(std::uintptr_t{1})).wait();
+}
+
+TEST(Queue, OfTheCpuIsDoneAtOnceAndCallsInThisThread) {
+  std::thread::id caller;
+  Queue(Device::cpu()).when_done([&] { caller = std::this_thread::get_id(); });
+  EXPECT_EQ(caller, std::this_thread::get_id());
+}
+
+TEST(Queue, RefusesToCallNothing) {
+  EXPECT_THAT([] { Queue(Device::cpu()).when_done({}); },
+              testing::ThrowsMessage<ConfigError>(testing::HasSubstr("got no function")));
+}
+
+TEST(Queue, CallsOnceItsWorkIsDone) {
+  if (device_count(DeviceKind::kCuda) == 0) GTEST_SKIP() << "no CUDA device";
+  const Device gpu = Device::cuda(0);
+  const Queue queue(gpu);
+  constexpr std::size_t kBytes = std::size_t{1} << 26U;
+  const Buffer buffer(gpu, kBytes);
+  std::vector<std::byte> seen(kBytes, std::byte{1});
+  std::promise<std::byte> last;
+  zero_bytes(queue, buffer.data(), kBytes);
+  copy_bytes(queue, seen.data(), Device::cpu(), buffer.data(), gpu, kBytes);
+  queue.when_done([&] { last.set_value(seen.back()); });
+  EXPECT_EQ(last.get_future().get(), std::byte{0});
+  queue.wait();
 }
 
 TEST(Queue, CopiesStandForTheSameStream) {

@@ -26,6 +26,7 @@ using testing::ThrowsMessage;
 
 constexpr std::size_t kEvents = 200;
 constexpr int kThreads = 4;
+constexpr int kInFlight = 8;
 
 void ignore_work(std::size_t, std::size_t) {}
 void ignore_finish(std::size_t) {}
@@ -39,7 +40,7 @@ TEST(RunEvents, FinishesAllInOrderEachAfterItsWork) {
   std::array<std::atomic<bool>, kEvents> worked{};
   std::vector<std::size_t> finished;  // no lock: finish is never called two at a time
   run_events(
-      kEvents, kThreads,
+      kEvents, kThreads, kInFlight,
       [&](std::size_t event, std::size_t) {
         dawdle(event);
         EXPECT_FALSE(worked[event].exchange(true)) << "called once for each event";
@@ -56,7 +57,7 @@ TEST(RunEvents, FinishesAllInOrderEachAfterItsWork) {
 TEST(RunEvents, GivesASlotToOneEventAtATime) {
   std::array<std::atomic<bool>, kThreads> busy{};
   run_events(
-      kEvents, kThreads,
+      kEvents, kThreads, kInFlight,
       [&](std::size_t event, std::size_t slot) {
         ASSERT_LT(slot, busy.size());
         EXPECT_FALSE(busy[slot].exchange(true));
@@ -69,7 +70,7 @@ TEST(RunEvents, GivesASlotToOneEventAtATime) {
 TEST(RunEvents, GivesASlotToOneEventAtATimeWhereTheWorkIsParallelItself) {
   std::array<std::atomic<bool>, kThreads> busy{};
   run_events(
-      kEvents, kThreads,
+      kEvents, kThreads, kInFlight,
       [&](std::size_t, std::size_t slot) {
         EXPECT_FALSE(busy[slot].exchange(true)) << "a waiting thread took another event";
         tbb::parallel_for(0, 16, [](int i) { dawdle(static_cast<std::size_t>(i)); });
@@ -78,12 +79,12 @@ TEST(RunEvents, GivesASlotToOneEventAtATimeWhereTheWorkIsParallelItself) {
       ignore_finish);
 }
 
-TEST(RunEvents, HasAtMostTwoEventsAThreadInFlight) {
+TEST(RunEvents, HasAtMostSoManyEventsInFlight) {
   std::atomic<int> in_flight = 0;
   run_events(
-      kEvents, kThreads,
+      kEvents, kThreads, kInFlight,
       [&](std::size_t event, std::size_t) {
-        EXPECT_LE(++in_flight, 2 * kThreads);
+        EXPECT_LE(++in_flight, kInFlight);
         dawdle(event);
       },
       [&](std::size_t) { --in_flight; });
@@ -91,7 +92,8 @@ TEST(RunEvents, HasAtMostTwoEventsAThreadInFlight) {
 
 TEST(RunEvents, OfNoEventsCallsNothing) {
   run_events(
-      0, kThreads, [](std::size_t, std::size_t) { FAIL(); }, [](std::size_t) { FAIL(); });
+      0, kThreads, kInFlight, [](std::size_t, std::size_t) { FAIL(); },
+      [](std::size_t) { FAIL(); });
 }
 
 TEST(RunEvents, WithOneThreadRunsInTheCallingThread) {
@@ -99,7 +101,7 @@ TEST(RunEvents, WithOneThreadRunsInTheCallingThread) {
   std::size_t worked = 0;
   std::size_t finished = 0;
   run_events(
-      kEvents, 1,
+      kEvents, 1, 2,
       [&](std::size_t, std::size_t slot) {
         EXPECT_EQ(slot, 0U);
         EXPECT_EQ(std::this_thread::get_id(), here);
@@ -117,7 +119,7 @@ TEST(RunEvents, AnExceptionOfACallbackEndsTheLoopAndPasses) {
   std::vector<std::size_t> finished;
   const auto failing_work = [&] {
     run_events(
-        kEvents, kThreads,
+        kEvents, kThreads, kInFlight,
         [](std::size_t event, std::size_t) {
           if (event == 50) throw InputError("event 50 is broken");
         },
@@ -128,16 +130,21 @@ TEST(RunEvents, AnExceptionOfACallbackEndsTheLoopAndPasses) {
   EXPECT_LE(finished.size(), 50U) << "nothing finishes after an event that did not";
 
   const auto failing_finish = [&] {
-    run_events(kEvents, kThreads, ignore_work, [](std::size_t event) {
+    run_events(kEvents, kThreads, kInFlight, ignore_work, [](std::size_t event) {
       if (event == 3) throw std::logic_error("not ours");
     });
   };
   EXPECT_THAT(failing_finish, Throws<std::logic_error>());
 }
 
+TEST(RunEvents, WithFewerEventsInFlightThanThreadsIsAnError) {
+  EXPECT_THAT([] { run_events(1, 3, 2, ignore_work, ignore_finish); },
+              ThrowsMessage<ConfigError>(HasSubstr("got 2 events in flight; expected 3 or more")));
+}
+
 TEST(RunEvents, WithoutThreadsIsAnError) {
   for (const int threads : {0, -3}) {
-    EXPECT_THAT([&] { run_events(1, threads, ignore_work, ignore_finish); },
+    EXPECT_THAT([&] { run_events(1, threads, 8, ignore_work, ignore_finish); },
                 ThrowsMessage<ConfigError>(HasSubstr("expected 1 or more")));
   }
 }

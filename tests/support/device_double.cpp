@@ -38,6 +38,7 @@ struct FakeEvent {
 struct Work {
   std::shared_ptr<Point> after;  ///< what it waits for, if anything
   std::function<void()> run;
+  bool is_call = false;  ///< of the host, made also where the device is lost
 };
 
 struct FakeStream {
@@ -218,7 +219,10 @@ void DeviceDouble::lose(int device) {
   const std::lock_guard lock(machine.mutex);
   machine.gpus.at(static_cast<std::size_t>(device)).is_lost = true;
   for (auto& [handle, stream] : machine.streams) {
-    if (stream->device == device) stream->pending.clear();
+    if (stream->device != device) continue;
+    for (const Work& work : std::exchange(stream->pending, {})) {
+      if (work.is_call) work.run();
+    }
   }
   machine.drain();
 }
@@ -285,6 +289,12 @@ void gpu_stream_wait(int device, void* stream) {
   std::unique_lock lock(machine.mutex);
   const FakeStream& found = machine.stream(device, stream);
   machine.wait(lock, device, [&] { return found.pending.empty(); });
+}
+
+void gpu_stream_when_done(int device, void* stream, std::function<void()> call) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  machine.enqueue(machine.stream(device, stream), {nullptr, std::move(call), true});
 }
 
 int gpu_stream_device(int device, void* stream) {

@@ -42,6 +42,7 @@ KEYS = {
     "copies": {"bytes_in": int, "bytes_out": int},
     "transfers": {"bytes_to_device": int, "bytes_to_host": int},
     "threads": int,
+    "in_flight": int,
     "device": str,
     "model": str,
 }
@@ -133,17 +134,18 @@ def test_csv_and_parquet_hold_the_same(tmp_path, model):
     assert csv["track_id"].to_numpy().min() == -1 and csv["track_id"].to_numpy().max() > 5
 
 
-def test_number_of_threads_changes_nothing(tmp_path, model):
+def test_number_of_threads_and_of_events_in_flight_changes_nothing(tmp_path, model):
     runs, tracks = [], []
-    for threads in (1, 2):
-        folder = tmp_path / str(threads)
+    for threads, each in ((1, 1), (2, 2), (2, 5)):
+        folder = tmp_path / f"{threads}_{each}"
         folder.mkdir()
-        run = track(folder, "generate:8:3:60", "--model", model, "--threads", threads)
+        run = track(folder, "generate:8:3:60", "--model", model, "--threads", threads, "--events-per-thread", each)
         assert run.pop("threads") == threads and run.pop("seconds")["total"] > 0
+        assert run.pop("in_flight") == threads * each
         runs.append(run)
         tracks.append((folder / "tracks.csv").read_bytes())
-    assert runs[0] == runs[1]
-    assert tracks[0] == tracks[1]
+    assert runs[0] == runs[1] == runs[2]
+    assert tracks[0] == tracks[1] == tracks[2]
 
 
 def test_package_finds_the_tracks_of_the_torchscript_file(tmp_path, our_model):

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <limits>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@ namespace tensoa::track {
 namespace {
 
 using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 void expect_same_nodes(ConstView<Hit> got, ConstView<Hit> expected) {
   const std::size_t n = got.size();
@@ -95,7 +97,7 @@ TEST_P(DeviceEventOn, AgreesWithTheHostOnAThousandEvents) {
     const std::vector<std::int64_t> ids = ids_of(input.hits.const_view());
     EXPECT_EQ(found.tracks, finder.find(input.hits.view(), edges.const_view()));
     EXPECT_EQ(ids, ids_of(input.hits.const_view()));
-    const EdgeCounts counts = count_edges(edges.const_view(), 0.5F);
+    const EdgeCounts counts = compare_edges(edges.const_view(), 0.5F);
     EXPECT_EQ(found.edges.edges, counts.edges);
     EXPECT_EQ(found.edges.true_edges, counts.true_edges);
     EXPECT_EQ(found.edges.selected, counts.selected);
@@ -249,7 +251,7 @@ TEST_P(DeviceEventOn, RefusesHitsOfAnotherEvent) {
   EXPECT_THROW(event.find_tracks(other.view()), ConfigError);
 }
 
-TEST_P(DeviceEventOn, AnEventThatWasGivenUpLeavesNoTrace) {
+TEST_P(DeviceEventOn, ThatWasGivenUpLeavesNoTrace) {
   DeviceEvent event(*queue_);
   GraphBuilder builder;
   for (std::uint64_t index = 0; index < 20; ++index) {
@@ -258,6 +260,66 @@ TEST_P(DeviceEventOn, AnEventThatWasGivenUpLeavesNoTrace) {
     Event input = generate({.particles = 50}, 100 + index);
     expect_same_as_builder(event, builder, input.hits);
   }
+}
+
+TEST_P(DeviceEventOn, ThatWasGivenUpHalfwayLeavesNoTrace) {
+  DeviceEvent event(*queue_);
+  GraphBuilder builder;
+  for (std::uint64_t index = 0; index < 20; ++index) {
+    const Event given_up = generate({.particles = 100}, index);
+    event.start_graph(given_up.hits.const_view());
+    if (index % 2 == 0) {
+      event.finish_graph();
+      event.start_tracks();
+    }
+    Event input = generate({.particles = 50}, 100 + index);
+    expect_same_as_builder(event, builder, input.hits);
+  }
+}
+
+TEST_P(DeviceEventOn, LeavesTheWaitingToTheCaller) {
+  DeviceEvent event(*queue_);
+  Event blocking = generate({.particles = 300}, 1);
+  const std::size_t n_edges = event.build_graph(blocking.hits.const_view());
+  const std::vector<float> scores(n_edges, 1.0F);
+  set_scores(event, scores);
+  const std::size_t tracks = event.find_tracks(blocking.hits.view()).tracks;
+  EXPECT_GT(tracks, 0U);
+
+  Event input = generate({.particles = 300}, 1);
+  const auto called = [&] {
+    std::promise<void> promise;
+    queue_->when_done([&] { promise.set_value(); });
+    promise.get_future().wait();
+    queue_->wait();
+  };
+  event.start_graph(input.hits.const_view());
+  called();
+  EXPECT_EQ(event.finish_graph(), n_edges);
+  set_scores(event, scores);
+  event.start_tracks();
+  called();
+  EXPECT_EQ(event.finish_tracks(input.hits.view()).tracks, tracks);
+  EXPECT_EQ(ids_of(input.hits.const_view()), ids_of(blocking.hits.const_view()));
+}
+
+TEST_P(DeviceEventOn, SaysWhichHalfIsMissing) {
+  DeviceEvent event(*queue_);
+  Event input = generate({.particles = 30}, 0);
+  EXPECT_THAT([&] { event.finish_graph(); },
+              ThrowsMessage<ConfigError>(
+                  HasSubstr("finish_graph: got a call without start_graph before it")));
+  event.start_graph(input.hits.const_view());
+  EXPECT_THAT([&] { event.start_tracks(); },
+              ThrowsMessage<ConfigError>(HasSubstr("got a call before finish_graph")));
+  EXPECT_THAT([&] { event.finish_tracks(input.hits.view()); },
+              ThrowsMessage<ConfigError>(HasSubstr("without start_tracks")));
+  const std::size_t n_edges = event.finish_graph();
+  EXPECT_GT(n_edges, 0U);
+  EXPECT_THROW(event.finish_graph(), ConfigError);
+  set_scores(event, std::vector<float>(n_edges, 1.0F));
+  EXPECT_GT(event.find_tracks(input.hits.view()).tracks, 0U);
+  EXPECT_THROW(event.finish_tracks(input.hits.view()), ConfigError);
 }
 
 TEST_P(DeviceEventOn, MovesTheHitsUpAndTheTracksDownAndNothingElse) {

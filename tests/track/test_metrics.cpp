@@ -87,7 +87,7 @@ TEST(EdgeAuc, RejectsNan) {
 TEST(EdgeCounts, CountsAtTheCut) {
   const auto edges =
       edges_of({{0.9F, true}, {0.5F, true}, {0.4F, true}, {0.6F, false}, {0.1F, false}});
-  EdgeCounts counts = count_edges(edges.const_view(), 0.5F);
+  EdgeCounts counts = compare_edges(edges.const_view(), 0.5F);
   EXPECT_EQ(counts.edges, 5U);
   EXPECT_EQ(counts.true_edges, 3U);
   EXPECT_EQ(counts.selected, 3U);

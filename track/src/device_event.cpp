@@ -110,15 +110,43 @@ DeviceEvent::Block DeviceEvent::on_host() const {
   return {host_block_.data(), hits_.size(), Device::cpu()};
 }
 
-std::size_t DeviceEvent::build_graph(ConstView<Hit> hits) {
+void DeviceEvent::require_started(Started expected, const char* finish, const char* start) const {
+  if (started_ == expected) return;
+  throw ConfigError(std::string("DeviceEvent::") + finish + ": got a call without " + start +
+                    " before it");
+}
+
+/// What came up, and the node features.
+View<Hit> DeviceEvent::columns() {
+  const View<HitInput> input = on_device().hits();
+  View<Hit> columns = hits_.view();
+  columns.particle_id = input.particle_id;
+  columns.x = input.x;
+  columns.y = input.y;
+  columns.z = input.z;
+  columns.layer = input.layer;
+  return columns;
+}
+
+LaneSearch DeviceEvent::lanes() {
+  return {{cuts_, work_.view(), reinterpret_cast<Bucket*>(buckets_.data())},
+          &on_device().status()->graph};
+}
+
+std::int64_t* DeviceEvent::ends() const { return reinterpret_cast<std::int64_t*>(ends_.data()); }
+
+void DeviceEvent::start_graph(ConstView<Hit> hits) {
   const std::size_t n = hits.size();
   detail::require_countable(n);
   if (is_busy_) queue_.wait();  // the event before was given up
-  edges_.resize(0);             // there are none where this fails
+  is_busy_ = false;
+  edges_.resize(0);  // there are none where this fails
+  started_ = Started::kNothing;
   make_room(n);
   bytes_to_device_ = 0;
   bytes_to_host_ = 0;
-  if (n == 0) return 0;
+  started_ = Started::kGraph;
+  if (n == 0) return;
 
   const Block here = on_host();
   const Block there = on_device();
@@ -128,53 +156,62 @@ std::size_t DeviceEvent::build_graph(ConstView<Hit> hits) {
   std::copy_n(hits.y.data(), n, input.y.data());
   std::copy_n(hits.z.data(), n, input.z.data());
   std::copy_n(hits.layer.data(), n, input.layer.data());
-  const EventStatus& status = *new (here.status()) EventStatus{};
+  new (here.status()) EventStatus{};
   is_busy_ = true;
   copy(here, there, here.status_at(), here.end());
-
-  View<Hit> columns = hits_.view();  // what came up, and the node features
-  columns.particle_id = there.hits().particle_id;
-  columns.x = there.hits().x;
-  columns.y = there.hits().y;
-  columns.z = there.hits().z;
-  columns.layer = there.hits().layer;
-  auto* buckets = reinterpret_cast<Bucket*>(buckets_.data());
-  auto* ends = reinterpret_cast<std::int64_t*>(ends_.data());
-  GraphStatus* found = &there.status()->graph;
-  const LaneSearch lanes{{cuts_, work_.view(), buckets}, found};
-  run(detail::CountStep{columns, lanes, reinterpret_cast<HitKey*>(keys_.data()), buckets, ends,
-                        found});
+  run(detail::CountStep{columns(), lanes(), reinterpret_cast<HitKey*>(keys_.data()),
+                        reinterpret_cast<Bucket*>(buckets_.data()), ends(),
+                        &there.status()->graph});
   copy(there, here, here.status_at(), here.hits_at());
-  queue_.wait();
-  is_busy_ = false;
-  detail::require_finite(status.graph);
+}
 
-  const auto n_edges = static_cast<std::size_t>(status.graph.edges);
+std::size_t DeviceEvent::finish_graph() {
+  require_started(Started::kGraph, "finish_graph", "start_graph");
+  if (is_busy_) queue_.wait();
+  is_busy_ = false;
+  started_ = Started::kNothing;
+  if (hits_.size() == 0) return 0;
+  const GraphStatus& status = on_host().status()->graph;
+  detail::require_finite(status);
+
+  const auto n_edges = static_cast<std::size_t>(status.edges);
   detail::make_room(edges_, n_edges);
   detail::make_room(found_, n_edges);
   if (n_edges > 0) {
     is_busy_ = true;
-    run(detail::FillStep{lanes, {columns, work_.view(), edges_.view()}, found_.view(), ends});
+    run(detail::FillStep{lanes(), {columns(), work_.view(), edges_.view()}, found_.view(), ends()});
   }
   return n_edges;
 }
 
-FoundTracks DeviceEvent::find_tracks(View<Hit> hits) {
-  const std::size_t n = hits_.size();
-  if (hits.size() != n) {
-    throw ConfigError("DeviceEvent::find_tracks: got " + std::to_string(hits.size()) +
-                      " hits, expected the " + std::to_string(n) + " of build_graph()");
+void DeviceEvent::start_tracks() {
+  if (started_ == Started::kGraph) {
+    throw ConfigError(
+        "DeviceEvent::start_tracks: got a call before finish_graph, which makes the edges");
   }
-  if (n == 0) return {};
+  started_ = Started::kTracks;
+  if (hits_.size() == 0) return;
   const Block here = on_host();
   const Block there = on_device();
   is_busy_ = true;
   run(detail::TrackStep{groups_.view(), edges_.const_view(), options_, there.track_id(),
                         &there.status()->tracks});
   copy(there, here, 0, here.hits_at());
-  queue_.wait();
-  is_busy_ = false;
+}
 
+FoundTracks DeviceEvent::finish_tracks(View<Hit> hits) {
+  require_started(Started::kTracks, "finish_tracks", "start_tracks");
+  const std::size_t n = hits_.size();
+  if (hits.size() != n) {
+    throw ConfigError("DeviceEvent: got " + std::to_string(hits.size()) +
+                      " hits for the tracks, expected the " + std::to_string(n) + " of the graph");
+  }
+  if (is_busy_) queue_.wait();
+  is_busy_ = false;
+  started_ = Started::kNothing;
+  if (n == 0) return {};
+
+  const Block here = on_host();
   const TrackStatus& status = here.status()->tracks;
   if (status.bad_edge != TrackStatus::kNone) refuse_edge(status.bad_edge);
   FoundTracks found{.tracks = static_cast<std::size_t>(status.tracks),

@@ -32,7 +32,7 @@ EdgeCounts& EdgeCounts::operator+=(const EdgeCounts& other) {
   return *this;
 }
 
-EdgeCounts count_edges(ConstView<Edge> edges, float min_score) {
+EdgeCounts compare_edges(ConstView<Edge> edges, float min_score) {
   EdgeCounts counts;
   counts.edges = edges.size();
   for (std::size_t e = 0; e < edges.size(); ++e) {

@@ -42,10 +42,15 @@ StageSeconds& StageSeconds::operator+=(const StageSeconds& other) noexcept {
 TrackPipeline::TrackPipeline(const Model<>& model, const Queue& queue,
                              const PipelineOptions& options)
     : queue_(queue), options_(options), scorer_(model, queue), finder_(options.tracks) {
-  const Device device = queue.device();
-  if (device.is_cpu() || options.graph_on_host || !DeviceEvent::is_supported(device)) return;
+  if (!stays_on(queue.device(), options)) return;
   device_event_.emplace(queue, GraphCuts{}, options.tracks);
+  options_.wait = {};  // there are no other events yet
   process(generate({.seed = 1, .particles = 20}, 0));
+  options_.wait = options.wait;
+}
+
+void TrackPipeline::wait() const {
+  if (options_.wait) options_.wait(queue_);
 }
 
 ProcessedEvent TrackPipeline::process(const EventSource& source) {
@@ -73,20 +78,24 @@ void TrackPipeline::run_on_host(ProcessedEvent& done) {
   done.moved = scorer_.score(done.event.hits, edges);
   done.seconds.infer = seconds_since(last);
   done.tracks = finder_.find(done.event.hits.view(), edges.const_view());
-  done.edge_counts = count_edges(edges.const_view(), options_.tracks.min_score);
+  done.edge_counts = compare_edges(edges.const_view(), options_.tracks.min_score);
   done.seconds.tracks = seconds_since(last);
 }
 
 void TrackPipeline::run_on_device(ProcessedEvent& done) {
   Clock::time_point last = Clock::now();
   kept_edges_.resize(0);
-  done.edges = device_event_->build_graph(done.event.hits.const_view());
+  device_event_->start_graph(done.event.hits.const_view());
+  wait();
+  done.edges = device_event_->finish_graph();
   require_edges(done);
   done.seconds.graph = seconds_since(last);
   if (done.edges > 0) {
     done.moved.copies = scorer_.enqueue(device_event_->hits(), device_event_->edges());
   }
-  const FoundTracks found = device_event_->find_tracks(done.event.hits.view());
+  device_event_->start_tracks();
+  wait();
+  const FoundTracks found = device_event_->finish_tracks(done.event.hits.view());
   scorer_.require_scores(found.bad_scores, done.edges);
   done.tracks = found.tracks;
   done.edge_counts = found.edges;

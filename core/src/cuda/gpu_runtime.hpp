@@ -137,6 +137,7 @@ inline constexpr auto stream_create = cudaStreamCreateWithFlags;
 inline constexpr auto stream_destroy = cudaStreamDestroy;
 inline constexpr auto stream_synchronize = cudaStreamSynchronize;
 inline constexpr auto stream_wait_event = cudaStreamWaitEvent;
+inline constexpr auto stream_add_callback = cudaStreamAddCallback;
 inline constexpr auto event_create = cudaEventCreateWithFlags;
 inline constexpr auto event_destroy = cudaEventDestroy;
 inline constexpr auto event_record = cudaEventRecord;

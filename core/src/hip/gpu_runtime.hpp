@@ -65,6 +65,7 @@ inline constexpr auto stream_create = hipStreamCreateWithFlags;
 inline constexpr auto stream_destroy = hipStreamDestroy;
 inline constexpr auto stream_synchronize = hipStreamSynchronize;
 inline constexpr auto stream_wait_event = hipStreamWaitEvent;
+inline constexpr auto stream_add_callback = hipStreamAddCallback;
 inline constexpr auto event_create = hipEventCreateWithFlags;
 inline constexpr auto event_destroy = hipEventDestroy;
 inline constexpr auto event_record = hipEventRecord;

@@ -98,6 +98,12 @@ inline Error stream_synchronize(Stream) {
 inline Error stream_wait_event(Stream, Event, unsigned) {
   return Runtime::get().call_with_handle("stream_wait_event");
 }
+inline Error stream_add_callback(Stream stream, void (*call)(Stream, Error, void*), void* data,
+                                 unsigned) {
+  const Error status = Runtime::get().call("stream_add_callback");
+  if (status == kSuccess) call(stream, kSuccess, data);
+  return status;
+}
 inline Error stream_device(Stream stream, int* device) {
   *device = Runtime::device_of(stream);
   return Runtime::get().call_with_handle("stream_device");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -51,6 +52,20 @@ class Queue {
   /// Blocks the calling thread until all work enqueued so far is done. @throws DeviceError when it
   /// failed.
   void wait() const;
+
+  /// Calls `call` once, when all work enqueued so far is done or has failed: wait(), which then
+  /// returns at once, says which. Blocks nobody, so a scheduler can do something else meanwhile; with
+  /// oneTBB sched::wait_suspended does.
+  ///
+  /// On the CPU the call is made at once, in the calling thread. On CUDA it is made by a thread of the
+  /// driver's, and work enqueued later starts after it: it may hand over to a scheduler, and nothing
+  /// that takes long. It must not throw (the process ends), must not call the GPU runtime, nor this
+  /// library, nor block; and the same goes for the destruction of what it holds, also after it was
+  /// called: a Queue or Buffer whose last copy it has would free itself there.
+  /// @throws ConfigError for an empty function; DeviceError where nothing can be enqueued: the call is
+  /// then not made
+  /// *Lifetime*: a borrowed stream must live until the call.
+  void when_done(std::function<void()> call) const;
 
   /// Work enqueued from now on starts after `event`. Blocks nobody; enqueues on CUDA, on the same
   /// device or another.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
@@ -34,10 +35,25 @@ struct FoundTracks {
 /// three lie in pinned memory. On a CPU queue the same kernels run in the calling thread; GraphBuilder
 /// and TrackFinder are faster there.
 ///
+/// Each of the two functions is a start, which only enqueues, and a finish, which waits for the queue
+/// and goes on. Whoever has something else to do than to wait comes back when the queue is done; the
+/// finish then waits no more:
+///
+///     event.start_graph(hits.const_view());
+///     queue.when_done([&] { scheduler.go_on_with(…); });         // or sched::wait_suspended(queue)
+///     …
+///     event.finish_graph();
+///     scorer.enqueue(event.hits(), event.edges());
+///     event.start_tracks();
+///     queue.when_done([&] { scheduler.go_on_with(…); });
+///     …
+///     const FoundTracks found = event.finish_tracks(hits.view());
+///
 /// *Ownership*: keeps its memory, on the device and pinned, which only grows.
-/// *Stream order*: everything is enqueued on the queue; each of the two functions waits for it once,
-/// at its end: for the number of edges, and for the tracks.
-/// *Threads*: one object per thread.
+/// *Stream order*: everything is enqueued on the queue; each finish waits for it once: for the number of
+/// edges, and for the tracks. A start waits after an event that was given up, and frees memory, which
+/// waits, where the event is larger than those before.
+/// *Threads*: one at a time.
 class DeviceEvent {
  public:
   /// Whether this build has kernels for such a device: always for the CPU, for GPUs where a compiler
@@ -55,7 +71,16 @@ class DeviceEvent {
   /// @param hits [n_hits] on the host; read until the function returns
   /// @return the number of edges
   /// @throws InputError when a coordinate is NaN or infinite; DeviceError
-  std::size_t build_graph(ConstView<Hit> hits);
+  std::size_t build_graph(ConstView<Hit> hits) {
+    start_graph(hits);
+    return finish_graph();
+  }
+
+  /// The first half of build_graph(): as far as the number of edges, which is on its way.
+  /// @param hits read until the function returns
+  void start_graph(ConstView<Hit> hits);
+  /// The second half. @throws ConfigError where no graph was started; as build_graph()
+  std::size_t finish_graph();
 
   /// On the device: r_scaled, phi_scaled, z_scaled of the event. The other columns mean nothing.
   const PortableCollection<Hit>& hits() const noexcept { return hits_; }
@@ -69,7 +94,16 @@ class DeviceEvent {
   /// are bad scores
   /// @throws ConfigError for another number of hits; InputError when an edge names a hit that is not
   /// there; DeviceError
-  FoundTracks find_tracks(View<Hit> hits);
+  FoundTracks find_tracks(View<Hit> hits) {
+    start_tracks();
+    return finish_tracks(hits);
+  }
+
+  /// The first half of find_tracks(): the tracks are on their way.
+  /// @throws ConfigError between start_graph() and finish_graph()
+  void start_tracks();
+  /// The second half. @throws ConfigError where no tracks were started; as find_tracks()
+  FoundTracks finish_tracks(View<Hit> hits);
 
   /// Bytes of the event that went up and came down.
   std::size_t bytes_to_device() const noexcept { return bytes_to_device_; }
@@ -78,9 +112,16 @@ class DeviceEvent {
  private:
   struct Block;
 
+  /// What was started and not finished.
+  enum class Started : std::uint8_t { kNothing, kGraph, kTracks };
+
+  void require_started(Started expected, const char* finish, const char* start) const;
   void make_room(std::size_t n_hits);
   Block on_device() const;
   Block on_host() const;
+  View<Hit> columns();
+  LaneSearch lanes();
+  std::int64_t* ends() const;
   template <class Step>
   void run(const Step& step);
   void copy(const Block& from, const Block& to, std::size_t first, std::size_t last);
@@ -89,6 +130,7 @@ class DeviceEvent {
   Queue queue_;
   GraphCuts cuts_;
   TrackOptions options_;
+  Started started_ = Started::kNothing;
   bool is_busy_ = false;  ///< the queue may still use the memory
   std::size_t capacity_ = 0;
   std::size_t bytes_to_device_ = 0;

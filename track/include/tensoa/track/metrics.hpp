@@ -30,8 +30,8 @@ struct EdgeCounts {
   EdgeCounts& operator+=(const EdgeCounts& other);
 };
 
-/// Counts the edges of an event; an edge is selected as TrackFinder does it.
-EdgeCounts count_edges(ConstView<Edge> edges, float min_score);
+/// The edges of an event against the truth; an edge is selected as TrackFinder does it.
+EdgeCounts compare_edges(ConstView<Edge> edges, float min_score);
 
 /// The exact area under the ROC curve of the edge scores: the probability that a true edge has a
 /// higher score than a false one, ties counted as one half. Keeps all scores, 4 bytes an edge.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 
 #include "tensoa/track/device_event.hpp"
@@ -16,7 +17,8 @@
 namespace tensoa::track {
 
 /// Wall-clock seconds of the stages, of one event or summed over many. Where the event stays on the
-/// device, `graph` ends with the number of edges, and `infer` is all that follows.
+/// device, `graph` ends with the number of edges, and `infer` is all that follows; what other events
+/// do while one waits (PipelineOptions::wait) counts for it.
 struct StageSeconds {
   double read = 0;
   double graph = 0;
@@ -43,6 +45,10 @@ struct PipelineOptions {
   bool graph_on_host = false;
   /// On a GPU: edges() has the edges of the last event. Costs a copy of 37 bytes an edge.
   bool keep_edges = false;
+  /// Where the event stays on the device: called where the pipeline would block, to come back when
+  /// the queue is done. With sched::wait_suspended other events have the thread meanwhile. Without one
+  /// the thread blocks.
+  std::function<void(const Queue&)> wait = {};
 };
 
 /// hits → candidate graph → network → tracks, for one event after another.
@@ -56,9 +62,14 @@ struct PipelineOptions {
 /// go up and the scores come down (EdgeScorer). Edges and tracks are the same on all roads, as far
 /// as the scores are.
 ///
-/// *Threads*: one pipeline per thread, each with a queue of its own; the model is shared.
+/// *Threads*: a pipeline, with a queue of its own, for each event in flight; the model is shared.
 class TrackPipeline {
  public:
+  /// Whether the whole event stays on the device.
+  static bool stays_on(Device device, const PipelineOptions& options) noexcept {
+    return !device.is_cpu() && !options.graph_on_host && DeviceEvent::is_supported(device);
+  }
+
   /// Runs a small made-up event, which warms everything up.
   /// @throws LoadError, DeviceError as EdgeScorer
   TrackPipeline(const Model<>& model, const Queue& queue, const PipelineOptions& options = {});
@@ -80,6 +91,7 @@ class TrackPipeline {
   }
 
  private:
+  void wait() const;
   void run_on_device(ProcessedEvent& done);
   void run_on_host(ProcessedEvent& done);
 

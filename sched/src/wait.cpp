@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/sched/wait.hpp"
+
+#include <tbb/task.h>
+
+#include "tensoa/core/error.hpp"
+
+namespace tensoa::sched {
+
+void wait_suspended(const Queue& queue) {
+  if (!queue.device().is_cpu()) {
+    // By value: the task may be gone before when_done() has returned.
+    tbb::task::suspend([queue](tbb::task::suspend_point task) {
+      try {
+        queue.when_done([task] { tbb::task::resume(task); });
+      } catch (const Error&) {
+        tbb::task::resume(task);  // wait() waits, or says the same
+      }
+    });
+  }
+  queue.wait();
+}
+
+}  // namespace tensoa::sched
