@@ -22,6 +22,7 @@ struct BenchOptions {
   std::string packages;                                             ///< folder, of `forward`
   std::vector<int> threads = {1, 4};                                ///< of `track`
   std::vector<int> events_per_thread = {1, 2, 4};                   ///< of `track`
+  std::vector<double> edge_room;                                    ///< of `track`
   std::string device = "auto";
   int repeats = 10;
 };
@@ -42,7 +43,8 @@ std::vector<ResultRow> bench_binding(const BenchOptions& options);
 /// The track pipeline on a GPU, hits in memory to tracks in memory: the graph built on the host beside
 /// the whole event on the device. Stages one by one, then the time per event (`total`) with so many
 /// threads, which is the inverse of events per second: threads that block while they wait for the GPU,
-/// and, as `suspended_N`, threads that work on N events in turns.
+/// and, as `suspended_N`, threads that work on N events in turns. `masked_X_N` have room for X times the
+/// edges of the largest event, and do not wait for their number.
 std::vector<ResultRow> bench_track(const BenchOptions& options);
 
 /// One call of each kind of model on the same columns: through the host or packed, TorchScript with

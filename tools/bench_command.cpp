@@ -90,6 +90,10 @@ void add_track_options(std::pair<CLI::App&, BenchOptions&> bench) {
                   "one waits for the GPU, another one goes on")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  command
+      .add_option("--edge-room", options.edge_room,
+                  "Also with a fixed capacity of edges: so many times those of the largest event")
+      ->check(CLI::Range(1.0, 100.0));
 }
 
 void add_binding_options(std::pair<CLI::App&, BenchOptions&> bench) {

@@ -1,5 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
 #include <deque>
 #include <future>
 #include <memory>
@@ -134,8 +138,14 @@ std::vector<ResultRow> bench_track(const BenchOptions& options) {
                       "nvcc)");
   }
   const Model<> model(options.model);
+  const std::vector<track::EventSource> sources = track::find_events(options.inputs);
+  std::size_t most_edges = 0;
+  for (const track::EventSource& source : sources) {
+    track::Event event = source.read();
+    most_edges = std::max(most_edges, track::GraphBuilder().build(event.hits.view()).size());
+  }
   std::vector<ResultRow> rows;
-  for (const track::EventSource& source : track::find_events(options.inputs)) {
+  for (const track::EventSource& source : sources) {
     track::Event event = source.read();
     const std::size_t first = rows.size();
     ResultRow host;
@@ -165,6 +175,18 @@ std::vector<ResultRow> bench_track(const BenchOptions& options) {
             {"suspended_" + std::to_string(each),
              [&road, threads](std::size_t n) { return road.run_suspended(threads, n); },
              whole.variant});
+      }
+      for (const double room : options.edge_room) {
+        const auto rows_of_edges =
+            static_cast<std::size_t>(std::ceil(room * static_cast<double>(most_edges)));
+        for (const int each : options.events_per_thread) {
+          Road& road =
+              add({.edge_capacity = rows_of_edges, .wait = sched::wait_suspended}, threads * each);
+          variants.push_back(
+              {fmt::format("masked_{:g}_{}", room, each),
+               [&road, threads](std::size_t n) { return road.run_suspended(threads, n); },
+               "suspended_" + std::to_string(each)});
+        }
       }
       for (Variant& variant : variants) variant.parts = threads;
       race(variants, options.repeats, kShortestUs);

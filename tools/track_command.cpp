@@ -35,6 +35,7 @@ struct TrackCall {
   int events_per_thread = 2;
   float min_score = 0.5F;
   bool graph_on_host = false;
+  std::size_t edge_capacity = 0;
   std::string output;
   std::string report;
   std::string json;
@@ -94,7 +95,8 @@ class TrackRun {
         model_(call.model),
         options_{.tracks = {.min_score = call.min_score},
                  .graph_on_host = call.graph_on_host,
-                 .keep_edges = !call.report.empty() || !call.json.empty()} {
+                 .keep_edges = !call.report.empty() || !call.json.empty(),
+                 .edge_capacity = call.edge_capacity} {
     if (!(call.min_score >= 0 && call.min_score <= 1)) {
       throw ConfigError(fmt::format("--cut: got {}, expected 0 to 1", call.min_score));
     }
@@ -225,6 +227,11 @@ void add_track_command(CLI::App& program, Action& action) {
       ->capture_default_str();
   command->add_flag("--graph-on-host", call->graph_on_host,
                     "On a GPU: build the graph and find the tracks on the host, not on the device");
+  command->add_option(
+      "--edge-capacity", call->edge_capacity,
+      "On a GPU: room for so many edges, so that nothing waits for their number; for networks that "
+      "pass messages along edges, without means or norms over all of them. An event with more is "
+      "done twice");
   add_path_option(*command, "--output", call->output,
                   "Write event, hit_id, x, y, z, track_id to this .csv or .parquet file");
   add_path_option(*command, "--report", call->report, "Write the run as one HTML page");

@@ -51,6 +51,18 @@ def test_no_edges(network, dtype):
     network.float()  # the scripted module shares its parameters
 
 
+def test_rows_that_are_no_edges_change_no_other(network, graphs):
+    """As DeviceEvent fills up a capacity of edges: from a node after the hits to itself, all zeros."""
+    x, edge_index, edge_attr = arguments(graphs[0])
+    none = torch.full((2, 1000), len(x))
+    padded = (
+        torch.cat([x, x.new_zeros(1, 3)]),
+        torch.cat([edge_index, none], dim=1),
+        torch.cat([edge_attr, edge_attr.new_zeros(1000, 4)]),
+    )
+    torch.testing.assert_close(network(*padded)[:-1000], network(x, edge_index, edge_attr), rtol=0, atol=1e-6)
+
+
 def test_float32_is_close_to_float64(network, graphs):
     wide = InteractionNetwork(hidden=16, iterations=3).double()
     wide.load_state_dict(network.state_dict())

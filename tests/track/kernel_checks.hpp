@@ -78,7 +78,7 @@ void expect_results_of_the_host(const Launcher& launch, const Wait& wait, std::u
     const std::vector<std::int64_t> ids = ids_of(event.hits.const_view());
     PortableCollection<GroupWork> groups(n, Device::cpu());
     TrackStatus status;
-    find_tracks(launch, groups.view(), edges.const_view(), {}, event.hits.view().track_id.data(),
+    find_tracks(launch, groups.view(), {edges.const_view()}, {}, event.hits.view().track_id.data(),
                 &status);
     wait();
     EXPECT_EQ(static_cast<std::size_t>(status.tracks), tracks);

@@ -8,6 +8,7 @@
 #include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <future>
@@ -320,6 +321,101 @@ TEST_P(DeviceEventOn, SaysWhichHalfIsMissing) {
   set_scores(event, std::vector<float>(n_edges, 1.0F));
   EXPECT_GT(event.find_tracks(input.hits.view()).tracks, 0U);
   EXPECT_THROW(event.finish_tracks(input.hits.view()), ConfigError);
+}
+
+TEST_P(DeviceEventOn, WithAnEdgeCapacityGivesTheSameInTheFirstRowsAndNothingInTheOthers) {
+  constexpr std::size_t kRows = 40'000;
+  DeviceEvent event(*queue_, {}, {}, kRows);
+  DeviceEvent exact(*queue_);
+  Random random(8);
+  for (const std::int64_t particles : {300, 20, 150}) {
+    Event input = generate({.seed = 2, .particles = particles}, 0);
+    Event again = generate({.seed = 2, .particles = particles}, 0);
+    const std::size_t n = input.hits.size();
+    const std::size_t n_edges = exact.build_graph(again.hits.const_view());
+    ASSERT_LT(n_edges, kRows);
+    ASSERT_EQ(event.build_graph(input.hits.const_view()), kRows);
+    const auto hits = to_host(event.hits());
+    ASSERT_EQ(hits.size(), n + 1);
+    EXPECT_EQ(hits.const_view().r_scaled[n], 0);
+    EXPECT_EQ(hits.const_view().phi_scaled[n], 0);
+    EXPECT_EQ(hits.const_view().z_scaled[n], 0);
+    auto edges = to_host(event.edges());
+    const auto rows = edges.const_view();
+    for (std::size_t e = n_edges; e < kRows; ++e) {
+      ASSERT_EQ(rows.source[e], static_cast<std::int64_t>(n)) << e;
+      ASSERT_EQ(rows.target[e], static_cast<std::int64_t>(n)) << e;
+      ASSERT_EQ(std::abs(rows.dr[e]) + std::abs(rows.dphi[e]) + std::abs(rows.dz[e]), 0.F) << e;
+      ASSERT_EQ(rows.dR[e] + static_cast<float>(rows.truth[e]), 0.F) << e;
+    }
+    edges.resize(n_edges);
+    expect_same_edges(edges.const_view(), to_host(exact.edges()).const_view());
+
+    // What a network makes of the other rows is nobody's business.
+    std::vector<float> scores(kRows, std::numeric_limits<float>::quiet_NaN());
+    for (std::size_t e = 0; e < n_edges; ++e) scores[e] = static_cast<float>(random.uniform());
+    std::fill(scores.begin() + static_cast<std::ptrdiff_t>((n_edges + kRows) / 2), scores.end(),
+              1.F);
+    set_scores(event, scores);
+    set_scores(exact, {scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(n_edges)});
+    const FoundTracks found = event.find_tracks(input.hits.view());
+    const FoundTracks expected = exact.find_tracks(again.hits.view());
+    EXPECT_TRUE(found.is_complete);
+    EXPECT_EQ(found.tracks, expected.tracks);
+    EXPECT_EQ(found.bad_scores, 0U);
+    EXPECT_EQ(found.edges.edges, n_edges);
+    EXPECT_EQ(found.edges.true_edges, expected.edges.true_edges);
+    EXPECT_EQ(found.edges.selected, expected.edges.selected);
+    EXPECT_EQ(found.edges.true_selected, expected.edges.true_selected);
+    EXPECT_EQ(ids_of(input.hits.const_view()), ids_of(again.hits.const_view()));
+    EXPECT_EQ(event.edges().size(), n_edges);
+  }
+}
+
+TEST_P(DeviceEventOn, WithMoreEdgesThanRowsSaysSoAndHasRoomTheNextTime) {
+  DeviceEvent event(*queue_, {}, {}, 10);
+  DeviceEvent exact(*queue_);
+  Event input = generate({.particles = 200}, 0);
+  const std::size_t n_edges = exact.build_graph(input.hits.const_view());
+  const std::vector<float> ones(n_edges, 1.F);
+  set_scores(exact, ones);
+  const std::size_t tracks = exact.find_tracks(input.hits.view()).tracks;
+  input.hits.view().track_id[0] = 77;
+
+  EXPECT_EQ(event.build_graph(input.hits.const_view()), 10U);
+  set_scores(event, std::vector<float>(10, 1.F));
+  const FoundTracks none = event.find_tracks(input.hits.view());
+  EXPECT_FALSE(none.is_complete);
+  EXPECT_EQ(none.edges.edges, n_edges);
+  EXPECT_EQ(input.hits.view().track_id[0], 77);
+
+  EXPECT_GE(event.build_graph(input.hits.const_view()), n_edges);
+  set_scores(event, ones);
+  const FoundTracks all = event.find_tracks(input.hits.view());
+  EXPECT_TRUE(all.is_complete);
+  EXPECT_EQ(all.tracks, tracks);
+  EXPECT_EQ(event.edges().size(), n_edges);
+}
+
+TEST_P(DeviceEventOn, WithAnEdgeCapacityWaitsForTheTracksAloneAndNamesBadHitsThen) {
+  DeviceEvent event(*queue_, {}, {}, 100'000);
+  Event large = generate({.particles = 400}, 0);
+  event.build_graph(large.hits.const_view());
+  ASSERT_TRUE(event.find_tracks(large.hits.view()).is_complete);
+  Event input = generate({.particles = 300}, 1);
+  const test::RuntimeCalls before = test::runtime_calls();
+  event.build_graph(input.hits.const_view());
+  event.find_tracks(input.hits.view());
+  const test::RuntimeCalls after = test::runtime_calls();
+  const std::size_t gpu = queue_->device().is_cpu() ? 0 : 1;
+  EXPECT_EQ(after.waits - before.waits, gpu);
+  EXPECT_EQ(after.copies_down - before.copies_down, gpu);
+  EXPECT_EQ(after.allocations - before.allocations, 0U);
+
+  input.hits.view().y[5] = std::numeric_limits<float>::quiet_NaN();
+  event.build_graph(input.hits.const_view());
+  EXPECT_THAT([&] { event.find_tracks(input.hits.view()); },
+              ThrowsMessage<InputError>(HasSubstr("hit row 5")));
 }
 
 TEST_P(DeviceEventOn, MovesTheHitsUpAndTheTracksDownAndNothingElse) {

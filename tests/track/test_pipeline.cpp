@@ -164,6 +164,33 @@ TEST_P(TrackPipelineOn, FindsWhatItsPartsFindWithAllOptions) {
   }
 }
 
+TEST_P(TrackPipelineOn, FindsTheSameWithRoomForTooFewOrTooManyEdges) {
+  for (const std::size_t edge_capacity : {1U, 2'000U, 100'000U}) {
+    TrackPipeline pipeline(*model_, *queue_, {.keep_edges = true, .edge_capacity = edge_capacity});
+    for (const std::int64_t particles : {50, 400, 100}) {
+      const Answer expected = expected_answer(generate({.seed = 3, .particles = particles}, 1), {});
+      EXPECT_EQ(answer_of(pipeline.process(generate({.seed = 3, .particles = particles}, 1))),
+                expected);
+      EXPECT_EQ(pipeline.edges().size(), expected.edges);
+    }
+  }
+}
+
+/// The parts of the pipeline, which on the CPU goes another way.
+TEST_P(TrackPipelineOn, NetworksThatPassMessagesGiveTheSameScoresInMoreRows) {
+  if (!DeviceEvent::is_supported(GetParam())) GTEST_SKIP() << "no GPU kernels in this build";
+  DeviceEvent on_device(*queue_, {}, {}, 20'000);
+  EdgeScorer scorer(*model_, *queue_);
+  Event event = generate({.particles = 150}, 4);
+  on_device.build_graph(event.hits.const_view());
+  scorer.enqueue(on_device.hits(), on_device.edges());
+  const FoundTracks found = on_device.find_tracks(event.hits.view());
+  const Answer expected = expected_answer(generate({.particles = 150}, 4), {});
+  EXPECT_EQ((Answer{found.edges.edges, found.tracks, found.edges.selected,
+                    found.edges.true_selected, ids_of(event.hits.const_view())}),
+            expected);
+}
+
 TEST_P(TrackPipelineOn, KeepsTheEdgesOnTheHostIfAsked) {
   GraphBuilder builder;
   Event event = generate({.particles = 80}, 2);

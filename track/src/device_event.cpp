@@ -53,10 +53,12 @@ bool DeviceEvent::is_supported(Device device) noexcept {
   return device.is_cpu() || detail::gpu_has_kernels();
 }
 
-DeviceEvent::DeviceEvent(const Queue& queue, const GraphCuts& cuts, const TrackOptions& options)
+DeviceEvent::DeviceEvent(const Queue& queue, const GraphCuts& cuts, const TrackOptions& options,
+                         std::size_t edge_capacity)
     : queue_(queue),
       cuts_(cuts),
       options_(options),
+      edge_capacity_(edge_capacity),
       hits_(0, queue.device()),
       work_(0, queue.device()),
       groups_(0, queue.device()),
@@ -97,17 +99,18 @@ void DeviceEvent::make_room(std::size_t n_hits) {
     }
     capacity_ = capacity;
   }
-  detail::make_room(hits_, n_hits);
+  detail::make_room(hits_, n_hits + 1);
+  hits_.resize(n_hits);
   detail::make_room(work_, n_hits);
   detail::make_room(groups_, n_hits);
 }
 
 DeviceEvent::Block DeviceEvent::on_device() const {
-  return {device_block_.data(), hits_.size(), queue_.device()};
+  return {device_block_.data(), work_.size(), queue_.device()};
 }
 
 DeviceEvent::Block DeviceEvent::on_host() const {
-  return {host_block_.data(), hits_.size(), Device::cpu()};
+  return {host_block_.data(), work_.size(), Device::cpu()};
 }
 
 void DeviceEvent::require_started(Started expected, const char* finish, const char* start) const {
@@ -162,26 +165,33 @@ void DeviceEvent::start_graph(ConstView<Hit> hits) {
   run(detail::CountStep{columns(), lanes(), reinterpret_cast<HitKey*>(keys_.data()),
                         reinterpret_cast<Bucket*>(buckets_.data()), ends(),
                         &there.status()->graph});
-  copy(there, here, here.status_at(), here.hits_at());
+  if (edge_capacity_ == 0) copy(there, here, here.status_at(), here.hits_at());
 }
 
 std::size_t DeviceEvent::finish_graph() {
   require_started(Started::kGraph, "finish_graph", "start_graph");
-  if (is_busy_) queue_.wait();
-  is_busy_ = false;
-  started_ = Started::kNothing;
-  if (hits_.size() == 0) return 0;
-  const GraphStatus& status = on_host().status()->graph;
-  detail::require_finite(status);
-
-  const auto n_edges = static_cast<std::size_t>(status.edges);
-  detail::make_room(edges_, n_edges);
-  detail::make_room(found_, n_edges);
-  if (n_edges > 0) {
-    is_busy_ = true;
-    run(detail::FillStep{lanes(), {columns(), work_.view(), edges_.view()}, found_.view(), ends()});
+  const std::size_t n = work_.size();
+  const bool is_counted = n > 0 && edge_capacity_ == 0;
+  if (is_counted) {
+    queue_.wait();
+    is_busy_ = false;
   }
-  return n_edges;
+  started_ = Started::kNothing;
+  if (n == 0) return 0;
+  const GraphStatus& status = on_host().status()->graph;
+  if (is_counted) detail::require_finite(status);
+
+  const std::size_t rows = is_counted ? static_cast<std::size_t>(status.edges) : edge_capacity_;
+  detail::make_room(edges_, rows);
+  detail::make_room(found_, rows);
+  const View<Hit> hits = columns();
+  if (!is_counted) hits_.resize(n + 1);
+  if (rows > 0) {
+    is_busy_ = true;
+    run(detail::FillStep{
+        lanes(), {hits, work_.view(), edges_.view()}, found_.view(), ends(), hits_.view()});
+  }
+  return rows;
 }
 
 void DeviceEvent::start_tracks() {
@@ -190,18 +200,21 @@ void DeviceEvent::start_tracks() {
         "DeviceEvent::start_tracks: got a call before finish_graph, which makes the edges");
   }
   started_ = Started::kTracks;
-  if (hits_.size() == 0) return;
+  if (work_.size() == 0) return;
   const Block here = on_host();
   const Block there = on_device();
   is_busy_ = true;
-  run(detail::TrackStep{groups_.view(), edges_.const_view(), options_, there.track_id(),
+  run(detail::TrackStep{groups_.view(),
+                        {edges_.const_view(), &there.status()->graph},
+                        options_,
+                        there.track_id(),
                         &there.status()->tracks});
   copy(there, here, 0, here.hits_at());
 }
 
 FoundTracks DeviceEvent::finish_tracks(View<Hit> hits) {
   require_started(Started::kTracks, "finish_tracks", "start_tracks");
-  const std::size_t n = hits_.size();
+  const std::size_t n = work_.size();
   if (hits.size() != n) {
     throw ConfigError("DeviceEvent: got " + std::to_string(hits.size()) +
                       " hits for the tracks, expected the " + std::to_string(n) + " of the graph");
@@ -212,6 +225,16 @@ FoundTracks DeviceEvent::finish_tracks(View<Hit> hits) {
   if (n == 0) return {};
 
   const Block here = on_host();
+  if (edge_capacity_ > 0) {
+    const GraphStatus& graph = here.status()->graph;
+    detail::require_finite(graph);
+    const auto n_edges = static_cast<std::size_t>(graph.edges);
+    if (n_edges > edges_.size()) {
+      edge_capacity_ = detail::grown(edge_capacity_, n_edges);
+      return {.edges = {.edges = n_edges}, .is_complete = false};
+    }
+    edges_.resize(n_edges);
+  }
   const TrackStatus& status = here.status()->tracks;
   if (status.bad_edge != TrackStatus::kNone) refuse_edge(status.bad_edge);
   FoundTracks found{.tracks = static_cast<std::size_t>(status.tracks),
@@ -233,7 +256,7 @@ void DeviceEvent::refuse_edge(std::size_t edge) {
   copy_bytes(queue_, &target, Device::cpu(), &edges.target.data()[edge], queue_.device(),
              sizeof target);
   queue_.wait();
-  detail::refuse_edge(edge, source, target, hits_.size());
+  detail::refuse_edge(edge, source, target, work_.size());
 }
 
 void DeviceEvent::copy(const Block& from, const Block& to, std::size_t first, std::size_t last) {

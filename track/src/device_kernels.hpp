@@ -32,15 +32,18 @@ struct CountStep {
   }
 };
 
-/// Edges, as many as were counted.
+/// Edges, those that were counted.
 struct FillStep {
   LaneSearch lanes;
   EdgeColumns columns;
   View<FoundEdge> found;
   const std::int64_t* ends;
+  View<Hit> nodes;  ///< of the network: the hits, and perhaps rows that are none
 
   template <class Launcher>
   void run(const Launcher& launch) const {
+    const std::size_t n_hits = columns.hits.size();
+    launch.rows(nodes.size() - n_hits, ClearNode{nodes, n_hits});
     fill_edges(launch, lanes, columns, found, ends);
   }
 };
@@ -48,15 +51,15 @@ struct FillStep {
 /// Scores to tracks.
 struct TrackStep {
   View<GroupWork> work;
-  ConstView<Edge> edges;
+  EdgeRows rows;
   TrackOptions options;
   std::int64_t* track_id;
   TrackStatus* status;
 
   template <class Launcher>
   void run(const Launcher& launch) const {
-    find_tracks(launch, work, edges, options, track_id, status);
-    launch.rows(edges.size(), CompareEdges{edges, options.min_score, status});
+    find_tracks(launch, work, rows, options, track_id, status);
+    launch.rows(rows.edges.size(), CompareEdges{rows, options.min_score, status});
   }
 };
 

@@ -43,7 +43,7 @@ TrackPipeline::TrackPipeline(const Model<>& model, const Queue& queue,
                              const PipelineOptions& options)
     : queue_(queue), options_(options), scorer_(model, queue), finder_(options.tracks) {
   if (!stays_on(queue.device(), options)) return;
-  device_event_.emplace(queue, GraphCuts{}, options.tracks);
+  device_event_.emplace(queue, GraphCuts{}, options.tracks, options.edge_capacity);
   options_.wait = {};  // there are no other events yet
   process(generate({.seed = 1, .particles = 20}, 0));
   options_.wait = options.wait;
@@ -85,22 +85,26 @@ void TrackPipeline::run_on_host(ProcessedEvent& done) {
 void TrackPipeline::run_on_device(ProcessedEvent& done) {
   Clock::time_point last = Clock::now();
   kept_edges_.resize(0);
-  device_event_->start_graph(done.event.hits.const_view());
-  wait();
-  done.edges = device_event_->finish_graph();
+  FoundTracks found;
+  do {
+    device_event_->start_graph(done.event.hits.const_view());
+    if (options_.edge_capacity == 0) wait();
+    const std::size_t rows = device_event_->finish_graph();
+    done.seconds.graph += seconds_since(last);
+    if (rows > 0) {
+      done.moved.copies += scorer_.enqueue(device_event_->hits(), device_event_->edges());
+    }
+    device_event_->start_tracks();
+    wait();
+    found = device_event_->finish_tracks(done.event.hits.view());
+    done.moved.bytes_to_device += device_event_->bytes_to_device();
+    done.moved.bytes_to_host += device_event_->bytes_to_host();
+  } while (!found.is_complete);
+  done.edges = found.edges.edges;
   require_edges(done);
-  done.seconds.graph = seconds_since(last);
-  if (done.edges > 0) {
-    done.moved.copies = scorer_.enqueue(device_event_->hits(), device_event_->edges());
-  }
-  device_event_->start_tracks();
-  wait();
-  const FoundTracks found = device_event_->finish_tracks(done.event.hits.view());
   scorer_.require_scores(found.bad_scores, done.edges);
   done.tracks = found.tracks;
   done.edge_counts = found.edges;
-  done.moved.bytes_to_device = device_event_->bytes_to_device();
-  done.moved.bytes_to_host = device_event_->bytes_to_host();
   if (options_.keep_edges && done.edges > 0) {
     detail::make_room(kept_edges_, done.edges);
     done.moved.bytes_to_host += copy(queue_, device_event_->edges(), kept_edges_);

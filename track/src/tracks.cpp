@@ -16,7 +16,7 @@ std::size_t TrackFinder::find(View<Hit> hits, ConstView<Edge> edges) {
   detail::require_countable(hits.size());
   detail::make_room(work_, hits.size());
   TrackStatus status;
-  join_hits(SerialLauncher{}, work_.view(), edges, options_, &status);
+  join_hits(SerialLauncher{}, work_.view(), {edges}, options_, &status);
   if (status.bad_edge != TrackStatus::kNone) {
     detail::refuse_edge(status.bad_edge, edges.source[status.bad_edge],
                         edges.target[status.bad_edge], hits.size());

@@ -20,6 +20,7 @@ struct FoundTracks {
   std::size_t tracks = 0;
   EdgeCounts edges;            ///< of the column `truth`, at TrackOptions::min_score
   std::size_t bad_scores = 0;  ///< edges whose score is NaN or outside [0, 1]
+  bool is_complete = true;     ///< false: more edges than there was room for; begin again
 };
 
 /// One event after another whose graph and tracks are made on the device of a queue, between them a
@@ -49,6 +50,15 @@ struct FoundTracks {
 ///     …
 ///     const FoundTracks found = event.finish_tracks(hits.view());
 ///
+/// With an *edge capacity* nothing waits for the number of edges: edges() has that many rows, the edges
+/// in the first of them, in the same order, and hits() has one row more than there are hits. Rows
+/// beyond the edges go from that last row to itself, and their columns are 0, as are its node features:
+/// whatever a network makes of them stays there, if it sends messages along edges, as those of PyTorch
+/// Geometric do. One that takes means or norms over all nodes or edges (BatchNorm in training,
+/// GraphNorm, a global pooling) sees them: do not use it with a capacity. find_tracks() skips them, and
+/// where an event has more edges than rows, none is lost: it says so, the capacity has grown, and the
+/// event is to be done again from build_graph().
+///
 /// *Ownership*: keeps its memory, on the device and pinned, which only grows.
 /// *Stream order*: everything is enqueued on the queue; each finish waits for it once: for the number of
 /// edges, and for the tracks. A start waits after an event that was given up, and frees memory, which
@@ -62,15 +72,17 @@ class DeviceEvent {
 
   /// @throws ConfigError when a cut is negative or not finite; DeviceError when the device is not
   /// there or not supported
+  /// @param edge_capacity rows for edges; 0: as many as there are, for which build_graph() waits
   explicit DeviceEvent(const Queue& queue, const GraphCuts& cuts = {},
-                       const TrackOptions& options = {});
+                       const TrackOptions& options = {}, std::size_t edge_capacity = 0);
 
   /// Takes over the hits and finds the candidate edges, the same ones in the same order as
   /// GraphBuilder, with the same columns to the bit. The node features of hits() and all columns of
   /// edges() but `score` are then enqueued.
   /// @param hits [n_hits] on the host; read until the function returns
-  /// @return the number of edges
-  /// @throws InputError when a coordinate is NaN or infinite; DeviceError
+  /// @return the number of edges; with an edge capacity that, and 0 without hits
+  /// @throws InputError when a coordinate is NaN or infinite, with an edge capacity only in
+  /// find_tracks(); DeviceError
   std::size_t build_graph(ConstView<Hit> hits) {
     start_graph(hits);
     return finish_graph();
@@ -85,7 +97,7 @@ class DeviceEvent {
   /// On the device: r_scaled, phi_scaled, z_scaled of the event. The other columns mean nothing.
   const PortableCollection<Hit>& hits() const noexcept { return hits_; }
 
-  /// On the device: the edges of the event.
+  /// On the device: the edges of the event; after find_tracks() without the rows that are none.
   const PortableCollection<Edge>& edges() const noexcept { return edges_; }
   PortableCollection<Edge>& edges() noexcept { return edges_; }
 
@@ -130,6 +142,7 @@ class DeviceEvent {
   Queue queue_;
   GraphCuts cuts_;
   TrackOptions options_;
+  std::size_t edge_capacity_;
   Started started_ = Started::kNothing;
   bool is_busy_ = false;  ///< the queue may still use the memory
   std::size_t capacity_ = 0;

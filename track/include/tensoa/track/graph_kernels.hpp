@@ -71,6 +71,12 @@ struct GraphStatus {
   std::uint64_t bad_hit = kNone;  ///< the first row with a NaN or infinite coordinate
   std::int64_t buckets = 0;
   std::int64_t edges = 0;
+
+  /// Edges in that many rows: all, or none where they are too many.
+  TENSOA_HOST_DEVICE std::size_t edges_in(std::size_t rows) const {
+    const auto n = static_cast<std::size_t>(edges);
+    return n <= rows ? n : 0;
+  }
 };
 
 /// Fills the node features and what the search needs of each hit.
@@ -321,13 +327,14 @@ struct FoundEdge {
   F<std::int32_t> source, target;
 };
 
-/// Writes the targets that CountTargets counted.
+/// Writes the targets that CountTargets counted, where there are rows for all.
 struct FillTargets {
   LaneSearch lanes;
   const std::int64_t* ends;  ///< running sums of the counts
   View<FoundEdge> edges;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    if (lanes.status->edges_in(edges.size()) == 0) return;
     std::size_t e = row == 0 ? 0 : static_cast<std::size_t>(ends[row - 1]);
     const auto source = static_cast<std::int32_t>(row / LaneSearch::kLanes);
     const auto found = [&](std::int32_t target) {
@@ -336,6 +343,16 @@ struct FillTargets {
       ++e;
     };
     lanes.scan(row, found);
+  }
+};
+
+/// The node features of a row that is no hit.
+struct ClearNode {
+  View<Hit> hits;
+  std::size_t first;  ///< such row
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    hits.r_scaled[first + row] = hits.phi_scaled[first + row] = hits.z_scaled[first + row] = 0;
   }
 };
 
@@ -359,16 +376,28 @@ struct EdgeColumns {
     edges.dR[e] = std::sqrt(deta * deta + dphi_rad * dphi_rad);
     edges.truth[e] = hits.particle_id[s] != 0 && hits.particle_id[s] == hits.particle_id[t];
   }
+
+  /// No edge: from the row after the hits to itself.
+  TENSOA_HOST_DEVICE void clear(std::size_t e) const {
+    edges.source[e] = edges.target[e] = static_cast<std::int64_t>(hits.size());
+    edges.dr[e] = edges.dphi[e] = edges.dz[e] = edges.dR[e] = 0;
+    edges.truth[e] = 0;
+  }
 };
 
 /// Writes each edge where it belongs in the order of (source, target): after those of its source
-/// with smaller targets.
+/// with smaller targets. Rows beyond the edges become none.
 struct FillEdges {
   EdgeColumns columns;
   View<FoundEdge> found;
   const std::int64_t* ends;
+  const GraphStatus* status;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    if (row >= status->edges_in(found.size())) {
+      columns.clear(row);
+      return;
+    }
     const auto source = static_cast<std::size_t>(found.source[row]);
     const std::int32_t target = found.target[row];
     const std::size_t lane = source * LaneSearch::kLanes;
@@ -405,13 +434,14 @@ void count_edges(const Launcher& launch, const LaneSearch& lanes, std::int64_t* 
   launch.rows(1, CountEdges{ends, n, status});
 }
 
-/// Fills the edges, as many as were counted, in ascending order of (source, target).
-/// @param found [n_edges]
+/// Fills the edges that were counted, in ascending order of (source, target).
+/// @param columns, found [n_edges], or more rows: those beyond become no edges, as all do where there
+/// are fewer
 template <class Launcher>
 void fill_edges(const Launcher& launch, const LaneSearch& lanes, const EdgeColumns& columns,
                 View<FoundEdge> found, const std::int64_t* ends) {
   launch.rows(lanes.search.work.size() * LaneSearch::kLanes, FillTargets{lanes, ends, found});
-  launch.rows(columns.edges.size(), FillEdges{columns, found, ends});
+  launch.rows(columns.edges.size(), FillEdges{columns, found, ends, lanes.status});
 }
 
 }  // namespace tensoa::track

@@ -9,6 +9,7 @@
 
 #include "tensoa/track/arithmetic.hpp"
 #include "tensoa/track/event.hpp"
+#include "tensoa/track/graph_kernels.hpp"
 
 /// @file
 /// Connected groups of hits as kernels, as graph_kernels.hpp has it: one source for CPU and GPU, the
@@ -97,14 +98,26 @@ struct HitGroups {
   }
 };
 
+/// Edges, and which of the rows are some.
+struct EdgeRows {
+  ConstView<Edge> edges;
+  const GraphStatus* graph = nullptr;  ///< of the event; without one all rows are edges
+
+  TENSOA_HOST_DEVICE bool has(std::size_t e) const {
+    return graph == nullptr || e < graph->edges_in(edges.size());
+  }
+};
+
 /// Joins the groups of an edge's hits where its score is at least `min_score`; a NaN joins nothing.
 struct JoinHits {
   HitGroups groups;
-  ConstView<Edge> edges;
+  EdgeRows rows;
   float min_score;
   TrackStatus* status;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
+    if (!rows.has(e)) return;
+    const ConstView<Edge>& edges = rows.edges;
     const float score = edges.score[e];
     if (!(score >= 0 && score <= 1)) atomic::add(status->bad_scores, 1U);
     if (!(score >= min_score)) return;
@@ -120,11 +133,13 @@ struct JoinHits {
 
 /// Counts edges against the truth.
 struct CompareEdges {
-  ConstView<Edge> edges;
+  EdgeRows rows;
   float min_score;
   TrackStatus* status;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
+    if (!rows.has(e)) return;
+    const ConstView<Edge>& edges = rows.edges;
     const bool is_true = edges.truth[e] != 0;
     const bool is_selected = edges.score[e] >= min_score;
     if (is_true) atomic::add(status->true_edges, 1U);
@@ -173,10 +188,10 @@ struct NumberTracks {
 /// Joins the hits of edges by their scores.
 /// @param work [n_hits]
 template <class Launcher>
-void join_hits(const Launcher& launch, View<GroupWork> work, ConstView<Edge> edges,
+void join_hits(const Launcher& launch, View<GroupWork> work, const EdgeRows& rows,
                const TrackOptions& options, TrackStatus* status) {
   launch.rows(work.size(), SeparateHits{work, status});
-  launch.rows(edges.size(), JoinHits{{work}, edges, options.min_score, status});
+  launch.rows(rows.edges.size(), JoinHits{{work}, rows, options.min_score, status});
 }
 
 /// Turns hits that are joined into tracks.
@@ -195,9 +210,9 @@ void number_tracks(const Launcher& launch, View<GroupWork> work, const TrackOpti
 
 /// Turns edge scores into tracks: both steps.
 template <class Launcher>
-void find_tracks(const Launcher& launch, View<GroupWork> work, ConstView<Edge> edges,
+void find_tracks(const Launcher& launch, View<GroupWork> work, const EdgeRows& rows,
                  const TrackOptions& options, std::int64_t* track_id, TrackStatus* status) {
-  join_hits(launch, work, edges, options, status);
+  join_hits(launch, work, rows, options, status);
   number_tracks(launch, work, options, track_id, status);
 }
 
