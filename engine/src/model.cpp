@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/error.hpp"
 #include "verified_run.hpp"
 
@@ -46,6 +47,7 @@ const Engine& AnyModel::Shared::load_on(Device device, Deployment& deployment) {
   }
   if (is_mine) {
     try {
+      const DeviceGuard current(device);  // what libraries set up belongs there
       Loaded engine = kind.load(path, device, options);
       deployment.ready.store(engine.get(), std::memory_order_release);
       mine.set_value(std::move(engine));
