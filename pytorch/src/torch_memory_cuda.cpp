@@ -146,14 +146,24 @@ void hear_of_refusals() {
   });
 }
 
-/// @param size_of_each is asked only where there are some: torch keeps its first answer
+/// @param size_of_each is asked only where torch (before 2.15) does not keep the size of each workspace,
+/// and only where there are some: torch keeps its first answer
 std::size_t bytes_of(at::cuda::WorkspaceMapWithMutex& workspaces, std::size_t (*size_of_each)(),
                      Device device) {
+  const auto bytes_on_device = [=](const auto& workspace) {
+    const auto size = [=](const c10::DataPtr& memory, const auto& bytes) {
+      return memory.device().index() == index_of(device) ? bytes() : std::size_t{0};
+    };
+    if constexpr (requires { workspace.first; }) {
+      return size(workspace.first, [&] { return workspace.second; });
+    } else {
+      return size(workspace, size_of_each);
+    }
+  };
   const std::shared_lock lock(workspaces.mutex);
-  const auto count = std::ranges::count_if(workspaces.map, [&](const auto& workspace) {
-    return workspace.second.device().index() == index_of(device);
-  });
-  return count == 0 ? 0 : static_cast<std::size_t>(count) * size_of_each();
+  std::size_t bytes = 0;
+  for (const auto& entry : workspaces.map) bytes += bytes_on_device(entry.second);
+  return bytes;
 }
 
 }  // namespace
