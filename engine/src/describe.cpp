@@ -254,7 +254,13 @@ std::string to_json(const BindingDescription& description) {
 }
 
 BindingDescription parse_binding(std::string_view json) {
-  const ordered_json object = ordered_json::parse(json, nullptr, /*allow_exceptions=*/false);
+  constexpr int kDeepest = 16;  // what is written has 5; messages and copies recurse
+  const auto require_shallow = [](int depth, ordered_json::parse_event_t, const ordered_json&) {
+    if (depth > kDeepest) fail("is nested deeper than " + std::to_string(kDeepest) + " levels");
+    return true;
+  };
+  const ordered_json object =
+      ordered_json::parse(json, require_shallow, /*allow_exceptions=*/false);
   if (object.is_discarded()) fail("is not JSON");
   const std::uint32_t schema = number(member(object, "schema"), "schema");
   if (schema != kBindingSchema) {

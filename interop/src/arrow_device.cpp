@@ -307,8 +307,17 @@ class Batch {
     }
     if (array_.length == 0) return nullptr;
     if (array.buffers[1] == nullptr) refuse(subject + "no data");
-    const std::byte* data = static_cast<const std::byte*>(array.buffers[1]) +
-                            static_cast<std::size_t>(array.offset + array_.offset) * size_of(dtype);
+    const auto element = static_cast<std::int64_t>(size_of(dtype));
+    std::int64_t bytes = 0;
+    std::int64_t end = 0;
+    if (__builtin_add_overflow(array.offset, array_.offset + array_.length, &bytes) ||
+        __builtin_mul_overflow(bytes, element, &bytes) ||
+        __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(array.buffers[1]), bytes, &end)) {
+      refuse(subject + "the offset " + std::to_string(array.offset) +
+             ", which leads beyond the last address; expected a column that lies in memory");
+    }
+    const std::byte* data =
+        static_cast<const std::byte*>(array.buffers[1]) + (array.offset + array_.offset) * element;
     if (reinterpret_cast<std::uintptr_t>(data) % size_of(dtype) != 0) {
       refuse(subject + "data at an address that is no multiple of " +
              std::to_string(size_of(dtype)) + " bytes; copy the column before");

@@ -54,16 +54,19 @@ struct Fit {
     const auto r = static_cast<std::int64_t>(info.rows);
     const auto c = static_cast<std::int64_t>(info.columns);
     const bool is_matrix = info.kind == ColumnKind::kMatrix;
-    if (tensor.rank != (is_matrix ? 3 : 2) || !is_dim(tensor, 0, rows, 1)) return 0;
-    std::int64_t found = std::max<std::int64_t>(rows, 1);  // of a single plane: never used
-    if (r > 1) {
-      found = tensor.stride_of_dim[1];
-    } else if (is_matrix && c > 1) {
-      found = tensor.stride_of_dim[2] / r;
+    if (tensor.rank != (is_matrix ? 3 : 2) || !is_dim(tensor, 0, rows, 1) ||
+        tensor.size_of_dim[1] != r || (is_matrix && tensor.size_of_dim[2] != c)) {
+      return 0;
     }
-    const bool fits =
-        is_dim(tensor, 1, r, found) && (!is_matrix || is_dim(tensor, 2, c, r * found));
-    return fits && found >= rows ? found : 0;
+    if (is_matrix && c > 1) {
+      const std::int64_t found = tensor.stride_of_dim[2] / r;
+      const bool fits =
+          tensor.stride_of_dim[2] % r == 0 && (r == 1 || tensor.stride_of_dim[1] == found);
+      return fits && found >= rows ? found : 0;
+    }
+    // Of a single plane it is never used.
+    const std::int64_t found = r > 1 ? tensor.stride_of_dim[1] : std::max<std::int64_t>(rows, 1);
+    return found >= rows ? found : 0;
   }
 
   std::string expected() const {

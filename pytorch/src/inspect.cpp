@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "jit_file.hpp"
+#include "manifest.hpp"
 #include "sha256.hpp"
 #include "tensoa/core/error.hpp"
 #include "threads.hpp"
@@ -188,8 +189,7 @@ void with_package(const std::filesystem::path& path, const Action& action) {
   std::istringstream bytes(checked_bytes(path));
   try {
     PyTorchStreamReader archive(&bytes);
-    const auto [data, size] = archive.getRecord("extra/tensoa.json");
-    const json manifest = json::parse(std::string_view(static_cast<const char*>(data.get()), size));
+    const json manifest = manifest_of(archive);
     const int schema = manifest.at("schema").get<int>();
     if (schema < 1 || schema > kNewestSchema) {
       throw LoadError(subject_of(path) + "its format is " + std::to_string(schema) +

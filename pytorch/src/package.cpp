@@ -17,6 +17,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "manifest.hpp"
 #include "sha256.hpp"
 #include "tensoa/core/error.hpp"
 
@@ -28,7 +29,6 @@ using nlohmann::json;
 constexpr int kPackageSchema = 2;
 constexpr std::string_view kMark = "tensoa sha256 ";  // before the digits, at the end of the file
 constexpr std::size_t kDigits = 64;
-constexpr std::string_view kManifest = "extra/tensoa.json";
 constexpr std::string_view kProgram = "data/aotinductor/model/";  // where its files are
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
@@ -348,7 +348,7 @@ Package::Package(const std::filesystem::path& path, Device device,
   std::istringstream bytes(read_checked(path));
   try {
     Archive archive(&bytes);
-    const json manifest = json::parse(contents_of(archive, std::string(kManifest)));
+    const json manifest = manifest_of(archive);
     if (manifest.at("schema") != kPackageSchema) {
       fail(path, "its format is " + manifest.at("schema").dump() +
                      ", this version of tensoa reads " + std::to_string(kPackageSchema) +

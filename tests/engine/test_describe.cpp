@@ -200,6 +200,9 @@ TEST(ParseBinding, SaysWhatIsWrong) {
       ThrowsMessage<InputError>(HasSubstr("\"match\" is \"luck\"; expected one of order, name")));
   EXPECT_THAT(parse(R"({"schema": 1, "match": "order", "inputs": {}, "outputs": []})"),
               ThrowsMessage<InputError>(HasSubstr("\"inputs\" is {}; expected a list")));
+  const std::string deep = "{\"schema\": " + std::string(1'000'000, '[');
+  EXPECT_THAT(parse(deep + std::string(1'000'000, ']') + '}'),
+              ThrowsMessage<InputError>(HasSubstr("is nested deeper than 16 levels")));
 }
 
 TEST(ParseBinding, ChecksBlocks) {

@@ -415,6 +415,14 @@ TEST(FromArrow, RefusesColumnsThatAreTooShortEmptyOrMisaligned) {
                              "column x: got 3 buffers, expected 2");
 }
 
+TEST(FromArrow, RefusesOffsetsThatLeadOutOfMemory) {
+  for (const std::int64_t offset : {INT64_MAX, INT64_MAX / 4, INT64_MAX - 4}) {
+    expect_refused<InputError>([offset](Batch& b) { child(b, 0).offset = offset; },
+                               "column x: got the offset " + std::to_string(offset) +
+                                   ", which leads beyond the last address");
+  }
+}
+
 TEST(FromArrow, RefusesPlanesThatAreNotEquallySpaced) {
   expect_refused<InputError>(
       [](Batch& b) { std::swap(child(b, 4).buffers[1], child(b, 5).buffers[1]); },

@@ -170,6 +170,9 @@ TEST(ViewOf, RefusesColumnsThatAreNotDense) {
       },
       "field m: got float32[3, 2, 2] on cpu with strides (1, 8, 4), expected [3, 2, 2] "
       "with strides (1, P, 2 P)");
+  for (const std::int64_t pitch : {INT64_MAX, INT64_MAX / 2 + 1}) {
+    expect_refused([pitch](Tensors& t) { t.all[2].stride_of_dim = {1, pitch, 8}; }, "field m: got");
+  }
 }
 
 TEST(ViewOf, RefusesOtherShapesAndTypes) {
