@@ -6,9 +6,14 @@
 #   TORCH_VERSION=2.12.0   another torch than python/requirements.txt says
 #   JOBS=N                 at most N jobs at a time
 #   CMAKE_ARGS=-D...       more arguments for cmake
+#   FUZZ_SECONDS=60        how long each fuzzer of `make fuzz` runs
+#   SOAK_EVENTS=10000      how many events `make soak` runs over
+#   STEPS="fuzz soak"      of `make nightly`
 
 PRESET ?= dev
 JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
+SOAK_EVENTS ?= 10000
 TENSOA_SHARED_DATA ?= ../shared/data
 PYTHON := .venv/bin/python
 export TORCH_VERSION
@@ -25,7 +30,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check conventions tidy asan tsan clang hip \
-        install-check nightly options clean
+        install-check newest-torch fuzz soak nightly options clean
 .DELETE_ON_ERROR:
 
 help: ## This list
@@ -109,14 +114,26 @@ hip: setup ## Compile and link the HIP seam with hipcc, where it is installed; n
 install-check: setup ## Install into a fresh folder and build outside projects against it
 	@scripts/install_check.sh
 
-nightly: ## What takes too long for each change
-	@$(MAKE) asan CMAKE_ARGS="-DTENSOA_TEST_SEED=$$(date +%Y%m%d) $(CMAKE_ARGS)"
-	@$(MAKE) tsan
-	@$(MAKE) clang
-	@$(MAKE) bench
+newest-torch: ## Build and test everything with the newest torch, in a .venv-newest-torch of its own
+	@TENSOA_VENV=.venv-$@ TORCH_VERSION=newest scripts/setup.sh
+	@cmake --preset $@ -DTENSOA_SHARED_DATA=$(abspath $(TENSOA_SHARED_DATA)) $(CMAKE_ARGS)
+	@cmake --build build-$@
+	@ctest --preset $@ --parallel $(JOBS) --progress
+
+fuzz: setup ## Feed made-up bytes and numbers to what takes them from outside, with clang's libFuzzer
+	@cmake --preset $@ -DTENSOA_FUZZ_SECONDS=$(FUZZ_SECONDS) $(CMAKE_ARGS)
+	@cmake --build build-$@ --target fuzzers
+	@ctest --preset $@ --parallel $(JOBS) --progress
+
+soak: packages ## Run over many events with all cores, and see that memory, files and threads stay as many
+	@cmake --build build --target tensoa_soak
+	@build/tests/soak/tensoa_soak build/models/tensoa.pt2 $(SOAK_EVENTS)
+
+nightly: ## What takes too long for each change; writes benchmarks/results/nightly.txt
+	@scripts/nightly.sh $(STEPS)
 
 options: build/.configured-$(PRESET) ## The options of the build, with their values
 	@cmake -LH -N build | grep -A1 '^//' | grep -B1 '^TENSOA_'
 
-clean: ## Remove all that was built; .venv stays
+clean: ## Remove all that was built; .venv* stay
 	@rm -rf build build-*

@@ -7,6 +7,7 @@ option(TENSOA_PYTORCH "Build pytorch/: TorchScript models through libtorch" ON)
 option(TENSOA_TRACK "Build track/: the tracking application (needs Arrow)" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_BUILD_TESTS "Build tests/ and examples/" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_BUILD_BENCHMARKS "Build benchmarks/" ${PROJECT_IS_TOP_LEVEL})
+option(TENSOA_FUZZ "Build tests/fuzz; needs clang and its flags, as the preset fuzz has them" OFF)
 option(TENSOA_INSTALL "Make the install rules" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_WERROR "Compiler warnings are errors" OFF)
 

@@ -5,10 +5,11 @@
 # Installs what the build needs: system packages (Debian, Ubuntu) and .venv with the wheels of python/requirements.txt.
 # Does nothing, in a fraction of a second, where all is there.
 #
-#   scripts/setup.sh [--dev]      --dev adds clang, clang-format, clang-tidy and Eigen (for tests),
+#   scripts/setup.sh [--dev]      --dev adds clang with its sanitizers, clang-format, clang-tidy and Eigen (for tests),
 #                                 and hipcc
 #
-# TORCH_VERSION=2.12.0 takes another torch than requirements.txt says. TENSOA_NO_APT=1 leaves the system packages alone.
+# TORCH_VERSION=2.12.0 takes another torch than requirements.txt says, TORCH_VERSION=newest the newest one; TENSOA_VENV=DIR
+# another folder than .venv. TENSOA_NO_APT=1 leaves the system packages alone.
 # Exit status 2: something is missing and cannot be installed from here; the message says what and how.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,8 +18,7 @@ needed=(g++ cmake make python3-venv libcli11-dev libspdlog-dev libfmt-dev nlohma
         libgmock-dev libbenchmark-dev)
 quicker=(ninja-build ccache)
 if [[ ${1:-} == --dev ]]; then
-  needed+=(clang-16 clang-format-16 clang-tidy-16 libeigen3-dev hipcc libamdhip64-dev)
-  # The sanitizer runtimes of clang are optional: the presets use those of g++.
+  needed+=(clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libeigen3-dev hipcc libamdhip64-dev)
 fi
 
 missing_of() {
@@ -83,28 +83,33 @@ usable_python() {
 }
 
 install_wheels() {
-  local requirements stamp=.venv/tensoa-requirements.txt
+  local requirements venv=${TENSOA_VENV:-.venv} stamp torch=${TORCH_VERSION:-}
+  stamp=$venv/tensoa-requirements.txt
   requirements=$(grep -v '^#' python/requirements.txt)
-  if [[ -n ${TORCH_VERSION:-} ]]; then
-    requirements=$(sed "s/^torch==.*/torch==$TORCH_VERSION/" <<<"$requirements")
+  if [[ $torch == newest ]]; then
+    requirements=$(sed 's/^torch==.*/torch/' <<<"$requirements")
+  elif [[ -n $torch ]]; then
+    requirements=$(sed "s/^torch==.*/torch==$torch/" <<<"$requirements")
   fi
-  if [[ -x .venv/bin/python && -f $stamp && $(<"$stamp") == "$requirements" ]]; then
+  # Which one is the newest, only pip can tell.
+  if [[ $torch != newest && -x $venv/bin/python && -f $stamp && $(<"$stamp") == "$requirements" ]]; then
     return
   fi
-  if [[ ! -x .venv/bin/python ]]; then
+  if [[ ! -x $venv/bin/python ]]; then
     local python
     python=$(usable_python)
-    "$python" -m venv .venv
+    "$python" -m venv "$venv"
   fi
-  local quiet=-q
-  [[ -t 1 ]] && quiet=
-  echo "setup: installing Python packages into .venv (torch is large: this takes some minutes)"
-  if ! .venv/bin/python -m pip install $quiet --disable-pip-version-check -r /dev/stdin <<<"$requirements"; then
-    echo "setup: pip could not install the packages of python/requirements.txt into .venv" >&2
+  local options=(--disable-pip-version-check)
+  [[ -t 1 ]] || options+=(-q)
+  [[ $torch != newest ]] || options+=(--upgrade)
+  echo "setup: installing Python packages into $venv (torch is large: this takes some minutes)"
+  if ! "$venv/bin/python" -m pip install "${options[@]}" -r /dev/stdin <<<"$requirements"; then
+    echo "setup: pip could not install the packages of python/requirements.txt into $venv" >&2
     exit 2
   fi
-  # `.venv/bin/python -m tensoa.NAME` works from any folder.
-  echo "$PWD/python" >"$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tensoa.pth"
+  # `$venv/bin/python -m tensoa.NAME` works from any folder.
+  echo "$PWD/python" >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tensoa.pth"
   echo "$requirements" >"$stamp"
 }
 

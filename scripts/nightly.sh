@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs the steps of `make nightly` one after another, also after one that fails, prints a table, and writes it to
+# benchmarks/results/nightly.txt, which is checked in. What a step printed is in build-nightly/STEP.log.
+#
+#   scripts/nightly.sh [STEP...]      only these steps; the rows of the others stay as they are
+#
+# Exit status 1 when a step failed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+all=(asan tsan clang newest-torch fuzz soak bench)
+logs=build-nightly
+table=benchmarks/results/nightly.txt
+((!$#)) || for step; do
+  [[ " ${all[*]} " == *" $step "* ]] || { echo "nightly: no step $step; there are: ${all[*]}" >&2; exit 2; }
+done
+mkdir -p "$logs"
+
+# "1a2b3c4", or "1a2b3c4+" where tracked files were changed since.
+commit=$(git rev-parse --short HEAD)
+git diff --quiet HEAD -- . ":!$table" || commit+=+
+machine="$(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
+gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | sort | uniq -c | sed 's/^ *//' | paste -sd, || true)
+
+# The line that says how a step ended: that of ctest or of the soak, else its last one.
+closing_line() {
+  { grep -aE '% tests passed|^soak: ' "$1" || grep -av '^ *$' "$1" || echo "it said nothing"; } | tail -n 1 | cut -c -100
+}
+
+# Old rows with new ones in their places.
+row_of() {
+  grep "^$1 " "$logs/rows" || { [[ -f $table ]] && grep "^$1 " "$table"; } || true
+}
+
+row='%-13s %-11s %-9s %-7s %8s  %s\n'
+: >"$logs/rows"
+status=0
+for step in "${@:-${all[@]}}"; do
+  date=$(date -u +%F)
+  arguments=()
+  [[ $step != asan ]] || arguments=("CMAKE_ARGS=-DTENSOA_TEST_SEED=${date//-/} ${CMAKE_ARGS:-}")
+  echo "== make $step (log: $logs/$step.log)"
+  result=passed
+  SECONDS=0
+  "${MAKE:-make}" "$step" "${arguments[@]}" >"$logs/$step.log" 2>&1 </dev/null || { result=FAILED; status=1; }
+  # shellcheck disable=SC2059
+  printf "$row" "$step" "$date" "$commit" "$result" "$SECONDS" "$(closing_line "$logs/$step.log")" | tee -a "$logs/rows"
+done
+
+{
+  echo "What each step of \`make nightly\` said when it ran last; written by scripts/nightly.sh. A step is \`make STEP\`;"
+  echo "asan draws its layouts from the date: CMAKE_ARGS=-DTENSOA_TEST_SEED=20261121. \"+\": with changes on top of the commit."
+  echo "Machine of the last run: $machine; ${gpus:-no GPU}"
+  echo
+  # shellcheck disable=SC2059
+  printf "$row" step date commit result seconds said
+  for step in "${all[@]}"; do row_of "$step"; done
+} >"$logs/table"
+mv "$logs/table" "$table"
+echo
+cat "$table"
+exit $status
