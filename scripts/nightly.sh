@@ -32,7 +32,7 @@ closing_line() {
 
 # Old rows with new ones in their places.
 row_of() {
-  grep "^$1 " "$logs/rows" || { [[ -f $table ]] && grep "^$1 " "$table"; } || true
+  grep -E "^$1 +[0-9]{4}-" "$logs/rows" || { [[ -f $table ]] && grep -E "^$1 +[0-9]{4}-" "$table"; } || true
 }
 
 row='%-13s %-11s %-9s %-7s %8s  %s\n'
