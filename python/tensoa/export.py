@@ -27,6 +27,7 @@ Exit status 2 with one line on stderr for what cannot be used.
 import argparse
 import importlib.util
 import sys
+import zipfile
 from pathlib import Path
 
 import torch
@@ -43,10 +44,15 @@ def load_module(source):
     if source.endswith(".safetensors"):
         return interaction_network.load(source)
     if source.endswith(".pt2"):
-        return _loaded(source, "an exported program (torch.export.save)", lambda: torch.export.load(source).module())
+        return _loaded(source, "an exported program (torch.export.save)", lambda: _exported_program(source))
     if source.endswith(".pt"):
         return _loaded(source, "a TorchScript model (torch.jit.save)", lambda: torch.jit.load(source, "cpu"))
     raise InputError(f"{source}: got none of FILE.py:FACTORY, FILE.pt2, FILE.pt and FILE.safetensors")
+
+
+def _exported_program(path):
+    zipfile.ZipFile(path).close()  # torch 2.15 logs a traceback when the file is something else
+    return torch.export.load(path).module()
 
 
 def _made_by(path, factory):
