@@ -20,6 +20,7 @@
 #include "kernel_checks.hpp"
 #include "runtime_calls.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/memory_budget.hpp"
 #include "tensoa/track/generator.hpp"
 #include "tensoa/track/graph_builder.hpp"
 #include "tensoa/track/random.hpp"
@@ -395,6 +396,53 @@ TEST_P(DeviceEventOn, WithMoreEdgesThanRowsSaysSoAndHasRoomTheNextTime) {
   EXPECT_TRUE(all.is_complete);
   EXPECT_EQ(all.tracks, tracks);
   EXPECT_EQ(event.edges().size(), n_edges);
+}
+
+/// Memory for nothing more, until the end of the scope.
+class NoMoreMemory {
+ public:
+  explicit NoMoreMemory(Device device) : device_(device) {
+    memory_budget(device, memory_figures(device).all.now);
+  }
+  ~NoMoreMemory() { memory_budget(device_, kNoBudget); }
+  NoMoreMemory(const NoMoreMemory&) = delete;
+  NoMoreMemory& operator=(const NoMoreMemory&) = delete;
+
+ private:
+  Device device_;
+};
+
+TEST_P(DeviceEventOn, WithoutMemoryForAnEventHasNoneAndTakesTheNext) {
+  for (const std::size_t edge_capacity : {0, 10'000}) {
+    DeviceEvent event(*queue_, {}, {}, edge_capacity);
+    Event small = generate({.particles = 30}, 0);
+    Event large = generate({.particles = 400}, 1);
+    const auto tracks_of_small = [&] {
+      set_scores(event, std::vector<float>(event.build_graph(small.hits.const_view()), 1.F));
+      return event.find_tracks(small.hits.view()).tracks;
+    };
+    const std::size_t tracks = tracks_of_small();
+    {
+      const NoMoreMemory full(GetParam());
+      EXPECT_THROW(event.build_graph(large.hits.const_view()), DeviceFullError);
+      EXPECT_EQ(event.edges().size(), 0U);
+      EXPECT_THROW(event.find_tracks(small.hits.view()), ConfigError);
+    }
+    EXPECT_EQ(tracks_of_small(), tracks);
+  }
+}
+
+TEST_P(DeviceEventOn, WithoutMemoryForMoreEdgesThanRowsTakesTheNext) {
+  constexpr std::size_t kRows = 10'000;
+  DeviceEvent event(*queue_, {}, {}, kRows);
+  Event small = generate({.particles = 30}, 0);
+  Event large = generate({.particles = 400}, 1);
+  event.build_graph(large.hits.const_view());
+  ASSERT_FALSE(event.find_tracks(large.hits.view()).is_complete);
+  const NoMoreMemory full(GetParam());
+  EXPECT_THROW(event.build_graph(large.hits.const_view()), DeviceFullError);
+  EXPECT_EQ(event.build_graph(small.hits.const_view()), kRows);
+  EXPECT_TRUE(event.find_tracks(small.hits.view()).is_complete);
 }
 
 TEST_P(DeviceEventOn, WithAnEdgeCapacityWaitsForTheTracksAloneAndNamesBadHitsThen) {

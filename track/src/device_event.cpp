@@ -6,6 +6,7 @@
 #include <new>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "capacity.hpp"
 #include "device_kernels.hpp"
@@ -59,6 +60,7 @@ DeviceEvent::DeviceEvent(const Queue& queue, const GraphCuts& cuts, const TrackO
       cuts_(cuts),
       options_(options),
       edge_capacity_(edge_capacity),
+      edge_rows_(edge_capacity),
       hits_(0, queue.device()),
       work_(0, queue.device()),
       groups_(0, queue.device()),
@@ -143,7 +145,8 @@ void DeviceEvent::start_graph(ConstView<Hit> hits) {
   detail::require_countable(n);
   if (is_busy_) queue_.wait();  // the event before was given up
   is_busy_ = false;
-  edges_.resize(0);  // there are none where this fails
+  edges_.resize(0);  // there is no event where this fails
+  work_.resize(0);
   started_ = Started::kNothing;
   make_room(n);
   bytes_to_device_ = 0;
@@ -181,9 +184,10 @@ std::size_t DeviceEvent::finish_graph() {
   const GraphStatus& status = on_host().status()->graph;
   if (is_counted) detail::require_finite(status);
 
-  const std::size_t rows = is_counted ? static_cast<std::size_t>(status.edges) : edge_capacity_;
-  detail::make_room(edges_, rows);
+  const std::size_t rows = is_counted ? static_cast<std::size_t>(status.edges)
+                                      : std::exchange(edge_rows_, edge_capacity_);
   detail::make_room(found_, rows);
+  detail::make_room(edges_, rows);
   const View<Hit> hits = columns();
   if (!is_counted) hits_.resize(n + 1);
   if (rows > 0) {
@@ -230,7 +234,7 @@ FoundTracks DeviceEvent::finish_tracks(View<Hit> hits) {
     detail::require_finite(graph);
     const auto n_edges = static_cast<std::size_t>(graph.edges);
     if (n_edges > edges_.size()) {
-      edge_capacity_ = detail::grown(edge_capacity_, n_edges);
+      edge_rows_ = n_edges;
       return {.edges = {.edges = n_edges}, .is_complete = false};
     }
     edges_.resize(n_edges);

@@ -108,6 +108,7 @@ void TrackPipeline::run_on_device(ProcessedEvent& done) {
   if (options_.keep_edges && done.edges > 0) {
     detail::make_room(kept_edges_, done.edges);
     done.moved.bytes_to_host += copy(queue_, device_event_->edges(), kept_edges_);
+    wait();
     queue_.wait();
   }
   done.seconds.infer = seconds_since(last);

@@ -52,12 +52,13 @@ struct FoundTracks {
 ///
 /// With an *edge capacity* nothing waits for the number of edges: edges() has that many rows, the edges
 /// in the first of them, in the same order, and hits() has one row more than there are hits. Rows
-/// beyond the edges go from that last row to itself, and their columns are 0, as are its node features:
+/// beyond the edges go from that last row to itself, and their columns but `score` are 0, as are its node
+/// features:
 /// whatever a network makes of them stays there, if it sends messages along edges, as those of PyTorch
 /// Geometric do. One that takes means or norms over all nodes or edges (BatchNorm in training,
 /// GraphNorm, a global pooling) sees them: do not use it with a capacity. find_tracks() skips them, and
-/// where an event has more edges than rows, none is lost: it says so, the capacity has grown, and the
-/// event is to be done again from build_graph().
+/// where an event has more edges than rows, none is lost: it says so, and the event is to be done again from
+/// build_graph(), which has rows for all of them this once.
 ///
 /// *Ownership*: keeps its memory, on the device and pinned, which only grows.
 /// *Stream order*: everything is enqueued on the queue; each finish waits for it once: for the number of
@@ -143,6 +144,7 @@ class DeviceEvent {
   GraphCuts cuts_;
   TrackOptions options_;
   std::size_t edge_capacity_;
+  std::size_t edge_rows_;  ///< of the next event with an edge capacity
   Started started_ = Started::kNothing;
   bool is_busy_ = false;  ///< the queue may still use the memory
   std::size_t capacity_ = 0;
