@@ -32,11 +32,27 @@ closing_line() {
 
 # Old rows with new ones in their places.
 row_of() {
-  grep -E "^$1 +[0-9]{4}-" "$logs/rows" || { [[ -f $table ]] && grep -E "^$1 +[0-9]{4}-" "$table"; } || true
+  grep -hE "^$1 +[0-9]{4}-" "$logs/rows" "$logs/before" | head -n 1 || true
 }
 
 row='%-13s %-11s %-9s %-7s %8s  %s\n'
 : >"$logs/rows"
+cat "$table" >"$logs/before" 2>/dev/null || true
+
+# Again after each step: nobody knows how long the next one takes.
+write_table() {
+  {
+    echo "What each step of \`make nightly\` said when it ran last; written by scripts/nightly.sh. A step is \`make STEP\`;"
+    echo "asan draws its layouts from the date: CMAKE_ARGS=-DTENSOA_TEST_SEED=20261121. \"+\": with changes on top of the commit."
+    echo "Machine of the last run: $machine; ${gpus:-no GPU}"
+    echo
+    # shellcheck disable=SC2059
+    printf "$row" step date commit result seconds said
+    for step in "${all[@]}"; do row_of "$step"; done
+  } >"$logs/table"
+  cp "$logs/table" "$table"
+}
+
 status=0
 for step in "${@:-${all[@]}}"; do
   date=$(date -u +%F)
@@ -45,21 +61,11 @@ for step in "${@:-${all[@]}}"; do
   echo "== make $step (log: $logs/$step.log)"
   result=passed
   SECONDS=0
-  "${MAKE:-make}" "$step" "${arguments[@]}" >"$logs/$step.log" 2>&1 </dev/null || { result=FAILED; status=1; }
+  "${MAKE:-make}" --no-print-directory "$step" "${arguments[@]}" >"$logs/$step.log" 2>&1 </dev/null || { result=FAILED; status=1; }
   # shellcheck disable=SC2059
   printf "$row" "$step" "$date" "$commit" "$result" "$SECONDS" "$(closing_line "$logs/$step.log")" | tee -a "$logs/rows"
+  write_table
 done
-
-{
-  echo "What each step of \`make nightly\` said when it ran last; written by scripts/nightly.sh. A step is \`make STEP\`;"
-  echo "asan draws its layouts from the date: CMAKE_ARGS=-DTENSOA_TEST_SEED=20261121. \"+\": with changes on top of the commit."
-  echo "Machine of the last run: $machine; ${gpus:-no GPU}"
-  echo
-  # shellcheck disable=SC2059
-  printf "$row" step date commit result seconds said
-  for step in "${all[@]}"; do row_of "$step"; done
-} >"$logs/table"
-mv "$logs/table" "$table"
 echo
 cat "$table"
 exit $status

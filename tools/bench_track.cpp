@@ -141,6 +141,7 @@ std::vector<ResultRow> bench_track(const BenchOptions& options) {
   const std::vector<track::EventSource> sources = track::find_events(options.inputs);
   std::size_t most_edges = 0;
   for (const track::EventSource& source : sources) {
+    if (options.edge_room.empty()) break;
     track::Event event = source.read();
     most_edges = std::max(most_edges, track::GraphBuilder().build(event.hits.view()).size());
   }

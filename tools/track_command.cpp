@@ -110,7 +110,8 @@ class TrackRun {
     summary_.model = call.model;
     summary_.min_score = call.min_score;
     summary_.threads = std::clamp(static_cast<int>(sources_.size()), 1, std::max(1, call.threads));
-    summary_.in_flight = summary_.threads * call.events_per_thread;
+    summary_.in_flight = std::min(summary_.threads * call.events_per_thread,
+                                  std::max(summary_.threads, static_cast<int>(sources_.size())));
   }
 
   int run() {

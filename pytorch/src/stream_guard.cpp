@@ -31,6 +31,26 @@ c10::Stream stream_of(const Queue& queue) {
   return c10::Stream(c10::Stream::UNSAFE, device_of(queue.device()), id);
 }
 
+/// Torch's current device, put back. Torch does that itself, but where the device before has no context
+/// it only keeps it in mind, and forgets it when that is current in another way.
+class TorchDevice {
+ public:
+  TorchDevice() : before_(guard_.getDevice()) {}
+  ~TorchDevice() {
+    try {
+      if (guard_.getDevice() != before_) guard_.uncheckedSetDevice(before_);
+    } catch (const std::exception&) {
+      // The device is lost, and whoever uses it next hears of it.
+    }
+  }
+  TorchDevice(const TorchDevice&) = delete;
+  TorchDevice& operator=(const TorchDevice&) = delete;
+
+ private:
+  c10::impl::VirtualGuardImpl guard_{kGpu};
+  c10::Device before_;
+};
+
 }  // namespace
 
 struct StreamGuard::Switched {
@@ -43,6 +63,7 @@ struct StreamGuard::Switched {
   Switched(const Switched&) = delete;
   Switched& operator=(const Switched&) = delete;
 
+  TorchDevice of_torch;
   DeviceGuard device;  // torch's would leave the device current where the one before has no context
   c10::StreamGuard guard;
   WithinBudget within_budget;
@@ -78,6 +99,7 @@ void wait_for_device(Device device) noexcept {
   if (device.is_cpu()) return;
   try {
     const DeviceGuard on_device(device);  // put back also where the wait fails
+    const c10::DeviceGuard on_device_of_torch(device_of(device));
     c10::impl::VirtualGuardImpl(kGpu).synchronizeDevice(device_of(device).index());
   } catch (const std::exception&) {
     // The driver has stopped (the process ends), or the device is lost: nothing runs any more.

@@ -64,7 +64,7 @@ class WithinBudget {
 };
 
 /// What torch could not have in this thread, noted where that is known: on the way to the caller
-/// TorchScript and the code of packages make other errors of it. Each call and load begins with
+/// TorchScript and the code of packages make other errors of it. Each call begins with
 /// forget_refusal(): what was refused before, also to the program's own use of torch, is not its trouble.
 void note_refusal(std::string message);
 void forget_refusal() noexcept;

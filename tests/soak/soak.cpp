@@ -19,6 +19,7 @@
 #include "tensoa/core/device.hpp"
 #include "tensoa/pytorch/engines.hpp"
 #include "tensoa/sched/event_loop.hpp"
+#include "tensoa/sched/wait.hpp"
 #include "tensoa/track/event_source.hpp"
 #include "tensoa/track/pipeline.hpp"
 
@@ -26,7 +27,7 @@
 //
 //     tensoa_soak MODEL EVENTS [DEVICE]
 //
-// The same events over and over, one thread and pipeline for each core, in kRounds rounds with a line
+// The same events over and over, two events in flight for each core, in kRounds rounds with a line
 // of figures after each. Builders, pools and caches may grow in the first two; what has grown from
 // then to the end is an error, exit status 1.
 
@@ -36,6 +37,7 @@ using namespace tensoa;
 
 constexpr std::size_t kRounds = 6;
 constexpr std::size_t kWarmUp = 2;  // of them
+constexpr unsigned kEventsPerThread = 2;
 constexpr const char* kEvents = "generate:16:1:100";
 
 struct Figure {
@@ -80,16 +82,19 @@ bool soak(const std::string& file, std::size_t events, Device device) {
   const auto sources = track::find_events(kEvents);
   const auto threads = std::max(2U, std::thread::hardware_concurrency());
   std::vector<std::unique_ptr<track::TrackPipeline>> pipelines;
-  for (unsigned slot = 0; slot < threads; ++slot) {
-    pipelines.push_back(std::make_unique<track::TrackPipeline>(model, Queue(device)));
+  track::PipelineOptions options;
+  if (track::TrackPipeline::stays_on(device, options)) options.wait = sched::wait_suspended;
+  for (unsigned slot = 0; slot < kEventsPerThread * threads; ++slot) {
+    pipelines.push_back(std::make_unique<track::TrackPipeline>(model, Queue(device), options));
   }
-  std::printf("%zu events on %s, %u threads\n", events, to_string(device).c_str(), threads);
+  std::printf("%zu events on %s, %u threads, %zu events in flight\n", events,
+              to_string(device).c_str(), threads, pipelines.size());
 
   std::vector<Figure> before;
   std::vector<Figure> now;
   for (std::size_t round = 0; round < kRounds; ++round) {
     sched::run_events(
-        events / kRounds + 1, static_cast<int>(threads), static_cast<int>(threads),
+        events / kRounds + 1, static_cast<int>(threads), static_cast<int>(pipelines.size()),
         [&](std::size_t event, std::size_t slot) {
           pipelines[slot]->process(sources[event % sources.size()]);
         },

@@ -94,8 +94,7 @@ class Contexts {
     cudaDriverEntryPointQueryResult result{};
     const Error status =
         cudaGetDriverEntryPointByVersion(name, &found, kVersion, cudaEnableDefault, &result);
-    if (status != kSuccess) status_ = status;
-    if (found == nullptr && status_ == kSuccess) status_ = cudaErrorCallRequiresNewerDriver;
+    if (found == nullptr) status_ = status != kSuccess ? status : cudaErrorCallRequiresNewerDriver;
     function = reinterpret_cast<Function*>(found);
   }
 

@@ -59,7 +59,7 @@ class Queue {
   ///
   /// On the CPU the call is made at once, in the calling thread. On CUDA it is made by a thread of the
   /// driver's, and work enqueued later starts after it: it may hand over to a scheduler, and nothing
-  /// that takes long. It must not throw (the process ends), must not call the GPU runtime, nor this
+  /// that takes long. It must not throw (the process ends there), must not call the GPU runtime, nor this
   /// library, nor block; and the same goes for the destruction of what it holds, also after it was
   /// called: a Queue or Buffer whose last copy it has would free itself there.
   /// @throws ConfigError for an empty function; DeviceError where nothing can be enqueued: the call is
