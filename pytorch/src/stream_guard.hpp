@@ -29,9 +29,8 @@ class StreamGuard {
 
  private:
   struct Switched;
-  /// No allocation in each call. The seam without GPUs needs neither.
-  [[maybe_unused]] alignas(std::max_align_t) std::array<std::byte, 128> memory_;
-  [[maybe_unused]] Switched* switched_ = nullptr;  ///< in memory_
+  alignas(std::max_align_t) std::array<std::byte, 128> memory_;  ///< no allocation in each call
+  Switched* switched_ = nullptr;                                 ///< in memory_
 };
 
 /// Waits for all work on a GPU; a lost one has none, nor has the CPU.

@@ -55,7 +55,7 @@ class WeightsInTorch {
 class WithinBudget {
  public:
   explicit WithinBudget(Device device);
-  ~WithinBudget();
+  ~WithinBudget();  // NOLINT(performance-trivially-destructible): of one implementation it is
   WithinBudget(const WithinBudget&) = delete;
   WithinBudget& operator=(const WithinBudget&) = delete;
 

@@ -7,6 +7,7 @@ namespace tensoa::pytorch {
 
 bool torch_uses_gpus() noexcept { return false; }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as torch_memory_cuda.cpp, which keeps it
 void replace_torch_allocator(TorchAllocator /*allocator*/) {
   throw ConfigError(
       "set_torch_allocator: this build of tensoa uses a libtorch without CUDA, which allocates on "
