@@ -14,9 +14,10 @@ namespace tensoa {
 ///     my_kernel<<<blocks, 256, 0, static_cast<cudaStream_t>(queue.native_handle())>>>(view);
 ///
 /// tensoa's own calls need none of it: they find the device by their queue. For the CPU it does
-/// nothing. A device that is put back is not touched: on CUDA no context is made there, since the
-/// primary context of the device is pushed on the thread's stack of contexts. (After cudaDeviceReset() that
-/// context is gone, and with it the device for this process.) torch's current stream is not changed; an engine does that itself.
+/// nothing. torch's current stream is not changed; an engine does that itself.
+/// A device that is put back is not touched: on CUDA no context is made there, since the primary context
+/// of the device is pushed on the thread's stack of contexts. After cudaDeviceReset() that context is
+/// gone, and with it the device for this process.
 /// *Threads*: of this thread only; guards end in the reverse order of their beginning.
 class DeviceGuard {
  public:

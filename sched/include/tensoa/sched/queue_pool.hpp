@@ -12,9 +12,9 @@
 namespace tensoa::sched {
 
 /// A fixed number of queues of one device that live as long as the process works on events. A cheap
-/// handle: copies lend the same queues. Engines
-/// keep memory for each stream that they have seen (torch's caching allocator, workspaces of
-/// cuBLAS and of packages), so a queue for each event would take more and more.
+/// handle: copies lend the same queues. Engines keep memory for each stream that they have seen (torch's
+/// caching allocator, workspaces of cuBLAS and of packages), so a queue for each event would take more
+/// and more.
 ///
 ///     sched::QueuePool queues(Device::cuda(0), 4);
 ///     …

@@ -52,13 +52,12 @@ struct FoundTracks {
 ///
 /// With an *edge capacity* nothing waits for the number of edges: edges() has that many rows, the edges
 /// in the first of them, in the same order, and hits() has one row more than there are hits. Rows
-/// beyond the edges go from that last row to itself, and their columns but `score` are 0, as are its node
-/// features:
-/// whatever a network makes of them stays there, if it sends messages along edges, as those of PyTorch
-/// Geometric do. One that takes means or norms over all nodes or edges (BatchNorm in training,
-/// GraphNorm, a global pooling) sees them: do not use it with a capacity. find_tracks() skips them, and
-/// where an event has more edges than rows, none is lost: it says so, and the event is to be done again from
-/// build_graph(), which has rows for all of them this once.
+/// beyond the edges go from that last row to itself, and their columns but `score` are 0, as are its
+/// node features: whatever a network makes of them stays there, if it sends messages along edges, as
+/// those of PyTorch Geometric do. One that takes means or norms over all nodes or edges (BatchNorm in
+/// training, GraphNorm, a global pooling) sees them: do not use it with a capacity. find_tracks() skips
+/// them, and where an event has more edges than rows, none is lost: it says so, and the event is to be
+/// done again from build_graph(), which has rows for all of them this once.
 ///
 /// *Ownership*: keeps its memory, on the device and pinned, which only grows.
 /// *Stream order*: everything is enqueued on the queue; each finish waits for it once: for the number of
@@ -81,7 +80,8 @@ class DeviceEvent {
   /// GraphBuilder, with the same columns to the bit. The node features of hits() and all columns of
   /// edges() but `score` are then enqueued.
   /// @param hits [n_hits] on the host; read until the function returns
-  /// @return the number of edges; with an edge capacity that, and 0 without hits
+  /// @return the rows of edges(): the number of edges or, with an edge capacity, as many as that, or as
+  /// the event done again has edges; 0 without hits
   /// @throws InputError when a coordinate is NaN or infinite, with an edge capacity only in
   /// find_tracks(); DeviceError
   std::size_t build_graph(ConstView<Hit> hits) {

@@ -46,8 +46,8 @@ struct PipelineOptions {
   /// On a GPU: edges() has the edges of the last event. Costs a copy of 37 bytes an edge.
   bool keep_edges = false;
   /// Where the event stays on the device: rows for edges, so that nothing waits for their number; for
-  /// networks that pass messages along edges and nothing else (DeviceEvent). An event with more edges
-  /// is done twice, and the capacity grows. 0: wait for the number.
+  /// networks that pass messages along edges and nothing else (DeviceEvent). Each event with more edges
+  /// is done twice. 0: wait for the number.
   std::size_t edge_capacity = 0;
   /// Where the event stays on the device: called where the pipeline would block, to come back when
   /// the queue is done. With sched::wait_suspended other events have the thread meanwhile. Without one
