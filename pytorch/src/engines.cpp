@@ -6,12 +6,10 @@
 
 #include "aot_engine.hpp"
 #include "jit_engine.hpp"
-#include "torch_memory.hpp"
 
 namespace tensoa::pytorch {
 
 void register_engines() {
-  bound_blas_workspace();
   register_engine(
       {.name = "TorchScript",
        .compilation = CompilationType::kJustInTime,

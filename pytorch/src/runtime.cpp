@@ -10,7 +10,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -23,17 +22,6 @@
 
 namespace tensoa::pytorch {
 namespace {
-
-// Torch asks for these when it first needs a workspace: ":KIB:COUNT", and KIB. Unless they agree it
-// warns.
-constexpr const char* kBlas = "CUBLAS_WORKSPACE_CONFIG";
-constexpr const char* kBlasLt = "CUBLASLT_WORKSPACE_SIZE";
-
-void write_blas_workspace(std::size_t bytes) {
-  const std::string kib = std::to_string((bytes + 1023) / 1024);
-  ::setenv(kBlas, (":" + kib + ":1").c_str(), 1);
-  ::setenv(kBlasLt, kib.c_str(), 1);
-}
 
 /// Hears of each block that torch takes or gives back in this thread.
 class TensorsWatch final : public c10::MemoryReportingInfoBase {
@@ -87,27 +75,6 @@ void forget_refusal() noexcept { t_refusal.clear(); }
 
 void throw_if_refused(const std::string& subject) {
   if (!t_refusal.empty()) throw DeviceFullError(subject + std::exchange(t_refusal, {}));
-}
-
-void bound_blas_workspace() {
-  if (std::getenv(kBlas) == nullptr && std::getenv(kBlasLt) == nullptr) {
-    write_blas_workspace(kBlasWorkspace);
-  }
-}
-
-void set_blas_workspace(std::size_t bytes) {
-  constexpr std::size_t kMost = std::size_t{1} << 30U;
-  if (bytes > kMost) {
-    throw ConfigError("set_blas_workspace: got " + std::to_string(bytes) +
-                      " bytes, expected at most " + std::to_string(kMost));
-  }
-  if (torch_uses_gpus()) {
-    throw ConfigError(
-        "set_blas_workspace: torch has used a GPU already and keeps the size it had; call it "
-        "before "
-        "the first model is loaded there");
-  }
-  write_blas_workspace(bytes);
 }
 
 void set_torch_allocator(TorchAllocator allocator) {

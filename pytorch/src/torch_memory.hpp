@@ -15,10 +15,7 @@
 
 namespace tensoa::pytorch {
 
-/// Bounds the workspaces of cuBLAS by kBlasWorkspace, unless the environment says something else.
-void bound_blas_workspace();
-
-/// Whether torch has begun with GPUs, so that its libraries have read the environment.
+/// Whether torch has used a GPU.
 bool torch_uses_gpus() noexcept;
 
 /// set_torch_allocator, checked.

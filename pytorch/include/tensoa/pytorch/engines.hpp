@@ -33,9 +33,8 @@ namespace tensoa::pytorch {
 ///
 /// Loading a model sets two things of torch for the process: its intra-op and inter-op pools are
 /// held at one thread, because parallelism is the caller's, and TorchScript's profiling executor is
-/// off, because it compiles again for every new number of rows. This function itself bounds the
-/// workspaces of cuBLAS (runtime.hpp) by way of the environment. Calling it twice is harmless;
-/// `#include <tensoa/tensoa.hpp>` calls it.
+/// off, because it compiles again for every new number of rows. The environment of the process is
+/// left as it is. Calling it twice is harmless; `#include <tensoa/tensoa.hpp>` calls it.
 void register_engines();
 
 /// A package with CUDA graphs even where it does not say that its program can be captured: for a process

@@ -13,21 +13,6 @@
 
 namespace tensoa::pytorch {
 
-/// Workspace of cuBLAS where nobody chose another size: torch takes 32 MiB on Hopper. Measured
-/// (docs/memory.md): layers are as fast as with 8 MiB; without any, some are 4 x slower.
-inline constexpr std::size_t kBlasWorkspace = std::size_t{1} << 20U;
-
-/// Lets cuBLAS and cuBLASLt have a workspace of `bytes` bytes, in whole KiB, for each thread and queue
-/// that multiplies matrices; 0 is allowed. More than kBlasWorkspace changes which kernels cuBLAS
-/// takes for few rows and long sums, to the better or the worse; less saves memory: threads x queues x `bytes` is what torch keeps.
-///
-/// register_engines() sets kBlasWorkspace, unless CUBLAS_WORKSPACE_CONFIG or CUBLASLT_WORKSPACE_SIZE are
-/// in the environment, which this function replaces.
-/// @throws ConfigError for more than 1 GiB, and when torch has used a GPU already, whose libraries ask
-///     only once
-/// *Threads*: before others start; it changes the environment of the process.
-void set_blas_workspace(std::size_t bytes);
-
 /// Memory of the caller's own, for torch to use on GPUs.
 struct TorchAllocator {
   /// Memory of at least `bytes` bytes (> 0) on `device`, aligned to 256 bytes.
