@@ -68,6 +68,23 @@ function(tensoa_add_test name)
     PROPERTIES TIMEOUT 300 SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
 endfunction()
 
+# tensoa_add_python_tests(PREFIX file... [TIMEOUT seconds] [ENVIRONMENT NAME=value...])
+#
+# A CTest case PREFIX.NAME for each file test_NAME.py, run by pytest with the Python of TENSOA_VENV and the tree's own package.
+function(tensoa_add_python_tests prefix)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "ENVIRONMENT")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  foreach(file IN LISTS arg_UNPARSED_ARGUMENTS)
+    cmake_path(GET file STEM name)
+    string(REGEX REPLACE "^test_" "" name "${name}")
+    add_test(NAME ${prefix}.${name} COMMAND "${TENSOA_VENV}/bin/python" -m pytest -q -p no:cacheprovider "${file}")
+    set_tests_properties(${prefix}.${name} PROPERTIES TIMEOUT ${arg_TIMEOUT}
+      ENVIRONMENT "PYTHONPATH=${PROJECT_SOURCE_DIR}/python;TENSOA_SHARED_DATA=${TENSOA_SHARED_DATA};${arg_ENVIRONMENT}")
+  endforeach()
+endfunction()
+
 # tensoa_add_benchmark(NAME SOURCES file... LINK target...)
 #
 # One Google Benchmark program bench_NAME; `make bench` runs it. TENSOA_SHARED_DATA is a string in the sources.
@@ -76,7 +93,6 @@ function(tensoa_add_benchmark name)
   set(target bench_${name})
   add_executable(${target} ${arg_SOURCES})
   tensoa_configure_target(${target})
-  target_compile_definitions(${target} PRIVATE TENSOA_SHARED_DATA="${TENSOA_SHARED_DATA}")
   target_compile_definitions(${target} PRIVATE TENSOA_SHARED_DATA="${TENSOA_SHARED_DATA}")
   target_link_libraries(${target} PRIVATE ${arg_LINK} benchmark::benchmark_main)
 endfunction()
