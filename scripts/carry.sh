@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Collects in .carry/ what another machine needs to run what was built here: programs without debug information, oneTBB, models and
+# data of the tests. That machine has GPUs, Python with torch (the version of python/requirements.txt) and pyarrow, and this source
+# tree; scripts/on_gpu.sh runs there. Needs a complete build/ and build/models/ (make build models).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+data=${TENSOA_SHARED_DATA:-../shared/data}
+to=.carry/build
+rm -rf .carry
+mkdir -p "$to/lib" .carry/data
+
+# The tests that have cases for GPUs.
+programs=(tensoa tests/soak/tensoa_soak)
+for test in core soa engine interop sched pytorch copy_report aot_engine fused concurrent threads torch_allocator track framework accel_cuda; do
+  programs+=("$(cd build && find tests -name "test_$test" -type f)")
+done
+programs+=(examples/03_alpaka/03_alpaka_without examples/03_alpaka/03_alpaka_without_cuda examples/03_alpaka/03_alpaka_cuda)
+for program in "${programs[@]}"; do
+  [[ -n $program && -f build/$program ]] || continue
+  mkdir -p "$to/$(dirname "$program")"
+  strip -o "$to/$program" "build/$program"
+done
+cp -L "$(ldconfig -p | awk '/libtbb\.so\.12 / { print $NF; exit }')" "$to/lib/"
+
+for files in tests/pytorch/models tests/pytorch/packages models/tensoa.pt models/exatrkx.pt models/tensoa.binding.json examples/03_alpaka/model.pt; do
+  [[ -e build/$files ]] || continue
+  mkdir -p "$to/$(dirname "$files")"
+  cp -r "build/$files" "$to/$files"
+done
+for input in trackml exatrkx_gnn; do
+  [[ -d $data/$input ]] && cp -r "$data/$input" .carry/data/
+done
+# Programs know their files by the paths of this machine.
+pwd >.carry/root
+git rev-parse --short HEAD >.carry/commit
+du -sh .carry

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs what scripts/carry.sh collected, on a machine with GPUs, Python with torch and pyarrow, and g++; from the root of the tree.
+#
+#   scripts/on_gpu.sh FOLDER STEP...     each step writes FOLDER/STEP.log and its figures
+#
+#   packages   what the others need: the packages of `tensoa bench forward`, and those of TorchInductor for the tests
+#   forward    `tensoa bench forward`, and benchmarks/python_jit.py in between
+#   path       `tensoa bench path`, both networks
+#   track      `tensoa bench track`
+#   scaling    `tensoa bench scaling`, over all GPUs
+#   tests      the C++ tests and those of Python that use a GPU
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+out=$1
+shift
+mkdir -p "$out"
+python=$(command -v python3)
+packages=$($python -c 'import torch; print(torch.__path__[0] + "/..")')
+export LD_LIBRARY_PATH=$PWD/.carry/build/lib:$packages/torch/lib:$packages/pyarrow:$packages/nvidia/cu13/lib
+export PYTHONPATH=$PWD/python TENSOA_SHARED_DATA=$PWD/.carry/data TENSOA_PROGRAM=$PWD/.carry/build/tensoa
+export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1
+root=$(cat .carry/root)
+if [[ $root != "$PWD" && ! -e $root ]]; then
+  mkdir -p "$(dirname "$root")"
+  ln -s "$PWD" "$root"
+fi
+[[ -e build ]] || ln -s .carry/build build
+weights=.carry/data/exatrkx_gnn/weights.txt.gz
+small=generate:1:77:50
+half=generate:1:77:475
+
+packages() {
+  mkdir -p build/bench_packages
+  build/tensoa bench describe-forward build/bench_packages
+  $python benchmarks/make_packages.py build/bench_packages $weights &
+  $python -c "
+import sys; sys.path.insert(0, 'tests/pytorch')
+from pathlib import Path
+import make_packages
+make_packages.write_for_gpu(Path('build/tests/pytorch/packages'))" &
+  wait -n
+  wait -n
+}
+
+forward() {
+  build/tensoa bench forward --device cuda:0 --packages build/bench_packages --repeats 10 --json "$out/forward.json" \
+    $small .carry/data/trackml generate:1:77:2050
+  $python benchmarks/python_jit.py build/bench_packages/mlp.pt --json "$out/python_jit.json"
+  build/tensoa bench forward --device cuda:0 --packages build/bench_packages --repeats 10 $small --json "$out/forward_again.json"
+}
+
+path() {
+  local model
+  for model in tensoa exatrkx; do
+    build/tensoa bench path .carry/data/trackml generate:1:77:2000 --model build/models/$model.pt --repeats 30 \
+      --json "$out/path-$model.json"
+  done
+}
+
+track() {
+  local network=build/bench_packages/edge_network-cuda-fused.pt2
+  for arguments in "$half --edge-room 1 1.25 --model $network" "$small --edge-room 1 1.25 2 --model $network" \
+    "$half --model build/models/tensoa.pt"; do
+    echo "\$ tensoa bench track $arguments"
+    # shellcheck disable=SC2086
+    build/tensoa bench track $arguments --threads 1 4 --events-per-thread 1 2 4
+  done
+}
+
+scaling() { build/tensoa bench scaling --device cuda:0 --packages build/bench_packages --repeats 5 --json "$out/scaling.json"; }
+
+tests() {
+  local program failed=0
+  for program in .carry/build/tests/*/test_*; do
+    [[ -x $program ]] || continue
+    printf '%-22s' "$(basename "$program")"
+    timeout 300 "$program" --gtest_brief=1 >"$out/last_test.log" 2>&1 || { failed=1; cat "$out/last_test.log"; }
+    awk '/tests? from .* ran/ { ran = $2 } /PASSED/ { passed = $4 } /SKIPPED  *\] [0-9]/ { skipped = $4 } /FAILED  *\] [0-9]/ { bad = $4 }
+         END { printf "%s tests, %s passed, %d skipped, %d failed\n", ran, passed, skipped, bad }' "$out/last_test.log"
+  done
+  rm -f "$out/last_test.log"
+  $python -m pytest -q -p no:cacheprovider python/tests -k "cuda or gpu or sums or indices" || failed=1
+  for program in .carry/build/examples/03_alpaka/03_alpaka_*; do
+    "$program" .carry/build/examples/03_alpaka/model.pt | diff examples/03_alpaka/expected_output.txt - && echo "$(basename "$program"): as expected"
+  done
+  return $failed
+}
+
+for step in "$@"; do
+  begin=$SECONDS
+  set +e # a step ends at its first error, the next one is tried all the same
+  (set -e && "$step") >"$out/$step.log" 2>&1
+  code=$?
+  set -e
+  echo "$step: exit status $code, $((SECONDS - begin)) s"
+  ((code == 0)) || tail -n 15 "$out/$step.log"
+done
