@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the models of `tensoa bench forward`: TorchScript, and packages, plain and fused, for each target.
 
-    python make_packages.py FOLDER [WEIGHTS]     reads FOLDER/NAME.json (tensoa bench describe-forward FOLDER)
+    python make_packages.py FOLDER [WEIGHTS] [--target cpu|cuda]     reads FOLDER/NAME.json (tensoa bench describe-forward FOLDER)
 
-WEIGHTS: of the Exa.TrkX network (python -m tensoa.import_exatrkx); left out where they are not there. Packages for CUDA are written where there is a GPU.
+WEIGHTS: of the Exa.TrkX network (python -m tensoa.import_exatrkx); left out where they are not there. Packages for CUDA need a GPU;
+without --target both are written where there is one.
 """
 
-import sys
+import argparse
 import warnings
 from pathlib import Path
 
@@ -29,19 +30,25 @@ def mlp():
 MODELS = {"mlp": mlp, "edge_network": lambda: interaction_network.load(WEIGHTS)}
 
 
-def main(folder: Path, exatrkx: Path | None = None):
-    if exatrkx:
-        MODELS["exatrkx"] = lambda: read_weights(exatrkx)
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("weights", type=Path, nargs="?")
+    parser.add_argument("--target", choices=aot.TARGETS)
+    options = parser.parse_args()
+    if options.weights:
+        MODELS["exatrkx"] = lambda: read_weights(options.weights)
     warnings.filterwarnings("ignore", category=DeprecationWarning)
-    targets = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+    here = aot.TARGETS if torch.cuda.is_available() else ("cpu",)
     for name, model in MODELS.items():
-        torch.jit.script(model()).save(folder / f"{name}.pt")
-        columns = binding.load(folder / f"{name}.json")
-        for target in targets:
+        torch.jit.script(model()).save(options.folder / f"{name}.pt")
+        columns = binding.load(options.folder / f"{name}.json")
+        for target in (options.target,) if options.target else here:
             for kind in ("plain", "fused"):
                 print(f"exporting {name} for {target}, {kind}", flush=True)
-                aot.export(model(), columns, folder / f"{name}-{target}-{kind}.pt2", target, fuse=kind == "fused")
+                package = options.folder / f"{name}-{target}-{kind}.pt2"
+                aot.export(model(), columns, package, target, fuse=kind == "fused")
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    main()

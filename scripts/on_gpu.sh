@@ -20,8 +20,8 @@ shift
 mkdir -p "$out"
 python=$(command -v python3)
 packages=$($python -c 'import torch; print(torch.__path__[0] + "/..")')
-export LD_LIBRARY_PATH=$PWD/.carry/build/lib:$packages/torch/lib:$packages/pyarrow:$packages/nvidia/cu13/lib
-export PYTHONPATH=$PWD/python TENSOA_SHARED_DATA=$PWD/.carry/data TENSOA_PROGRAM=$PWD/.carry/build/tensoa
+libraries=$PWD/.carry/build/lib:$packages/torch/lib:$packages/pyarrow:$packages/nvidia/cu13/lib
+export PYTHONPATH=$PWD/python TENSOA_SHARED_DATA=$PWD/.carry/data TENSOA_PROGRAM=$PWD/.carry/tensoa
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1
 root=$(cat .carry/root)
 if [[ $root != "$PWD" && ! -e $root ]]; then
@@ -29,14 +29,17 @@ if [[ $root != "$PWD" && ! -e $root ]]; then
   ln -s "$PWD" "$root"
 fi
 [[ -e build ]] || ln -s .carry/build build
+printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$libraries" "$PWD/.carry/build/tensoa" >"$TENSOA_PROGRAM"
+chmod +x "$TENSOA_PROGRAM"
 weights=.carry/data/exatrkx_gnn/weights.txt.gz
+ours() { LD_LIBRARY_PATH=$libraries "$@"; } # Python finds its own
 small=generate:1:77:50
 half=generate:1:77:475
 
 packages() {
   mkdir -p build/bench_packages
-  build/tensoa bench describe-forward build/bench_packages
-  $python benchmarks/make_packages.py build/bench_packages $weights &
+  ours build/tensoa bench describe-forward build/bench_packages
+  $python benchmarks/make_packages.py build/bench_packages $weights --target cuda &
   $python -c "
 import sys; sys.path.insert(0, 'tests/pytorch')
 from pathlib import Path
@@ -47,16 +50,16 @@ make_packages.write_for_gpu(Path('build/tests/pytorch/packages'))" &
 }
 
 forward() {
-  build/tensoa bench forward --device cuda:0 --packages build/bench_packages --repeats 10 --json "$out/forward.json" \
+  ours build/tensoa bench forward --device cuda:0 --packages build/bench_packages --repeats 10 --json "$out/forward.json" \
     $small .carry/data/trackml generate:1:77:2050
   $python benchmarks/python_jit.py build/bench_packages/mlp.pt --json "$out/python_jit.json"
-  build/tensoa bench forward --device cuda:0 --packages build/bench_packages --repeats 10 $small --json "$out/forward_again.json"
+  ours build/tensoa bench forward --device cuda:0 --packages build/bench_packages --repeats 10 $small --json "$out/forward_again.json"
 }
 
 path() {
   local model
   for model in tensoa exatrkx; do
-    build/tensoa bench path .carry/data/trackml generate:1:77:2000 --model build/models/$model.pt --repeats 30 \
+    ours build/tensoa bench path .carry/data/trackml generate:1:77:2000 --model build/models/$model.pt --repeats 30 \
       --json "$out/path-$model.json"
   done
 }
@@ -67,25 +70,25 @@ track() {
     "$half --model build/models/tensoa.pt"; do
     echo "\$ tensoa bench track $arguments"
     # shellcheck disable=SC2086
-    build/tensoa bench track $arguments --threads 1 4 --events-per-thread 1 2 4
+    ours build/tensoa bench track $arguments --threads 1 4 --events-per-thread 1 2 4
   done
 }
 
-scaling() { build/tensoa bench scaling --device cuda:0 --packages build/bench_packages --repeats 5 --json "$out/scaling.json"; }
+scaling() { ours build/tensoa bench scaling --device cuda:0 --packages build/bench_packages --repeats 5 --json "$out/scaling.json"; }
 
 tests() {
   local program failed=0
   for program in .carry/build/tests/*/test_*; do
     [[ -x $program ]] || continue
     printf '%-22s' "$(basename "$program")"
-    timeout 300 "$program" --gtest_brief=1 >"$out/last_test.log" 2>&1 || { failed=1; cat "$out/last_test.log"; }
+    ours timeout 300 "$program" --gtest_brief=1 >"$out/last_test.log" 2>&1 || { failed=1; cat "$out/last_test.log"; }
     awk '/tests? from .* ran/ { ran = $2 } /PASSED/ { passed = $4 } /SKIPPED  *\] [0-9]/ { skipped = $4 } /FAILED  *\] [0-9]/ { bad = $4 }
          END { printf "%s tests, %s passed, %d skipped, %d failed\n", ran, passed, skipped, bad }' "$out/last_test.log"
   done
   rm -f "$out/last_test.log"
   $python -m pytest -q -p no:cacheprovider python/tests -k "cuda or gpu or sums or indices" || failed=1
   for program in .carry/build/examples/03_alpaka/03_alpaka_*; do
-    "$program" .carry/build/examples/03_alpaka/model.pt | diff examples/03_alpaka/expected_output.txt - && echo "$(basename "$program"): as expected"
+    ours "$program" .carry/build/examples/03_alpaka/model.pt | diff examples/03_alpaka/expected_output.txt - && echo "$(basename "$program"): as expected"
   done
   return $failed
 }
