@@ -4,12 +4,13 @@
 #
 # Collects in .carry/ what another machine needs to run what was built here: programs without debug information, oneTBB, models and
 # data of the tests. That machine has GPUs, Python with torch (the version of python/requirements.txt) and pyarrow, and this source
-# tree; scripts/on_gpu.sh runs there. Needs a complete build/ and build/models/ (make build models).
+# tree; scripts/on_gpu.sh runs there. Needs build/models/ (make models).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 data=${TENSOA_SHARED_DATA:-../shared/data}
 to=.carry/build
+cmake --build build
 rm -rf .carry
 mkdir -p "$to/lib" .carry/data
 
