@@ -8,6 +8,7 @@
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include <set>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 
 #include "manifest.hpp"
 #include "sha256.hpp"
@@ -333,9 +335,15 @@ std::filesystem::path unpack(const std::filesystem::path& path, Archive& archive
                    " is no whole library: it was cut off, or is for another kind of machine; "
                    "export it again");
   }
-  std::ofstream(file, std::ios::binary) << content;
-  if (std::filesystem::file_size(file) != content.size()) {
-    fail(path, "cannot be unpacked in " + folder.string() + ": the disk is full");
+  errno = 0;
+  std::ofstream stream(file, std::ios::binary);
+  stream << content;
+  stream.close();
+  if (!stream) {
+    fail(path, "its " + file.filename().string() + " of " + std::to_string(content.size()) +
+                   " bytes cannot be unpacked in " + folder.string() + ": " +
+                   std::generic_category().message(errno) +
+                   "; make room there, or set TENSOA_PACKAGE_FOLDER to another folder of yours");
   }
   return file;
 }

@@ -793,19 +793,20 @@ TEST_F(AotPackage, IsUnpackedInAPrivateFolderThatGoesWithTheModel) {
   const std::filesystem::path parent =
       std::filesystem::path(testing::TempDir()) / ("packages-" + std::to_string(getpid()));
   const Variable folder("TENSOA_PACKAGE_FOLDER", parent.string());
+  const auto own = [&] { return std::filesystem::directory_iterator(parent)->path(); };
   const auto entries = [&] {
-    return std::distance(std::filesystem::directory_iterator(parent), {});
+    return std::distance(std::filesystem::directory_iterator(own()), {});
   };
   {
     const AotModel model(packages() / "mlp-cpu.pt2");
     model.deploy(Device::cpu());
     ASSERT_EQ(entries(), 1);
-    const std::filesystem::path own = std::filesystem::directory_iterator(parent)->path();
-    EXPECT_EQ(std::filesystem::status(own).permissions(), std::filesystem::perms::owner_all);
+    EXPECT_EQ(std::filesystem::status(own()).permissions(), std::filesystem::perms::owner_all);
   }
   EXPECT_EQ(entries(), 0);
   EXPECT_THAT(loading("no_program"), fails_with("holds no compiled program"));
   EXPECT_EQ(entries(), 0) << "left behind by a package that was refused";
+  std::filesystem::remove(own());
   std::filesystem::remove(parent);
 }
 
