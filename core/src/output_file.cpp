@@ -2,8 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/core/output_file.hpp"
 
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <string>
 #include <system_error>
@@ -24,58 +33,157 @@ namespace fs = std::filesystem;
   fail(path, std::generic_category().message(errno));
 }
 
+// ---- temporary files that a signal handler can find: no locks, no allocation
+
+enum class State : int { kFree, kBeingNamed, kNamed, kRemoved };
+
+struct Unfinished {
+  std::atomic<State> state{State::kFree};
+  std::array<char, PATH_MAX> path{};
+};
+
+static_assert(std::atomic<State>::is_always_lock_free);
+constinit std::array<Unfinished, 32> all_unfinished;
+
+void add_unfinished(const fs::path& path) {
+  std::error_code ignored;
+  const std::string name = fs::absolute(path, ignored).string();
+  if (name.size() >= PATH_MAX) return;
+  for (Unfinished& place : all_unfinished) {
+    State expected = State::kFree;
+    if (!place.state.compare_exchange_strong(expected, State::kBeingNamed)) continue;
+    std::memcpy(place.path.data(), name.c_str(), name.size() + 1);
+    place.state = State::kNamed;
+    return;
+  }
+}
+
+void forget_unfinished(const fs::path& path) {
+  std::error_code ignored;
+  const std::string name = fs::absolute(path, ignored).string();
+  for (Unfinished& place : all_unfinished) {
+    State expected = State::kNamed;
+    if (place.state == State::kNamed && name == place.path.data()) {
+      place.state.compare_exchange_strong(expected, State::kFree);
+    }
+  }
+}
+
+// ---- what a path stands for
+
+/// N where `path` is /dev/stdout, /dev/fd/N, or another way to name descriptor N of this process.
+/// Opening such a path gives another position in the same file, and what both write lies over each
+/// other.
+std::optional<int> descriptor_named_by(fs::path path) {
+  std::error_code failure;
+  const fs::path descriptors = fs::canonical("/proc/self/fd", failure);
+  constexpr int kLongestChain = 40;  // of links, as the kernel's
+  for (int link = 0; link < kLongestChain && !failure; ++link) {
+    const fs::path parent = fs::weakly_canonical(fs::absolute(path).parent_path(), failure);
+    const std::string name = path.filename();
+    if (parent == descriptors) {
+      int number = -1;
+      const char* const end = name.data() + name.size();
+      if (std::from_chars(name.data(), end, number).ptr == end && number >= 0) return number;
+    }
+    if (!fs::is_symlink(parent / name, failure)) break;
+    path = parent / fs::read_symlink(parent / name, failure);
+  }
+  return std::nullopt;
+}
+
+bool is_special(const fs::path& path) {
+  std::error_code status;
+  return fs::exists(path, status) && !fs::is_regular_file(path, status);
+}
+
+/// ".NAME.tensoaNUMBER" beside it: who finds one after a crash sees what it belonged to.
+fs::path temporary_for(const fs::path& path) {
+  constexpr std::size_t kLongest = 200;  // bytes of 255 that a name may have
+  std::string name = path.filename().string().substr(0, kLongest);
+  const auto is_continuation = [](char byte) {
+    return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U;
+  };
+  if (name.size() == kLongest) {  // whole characters of UTF-8 only
+    while (!name.empty() && is_continuation(name.back())) name.pop_back();
+    if (!name.empty()) name.pop_back();
+  }
+  return path.parent_path() / ('.' + name + ".tensoa" + std::to_string(std::random_device{}()));
+}
+
+void write_all(int descriptor, std::string_view contents, const fs::path& path) {
+  std::fflush(nullptr);  // what the program has printed there comes first
+  while (!contents.empty()) {
+    const ssize_t count = ::write(descriptor, contents.data(), contents.size());
+    if (count < 0 && errno != EINTR) fail_with_errno(path);
+    if (count > 0) contents.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
 }  // namespace
 
 OutputFile::OutputFile(fs::path path) : path_(std::move(path)) {
   std::error_code status;
   if (fs::is_directory(path_, status)) fail(path_, "it is a folder");
-  // A link stays: what it points to is replaced. What /dev/stdout points to may be anything, and is
-  // written where it is, as any device.
-  const fs::path target =
-      fs::is_symlink(path_, status) ? fs::weakly_canonical(path_, status) : path_;
-  const std::string start = fs::absolute(path_, status).string();
-  const bool is_special = start.starts_with("/dev/") || start.starts_with("/proc/") ||
-                          (fs::exists(target, status) && !fs::is_regular_file(target, status));
-  if (!is_special) {
-    path_ = target;
-    temporary_ = target.parent_path() / (".tensoa" + std::to_string(std::random_device{}()));
-  } else {
+  if (descriptor_named_by(path_) || is_special(path_)) {
     temporary_ = path_;
+  } else {
+    // A link stays: what it points to is replaced.
+    if (fs::is_symlink(path_, status)) path_ = fs::weakly_canonical(path_, status);
+    temporary_ = temporary_for(path_);
+    add_unfinished(temporary_);
   }
   errno = 0;
-  if (!std::ofstream(temporary_, std::ios::binary | std::ios::app)) fail_with_errno(path_);
+  if (!std::ofstream(temporary_, std::ios::binary | std::ios::app)) {
+    const int reason = errno;
+    if (!is_in_place()) forget_unfinished(temporary_);
+    fail(path_, std::generic_category().message(reason));
+  }
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})) {}
 
 OutputFile::~OutputFile() {
-  if (temporary_.empty() || temporary_ == path_) return;
+  if (temporary_.empty() || is_in_place()) return;
   std::error_code ignored;
   fs::remove(temporary_, ignored);
+  forget_unfinished(temporary_);
 }
 
 void OutputFile::commit() {
-  if (temporary_ != path_) {
+  if (!is_in_place()) {
     std::error_code status;
     fs::rename(temporary_, path_, status);
     if (status) fail(path_, status.message());
+    forget_unfinished(temporary_);
   }
   temporary_.clear();
 }
 
 void write_file(OutputFile& file, std::string_view contents) {
-  errno = 0;
-  std::ofstream stream(file.temporary(), std::ios::binary | std::ios::app);
-  stream.write(contents.data(), static_cast<std::streamsize>(contents.size()));
-  stream.close();
-  if (!stream) fail_with_errno(file.path());
+  if (const std::optional<int> descriptor = descriptor_named_by(file.temporary())) {
+    write_all(*descriptor, contents, file.path());
+  } else {
+    errno = 0;
+    std::ofstream stream(file.temporary(), std::ios::binary | std::ios::app);
+    stream.write(contents.data(), static_cast<std::streamsize>(contents.size()));
+    stream.close();
+    if (!stream) fail_with_errno(file.path());
+  }
   file.commit();
 }
 
 void write_file(const fs::path& path, std::string_view contents) {
   OutputFile file(path);
   write_file(file, contents);
+}
+
+void remove_unfinished_files() noexcept {
+  for (Unfinished& place : all_unfinished) {
+    State expected = State::kNamed;
+    if (place.state.compare_exchange_strong(expected, State::kRemoved)) unlink(place.path.data());
+  }
 }
 
 }  // namespace tensoa
