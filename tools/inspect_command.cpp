@@ -52,7 +52,7 @@ ordered_json json_of(const std::string& file, const ModelDescription& model) {
   if (!model.machine.empty()) object["machine"] = model.machine;
   if (!model.gpu_architecture.empty()) object["gpu_architecture"] = model.gpu_architecture;
   if (!model.torch.empty()) object["torch"] = model.torch;
-  object["match"] = model.takes_names ? "name" : "order";
+  object["match"] = name_of(model.match);
   object["inputs"] = ordered_json::array();
   for (const auto& input : model.inputs) object["inputs"].push_back(json_of(input, true));
   object["outputs"] = ordered_json::array();
@@ -160,7 +160,9 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
     text += fmt::format("weights: {} numbers, {} bytes\n", in_groups(*model.weights),
                         in_groups(*model.weight_bytes));
   }
-  text += fmt::format("inputs, by {}:\n", model.takes_names ? "name" : "order");
+  text += fmt::format("inputs, by {}:\n", model.match == Match::kAuto     ? "name or in order"
+                                          : model.match == Match::kByName ? "name"
+                                                                          : "order");
   for (const auto& input : model.inputs) text += line_of(input) + '\n';
   text += "outputs:\n";
   for (const auto& output : model.outputs) text += line_of(output) + '\n';

@@ -19,7 +19,8 @@ constexpr std::array<std::pair<BlockShape, std::string_view>, 2> kShapes{{
     {BlockShape::kRows, "rows"},
     {BlockShape::kColumns, "columns"},
 }};
-constexpr std::array<std::pair<Match, std::string_view>, 2> kMatches{{
+constexpr std::array<std::pair<Match, std::string_view>, 3> kMatches{{
+    {Match::kAuto, "auto"},
     {Match::kByOrder, "order"},
     {Match::kByName, "name"},
 }};
@@ -158,6 +159,12 @@ BlockDescription parse_block(const ordered_json& object) {
   }
   if (rank > 0) block.element.rows = number(element[0], "element");
   if (rank > 1) block.element.columns = number(element[1], "element");
+  constexpr std::uint64_t kMostNumbers = 1U << 16U;  // places are counted one by one
+  const std::uint64_t numbers = std::uint64_t{block.element.rows} * block.element.columns;
+  if (numbers < 1 || numbers > kMostNumbers) {
+    fail("\"element\" of block \"" + block.name + "\" is " + element.dump() + "; expected 1 to " +
+         std::to_string(kMostNumbers) + " numbers in an element");
+  }
   block.dtype = one_of<DType>(object, "dtype", kDTypes);
   for (const ordered_json& column : array(object, "columns")) {
     block.columns.push_back({text(column, "name"), number(member(column, "plane"), "plane")});
@@ -252,6 +259,8 @@ std::string to_json(const BindingDescription& description) {
              .dump(2) +
          '\n';
 }
+
+std::string_view name_of(Match match) noexcept { return word_of(kMatches, match); }
 
 BindingDescription parse_binding(std::string_view json) {
   constexpr int kDeepest = 16;  // what is written has 5; messages and copies recurse

@@ -25,6 +25,7 @@ import torch
 from torch import nn
 
 from tensoa import gpu_check, inductor
+from tensoa.binding import argument_names
 from tensoa.checks import record, result_rows, validate, with_examples
 from tensoa.columns import ROWS, Columns, collections_of, output_arguments
 from tensoa.command import InputError, check_writable, first_line, replacing
@@ -51,31 +52,35 @@ def _from_script(module, binding):
     from torch._export.converter import TS2EPConverter
 
     tensors = _examples(binding)
-    if binding.by_name:
-        by_name = dict(zip([block.name for block in binding.inputs], tensors))
-        names = [argument.name for argument in module.forward.schema.arguments[1:]]
-        if sorted(names) != sorted(by_name):
-            raise InputError(f"the model takes {names}, the blocks are called {sorted(by_name)}")
-        tensors = [by_name[name] for name in names]
+    names = argument_names(module)
+    by_name = binding.goes_by_name(names)
+    if by_name:
+        tensor_of = dict(zip([block.name for block in binding.inputs], tensors))
+        if sorted(names) != sorted(tensor_of):
+            raise InputError(f"the model takes {names}, the blocks are called {sorted(tensor_of)}")
+        tensors = [tensor_of[name] for name in names]
     try:
         plain = TS2EPConverter(module.eval(), tuple(tensors)).convert().module(check_guards=False)
+        with torch.no_grad():
+            results = type(module(*tensors))
     except Exception as error:  # noqa: BLE001: torch throws many kinds
         raise InputError(
             f"the TorchScript model cannot be compiled ahead of time: {first_line(error)}; export it from the "
             "torch.nn.Module it was made of, or run it just in time"
         ) from error
-    return _Named(plain, names) if binding.by_name else plain
+    return _Named(plain, names if by_name else None, getattr(results, "_make", None))
 
 
 class _Named(nn.Module):
-    """A module that takes its arguments by name."""
+    """A module that takes its arguments by name, where it has names, and gives a named tuple, where it has a maker of them."""
 
-    def __init__(self, module, names):
+    def __init__(self, module, argument_names, make):
         super().__init__()
-        self.module, self.names = module, names
+        self.module, self.argument_names, self.make = module, argument_names, make
 
-    def forward(self, **arguments):
-        return self.module(*(arguments[name] for name in self.names))
+    def forward(self, *in_order, **by_name):
+        value = self.module(*in_order, *(by_name[name] for name in self.argument_names or ()))
+        return self.make(value) if self.make else value
 
 
 class _OnTensors(nn.Module):

@@ -7,10 +7,12 @@ program that runs on columns takes each block as one argument or several, every 
 (step * pitch, 1), from which it makes the tensor that the model knows.
 """
 
+import inspect
 import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -130,7 +132,7 @@ class Block:
 class Binding:
     """What a model reads and writes."""
 
-    by_name: bool
+    match: str  # "auto", "order" or "name": Match of tensoa/engine/model_metadata.hpp
     inputs: tuple
     outputs: tuple
     text: dict  # the JSON
@@ -141,25 +143,74 @@ class Binding:
 
     def apply(self, module, tensors):
         """Calls the model on a tensor for each input block; one result for each output block."""
-        if self.by_name:
+        if self.goes_by_name(argument_names(module)):
             value = module(**{block.name: tensor for block, tensor in zip(self.inputs, tensors)})
         else:
             value = module(*tensors)
         return self.results(value)
 
+    def goes_by_name(self, arguments):
+        """Whether the input blocks go to the `arguments` (names, None where unknown) of their names, and not in order.
+        Raises InputError for a block that would go in order to another argument than that of its name.
+        """
+        if self.match != "auto" or arguments is None:
+            return self.match == "name"
+        names = [block.name for block in self.inputs]
+        if names == arguments[: len(names)]:
+            return False
+        if set(names) <= set(arguments):
+            return True
+        for i, name in enumerate(names):
+            if name in arguments and arguments.index(name) != i:
+                raise InputError(
+                    f'the model takes {arguments}, block "{name}" is number {i + 1} of {names}; name all blocks as their '
+                    "arguments, which may then stand in any order, or rename this one, or ask for Match::kByOrder"
+                )
+        return False
+
     def results(self, value):
-        """One tensor for each output block: of a dict by name, of named tuples too where names decide, or in order."""
+        """One tensor for each output block: those with names by name, then the others in order, as `match` says."""
         names = [block.name for block in self.outputs]
-        if self.by_name and hasattr(value, "_asdict"):
-            value = value._asdict()
-        if isinstance(value, dict):
-            if sorted(value) != sorted(names):
-                raise InputError(f"the model gave a dict of {sorted(value)}, the output blocks are {sorted(names)}")
-            return [value[name] for name in names]
+        if isinstance(value, dict) and sorted(value) != sorted(names):
+            raise InputError(f"the model gave a dict of {sorted(value)}, the output blocks are {sorted(names)}")
         flat = list(_flatten(value))
         if len(flat) != len(names):
             raise InputError(f"the model gave {len(flat)} results, there are {len(names)} output blocks: {names}")
-        return flat
+        members = [result.name for result in flat if result.is_member]
+        by_name = self.match == "name" or (
+            self.match == "auto" and set(members) <= set(names) and len(set(members)) == len(members)
+        )
+        found, others = {}, []
+        for result in flat:
+            if result.name is None or (result.is_member and not by_name):
+                others.append(result)
+            elif result.name in found:
+                raise InputError(f'the model gave two results called "{result.name}"')
+            elif result.name not in names:
+                raise InputError(f'the model gave "{result.name}", the output blocks are {names}; name them as the results')
+            else:
+                found[result.name] = result.tensor
+        for place, result in zip([name for name in names if name not in found], others):
+            is_misplaced = result.name in names and result.name != place and members.count(result.name) == 1
+            if self.match == "auto" and is_misplaced:
+                raise InputError(
+                    f'the model gave "{result.name}" in the place of block "{place}" of {names}; name them all as the '
+                    "results, none of them, or ask for Match::kByOrder"
+                )
+            found[place] = result.tensor
+        return [found[name] for name in names]
+
+
+def argument_names(module):
+    """Of the module's forward, in order; None where it takes any."""
+    if hasattr(module, "argument_names"):
+        return module.argument_names
+    if isinstance(module, torch.jit.ScriptModule):
+        return [argument.name for argument in module.forward.schema.arguments[1:]]
+    parameters = inspect.signature(getattr(module, "forward", module)).parameters.values()
+    if any(parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) for parameter in parameters):
+        return None
+    return [parameter.name for parameter in parameters]
 
 
 def _evenly_spaced(places):
@@ -170,12 +221,21 @@ def _evenly_spaced(places):
     return Argument(places[0], step, len(places))
 
 
-def _flatten(value):
-    if isinstance(value, (tuple, list)):
-        for member in value:
-            yield from _flatten(member)
+class _Result(NamedTuple):
+    name: str | None
+    is_member: bool  # of a named tuple
+    tensor: object
+
+
+def _flatten(value, member=None):
+    if isinstance(value, dict):
+        for name, entry in value.items():
+            yield _Result(name, False, entry)
+    elif isinstance(value, (tuple, list)):
+        for name, entry in zip(getattr(value, "_fields", [None] * len(value)), value):
+            yield from _flatten(entry, name)
     else:
-        yield value
+        yield _Result(member, member is not None, value)
 
 
 def _member(where, mapping, key, kind):
@@ -220,7 +280,7 @@ def parse(text, where="binding"):
     if schema != SCHEMA:
         raise InputError(f"{where}: got schema {schema}, expected {SCHEMA}; write it with this version of tensoa")
     return Binding(
-        by_name=_chosen(where, text, "match", ("order", "name")) == "name",
+        match=_chosen(where, text, "match", ("auto", "order", "name")),
         inputs=tuple(_parse_block(where, block) for block in _member(where, text, "inputs", list)),
         outputs=tuple(_parse_block(where, block) for block in _member(where, text, "outputs", list)),
         text=text,

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from typing import NamedTuple, Optional
 
 import pytest
 import torch
@@ -113,7 +114,7 @@ def test_output_arguments_cover_nothing_but_the_columns():
     "change, message",
     [
         ({"schema": 9}, "got schema 9, expected 1"),
-        ({"match": "luck"}, 'expected one of order, name'),
+        ({"match": "luck"}, 'expected one of auto, order, name'),
         ({"inputs": None}, '"inputs" is null, expected list'),
         ({"inputs": [block("b", "xy", (1, 2))]}, "expected to be counted from 0"),
         ({"inputs": [block("b", "x", dtype="complex64")]}, '"dtype" is "complex64"'),
@@ -232,17 +233,108 @@ def test_fused_package_has_a_program_for_every_level_and_says_which_were_run(tmp
     assert all(check["relative_error"]["preds"] < 1e-6 for check in manifest["checks"])
 
 
-@pytest.mark.parametrize("match", ["order", "name"])
+@pytest.mark.parametrize("match", ["order", "name", "auto"])
 def test_torchscript_model_is_fused_as_the_module_it_was_made_of(match, tmp_path):
     class Sum(nn.Module):
         def forward(self, b, a):
             return torch.relu(a - b)
 
-    columns = bind([block("a" if match == "name" else "b", "xy"), block("b" if match == "name" else "a", "z")],
+    columns = bind([block("b" if match == "order" else "a", "xy"), block("a" if match == "order" else "b", "z")],
                    [block("c", "uv")], match)  # fmt: skip
     lines = []
     aot.export(torch.jit.script(Sum()), columns, tmp_path / "p.pt2", report=lines.append)
     assert lines[0] == "fused into 1 kernel:"
+
+
+# ---- arguments and results by name
+
+
+class Weighted(nn.Module):
+    def forward(self, x, charge, quality: Optional[torch.Tensor] = None):
+        total = x + 10 * charge
+        return total if quality is None else total + 100 * quality
+
+
+def called(names, match="auto", module=None):
+    """What Weighted gives for blocks of these names that hold 1, 2, …"""
+    columns = bind([block(name, "u") for name in names], [block("out", "v")], match)
+    return columns.apply(module or Weighted(), [torch.tensor(i + 1.0) for i in range(len(names))])[0].item()
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ("x charge quality", 321),
+        ("charge x quality", 312),
+        ("quality x charge", 132),
+        ("x charge", 21),
+        ("charge x", 12),
+        ("hits cells flags", 321),
+        ("hits charge", 21),
+    ],
+)
+def test_names_of_arguments_decide_unless_the_order_is_asked_for(names, expected):
+    assert called(names.split()) == called(names.split(), module=torch.jit.script(Weighted())) == expected
+    assert called(names.split(), "order") == (321 if names.count(" ") == 2 else 21)
+
+
+@pytest.mark.parametrize("names", [("charge", "hits"), ("hits", "x", "quality"), ("x", "quality", "cells")])
+def test_a_block_with_the_name_of_another_argument_is_refused(names):
+    with pytest.raises(InputError, match=r"the model takes \['x', 'charge', 'quality'\], block .* is number"):
+        called(names)
+
+
+def test_arguments_without_names_go_in_order():
+    class Any(nn.Module):
+        def forward(self, *all):
+            return all[0] + 10 * all[1]
+
+    assert called(["b", "a"], module=Any()) == 21
+
+
+class Sums(NamedTuple):
+    plus: torch.Tensor
+    minus: torch.Tensor
+
+
+@pytest.mark.parametrize(
+    ("names", "match", "expected"),
+    [
+        (["plus", "minus"], "auto", [1, 2]),
+        (["minus", "plus"], "auto", [2, 1]),
+        (["minus", "plus"], "order", [1, 2]),
+        (["minus", "plus"], "name", [2, 1]),
+        (["first", "second"], "auto", [1, 2]),
+        (["first", "minus"], "auto", [1, 2]),
+        (["first", "plus"], "auto", 'gave "plus" in the place of block "first"'),
+        (["first", "second"], "name", 'gave "plus", the output blocks are'),
+    ],
+)
+def test_members_of_named_tuples_go_by_their_names(names, match, expected):
+    columns = bind([], [block(name, "u") for name in names], match)
+    if isinstance(expected, list):
+        assert columns.results(Sums(1, 2)) == columns.results([Sums(1, 2)]) == expected
+    else:
+        with pytest.raises(InputError, match=expected):
+            columns.results(Sums(1, 2))
+
+
+def test_entries_of_dicts_go_by_name_and_the_others_take_what_is_left():
+    columns = bind([], [block(name, "u") for name in ("a", "plus", "b", "key")])
+    assert columns.results([{"key": 1}, 2, Sums(3, 4)]) == [2, 3, 4, 1]  # a, plus, b (minus is no block), key
+    with pytest.raises(InputError, match='two results called "key"'):
+        columns.results([{"key": 1}, {"key": 2}, 3, 4])
+
+
+def test_a_torchscript_model_is_exported_by_the_names_of_its_arguments_and_results(tmp_path):
+    class Both(nn.Module):
+        def forward(self, x, charge) -> Sums:
+            return Sums(x + charge, x - charge)
+
+    columns = bind([block("charge", "u"), block("x", "v")], [block("minus", "m"), block("plus", "p")], "auto")
+    plain = aot._from_script(torch.jit.script(Both()), columns)
+    minus, plus = columns.apply(plain, [torch.tensor([[2.0]] * 3), torch.tensor([[5.0]] * 3)])
+    assert (minus[0].item(), plus[0].item()) == (3, 7)
 
 
 # ---- programs that are compared with their model

@@ -67,6 +67,9 @@ class AotEngine final : public Engine {
       rows_from_.push_back({.collection = block.collection, .rows = 0});
     }
     signature_.required_inputs = signature_.inputs.size();
+    for (const BlockDescription& block : package_.binding.outputs) {
+      output_names_.push_back(block.name);
+    }
     rows_from_.insert(rows_from_.end(), package_.rows.begin(), package_.rows.end());
     for (PackageRows& rule : rows_from_) {  // now an input block of that collection
       if (rule.collection) rule.collection = first_of(*rule.collection);
@@ -93,14 +96,25 @@ class AotEngine final : public Engine {
                          " outputs, got " + std::to_string(binding.outputs.size()) +
                          " output blocks");
     }
+    if (const BoundBlock* block =
+            detail::find_misplaced(binding.match, binding.outputs, output_names_)) {
+      throw BindingError(subject_ + to_string(*block) + " is output block number " +
+                         std::to_string(block - binding.outputs.data() + 1) +
+                         ", and has the name of another output; name all blocks as the outputs, "
+                         "rename this one, or ask for Match::kByOrder");
+    }
     // A thread runs one call at a time.
     thread_local std::vector<const BoundBlock*> bound;
     thread_local std::vector<Planes> planes;
     bound.clear();
     planes.clear();
     const bool is_accepted = binding.accepted_by.is(number_);
+    const bool inputs_by_name =
+        detail::goes_by_name(binding.match, binding.inputs, signature_.inputs);
+    const bool outputs_by_name =
+        detail::goes_by_name(binding.match, binding.outputs, output_names_);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      bound.push_back(&block_for(i, binding));
+      bound.push_back(&block_for(i, binding, i < inputs_ ? inputs_by_name : outputs_by_name));
       if (!is_accepted) require_described(i, *bound.back());
       planes.push_back(planes_of(i, *bound.back()));
     }
@@ -143,9 +157,9 @@ class AotEngine final : public Engine {
     return static_cast<std::size_t>(found - package_.binding.inputs.begin());
   }
 
-  const BoundBlock& block_for(std::size_t i, const Binding& binding) const {
+  const BoundBlock& block_for(std::size_t i, const Binding& binding, bool by_name) const {
     const std::vector<BoundBlock>& blocks = i < inputs_ ? binding.inputs : binding.outputs;
-    if (binding.match == Match::kByOrder) return blocks[i < inputs_ ? i : i - inputs_];
+    if (!by_name) return blocks[i < inputs_ ? i : i - inputs_];
     const auto found = std::ranges::find(blocks, described(i).name, &BoundBlock::name);
     if (found == blocks.end()) {
       throw BindingError("there is no block called \"" + described(i).name +
@@ -209,6 +223,7 @@ class AotEngine final : public Engine {
   std::size_t inputs_ = 0;
   std::vector<PackageRows> rows_from_;  ///< of each block; `collection` is the place of an input
   Signature signature_;
+  std::vector<std::string> output_names_;
   mutable PerQueue<Copies> aside_;
 };
 

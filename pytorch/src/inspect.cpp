@@ -121,7 +121,7 @@ ArgumentDescription described(const BlockDescription& block, std::optional<std::
 
 void describe_blocks(ModelDescription& model, const json& manifest) {
   model.binding = parse_binding(manifest.at("binding").dump());
-  model.takes_names = model.binding->match == Match::kByName;
+  model.match = model.binding->match;
   for (const BlockDescription& block : model.binding->inputs) {
     model.inputs.push_back(described(block, block.collection, 0));
   }

@@ -146,7 +146,8 @@ class JitEngine final : public Engine {
   std::vector<c10::IValue> arguments_of(const Binding& binding, ScratchPool::Loan& scratch,
                                         CopyReport& copies) const {
     std::vector<c10::IValue> arguments;
-    if (binding.match == Match::kByName) {  // those without a block keep their defaults
+    const bool by_name = detail::goes_by_name(binding.match, binding.inputs, signature_.inputs);
+    if (by_name) {  // those without a block keep their defaults
       const auto& schema = forward_.function().getSchema().arguments();
       for (std::size_t i = 0; i < signature_.inputs.size(); ++i) {
         arguments.push_back(schema[i + 1].default_value().value_or(c10::IValue()));
@@ -155,16 +156,15 @@ class JitEngine final : public Engine {
       arguments.resize(binding.inputs.size());
     }
     for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
-      const std::size_t position = position_of(binding, i);
+      const std::size_t position = by_name ? position_of(binding.inputs[i]) : i;
       arguments[position] = argument_of(binding.inputs[i], written_[position], i, scratch, copies);
     }
     return arguments;
   }
 
-  /// The argument that input block `i` is bound to.
-  std::size_t position_of(const Binding& binding, std::size_t i) const {
-    if (binding.match == Match::kByOrder) return i;
-    const auto found = std::ranges::find(signature_.inputs, binding.inputs[i].name);
+  /// The argument of the block's name.
+  std::size_t position_of(const BoundBlock& block) const {
+    const auto found = std::ranges::find(signature_.inputs, block.name);
     return static_cast<std::size_t>(found - signature_.inputs.begin());
   }
 

@@ -20,6 +20,7 @@ namespace {
 
 struct Result {
   std::optional<std::string> name;  ///< of the block that it goes to
+  bool is_member = false;           ///< the name is that of a member of a named tuple
   at::Tensor tensor;
 };
 
@@ -29,16 +30,16 @@ std::string name_of_type(const c10::IValue& value) { return value.type()->annota
 /// Collects the tensors of what a model gave, in order.
 struct Collector {
   const std::string& subject;
-  bool by_name;  ///< the members of named tuples have names; the entries of dicts always have
   std::vector<Result> all = {};
 
   void collect(const c10::IValue& value, std::optional<std::string> name = {}) {
     if (value.isTensor()) {
-      all.push_back({std::move(name), value.toTensor()});
+      const bool is_member = name.has_value();
+      all.push_back({std::move(name), is_member, value.toTensor()});
     } else if (value.isTuple()) {
       collect_tuple(value.toTupleRef());
     } else if (value.isTensorList()) {
-      for (const at::Tensor& member : value.toTensorVector()) all.push_back({{}, member});
+      for (const at::Tensor& member : value.toTensorVector()) all.push_back({{}, false, member});
     } else if (value.isList()) {
       for (const c10::IValue& member : value.toListRef()) collect(member);
     } else if (value.isGenericDict()) {
@@ -47,7 +48,7 @@ struct Collector {
           throw BindingError(subject + "forward gives a dict of " + name_of_type(entry.key()) +
                              " to " + name_of_type(entry.value()) + "; expected str to Tensor");
         }
-        all.push_back({entry.key().toStringRef(), entry.value().toTensor()});
+        all.push_back({entry.key().toStringRef(), false, entry.value().toTensor()});
       }
     } else {
       throw BindingError(subject + "forward gives a " + name_of_type(value) +
@@ -57,7 +58,7 @@ struct Collector {
 
   void collect_tuple(const c10::ivalue::Tuple& tuple) {
     const auto& members = tuple.elements();
-    const auto schema = by_name ? tuple.type()->schema() : nullptr;  // a named tuple has one
+    const auto schema = tuple.type()->schema();  // a named tuple has one
     for (std::size_t i = 0; i < members.size(); ++i) {
       if (schema) {
         collect(members[i], schema->arguments()[i].name());
@@ -74,17 +75,36 @@ std::string list_of(const std::vector<BoundBlock>& blocks) {
   return text;
 }
 
+/// Whether members of named tuples go to the blocks of their names: each is there, and once.
+bool members_go_by_name(const std::vector<Result>& results, const std::vector<BoundBlock>& blocks,
+                        Match match) {
+  if (match != Match::kAuto) return match == Match::kByName;
+  return std::ranges::all_of(results, [&](const Result& result) {
+    return !result.is_member ||
+           (std::ranges::find(blocks, *result.name, &BoundBlock::name) != blocks.end() &&
+            std::ranges::count(results, result.name, &Result::name) == 1);
+  });
+}
+
 /// The results in the order of the output blocks: those with names go to the blocks of their names,
 /// the others to the blocks that are left.
 std::vector<at::Tensor> arrange(std::vector<Result> results, const std::vector<BoundBlock>& blocks,
-                                const std::string& subject) {
+                                Match match, const std::string& subject) {
   if (results.size() != blocks.size()) {
     throw BindingError(subject + "gives " + std::to_string(results.size()) + " outputs, got " +
                        std::to_string(blocks.size()) + " output blocks");
   }
+  const bool by_name = members_go_by_name(results, blocks, match);
+  const auto has_place = [&](const Result& result) {
+    return result.name && (by_name || !result.is_member);
+  };
+  const auto is_one_of_blocks = [&](const Result& result) {
+    return result.name && std::ranges::count(results, result.name, &Result::name) == 1 &&
+           std::ranges::find(blocks, *result.name, &BoundBlock::name) != blocks.end();
+  };
   std::vector<at::Tensor> arranged(blocks.size());
   for (Result& result : results) {
-    if (!result.name) continue;
+    if (!has_place(result)) continue;
     const auto block = std::ranges::find(blocks, *result.name, &BoundBlock::name);
     if (block == blocks.end()) {
       throw BindingError(subject + "gives an output called \"" + *result.name +
@@ -99,9 +119,16 @@ std::vector<at::Tensor> arrange(std::vector<Result> results, const std::vector<B
   }
   auto place = arranged.begin();
   for (Result& result : results) {
-    if (result.name) continue;
+    if (has_place(result)) continue;
     while (place->defined()) ++place;
     *place = std::move(result.tensor);
+    const BoundBlock& block = blocks[static_cast<std::size_t>(place - arranged.begin())];
+    if (match == Match::kAuto && result.name != block.name && is_one_of_blocks(result)) {
+      throw BindingError(subject + "gives \"" + *result.name + "\" in the place of " +
+                         to_string(block) + ", got output blocks called " + list_of(blocks) +
+                         "; name them all as the outputs, none of them, or ask for "
+                         "Match::kByOrder");
+    }
   }
   return arranged;
 }
@@ -120,7 +147,9 @@ void require_fitting(const at::Tensor& result, const BoundBlock& block,
     return;
   }
   throw BindingError(subject + "gives " + describe(result) + " for output " + to_string(block) +
-                     ", which is " + to_string(block.tensor));
+                     ", which is " + to_string(block.tensor) +
+                     "; bind a block of that shape, dtype and device, or change what forward "
+                     "returns");
 }
 
 /// Whether the memory of the block's columns may be that of the tensor.
@@ -151,9 +180,10 @@ void write(const at::Tensor& result, const BoundBlock& block, CopyReport& copies
 
 std::vector<at::Tensor> results_for(const c10::IValue& value, const Binding& binding,
                                     const std::string& subject) {
-  Collector collector{subject, binding.match == Match::kByName};
+  Collector collector{subject};
   collector.collect(value);
-  std::vector<at::Tensor> arranged = arrange(std::move(collector.all), binding.outputs, subject);
+  std::vector<at::Tensor> arranged =
+      arrange(std::move(collector.all), binding.outputs, binding.match, subject);
   for (std::size_t i = 0; i < arranged.size(); ++i) {
     require_fitting(arranged[i], binding.outputs[i], subject);
   }

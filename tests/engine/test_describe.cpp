@@ -195,9 +195,9 @@ TEST(ParseBinding, SaysWhatIsWrong) {
       parse(R"({"schema": 7})"),
       ThrowsMessage<InputError>(HasSubstr("its schema is 7, this version of tensoa reads 1")));
   EXPECT_THAT(parse(R"({"schema": -1})"), ThrowsMessage<InputError>(HasSubstr("\"schema\" is -1")));
-  EXPECT_THAT(
-      parse(R"({"schema": 1, "match": "luck", "inputs": [], "outputs": []})"),
-      ThrowsMessage<InputError>(HasSubstr("\"match\" is \"luck\"; expected one of order, name")));
+  EXPECT_THAT(parse(R"({"schema": 1, "match": "luck", "inputs": [], "outputs": []})"),
+              ThrowsMessage<InputError>(
+                  HasSubstr("\"match\" is \"luck\"; expected one of auto, order, name")));
   EXPECT_THAT(parse(R"({"schema": 1, "match": "order", "inputs": {}, "outputs": []})"),
               ThrowsMessage<InputError>(HasSubstr("\"inputs\" is {}; expected a list")));
   const std::string deep = "{\"schema\": " + std::string(1'000'000, '[');
@@ -220,6 +220,11 @@ TEST(ParseBinding, ChecksBlocks) {
   EXPECT_THAT(
       parse(head + R"("kind": "plain", "element": [], "column_dtype": "int8", "columns": []})"),
       ThrowsMessage<InputError>(HasSubstr("block \"a\" has no columns")));
+  for (const char* element : {"[4000000000, 4000000000]", "[257, 256]", "[0, 3]"}) {
+    EXPECT_THAT(parse(head + R"("kind": "matrix", "column_dtype": "int8", "element": )" + element +
+                      R"(, "columns": [{"name": "x", "plane": 0}]})"),
+                ThrowsMessage<InputError>(HasSubstr("expected 1 to 65536 numbers in an element")));
+  }
   const std::string block = head + R"("kind": "plain", "element": [], "column_dtype": "int8",
                                       "columns": [{"name": "x", "plane": 0}]})";
   EXPECT_NO_THROW(parse(block)());

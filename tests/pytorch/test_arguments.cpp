@@ -664,10 +664,10 @@ class Written : public JitTest {
 
   /// a is (y, z), b is (x, y): they share a column, so a write to one would be seen in the other.
   ModelMetadata<Points, Answers> bind(const PortableCollection<Points>& in, View<Answers> out,
-                                      Match match = Match::kByOrder) {
+                                      Match match = Match::kAuto) {
     const auto from = in.const_view().records();
     SoAMetadata<Points> inputs(kRows);
-    if (match == Match::kByOrder) inputs.append_block("a", from.y(), from.z());
+    if (match == Match::kAuto) inputs.append_block("a", from.y(), from.z());
     inputs.append_block("b", from.x(), from.y());
     if (match == Match::kByName) inputs.append_block("a", from.y(), from.z());
     SoAMetadata<Answers> outputs(kRows);
@@ -856,6 +856,35 @@ TEST_P(ByName, ArgumentsWithDefaultsMayBeLeftOutAnywhere) {
   EXPECT_EQ(run_blocks({"z", "x"}), 102.F);
   EXPECT_EQ(run_blocks({"x"}), 1.F);
   EXPECT_EQ(run_blocks({"x", "z"}, Match::kByOrder), 21.F) << "the second argument is y";
+}
+
+/// Orders of names that a user may take, with the answer by name: never that of the order in silence.
+TEST_P(ByName, NamesOfArgumentsDecideUnlessTheOrderIsAskedFor) {
+  const auto run_as_they_come = [&](const std::vector<std::string>& names) {
+    return run_blocks(names, Match::kAuto);
+  };
+  EXPECT_EQ(run_as_they_come({"x", "y", "z"}), 321.F);
+  EXPECT_EQ(run_as_they_come({"x", "z", "y"}), 231.F);
+  EXPECT_EQ(run_as_they_come({"y", "x", "z"}), 312.F);
+  EXPECT_EQ(run_as_they_come({"y", "z", "x"}), 213.F);
+  EXPECT_EQ(run_as_they_come({"z", "x", "y"}), 132.F);
+  EXPECT_EQ(run_as_they_come({"z", "y", "x"}), 123.F);
+  EXPECT_EQ(run_as_they_come({"x", "z"}), 201.F) << "y keeps its default";
+  EXPECT_EQ(run_as_they_come({"hits", "edges", "labels"}), 321.F) << "in order: no name is known";
+  EXPECT_EQ(run_as_they_come({"hits", "y"}), 21.F) << "in order: what is known is in its place";
+  EXPECT_THAT(
+      [&] {
+        run_as_they_come({"y", "z"});
+      },
+      ThrowsMessage<BindingError>(HasSubstr("got no block called \"x\"")));
+  for (const auto& names : {std::vector<std::string>{"y", "hits"}, {"hits", "x", "z"}}) {
+    EXPECT_THAT([&] { run_as_they_come(names); },
+                ThrowsMessage<BindingError>(
+                    AllOf(HasSubstr("takes 3 inputs (x, y, z), got block \"" +
+                                    (names[0] == "y" ? names[0] : names[1]) + "\" as number "),
+                          HasSubstr("rename this one, or ask for Match::kByOrder"), is_short())));
+    EXPECT_GT(run_blocks(names, Match::kByOrder), 20.F);
+  }
 }
 
 TEST_P(ByName, UnknownAndMissingNamesAreRefused) {

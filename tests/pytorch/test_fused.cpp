@@ -34,6 +34,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 using testing::ThrowsMessage;
+using testing::UnorderedElementsAre;
 using namespace test;
 using AotModel = Model<CompilationType::kAheadOfTime>;
 
@@ -145,6 +146,46 @@ TEST_F(FusedCpu, IsToldTheRowsOfEachCollection) {
     }
     for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(nodes.view().total[i], total[i]);
   }
+}
+
+/// graph_metadata() has the order that the package was made for.
+TEST_F(FusedCpu, BlocksOfTheNamesThatItWasMadeForMayStandInAnyOrder) {
+  const AotModel model(package("fused_graph"));
+  PortableCollection<Nodes> nodes(3, Device::cpu());
+  PortableCollection<Links> links(2, Device::cpu());
+  const auto node = nodes.view().records();
+  const auto link = links.view().records();
+  for (int i = 0; i < 3; ++i)
+    nodes.view().charge[i] = nodes.view().mass[i] = static_cast<float>(i + 1);
+  for (int i = 0; i < 2; ++i) {
+    links.view().source[i] = i;
+    links.view().target[i] = 2;
+  }
+  const auto bind = [&](const char* x, const char* edge_index, const char* total,
+                        const char* product) {
+    SoAMetadata<Nodes, Links> inputs(3, 2);
+    inputs.append_block(x, node.charge(), node.mass());
+    inputs.append_block(BlockShape::kColumns, edge_index, link.source(), link.target());
+    SoAMetadata<Nodes, Links> outputs(3, 2);
+    outputs.append_block(total, node.total());
+    outputs.append_block(product, link.product());
+    return ModelMetadata(inputs, outputs);
+  };
+  const auto plan = model.plan(bind("x", "edge_index", "total", "product"));
+  for (int call = 0; call < 2; ++call) {
+    links.view().product[1] = 0;
+    model.forward(queue_, plan);
+    EXPECT_EQ(links.view().product[1], 6);
+    EXPECT_EQ(nodes.view().total[2], 3);
+  }
+  const auto refused = [&](const auto& metadata, const char* message) {
+    EXPECT_THAT([&] { model.forward(queue_, model.plan(metadata)); },
+                ThrowsMessage<BindingError>(HasSubstr(message)));
+  };
+  refused(bind("x", "edges", "total", "product"), "got block \"x\" as number 1");
+  refused(bind("x", "edge_index", "total", "other"),
+          "output block number 1, and has the name of another output");
+  refused(bind("nodes", "edges", "sum", "other"), "was made for other columns");
 }
 
 TEST_F(FusedCpu, ColumnsThatAreReadAndWrittenAreCopiedFirst) {
@@ -282,6 +323,14 @@ TEST_F(FusedCpu, MemoryIsFlatOverTenThousandCalls) {
 
 // ---- packages that do not fit
 
+std::vector<std::string> files_in(const pytorch::PrivateFolder& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    names.push_back(entry.path().filename());
+  }
+  return names;
+}
+
 auto loading(const std::string& name) {
   return [name] { AotModel(package(name)).deploy(Device::cpu()); };
 }
@@ -302,7 +351,7 @@ TEST_F(FusedCpu, TheFirstVariantThatThisProcessorCanRunIsTaken) {
 TEST_F(FusedCpu, OnlyTheFileOfTheVariantIsUnpacked) {
   const pytorch::Package unpacked(package("fused_variants"), Device::cpu(), "");
   EXPECT_EQ(unpacked.library.filename(), "plain.so");
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(unpacked.folder.path()), {}), 1);
+  EXPECT_THAT(files_in(unpacked.folder), UnorderedElementsAre("plain.so", ".tensoa-package"));
 }
 
 TEST_F(FusedCpu, WithoutAFittingVariantTheErrorSaysWhatThereIsAndWhatIsMissing) {
@@ -362,7 +411,7 @@ TEST_F(FusedCpu, AProgramForGpusIsReadForItsArchitectureAndLaterOnesOfItsGenerat
   EXPECT_EQ(read.kind, pytorch::Package::Kind::kFusedGpu);
   EXPECT_EQ(read.kernels.code, "no code");
   EXPECT_EQ(read.kernels.weights.size(), 16U);
-  EXPECT_TRUE(std::filesystem::is_empty(read.folder.path()));
+  EXPECT_THAT(files_in(read.folder), UnorderedElementsAre(".tensoa-package"));
   ASSERT_EQ(read.kernels.steps.size(), 2U);
   EXPECT_FALSE(read.kernels.steps[0].kernel);
   EXPECT_EQ(read.kernels.steps[1].kernel, 0U);

@@ -373,8 +373,7 @@ TEST_P(Pitfall, L05_TuplesListsDictsAndNamedTuplesAreTakenAndCounted) {
     SoAMetadata<Answers> outputs(kRows);  // the dict and the named tuple have the other order
     outputs.append_block("plus_one", to.m());
     outputs.append_block("twice", to.n());
-    const Match match = model == "named_pair" ? Match::kByName : Match::kByOrder;
-    EXPECT_EQ(run(model, ModelMetadata(inputs, outputs, match)), (CopyReport{0, 2 * kColumn}));
+    EXPECT_EQ(run(model, ModelMetadata(inputs, outputs)), (CopyReport{0, 2 * kColumn}));
     EXPECT_EQ(values(out, kM), each_row(kRows, [](float i) { return i + 1; }));
     EXPECT_EQ(values(out, kN), each_row(kRows, [](float i) { return 2 * i; }));
   }

@@ -23,7 +23,7 @@ class Results : public JitTest {
   /// Runs a model of one input, the column y (1000, 1001, …), with output blocks of these names over
   /// m, n and o.
   CopyReport run_on_y(const std::string& model, const std::vector<std::string>& names,
-                      Match match = Match::kByOrder) {
+                      Match match = Match::kAuto) {
     const auto in = points(kRows);
     SoAMetadata<Points> inputs(kRows);
     inputs.append_block("x", in.const_view().records().y());
@@ -68,7 +68,7 @@ TEST_P(Results, OfTuplesInTuplesAndOfListsOfListsAreTakenInOrder) {
 }
 
 TEST_P(Results, OfADictGoToTheBlocksOfTheirKeysInAnyOrder) {
-  for (const Match match : {Match::kByOrder, Match::kByName}) {
+  for (const Match match : {Match::kAuto, Match::kByOrder, Match::kByName}) {
     EXPECT_EQ(run_on_y("dictionary_of_three", {"plus_one", "thrice", "twice"}, match),
               kThreeColumns);
     EXPECT_THAT(last_row(), testing::ElementsAre(kPlusOne, kThrice, kTwice));
@@ -103,6 +103,17 @@ TEST_P(Results, OfANamedTupleGoByOrderOrByName) {
   run_on_y("gives_named_tuple", {"first", "second"});
   EXPECT_THAT(last_row(), testing::ElementsAre(kPlusOne, kTwice, kUntouched));
   run_on_y("gives_named_tuple", {"twice", "plus_one"});
+  EXPECT_THAT(last_row(), testing::ElementsAre(kTwice, kPlusOne, kUntouched)) << "all names fit";
+  EXPECT_THAT(
+      [&] {
+        run_on_y("gives_named_tuple", {"first", "plus_one"});
+      },
+      ThrowsMessage<BindingError>(
+          AllOf(HasSubstr("gives \"plus_one\" in the place of block \"first\""),
+                HasSubstr("got output blocks called first, plus_one"), is_short())));
+  run_on_y("gives_named_tuple", {"first", "twice"});
+  EXPECT_THAT(last_row(), testing::ElementsAre(kPlusOne, kTwice, kUntouched)) << "in its place";
+  run_on_y("gives_named_tuple", {"twice", "plus_one"}, Match::kByOrder);
   EXPECT_THAT(last_row(), testing::ElementsAre(kPlusOne, kTwice, kUntouched)) << "by order";
   run_on_y("gives_named_tuple", {"twice", "plus_one"}, Match::kByName);
   EXPECT_THAT(last_row(), testing::ElementsAre(kTwice, kPlusOne, kUntouched)) << "by name";
@@ -122,6 +133,8 @@ TEST_P(Results, WithoutNamesTakeTheBlocksThatAreLeftInOrder) {
   run_on_y("named_tuple_in_tuple", {"twice", "a", "plus_one"}, Match::kByName);
   EXPECT_THAT(last_row(), testing::ElementsAre(kTwice, kThrice, kPlusOne));
   run_on_y("named_tuple_in_tuple", {"twice", "a", "plus_one"});
+  EXPECT_THAT(last_row(), testing::ElementsAre(kTwice, kThrice, kPlusOne)) << "all names fit";
+  run_on_y("named_tuple_in_tuple", {"twice", "a", "plus_one"}, Match::kByOrder);
   EXPECT_THAT(last_row(), testing::ElementsAre(kThrice, kPlusOne, kTwice)) << "by order";
   run_on_y("nested", {"a", "b", "c"}, Match::kByName);
   EXPECT_THAT(last_row(), testing::ElementsAre(kPlusOne, kTwice, kThrice)) << "no names at all";

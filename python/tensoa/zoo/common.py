@@ -49,7 +49,7 @@ def block(name, columns, collection=0, kind="plain", element=(), dtype="float32"
 
 def binding_of(inputs, outputs):
     """The JSON of a binding, its arguments in order."""
-    return {"schema": SCHEMA, "match": "order", "inputs": inputs, "outputs": outputs}
+    return {"schema": SCHEMA, "match": "auto", "inputs": inputs, "outputs": outputs}
 
 
 def fit(network, loss_of_step, steps, rate):

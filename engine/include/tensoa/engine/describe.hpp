@@ -18,13 +18,13 @@
 ///
 /// The JSON, of version kBindingSchema:
 ///
-///     {"schema": 1, "match": "order",
+///     {"schema": 1, "match": "auto",
 ///      "inputs": [{"name": "features", "collection": 0, "shape": "rows", "kind": "plain",
 ///                  "element": [], "column_dtype": "float32", "dtype": "float32",
 ///                  "columns": [{"name": "x", "plane": 0}, {"name": "z", "plane": 2}]}],
 ///      "outputs": […]}
 ///
-/// - "match": "order" or "name", see Match.
+/// - "match": "auto", "order" or "name", see Match.
 /// - "collection": position in the SoAMetadata of the inputs or of the outputs; blocks of one have one
 ///   number of rows.
 /// - "shape": "rows" [n, k, …] or "columns" [k, n], see BlockShape.
@@ -55,7 +55,7 @@ struct BlockDescription {
 };
 
 struct BindingDescription {
-  Match match = Match::kByOrder;
+  Match match = Match::kAuto;
   std::vector<BlockDescription> inputs;
   std::vector<BlockDescription> outputs;
 };
@@ -68,6 +68,9 @@ BindingDescription description_of(const Binding& binding);
 /// from event to event. Empty, or what differs: "column y is where column x was described". O(columns),
 /// allocates only for the answer.
 std::string difference(const BlockDescription& described, const BoundBlock& block);
+
+/// "auto", "order" or "name".
+std::string_view name_of(Match match) noexcept;
 
 /// JSON, as above.
 std::string to_json(const BindingDescription& description);

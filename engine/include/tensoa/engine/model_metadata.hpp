@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -16,11 +17,18 @@
 
 namespace tensoa {
 
-/// How blocks find their arguments and results.
+/// How blocks find their arguments and results. The entries of a dict always go by name, what has no
+/// name always in order. By name, arguments that have defaults may be left out.
 enum class Match : std::uint8_t {
-  kByOrder,  ///< the first block is the first argument; results that are a dict go by name all the same
-  kByName,  ///< a block is the argument of its name, a result of a named tuple or dict goes to the
-            ///< block of its name; arguments that have defaults may be left out
+  /// By name where every input block has the name of an argument, else in order. Results likewise:
+  /// by name where every member of a named tuple has the name of an output block. A block or a member
+  /// that has the name of one place and would go, in order, to another is a BindingError.
+  kAuto,
+  /// The first block is the first argument, whatever they are called; members of named tuples alike.
+  kByOrder,
+  /// A block is the argument of its name, a member of a named tuple goes to the block of its name.
+  /// Other names are a BindingError.
+  kByName,
 };
 
 namespace detail {
@@ -69,7 +77,7 @@ struct Binding {
   std::vector<BoundBlock> outputs;
   std::size_t input_collections =
       0;  ///< collections of the inputs; those of the outputs come after
-  Match match = Match::kByOrder;
+  Match match = Match::kAuto;
   bool is_bound = true;  ///< false after a rebind that failed
   detail::AcceptedBy accepted_by = {};
 
@@ -96,6 +104,15 @@ void take_rows(const Binding& all, std::size_t first, std::size_t count, Binding
 /// A call asks this first.
 void require_live(const Binding& binding);
 
+/// Whether `blocks` go to the places of their names, and not in order. `names` are those of the
+/// arguments or of the results. Allocates nothing.
+bool goes_by_name(Match match, std::span<const BoundBlock> blocks,
+                  std::span<const std::string> names);
+
+/// A block that goes in order with Match::kAuto, but has the name of another place; or null.
+const BoundBlock* find_misplaced(Match match, std::span<const BoundBlock> blocks,
+                                 std::span<const std::string> names);
+
 }  // namespace detail
 
 /// What a model reads and writes. `ModelMetadata metadata(inputs, outputs)` deduces its arguments;
@@ -109,7 +126,7 @@ class ModelMetadata {
   template <template <template <class> class> class... Inputs,
             template <template <class> class> class... Outputs>
   ModelMetadata(const SoAMetadata<Inputs...>& inputs, const SoAMetadata<Outputs...>& outputs,
-                Match match = Match::kByOrder)
+                Match match = Match::kAuto)
       : binding_{{inputs.blocks().begin(), inputs.blocks().end()},
                  {outputs.blocks().begin(), outputs.blocks().end()},
                  sizeof...(Inputs),
@@ -129,7 +146,7 @@ class ModelMetadata {
 
 template <template <template <class> class> class... Inputs,
           template <template <class> class> class... Outputs>
-ModelMetadata(const SoAMetadata<Inputs...>&, const SoAMetadata<Outputs...>&,
-              Match = Match::kByOrder) -> ModelMetadata<Inputs..., Outputs...>;
+ModelMetadata(const SoAMetadata<Inputs...>&, const SoAMetadata<Outputs...>&, Match = Match::kAuto)
+    -> ModelMetadata<Inputs..., Outputs...>;
 
 }  // namespace tensoa

@@ -28,8 +28,9 @@ namespace tensoa::pytorch {
 /// those described in name, dtype or place, are a BindingError. A package runs only with the torch
 /// version, processor or GPU architecture that it was made for, and is unpacked for as long as the
 /// model lives into a private folder in $TENSOA_PACKAGE_FOLDER, $XDG_CACHE_HOME/tensoa or
-/// ~/.cache/tensoa. Each queue has a copy of the program and its weights, loaded by the first call
-/// there; on a GPU that call waits for the device. docs/ahead_of_time.md has more.
+/// ~/.cache/tensoa. Weights are there once for each device. TorchInductor's program is loaded for each
+/// call that runs at the same time, by the first one on a queue; on a GPU that call waits for the
+/// device. docs/ahead_of_time.md has more.
 ///
 /// Loading a model sets two things of torch for the process: its intra-op and inter-op pools are
 /// held at one thread, because parallelism is the caller's, and TorchScript's profiling executor is

@@ -80,7 +80,7 @@ struct ModelDescription {
   std::string gpu_architecture;  ///< "sm_90"
   std::string torch;             ///< that wrote it; empty in TorchScript, which does not say it
   std::string format;            ///< version of the file format
-  bool takes_names = false;      ///< arguments and results are matched by name
+  Match match = Match::kAuto;    ///< how blocks find arguments and results
   std::vector<ArgumentDescription> inputs;
   std::vector<ArgumentDescription> outputs;
 
