@@ -593,6 +593,11 @@ TEST_F(BindingPageErrors, OfCalls) {
   outputs_.append_block("score", edge_.score());
   expect_error("takes 2 inputs (x, edge_index), got 1 blocks",
                [&] { model.forward(queue, Plan(ModelMetadata(inputs, outputs_))); });
+  SoAMetadata<Hit, Edge> misnamed(n_hits, n_edges);
+  misnamed.append_block("hits", hit_.x(), hit_.y(), hit_.z());
+  misnamed.append_block(BlockShape::kColumns, "x", edge_.source(), edge_.target());
+  expect_error("takes 2 inputs (x, edge_index), got block \"x\" as number 2; name all blocks",
+               [&] { model.forward(queue, Plan(ModelMetadata(misnamed, outputs_))); });
 
   std::fill_n(edges_.data(), edges_.bytes(), std::byte{0});
   inputs.append_block(BlockShape::kColumns, "edge_index", edge_.source(), edge_.target());
