@@ -26,12 +26,22 @@ void add_inspect_command(CLI::App& program, Action& action);
 void add_describe_command(CLI::App& program, Action& action);
 void add_bench_command(CLI::App& program, Action& action, const std::string& command_line);
 
-/// Adds an option that takes the path of something to write.
+/// Why an event failed for which std::bad_alloc was thrown.
+inline constexpr const char* kNoMemory =
+    "there is not enough memory for this event; fewer --threads may help";
+
+/// What the path "-" stands for.
+inline const std::string kStdout = "/dev/stdout";
+
+/// Adds an option that takes the path of something to write, or "-".
 CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::string& path,
                              const std::string& help);
 
-/// The model that `make models` writes beside the program.
+/// The model beside the program: what `make models` writes, else the package of `make demo`.
 std::string default_model();
+
+/// The path. @throws LoadError with the way out where it is the default, and nothing is there
+const std::string& require_model(const std::string& path);
 
 /// The folder beside the program that `make bench-packages` fills.
 std::string default_packages();

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <memory>
-#include <set>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -24,16 +24,14 @@ struct GraphCall {
 
 int write_graphs(const GraphCall& call) {
   const std::vector<track::EventSource> sources = track::find_events(call.inputs);
-  std::set<std::string> names;
-  for (const track::EventSource& source : sources) {
-    if (names.insert(source.name()).second) continue;
-    throw InputError(
-        "two events are called " + source.name() +
-        ", and the graph of one would replace that of the other; give them names that differ");
-  }
   track::GraphBuilder builder;
   ProgressBar bar("graphs", sources.size());
   std::size_t failed = 0;
+  const auto fail = [&](const track::EventSource& source, const std::string& reason) {
+    ++failed;
+    bar.clear();
+    fmt::print(stderr, "tensoa: event {}: {}\n", source.name(), reason);
+  };
   for (const track::EventSource& source : sources) {
     try {
       track::Event event = source.read();
@@ -41,9 +39,9 @@ int write_graphs(const GraphCall& call) {
       track::write_graph(call.output, event.name, event.hits.const_view(),
                          builder.edges().const_view());
     } catch (const InputError& error) {
-      ++failed;
-      bar.clear();
-      fmt::print(stderr, "tensoa: event {}: {}\n", source.name(), error.what());
+      fail(source, error.what());
+    } catch (const std::bad_alloc&) {
+      fail(source, kNoMemory);
     }
     bar.advance();
   }

@@ -57,6 +57,10 @@ BAD = {
         {"e-hits.csv.gz": gzip.compress(HITS.encode())[:100] + b"\x55" * 100},
         ["e-hits.csv.gz", "damaged"],
     ),
+    "too_much_in_gzip": (
+        {"e-hits.csv.gz": gzip.compress(b"0" * 2**20) * 513},
+        ["e-hits.csv.gz", "more than 512 MiB of text, unpacked"],
+    ),
     "plain_named_gz": ({"e-hits.csv.gz": HITS.encode()}, ["e-hits.csv.gz", "not gzip"]),
     "binary": ({"e-hits.csv": bytes(range(256)) * 8}, ["e-hits.csv", "got binary data", "expected CSV"]),
     "image": ({"e.csv": b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"}, ["e.csv", "got binary data", "expected CSV"]),
@@ -159,7 +163,7 @@ def test_line_says_what_is_wrong(case, batch):
     lines = batch[0].stderr.splitlines()
     assert len(lines) == len(BAD)
     line = lines[list(BAD).index(case)]
-    assert line.startswith("tensoa: event e: ") and len(line) < 800
+    assert line.startswith(f"tensoa: event {case}_e: ") and len(line) < 800
     for part in BAD[case][1]:
         assert part in line
 
@@ -204,11 +208,23 @@ def test_graph_refuses_bad_events_and_writes_the_others(tmp_path, out):
     assert names_in(out) == ["good-edges.parquet", "good-hits.parquet"]
 
 
-def test_graph_refuses_events_of_one_name(tmp_path, out):
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        write_event(tmp_path / folder, "same")
-    refuse("graph", tmp_path / "a", tmp_path / "b", "--output", out, says=["two events are called same"])
+def test_events_of_one_name_are_told_apart_by_their_folders(tmp_path, out, model):
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for seed, folder in enumerate(folders):
+        folder.mkdir()
+        write_event(folder, "same", straight_tracks(seed))
+    succeed("graph", *folders, "--output", out / "graphs")
+    assert names_in(out / "graphs") == [f"{f}_same-{kind}.parquet" for f in "ab" for kind in ("edges", "hits")]
+    succeed("track", *folders, "--model", model, "--output", out / "tracks.csv")
+    rows = [line.split(",")[0] for line in (out / "tracks.csv").read_text().splitlines()[1:]]
+    hits = len(straight_tracks()["x"])
+    assert rows == ["a_same"] * hits + ["b_same"] * hits
+
+
+def test_an_event_that_is_named_twice_is_refused(tmp_path, out, model):
+    event = write_event(tmp_path, "same")
+    for command in (["graph", "--output", out / "graphs"], ["track", "--model", model, *outputs(out)]):
+        refuse(*command, tmp_path, event, says=["two events are called", f"same: {event} and {event}; rename"])
     assert names_in(out) == []
 
 

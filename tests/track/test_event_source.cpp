@@ -53,6 +53,31 @@ TEST(FindEvents, RejectsWhatIsNotThere) {
               HasSubstr("has no events"));
 }
 
+TEST(FindEvents, EventsOfOneNameAreToldApartByTheirFolders) {
+  const TemporaryFolder folder;
+  const std::string top = folder.path().string();
+  std::vector<std::string> inputs;
+  for (const char* below : {"a", "b", "c/run", "d/run"}) {
+    std::filesystem::create_directories(folder.path() / below);
+    folder.write(std::string(below) + "/evt_1.csv", "0.1,0.2,0.3\n");
+  }
+  inputs = {top + "/a", top + "/b/../b/evt_1.csv", "generate:1:3"};
+  const auto two = find_events(inputs);
+  EXPECT_THAT(names_of(two), ElementsAre("a_evt_1", "b_evt_1", "generated-3-0"));
+  EXPECT_EQ(two[1].read().name, "b_evt_1");
+  inputs = {top + "/c/run", top + "/d/run", top + "/a"};
+  EXPECT_THAT(
+      names_of(find_events(inputs)),
+      ElementsAre("c_run_evt_1", "d_run_evt_1", folder.path().filename().string() + "_a_evt_1"));
+  inputs = {top + "/a", top + "/a/evt_1.csv"};
+  EXPECT_THAT(message_of<InputError>([&] { find_events(inputs); }),
+              testing::AllOf(HasSubstr("_a_evt_1: " + top + "/a/evt_1.csv and "),
+                             HasSubstr("rename one of them, or run them apart")));
+  inputs = {"generate:2:7", "generate:1:7"};
+  EXPECT_THAT(message_of<InputError>([&] { find_events(inputs); }),
+              HasSubstr("two events are called generated-7-0: generate:…:7:"));
+}
+
 TEST(FindEvents, ListsSeveralInputsInTheirOrder) {
   const std::vector<std::string> inputs = {"generate:2:7", "/some/evt_5.csv", "generate:1:3"};
   EXPECT_THAT(names_of(find_events(inputs)),

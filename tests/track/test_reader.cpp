@@ -4,10 +4,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <new>
 
+#include "../support/sanitizers.hpp"
 #include "files.hpp"
 #include "tensoa/core/error.hpp"
 
@@ -160,6 +168,38 @@ TEST_F(Reader, RejectsTruncatedGzip) {
     EXPECT_THAT(complaint("a-hits.csv.gz", packed.substr(0, size)), HasSubstr("truncated gzip"))
         << size;
   }
+}
+
+TEST_F(Reader, RejectsMoreTextThanAnEventMayHave) {
+  folder_.write("a-hits.csv", kHits);
+  std::filesystem::resize_file(folder_.path() / "a-hits.csv",
+                               static_cast<std::uintmax_t>(kMostTextOfEvent) + 1);
+  EXPECT_THAT(message_of<InputError>([&] { read_event(folder_.path() / "a-hits.csv"); }),
+              HasSubstr("a-hits.csv: has more than 512 MiB of text"));
+}
+
+TEST_F(Reader, SaysWhereThereIsNoMemoryAndDoesNotCallTheFileDamaged) {
+  if (test::kStacksAreWatched) GTEST_SKIP() << "sanitizers need all addresses";
+  folder_.write("a-hits.csv", kHits);
+  std::filesystem::resize_file(folder_.path() / "a-hits.csv", std::uintmax_t{400} << 20U);
+  const pid_t child = fork();
+  if (child == 0) {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlimit limit{(pages << 12U) + (std::size_t{100} << 20U), RLIM_INFINITY};
+    setrlimit(RLIMIT_AS, &limit);
+    try {
+      read_event(folder_.path() / "a-hits.csv");
+    } catch (const std::bad_alloc&) {
+      _exit(7);
+    } catch (...) {
+      _exit(1);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
 TEST_F(Reader, RejectsDamagedGzip) {

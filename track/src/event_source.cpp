@@ -6,7 +6,10 @@
 #include <charconv>
 #include <iterator>
 #include <optional>
+#include <set>
+#include <string>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
 #include "tensoa/core/error.hpp"
@@ -81,6 +84,17 @@ std::vector<EventSource> events_of_folder(const fs::path& folder) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+// The names of the last `depth` folders of a file, "run1_"; nothing where it has not as many.
+std::optional<std::string> last_folders(const fs::path& file, std::size_t depth) {
+  std::string names;
+  fs::path folder = fs::absolute(file).lexically_normal().parent_path();
+  for (; depth > 0; --depth, folder = folder.parent_path()) {
+    if (!folder.has_relative_path()) return std::nullopt;
+    names = folder.filename().string() + '_' + names;
+  }
+  return names;
+}
+
 // The run of digits at the start of `text`.
 std::string_view digits(std::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
@@ -90,13 +104,24 @@ std::string_view digits(std::string_view text) {
 }  // namespace
 
 std::string EventSource::name() const {
-  if (const auto* file = std::get_if<fs::path>(&from_)) return event_name(*file);
+  if (const auto* file = std::get_if<fs::path>(&from_)) return folders_ + event_name(*file);
   const auto& made = std::get<Generated>(from_);
   return generated_name(made.options, made.index);
 }
 
+std::string EventSource::origin() const {
+  if (const auto* file = std::get_if<fs::path>(&from_)) return file->string();
+  const auto& made = std::get<Generated>(from_);
+  return std::string(kGenerate) + "…:" + std::to_string(made.options.seed) + ':' +
+         std::to_string(made.options.particles);
+}
+
 Event EventSource::read() const {
-  if (const auto* file = std::get_if<fs::path>(&from_)) return read_event(*file);
+  if (const auto* file = std::get_if<fs::path>(&from_)) {
+    Event event = read_event(*file);
+    event.name = name();
+    return event;
+  }
   const auto& made = std::get<Generated>(from_);
   return generate(made.options, made.index);
 }
@@ -115,6 +140,31 @@ std::vector<EventSource> find_events(std::span<const std::string> inputs) {
     std::vector<EventSource> events = find_events(input);
     all.insert(all.end(), std::make_move_iterator(events.begin()),
                std::make_move_iterator(events.end()));
+  }
+  std::unordered_map<std::string, std::vector<EventSource*>> by_name;
+  for (EventSource& source : all) by_name[source.name()].push_back(&source);
+  for (auto& [name, sources] : by_name) {
+    if (sources.size() == 1) continue;
+    std::set<std::string> names;
+    for (std::size_t depth = 1; names.size() < sources.size(); ++depth) {
+      bool is_whole = true;  // the path of each
+      names.clear();
+      for (EventSource* source : sources) {
+        const auto* file = std::get_if<fs::path>(&source->from_);
+        const auto folders = file != nullptr ? last_folders(*file, depth) : std::nullopt;
+        is_whole = is_whole && !folders;
+        if (folders) source->folders_ = *folders;
+        names.insert(source->name());
+      }
+      if (is_whole) break;
+    }
+  }
+  std::unordered_map<std::string, const EventSource*> first;
+  for (const EventSource& source : all) {
+    const auto [other, is_new] = first.emplace(source.name(), &source);
+    if (is_new) continue;
+    throw InputError("two events are called " + source.name() + ": " + other->second->origin() +
+                     " and " + source.origin() + "; rename one of them, or run them apart");
   }
   return all;
 }

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <new>
 #include <numbers>
 #include <optional>
 #include <string>
@@ -44,8 +45,14 @@ std::string printable(std::string text) {
   return text;
 }
 
+/// What Arrow cannot do for want of memory is no fault of the file.
+void throw_if_out_of_memory(const arrow::Status& status) {
+  if (status.IsOutOfMemory()) throw std::bad_alloc();
+}
+
 template <class T>
 T value_or_reject(arrow::Result<T> result, const fs::path& path, const std::string& what) {
+  throw_if_out_of_memory(result.status());
   if (!result.ok()) reject(path, what + ": " + printable(result.status().message()));
   return std::move(result).ValueUnsafe();
 }
@@ -67,9 +74,11 @@ std::shared_ptr<arrow::Buffer> read_all(arrow::io::InputStream& stream, const fs
   while (true) {
     const auto part = value_or_reject(stream.Read(kPart), path, what);
     if (part->size() == 0) break;
-    if (const auto status = bytes.Append(part->data(), part->size()); !status.ok()) {
-      reject(path, what + ": " + printable(status.message()));
+    if (bytes.length() + part->size() > kMostTextOfEvent) {
+      reject(path, "has more than " + std::to_string(kMostTextOfEvent >> 20U) +
+                       " MiB of text, unpacked, the most for one event; expected one event a file");
     }
+    throw_if_out_of_memory(bytes.Append(part->data(), part->size()));
   }
   return value_or_reject(bytes.Finish(), path, what);
 }

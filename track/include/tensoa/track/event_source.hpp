@@ -23,8 +23,12 @@ class EventSource {
   EventSource(const GeneratorOptions& options, std::uint64_t index)
       : from_(Generated{options, index}) {}
 
-  /// The event's name, as in Event::name.
+  /// The event's name, as in Event::name: that of the file or of the generator, with the names of
+  /// folders before it where find_events() needed them.
   std::string name() const;
+
+  /// The file, or "generate:…:SEED:PARTICLES".
+  std::string origin() const;
 
   /// Reads or makes the event. @throws InputError as read_event(). *Threads*: any.
   Event read() const;
@@ -34,7 +38,10 @@ class EventSource {
     GeneratorOptions options;
     std::uint64_t index;
   };
+  friend std::vector<EventSource> find_events(std::span<const std::string> inputs);
+
   std::variant<std::filesystem::path, Generated> from_;
+  std::string folders_;  ///< before the name
 };
 
 /// The events of an input, in the order in which they are processed.
@@ -50,6 +57,10 @@ class EventSource {
 std::vector<EventSource> find_events(std::string_view input);
 
 /// The events of several inputs, one after the other.
+/// Events have different names: those of files that are called alike in different folders begin with
+/// as many folders as it takes, "run1_evt_5" and "run2_evt_5".
+/// @throws InputError as above, and for two events of one name, with the origin of both, where folders
+/// do not help
 std::vector<EventSource> find_events(std::span<const std::string> inputs);
 
 /// True when `a` comes before `b` in natural order: runs of digits compare as numbers.

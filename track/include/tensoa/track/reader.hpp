@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "tensoa/track/event.hpp"
 
 namespace tensoa::track {
+
+/// Bytes of text, unpacked, that a file of one event may have: some six million hits.
+inline constexpr std::int64_t kMostTextOfEvent = std::int64_t{512} << 20U;
 
 /// Reads one event.
 ///
@@ -26,7 +30,8 @@ namespace tensoa::track {
 /// missing,
 ///         empty, truncated or not CSV; wrong columns; fields that are no numbers; coordinates that
 ///         are NaN or infinite (with the row, counted from 1); a hit_id that comes twice; truth
-///         that does not cover the hits.
+///         that does not cover the hits; more text than kMostTextOfEvent.
+/// @throws std::bad_alloc where there is no memory for it
 /// *Threads*: any; starts none.
 Event read_event(const std::filesystem::path& path);
 
