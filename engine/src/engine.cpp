@@ -22,6 +22,11 @@ Registry& registry() {
   return the_registry;
 }
 
+std::string enumerator_of(CompilationType compilation) {
+  return compilation == CompilationType::kJustInTime ? "CompilationType::kJustInTime"
+                                                     : "CompilationType::kAheadOfTime";
+}
+
 }  // namespace
 
 std::string_view name_of(CompilationType compilation) noexcept {
@@ -51,16 +56,26 @@ void register_engine(EngineKind kind) {
 EngineKind find_engine(const std::filesystem::path& path, CompilationType compilation) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
+  if (all.kinds.empty()) {
+    throw LoadError("model " + path.string() +
+                    ": no engines are registered; call tensoa::pytorch::register_engines() first, "
+                    "or include <tensoa/tensoa.hpp>, which does");
+  }
   std::string known;
+  std::string other;  // a kind that would take it, and how to ask for it
   for (const EngineKind& kind : all.kinds) {
     const bool fits = compilation == CompilationType::kAny || compilation == kind.compilation;
     if (fits && kind.accepts(path)) return kind;
+    if (kind.accepts(path)) {
+      other = "; " + kind.name + " would load it: ask for " +
+              std::string(name_of(kind.compilation)) + " (" + enumerator_of(kind.compilation) +
+              "), or leave the type out";
+    }
     known += (known.empty() ? "" : ", ") + kind.name + " (" +
              std::string(name_of(kind.compilation)) + ")";
   }
   throw LoadError("model " + path.string() + ": no engine loads this kind of file (asked for: " +
-                  std::string(name_of(compilation)) +
-                  "); there is: " + (known.empty() ? "none" : known));
+                  std::string(name_of(compilation)) + "); there is: " + known + other);
 }
 
 }  // namespace tensoa

@@ -16,7 +16,7 @@ void register_engines() {
        .accepts = [](const std::filesystem::path& path) { return path.extension() != ".pt2"; },
        .load = load_jit_engine});
   register_engine(
-      {.name = "AOTInductor",
+      {.name = "package",
        .compilation = CompilationType::kAheadOfTime,
        .accepts = [](const std::filesystem::path& path) { return path.extension() == ".pt2"; },
        .load = [](const std::filesystem::path& path, Device device,

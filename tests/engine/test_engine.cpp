@@ -32,11 +32,19 @@ TEST_F(FindEngine, RefusesAKindThatCompilesOtherwiseThanAsked) {
               ThrowsMessage<LoadError>(
                   AllOf(HasSubstr("model model.aot: no engine loads this kind of file"),
                         HasSubstr("(asked for: just-in-time)"), HasSubstr("Fake (just-in-time)"),
-                        HasSubstr("FakeAot (ahead-of-time)"))));
+                        HasSubstr("FakeAot (ahead-of-time)"),
+                        HasSubstr("; FakeAot would load it: ask for ahead-of-time "
+                                  "(CompilationType::kAheadOfTime), or leave the type out"))));
+  EXPECT_THAT([] { find_engine("model.fake", CompilationType::kAheadOfTime); },
+              ThrowsMessage<LoadError>(HasSubstr("; Fake would load it: ask for just-in-time "
+                                                 "(CompilationType::kJustInTime)")));
 }
 
 TEST_F(FindEngine, RefusesAPathThatNobodyAccepts) {
-  EXPECT_THROW(find_engine("model.onnx", CompilationType::kAny), LoadError);
+  EXPECT_THAT([] { find_engine("model.onnx", CompilationType::kAny); },
+              ThrowsMessage<LoadError>(
+                  AllOf(HasSubstr("there is: Fake (just-in-time), FakeAot (ahead-of-time)"),
+                        testing::Not(HasSubstr("would load it")))));
 }
 
 TEST_F(FindEngine, AKindOfTheSameNameIsReplaced) {

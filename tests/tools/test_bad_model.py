@@ -3,13 +3,15 @@
 """Models that cannot be used: one line, status 2, no files, whatever the number of events."""
 
 import json
+import os
+import resource
 import zipfile
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from conftest import Close, names_in, outputs, refuse, save, straight_tracks, tensoa, write_event
+from conftest import Close, names_in, outputs, package, refuse, save, straight_tracks, tensoa, write_event
 
 EXPECTED = "expected forward(x [n_hits, 3] float32, edge_index [2, n_edges] int64"
 MODELS = {}
@@ -176,9 +178,9 @@ FILES = {
     missing: ["there is no such file"],
     folder: ["is not a file"],
     empty: [NOT_TORCHSCRIPT, "expected one written by torch.jit.save"],
-    truncated: [NOT_TORCHSCRIPT, "central directory"],
-    text: [NOT_TORCHSCRIPT, "not a ZIP archive"],
-    state_dict: [NOT_TORCHSCRIPT],
+    truncated: [NOT_TORCHSCRIPT, "it is no archive: cut off"],
+    text: [NOT_TORCHSCRIPT, "it is no archive"],
+    state_dict: [NOT_TORCHSCRIPT, "it is a file of torch.save, a state_dict or a pickled module"],
     other_archive: [NOT_TORCHSCRIPT],
 }
 
@@ -188,6 +190,16 @@ def test_model_file_that_cannot_be_loaded_is_refused(make, tmp_path, out):
     path = make(tmp_path / "model.pt")
     refuse("track", "generate:3:1:20", "--model", path, *outputs(out), says=["model.pt", *FILES[make]])
     assert names_in(out) == []
+
+
+def test_package_that_cannot_be_unpacked_names_the_way_out(tmp_path, out):
+    """A limit on the size of files stands for a full disk."""
+    path, folder = package("fused.pt2"), tmp_path / "packages"
+    says = ["fused.pt2: its ", " bytes cannot be unpacked in ", str(folder), "too large", "set TENSOA_PACKAGE_FOLDER"]
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))  # noqa: E731
+    environment = {**os.environ, "TENSOA_PACKAGE_FOLDER": str(folder)}
+    refuse("track", "generate:1", "--model", path, *outputs(out), says=says, env=environment, preexec_fn=limit)
+    assert names_in(out) == [] and list(folder.glob("*/*")) == []
 
 
 def test_benchmarks_refuse_it_too(tmp_path, out):
