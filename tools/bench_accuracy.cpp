@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 #include "bench.hpp"
+#include "command.hpp"
 #include "float64.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/track/edge_scorer.hpp"
@@ -30,7 +31,7 @@ std::vector<ResultRow> bench_accuracy(const BenchOptions& options) {
   std::vector<Device> devices{Device::cpu()};
   if (const Device device = parse_device(options.device); !device.is_cpu())
     devices.push_back(device);
-  const Model<> model(options.model);
+  const Model<> model(require_model(options.model));
   const Model<> model64(options.model, {.dtype = DType::kF64});
   std::vector<track::EdgeScorer> scorers;
   scorers.reserve(devices.size());

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "bench.hpp"
+#include "command.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/track/edge_scorer.hpp"
 #include "tensoa/track/event_source.hpp"
@@ -223,7 +224,7 @@ void append_rows(std::vector<ResultRow>& rows, const std::string& variant,
 
 std::vector<ResultRow> bench_path(const BenchOptions& options) {
   const Queue queue(parse_device(options.device));
-  const Model<> model(options.model);
+  const Model<> model(require_model(options.model));
   const track::EdgeScorer check(model, queue);  // refuses a model that does not take these columns
   const bool with_edge_columns = model.deploy(queue.device()).inputs.size() >= 3;
   const std::string packing = queue.device().is_cpu() ? "pack" : "host_roundtrip";

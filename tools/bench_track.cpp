@@ -10,6 +10,7 @@
 #include <string>
 
 #include "bench.hpp"
+#include "command.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/sched/event_loop.hpp"
 #include "tensoa/sched/wait.hpp"
@@ -137,7 +138,7 @@ std::vector<ResultRow> bench_track(const BenchOptions& options) {
                       ", expected a GPU that this build has tracking kernels for (configure with "
                       "nvcc)");
   }
-  const Model<> model(options.model);
+  const Model<> model(require_model(options.model));
   const std::vector<track::EventSource> sources = track::find_events(options.inputs);
   std::size_t most_edges = 0;
   for (const track::EventSource& source : sources) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "signals.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/version.hpp"
 #include "tensoa/pytorch/engines.hpp"
@@ -32,6 +33,7 @@ std::filesystem::path program_folder() {
 
 int run(int argc, char** argv) {
   keep_freed_memory();
+  handle_signals();
   CLI::App program(
       "Machine-learning models on structure-of-arrays data, where the data already lies.",
       "tensoa");
@@ -82,12 +84,31 @@ int run(int argc, char** argv) {
 
 CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::string& path,
                              const std::string& help) {
-  return command.add_option(name, path, help)->check([](const std::string& text) {
-    return std::string(text.empty() ? "got an empty path, expected one to write to" : "");
-  });
+  return command.add_option(name, path, help)
+      ->transform([](const std::string& text) { return text == "-" ? kStdout : text; })
+      ->check([](const std::string& text) {
+        return std::string(text.empty() ? "got an empty path, expected one to write to" : "");
+      });
 }
 
-std::string default_model() { return (program_folder() / "models/tensoa.pt").string(); }
+std::string default_model() {
+  const std::filesystem::path folder = program_folder() / "models";
+  for (const char* name : {"tensoa.pt", "tensoa.pt2"}) {
+    if (std::error_code ignored; std::filesystem::exists(folder / name, ignored)) {
+      return (folder / name).string();
+    }
+  }
+  return (folder / "tensoa.pt").string();
+}
+
+const std::string& require_model(const std::string& path) {
+  std::error_code ignored;
+  if (path != default_model() || std::filesystem::exists(path, ignored)) return path;
+  throw LoadError(
+      "model " + path +
+      ": there is no such file; `make models` writes it, `make demo` writes the package "
+      "tensoa.pt2 in its place; or give another with --model");
+}
 
 std::string default_packages() { return (program_folder() / "bench_packages").string(); }
 

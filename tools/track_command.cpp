@@ -78,7 +78,9 @@ void require_different_files(const TrackCall& call) {
     for (const std::string& other : files) {
       std::error_code ignored;
       const bool is_same = other == output || std::filesystem::equivalent(other, output, ignored);
-      if (is_same && !output.starts_with("/dev/")) {
+      const bool is_special = std::filesystem::exists(output, ignored) &&
+                              !std::filesystem::is_regular_file(output, ignored);
+      if (is_same && !is_special) {
         throw ConfigError(output +
                           " is named twice, and would be overwritten; expected different files");
       }
@@ -92,7 +94,7 @@ class TrackRun {
  public:
   explicit TrackRun(const TrackCall& call)
       : device_(parse_device(call.device)),
-        model_(call.model),
+        model_(require_model(call.model)),
         options_{.tracks = {.min_score = call.min_score},
                  .graph_on_host = call.graph_on_host,
                  .keep_edges = !call.report.empty() || !call.json.empty(),
@@ -106,6 +108,7 @@ class TrackRun {
     if (!call.output.empty()) tracks_.emplace(call.output);
     if (!call.report.empty()) report_.emplace(call.report);
     if (!call.json.empty()) json_.emplace(call.json);
+    if (call.report == kStdout || call.json == kStdout) figures_ = stderr;
     summary_.device = to_string(device_);
     summary_.model = call.model;
     summary_.min_score = call.min_score;
@@ -135,7 +138,7 @@ class TrackRun {
     summary_.wall_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (summary_.events > 0) write_files();
-    fmt::print("{}", to_table(summary_));
+    fmt::print(figures_, "{}", to_table(summary_));
     return summary_.failed == 0 ? kRight : kBadInput;
   }
 
@@ -162,7 +165,7 @@ class TrackRun {
       outcome.error = error.what();
       outcome.done.reset();
     } catch (const std::bad_alloc&) {
-      outcome.error = "there is not enough memory for this event; fewer --threads may help";
+      outcome.error = kNoMemory;
       outcome.done.reset();
     }
   }
@@ -191,6 +194,7 @@ class TrackRun {
   std::optional<track::TrackWriter> tracks_;
   std::optional<OutputFile> report_;
   std::optional<OutputFile> json_;
+  std::FILE* figures_ = stdout;
   TrackSummary summary_;
   std::vector<std::unique_ptr<track::TrackPipeline>> pipelines_;  ///< by slot
   std::vector<Outcome> outcomes_;  ///< a ring: run_events has at most that many under way
@@ -235,8 +239,10 @@ void add_track_command(CLI::App& program, Action& action) {
       "done twice");
   add_path_option(*command, "--output", call->output,
                   "Write event, hit_id, x, y, z, track_id to this .csv or .parquet file");
-  add_path_option(*command, "--report", call->report, "Write the run as one HTML page");
-  add_path_option(*command, "--json", call->json, "Write the figures of the run");
+  add_path_option(*command, "--report", call->report,
+                  "Write the run as one HTML page; - for stdout, the table is then on stderr");
+  add_path_option(*command, "--json", call->json,
+                  "Write the figures of the run; - for stdout, the table is then on stderr");
   command->callback([call, &action] { action = [call] { return TrackRun(*call).run(); }; });
 }
 

@@ -3,10 +3,13 @@
 """Wrong calls: one line, status 2, nothing left behind."""
 
 import os
+import re
+import shutil
+import subprocess
 
 import pytest
 
-from conftest import names_in, outputs, refuse, succeed
+from conftest import PROGRAM, names_in, outputs, refuse, succeed
 
 ONE_EVENT = "generate:1:1:20"
 USAGE = "`tensoa --help` lists what there is"
@@ -123,3 +126,25 @@ def test_help_and_version_are_no_errors():
     for command in ([], ["track"], ["graph"], ["bench"], ["bench", "path"]):
         assert "Usage: " in succeed(*command, "--help").stdout
     assert "torch" in succeed("--version").stdout
+
+
+def test_without_a_model_the_way_to_one_is_named(out, tmp_path):
+    """The default lies beside the program: first the TorchScript file, else the package."""
+    program = tmp_path / "tensoa"
+    shutil.copy(PROGRAM, program)
+    run = [program, "track", ONE_EVENT]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2 and done.stderr.startswith(f"tensoa: model {tmp_path}/models/tensoa.pt: there is no such")
+    assert "`make models` writes it, `make demo` writes the package" in done.stderr
+    (tmp_path / "models").mkdir()
+    for name in ("tensoa.pt2", "tensoa.pt"):
+        (tmp_path / "models" / name).write_text("nothing")
+        done = subprocess.run(run, capture_output=True, text=True, timeout=120, check=False)
+        assert f"model {tmp_path}/models/{name}: " in done.stderr and "there is no such" not in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="there is no readelf")
+def test_program_looks_for_libraries_in_named_folders_only():
+    listing = subprocess.run(["readelf", "-d", PROGRAM], capture_output=True, text=True, check=True).stdout
+    folders = re.search(r"R(?:UN)?PATH.*\[(.*)\]", listing).group(1).split(":")
+    assert all(folder.startswith("/") for folder in folders), folders

@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tensoa track` on events that it can use: its answer, its figures and its report."""
 
+import contextlib
 import html.parser
 import json
 import re
+import resource
+import signal
+import subprocess
+import time
 
 import numpy as np
 import pyarrow.csv
@@ -13,14 +18,17 @@ import pytest
 import torch
 
 from conftest import (
+    PROGRAM,
     hits_csv,
     large_radius_csv,
     names_in,
     outputs,
     package,
+    refuse,
     save,
     straight_tracks,
     succeed,
+    tensoa,
     truth_csv,
     write,
     write_event,
@@ -38,7 +46,7 @@ KEYS = {
     "tracks": int,
     "track_efficiency": float,
     "score_cut": float,
-    "seconds": {"read": float, "graph": float, "infer": float, "tracks": float, "total": float},
+    "seconds": {"read": float, "graph": float, "infer": float, "tracks": float, "all_stages": float, "wall_clock": float},
     "copies": {"bytes_in": int, "bytes_out": int},
     "transfers": {"bytes_to_device": int, "bytes_to_host": int},
     "threads": int,
@@ -140,7 +148,7 @@ def test_number_of_threads_and_of_events_in_flight_changes_nothing(tmp_path, mod
         folder = tmp_path / f"{threads}_{each}"
         folder.mkdir()
         run = track(folder, "generate:8:3:60", "--model", model, "--threads", threads, "--events-per-thread", each)
-        assert run.pop("threads") == threads and run.pop("seconds")["total"] > 0
+        assert run.pop("threads") == threads and run.pop("seconds")["wall_clock"] > 0
         assert run.pop("in_flight") == min(threads * each, 8)
         runs.append(run)
         tracks.append((folder / "tracks.csv").read_bytes())
@@ -199,8 +207,77 @@ def test_summary_on_stdout_has_stages_and_figures(tmp_path, model):
 
 
 def test_figures_go_into_a_pipe(tmp_path, model):
-    done = succeed("track", write_event(tmp_path, "event"), "--model", model, "--json", "/dev/stdout")
-    assert json.JSONDecoder().raw_decode(done.stdout)[0]["events"] == 1
+    for name in ("-", "/dev/stdout"):
+        done = tensoa("track", write_event(tmp_path, "event"), "--model", model, "--json", name)
+        assert done.returncode == 0 and json.loads(done.stdout)["events"] == 1
+        assert "wall clock" in done.stderr
+
+
+def test_figures_go_into_a_redirected_file_behind_what_is_there(tmp_path, model):
+    path = tmp_path / "log"
+    event = write_event(tmp_path, "event")
+    with path.open("w") as log:
+        log.write("before\n")
+        log.flush()
+        command = [PROGRAM, "track", event, "--model", model, "--json", "-"]
+        subprocess.run(command, stdout=log, stderr=subprocess.DEVNULL, check=True)
+        log.write("after\n")
+    first, *lines, last = path.read_text().splitlines()
+    assert (first, last) == ("before", "after") and json.loads("".join(lines))["events"] == 1
+
+
+def test_stages_and_wall_clock_are_told_apart(tmp_path, out, model):
+    done = succeed("track", "generate:3:1:50", "--model", model, "--threads", 2, *outputs(out))
+    seconds = json.loads((out / "run.json").read_text())["seconds"]
+    stages = ("read", "graph", "infer", "tracks")
+    assert seconds["all_stages"] == pytest.approx(sum(seconds[stage] for stage in stages))
+    assert [line.split("  ")[0] for line in done.stdout.splitlines()[5:7]] == ["all stages", "wall clock"]
+    page = (out / "report.html").read_text()
+    assert "wall clock" in page and "total time" not in page
+
+
+# Signals
+
+
+def interrupted(signal_number, action, out, model):
+    """(exit status, stderr) of a run to which a signal is sent once its outputs are begun."""
+    command = [PROGRAM, "track", "generate:100000:1:200", "--model", model, *map(str, outputs(out))]
+    options = {"stdout": subprocess.DEVNULL, "text": True, "preexec_fn": lambda: signal.signal(signal_number, action)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, **options) as run:
+        for _ in range(600):
+            if len(list(out.iterdir())) == 3:
+                break
+            time.sleep(0.1)
+        assert sorted(path.name.rpartition(".tensoa")[0] for path in out.iterdir()) == [
+            ".report.html",
+            ".run.json",
+            ".tracks.csv",
+        ]
+        run.send_signal(signal_number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            run.wait(timeout=60 if action == signal.SIG_DFL else 1)
+        run.kill()
+        return run.wait(), run.stderr.read()
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_removes_what_is_not_finished(name, out, model):
+    number = getattr(signal, name)
+    status, says = interrupted(number, signal.SIG_DFL, out, model)
+    assert (status, says) == (-number, f"tensoa: ended by {name}; outputs that were not finished are removed\n")
+    assert list(out.iterdir()) == []
+
+
+def test_a_signal_that_is_ignored_stays_ignored(out, model):
+    """As by nohup: it is our SIGKILL that ends it."""
+    assert interrupted(signal.SIGHUP, signal.SIG_IGN, out, model) == (-signal.SIGKILL, "")
+
+
+def test_a_file_beyond_the_limit_of_sizes_is_an_error(out, model):
+    limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))}
+    says = [f"cannot write {out / 'tracks.csv'}: ", "File too large"]
+    refuse("track", "generate:3:1:200", "--model", model, "--output", out / "tracks.csv", says=says, **limit)
+    assert list(out.iterdir()) == []
 
 
 class Links(html.parser.HTMLParser):

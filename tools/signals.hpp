@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace tensoa::tools {
+
+/// Sees to it that a signal leaves nothing half-written behind. SIGINT, SIGTERM and SIGHUP remove the
+/// temporary files of outputs, say so in one line on stderr, and end the process as they would have
+/// without this (a shell calls that 130, 143 and 129); one that was ignored before, as by nohup, stays
+/// ignored. A file beyond the limit of sizes (`ulimit -f`) becomes an error of the write instead of
+/// SIGXFSZ.
+void handle_signals();
+
+}  // namespace tensoa::tools
