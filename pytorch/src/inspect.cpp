@@ -58,11 +58,11 @@ ModelDescription inspect_jit_file(const std::filesystem::path& path) {
     model.outputs = described(schema.returns(), 0);
     const torch::jit::Module frozen = torch::jit::freeze(module);
     const Writes writes(*frozen.get_method("forward").graph());
-    const std::vector<bool> written = writes.to_arguments();
+    const std::vector<bool>& written = writes.to_arguments();
     for (std::size_t i = 0; i < model.inputs.size(); ++i) {
       model.inputs[i].may_be_written = written[i];
     }
-    model.keeps_state = writes.keep_state();
+    model.keeps_state = !writes.state_writer().empty();
   });
   PyTorchStreamReader archive(path.string());
   model.format = "TorchScript " + std::to_string(archive.version());

@@ -114,6 +114,9 @@ class JitEngine final : public Engine {
     configure_torch();
     forget_refusal();
     const c10::InferenceMode no_gradients;
+    // What runs is the frozen graph that was proven: passes that believe torch's alias analysis may
+    // replace `x + 0` by x where a loop writes the sum.
+    const torch::jit::GraphOptimizerEnabledGuard as_frozen(false);
     const StreamGuard on_queue(queue);
     CopyReport copies;
     try {
@@ -202,10 +205,10 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
     wait_for_device(device);
     const auto graph = module.get_method("forward").graph();
     const Writes writes(*graph);
-    if (writes.keep_state()) {
-      throw LoadError(subject +
-                      "forward changes the model (an attribute or a buffer); expected a model that "
-                      "keeps nothing between calls");
+    if (!writes.state_writer().empty()) {
+      throw LoadError(subject + "forward changes the model (an attribute or a buffer) by " +
+                      writes.state_writer() +
+                      "; expected a model that keeps nothing between calls");
     }
     engine = std::make_shared<JitEngine>(subject, std::move(module), std::move(signature),
                                          writes.to_arguments(), has_forks(*graph->block()),

@@ -205,6 +205,30 @@ class DoublesInALoop(nn.Module):
 
 
 @model
+class DoublesByTurns(nn.Module):
+    """Two buffers that swap: the second round writes b. How many rounds there are, is in the data."""
+
+    def forward(self, a, b):
+        now, then = b, torch.zeros_like(b)
+        for i in range(b.size(1)):
+            then.copy_(now * (2 - i))
+            now, then = then, now
+        return a + now
+
+
+@model
+class DoublesByTurnsInAWhile(nn.Module):
+    def forward(self, a, b):
+        now, then = b, torch.zeros_like(b)
+        change = 2.0
+        while change > 0.5:
+            then.copy_(now * change)
+            change = change - 1.0 + 0.0 * float((then - now).abs().max())
+            now, then = then, now
+        return a + now
+
+
+@model
 class DoublesInABranch(nn.Module):
     def forward(self, a, b):
         c = b if bool(b.sum() > 0) else b + 1
@@ -641,6 +665,35 @@ class CountsCalls(nn.Module):
     def forward(self, x):
         self.calls += 1
         return x + self.calls
+
+
+class Statistics(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(2))
+        self.register_buffer("var", torch.ones(2))
+
+
+@model
+class UpdatesStatistics(Statistics):
+    """Forces training, in evaluation too."""
+
+    def forward(self, x):
+        return nn.functional.batch_norm(x, self.mean, self.var, None, None, True, 0.5, 1e-5)
+
+
+@model
+class UpdatesStatisticsNatively(Statistics):
+    def forward(self, x):
+        return torch.native_batch_norm(x, None, None, self.mean, self.var, True, 0.5, 1e-5)[0] + self.mean
+
+
+@model
+class WritesStatistics(nn.Module):
+    """x, and the statistics of two channels as inputs of one row of two columns."""
+
+    def forward(self, x, mean, var):
+        return nn.functional.batch_norm(x, mean[0], var[0], None, None, True, 0.5, 1e-5)
 
 
 @model

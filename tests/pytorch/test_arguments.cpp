@@ -687,15 +687,31 @@ class Written : public JitTest {
 TENSOA_ON_EACH_DEVICE(Written);
 
 TEST_P(Written, InputsAreNeverChangedAndTheOthersAreNotCopied) {
-  for (const std::string name :
-       {"doubles_plainly",      "doubles_by_slices",      "doubles_by_mask",
-        "doubles_by_out",       "doubles_in_a_list",      "doubles_in_a_tuple",
-        "doubles_in_a_dict",    "doubles_in_a_loop",      "doubles_in_a_branch",
-        "doubles_after_swap",   "doubles_in_a_submodule", "doubles_in_a_function",
-        "doubles_an_optional",  "doubles_transposed",     "doubles_resized",
-        "doubles_data",         "doubles_strided",        "doubles_by_set",
-        "doubles_of_one_type",  "doubles_undropped",      "doubles_einsum",
-        "doubles_by_two_steps", "doubles_forked"}) {
+  for (const std::string name : {"doubles_plainly",
+                                 "doubles_by_slices",
+                                 "doubles_by_mask",
+                                 "doubles_by_out",
+                                 "doubles_in_a_list",
+                                 "doubles_in_a_tuple",
+                                 "doubles_in_a_dict",
+                                 "doubles_in_a_loop",
+                                 "doubles_in_a_branch",
+                                 "doubles_after_swap",
+                                 "doubles_in_a_submodule",
+                                 "doubles_in_a_function",
+                                 "doubles_an_optional",
+                                 "doubles_transposed",
+                                 "doubles_resized",
+                                 "doubles_data",
+                                 "doubles_strided",
+                                 "doubles_by_set",
+                                 "doubles_of_one_type",
+                                 "doubles_undropped",
+                                 "doubles_einsum",
+                                 "doubles_by_two_steps",
+                                 "doubles_forked",
+                                 "doubles_by_turns",
+                                 "doubles_by_turns_in_a_while"}) {
     const auto in = points(kRows);
     auto out = answers(kRows);
     const CopyReport report = run(name, bind(in, out.view()));
@@ -714,6 +730,21 @@ TEST_P(Written, InputsThatCannotBeToldApartAreAllCopied) {
             (CopyReport{2 * kBlockBytes, kBlockBytes}));
   expect_points(in);
   expect_a_plus_2_b(out, "doubles_broadcast");
+}
+
+TEST_P(Written, StatisticsAreCopiedWhereTheyAreUpdated) {
+  const auto in = points(kRows);
+  auto out = answers(kRows);
+  const auto from = in.const_view().records();
+  SoAMetadata<Points> inputs(kRows);
+  inputs.append_block("x", from.x(), from.y());
+  inputs.append_block("mean", from.x(), from.y());
+  inputs.append_block("var", from.y(), from.z());
+  SoAMetadata<Answers> outputs(kRows);
+  outputs.append_block("out", out.view().records().m(), out.view().records().n());
+  const ModelMetadata metadata(inputs, outputs);
+  EXPECT_EQ(run("writes_statistics", metadata), (CopyReport{2 * kBlockBytes, kBlockBytes}));
+  expect_points(in);
 }
 
 TEST_P(Written, InputsAreToldApartByNameToo) {
