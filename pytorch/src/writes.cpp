@@ -134,6 +134,7 @@ constexpr std::string_view kFresh[] = {
 /// Operators with kernels of their own whose results may lie in their arguments.
 constexpr std::string_view kShares[] = {
     "_c10d_functional::wait_tensor",
+    "aten::_lazy_clone",
     "aten::_nested_tensor_from_tensor_list",
     "aten::_sparse_coo_tensor_with_dims_and_tensors",
     "aten::_unsafe_view",
@@ -178,8 +179,10 @@ constexpr HiddenWrite kHiddenWrites[] = {
     {"aten::miopen_batch_norm", {"running_mean", "running_var"}, "training"},
     {"aten::native_batch_norm", {"running_mean", "running_var"}, "training"},
     {"aten::_cudnn_rnn", {"dropout_state"}, "train"},
+    {"aten::_cudnn_rnn_backward", {"dropout_state"}},
     {"aten::_cudnn_rnn_flatten_weight", {"weight_arr"}},
     {"aten::miopen_rnn", {"dropout_state"}, "train"},
+    {"aten::miopen_rnn_backward", {"dropout_state"}},
     {"onednn::qconv2d_pointwise", {"qaccum"}},
     {"onednn::qlinear_pointwise", {"other"}},
     {"quantized::conv2d_add", {"qaccum"}},

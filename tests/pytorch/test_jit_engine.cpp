@@ -7,9 +7,9 @@
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <utility>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "jit_fixture.hpp"
