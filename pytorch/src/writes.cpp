@@ -135,6 +135,7 @@ constexpr std::string_view kFresh[] = {
 constexpr std::string_view kShares[] = {
     "_c10d_functional::wait_tensor",
     "aten::_lazy_clone",
+    "aten::_nested_compute_contiguous_strides_offsets",
     "aten::_nested_tensor_from_tensor_list",
     "aten::_sparse_coo_tensor_with_dims_and_tensors",
     "aten::_unsafe_view",
@@ -174,6 +175,7 @@ constexpr HiddenWrite kHiddenWrites[] = {
     {"aten::batch_norm_gather_stats", {"running_mean", "running_var"}},
     {"aten::batch_norm_gather_stats_with_counts", {"running_mean", "running_var"}},
     {"aten::batch_norm_update_stats", {"running_mean", "running_var"}},
+    {"aten::cov", {"self"}},  // of one observation with a weight
     {"aten::cudnn_batch_norm", {"running_mean", "running_var"}, "training"},
     {"aten::instance_norm", {"running_mean", "running_var"}, "use_input_stats"},
     {"aten::miopen_batch_norm", {"running_mean", "running_var"}, "training"},

@@ -300,7 +300,9 @@ std::string full_name(const Operator& an_operator) {
   setrlimit(RLIMIT_CORE, &no_core);
   const rlimit memory{rlim_t{1} << 36, rlim_t{1} << 36};
   setrlimit(RLIMIT_AS, &memory);
-  if (std::freopen("/dev/null", "w", stderr) == nullptr) std::abort();
+  for (std::FILE* file : {stdout, stderr}) {
+    if (std::freopen("/dev/null", "w", file) == nullptr) std::abort();
+  }
   for (std::size_t i = first; i < operators.size(); ++i) {
     alarm(20);
     const Seen seen = call(*operators[i], tries);
