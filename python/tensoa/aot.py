@@ -24,8 +24,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from tensoa import gpu_check, inductor
-from tensoa.binding import argument_names
+from tensoa import gpu_check, inductor, torchscript
 from tensoa.checks import record, result_rows, validate, with_examples
 from tensoa.columns import ROWS, Columns, collections_of, output_arguments
 from tensoa.command import InputError, check_writable, first_line, replacing
@@ -45,42 +44,6 @@ def _examples(binding):
     rows = {collection: ROWS[2 * i] for i, collection in enumerate(collections_of(binding))}
     columns = Columns(binding, rows, (), "cpu")
     return [block.tensor(argument).contiguous() for block, argument in zip(binding.inputs, columns.inputs)]
-
-
-def _from_script(module, binding):
-    """A TorchScript model as a module that torch.export can follow. Raises InputError."""
-    from torch._export.converter import TS2EPConverter
-
-    tensors = _examples(binding)
-    names = argument_names(module)
-    by_name = binding.goes_by_name(names)
-    if by_name:
-        tensor_of = dict(zip([block.name for block in binding.inputs], tensors))
-        if sorted(names) != sorted(tensor_of):
-            raise InputError(f"the model takes {names}, the blocks are called {sorted(tensor_of)}")
-        tensors = [tensor_of[name] for name in names]
-    try:
-        plain = TS2EPConverter(module.eval(), tuple(tensors)).convert().module(check_guards=False)
-        with torch.no_grad():
-            results = type(module(*tensors))
-    except Exception as error:  # noqa: BLE001: torch throws many kinds
-        raise InputError(
-            f"the TorchScript model cannot be compiled ahead of time: {first_line(error)}; export it from the "
-            "torch.nn.Module it was made of, or run it just in time"
-        ) from error
-    return _Named(plain, names if by_name else None, getattr(results, "_make", None))
-
-
-class _Named(nn.Module):
-    """A module that takes its arguments by name, where it has names, and gives a named tuple, where it has a maker of them."""
-
-    def __init__(self, module, argument_names, make):
-        super().__init__()
-        self.module, self.argument_names, self.make = module, argument_names, make
-
-    def forward(self, *in_order, **by_name):
-        value = self.module(*in_order, *(by_name[name] for name in self.argument_names or ()))
-        return self.make(value) if self.make else value
 
 
 class _OnTensors(nn.Module):
@@ -109,6 +72,8 @@ def _fused(module, binding, rules, target, precision, deterministic, folder):
     module = module.to("cpu")
     try:
         exported = exported_program(module, binding)
+    except InputError:
+        raise
     except Exception as error:  # noqa: BLE001: torch.export throws many kinds
         raise NotFused(f"torch.export cannot follow it ({first_line(error)})") from error
     program = package.program_of(exported, binding, rules)
@@ -224,7 +189,7 @@ def export(
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder:
         warnings.simplefilter("ignore")
         if isinstance(module, torch.jit.ScriptModule):
-            module = _from_script(module, binding)
+            module = torchscript.interpreted(module, binding)
         module.requires_grad_(False)
         binding = with_examples(module.to("cpu"), binding)
         rules = result_rows(module, binding, "cpu")

@@ -54,6 +54,8 @@ def _export(module, binding, rules, device):
                 Program(module, binding), (columns.inputs, columns.outputs), dynamic_shapes=shapes, strict=False
             )
         signature = program.run_decompositions({}).graph_signature
+    except InputError:
+        raise
     except Exception as error:  # noqa: BLE001: torch.export throws many kinds
         hint = HINTS.get(type(error).__name__, "torch.export cannot follow it; run it just in time")
         raise InputError(f"the model cannot be compiled ahead of time: {first_line(error)} ({hint})") from error
