@@ -8,7 +8,7 @@ The first form compiles a model ahead of time, for the columns of a binding (des
 writes it): a package that reads and writes them where they lie. MODEL is
   FILE.py:FACTORY       a function without arguments that returns a torch.nn.Module
   FILE.pt2              an exported program (torch.export.save)
-  FILE.pt               a TorchScript model, where torch can make an exported program of it
+  FILE.pt               a TorchScript model (scripted or traced, also by others) without control flow that depends on the data
   FILE.safetensors      weights of our interaction network
 What can be fused is fused (docs/ahead_of_time.md) and needs g++ for CPUs, no GPU and no compiler for GPUs. The rest goes
 through TorchInductor, which takes half a minute and, with --target cuda, needs the GPU that the package is for.
@@ -26,13 +26,14 @@ Exit status 2 with one line on stderr for what cannot be used.
 
 import argparse
 import importlib.util
+import re
 import sys
 import zipfile
 from pathlib import Path
 
 import torch
 
-from tensoa import aot, binding, interaction_network
+from tensoa import aot, binding, checkpoints, import_exatrkx, interaction_network
 from tensoa.command import InputError, first_line, replacing, run, working
 
 
@@ -45,9 +46,18 @@ def load_module(source):
         return interaction_network.load(source)
     if source.endswith(".pt2"):
         return _loaded(source, "an exported program (torch.export.save)", lambda: _exported_program(source))
-    if source.endswith(".pt"):
-        return _loaded(source, "a TorchScript model (torch.jit.save)", lambda: torch.jit.load(source, "cpu"))
+    if source.endswith((".pt", ".ckpt")):
+        return _script(source)
     raise InputError(f"{source}: got none of FILE.py:FACTORY, FILE.pt2, FILE.pt and FILE.safetensors")
+
+
+def _script(path):
+    if checkpoints.kind_of(path) == "weights":
+        advice = "expected FILE.py:FACTORY, a function that makes the network and loads them"
+        if import_exatrkx.takes(path):
+            advice = f"python -m tensoa.import_exatrkx {path} --out FILE.pt makes one of them"
+        raise InputError(f"{path}: holds weights, not a model; {advice}")
+    return _loaded(path, "a TorchScript model (torch.jit.save)", lambda: torch.jit.load(path, "cpu"))
 
 
 def _exported_program(path):
@@ -80,6 +90,12 @@ def _loaded(path, expected, load):
     try:
         return load()
     except Exception as error:  # noqa: BLE001: torch throws many kinds
+        unknown = re.search(r"Unknown builtin op: (\S+?)\.?\s", str(error))
+        if unknown:
+            raise InputError(
+                f"{path}: needs the operator {unknown[1]} of an extension of torch; export it from the torch.nn.Module with "
+                "operators of torch in its place, or run it just in time in a program that links the extension"
+            ) from error
         raise InputError(f"{path}: got {first_line(error)}, expected {expected}") from error
 
 

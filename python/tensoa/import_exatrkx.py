@@ -3,9 +3,13 @@
 """python -m tensoa.import_exatrkx WEIGHTS --out FILE.pt
 python -m tensoa.import_exatrkx WEIGHTS --binding BINDING.json --out FILE.pt2 [--target cpu|cuda]
 
-Turns the weights of the Exa.TrkX edge-classifying network (text, plain or gzip) into a TorchScript file with
+Turns the weights of the Exa.TrkX edge-classifying network (ResAGNN) into a TorchScript file with
 forward(x [n_hits, 3], edge_index [2, n_edges] int64) -> scores [n_edges] in [0, 1], or into a package that is compiled
-ahead of time (tensoa.export) for the columns that `tensoa describe --without-edge-columns` writes.
+ahead of time (tensoa.export) for the columns that `tensoa describe --without-edge-columns` writes. WEIGHTS is
+  FILE.pt      a TorchScript file, as published: it must give the same scores, or their logits
+  FILE.ckpt    a checkpoint of PyTorch Lightning with its hyperparameters, which neither Lightning nor its classes need
+  text         plain or gzip, as below
+Other networks in a TorchScript file go through python -m tensoa.export as they are.
 
 The text holds, in this order, the number of message-passing iterations and three networks: input, edge, node.
 A network is its number of entries, then the entries:
@@ -26,10 +30,17 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from tensoa import aot, binding
-from tensoa.command import InputError, replacing, run, working
+from tensoa import aot, binding, checkpoints
+from tensoa.command import InputError, first_line, replacing, run, working
 
 GZIP_MAGIC = b"\x1f\x8b"
+#: Names of the networks in files of torch, and what comes between them and the numbers of their layers.
+PARTS = {
+    "input": ("input_network", "node_encoder"),
+    "edge": ("edge_network.network", "edge_network"),
+    "node": ("node_network.network", "node_network"),
+}
+ACTIVATIONS = "ReLU Tanh SiLU GELU ELU LeakyReLU Sigmoid Softplus".split()
 
 
 class ExaTrkX(nn.Module):
@@ -149,8 +160,7 @@ def _read_network(reader, name, inputs, outputs):
     return nn.Sequential(*modules), width
 
 
-def read_weights(path):
-    """The network in a weights file, in eval mode, float32. Raises InputError: what, got, expected."""
+def _read_text_weights(path):
     reader = _Reader(path)
     expected = "the number of iterations"
     iterations = reader.count(reader.line(expected), expected)
@@ -162,7 +172,122 @@ def read_weights(path):
     node, _ = _read_network(reader, "node", 2 * state, encoded)
     if any(line.strip() for line in reader.lines[reader.number :]):
         reader.fail("got more text, expected the end of the file")
-    return ExaTrkX(iterations, encoder, edge, node).eval()
+    return ExaTrkX(iterations, encoder, edge, node)
+
+
+# ---- files of torch
+
+
+def parts_of(tensors):
+    """{part: {number of the layer: {"weight": tensor, "bias": tensor}}} of tensors by name, or None where they are of
+    another network.
+    """
+    parts = {part: {} for part in PARTS}
+    for name, tensor in tensors.items():
+        for part, prefixes in PARTS.items():
+            prefix = next((prefix for prefix in prefixes if name.startswith(prefix + ".")), None)
+            layer, _, kind = name.removeprefix(f"{prefix}.").partition(".")
+            if prefix and layer.isdecimal() and kind in ("weight", "bias"):
+                parts[part].setdefault(int(layer), {})[kind] = tensor.detach().float()
+                break
+        else:
+            return None
+    complete = all(part and all(len(layer) == 2 for layer in part.values()) for part in parts.values())
+    return parts if complete else None
+
+
+def _network(path, part, layers, activation, is_activated):
+    """The nn.Sequential of linear layers, norms and activations; the activations are where no layer has weights."""
+    modules = []
+    for number in range(max(layers) + 1):
+        layer = layers.get(number)
+        if layer is None:
+            modules.append(getattr(nn, activation)())
+            continue
+        shape = layer["weight"].shape
+        if len(shape) not in (1, 2) or layer["bias"].shape != shape[:1]:
+            raise InputError(f"{path}: layer {number} of the {part} network is neither linear nor a layer normalisation")
+        module = nn.Linear(shape[1], shape[0]) if len(shape) == 2 else nn.LayerNorm(shape[0])
+        module.load_state_dict(layer)
+        modules.append(module)
+    return nn.Sequential(*modules, *([getattr(nn, activation)()] if is_activated else []))
+
+
+def takes(path):
+    """Whether a file of torch.save has the weights of this network."""
+    try:
+        return checkpoints.kind_of(path) == "weights" and parts_of(checkpoints.load(path).tensors) is not None
+    except InputError:
+        return False
+
+
+def _from_tensors(path, tensors, iterations, activation):
+    parts = parts_of(tensors)
+    if parts is None:
+        raise InputError(
+            f"{path}: got weights of {', '.join(sorted({name.partition('.')[0] for name in tensors})) or 'nothing'}, "
+            "expected those of input_network, edge_network and node_network (Exa.TrkX ResAGNN)"
+        )
+    if type(iterations) is not int or iterations < 1:
+        raise InputError(f"{path}: got n_graph_iters {iterations}, expected a number of iterations")
+    if activation not in ACTIVATIONS:
+        raise InputError(f"{path}: got hidden_activation {activation}, expected one of {', '.join(ACTIVATIONS)}")
+    networks = {part: _network(path, part, layers, activation, part == "input") for part, layers in parts.items()}
+    return _checked(path, ExaTrkX(iterations, **networks))
+
+
+def _checked(path, network):
+    """The network, if its layers fit together."""
+    if not isinstance(network.input[0], nn.Linear):
+        raise InputError(f"{path}: got an input network that does not begin with a linear layer")
+    try:
+        with torch.no_grad():
+            scores = network(torch.zeros(2, network.input[0].in_features), torch.zeros(2, 3, dtype=torch.int64))
+    except RuntimeError as error:
+        raise InputError(f"{path}: its layers do not fit together: {first_line(error)}") from error
+    if scores.shape != (3,):
+        raise InputError(f"{path}: got {list(scores.shape[1:])} scores an edge, expected one")
+    return network
+
+
+def _read_checkpoint(path):
+    checkpoint = checkpoints.load(path)
+    parameters = checkpoint.parameters
+    return _from_tensors(
+        path, checkpoint.tensors, parameters.get("n_graph_iters"), parameters.get("hidden_activation", "ReLU")
+    )
+
+
+def _read_script(path):
+    """The network of a TorchScript file, which must compute the same."""
+    try:
+        script = torch.jit.load(path, "cpu").eval()
+    except Exception as error:  # noqa: BLE001: torch throws many kinds
+        raise InputError(f"{path}: cannot read the weights: {first_line(error)}") from error
+    names = {module.original_name for module in script.modules()}
+    activation = next((name for name in ACTIVATIONS if name in names), "ReLU")
+    network = _from_tensors(path, dict(script.state_dict()), getattr(script, "n_graph_iters", None), activation).eval()
+    random = torch.Generator().manual_seed(1)
+    x = torch.randn(30, network.input[0].in_features, generator=random)
+    edges = torch.randint(0, 30, (2, 90), generator=random)
+    try:
+        with torch.no_grad():
+            got, expected = script(x, edges).reshape(-1), network(x, edges)
+        is_same = any(torch.allclose(scores, expected, atol=1e-4) for scores in (got, got.sigmoid()))
+    except Exception:  # noqa: BLE001: whatever another network throws
+        is_same = False
+    if not is_same:
+        raise InputError(
+            f"{path}: computes other scores than the Exa.TrkX network with these weights; compile it as it is: "
+            f"python -m tensoa.export {path} --binding BINDING.json --out FILE.pt2"
+        )
+    return network
+
+
+def read_weights(path):
+    """The network in a file of weights, in eval mode, float32. Raises InputError: what, got, expected."""
+    read = {"script": _read_script, "weights": _read_checkpoint, None: _read_text_weights}[checkpoints.kind_of(path)]
+    return read(path).eval()
 
 
 def main(arguments=None):
@@ -171,7 +296,7 @@ def main(arguments=None):
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("weights", metavar="WEIGHTS", help="the weights text, plain or gzip")
+    parser.add_argument("weights", metavar="WEIGHTS", help="TorchScript file, checkpoint or text")
     parser.add_argument("--out", required=True, metavar="FILE", help="TorchScript file (.pt) or package (.pt2) to write")
     parser.add_argument("--binding", metavar="BINDING.json", help="the columns that a package is made for")
     parser.add_argument("--target", choices=aot.TARGETS, default="cpu", help="of a package (default: cpu)")

@@ -3,13 +3,17 @@
 """The importer of the Exa.TrkX weights: against a direct NumPy forward pass, and on damaged files."""
 
 import gzip
+import sys
+import types
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from conftest import shared
-from tensoa.command import run
+from tensoa import export
+from tensoa.command import InputError, run
 from tensoa.import_exatrkx import main, read_weights
 
 
@@ -57,8 +61,8 @@ def numpy_scores(text, x, edge_index):
     return weights(h)[:, 0]
 
 
-def weights_text(iterations=2, features=3, width=5, seed=1):
-    """A small network of the same kind."""
+def weights_text(iterations=2, features=3, width=5, seed=1, is_published=False):
+    """A small network of the same kind; its node network ends with a linear layer where that is as published."""
     random = np.random.default_rng(seed)
 
     def row(size):
@@ -74,6 +78,8 @@ def weights_text(iterations=2, features=3, width=5, seed=1):
     encoder = ["3", *linear(width, features), *norm(width), "A ReLU"]
     edge = ["4", *linear(6, 2 * state), *norm(6), "A ReLU", *linear(1, 6)]
     node = ["2", *linear(width, 2 * state), "A ReLU"]
+    if is_published:
+        node = ["3", *node[1:], *linear(width, width)]
     return "\n".join([str(iterations), *encoder, *edge, *node]) + "\n"
 
 
@@ -165,3 +171,164 @@ def test_package_needs_a_binding_and_nothing_else_has_one(tmp_path, capsys):
         assert run(lambda: main([str(tmp_path / "weights"), *arguments])) == 2
         error = capsys.readouterr().err
         assert "a package is called FILE.pt2 and needs --binding" in error and error.count("\n") == 1
+
+
+# ---- files of torch
+
+
+class Network(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.network = layers
+
+
+class ResAGNN(nn.Module):
+    """The network with the names and the forward pass of the published code: logits, sums by scatter_add."""
+
+    def __init__(self, published):
+        super().__init__()
+        self.n_graph_iters = published.iterations
+        self.kept = 1.0
+        self.input_network = published.input
+        self.edge_network = Network(published.edge)
+        self.node_network = Network(published.node)
+
+    def forward(self, x, edge_index):
+        start, end = edge_index[0], edge_index[1]
+        first = x
+        x = torch.cat([self.input_network(x), first], dim=-1)
+        for _ in range(self.n_graph_iters):
+            before = x
+            e = torch.sigmoid(self.edge_network.network(torch.cat([x[start], x[end]], dim=1)).squeeze(-1))
+            index = end.unsqueeze(1).expand(-1, x.size(1))
+            other = start.unsqueeze(1).expand(-1, x.size(1))
+            zeros = torch.zeros_like(x)
+            messages = zeros.scatter_add(0, index, e[:, None] * x[start]) + zeros.scatter_add(0, other, e[:, None] * x[end])
+            x = torch.cat([self.node_network.network(torch.cat([messages, x], dim=1)), first], dim=-1) + self.kept * before
+        return self.edge_network.network(torch.cat([x[start], x[end]], dim=1)).squeeze(-1)
+
+
+HYPERPARAMETERS = {"n_graph_iters": 2, "hidden_activation": "ReLU", "in_channels": 3}
+
+
+def published(tmp_path):
+    (tmp_path / "weights.txt").write_text(weights_text(is_published=True))
+    return ResAGNN(read_weights(tmp_path / "weights.txt"))
+
+
+def save_checkpoint(path, network, **other):
+    torch.save({"state_dict": network.state_dict(), "hyper_parameters": HYPERPARAMETERS, **other}, path)
+
+
+def as_script(path, network):
+    torch.jit.script(network).save(path)
+
+
+def as_checkpoint(path, network):
+    """With a callback of a class that is not there when it is read, as those of Lightning."""
+    library = sys.modules["gone"] = types.ModuleType("gone")
+    library.Callback = type("Callback", (), {"__module__": "gone"})
+    callback = library.Callback()
+    callback.best = 0.5
+    save_checkpoint(path, network, callbacks={library.Callback: callback})
+    del sys.modules["gone"]
+
+
+@pytest.mark.parametrize("name, save", [("gnn.pt", as_script), ("last.ckpt", as_checkpoint)])
+def test_published_files_give_the_network_of_the_text(name, save, tmp_path):
+    network = published(tmp_path)
+    save(tmp_path / name, network)
+    model = imported(tmp_path / name, tmp_path / "model.pt")
+    text, (x, edge_index) = weights_text(is_published=True), random_graph(12, 40)
+    scores = model.double()(torch.tensor(x), torch.tensor(edge_index))
+    np.testing.assert_allclose(scores.numpy(force=True), numpy_scores(text, x, edge_index), rtol=0, atol=1e-12)
+
+
+def test_code_in_a_checkpoint_is_not_run(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "made"), "w"))
+
+    save_checkpoint(tmp_path / "last.ckpt", published(tmp_path), callbacks=Evil())
+    assert imported(tmp_path / "last.ckpt", tmp_path / "model.pt") is not None
+    assert not (tmp_path / "made").exists()
+
+
+def without(name):
+    def save(path, network):
+        parameters = {key: value for key, value in HYPERPARAMETERS.items() if key != name}
+        torch.save({"state_dict": network.state_dict(), "hyper_parameters": parameters}, path)
+
+    return save
+
+
+def with_tensor(name, tensor):
+    def save(path, network):
+        state = {**network.state_dict(), name: tensor}
+        torch.save({"state_dict": state, "hyper_parameters": HYPERPARAMETERS}, path)
+
+    return save
+
+
+def other_forward(path, network):
+    network.kept = 0.5
+    as_script(path, network)
+
+
+def cut(path, network):
+    save_checkpoint(path, network)
+    path.write_bytes(path.read_bytes()[:-2000])
+
+
+def damaged(path, network):
+    save_checkpoint(path, network)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"hyper_parameters", b"hyper_parameter\xff"))
+
+
+@pytest.mark.parametrize(
+    "save, message",
+    [
+        (without("n_graph_iters"), "got n_graph_iters None, expected a number of iterations"),
+        (with_tensor("output_edge_classifier.0.weight", torch.zeros(1)), "got weights of edge_network, input_network, node_n"),
+        (with_tensor("node_network.network.0.weight", torch.zeros(5, 15)), "its layers do not fit together"),
+        (with_tensor("edge_network.network.0.weight", torch.zeros(6, 2, 8)), "neither linear nor a layer normalisation"),
+        (with_tensor("edge_network.network.3.weight", torch.zeros(4, 6)), "layer 3 of the edge network is neither linear"),
+        (lambda path, network: torch.save([1], path), "got a list, expected a checkpoint or a state_dict"),
+        (lambda path, network: torch.save(nn.Linear(2, 2).state_dict(), path), "got weights of bias, weight, expected"),
+        (lambda path, network: as_script(path, nn.Linear(2, 2)), "got weights of bias, weight, expected"),
+        (other_forward, "computes other scores than the Exa.TrkX network with these weights; compile it as it is"),
+        (cut, "got binary data"),
+        (damaged, "cannot read the weights"),
+    ],
+)
+def test_other_files_of_torch_are_refused(save, message, tmp_path, capsys):
+    path, out = tmp_path / "file", tmp_path / "out" / "model.pt"
+    save(path, published(tmp_path))
+    assert run(lambda: main([str(path), "--out", str(out)])) == 2
+    error = capsys.readouterr().err
+    assert message in error and str(path) in error and error.count("\n") == 1
+    assert not out.parent.exists()
+
+
+def test_exporter_names_the_importer_for_its_checkpoints_and_the_way_for_others(tmp_path):
+    save_checkpoint(tmp_path / "gnn.ckpt", published(tmp_path))
+    torch.save(nn.Linear(2, 2).state_dict(), tmp_path / "other.pt")
+    with pytest.raises(InputError, match="holds weights, not a model; python -m tensoa.import_exatrkx .*gnn.ckpt"):
+        export.load_module(str(tmp_path / "gnn.ckpt"))
+    with pytest.raises(InputError, match="holds weights, not a model; expected FILE.py:FACTORY"):
+        export.load_module(str(tmp_path / "other.pt"))
+
+
+def test_exporter_names_an_operator_that_torch_does_not_have(tmp_path):
+    library = torch.library.Library("tensoa_gone", "DEF")
+    library.define("near(Tensor x) -> Tensor")
+
+    class Near(nn.Module):
+        def forward(self, x):
+            return torch.ops.tensoa_gone.near(x)
+
+    torch.jit.script(Near()).save(tmp_path / "near.pt")
+    library._destroy()
+    with pytest.raises(InputError, match="near.pt: needs the operator tensoa_gone::near of an extension of torch"):
+        export.load_module(str(tmp_path / "near.pt"))
