@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same function with less work. Every pass is a rule for one value; values are rebuilt from the inputs up."""
 
+import weakref
+
 import numpy as np
 
 from tensoa.fusion import graph
@@ -76,14 +78,24 @@ def _constant(value, width):
     return np.broadcast_to(value.array.astype(np.float64), (width,))
 
 
+_FOUND = weakref.WeakKeyDictionary()  # what _affine() found
+
+
 def _affine(value):
     """(x, scale, shift) where value = x * scale + shift with constants; None otherwise."""
-    found = _affine_step(value)
-    inner = found and _affine(found[0])
-    if inner:
-        x, scale, shift = inner
-        found = x, scale * found[1], shift * found[1] + found[2]
-    return found
+    steps, x = [], value
+    while x not in _FOUND:
+        found = _affine_step(x)
+        steps.append((x, found))
+        if found is None:
+            break
+        x = found[0]
+    for x, found in reversed(steps):
+        inner = found and _FOUND[found[0]]
+        if inner:
+            found = inner[0], inner[1] * found[1], inner[2] * found[1] + found[2]
+        _FOUND[x] = found
+    return _FOUND[value]
 
 
 def _affine_step(value):

@@ -86,13 +86,13 @@ def plan(program, with_totals=False):
     def stage_of(at, domain):
         return stages.setdefault((at, domain), Stage(domain))
 
-    buffers = []
+    buffers = {}  # by the id of their value
+    inside, read = set(), set()  # (stage, id) of the values of a stage, and of what it reads
 
     def buffer_for(value):
-        found = next((buffer for buffer in buffers if buffer.value is value), None)
+        found = buffers.get(id(value))
         if found is None:
-            found = Buffer(value, value.domain, value.width, value.op == "scatter")
-            buffers.append(found)
+            found = buffers[id(value)] = Buffer(value, value.domain, value.width, value.op == "scatter")
             if value.op == "scatter":
                 maker = level[id(value)] - 1, value.args[0].domain
                 stage_of(*maker).sums.append(found)
@@ -110,15 +110,17 @@ def plan(program, with_totals=False):
 
     def need(value, key):
         """`value` is used by the stage `key` in its own row."""
-        stage = stage_of(*key)
         home = level[id(value)], value.domain
         if value.op in FREE or (home == key and value.op != "scatter"):
-            if not any(value is other for other in stage.values):
-                stage.values.append(value)
-        else:
-            buffer = buffer_for(value)
-            if buffer not in stage.reads:
-                stage.reads.append(buffer)
+            add(value, key)
+        elif (key, id(value)) not in read:
+            read.add((key, id(value)))
+            stage_of(*key).reads.append(buffer_for(value))
+
+    def add(value, key):
+        if (key, id(value)) not in inside:
+            inside.add((key, id(value)))
+            stage_of(*key).values.append(value)
 
     for value in values:
         if value.op in FREE:
@@ -134,11 +136,9 @@ def plan(program, with_totals=False):
         else:
             for argument in value.args:
                 need(argument, key)
-        stage = stage_of(*key)
-        if not any(value is other for other in stage.values):
-            stage.values.append(value)
+        add(value, key)
         if value.op == "gather":
-            stage.gathers.append(value)
+            stage_of(*key).gathers.append(value)
     for output in program.outputs:
         key = level[id(output.value)], output.value.domain
         need(output.value, key)
@@ -147,7 +147,7 @@ def plan(program, with_totals=False):
     order = {id(value): i for i, value in enumerate(values)}
     for stage in stages.values():
         stage.values.sort(key=lambda value: order[id(value)])
-    return Plan([stages[key] for key in sorted(stages)], buffers)
+    return Plan([stages[key] for key in sorted(stages)], list(buffers.values()))
 
 
 def describe(stage):
