@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from tensoa import aot, binding, checks, inductor
+from tensoa import aot, binding, checks, inductor, torchscript
 from tensoa.command import InputError
 from tensoa.fusion import package
 
@@ -332,7 +332,7 @@ def test_a_torchscript_model_is_exported_by_the_names_of_its_arguments_and_resul
             return Sums(x + charge, x - charge)
 
     columns = bind([block("charge", "u"), block("x", "v")], [block("minus", "m"), block("plus", "p")], "auto")
-    plain = aot._from_script(torch.jit.script(Both()), columns)
+    plain = torchscript.interpreted(torch.jit.script(Both()), columns)
     minus, plus = columns.apply(plain, [torch.tensor([[2.0]] * 3), torch.tensor([[5.0]] * 3)])
     assert (minus[0].item(), plus[0].item()) == (3, 7)
 
