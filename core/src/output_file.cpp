@@ -45,28 +45,29 @@ struct Unfinished {
 static_assert(std::atomic<State>::is_always_lock_free);
 constinit std::array<Unfinished, 32> all_unfinished;
 
-void add_unfinished(const fs::path& path) {
+constexpr int kNowhere = -1;
+
+/// @return its place, or kNowhere: then a signal leaves it
+int add_unfinished(const fs::path& path) {
   std::error_code ignored;
   const std::string name = fs::absolute(path, ignored).string();
-  if (name.size() >= PATH_MAX) return;
-  for (Unfinished& place : all_unfinished) {
+  if (name.size() >= PATH_MAX) return kNowhere;
+  for (std::size_t i = 0; i < all_unfinished.size(); ++i) {
+    Unfinished& place = all_unfinished[i];
     State expected = State::kFree;
     if (!place.state.compare_exchange_strong(expected, State::kBeingNamed)) continue;
     std::memcpy(place.path.data(), name.c_str(), name.size() + 1);
     place.state = State::kNamed;
-    return;
+    return static_cast<int>(i);
   }
+  return kNowhere;
 }
 
-void forget_unfinished(const fs::path& path) {
-  std::error_code ignored;
-  const std::string name = fs::absolute(path, ignored).string();
-  for (Unfinished& place : all_unfinished) {
-    State expected = State::kNamed;
-    if (place.state == State::kNamed && name == place.path.data()) {
-      place.state.compare_exchange_strong(expected, State::kFree);
-    }
-  }
+void forget_unfinished(int place) {
+  if (place == kNowhere) return;
+  State expected = State::kNamed;
+  all_unfinished[static_cast<std::size_t>(place)].state.compare_exchange_strong(expected,
+                                                                                State::kFree);
 }
 
 // ---- what a path stands for
@@ -131,24 +132,26 @@ OutputFile::OutputFile(fs::path path) : path_(std::move(path)) {
     // A link stays: what it points to is replaced.
     if (fs::is_symlink(path_, status)) path_ = fs::weakly_canonical(path_, status);
     temporary_ = temporary_for(path_);
-    add_unfinished(temporary_);
+    unfinished_ = add_unfinished(temporary_);
   }
   errno = 0;
   if (!std::ofstream(temporary_, std::ios::binary | std::ios::app)) {
     const int reason = errno;
-    if (!is_in_place()) forget_unfinished(temporary_);
+    forget_unfinished(unfinished_);
     fail(path_, std::generic_category().message(reason));
   }
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
-    : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})) {}
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      unfinished_(other.unfinished_) {}
 
 OutputFile::~OutputFile() {
   if (temporary_.empty() || is_in_place()) return;
   std::error_code ignored;
   fs::remove(temporary_, ignored);
-  forget_unfinished(temporary_);
+  forget_unfinished(unfinished_);
 }
 
 void OutputFile::commit() {
@@ -156,7 +159,7 @@ void OutputFile::commit() {
     std::error_code status;
     fs::rename(temporary_, path_, status);
     if (status) fail(path_, status.message());
-    forget_unfinished(temporary_);
+    forget_unfinished(unfinished_);
   }
   temporary_.clear();
 }

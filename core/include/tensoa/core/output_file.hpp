@@ -36,6 +36,7 @@ class OutputFile {
 
   std::filesystem::path path_;
   std::filesystem::path temporary_;  ///< empty once committed
+  int unfinished_ = -1;              ///< where remove_unfinished_files() finds it
 };
 
 /// Writes a whole file, complete or not at all. @throws OutputError
