@@ -58,8 +58,8 @@ BAD = {
         ["e-hits.csv.gz", "damaged"],
     ),
     "too_much_in_gzip": (
-        {"e-hits.csv.gz": gzip.compress(b"0" * 2**20) * 513},
-        ["e-hits.csv.gz", "more than 512 MiB of text, unpacked"],
+        {"e-hits.csv.gz": gzip.compress(b"0" * 2**20) * 257},
+        ["e-hits.csv.gz", "more than 256 MiB of text, unpacked"],
     ),
     "plain_named_gz": ({"e-hits.csv.gz": HITS.encode()}, ["e-hits.csv.gz", "not gzip"]),
     "binary": ({"e-hits.csv": bytes(range(256)) * 8}, ["e-hits.csv", "got binary data", "expected CSV"]),

@@ -9,8 +9,8 @@
 
 namespace tensoa::track {
 
-/// Bytes of text, unpacked, that a file of one event may have: some six million hits.
-inline constexpr std::int64_t kMostTextOfEvent = std::int64_t{512} << 20U;
+/// Bytes of text, unpacked, that a file of one event may have: some three million hits.
+inline constexpr std::int64_t kMostTextOfEvent = std::int64_t{256} << 20U;
 
 /// Reads one event.
 ///
