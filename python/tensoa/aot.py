@@ -188,8 +188,7 @@ def export(
         module = module.eval()
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder:
         warnings.simplefilter("ignore")
-        if isinstance(module, torch.jit.ScriptModule):
-            module = torchscript.interpreted(module, binding)
+        module = torchscript.interpreted(module, binding)
         module.requires_grad_(False)
         binding = with_examples(module.to("cpu"), binding)
         rules = result_rows(module, binding, "cpu")

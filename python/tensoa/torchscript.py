@@ -628,21 +628,37 @@ class Interpreted(nn.Module):
 # ---- for the exporter
 
 
-def interpreted(script, binding):
-    """The TorchScript model as a module that torch.export can follow; it was compared with torch's own interpreter on
-    columns of the binding. Raises InputError.
+def interpreted(module, binding):
+    """The module with every TorchScript model in it, or in its place, as a module that torch.export can follow. It was
+    compared with torch's own interpreter on columns of the binding. Raises InputError.
     """
-    module = Interpreted(script.eval())
-    expected = module.argument_names
-    needed = {argument.name for argument in module.code.arguments if not argument.has_default_value()}
+    if isinstance(module, torch.jit.ScriptModule):
+        plain = Interpreted(module.eval())
+        _check_arguments(plain.code.arguments, binding)
+    elif any(isinstance(part, torch.jit.ScriptModule) for part in module.modules()):
+        plain = _replaced(copy.deepcopy(module))
+    else:
+        return module
+    _compare(module, plain, with_examples(plain, binding))
+    return plain
+
+
+def _replaced(module):
+    for name, part in module.named_children():
+        is_script = isinstance(part, torch.jit.ScriptModule)
+        setattr(module, name, Interpreted(part.eval()) if is_script else _replaced(part))
+    return module
+
+
+def _check_arguments(arguments, binding):
+    expected = [argument.name for argument in arguments]
+    needed = {argument.name for argument in arguments if not argument.has_default_value()}
     names = [block.name for block in binding.inputs]
     by_name = binding.goes_by_name(expected)
     if by_name and not needed <= set(names) <= set(expected):
         raise InputError(f"the model takes {expected}, the blocks are called {sorted(names)}")
     if not by_name and not len(needed) <= len(names) <= len(expected):
         raise InputError(f"the model takes {len(expected)} arguments {expected}, there are {len(names)} blocks: {names}")
-    _compare(script, module, with_examples(module, binding))
-    return module
 
 
 def _compare(script, module, binding):

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import wrapped_tagger
 from tensoa import aot, torchscript
 from tensoa.command import InputError
 from test_export import bind, block, refusal
@@ -197,6 +198,29 @@ def test_model_gives_what_the_module_gives_and_is_exported_for_any_number_of_row
                 torch.testing.assert_close(other, value, rtol=1e-5, atol=1e-6)
 
 
+class Channels(nn.Module):
+    """Takes [jets, features, particles], as many published taggers do."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution = nn.Conv1d(4, 6, 1)
+        self.last = nn.Linear(6, 2)
+
+    def forward(self, x):
+        return self.last(torch.relu(self.convolution(x)).mean(-1))
+
+
+def test_published_file_inside_a_module_is_followed_and_the_module_stays_as_it_is(tmp_path):
+    torch.jit.script(Channels()).save(tmp_path / "tagger.pt")
+    module = wrapped_tagger.Tagger(tmp_path / "tagger.pt").eval()
+    columns = bind([block("x", "abc", [0, 4, 8], kind="vector", element=[4])], [block("y", "uv")])
+    plain = torchscript.interpreted(module, columns)
+    assert isinstance(module.model, torch.jit.ScriptModule)
+    exported = aot.exported_program(plain, columns).module(check_guards=False)
+    x = torch.randn(7, 3, 4)
+    torch.testing.assert_close(exported([x])[0], module(x), rtol=1e-5, atol=1e-6)
+
+
 # ---- what cannot be compiled
 
 
@@ -320,7 +344,7 @@ def test_wrong_columns_are_refused_with_operator_and_place(tmp_path):
     assert "takes 3 arguments ['x', 'edge_index', 'weight'], there are 1 blocks: ['x']" in message
     narrow = bind([block("x", "abc")], [block("y", "uv")])
     message = refusal(torch.jit.script(LoopOverModules()), narrow, tmp_path)
-    assert message.startswith("the model fails on columns of the binding: ") and "aten::view, test_torchscript.py" in message
+    assert message.startswith("the model fails on columns of the binding") and "aten::view, test_torchscript.py" in message
 
 
 def test_wrong_interpretation_is_noticed(monkeypatch):
