@@ -4,8 +4,6 @@
 
 #include <tbb/task.h>
 
-#include "tensoa/core/error.hpp"
-
 namespace tensoa::sched {
 
 void wait_suspended(const Queue& queue) {
@@ -14,8 +12,8 @@ void wait_suspended(const Queue& queue) {
     tbb::task::suspend([queue](tbb::task::suspend_point task) {
       try {
         queue.when_done([task] { tbb::task::resume(task); });
-      } catch (const Error&) {
-        tbb::task::resume(task);  // wait() waits, or says the same
+      } catch (...) {             // oneTBB lets nothing pass here; without memory, for example
+        tbb::task::resume(task);  // wait() waits, or says what is wrong
       }
     });
   }

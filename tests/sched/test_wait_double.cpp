@@ -145,6 +145,26 @@ TEST_F(WaitSuspendedOnTheDouble, GoesOnWithTheErrorWhereTheDeviceIsLostMeanwhile
   EXPECT_EQ(errors, 1);
 }
 
+/// An exception that leaves the callback of oneTBB, of whatever type, ends the process.
+TEST_F(WaitSuspendedOnTheDouble, WaitsWithItsThreadWhereTheHostHasNoMemoryForACall) {
+  const Queue queue(kGpu);
+  const Buffer buffer(kGpu, 1);
+  std::byte seen{7};
+  int finished = 0;
+  DeviceDouble::take_host_memory();
+  run_events(
+      2, 1, 2,
+      [&](std::size_t, std::size_t) {
+        zero_bytes(queue, buffer.data(), 1);
+        copy_bytes(queue, &seen, Device::cpu(), buffer.data(), kGpu, 1);
+        wait_suspended(queue);
+        EXPECT_EQ(seen, std::byte{0});
+        ++finished;
+      },
+      ignore_finish);
+  EXPECT_EQ(finished, 2);
+}
+
 TEST_F(WaitSuspendedOnTheDouble, OnADeviceThatIsLostThrowsAndTheOtherDeviceWorksOn) {
   const Queue lost(kGpu);
   const Queue good(Device::cuda(1));

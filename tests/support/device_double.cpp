@@ -65,6 +65,7 @@ struct Machine {
   std::condition_variable progress;
   std::deque<FakeGpu> gpus{2};
   std::size_t capacity = std::size_t{1} << 30U;
+  bool is_host_full = false;
   std::map<void*, std::unique_ptr<FakeStream>> streams;
   std::map<std::pair<int, std::thread::id>, void*> default_streams;
   std::map<void*, std::unique_ptr<FakeEvent>> events;
@@ -192,6 +193,7 @@ void DeviceDouble::reset(int gpus, std::size_t bytes) {
   const std::lock_guard lock(machine.mutex);
   machine.gpus.assign(static_cast<std::size_t>(gpus), FakeGpu());
   machine.capacity = bytes;
+  machine.is_host_full = false;
   machine.streams.clear();
   machine.default_streams.clear();
   machine.events.clear();
@@ -199,6 +201,12 @@ void DeviceDouble::reset(int gpus, std::size_t bytes) {
     ::operator delete(const_cast<std::byte*>(data), std::align_val_t{kAlignment});
   }
   machine.memory.clear();
+}
+
+void DeviceDouble::take_host_memory() {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  machine.is_host_full = true;
 }
 
 void DeviceDouble::hold(int device) {
@@ -294,6 +302,7 @@ void gpu_stream_wait(int device, void* stream) {
 void gpu_stream_when_done(int device, void* stream, std::function<void()> call) {
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
+  if (machine.is_host_full) throw std::bad_alloc();
   machine.enqueue(machine.stream(device, stream), {nullptr, std::move(call), true});
 }
 

@@ -21,6 +21,9 @@ struct DeviceDouble {
   /// From now on every call on the device fails, as after a kernel that crashed.
   static void lose(int device);
 
+  /// Until reset(), the host has no memory to keep a function of when_done in: std::bad_alloc.
+  static void take_host_memory();
+
   /// Ends a stream as its owner would, behind tensoa's back.
   static void destroy_stream(void* stream);
 
