@@ -27,6 +27,7 @@ class FakeEngine final : public Engine {
     while (std::chrono::steady_clock::now() < end) {
     }
     all.calls.push_back(binding);
+    if (all.look) all.look(binding);
     return {.bytes_in = 1, .bytes_out = 2};
   }
 
@@ -71,6 +72,7 @@ void FakeEngines::reset() {
   all.time_of_run = {};
   all.loaded_on.clear();
   all.calls.clear();
+  all.look = nullptr;
   all.options = {};
   const auto is_fake = [](const std::filesystem::path& path) {
     return path.extension() == ".fake";

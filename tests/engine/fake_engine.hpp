@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -40,8 +41,9 @@ struct FakeEngines {
   int warm_ups = 0;
   std::chrono::microseconds time_of_run{0};
   std::vector<Device> loaded_on;
-  std::vector<Binding> calls;  ///< one a run
-  ModelOptions options;        ///< of the last load
+  std::vector<Binding> calls;                ///< one a run
+  std::function<void(const Binding&)> look;  ///< called by each run, while the columns are there
+  ModelOptions options;                      ///< of the last load
 
   static FakeEngines& get();
 

@@ -119,6 +119,35 @@ TEST_F(ModelTest, WarmUpRunsOnZerosOfTheDeclaredSizes) {
   EXPECT_EQ(scores_.view().score[9], 5);
 }
 
+/// Where the last group ends is one row more than there are groups.
+TEST_F(ModelTest, WarmUpMakesOffsetsForAsManyGroupsAsAreAskedFor) {
+  const PortableCollection<test::Groups> groups(4, Device::cpu());
+  const auto offsets = groups.const_view().records().offsets();
+  SoAMetadata<Points, test::Groups> inputs(10, 3);
+  inputs.append_padded("x", offsets, 2, points_.view().records().x());
+  inputs.append_segments<Points>("y", offsets);
+  SoAMetadata<Scores> outputs(10);
+  outputs.append_block("score", scores_.view().records().score());
+  const Model<> model(file_.path());
+  const Plan plan = model.plan(ModelMetadata(inputs, outputs));
+  int runs = 0;
+  FakeEngines::get().look = [&](const Binding& binding) {
+    ++runs;
+    for (const BoundBlock& block : binding.inputs) {
+      const TensorView& seen = block.sources.back();
+      ASSERT_EQ(seen.size_of_dim[0], 6);
+      const auto* const begin = static_cast<const std::int32_t*>(seen.data);
+      EXPECT_THAT(std::vector(begin, begin + 6), testing::Each(0)) << block.name;
+    }
+    EXPECT_EQ(binding.inputs[0].tensor.size_of_dim[0], 5);
+    EXPECT_EQ(binding.inputs[1].tensor.size_of_dim[0], 7);
+  };
+  model.warm_up(queue_, plan, 7, 5, 7);
+  EXPECT_EQ(runs, 1);
+  EXPECT_THAT([&] { model.warm_up(queue_, plan, 7, -1, 7); },
+              ThrowsMessage<ConfigError>(HasSubstr("a capacity of -1 rows is impossible")));
+}
+
 TEST_F(ModelTest, ACallIsNoWarmUpAndAWarmUpOfNoRowsIsNothing) {
   const Model<> model(file_.path());
   const Plan plan = model.plan(metadata());

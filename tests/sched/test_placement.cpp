@@ -165,12 +165,14 @@ class PlacementOfAModel : public testing::Test {
     return all;
   }
 
-  Plan<Points, Scores> plan() {
-    SoAMetadata<Points> inputs(points_.size());
-    inputs.append_block("x", points_.view().records().x());
+  Plan<Points, Scores> plan() { return Plan(metadata(points_)); }
+
+  ModelMetadata<Points, Scores> metadata(const PortableCollection<Points>& points) {
+    SoAMetadata<Points> inputs(points.size());
+    inputs.append_block("x", points.const_view().records().x());
     SoAMetadata<Scores> outputs(scores_.size());
     outputs.append_block("score", scores_.view().records().score());
-    return Plan(ModelMetadata(inputs, outputs));
+    return ModelMetadata(inputs, outputs);
   }
 
   test::TemporaryFile file_{"model.fake"};
@@ -212,6 +214,39 @@ TEST_F(PlacementOfAModel, TheModelRunsOnCopiesOfTheBatch) {
     EXPECT_NE(call.outputs[0].tensor.data, scores_.view().score.data());
     EXPECT_EQ(call.inputs[0].tensor.size_of_dim[0], 100);
   }
+}
+
+TEST_F(PlacementOfAModel, TheGroupsOfABatchEndWhereTheyDid) {
+  using test::Groups;
+  for (const std::size_t capacity : {4U, 9U}) {  // as much room as is needed, and more
+    PortableCollection<Groups> groups(capacity, kCpu);
+    for (int i = 0; i < 4; ++i) groups.view().offsets[static_cast<std::size_t>(i)] = 30 * i;
+    groups.resize(3);
+    SoAMetadata<Points, Groups> inputs(100, 3);
+    inputs.append_padded("x", groups.view().records().offsets(), 50, points_.view().records().x());
+    SoAMetadata<Scores> outputs(100);
+    outputs.append_block("score", scores_.view().records().score());
+    int runs = 0;
+    FakeEngines::get().look = [&](const Binding& binding) {
+      ++runs;
+      const TensorView& offsets = binding.inputs[0].sources.back();
+      EXPECT_NE(offsets.data, groups.view().offsets.data());
+      const auto* const begin = static_cast<const std::int32_t*>(offsets.data);
+      EXPECT_THAT(std::vector(begin, begin + offsets.size_of_dim[0]), ElementsAre(0, 30, 60, 90));
+    };
+    Placement("model.fake")
+        .measure(kCpu, model_, Plan(ModelMetadata(inputs, outputs)), points_, groups, scores_);
+    EXPECT_GT(runs, 0);
+  }
+}
+
+TEST_F(PlacementOfAModel, OfABatchThatWasMovedFromIsRefused) {
+  const PortableCollection<Points> moved = std::move(points_);
+  EXPECT_THAT(
+      [&] {
+        Placement("model.fake").measure(kCpu, model_, Plan(metadata(moved)), points_, scores_);
+      },
+      ThrowsMessage<ConfigError>(HasSubstr("it was moved from")));
 }
 
 TEST_F(PlacementOfAModel, AModelThatTakesLongIsNotRunOftenToMeasureIt) {

@@ -93,14 +93,15 @@ class Model {
 
   /// Pays now for what the first calls on `queue` would: loads the model, runs it once on columns of
   /// zeros that are made for it, and waits. Calls on this queue with at most so many rows then load
-  /// nothing and take no more memory. On the CPU that holds for the calling thread. With CUDA graphs,
+  /// nothing and take no more memory, but for columns of foreign memory that a package has to gather
+  /// (Repack): the first call takes it. On the CPU that holds for the calling thread. With CUDA graphs,
   /// also captures them where that is needed (ModelOptions::cuda_graphs): do it before events run.
   ///
   ///     model.warm_up(queue, plan, 20'000, 100'000, 100'000);
   ///
   /// @param plan what will run; stays as it is, and may be bound to small collections
-  /// @param rows the most that are expected, for each layout of the plan in its order; an index of 0
-  /// must be right, so no collection that is pointed into has 0 rows
+  /// @param rows the most that are expected, for each layout of the plan in its order (of offsets: the
+  /// groups); an index of 0 must be right, so no collection that is pointed into has 0 rows
   /// @throws as forward and Plan::rebind; EngineError where a CUDA graph could not be captured, which
   /// says whether the device can be used; if so, calls run without graphs
   template <QueueLike Q, template <template <class> class> class... Layouts,
@@ -109,7 +110,7 @@ class Model {
   void warm_up(const Q& queue, const Plan<Layouts...>& plan, Rows... rows) const {
     const Queue& on = QueueTraits<Q>::get(queue);
     std::tuple<PortableCollection<Layouts>...> columns{
-        PortableCollection<Layouts>(static_cast<std::size_t>(rows), on.device())...};
+        detail::collection_with_end<Layouts>(rows, on.device())...};
     Plan<Layouts...> warm = plan;
     std::apply(
         [&](auto&... collections) {

@@ -65,15 +65,17 @@ class Placement {
                const PortableCollection<Layouts, D>&... typical) {
     if (always_ && *always_ != device) return;
     const Queue queue(device);
-    std::tuple<PortableCollection<Layouts>...> there{
-        PortableCollection<Layouts>(typical.size(), device)...};
+    std::tuple<PortableCollection<Layouts>...> there{room_for(typical, device)...};
     Plan<Layouts...> bound = plan;
     std::apply([&](auto&... collections) { bound.rebind(collections.view()...); }, there);
     const auto bring = [&](const Queue& by) {
       std::size_t place = 0;
       std::apply(
           [&](auto&... to) {
-            ((place++ < bound.binding().input_collections ? copy(by, typical, to) : 0), ...);
+            ((place++ < bound.binding().input_collections
+                  ? tensoa::detail::copy_rows(by, typical, to, to.capacity())
+                  : 0),
+             ...);
           },
           there);
     };
@@ -99,6 +101,17 @@ class Placement {
     Device device;
     std::vector<BatchCost> costs;  ///< by rows
   };
+
+  /// Room for the rows of `typical`, and where it has one, for the row behind them: offsets of as many
+  /// groups as it has rows end there.
+  template <template <template <class> class> class Layout, DeviceLike D>
+  static PortableCollection<Layout> room_for(const PortableCollection<Layout, D>& typical,
+                                             Device device) {
+    tensoa::detail::require_memory(typical.bytes(), "from");
+    PortableCollection<Layout> room(std::min(typical.size() + 1, typical.capacity()), device);
+    room.resize(typical.size());
+    return room;
+  }
 
   void time(Device device, Device columns, std::size_t rows, const Queue& queue,
             const Binding& binding, const std::function<void(const Queue& by)>& bring,

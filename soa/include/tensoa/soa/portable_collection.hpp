@@ -170,6 +170,33 @@ class PortableCollection {
   View<Layout> view_;
 };
 
+namespace detail {
+
+/// A collection of `rows` rows with room for one more, so that its columns can be offsets of `rows`
+/// groups: the last one is where the last group ends.
+/// @throws ConfigError, DeviceError
+template <template <template <class> class> class Layout, std::integral Rows>
+PortableCollection<Layout> collection_with_end(Rows rows, Device device) {
+  const std::size_t size = checked_capacity<Layout>(rows);
+  PortableCollection<Layout> collection(size + 1, device);
+  collection.resize(size);
+  return collection;
+}
+
+/// Copies the first `rows` rows, which both have room for. @return bytes enqueued
+template <template <template <class> class> class Layout, DeviceLike D, DeviceLike E>
+std::size_t copy_rows(const Queue& queue, const PortableCollection<Layout, D>& from,
+                      PortableCollection<Layout, E>& to, std::size_t rows) {
+  if (from.capacity() == to.capacity()) {
+    copy_bytes(queue, to.data(), to.device(), from.data(), from.device(), from.bytes());
+    return from.bytes();
+  }
+  return copy_planes<Layout>(queue, {from.data(), from.capacity(), from.device()},
+                             {to.data(), to.capacity(), to.device()}, rows);
+}
+
+}  // namespace detail
+
 /// Copies the rows of `from` into `to`, in the order of the queue; `to` takes the size of `from`.
 ///
 /// Collections of one capacity are copied as one block of memory, others plane by plane.
@@ -182,17 +209,10 @@ class PortableCollection {
 template <QueueLike Q, template <template <class> class> class Layout, DeviceLike D, DeviceLike E>
 std::size_t copy(const Q& on, const PortableCollection<Layout, D>& from,
                  PortableCollection<Layout, E>& to) {
-  const Queue& queue = QueueTraits<Q>::get(on);
   detail::require_memory(from.bytes(), "from");
   detail::require_memory(to.bytes(), "to");
   detail::check_resize(from.size(), to.capacity());
-  std::size_t copied = from.bytes();
-  if (from.capacity() == to.capacity()) {
-    copy_bytes(queue, to.data(), to.device(), from.data(), from.device(), from.bytes());
-  } else {
-    copied = detail::copy_planes<Layout>(queue, {from.data(), from.capacity(), from.device()},
-                                         {to.data(), to.capacity(), to.device()}, from.size());
-  }
+  const std::size_t copied = detail::copy_rows(QueueTraits<Q>::get(on), from, to, from.size());
   to.resize(from.size());
   return copied;
 }
