@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "outputs.hpp"
 #include "tensoa/core/error.hpp"
@@ -131,18 +133,36 @@ void require_live(const Binding& binding) {
   }
 }
 
+namespace {
+
+/// A collection that blocks refer to, and who did first.
+struct Referred {
+  std::size_t collection;
+  Lease lease;
+  const BoundBlock* by;
+};
+
+}  // namespace
+
 void require_one_collection_each(const Binding& binding) {
+  std::vector<Referred> all;
   for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
+    all.clear();
+    const auto refer = [&](std::size_t collection, const Lease& lease, const BoundBlock& block) {
+      const auto first = std::ranges::find(all, collection, &Referred::collection);
+      if (first == all.end()) {
+        all.push_back({collection, lease, &block});
+      } else if (first->lease != lease) {
+        throw BindingError(
+            "a plan cannot be rebound: " + to_string(*first->by) + " and " +
+            (&block == first->by ? "its offsets " + block.offsets->name : to_string(block)) +
+            " lie in two collections of one layout; give the second a layout of its own (one with "
+            "a Sub of the first)");
+      }
+    };
     for (const BoundBlock& block : *blocks) {
-      if (block.columns.empty()) continue;  // made of offsets alone
-      const BoundBlock& first = *std::ranges::find_if(*blocks, [&](const BoundBlock& other) {
-        return other.collection == block.collection && !other.columns.empty();
-      });
-      if (first.lease == block.lease) continue;
-      throw BindingError("a plan cannot be rebound: " + to_string(first) + " and " +
-                         to_string(block) +
-                         " lie in two collections of one layout; give the second a layout of its "
-                         "own (one with a Sub of the first)");
+      if (!block.columns.empty()) refer(block.collection, block.lease, block);
+      if (block.offsets) refer(block.offsets_collection, block.offsets_lease, block);
     }
   }
 }

@@ -293,6 +293,58 @@ TEST_F(RebindRefuses, MetadataOverTwoCollectionsOfOneLayout) {
                   "block \"a\" (column x) and block \"b\" (column x) lie in two collections")));
 }
 
+/// Offsets count as much as columns: a rebind would move them as well.
+TEST_F(RebindRefuses, MetadataWithOffsetsOfAnotherCollectionThanItsLayoutHas) {
+  using test::Groups;
+  const PortableCollection<Groups> groups(11, Device::cpu());
+  const PortableCollection<Groups> others(11, Device::cpu());
+  SoAMetadata<Scores> outputs(10);
+  outputs.append_block("score", scores_.view().records().score());
+  const auto expect_refused = [&](const auto& append, const std::string& message) {
+    SoAMetadata<Points, Groups> inputs(10, 10);
+    append(inputs);
+    Plan plan(ModelMetadata(inputs, outputs));
+    EXPECT_THAT([&] { plan.rebind(points_.view(), groups.const_view(), scores_.view()); },
+                ThrowsMessage<BindingError>(HasSubstr(message)));
+  };
+  const auto x = points_.view().records().x();
+  const auto offsets = groups.const_view().records().offsets();
+  const auto other_offsets = others.const_view().records().offsets();
+  expect_refused(
+      [&](auto& inputs) {
+        inputs.append_padded("a", offsets, 2, x);
+        inputs.append_block("b", other_offsets);
+      },
+      "block \"a\" (column x) and block \"b\" (column offsets) lie in two collections");
+  expect_refused(
+      [&](auto& inputs) {
+        inputs.append_block("b", offsets);
+        inputs.append_mask("a", other_offsets, 2);
+      },
+      "block \"b\" (column offsets) and block \"a\" lie in two collections");
+  expect_refused(
+      [&](auto& inputs) {
+        inputs.append_mask("a", offsets, 2);
+        inputs.template append_segments<Points>("b", other_offsets);
+      },
+      "block \"a\" and block \"b\" lie in two collections");
+}
+
+TEST_F(RebindRefuses, OffsetsOfAnotherCollectionThanTheRowsOfTheirBlock) {
+  using test::Groups;
+  const PortableCollection<Groups> groups(11, Device::cpu());
+  const PortableCollection<Groups> others(11, Device::cpu());
+  SoAMetadata<Groups> inputs(10);
+  inputs.append_padded("a", groups.const_view().records().offsets(), 2,
+                       others.const_view().records().offsets());
+  SoAMetadata<Scores> outputs(10);
+  outputs.append_block("score", scores_.view().records().score());
+  Plan plan(ModelMetadata(inputs, outputs));
+  EXPECT_THAT([&] { plan.rebind(groups.const_view(), scores_.view()); },
+              ThrowsMessage<BindingError>(HasSubstr(
+                  "block \"a\" (column offsets) and its offsets offsets lie in two collections")));
+}
+
 TEST_F(RebindRefuses, VectorsOfUnequalPitch) {
   PortableCollection<Vectors> vectors(10, Device::cpu());
   SoAMetadata<Vectors> inputs(10);

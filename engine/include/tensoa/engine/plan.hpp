@@ -15,8 +15,8 @@ namespace detail {
 /// Binds all blocks to other views, one for each collection: the inputs', then the outputs'.
 void rebind(Binding& binding, std::span<const ViewReference> views);
 
-/// @throws BindingError that names two blocks of one layout that lie in two collections: a rebind
-/// would move both to one
+/// @throws BindingError that names two blocks of one layout that lie, or whose offsets lie, in two
+/// collections: a rebind would move both to one
 void require_one_collection_each(const Binding& binding);
 
 /// What binding needs of a view.
