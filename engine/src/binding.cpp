@@ -66,6 +66,78 @@ void check(const Binding& binding) {
 
 namespace {
 
+/// What is wrong with a tensor over memory, or nothing.
+std::string trouble_with(const TensorView& tensor) {
+  if (tensor.rank == 0 || tensor.rank > kMaxRank) {
+    return "has " + std::to_string(tensor.rank) + " dimensions, expected 1 to " +
+           std::to_string(kMaxRank);
+  }
+  for (std::size_t dim = 0; dim < tensor.rank; ++dim) {
+    const auto least = [&](const char* what, std::int64_t got) {
+      return std::string("has the ") + what + ' ' + std::to_string(got) + " in dimension " +
+             std::to_string(dim) + ", expected 0 or more";
+    };
+    if (tensor.size_of_dim[dim] < 0) return least("size", tensor.size_of_dim[dim]);
+    if (tensor.stride_of_dim[dim] < 0) return least("stride", tensor.stride_of_dim[dim]);
+  }
+  if (tensor.elements() > 0 && tensor.data == nullptr) return "has elements, but no memory";
+  if (reinterpret_cast<std::uintptr_t>(tensor.data) % size_of(tensor.dtype) != 0) {
+    return "lies in memory that is not aligned to its element size of " +
+           std::to_string(size_of(tensor.dtype)) + " bytes";
+  }
+  return {};
+}
+
+/// Sources that a block of this form has.
+std::size_t sources_of(const BoundBlock& block) {
+  switch (block.form) {
+    case BlockForm::kInPlace:
+      return 0;
+    case BlockForm::kRepacked:
+      return block.columns.size();
+    case BlockForm::kPadded:
+      return 2;
+    case BlockForm::kMask:
+    case BlockForm::kSegments:
+      break;
+  }
+  return 1;
+}
+
+void require_tensors(const BoundBlock& block) {
+  const auto fail = [&](const std::string& what) {
+    throw BindingError(to_string(block) + ": " + what);
+  };
+  const bool is_ragged = block.form != BlockForm::kInPlace && block.form != BlockForm::kRepacked;
+  if (block.sources.size() != sources_of(block) || block.offsets.has_value() != is_ragged) {
+    fail("has " + std::to_string(block.sources.size()) + " sources and " +
+         (block.offsets ? "" : "no ") + "offsets, expected " + std::to_string(sources_of(block)) +
+         " and " + (is_ragged ? "" : "no ") + "offsets for a block of its form (BoundBlock::form)");
+  }
+  if (block.tensor.rank <= block.row_dimension()) {
+    fail("its tensor has " + std::to_string(block.tensor.rank) + " dimensions, expected " +
+         std::to_string(block.row_dimension() + 1) + " or more for a block of its shape");
+  }
+  for (const TensorView& tensor : block.memory()) {
+    const std::string trouble = trouble_with(tensor);
+    if (!trouble.empty()) fail("a tensor over its memory " + trouble);
+    if (tensor.device == block.tensor.device) continue;
+    fail("a tensor over its memory lies on " + to_string(tensor.device) + ", the block on " +
+         to_string(block.tensor.device));
+  }
+}
+
+}  // namespace
+
+void check_own(const Binding& binding) {
+  for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
+    for (const BoundBlock& block : *blocks) require_tensors(block);
+  }
+  check(binding);
+}
+
+namespace {
+
 /// `tensor` over `count` of its rows from `first` on.
 TensorView rows_of(TensorView tensor, std::size_t dim, std::size_t first, std::size_t count) {
   tensor.size_of_dim[dim] = static_cast<std::int64_t>(count);

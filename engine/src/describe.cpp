@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "tensoa/core/error.hpp"
@@ -185,6 +186,62 @@ std::vector<BlockDescription> parse_blocks(const ordered_json& object, const cha
   return blocks;
 }
 
+// ---- comparing
+
+std::string list_of(std::span<const std::int64_t> numbers) {
+  std::string text;
+  for (const std::int64_t number : numbers)
+    text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return '[' + text + ']';
+}
+
+/// What a tensor over `columns` columns of `rows` rows is not, though tensors over columns are: of
+/// the described sizes, with the rows of a plane side by side (of scalars: all rows one element).
+/// Tensors of the caller's own making can be anything.
+std::string difference_of_tensor(const BlockDescription& described, const TensorView& tensor,
+                                 bool is_one_column, std::int64_t rows) {
+  const FieldInfo& element = described.element;
+  TensorView expected;
+  const auto add = [&](std::size_t size) {
+    expected.size_of_dim[expected.rank++] = static_cast<std::int64_t>(size);
+  };
+  const bool has_columns =
+      !is_one_column && (!element.has_planes() || described.columns.size() > 1);
+  const bool is_rows = is_one_column || described.shape == BlockShape::kRows;
+  if (!is_rows) add(described.columns.size());
+  const std::size_t row_dimension = expected.rank;
+  add(static_cast<std::size_t>(rows));
+  if (is_rows && has_columns) add(described.columns.size());
+  const std::size_t plane_dimension = expected.rank;
+  if (element.has_planes()) add(element.rows);
+  if (element.kind == ColumnKind::kMatrix) add(element.columns);
+
+  const auto differs = [](const char* what, const std::string& got, const std::string& wanted) {
+    return std::string(what) + " is " + got + ", expected " + wanted;
+  };
+  if (!std::ranges::equal(tensor.sizes(), expected.sizes())) {
+    return differs("its shape", list_of(tensor.sizes()), list_of(expected.sizes()));
+  }
+  if (rows > 1) {
+    const std::int64_t wanted = element.kind == ColumnKind::kScalar ? 0 : 1;
+    const std::int64_t stride = tensor.stride_of_dim[row_dimension];
+    if (stride != wanted) {
+      return differs("its stride from one row to the next", std::to_string(stride),
+                     std::to_string(wanted));
+    }
+  }
+  if (element.kind == ColumnKind::kMatrix && element.columns > 1) {
+    const std::int64_t wanted =
+        tensor.stride_of_dim[plane_dimension] * static_cast<std::int64_t>(element.rows);
+    const std::int64_t stride = tensor.stride_of_dim[plane_dimension + 1];
+    if (stride != wanted) {
+      return differs("its stride from one column of a matrix to the next", std::to_string(stride),
+                     std::to_string(wanted));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 BindingDescription description_of(const Binding& binding) {
@@ -243,6 +300,22 @@ std::string difference(const BlockDescription& described, const BoundBlock& bloc
   }
   if (block.tensor.dtype != described.dtype) {
     return differs("the dtype", name_of(described.dtype), name_of(block.tensor.dtype));
+  }
+  const std::int64_t rows = block.tensor.size_of_dim[block.row_dimension()];
+  if (block.form == BlockForm::kInPlace) {
+    return difference_of_tensor(described, block.tensor, /*is_one_column=*/false, rows);
+  }
+  for (std::size_t i = 0; i < block.columns.size(); ++i) {
+    const TensorView& source = block.sources[i];
+    std::string text = difference_of_tensor(described, source, /*is_one_column=*/true, rows);
+    if (!text.empty()) return "of column " + block.columns[i].name + ' ' + text;
+    const auto earlier =
+        std::ranges::find(described.columns, described.columns[i].plane, &ColumnDescription::plane);
+    const auto same = static_cast<std::size_t>(earlier - described.columns.begin());
+    if (source.data != block.sources[same].data ||
+        source.stride_of_dim != block.sources[same].stride_of_dim) {
+      return "column " + block.columns[i].name + " lies at two places, expected one";
+    }
   }
   return {};
 }

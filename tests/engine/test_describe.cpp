@@ -185,6 +185,42 @@ TEST_F(Describe, NamesColumnsOfTheSameNameThatChanged) {
   EXPECT_EQ(difference_of(3), "an element of column direction is 2 x 1, expected 3 x 1");
 }
 
+/// What tensors over columns never are, those of the caller's own making may be.
+TEST_F(Describe, NamesWhatDiffersOfTensorsThatAreNotOverColumns) {
+  inputs_.append_block("x", hit_.x(), hit_.y());
+  inputs_.append_block("matrix", hit_.covariance());
+  inputs_.append_block(Repack{}, "repacked", hit_.x(), hit_.y());
+  inputs_.append_block("field", hit_.field());
+  inputs_.append_block(Repack{}, "twice", hit_.x(), hit_.x(), hit_.y());
+  const BindingDescription described = description_of(ModelMetadata(inputs_, outputs_).binding());
+  const auto difference_of = [&](std::size_t i, const auto& spoil) {
+    BoundBlock block = inputs_.blocks()[i];
+    EXPECT_EQ(difference(described.inputs[i], block), "");
+    spoil(block);
+    return difference(described.inputs[i], block);
+  };
+  EXPECT_EQ(difference_of(0,
+                          [](BoundBlock& block) {
+                            block.tensor.stride_of_dim = {2, 1};
+                          }),
+            "its stride from one row to the next is 2, expected 1");
+  EXPECT_EQ(difference_of(0, [](BoundBlock& block) { block.tensor.size_of_dim[1] = 3; }),
+            "its shape is [10, 3], expected [10, 2]");
+  EXPECT_EQ(difference_of(0, [](BoundBlock& block) { block.tensor.rank = 1; }),
+            "its shape is [10], expected [10, 2]");
+  EXPECT_EQ(difference_of(1, [](BoundBlock& block) { ++block.tensor.stride_of_dim[2]; }),
+            "its stride from one column of a matrix to the next is 33, expected 32");
+  EXPECT_EQ(difference_of(2, [](BoundBlock& block) { block.sources[1].stride_of_dim[0] = 0; }),
+            "of column y its stride from one row to the next is 0, expected 1");
+  EXPECT_EQ(difference_of(2, [](BoundBlock& block) { block.sources[1].size_of_dim[0] = 9; }),
+            "of column y its shape is [9], expected [10]");
+  EXPECT_EQ(difference_of(3, [](BoundBlock& block) { block.tensor.stride_of_dim[0] = 1; }),
+            "its stride from one row to the next is 1, expected 0");
+  EXPECT_EQ(
+      difference_of(4, [](BoundBlock& block) { block.sources[1].data = block.sources[2].data; }),
+      "column x lies at two places, expected one");
+}
+
 // ---- what cannot be read
 
 TEST(ParseBinding, SaysWhatIsWrong) {

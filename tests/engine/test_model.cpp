@@ -204,6 +204,50 @@ TEST_F(ModelTest, RunsOnABindingOfTheCallersOwn) {
   EXPECT_THROW(model.forward(queue_, binding), BindingError) << "it is checked as any other";
 }
 
+/// The tensors of a plan cannot be so.
+TEST_F(ModelTest, RefusesTensorsOfTheCallersOwnThatAreNone) {
+  const Model<> model(file_.path());
+  const Binding good = metadata().binding();
+  const auto expect_refused = [&](const auto& spoil, const std::string& message) {
+    for (const bool is_output : {false, true}) {
+      Binding bad = good;
+      BoundBlock& block = (is_output ? bad.outputs : bad.inputs)[0];
+      spoil(block);
+      EXPECT_THAT(
+          [&] { model.forward(queue_, bad); },
+          ThrowsMessage<BindingError>(AllOf(
+              HasSubstr(is_output ? "block \"score\"" : "block \"x0\""), HasSubstr(message))));
+    }
+  };
+  expect_refused([](BoundBlock& block) { block.tensor.stride_of_dim[1] = -10; },
+                 "has the stride -10 in dimension 1, expected 0 or more");
+  expect_refused([](BoundBlock& block) { block.tensor.size_of_dim[0] = -1; },
+                 "has the size -1 in dimension 0, expected 0 or more");
+  expect_refused([](BoundBlock& block) { block.tensor.data = nullptr; },
+                 "has elements, but no memory");
+  expect_refused(
+      [](BoundBlock& block) { block.tensor.data = static_cast<std::byte*>(block.tensor.data) + 2; },
+      "is not aligned to its element size of 4 bytes");
+  expect_refused([](BoundBlock& block) { block.tensor.rank = 9; },
+                 "has 9 dimensions, expected 1 to 4");
+  expect_refused([](BoundBlock& block) { block.tensor.rank = 0; },
+                 "its tensor has 0 dimensions, expected 1 or more");
+  expect_refused([](BoundBlock& block) { block.form = BlockForm::kRepacked; },
+                 "has 0 sources and no offsets, expected 1 and no offsets");
+  expect_refused([](BoundBlock& block) { block.sources.push_back(block.tensor); },
+                 "has 1 sources and no offsets, expected 0 and no offsets");
+  expect_refused([](BoundBlock& block) { block.form = BlockForm::kPadded; },
+                 "has 0 sources and no offsets, expected 2 and offsets");
+  expect_refused(
+      [](BoundBlock& block) {
+        block.form = BlockForm::kRepacked;
+        block.sources.push_back(block.tensor);
+        block.sources[0].device = Device::cuda(0);
+      },
+      "a tensor over its memory lies on cuda:0, the block on cpu");
+  EXPECT_TRUE(FakeEngines::get().calls.empty());
+}
+
 TEST_F(ModelTest, TryForwardReturnsErrorsAsValues) {
   const Model<> model(file_.path());
   const Plan plan = model.plan(metadata());

@@ -145,10 +145,12 @@ class Model {
   }
 
   /// Runs the model on tensors of the caller's own making; the call that all others come down to.
-  /// Errors as above.
+  /// TorchScript takes any sizes and any strides from 0 on. A package takes planes: the rows of each
+  /// column side by side (a scalar: one element for all), columns as far apart as it was made for.
+  /// @throws as above; BindingError for tensors that are something else
   template <QueueLike Q>
   CopyReport forward(const Q& queue, const Binding& binding) const {
-    detail::check(binding);
+    detail::check_own(binding);
     return model_.run(QueueTraits<Q>::get(queue), binding);
   }
 

@@ -92,6 +92,11 @@ namespace detail {
 /// outputs share memory (an input and an output may), or blocks lie on several devices.
 void check(const Binding& binding);
 
+/// As check, of a binding whose tensors are of the caller's own making: also that each has memory, is
+/// aligned, and has sizes and strides from 0 on, as many tensors as its block's form needs.
+/// @throws BindingError, before anything is read through them
+void check_own(const Binding& binding);
+
 /// Rows that all blocks have in common. @throws BindingError where they differ, or a block has no
 /// rows that could be taken one after another (segments)
 std::size_t rows_of(const Binding& binding);
