@@ -153,10 +153,10 @@ void make_on_gpu(const BoundBlock& block, const at::Tensor& to) {
 }  // namespace
 
 at::Tensor argument_of(const BoundBlock& block, bool is_written, std::size_t i,
-                       ScratchPool::Loan& scratch, CopyReport& copies) {
+                       ScratchPool::LoanWhenNeeded& scratch, CopyReport& copies) {
   if (block.form == BlockForm::kInPlace && !is_written) return wrap(block.tensor);
 
-  at::Tensor copy = scratch.get().take(i, block.tensor);
+  at::Tensor copy = scratch->take(i, block.tensor);
   const std::size_t bytes = block.tensor.bytes();
   switch (block.form) {
     case BlockForm::kInPlace:

@@ -18,7 +18,7 @@ namespace tensoa::pytorch {
 /// @throws BindingError for offsets that are not ascending or lead out of the collection (CPU only;
 ///     on a GPU they are held inside)
 at::Tensor argument_of(const BoundBlock& block, bool is_written, std::size_t i,
-                       ScratchPool::Loan& scratch, CopyReport& copies);
+                       ScratchPool::LoanWhenNeeded& scratch, CopyReport& copies);
 
 /// Column `column` of a repacked block, in a tensor of the block's shape.
 at::Tensor column_of(const BoundBlock& block, const at::Tensor& tensor, std::size_t column);

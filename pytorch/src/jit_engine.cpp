@@ -120,7 +120,7 @@ class JitEngine final : public Engine {
     const StreamGuard on_queue(queue);
     CopyReport copies;
     try {
-      ScratchPool::Loan scratch(scratch_, queue);
+      ScratchPool::LoanWhenNeeded scratch(scratch_, queue);
       const c10::IValue value = call(arguments_of(binding, scratch, copies));
       write_results(results_for(value, binding, subject_), binding, copies);
     } catch (const DeviceError& error) {
@@ -146,7 +146,8 @@ class JitEngine final : public Engine {
     return result->value();
   }
 
-  std::vector<c10::IValue> arguments_of(const Binding& binding, ScratchPool::Loan& scratch,
+  std::vector<c10::IValue> arguments_of(const Binding& binding,
+                                        ScratchPool::LoanWhenNeeded& scratch,
                                         CopyReport& copies) const {
     std::vector<c10::IValue> arguments;
     const bool by_name = detail::goes_by_name(binding.match, binding.inputs, signature_.inputs);

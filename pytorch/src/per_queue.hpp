@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "tensoa/core/queue.hpp"
@@ -13,7 +14,8 @@ namespace tensoa::pytorch {
 
 /// Objects that each call has to itself while it runs, and that the next call on its queue, which
 /// comes after it in the queue's order, finds again. Calls on one queue at the same time have one
-/// each. The CPU counts as one queue.
+/// each. The CPU counts as one queue. Queues are told apart by the handles of their streams; none is given
+/// again while work of the stream that had it is pending (docs/decisions/0027-stream-handles.md).
 ///
 /// A list that only grows, of entries that are taken with one atomic exchange: no lock, and no
 /// allocation once there are as many as calls run at the same time. What each call writes lies in a
@@ -54,6 +56,25 @@ class PerQueue {
 
    private:
     Entry* entry_;
+  };
+
+  /// A loan of an object that is made by itself. Taken out when it is first used: calls that do not
+  /// need one take none.
+  class LoanWhenNeeded {
+   public:
+    /// `pool` and `queue` must outlive it.
+    LoanWhenNeeded(PerQueue& pool, const Queue& queue) noexcept : pool_(&pool), queue_(&queue) {}
+
+    T& operator*() {
+      if (!loan_) loan_.emplace(*pool_, *queue_, [] { return std::make_unique<T>(); });
+      return **loan_;
+    }
+    T* operator->() { return &**this; }
+
+   private:
+    PerQueue* pool_;
+    const Queue* queue_;
+    std::optional<Loan> loan_;
   };
 
   /// Keeps an object for the first queue that needs one.

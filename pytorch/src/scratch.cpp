@@ -5,7 +5,6 @@
 #include <ATen/ops/empty.h>
 
 #include <cstdint>
-#include <utility>
 
 #include "tensors.hpp"
 
@@ -23,26 +22,6 @@ at::Tensor Scratch::take(std::size_t i, const TensorView& like) {
   packed.data = buffer.mutable_data_ptr();
   make_row_major(packed);
   return wrap(packed);
-}
-
-Scratch& ScratchPool::Loan::get() {
-  if (scratch_ == nullptr) {
-    const std::lock_guard lock(pool_.mutex_);
-    const auto found = pool_.idle_.find(key_);
-    if (found != pool_.idle_.end()) {
-      scratch_ = std::move(found->second);
-      pool_.idle_.erase(found);
-    } else {
-      scratch_ = std::make_unique<Scratch>();
-    }
-  }
-  return *scratch_;
-}
-
-ScratchPool::Loan::~Loan() {
-  if (scratch_ == nullptr) return;
-  const std::lock_guard lock(pool_.mutex_);
-  pool_.idle_.emplace(key_, std::move(scratch_));
 }
 
 }  // namespace tensoa::pytorch

@@ -6,8 +6,13 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
+
+#include "copy_truth.hpp"
 
 namespace tensoa::pytorch {
 namespace {
@@ -64,6 +69,33 @@ TEST_F(PerQueueTest, NoTwoThreadsHaveTheSame) {
   }
   threads.clear();
   EXPECT_LE(made_, 8);
+}
+
+TEST_F(PerQueueTest, WhatIsNotNeededIsNotTaken) {
+  Pool::LoanWhenNeeded first(pool_, queue_);
+  Pool::LoanWhenNeeded second(pool_, queue_);
+  { Pool::LoanWhenNeeded needs_nothing(pool_, queue_); }
+  *second = 2;
+  *first = 1;
+  EXPECT_EQ(*second, 2) << "taken once, and not what another call has";
+}
+
+TEST_F(PerQueueTest, WhatWasNeededIsFoundByTheNextCall) {
+  for (int call = 0; call < 3; ++call) {
+    Pool::LoanWhenNeeded loan(pool_, queue_);
+    EXPECT_EQ(*loan, call);
+    ++*loan;
+    EXPECT_EQ(*loan, call + 1);
+  }
+}
+
+/// An engine gives memory back while a call ends by an exception, and where there is no memory left.
+static_assert(std::is_nothrow_destructible_v<PerQueue<int>::LoanWhenNeeded>);
+TEST_F(PerQueueTest, GivingBackAllocatesNothing) {
+  std::optional<Pool::LoanWhenNeeded> loan(std::in_place, pool_, queue_);
+  **loan = 5;
+  EXPECT_EQ(watch({}, 1, [&] { loan.reset(); }).allocations, 0U);
+  EXPECT_EQ(*borrow(), 5);
 }
 
 TEST_F(PerQueueTest, EveryStreamHasItsOwn) {

@@ -7,8 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <vector>
 
 namespace tensoa::pytorch {
 namespace {
@@ -52,53 +50,6 @@ TEST(Scratch, OfTwoPlacesIsTwoMemories) {
   const at::Tensor first = scratch.take(0, like(10));
   EXPECT_NE(first.const_data_ptr(), second.const_data_ptr());
   EXPECT_EQ(scratch.take(1, like(10)).const_data_ptr(), second.const_data_ptr());
-}
-
-TEST(ScratchPool, GivesWhatACallUsedToTheNextCallOnTheQueue) {
-  ScratchPool pool;
-  const Queue queue(Device::cpu());
-  const auto memory_of_a_call = [&] {
-    return ScratchPool::Loan(pool, queue).get().take(0, like(100)).const_data_ptr();
-  };
-  const void* const memory = memory_of_a_call();
-  EXPECT_EQ(memory_of_a_call(), memory);
-  { const ScratchPool::Loan copies_nothing(pool, queue); }
-  EXPECT_EQ(memory_of_a_call(), memory);
-}
-
-TEST(ScratchPool, GivesCallsAtTheSameTimeMemoryOfTheirOwn) {
-  ScratchPool pool;
-  const Queue queue(Device::cpu());
-  const void* first_memory = nullptr;
-  const void* second_memory = nullptr;
-  {
-    ScratchPool::Loan first(pool, queue);
-    ScratchPool::Loan second(pool, queue);
-    first_memory = first.get().take(0, like(100)).const_data_ptr();
-    second_memory = second.get().take(0, like(100)).const_data_ptr();
-    EXPECT_NE(first_memory, second_memory);
-  }
-  ScratchPool::Loan first(pool, queue);
-  ScratchPool::Loan second(pool, queue);
-  const std::vector<const void*> again{first.get().take(0, like(100)).const_data_ptr(),
-                                       second.get().take(0, like(100)).const_data_ptr()};
-  EXPECT_THAT(again, testing::UnorderedElementsAre(first_memory, second_memory));
-}
-
-/// Two streams do not wait for each other.
-TEST(ScratchPool, GivesEveryStreamMemoryOfItsOwn) {
-  if (device_count(DeviceKind::kCuda) == 0) GTEST_SKIP() << "no CUDA device";
-  ScratchPool pool;
-  const Queue first(Device::cuda(0));
-  const Queue second(Device::cuda(0));
-  const auto memory_on = [&](const Queue& queue) {
-    TensorView view = like(100);
-    view.device = Device::cuda(0);
-    return ScratchPool::Loan(pool, queue).get().take(0, view).const_data_ptr();
-  };
-  const void* const memory = memory_on(first);
-  EXPECT_NE(memory_on(second), memory);
-  EXPECT_EQ(memory_on(first), memory);
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ class Queue {
   /// A queue over a stream of the caller's.
   /// @param device the stream's device; CUDA
   /// @param native_stream `cudaStream_t` (`hipStream_t` in a build for HIP); not copied, must outlive
-  /// the queue. The handle 1, the legacy default stream, is taken as it is.
+  /// the queue. The handle 1 (`cudaStreamLegacy`) names the legacy default stream and is taken: for callers
+  /// whose data is made there. It waits for every other blocking stream, as they do for it.
   /// @throws ConfigError for a CPU device, for the null stream, which orders itself with all others, and
   /// for the handle 2, the per-thread default stream, which is another stream in each thread: models keep
   /// memory for each handle, and a queue may be used from any thread (Event::hold_back takes it);
