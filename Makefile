@@ -8,12 +8,14 @@
 #   CMAKE_ARGS=-D...       more arguments for cmake
 #   FUZZ_SECONDS=60        how long each fuzzer of `make fuzz` runs
 #   SOAK_EVENTS=10000      how many events `make soak` runs over
+#   DRAWS=5000             how often `make draws` draws in each test
 #   STEPS="fuzz soak"      of `make nightly`
 
 PRESET ?= dev
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 SOAK_EVENTS ?= 10000
+DRAWS ?= 5000
 TENSOA_SHARED_DATA ?= ../shared/data
 PYTHON := .venv/bin/python
 export TORCH_VERSION
@@ -30,7 +32,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check conventions tidy asan tsan clang hip \
-        install-check newest-torch fuzz soak nightly options clean
+        install-check newest-torch fuzz soak draws nightly options clean
 .DELETE_ON_ERROR:
 
 help: ## This list
@@ -128,6 +130,10 @@ fuzz: setup ## Feed made-up bytes and numbers to what takes them from outside, w
 soak: packages ## Run over many events with all cores, and see that memory, files and threads stay as many
 	@cmake --build build --target tensoa_soak
 	@build/tests/soak/tensoa_soak build/models/tensoa.pt2 $(SOAK_EVENTS)
+
+draws: build ## Many draws, from the date, of the property tests that draw columns when they run
+	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/pytorch/test_planes --gtest_brief=1
+	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/pytorch/test_foreign_columns --gtest_brief=1
 
 nightly: ## What takes too long for each change; writes benchmarks/results/nightly.txt
 	@scripts/nightly.sh $(STEPS)

@@ -52,6 +52,13 @@ std::unique_ptr<Program> program_of(const Package& package, Device device,
   return make_inductor_program(package, device, options.cuda_graphs);
 }
 
+/// What a call knows of its blocks. A thread runs one call at a time.
+struct OfThread {
+  std::vector<const BoundBlock*> bound;
+  std::vector<Planes> planes;
+  std::vector<std::size_t> gathered;  ///< blocks whose columns do not lie as planes
+};
+
 class AotEngine final : public Engine {
  public:
   AotEngine(const std::filesystem::path& path, Device device, const ModelOptions& options,
@@ -87,7 +94,9 @@ class AotEngine final : public Engine {
   }
 
  private:
-  using Copies = std::vector<Buffer>;  ///< of input blocks
+  /// Memory of one queue for blocks that the program cannot have where they lie. Only grows.
+  using Aside = std::vector<Buffer>;
+  using AsideLoan = PerQueue<Aside>::LoanWhenNeeded;
   using Call = CopyReport (Program::*)(const Queue&, std::span<const Planes>);
 
   CopyReport call(Call work, const Queue& queue, const Binding& binding) const {
@@ -103,34 +112,51 @@ class AotEngine final : public Engine {
                          ", and has the name of another output; name all blocks as the outputs, "
                          "rename this one, or ask for Match::kByOrder");
     }
-    // A thread runs one call at a time.
-    thread_local std::vector<const BoundBlock*> bound;
-    thread_local std::vector<Planes> planes;
+    thread_local OfThread mine;
+    auto& [bound, planes, gathered] = mine;
     bound.clear();
     planes.clear();
+    gathered.clear();
     const bool is_accepted = binding.accepted_by.is(number_);
     const bool inputs_by_name =
         detail::goes_by_name(binding.match, binding.inputs, signature_.inputs);
     const bool outputs_by_name =
         detail::goes_by_name(binding.match, binding.outputs, output_names_);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      bound.push_back(&block_for(i, binding, i < inputs_ ? inputs_by_name : outputs_by_name));
-      if (!is_accepted) require_described(i, *bound.back());
-      planes.push_back(planes_of(i, *bound.back()));
+      const BoundBlock& block = *bound.emplace_back(
+          &block_for(i, binding, is_input(i) ? inputs_by_name : outputs_by_name));
+      if (!is_accepted) require_described(i, block);
+      if (const std::optional<Planes> in_place = blocks_[i].in_place(block)) {
+        planes.push_back(*in_place);
+      } else if (block.form == BlockForm::kRepacked) {
+        planes.push_back({nullptr, 0, rows_of(block)});
+        gathered.push_back(i);
+      } else {
+        throw_not_in_place(block);
+      }
     }
     if (!is_accepted) binding.accepted_by.set(number_);
     for (std::size_t i = 0; i < blocks_.size(); ++i) require_rows(i, bound);
 
     forget_refusal();
     CopyReport copies;
-    std::optional<PerQueue<Copies>::Loan> aside;  // until the program is enqueued
-    for (std::size_t i = 0; i < inputs_; ++i) {
-      if (!is_output(i, planes)) continue;
-      if (!aside) aside.emplace(aside_, queue, [] { return std::make_unique<Copies>(); });
-      planes[i] = copied(queue, i, planes[i], **aside, copies);
-    }
     try {
+      AsideLoan aside(aside_, queue);  // until the program is enqueued
+      for (const std::size_t i : gathered) {
+        planes[i] = set_aside(i, planes[i].rows, queue, aside);
+        if (!is_input(i)) continue;
+        copies.add_in(blocks_[i].gather(queue, *bound[i], planes[i]), CopyReason::kRepack);
+      }
+      for (std::size_t i = 0; i < inputs_; ++i) {
+        if (!is_output(i, planes)) continue;  // a program would write it while it reads
+        planes[i] = set_aside(i, planes[i].rows, queue, aside);
+        copies.add_in(blocks_[i].gather(queue, *bound[i], planes[i]), CopyReason::kInputIsWritten);
+      }
       copies += ((*program_).*work)(queue, planes);
+      for (const std::size_t i : gathered) {
+        if (is_input(i)) continue;
+        copies.add_out(blocks_[i].scatter(queue, planes[i], *bound[i]), CopyReason::kRepack);
+      }
     } catch (const DeviceError& error) {
       rethrow(error, subject_ + "failed while running: ");
     } catch (const EngineError& error) {
@@ -142,6 +168,8 @@ class AotEngine final : public Engine {
     }
     return copies;
   }
+
+  bool is_input(std::size_t i) const noexcept { return i < inputs_; }
 
   const BlockDescription& described(std::size_t i) const noexcept {
     return blocks_[i].description();
@@ -158,8 +186,8 @@ class AotEngine final : public Engine {
   }
 
   const BoundBlock& block_for(std::size_t i, const Binding& binding, bool by_name) const {
-    const std::vector<BoundBlock>& blocks = i < inputs_ ? binding.inputs : binding.outputs;
-    if (!by_name) return blocks[i < inputs_ ? i : i - inputs_];
+    const std::vector<BoundBlock>& blocks = is_input(i) ? binding.inputs : binding.outputs;
+    if (!by_name) return blocks[is_input(i) ? i : i - inputs_];
     const auto found = std::ranges::find(blocks, described(i).name, &BoundBlock::name);
     if (found == blocks.end()) {
       throw BindingError("there is no block called \"" + described(i).name +
@@ -175,7 +203,14 @@ class AotEngine final : public Engine {
                        differs + "; bind what was described, or export again");
   }
 
-  Planes planes_of(std::size_t i, const BoundBlock& block) const { return blocks_[i].of(block); }
+  [[noreturn]] void throw_not_in_place(const BoundBlock& block) const {
+    throw BindingError(subject_ + to_string(block) +
+                       ": its columns do not lie in memory as the package was made for, one pitch "
+                       "from each to the next and " +
+                       std::to_string(rows_of(block)) +
+                       " rows apart at least; use a PortableCollection of the layout that was "
+                       "described, or ask for a copy (Repack)");
+  }
 
   void require_rows(std::size_t i, std::span<const BoundBlock* const> bound) const {
     const PackageRows& rule = rows_from_[i];
@@ -195,24 +230,13 @@ class AotEngine final : public Engine {
     return false;
   }
 
-  /// A copy of an input block, for a program that would write it while it reads.
-  Planes copied(const Queue& queue, std::size_t i, const Planes& from, Copies& memory,
-                CopyReport& copies) const {
-    const PlanesOfBlock& block = blocks_[i];
-    const auto bytes = static_cast<std::size_t>(block.bytes(from.rows));
-    const auto size = static_cast<std::int64_t>(described(i).element.element_size());
-    memory.resize(inputs_);
-    if (memory[i].size() < static_cast<std::size_t>(block.count()) * bytes) {
-      memory[i] = Buffer(queue.device(), static_cast<std::size_t>(block.count()) * bytes,
-                         MemoryPurpose::kWorkspaces);
-    }
-    const Planes to{memory[i].data(), block.bytes(from.rows) / size, from.rows};
-    block.for_each_plane([&](std::int64_t place) {
-      copy_bytes(queue, to.first + place * to.pitch * size, queue.device(),
-                 from.first + place * from.pitch * size, queue.device(), bytes);
-      copies.add_in(bytes, CopyReason::kInputIsWritten);
-    });
-    return to;
+  /// Planes of block `i` in memory that is not the caller's.
+  Planes set_aside(std::size_t i, std::int64_t rows, const Queue& queue, AsideLoan& aside) const {
+    aside->resize(blocks_.size());
+    Buffer& memory = (*aside)[i];
+    const std::size_t bytes = blocks_[i].packed_bytes(rows);
+    if (memory.size() < bytes) memory = Buffer(queue.device(), bytes, MemoryPurpose::kWorkspaces);
+    return blocks_[i].packed(memory.data(), rows);
   }
 
   std::uint64_t number_ = next_number();
@@ -224,7 +248,7 @@ class AotEngine final : public Engine {
   std::vector<PackageRows> rows_from_;  ///< of each block; `collection` is the place of an input
   Signature signature_;
   std::vector<std::string> output_names_;
-  mutable PerQueue<Copies> aside_;
+  mutable PerQueue<Aside> aside_;
 };
 
 }  // namespace

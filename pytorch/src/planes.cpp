@@ -3,10 +3,10 @@
 #include "planes.hpp"
 
 #include <algorithm>
-#include <string>
+#include <bit>
 #include <utility>
 
-#include "tensoa/core/error.hpp"
+#include "tensoa/core/memory.hpp"
 
 namespace tensoa::pytorch {
 namespace {
@@ -14,25 +14,39 @@ namespace {
 /// The dimension of a block in place that counts columns, of several.
 std::size_t column_dimension(const BoundBlock& block) { return 1 - block.row_dimension(); }
 
+bool is_repacked(const BoundBlock& block) { return block.form == BlockForm::kRepacked; }
+
 std::byte* address_of(const BoundBlock& block, std::size_t i, std::int64_t element_size) {
-  if (block.form == BlockForm::kRepacked) return static_cast<std::byte*>(block.sources[i].data);
+  if (is_repacked(block)) return static_cast<std::byte*>(block.sources[i].data);
   const std::int64_t step =
       i == 0 ? 0 : block.tensor.stride_of_dim[column_dimension(block)] * element_size;
   return static_cast<std::byte*>(block.tensor.data) + static_cast<std::int64_t>(i) * step;
+}
+
+/// Elements from one plane of a column to the next, of a vector or matrix.
+std::int64_t pitch_of(const BoundBlock& block, std::size_t i) {
+  if (is_repacked(block)) return block.sources[i].stride_of_dim[1];
+  return block.tensor.stride_of_dim[block.columns.size() > 1 ? 2 : 1];
 }
 
 }  // namespace
 
 PlanesOfBlock::PlanesOfBlock(BlockDescription description)
     : description_(std::move(description)),
-      element_size_(static_cast<std::int64_t>(description_.element.element_size())) {
+      element_size_(static_cast<std::int64_t>(description_.element.element_size())),
+      element_shift_(std::countr_zero(description_.element.element_size())),
+      each_(static_cast<std::int64_t>(description_.element.planes())) {
   const std::vector<ColumnDescription>& columns = description_.columns;
-  if (columns.size() > 1) step_ = std::int64_t{columns[1].plane} - columns[0].plane;
+  const auto distance = [&](std::size_t i) {
+    return std::int64_t{columns[i].plane} - columns[0].plane;
+  };
+  if (columns.size() > 1) step_ = distance(1);
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    is_evenly_spaced_ = is_evenly_spaced_ && std::int64_t{columns[i].plane} - columns[0].plane ==
-                                                 static_cast<std::int64_t>(i) * step_;
+    if (next_ == 0 && distance(i) != 0) next_ = i;
+    is_evenly_spaced_ = is_evenly_spaced_ && distance(i) == static_cast<std::int64_t>(i) * step_;
+    count_ = std::max(count_, columns[i].plane + each_);
   }
-  for_each_plane([&](std::int64_t place) { count_ = std::max(count_, place + 1); });
+  next_distance_ = distance(next_);
 }
 
 std::int64_t PlanesOfBlock::bytes(std::int64_t rows) const noexcept {
@@ -40,40 +54,81 @@ std::int64_t PlanesOfBlock::bytes(std::int64_t rows) const noexcept {
   return (is_scalar ? std::min<std::int64_t>(rows, 1) : rows) * element_size_;
 }
 
-Planes PlanesOfBlock::of(const BoundBlock& block) const {
+std::optional<Planes> PlanesOfBlock::in_place(const BoundBlock& block) const noexcept {
   const std::vector<ColumnDescription>& columns = description_.columns;
-  const bool is_repacked = block.form == BlockForm::kRepacked;
-  std::int64_t pitch = 0;
-  if (description_.element.has_planes()) {
-    const std::size_t dim = !is_repacked && columns.size() > 1 ? 2 : 1;
-    pitch = (is_repacked ? block.sources.front() : block.tensor).stride_of_dim[dim];
-  } else if (step_ != 0) {
-    const std::int64_t distance =
-        is_repacked ? (address_of(block, 1, element_size_) - address_of(block, 0, element_size_)) /
-                          element_size_
-                    : block.tensor.stride_of_dim[column_dimension(block)];
-    pitch = step_ == 1 ? distance : distance / step_;
+  Planes planes{address_of(block, 0, element_size_), 0, rows_of(block)};
+  if (each_ > 1) {
+    planes.pitch = pitch_of(block, 0);
+  } else if (next_ != 0) {
+    const std::int64_t distance =  // in elements, which all columns are aligned to
+        is_repacked(block)
+            ? (address_of(block, next_, element_size_) - planes.first) >> element_shift_
+            : block.tensor.stride_of_dim[column_dimension(block)] *
+                  static_cast<std::int64_t>(next_);
+    planes.pitch = next_distance_ == 1 ? distance : distance / next_distance_;
   }
-  std::byte* const first =
-      address_of(block, 0, element_size_) - columns[0].plane * pitch * element_size_;
-  const bool is_proven =
-      !is_repacked && is_evenly_spaced_ &&
-      (columns.size() == 1 || block.tensor.stride_of_dim[column_dimension(block)] == step_ * pitch);
-  for (std::size_t i = 1; !is_proven && i < columns.size(); ++i) {
-    const std::byte* const expected = first + columns[i].plane * pitch * element_size_;
-    if (address_of(block, i, element_size_) == expected) continue;
-    throw BindingError(to_string(block) + ": column " + columns[i].name + " does not lie " +
-                       std::to_string(std::int64_t{columns[i].plane} - columns[0].plane) +
-                       " planes after " + columns[0].name +
-                       ", as the package was made for; use a PortableCollection of the layout that "
-                       "was described, or export for this one");
+  if (count_ > 1 && planes.pitch * element_size_ < bytes(planes.rows)) return {};
+  planes.first -= columns[0].plane * planes.pitch * element_size_;
+  // One distance for all columns, in place; each has its own where it was to be repacked.
+  if (!is_repacked(block) && is_evenly_spaced_) {
+    const bool is_right =
+        columns.size() == 1 ||
+        block.tensor.stride_of_dim[column_dimension(block)] == step_ * planes.pitch;
+    return is_right ? std::optional(planes) : std::nullopt;
   }
-  return {first, pitch, rows_of(block)};
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (address_of(block, i, element_size_) != address(planes, columns[i].plane)) return {};
+    if (each_ > 1 && pitch_of(block, i) != planes.pitch) return {};
+  }
+  return planes;
+}
+
+std::size_t PlanesOfBlock::packed_bytes(std::int64_t rows) const noexcept {
+  return static_cast<std::size_t>(count_ * packed(nullptr, rows).pitch * element_size_);
+}
+
+Planes PlanesOfBlock::packed(std::byte* memory, std::int64_t rows) const noexcept {
+  constexpr auto kLine = static_cast<std::int64_t>(kAlignment);
+  return {memory, (bytes(rows) + kLine - 1) / kLine * kLine / element_size_, rows};
+}
+
+template <class Action>
+void PlanesOfBlock::for_each_plane(const Action& action) const {
+  for (const ColumnDescription& column : description_.columns) {
+    for (std::int64_t i = 0; i < each_; ++i) action(column.plane + i);
+  }
+}
+
+template <class Action>
+std::size_t PlanesOfBlock::for_each_plane_of(const BoundBlock& block, const Action& action) const {
+  const std::vector<ColumnDescription>& columns = description_.columns;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const std::int64_t pitch = each_ > 1 ? pitch_of(block, i) * element_size_ : 0;
+    for (std::int64_t plane = 0; plane < each_; ++plane) {
+      action(address_of(block, i, element_size_) + plane * pitch, columns[i].plane + plane);
+    }
+  }
+  return columns.size() * static_cast<std::size_t>(each_ * bytes(rows_of(block)));
+}
+
+std::size_t PlanesOfBlock::gather(const Queue& queue, const BoundBlock& block,
+                                  const Planes& to) const {
+  const auto size = static_cast<std::size_t>(bytes(to.rows));
+  return for_each_plane_of(block, [&](const std::byte* plane, std::int64_t place) {
+    copy_bytes(queue, address(to, place), queue.device(), plane, queue.device(), size);
+  });
+}
+
+std::size_t PlanesOfBlock::scatter(const Queue& queue, const Planes& from,
+                                   const BoundBlock& block) const {
+  const auto size = static_cast<std::size_t>(bytes(from.rows));
+  return for_each_plane_of(block, [&](std::byte* plane, std::int64_t place) {
+    copy_bytes(queue, plane, queue.device(), address(from, place), queue.device(), size);
+  });
 }
 
 Extent PlanesOfBlock::extent_of_plane(const Planes& planes, std::int64_t place) const noexcept {
-  const auto begin =
-      reinterpret_cast<std::uintptr_t>(planes.first + place * planes.pitch * element_size_);
+  const auto begin = reinterpret_cast<std::uintptr_t>(address(planes, place));
   return {begin, begin + static_cast<std::uintptr_t>(bytes(planes.rows))};
 }
 

@@ -4,13 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
+#include "tensoa/core/queue.hpp"
 #include "tensoa/core/tensor_view.hpp"
 #include "tensoa/engine/describe.hpp"
 
 namespace tensoa::pytorch {
 
-/// Where a block lies in one call: plane p begins `p * pitch` elements after `first`.
+/// Where a block lies in one call: plane p begins `p * pitch` elements after `first`. Planes ascend and
+/// do not lie on each other: the pitch is the number of rows at least. Without rows, or of a single
+/// plane, it may be anything from 0 on.
 struct Planes {
   std::byte* first;
   std::int64_t pitch;
@@ -22,45 +26,63 @@ inline std::int64_t rows_of(const BoundBlock& block) {
 }
 
 /// The planes that a block was described to have: all that follows from the description, once.
+/// Members that take a block expect one that is as described (difference()).
 class PlanesOfBlock {
  public:
   explicit PlanesOfBlock(BlockDescription description);
 
   const BlockDescription& description() const noexcept { return description_; }
 
-  /// Planes from the first one to the last; columns that are not of the block may lie between.
-  std::int64_t count() const noexcept { return count_; }
+  /// The planes of `block` where its columns lie; none where they are not the planes of one ascending
+  /// pitch, as columns in foreign memory may be. Allocates nothing.
+  std::optional<Planes> in_place(const BoundBlock& block) const noexcept;
 
-  /// Bytes of one plane that has `rows` rows; scalars have one element for all.
-  std::int64_t bytes(std::int64_t rows) const noexcept;
+  /// Bytes of memory in which planes of `rows` rows find place (packed()).
+  std::size_t packed_bytes(std::int64_t rows) const noexcept;
 
-  /// The planes of `block`, which is as described (difference()). Allocates nothing.
-  /// @throws BindingError where its columns are no planes of one pitch, as in foreign memory
-  Planes of(const BoundBlock& block) const;
+  /// Planes of `rows` rows in memory of packed_bytes(rows) bytes.
+  Planes packed(std::byte* memory, std::int64_t rows) const noexcept;
 
-  /// From the first byte of the first plane to the end of the last.
-  Extent extent(const Planes& planes) const noexcept;
+  /// Copies the columns of `block`, wherever they lie, to `to`, in the order of `queue`.
+  /// @return the bytes of its columns @throws DeviceError
+  std::size_t gather(const Queue& queue, const BoundBlock& block, const Planes& to) const;
+
+  /// The same from planes to columns.
+  std::size_t scatter(const Queue& queue, const Planes& from, const BoundBlock& block) const;
 
   /// Whether rows of the two share memory. Asks for the single planes only where their extents do.
   bool overlap(const Planes& mine, const PlanesOfBlock& other, const Planes& theirs) const noexcept;
 
-  /// `action(p)` with the place of each plane of the block's columns.
-  template <class Action>
-  void for_each_plane(const Action& action) const {
-    const auto each = static_cast<std::int64_t>(description_.element.planes());
-    for (const ColumnDescription& column : description_.columns) {
-      for (std::int64_t i = 0; i < each; ++i) action(column.plane + i);
-    }
+ private:
+  /// Bytes of one plane that has `rows` rows; scalars have one element for all.
+  std::int64_t bytes(std::int64_t rows) const noexcept;
+
+  std::byte* address(const Planes& planes, std::int64_t place) const noexcept {
+    return planes.first + place * planes.pitch * element_size_;
   }
 
- private:
   Extent extent_of_plane(const Planes& planes, std::int64_t place) const noexcept;
+
+  /// From the first byte of the first plane to the end of the last.
+  Extent extent(const Planes& planes) const noexcept;
+
+  /// `action(p)` with the place of each plane of the block's columns.
+  template <class Action>
+  void for_each_plane(const Action& action) const;
+
+  /// `action(address, p)` with each plane of the columns of `block`, and its place. @return bytes of all
+  template <class Action>
+  std::size_t for_each_plane_of(const BoundBlock& block, const Action& action) const;
 
   BlockDescription description_;
   std::int64_t element_size_;
-  std::int64_t count_ = 0;
-  std::int64_t step_ = 0;         ///< planes from one column to the next, where they are even
-  bool is_evenly_spaced_ = true;  ///< the columns, as described
+  int element_shift_;       ///< its logarithm
+  std::int64_t each_;       ///< planes of one column
+  std::int64_t count_ = 0;  ///< from the first plane to the last; other columns may lie between
+  std::size_t next_ = 0;    ///< the first column at another place than column 0; 0: there is none
+  std::int64_t next_distance_ = 0;  ///< planes from column 0 to that one
+  std::int64_t step_ = 0;           ///< planes from one column to the next, where they are even
+  bool is_evenly_spaced_ = true;    ///< the columns, as described
 };
 
 }  // namespace tensoa::pytorch

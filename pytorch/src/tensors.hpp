@@ -13,7 +13,7 @@ namespace tensoa::pytorch {
 c10::ScalarType to_torch(DType dtype);
 c10::Device to_torch(Device device);
 
-/// The same memory as a torch tensor: no copy, any strides, no query of the pointer. Read-only
+/// The same memory as a torch tensor: no copy, any strides from 0 on, no query of the pointer. Read-only
 /// views are handed out as mutable, because torch knows no other; the caller must have a proof that
 /// nobody writes (jit_engine.cpp).
 at::Tensor wrap(const TensorView& view);

@@ -4,7 +4,7 @@
 
     python make_packages.py FOLDER     reads FOLDER/NAME.json, writes FOLDER/NAME-cpu.pt2 and FOLDER/NAME-cuda.pt2
 
-and a fused program with sums by index for both (sums-cpu.pt2, sums-cuda.pt2), and files that are no packages, or are
+and fused programs for both (sums-cpu.pt2 with sums by index, scattered_fused-cpu.pt2, …-cuda.pt2), and files that are no packages, or are
 packages no more.
 """
 
@@ -39,6 +39,17 @@ class Graph(nn.Module):
         return {"total": total, "product": charge[source] * charge[target]}
 
 
+class Scattered(nn.Module):
+    """Reads rows of every kind, and rows at an index; exact for small whole numbers."""
+
+    def forward(self, plain, vectors, matrix, wide, index, scalars):
+        at = plain[index[:, 0]]
+        sums = torch.cat([plain[:, :1] + 2 * plain[:, 2:3], at[:, 3:] * scalars[:, :1], plain[:, 1:2] - wide], dim=1)
+        moved = vectors + scalars[:, 1:].unsqueeze(2)
+        there = at[:, 2:3] + matrix[:, 0, :1] - 4 * matrix[:, 1, 1:]
+        return sums, moved, there
+
+
 class Synchronises(nn.Module):
     """Asks for a number on the host in the middle of its run, which a CUDA graph cannot do."""
 
@@ -50,7 +61,7 @@ def edge_network():
     return interaction_network.load(Path(__file__).parents[2] / "models" / "interaction_network.safetensors")
 
 
-MODELS = {"mlp": Mlp, "kinds": Kinds, "graph": Graph, "edge_network": edge_network}
+MODELS = {"mlp": Mlp, "kinds": Kinds, "graph": Graph, "scattered": Scattered, "edge_network": edge_network}
 
 
 def changed(package, edit):
@@ -96,7 +107,11 @@ def main(folder: Path):
         columns = binding.load(folder / "graph.json")
         aot.export(Graph(), columns, folder / f"sums-{target}.pt2", target, deterministic=True)
 
+        columns = binding.load(folder / "scattered.json")
+        aot.export(Scattered(), columns, folder / f"scattered_fused-{target}.pt2", target)
+
     torch.jit.script(edge_network()).save(folder / "edge_network.pt")
+    torch.jit.script(Scattered()).save(folder / "scattered.pt")
 
     whole = folder / "mlp-cpu.pt2"
     content = whole.read_bytes()

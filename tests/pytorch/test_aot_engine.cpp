@@ -481,19 +481,65 @@ TEST_P(AotEngine, TheNumberOfBlocksIsChecked) {
               ThrowsMessage<BindingError>(HasSubstr("takes 1 inputs (features), got 0 blocks")));
 }
 
-TEST_P(AotEngine, ColumnsThatAreNoPlanesOfOnePitchAreAnError) {
+TEST_P(AotEngine, ColumnsInPlaceThatAreNoPlanesOfOnePitchAreAnError) {
   AotModel model(package("kinds"));
   model.to(*queue_);
   PortableCollection<Hits> hits(40, GetParam());
   PortableCollection<Fits> fits(40, GetParam());
   PortableCollection<Summary> summary(1, GetParam());
   const Binding whole = kinds_metadata(hits.view(), fits.view(), summary.view()).binding();
-  Binding shifted = whole;  // as foreign memory may lie
-  shifted.inputs[0].sources[2].data = static_cast<float*>(whole.inputs[0].sources[2].data) + 1;
-  EXPECT_THAT([&] { model.forward(*queue_, shifted); },
-              ThrowsMessage<BindingError>(AllOf(
-                  is_short(), HasSubstr("block \"uneven\" (columns w, x, u): column u does not "
-                                        "lie 2 planes after w"))));
+  for (const std::int64_t stride : {65, 2, 0}) {  // in between, upon each other
+    Binding shifted = whole;
+    shifted.inputs[1].tensor.stride_of_dim[1] = stride;
+    EXPECT_THAT([&] { model.forward(*queue_, shifted); },
+                ThrowsMessage<BindingError>(
+                    AllOf(is_short(),
+                          HasSubstr("block \"even\" (columns x, z, v): its columns do "
+                                    "not lie in memory as the package was made for"),
+                          HasSubstr("or ask for a copy (Repack)"))));
+  }
+}
+
+TEST_P(AotEngine, ColumnsToRepackThatAreNoPlanesOfOnePitchAreGathered) {
+  AotModel model(package("kinds"));
+  model.to(*queue_);
+  PortableCollection<Hits> hits(40, GetParam());
+  PortableCollection<Fits> fits(40, GetParam());
+  PortableCollection<Summary> summary(1, GetParam());
+  zero_bytes(*queue_, hits.data(), hits.bytes());
+  Binding binding = kinds_metadata(hits.view(), fits.view(), summary.view()).binding();
+  EXPECT_EQ(model.forward(*queue_, binding), kNothingCopied);
+  std::swap(binding.inputs[0].sources[1].data, binding.inputs[0].sources[2].data);
+  const CopyReport report = model.forward(*queue_, binding);
+  EXPECT_EQ(report, (CopyReport{.bytes_in = 3 * 40 * sizeof(float), .bytes_out = 0}));
+  EXPECT_TRUE(report.has(CopyReason::kRepack));
+}
+
+/// What TorchScript reads as it is, a program that knows planes alone would read wrong.
+TEST_P(AotEngine, TensorsOfTheCallersOwnThatAreNoPlanesAreAnError) {
+  AotModel model(package("mlp"));
+  model.to(*queue_);
+  const auto in = points(10);
+  auto out = answers(10);
+  const Binding whole = mlp_metadata(in.const_view(), out.view()).binding();
+  const auto expect_refused = [&](const auto& spoil, const std::string& message) {
+    Binding binding = whole;
+    spoil(binding.inputs[0].tensor);
+    EXPECT_THAT([&] { model.forward(*queue_, binding); },
+                ThrowsMessage<BindingError>(AllOf(is_short(), HasSubstr(message))));
+  };
+  expect_refused(
+      [](TensorView& tensor) {
+        tensor.stride_of_dim = {3, 1};
+      },
+      "its stride from one row to the next is 3, expected 1");
+  expect_refused([](TensorView& tensor) { tensor.stride_of_dim[0] = 0; },
+                 "its stride from one row to the next is 0, expected 1");
+  expect_refused([](TensorView& tensor) { tensor.size_of_dim[1] = 2; },
+                 "its shape is [10, 2], expected [10, 3]");
+  expect_refused([](TensorView& tensor) { tensor.stride_of_dim[1] = -32; },
+                 "has the stride -32 in dimension 1, expected 0 or more");
+  expect_mlp(out, 0, 0);
 }
 
 TEST_P(AotEngine, ResultsByNameNeedABlockOfTheirName) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "aot_layouts.hpp"
+#include "scattered_layouts.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
 #include "tensoa/engine/describe.hpp"
@@ -42,6 +43,10 @@ void write_all(const std::filesystem::path& folder) {
   PortableCollection<Nodes> nodes(1, cpu);
   PortableCollection<Links> links(1, cpu);
   write(folder / "graph.json", describe(graph_metadata(nodes.view(), links.view())));
+
+  PortableCollection<Scattered> scattered(1, cpu);
+  PortableCollection<Found> found(1, cpu);
+  write(folder / "scattered.json", describe(scattered_metadata(scattered.view(), found.view())));
 
   PortableCollection<track::Hit> all_hits(1, cpu);
   PortableCollection<track::Edge> edges(1, cpu);
