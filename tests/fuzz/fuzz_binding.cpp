@@ -23,7 +23,7 @@ struct Hit {
   F<Scalar<double>> field;
 };
 
-/// Of one block over each kind of column.
+/// Of one block over each kind of column, and one to repack.
 const Binding& some_binding() {
   static const PortableCollection<Hit> hits(5, Device::cpu());
   static const Binding binding = [] {
@@ -32,6 +32,7 @@ const Binding& some_binding() {
     inputs.append_block("xy", records.x(), records.y());
     inputs.append_block("u", records.u());
     inputs.append_block("field", records.field());
+    inputs.append_block(Repack{}, "repacked", records.y(), records.x());
     return ModelMetadata<Hit, Hit>(inputs, SoAMetadata<Hit>(hits.size())).binding();
   }();
   return binding;
