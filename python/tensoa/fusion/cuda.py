@@ -5,7 +5,7 @@
     fused = generate(program, plan(program))          # needs neither a GPU nor a toolkit
     image = compile(fused.source, "sm_90")             # a cubin, by the NVRTC that torch brings
 
-How a kernel holds rows and multiplies is described in cuda_kernels.cuh, whose text every source begins with. What is
+How a kernel holds rows and multiplies is described in cuda_kernels.cuh. What is
 decided here:
 
 - the layout of a value: which of its numbers lies at which position of the tiles of 8. Parts of a `pack` keep tiles of
@@ -38,20 +38,27 @@ from tensoa.fusion.stages import Stage
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
 
 #: How linear layers multiply. "ieee": float32. "tf32x3": three tensor core products of split numbers, at the accuracy
-#: of float32 and of 3xTF32, for any float32 numbers. The pieces are float16, which needs half the products and half the
-#: memory of tf32 pieces; rows that nothing bounds are first multiplied by a power of two. Tensor cores add with
-#: truncation, so sums are off by up to about 1e-6 of the largest one. "tf32" and "bf16": one product of rounded
-#: numbers. Layers of few inputs or outputs are always float32.
+#: of float32 and of 3xTF32, for rows of any size: one number counts to 2^-22 of itself or 2^-38 of the largest one in its
+#: row, a weight to 2^-35 of the largest one of its output. The pieces are float16, which needs half the products and half
+#: the memory of tf32 pieces; every row is first multiplied by a power of two, even where a bound is known (tanh, a layer
+#: norm), because nothing is known of how small its numbers are. Tensor cores add with truncation, so sums are off by up
+#: to about 1e-6 of the largest one. "tf32" and "bf16": one product of rounded numbers. Layers of few inputs or outputs
+#: are always float32.
 PRECISIONS = ("ieee", "tf32x3", "tf32", "bf16")
 
 SHARED_BYTES = 99 * 1024
 BLOCKS, DOMAINS, BUFFERS = 32, 8, 64  # at most, as the engine
+
+#: The text that every source begins with.
+INSTRUCTIONS, KERNELS = (Path(__file__).parent / f"cuda_{name}.cuh" for name in ("instructions", "kernels"))
 
 _TILE_ROWS = 16
 _TOGETHER = 4  # warps that own a tile together
 _FEW_INPUTS = 4
 _FEW_OUTPUTS = 2
 _CHUNK = 16  # tiles of outputs that are accumulated at a time
+_LARGEST_HALF, _SMALLEST_HALF = 65504, np.float16(2.0**-24)
+_BALANCE = 10  # powers of two that the weights of inputs, or of outputs, may differ by; tf32x3
 _NARROW = 8  # a part of a pack that is less wide is moved number by number
 _REGISTER_TILES = 24  # as unroll() of cuda_kernels.cuh
 
@@ -73,6 +80,9 @@ _UNARY = {
     "abs": "fabsf(x)",
     "sqrt": "sqrtf(x)",
     "rsqrt": "1.f / sqrtf(x)",
+    "log2": "exact_log2(x)",
+    "log10": "exact_log10(x)",
+    "exp2": "exact_exp2(x)",
     "reciprocal": "1.f / x",
     "sigmoid": "sigmoid(x)",
     "relu": "maximum(x, 0.f)",
@@ -222,13 +232,28 @@ def _as_buffer(rows):
     return np.concatenate([pairs, rows[:, paired:]], axis=1)
 
 
+def _balance(weight):
+    """Powers of two (at most 1 for each input; one for each output) that bring the weights [outputs, inputs] / inputs *
+    outputs to at most 2^10, and no input or output far below: what is small there counts as much as the rest.
+    """
+    _, of_input = np.frexp(np.abs(weight).max(axis=0).astype(np.float64))
+    of_input = np.where(weight.any(axis=0), of_input - of_input.max(), -100)
+    of_input = np.maximum(of_input if of_input.min() < -_BALANCE else 0 * of_input, -100)
+    _, of_output = np.frexp(np.abs(weight * 2.0**-of_input).max(axis=1))
+    most = of_output.max()
+    of_output = of_output if of_output.min() < most - _BALANCE else np.full_like(of_output, most)
+    return 2.0**of_input, 2.0 ** np.clip(10 - of_output, -100, 100)
+
+
 def _pack(scheme, weight):
     """`weight`: [inputs, outputs], both padded to tiles, float32."""
     weight = np.ascontiguousarray(weight)
     if scheme == "Fma":
         return weight.tobytes()
     if scheme == "Half3":
-        high = weight.astype(np.float16)
+        high = np.clip(weight, -_LARGEST_HALF, _LARGEST_HALF).astype(np.float16)
+        lost = (high == 0) & (weight != 0)  # times an infinity that is one too
+        high[lost] = np.copysign(_SMALLEST_HALF, weight[lost])
         return _half_pair([high, (weight - high.astype(np.float32)).astype(np.float16)])
     if scheme == "Bf16":
         return _half_pair([_bf16(weight)])
@@ -463,18 +488,24 @@ class _Kernel:
         return name
 
     def _is_clean(self, value):
-        if value.op != "map" or id(value) in self.generator.slots and id(value) not in self.own:
+        if id(value) in self.generator.slots and id(value) not in self.own:
             return True
+        if value.op == "constant":  # one number stands for the padding, too
+            return self.use(value)[0] == "vector"
+        if value.op != "map":
+            return value.op != "linear"  # weights of zero times an infinity
         return value.name in _KEEP_ZERO and all(
-            argument.width == 1 and value.name == "mul" or argument.width > 1 and self._is_clean(argument)
+            self._is_clean(argument) if argument.width > 1 else value.name == "mul" and _is_finite(argument)
             for argument in value.args
         )
 
     def _norm(self, value):
         layout, name = self.layout(value), self.new_name()
-        if layout is None:  # one number less its mean
+        if layout is None:  # one number less its mean, which is zero or no number
+            gain = (1.0 if value.weight is None else value.weight[0]) / np.sqrt(np.float64(value.eps))
             bias = 0.0 if value.bias is None else value.bias[0]
-            self.line(f"const Scalar {name}{{{{{_literal(bias)}, {_literal(bias)}}}}};")
+            function = f"[](float x) {{ return fmaf(x - x, {_literal(gain)}, {_literal(bias)}); }}"
+            self.line(f"const Scalar {name} = map_scalar({function}, {self.scalar(value.args[0], 0)});")
             return "scalar", name
         ones, zeros = np.ones(value.width, np.float32), np.zeros(value.width, np.float32)
         gain = self.vector(_spread(ones if value.weight is None else value.weight, layout))
@@ -567,45 +598,59 @@ class _Kernel:
             return self._dots(value, sources, bias)
         layout, name = self.layout(value), self.new_name()
         tiles = len(layout) // 8
-        scheme, scaling, unit = self.generator.scheme(value), "Unscaled{}", 1.0
-        if self.generator.is_scaled(value):
-            largest, scaling = self.new_name(), self.new_name("s")
-            unit = 2.0 ** (10 - math.frexp(np.abs(value.weight).max(initial=0.0))[1])
-            self.line(f"Scalar {largest}{{}};")
-            for text, _ in sources:
-                self.line(f"widen({largest}, {text});")
-            self.line(f"const Scale {scaling} = scale_of({largest}, {_literal(1.0 / unit)});")
+        scheme, weight = self.generator.scheme(value), np.asarray(value.weight, np.float32)
+        scaling = "Unscaled{}"
+        if scheme == "Half3":
+            sources, weight, scaling = self._scaled(sources, weight, layout)
         calls = []
         for text, part in sources:
-            weight = _spread(_spread(np.ascontiguousarray(value.weight.T * np.float32(unit)), part).T, layout).T
+            packed = _pack(scheme, _spread(_spread(weight.T, part).T, layout).T)
             depth = max(i for i, number in enumerate(part) if number >= 0) + 1
-            packed = f"Packed{{{self.weights.add(_pack(scheme, weight))}, {len(part) // 8}, {depth}, {tiles}}}"
-            text = text if unit == 1.0 and scaling == "Unscaled{}" else f"scaled({text}, {scaling})"
+            packed = f"Packed{{{self.weights.add(packed)}, {len(part) // 8}, {depth}, {tiles}}}"
             calls.append(f"accumulate<{scheme}>(c, {text}, {packed}, first, warp);")
         body = f"[&](auto& c, int first) {{ {' '.join(calls)} }}"
         start = self.vector(_spread(np.asarray(bias, np.float32), layout))
         self.widest = max(self.widest, min(tiles, _CHUNK))
         if self.together and self.generator.is_only_stored(value):
             slot = self.generator.slots[id(value)]
-            chunk = 2 * -(-tiles // (2 * _TOGETHER))
+            chunk = min(_CHUNK, 2 * -(-tiles // (2 * _TOGETHER)))
             self.line(
-                f"linear_stored<{tiles}, {chunk}>(p.buffer[{slot}], {start}, {scaling}, {self.turn}, tile, warp, "
-                f"{body});"
+                f"linear_stored<{self.layout_type(layout)}, {tiles}, {chunk}>(p.buffer[{slot}], {start}, {scaling}, "
+                f"{self.turn}, tile, warp, {body});"
             )
             self.turn = (self.turn - -(-tiles // chunk)) % _TOGETHER
             return "stored", name
         if self.together and scheme != "Fma":
-            chunk = -(-tiles // _TOGETHER)
-            self.exchanged = max(self.exchanged, tiles)
-            room = f"exchange + {self.exchanges % 2} * kExchanged"
-            self.exchanges += 1
+            rounds = -(-tiles // (_TOGETHER * _CHUNK))
+            chunk = -(-tiles // (_TOGETHER * rounds))
+            self.exchanged = max(self.exchanged, min(tiles, _TOGETHER * chunk))
             self.line(
-                f"const auto {name} = linear_together<{tiles}, {chunk}>({start}, {scaling}, {room}, warp, {body});"
+                f"const auto {name} = linear_together<{tiles}, {chunk}>({start}, {scaling}, exchange, kExchanged, "
+                f"{self.exchanges % 2}, warp, {body});"
             )
+            self.exchanges += -(-tiles // (_TOGETHER * chunk))
         else:
             self.line(f"const auto {name} = linear<{tiles}, {min(tiles, _CHUNK)}>({start}, {scaling}, {body});")
         self.widest = max(self.widest, tiles)
         return "fragment", name
+
+    def _scaled(self, sources, weight, layout):
+        """What Half3 multiplies: sources and weights times powers of two, and what takes these back."""
+        of_input, of_output = _balance(weight)
+        if of_input.min() < 1:
+            sources = [(f"balanced({text}, {self.vector(_spread(of_input, part))})", part) for text, part in sources]
+        largest, scaling = self.new_name(), self.new_name("s")
+        self.line(f"Scalar {largest}{{}};")
+        for text, _ in sources:
+            self.line(f"widen({largest}, {text});")
+        back = 1 / of_output
+        if (back == back[0]).all():
+            unit = f"{_literal(back[0])}, {math.frexp(back[0])[1] + 275}"
+        else:
+            unit = self.vector(_spread(back, layout))
+        self.line(f"const auto {scaling} = scale_of({largest}, {unit});")
+        weight = (weight / of_input * of_output[:, None]).astype(np.float32)
+        return [(f"scaled({text}, {scaling})", part) for text, part in sources], weight, scaling
 
     def _dots(self, value, sources, bias):
         """Few outputs: each is a sum over the quad."""
@@ -742,6 +787,10 @@ class _Kernel:
         return "\n".join(lines + self.lines) + "\n" + end
 
 
+def _is_finite(value):
+    return value.op == "constant" and np.isfinite(value.array).all()
+
+
 def _mask_text(masks):
     """A C++ expression of n that gives masks[n]."""
     text = "0xffu"
@@ -780,7 +829,7 @@ class _Lists:
 class _Generator:
     def __init__(self, program, plan, precision):
         self.program, self.plan, self.precision = program, plan, precision
-        self.layout, self.bound = _Layouts(), graph.Bounds()
+        self.layout = _Layouts()
         self.has_totals = any(stage.totals for stage in plan.stages)
         self.joined = {} if self.has_totals else self._join_sums()
         self.slots, self.slot_sizes, self.zeros, self.zero_steps = {}, [], {}, {}
@@ -793,13 +842,6 @@ class _Generator:
         if self.precision != "tf32x3":
             return {"tf32": "Tf32", "bf16": "Bf16"}[self.precision]
         return "Half3"
-
-    def is_scaled(self, value):
-        """Whether rows and weights have to be multiplied to be float16 pieces: they hold numbers below 65504 and, to
-        2^-25, small ones. A bound that is known keeps the largest numbers from both.
-        """
-        bound, largest = self.bound(value.args[0]), np.abs(value.weight).max(initial=0.0)
-        return self.scheme(value) == "Half3" and not (1.0 <= bound <= 3e4 and 0.125 <= largest <= 3e4)
 
     def is_only_stored(self, value):
         """Whether its stage computes a layer for others alone: tensor cores may then write straight into its buffer."""
@@ -939,7 +981,7 @@ class _Generator:
             value.args[0].domain for value in self.program.values() if value.op == "gather"
         } | {value.domain for value in self.program.values() if value.op == "scatter"}
         lengths = ", ".join(f"k{name.capitalize()} = {length}" for name, length in params.items())
-        source = [f"constexpr int {lengths};", (Path(__file__).parent / "cuda_kernels.cuh").read_text()]
+        source = [f"constexpr int {lengths};", INSTRUCTIONS.read_text(), KERNELS.read_text()]
         buffers = [{"domain": domain, "row_bytes": size} for domain, size in self.slot_sizes]
         result = Generated("", params, buffers=buffers)
         weights, known_weights, known_kernels = bytearray(), {}, {}

@@ -100,7 +100,8 @@ struct Vector {
   }
 };
 
-// Which positions of each tile hold numbers: bit c of valid(n). The others are padding.
+// Which positions of each tile hold numbers: bit c of valid(n). The others are padding, zero where a
+// value is "clean". What follows from infinities is not: zero times an infinity is no number.
 template <class Layout>
 __device__ __forceinline__ bool is_valid(int n, int i, int quad) {
   return Layout::valid(n) == 0xffu || (Layout::valid(n) >> (2 * quad + (i & 1)) & 1u);
@@ -108,12 +109,12 @@ __device__ __forceinline__ bool is_valid(int n, int i, int quad) {
 
 template <class Layout, int T>
 __device__ __forceinline__ void clear_padding(Fragment<T>& x, const Warp& warp,
-                                              float padding = 0.f) {
+                                              float padding = 0.f, int first = 0) {
 #pragma unroll(unroll(T))
   for (int n = 0; n < T; ++n) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      if (!is_valid<Layout>(n, i, warp.quad)) x.at[n][i] = padding;
+      if (!is_valid<Layout>(first + n, i, warp.quad)) x.at[n][i] = padding;
     }
   }
 }
@@ -125,17 +126,29 @@ __device__ __forceinline__ float quad_sum(float x) {
 
 // ---- functions of numbers, as torch defines them (NaN stays NaN) ----
 
-__device__ __forceinline__ float minimum(float a, float b) {
-  float r;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-  return r;
-}
-__device__ __forceinline__ float maximum(float a, float b) {
-  float r;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-  return r;
-}
 __device__ __forceinline__ float sigmoid(float x) { return 1.f / (1.f + expf(-x)); }
+
+__device__ __forceinline__ float power_of_two(int exponent) {  // -126 ... 127
+  return __uint_as_float(unsigned(exponent + 127) << 23);
+}
+// Exact at powers of two, at whole numbers, and at powers of ten: the function that CUDA has is only
+// asked where that follows from its values at 1 and 0, or from float64.
+__device__ __forceinline__ float exact_log2(float x) {
+  const unsigned bits = __float_as_uint(x);
+  if (bits - 1u >= 0x7f800000u - 1u) return log2f(x);  // no finite number above zero
+  const bool is_small = bits < 0x00800000u;
+  const unsigned wide = is_small ? __float_as_uint(x * 8388608.f) : bits;
+  // The number as 2^exponent times what is near 1: from sqrt(1/2) on.
+  const int exponent = int(wide - 0x3f3504f3u) >> 23;
+  const float near_one = __uint_as_float(wide - (unsigned(exponent) << 23));
+  return float(exponent - (is_small ? 23 : 0)) + log2f(near_one);
+}
+__device__ __forceinline__ float exact_log10(float x) { return float(log10(double(x))); }
+__device__ __forceinline__ float exact_exp2(float x) {
+  const float whole = rintf(fminf(fmaxf(x, -200.f), 200.f));
+  const int half = int(whole) / 2;  // in two steps: results may be subnormal
+  return exp2f(x - whole) * power_of_two(half) * power_of_two(int(whole) - half);
+}
 
 // ---- maps ----
 
@@ -217,11 +230,7 @@ __device__ __forceinline__ float to_float(T x) {
   return static_cast<float>(x);
 }
 __device__ __forceinline__ float to_float(bool x) { return x ? 1.f : 0.f; }
-__device__ __forceinline__ float to_float(Half x) {
-  float r;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits));
-  return r;
-}
+__device__ __forceinline__ float to_float(Half x) { return half_to_float(x.bits); }
 __device__ __forceinline__ float to_float(Bfloat16 x) {
   return __uint_as_float(unsigned{x.bits} << 16);
 }
@@ -420,28 +429,6 @@ __device__ __forceinline__ void clear_scalar(void* buffer, const Tile& tile, con
   store(buffer, Scalar{{0.f, 0.f}}, tile, warp);
 }
 
-__device__ __forceinline__ void add_to(float* to, float x) {
-  asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(x) : "memory");
-}
-__device__ __forceinline__ void add_to(float* to, float x, float y) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(x), "f"(y) : "memory");
-#else
-  add_to(to, x);
-  add_to(to + 1, y);
-#endif
-}
-__device__ __forceinline__ void add_to(float* to, float x, float y, float z, float w) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(x), "f"(y), "f"(z),
-               "f"(w)
-               : "memory");
-#else
-  add_to(to, x, y);
-  add_to(to + 2, z, w);
-#endif
-}
-
 // Adds rows to the rows `index` of a buffer of sums. Where neighbouring rows have one index (edges
 // grouped by a node), they are summed in the warp before.
 template <class Layout, int T>
@@ -609,10 +596,6 @@ struct Members {
   }
 };
 
-__device__ __forceinline__ float power_of_two(int exponent) {  // -126 ... 127
-  return __uint_as_float(unsigned(exponent + 127) << 23);
-}
-
 // The sum of a list. Where `step` is 32, of what the lanes of a warp have of it.
 template <int K>
 __device__ __forceinline__ Numbers<K> sum_of(Members<K> list) {
@@ -756,38 +739,6 @@ struct Packed {
   __device__ int tile(int n) const { return min(n, outputs - 1); }
 };
 
-__device__ __forceinline__ void mma_tf32(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                                         unsigned b1) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-      "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ __forceinline__ void mma_f16(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                                        unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-      "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ __forceinline__ void mma_f16(float (&c)[4], const unsigned (&a)[2], unsigned b) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(b));
-}
-__device__ __forceinline__ void mma_bf16(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                                         unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-      "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ __forceinline__ void mma_bf16(float (&c)[4], const unsigned (&a)[2], unsigned b) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(b));
-}
-
 // The nearest tf32 number by integer arithmetic: conversions run at a quarter of the rate. The bits of
 // a NaN would carry over into a zero.
 __device__ __forceinline__ unsigned to_tf32(float x) {
@@ -820,15 +771,15 @@ struct Tf32 {
   }
 };
 
-// Three products of float16 pieces, high * high + high * low + low * high: float32's accuracy. |x|
-// must be below 65504 and not all small: the graph says so, or Scaled sees to it.
+// Three products of float16 pieces, high * high + high * low + low * high: float32's accuracy. x is
+// Scaled. An infinity has a finite high piece, so it times the high piece of a weight, which is zero
+// where the weight is, decides.
 struct Half3 {
   static constexpr int kMostTiles = 24;
   static __device__ __forceinline__ void split(float x, float y, unsigned& high, unsigned& low) {
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(high) : "f"(y), "f"(x));
-    const float rest_x = x - to_float(Half{static_cast<unsigned short>(high)});
-    const float rest_y = y - to_float(Half{static_cast<unsigned short>(high >> 16)});
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(low) : "f"(rest_y), "f"(rest_x));
+    high = to_finite_halves(x, y);
+    low = to_halves(x - half_to_float(static_cast<unsigned short>(high)),
+                    y - half_to_float(static_cast<unsigned short>(high >> 16)));
   }
   template <int C>
   static __device__ __forceinline__ void pair(float (&c)[C][4], const float (&x)[8],
@@ -864,17 +815,12 @@ struct Half3 {
 
 struct Bf16 {
   static constexpr int kMostTiles = 24;
-  static __device__ __forceinline__ unsigned round(float x, float y) {
-    unsigned two;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(y), "f"(x));
-    return two;
-  }
   template <int C>
   static __device__ __forceinline__ void pair(float (&c)[C][4], const float (&x)[8],
                                               const Packed& w, int q, int first, const Warp& warp) {
     unsigned a[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) a[i] = round(x[2 * i], x[2 * i + 1]);
+    for (int i = 0; i < 4; ++i) a[i] = to_bfloats(x[2 * i], x[2 * i + 1]);
 #pragma unroll
     for (int n = 0; n < C; ++n) {
       const uint2 b = reinterpret_cast<const uint2*>(
@@ -889,7 +835,7 @@ struct Bf16 {
         reinterpret_cast<const unsigned*>(w.weights + w.tiles / 2 * w.outputs * 256);
     unsigned a[2];
 #pragma unroll
-    for (int i = 0; i < 2; ++i) a[i] = round(x[2 * i], x[2 * i + 1]);
+    for (int i = 0; i < 2; ++i) a[i] = to_bfloats(x[2 * i], x[2 * i + 1]);
 #pragma unroll
     for (int n = 0; n < C; ++n) {
       mma_bf16(c[n], a, from[w.tile(first + n) * 32 + warp.lane]);
@@ -935,25 +881,32 @@ struct Fma {
   }
 };
 
-// A power of two for each row that brings its largest number to 2^13 ... 2^14, and its inverse
-// (times `unit`, the inverse of what the weights were multiplied with): then pieces of float16 hold
-// every float32 number of the row to 2^-38 of the largest one, or to 2^-22 of itself.
+// A power of two for each row that brings its largest number to 2^13 ... 2^14, and its inverse: then
+// pieces of float16 hold every float32 number of the row to 2^-38 of the largest one, or to 2^-22 of
+// itself. `unit`: the inverse of what the weights were multiplied by, a Vector with one for each
+// output, or One, where it is part of `inverse`.
+struct One {};
+__device__ __forceinline__ float element(One, int, int) { return 1.f; }
+
+template <class Unit>
 struct Scale {
   float factor[2], inverse[2];
+  Unit unit;
 
-  __device__ Scale(const Scalar& largest, float unit) {
+  // `most`: of the factor's exponent, with that of floats.
+  __device__ Scale(const Scalar& largest, Unit unit, float back, int most) : unit(unit) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int exponent = min(267 - int(__float_as_uint(largest.at[r]) >> 23), 253);
+      const int exponent = min(267 - int(__float_as_uint(largest.at[r]) >> 23), most);
       factor[r] = __uint_as_float(unsigned(exponent) << 23);
-      inverse[r] = __uint_as_float(unsigned(254 - exponent) << 23) * unit;
+      inverse[r] = __uint_as_float(unsigned(254 - exponent) << 23) * back;
     }
   }
 };
 
 struct Unscaled {};
 
-template <class Source>
+template <class Source, class Scale>
 struct Scaled {
   static constexpr int tiles = Source::tiles;
   const Source& from;
@@ -971,9 +924,33 @@ struct Scaled {
   }
 };
 
-template <class Source>
-__device__ __forceinline__ Scaled<Source> scaled(const Source& from, const Scale& scale) {
+template <class Source, class Scale>
+__device__ __forceinline__ Scaled<Source, Scale> scaled(const Source& from, const Scale& scale) {
   return {from, scale};
+}
+
+// Numbers times one for each place of the row.
+template <class Source>
+struct Balanced {
+  static constexpr int tiles = Source::tiles;
+  const Source& from;
+  Vector factors;
+
+  __device__ void pair(int q, float (&x)[8]) const {
+    from.pair(q, x);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) x[i] *= factors.at(2 * q + i / 4, i);
+  }
+  __device__ void last(float (&x)[4]) const {
+    from.last(x);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) x[i] *= factors.at(tiles - 1, i);
+  }
+};
+
+template <class Source>
+__device__ __forceinline__ Balanced<Source> balanced(const Source& from, Vector factors) {
+  return {from, factors};
 }
 
 // Takes what this lane holds of x into the largest absolute value of each row.
@@ -996,13 +973,21 @@ __device__ __forceinline__ void widen(Scalar& largest, const Source& x) {
   }
 }
 
-__device__ __forceinline__ Scale scale_of(Scalar largest, float unit) {
+__device__ __forceinline__ Scalar of_quad(Scalar largest) {
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     largest.at[r] = fmaxf(largest.at[r], __shfl_xor_sync(kAll, largest.at[r], 1));
     largest.at[r] = fmaxf(largest.at[r], __shfl_xor_sync(kAll, largest.at[r], 2));
   }
-  return Scale(largest, unit);
+  return largest;
+}
+
+constexpr int kMostExponent = 253;  // its inverse is a float
+__device__ __forceinline__ Scale<One> scale_of(const Scalar& largest, float back, int most) {
+  return {of_quad(largest), One{}, back, min(most, kMostExponent)};
+}
+__device__ __forceinline__ Scale<Vector> scale_of(const Scalar& largest, Vector units) {
+  return {of_quad(largest), units, 1.f, kMostExponent};
 }
 
 // Adds to C tiles of outputs, from tile `first` on, what the numbers of x contribute.
@@ -1038,16 +1023,19 @@ __device__ __forceinline__ Fragment<C> part_of_linear(int outputs, Vector bias, 
   return c;
 }
 
-template <int C, class Body>
-__device__ __forceinline__ Fragment<C> part_of_linear(int outputs, Vector bias, const Scale& scale,
-                                                      int first, Body body) {
+template <int C, class Unit, class Body>
+__device__ __forceinline__ Fragment<C> part_of_linear(int outputs, Vector bias,
+                                                      const Scale<Unit>& scale, int first,
+                                                      Body body) {
   Fragment<C> c{};
   body(c, first);
 #pragma unroll
   for (int n = 0; n < C; ++n) {
+    const int at = min(first + n, outputs - 1);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      c.at[n][i] = fmaf(c.at[n][i], scale.inverse[i / 2], bias.at(min(first + n, outputs - 1), i));
+      c.at[n][i] =
+          fmaf(c.at[n][i] * element(scale.unit, at, i), scale.inverse[i / 2], bias.at(at, i));
     }
   }
   return c;
@@ -1071,44 +1059,49 @@ __device__ __forceinline__ Fragment<N> linear(Vector bias, const Scaling& scalin
   return result;
 }
 
-// The same by all warps of a tile together, C tiles of outputs each; `exchange` has room for N
-// tiles. Two rooms must take turns: a warp may still read the last one while another writes.
+// The same by all warps of a tile together, in rounds of C tiles of outputs each. `exchange` has two
+// rooms of `room` tiles, which take turns, from `turn` on: a warp may still read the last one while
+// another writes.
 template <int N, int C, class Scaling, class Body>
 __device__ __forceinline__ Fragment<N> linear_together(Vector bias, const Scaling& scaling,
-                                                       float4 (*exchange)[32], const Warp& warp,
-                                                       Body body) {
-  const int first = warp.part * C;
-  if (first < N) {
-    const Fragment<C> c = part_of_linear<C>(N, bias, scaling, first, body);
-#pragma unroll
-    for (int n = 0; n < C; ++n) {
-      if (first + n < N)
-        exchange[first + n][warp.lane] =
-            make_float4(c.at[n][0], c.at[n][1], c.at[n][2], c.at[n][3]);
-    }
-  }
-  __syncthreads();
+                                                       float4 (*exchange)[32], int room, int turn,
+                                                       const Warp& warp, Body body) {
   Fragment<N> result;
+  for (int begin = 0; begin < N; begin += C * warp.parts, turn ^= 1) {
+    float4(*const mine)[32] = exchange + turn * room;
+    const int first = begin + warp.part * C;
+    if (first < N) {
+      const Fragment<C> c = part_of_linear<C>(N, bias, scaling, first, body);
+#pragma unroll
+      for (int n = 0; n < C; ++n) {
+        if (first + n < N)
+          mine[first + n - begin][warp.lane] =
+              make_float4(c.at[n][0], c.at[n][1], c.at[n][2], c.at[n][3]);
+      }
+    }
+    __syncthreads();
 #pragma unroll(unroll(N))
-  for (int n = 0; n < N; ++n) {
-    const float4 four = exchange[n][warp.lane];
-    result.at[n][0] = four.x;
-    result.at[n][1] = four.y;
-    result.at[n][2] = four.z;
-    result.at[n][3] = four.w;
+    for (int n = begin; n < min(N, begin + C * warp.parts); ++n) {
+      const float4 four = mine[n - begin][warp.lane];
+      result.at[n][0] = four.x;
+      result.at[n][1] = four.y;
+      result.at[n][2] = four.z;
+      result.at[n][3] = four.w;
+    }
   }
   return result;
 }
 
 // The same where the outputs are only stored, as rows of a buffer: C is even, and nothing is
 // exchanged. `turn`: the warp that begins.
-template <int N, int C, class Scaling, class Body>
+template <class Layout, int N, int C, class Scaling, class Body>
 __device__ __forceinline__ void linear_stored(void* buffer, Vector bias, const Scaling& scaling,
                                               int turn, const Tile& tile, const Warp& warp,
                                               Body body) {
   for (int at = (warp.part + turn) % warp.parts; at * C < N; at += warp.parts) {
     const int first = at * C;
-    const Fragment<C> c = part_of_linear<C>(N, bias, scaling, first, body);
+    Fragment<C> c = part_of_linear<C>(N, bias, scaling, first, body);
+    clear_padding<Layout>(c, warp, 0.f, first);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       if (!tile.inside[r]) continue;
