@@ -233,6 +233,9 @@ def test_columns_of_every_type(level, tmp_path):
 
 DOMAINS = {  # where functions are compared
     "log": (1e-30, 1e30),
+    "log2": (1e-30, 1e30),
+    "log10": (1e-30, 1e30),
+    "exp2": (-126, 127),
     "log1p": (-0.999, 1e3),
     "sqrt": (0, 1e6),
     "rsqrt": (1e-6, 1e6),
@@ -260,7 +263,7 @@ def test_functions_of_one_number_are_exact_to_three_units(level, tmp_path):
     for i, name in enumerate(graph.UNARY):
         low, high = DOMAINS.get(name, (-8, 8))
         numbers = random.uniform(low, high, rows)
-        if name in ("log", "sqrt", "rsqrt"):
+        if name in ("log", "log2", "log10", "sqrt", "rsqrt"):
             numbers = np.exp(random.uniform(np.log(max(low, 1e-6)), np.log(high), rows))
         elif low < 0:
             numbers[::2] *= np.exp(random.uniform(-12, 0, rows // 2))  # small ones too
@@ -276,7 +279,7 @@ def test_functions_of_one_number_are_exact_to_three_units(level, tmp_path):
 
 @levels
 def test_what_is_no_number_or_not_finite(level, tmp_path):
-    names = "exp expm1 log log1p tanh sigmoid erf asinh relu sqrt abs neg floor".split()
+    names = "exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf asinh relu sqrt abs neg floor".split()
     numbers = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 1e-42, 3e38, -3e38, 1e-30, 200.0, -200.0], np.float32)
     x = columns(0, 0, (0,))
     program = Program(("rows",), [Output(1, (i,), apply(name, x)) for i, name in enumerate(names)])

@@ -847,6 +847,8 @@ def _power(capture, node, tensor, exponent):
     known[-1] = lambda m, c, x: m("reciprocal", x)
     if isinstance(tensor, Rows) and isinstance(exponent, (int, float)) and exponent in known:
         return _formula(known[exponent])(capture, node, tensor)
+    if isinstance(tensor, (int, float)) and tensor == 2:
+        return capture.elementwise(lambda x: capture.map("exp2", x), exponent)
     return capture.elementwise(lambda *values: capture.map("pow", *values), tensor, exponent)
 
 
@@ -941,9 +943,6 @@ OPERATIONS = {
     "elu": _formula(_elu),
     "leaky_relu": _formula(_leaky_relu),
     "square": _formula(lambda m, c, x: m("mul", x, x)),
-    "log2": _formula(lambda m, c, x: m("mul", m("log", x), c(1 / math.log(2)))),
-    "log10": _formula(lambda m, c, x: m("mul", m("log", x), c(1 / math.log(10)))),
-    "exp2": _formula(lambda m, c, x: m("exp", m("mul", x, c(math.log(2))))),
     "isnan": _formula(lambda m, c, x: m("ne", x, x)),
     "isinf": _formula(lambda m, c, x: m("eq", m("abs", x), c(math.inf))),
     "remainder": _remainder,

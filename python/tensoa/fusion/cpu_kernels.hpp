@@ -158,7 +158,8 @@ inline V f_sign(V x) { return x > 0 ? all(1) : (x < 0 ? all(-1) : V{}); }
 
 inline V power_of_two(I n) { return from_bits((n + 127) << 23); }
 
-constexpr float kLog2E = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
+constexpr float kLog2E = 1.44269504f, kLn2 = 0.693147181f;
+constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
 /// (e^r - 1 - r) / r^2 for |r| < ln 2 / 2.
 constexpr float kExp[] = {0.5f,          0.16666666f,   0.041666295f,
                           0.0083334968f, 0.0013944642f, 0.00019790417f};
@@ -184,12 +185,17 @@ inline V between(V x, float low, float high) {
   x = x < low ? all(low) : x;
   return x > high ? all(high) : x;
 }
-inline V f_exp(V x) {
-  x = between(x, -104, 89);
-  const Reduced a = reduced(x);
+inline V exp_of(Reduced a) {
   const V y = (polynomial(kExp, a.r) * a.r * a.r + a.r) + all(1);
   const I half = a.n >> 1;  // in two steps: results may be subnormal
   return (y * power_of_two(half)) * power_of_two(a.n - half);
+}
+inline V f_exp(V x) { return exp_of(reduced(between(x, -104, 89))); }
+/// Exact at whole numbers.
+inline V f_exp2(V x) {
+  x = between(x, -152, 129);
+  const V n = f_round(x);
+  return exp_of({__builtin_convertvector(n, I), (x - n) * all(kLn2)});
 }
 inline V f_expm1(V x) {
   const V y = between(x, -80, 89);
@@ -197,9 +203,13 @@ inline V f_expm1(V x) {
   const V q = polynomial(kExp, a.r) * a.r * a.r + a.r;
   const V scale = power_of_two(a.n - 1);
   const V result = ((scale - all(0.5f)) + scale * q) * all(2);
-  return x == 0 ? x : result;
+  return f_abs(x) < 2.98e-8f ? x : result;  // subnormal ones, too
 }
-inline V f_log(V x) {
+/// x = 2^exponent (1 + f), with 1 + f between the roots of 1/2 and 2, of which low + f is the logarithm.
+struct Logarithm {
+  V exponent, f, square, cube;  // cube: low without half of the square, which is taken off last
+};
+inline Logarithm logarithm(V x) {
   const I is_small = x < 1.17549435e-38f;
   const V y = is_small ? x * all(8388608) : x;
   I exponent = ((bits(y) >> 23) & 0xff) - 126;
@@ -208,14 +218,26 @@ inline V f_log(V x) {
   exponent = exponent + is_low;
   m = is_low ? m + m : m;
   exponent = is_small ? exponent - 23 : exponent;
-  const V e = __builtin_convertvector(exponent, V);
   const V f = m - all(1);
   const V square = f * f;
-  V low = polynomial(kLog, f) * (square * f) + e * all(kLn2Low);
-  low = low - square * all(0.5f);
-  const V result = (f + low) + e * all(kLn2High);
+  return {__builtin_convertvector(exponent, V), f, square, polynomial(kLog, f) * (square * f)};
+}
+/// `result` where x is above zero and finite, else what every logarithm is.
+inline V logarithm_or_special(V x, V result) {
   const V special = x == 0 ? all(-INFINITY) : (x < 0 ? all(NAN) : x);
   return ((x > 0) & (x < INFINITY)) ? result : special;
+}
+inline V f_log(V x) {
+  const Logarithm a = logarithm(x);
+  const V low = (a.cube + a.exponent * all(kLn2Low)) - a.square * all(0.5f);
+  return logarithm_or_special(x, (a.f + low) + a.exponent * all(kLn2High));
+}
+/// Exact at powers of two.
+inline V f_log2(V x) {
+  const Logarithm a = logarithm(x);
+  const V low = a.cube - a.square * all(0.5f);
+  const V more = (low + a.f) * all(kLog2E - 1);  // so that most of it needs no product
+  return logarithm_or_special(x, ((more + low) + a.f) + a.exponent);
 }
 inline V f_log1p(V x) {
   const V u = all(1) + x;
@@ -258,6 +280,10 @@ TENSOA_BY_LIBM(asin)
 TENSOA_BY_LIBM(acos)
 TENSOA_BY_LIBM(erfc)
 #undef TENSOA_BY_LIBM
+/// Exact at powers of ten, by rounding.
+inline V f_log10(V x) {
+  return each([](float a) { return static_cast<float>(std::log10(static_cast<double>(a))); }, x);
+}
 
 // ---- functions of two numbers, and where()
 
