@@ -137,6 +137,7 @@ class AotEngine final : public Engine {
     }
     if (!is_accepted) binding.accepted_by.set(number_);
     for (std::size_t i = 0; i < blocks_.size(); ++i) require_rows(i, bound);
+    package_.require_countable(bound);
 
     forget_refusal();
     CopyReport copies;

@@ -411,4 +411,17 @@ Package::Package(const std::filesystem::path& path, Device device,
   }
 }
 
+void Package::require_countable(std::span<const BoundBlock* const> blocks) const {
+  if (kind != Kind::kFusedGpu) return;
+  for (const std::size_t domain : domains) {
+    const BoundBlock& block = *blocks[domain];
+    const std::int64_t count = block.tensor.size_of_dim[block.row_dimension()];
+    if (count <= kMaxGpuRows) continue;
+    throw BindingError(subject + to_string(block) + " has " + std::to_string(count) +
+                       " rows, a fused program for GPUs takes at most " +
+                       std::to_string(kMaxGpuRows) +
+                       "; bind slices of fewer rows, or export with --no-fuse");
+  }
+}
+
 }  // namespace tensoa::pytorch

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "private_folder.hpp"
 #include "tensoa/core/device.hpp"
 #include "tensoa/engine/describe.hpp"
+#include "tensoa/soa/bound_block.hpp"
 
 namespace tensoa::pytorch {
 
@@ -69,6 +71,8 @@ struct FusedKernels {
 inline constexpr std::size_t kMaxGpuBlocks = 32;
 inline constexpr std::size_t kMaxGpuDomains = 8;
 inline constexpr std::size_t kMaxGpuBuffers = 64;
+/// The most rows of a collection: kernels count them by int32.
+inline constexpr std::int64_t kMaxGpuRows = 0x7FFF'FFFF;
 
 /// A package of the exporter (python/tensoa/aot.py), checked, and the program that suits the device
 /// unpacked: a fused one where the package has them for such a device, else that of TorchInductor.
@@ -81,6 +85,10 @@ struct Package {
   /// @param gpu_architecture of `device`, "sm_90"; not used on the CPU
   /// @throws LoadError
   Package(const std::filesystem::path& path, Device device, const std::string& gpu_architecture);
+
+  /// @param blocks of one call, inputs before outputs
+  /// @throws BindingError where the program cannot count the rows of one of `domains` (kMaxGpuRows)
+  void require_countable(std::span<const BoundBlock* const> blocks) const;
 
   std::string subject;  ///< "model FILE: ", the beginning of messages
   BindingDescription binding;

@@ -433,6 +433,33 @@ TEST_F(FusedCpu, AProgramForGpusThatIsNotWholeIsRefused) {
   EXPECT_THAT(reading("fused_gpu_long_params"), fails_with("\"blocks\" is 33, expected 1 to 32"));
 }
 
+/// Blocks that nobody reads: `rows` of both collections, and of the output.
+void count(const pytorch::Package& read, std::int64_t rows) {
+  BoundBlock block;
+  block.name = "hits";
+  block.tensor.rank = 2;
+  block.tensor.size_of_dim = {rows, 1};
+  block.columns.emplace_back().name = "x";
+  const std::vector<const BoundBlock*> blocks(8, &block);
+  read.require_countable(blocks);
+}
+
+TEST_F(FusedCpu, AProgramForGpusIsGivenNoMoreRowsThanItCanCount) {
+  const pytorch::Package gpu(package("fused_gpu"), Device::cuda(0), "sm_86");
+  EXPECT_NO_THROW(count(gpu, 0x7FFF'FFFF));
+  EXPECT_THAT([&] { count(gpu, 0x8000'0000); },
+              testing::ThrowsMessage<BindingError>(testing::AllOf(
+                  HasSubstr("block \"hits\""),
+                  HasSubstr("has 2147483648 rows, a fused program for "
+                            "GPUs takes at most 2147483647"),
+                  HasSubstr("bind slices of fewer rows, or export with --no-fuse"))));
+}
+
+TEST_F(FusedCpu, AProgramForCpusCountsMoreRows) {
+  const pytorch::Package cpu(package("fused"), Device::cpu(), "");
+  EXPECT_NO_THROW(count(cpu, 0x8000'0000));
+}
+
 TEST_F(FusedCpu, APackageOfTorchInductorSaysWhetherItCanBeCapturedOnTheGpu) {
   const auto why_none = [](const std::string& name) {
     return pytorch::Package(package(name), Device::cuda(0), "sm_90").no_graphs;
