@@ -7,6 +7,7 @@
 #   JOBS=N                 at most N jobs at a time
 #   CMAKE_ARGS=-D...       more arguments for cmake
 #   FUZZ_SECONDS=60        how long each fuzzer of `make fuzz` runs
+#   PROGRAM_SEEDS=0:10000  which seeds `make fuzz-programs` takes
 #   SOAK_EVENTS=10000      how many events `make soak` runs over
 #   DRAWS=5000             how often `make draws` draws in each test
 #   STEPS="fuzz soak"      of `make nightly`
@@ -14,6 +15,7 @@
 PRESET ?= dev
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+PROGRAM_SEEDS ?= 0:10000
 SOAK_EVENTS ?= 10000
 DRAWS ?= 5000
 TENSOA_SHARED_DATA ?= ../shared/data
@@ -32,7 +34,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check conventions tidy asan tsan clang hip \
-        install-check newest-torch fuzz soak draws nightly options clean
+        install-check newest-torch fuzz fuzz-programs soak draws nightly options clean
 .DELETE_ON_ERROR:
 
 help: ## This list
@@ -126,6 +128,9 @@ fuzz: setup ## Feed made-up bytes and numbers to what takes them from outside, w
 	@cmake --preset $@ -DTENSOA_FUZZ_SECONDS=$(FUZZ_SECONDS) $(CMAKE_ARGS)
 	@cmake --build build-$@ --target fuzzers
 	@ctest --preset $@ --parallel $(JOBS) --progress
+
+fuzz-programs: setup ## Make fused programs of random networks and hard numbers, and compare them with torch
+	@$(PYTHON) -W ignore python/tests/random_programs.py --seeds $(PROGRAM_SEEDS) --jobs $(JOBS)
 
 soak: packages ## Run over many events with all cores, and see that memory, files and threads stay as many
 	@cmake --build build --target tensoa_soak
