@@ -37,8 +37,8 @@ FUNCTIONS = {
 
 
 def _norm(x, weight, bias, eps, is_centered):
-    mean = 0.0 if is_centered else x.mean(axis=1, keepdims=True)
-    y = (x - mean) / np.sqrt(((x - mean) ** 2).mean(axis=1, keepdims=True) + eps)
+    mean = 0.0 if is_centered else x.mean(axis=-1, keepdims=True)
+    y = (x - mean) / np.sqrt(((x - mean) ** 2).mean(axis=-1, keepdims=True) + eps)
     return y * (1.0 if weight is None else weight) + (0.0 if bias is None else bias)
 
 
@@ -52,6 +52,11 @@ def _rows_at(x, index):
     result, inside = np.full((len(index), x.shape[1]), np.nan), _inside(index, len(x))
     result[inside] = x[index[inside]]
     return result
+
+
+def _groups(value, array):
+    """[rows, times, numbers of a group]"""
+    return array.reshape(len(array), value.times, array.shape[1] // value.times)
 
 
 def evaluate(program, columns, rows):
@@ -71,15 +76,21 @@ def evaluate(program, columns, rows):
         elif value.op == "constant":
             result = np.broadcast_to(value.array.astype(np.float64), (rows[value.domain], value.width))
         elif value.op == "linear":
-            result = args[0] @ value.weight.astype(np.float64).T
-            result = result if value.bias is None else result + value.bias
+            result = _groups(value, args[0]) @ value.weight.astype(np.float64).T
+            result = (result if value.bias is None else result + value.bias).reshape(-1, value.width)
+        elif value.op == "product":
+            x, y = (_groups(value, arg) for arg in args)
+            x = x.reshape(*x.shape[:2], x.shape[2] // value.inner, value.inner)
+            y = y.reshape(*y.shape[:2], value.inner, y.shape[2] // value.inner)
+            result = (x @ y).reshape(-1, value.width)
         elif value.op == "map":
             function = FUNCTIONS.get(value.name) or getattr(np, value.name)
             result = np.broadcast_to(function(*args), (rows[value.domain], value.width)).astype(np.float64)
         elif value.op == "norm":
-            result = _norm(args[0], value.weight, value.bias, value.eps, value.is_centered)
+            result = _norm(_groups(value, args[0]), value.weight, value.bias, value.eps, value.is_centered)
+            result = result.reshape(-1, value.width)
         elif value.op == "reduce":
-            result = getattr(np, value.name)(args[0], axis=1, keepdims=True)
+            result = getattr(np, value.name)(_groups(value, args[0]), axis=2)
         elif value.op == "pack":
             result = np.concatenate([arg[:, a:b] for arg, (a, b) in zip(args, value.ranges)], axis=1)
         elif value.op == "lookup":

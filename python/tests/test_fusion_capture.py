@@ -59,7 +59,8 @@ def check(module, columns, rows=(37, 111)):
         else dict(zip(one.places, argument.numpy()))
         for one, argument in zip(columns.inputs, data.inputs)
     ]
-    for candidate in (program, passes.simplify(program)):
+    simple = passes.simplify(program)
+    for candidate in (program, passes.unrolled(simple), simple):
         for got, expected in zip(row_programs.evaluate(candidate, arrays, rows), truth):
             np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5 * abs(expected).max())
     return candidate

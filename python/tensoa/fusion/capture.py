@@ -11,6 +11,7 @@ below). All else that torch would do in another dtype is not fused.
 """
 
 import functools
+import itertools
 import math
 from dataclasses import dataclass, replace
 
@@ -32,7 +33,6 @@ CHOOSING = (
     "embedding amax amin max min maximum minimum clamp where full full_like empty_like zeros ones"
 ).split()
 EXACT = 1 << 24  # integers up to here are float32 numbers
-PRODUCTS = 4096  # of tensors that both depend on the inputs: most multiplications for a row
 
 
 class NotFused(Exception):
@@ -138,11 +138,24 @@ class _Capture:
         if all(isinstance(plane, (int, float)) for plane in planes):
             key = ("constant", domain, tuple(planes))
             return self.once(key, lambda: graph.constant(domain, planes))
-        packed = graph.pack(self.parts(planes, domain))
+        packed = graph.pack(self.parts(self.read_once(planes), domain))
         if packed.op != "pack":
             return packed
         key = ("pack", tuple(id(part) for part in packed.args), packed.ranges)
         return self.once(key, lambda: packed)
+
+    def read_once(self, planes):
+        """Planes, where input planes that come several times are taken from a value that has each once."""
+        inputs = [plane for plane in planes if isinstance(plane, InputPlane)]
+        distinct = sorted(set(inputs), key=lambda plane: (plane.block, plane.plane))
+        if len(distinct) == len(inputs):
+            return planes
+        places = {}
+        for _, group in itertools.groupby(distinct, key=lambda plane: plane.block):
+            group = list(group)
+            value = self._input(group)
+            places.update((plane, (value, i)) for i, plane in enumerate(group))
+        return [places.get(plane, plane) for plane in planes]
 
     def map(self, name, *args):
         return self.once(("map", name, *(id(arg) for arg in args)), lambda: graph.apply(name, *args))
@@ -231,39 +244,51 @@ class _Capture:
         return self.rows(shape, axis, value)
 
     def over(self, tensor, dims, build):
-        """build(value of the planes along `dims`) for each position of the others: [values], their shape, their axis."""
+        """build(value, times) of the planes along `dims`, a group for each position of the others, those that are the
+        same once: [planes of the result] of each group, the dimensions in order, the shape with them as the last.
+        """
         rank = tensor.planes.ndim
         dims = sorted({dim % rank for dim in dims}) if dims else list(range(rank))
         if tensor.axis in dims:
             raise NotFused("a sum or maximum over all rows")
         moved = np.moveaxis(tensor.planes, dims, range(rank - len(dims), rank))
-        kept = moved.shape[: rank - len(dims)]
-        groups = moved.reshape(math.prod(kept), -1)
-        return [build(self.value(group, tensor.domain)) for group in groups], dims, moved.shape
+        groups = [tuple(group) for group in moved.reshape(math.prod(moved.shape[: rank - len(dims)]), -1)]
+        places = {group: i for i, group in enumerate(dict.fromkeys(groups))}
+        value = build(self.value(_objects((-1,), [plane for group in places for plane in group]), tensor.domain), len(places))
+        width = value.width // len(places)
+        made = [[(value, i) for i in range(places[group] * width, (places[group] + 1) * width)] for group in groups]
+        return made, dims, moved.shape
 
     def reduced(self, node, tensor, dims, build):
-        values, _, _ = self.over(tensor, dims, build)
+        made, _, _ = self.over(tensor, dims, build)
         shape, axis, domain = self.shape_of(node)
-        return Rows(_objects(shape, [(value, 0) for value in values]), axis, domain)
+        return Rows(_objects(shape, [plane for group in made for plane in group]), axis, domain)
 
     def spread(self, tensor, dims, build):
         """As over(), for functions that give as many numbers as they take."""
-        values, dims, shape = self.over(tensor, dims, build)
-        planes = _objects(shape, [(value, i) for value in values for i in range(value.width)])
+        made, dims, shape = self.over(tensor, dims, build)
         rank = tensor.planes.ndim
-        planes = np.moveaxis(planes, range(rank - len(dims), rank), dims)
-        return Rows(planes, tensor.axis, tensor.domain)
+        planes = _objects(shape, [plane for group in made for plane in group])
+        return Rows(np.moveaxis(planes, range(rank - len(dims), rank), dims), tensor.axis, tensor.domain)
 
-    def reduce(self, name, value):
-        if value.width == 1:
+    def reduce(self, name, value, times):
+        if value.width == times:
             return value
-        return self.once(("reduce", name, id(value)), lambda: Value("reduce", value.domain, 1, (value,), {"name": name}))
+        return self.once(("reduce", name, id(value), times), lambda: graph.reduce(name, value, times))
+
+    def each(self, value, like):
+        """The numbers of groups, for a map with all numbers of the groups, `like`."""
+        if value.width in (1, like.width):
+            return value
+        count = like.width // value.width
+        planes = _objects((-1,), [(value, i) for i in range(value.width) for _ in range(count)])
+        return self.value(planes, value.domain)
 
     def constant(self, number, like):
         return self.number(number, like.domain)
 
-    def linear(self, x, weight, bias=None):
-        return graph.linear(x, weight.numpy(), None if bias is None else bias.numpy())
+    def linear(self, x, weight, bias=None, times=1):
+        return graph.linear(x, weight.numpy(), None if bias is None else bias.numpy(), times)
 
     def gathered(self, tensor, index):
         planes = list(tensor.planes.reshape(-1))
@@ -504,8 +529,8 @@ def _linear(capture, node, tensor, weight, bias=None):
         raise NotFused("a layer whose weights depend on the inputs")
     if tensor.axis == tensor.planes.ndim - 1:
         raise NotFused("a product over all rows")
-    values, _, shape = capture.over(tensor, [-1], lambda value: capture.linear(value, weight, bias))
-    planes = _objects((*shape[:-1], weight.shape[0]), [(value, i) for value in values for i in range(value.width)])
+    made, _, shape = capture.over(tensor, [-1], lambda value, times: capture.linear(value, weight, bias, times))
+    planes = _objects((*shape[:-1], weight.shape[0]), [plane for group in made for plane in group])
     return Rows(planes, tensor.axis, tensor.domain)
 
 
@@ -517,23 +542,23 @@ def _matmul(capture, node, a, b):
         return _mm(capture, node, a, b)
     if min(ranks) < 2:
         raise NotFused("a product with a vector")
+    if ranks[0] == 2 and not isinstance(a, Rows):
+        return _swapped(_linear(capture, node, _swapped(b), a))
     return _bmm(capture, node, a, b)
 
 
 def _bmm(capture, node, a, b):
-    """[…, i, k] by […, k, j], as sums of products of numbers."""
+    """[…, i, k] by […, k, j]"""
     (left, right), axis, domain = capture.broadcast(
         _unsqueezed(a, -2), _swapped(_unsqueezed(b, -3))
     )  # […, i, j, k]
     if axis >= left.ndim - 1:
         raise NotFused("a product over all rows")
-    if left.size > PRODUCTS:
-        raise NotFused(f"a product of two inputs with {left.size} multiplications for a row")
-    groups = zip(left.reshape(-1, left.shape[-1]), right.reshape(-1, left.shape[-1]))
-    sums = [
-        capture.reduce("sum", capture.map("mul", capture.value(x, domain), capture.value(y, domain))) for x, y in groups
-    ]
-    return Rows(_objects(left.shape[:-1], [(value, 0) for value in sums]), axis, domain)
+    times, inner = math.prod(left.shape[:-3]), left.shape[-1]
+    x = capture.value(left[..., :, 0, :], domain)
+    y = capture.value(right[..., 0, :, :].swapaxes(-1, -2), domain)
+    value = graph.product(x, y, inner, times)
+    return Rows(_objects(left.shape[:-1], [(value, i) for i in range(value.width)]), axis, domain)
 
 
 def _unsqueezed(tensor, dim):
@@ -565,10 +590,9 @@ def _addmm(capture, node, bias, a, b, **kwargs):
 def _layer_norm(capture, node, tensor, shape, weight, bias, eps):
     rank = tensor.planes.ndim
 
-    def norm(value):
+    def norm(value, times):
         flat = [None if array is None else array.reshape(-1).numpy() for array in (weight, bias)]
-        attributes = {"weight": flat[0], "bias": flat[1], "eps": eps, "is_centered": False}
-        return Value("norm", value.domain, value.width, (value,), attributes)
+        return graph.norm(value, *flat, eps, times)
 
     return [capture.spread(tensor, range(rank - len(shape), rank), norm)]
 
@@ -601,10 +625,10 @@ def _group_norm(capture, node, tensor, weight, bias, rows, channels, size, group
 
 
 def _softmax(capture, node, tensor, dim, half_to_float, is_log=False):
-    def build(value):
-        shifted = capture.map("sub", value, capture.reduce("amax", value))
+    def build(value, times):
+        shifted = capture.map("sub", value, capture.each(capture.reduce("amax", value, times), value))
         exps = capture.map("exp", shifted)
-        total = capture.reduce("sum", exps)
+        total = capture.each(capture.reduce("sum", exps, times), value)
         return capture.map("sub", shifted, capture.map("log", total)) if is_log else capture.map("div", exps, total)
 
     return capture.spread(tensor, [dim], build)
@@ -615,7 +639,7 @@ def _reduction(name):
         if kwargs.get("dtype") not in (None, torch.float32) and tensor.dtype.is_floating_point:
             raise NotFused(f"{name} of another dtype")
         dims = dims if isinstance(dims, (list, tuple)) or dims is None else [dims]
-        return capture.reduced(node, tensor, dims, lambda value: capture.reduce(name, value))
+        return capture.reduced(node, tensor, dims, functools.partial(capture.reduce, name))
 
     return run
 
@@ -636,10 +660,12 @@ def _place(name):
     """argmax and argmin: the first place of the extreme, or of what is no number."""
 
     def run(capture, node, tensor, dim=None, keep=False):
-        def build(value):
-            m, places = capture.map, graph.constant(value.domain, np.arange(value.width))
-            is_it = m("maximum", m("eq", value, capture.reduce(name, value)), m("ne", value, value))
-            return capture.reduce("amin", m("where", is_it, places, capture.constant(value.width, value)))
+        def build(value, times):
+            m, width = capture.map, value.width // times
+            places = graph.constant(value.domain, np.tile(np.arange(width), times))
+            extreme = capture.each(capture.reduce(name, value, times), value)
+            is_it = m("maximum", m("eq", value, extreme), m("ne", value, value))
+            return capture.reduce("amin", m("where", is_it, places, capture.constant(width, value)), times)
 
         return capture.reduced(node, tensor, None if dim is None else [dim], build)
 
@@ -656,10 +682,10 @@ def _any(name):
 def _variance(capture, node, tensor, dims=None, correction=None, keepdim=False):
     correction = 1 if correction is None else correction
 
-    def build(value):
-        centred = capture.map("sub", value, capture.reduce("mean", value))
-        total = capture.reduce("sum", capture.map("mul", centred, centred))
-        return capture.map("div", total, capture.constant(max(0.0, value.width - correction), value))
+    def build(value, times):
+        centred = capture.map("sub", value, capture.each(capture.reduce("mean", value, times), value))
+        total = capture.reduce("sum", capture.map("mul", centred, centred), times)
+        return capture.map("div", total, capture.constant(max(0.0, value.width // times - correction), value))
 
     return capture.reduced(node, tensor, dims, build)
 
@@ -667,9 +693,9 @@ def _variance(capture, node, tensor, dims=None, correction=None, keepdim=False):
 def _vector_norm(capture, node, tensor, order=2, dims=None, keep=False, **kwargs):
     m = capture.map
     known = {
-        2: lambda x: m("sqrt", capture.reduce("sum", m("mul", x, x))),
-        1: lambda x: capture.reduce("sum", m("abs", x)),
-        math.inf: lambda x: capture.reduce("amax", m("abs", x)),
+        2: lambda x, times: m("sqrt", capture.reduce("sum", m("mul", x, x), times)),
+        1: lambda x, times: capture.reduce("sum", m("abs", x), times),
+        math.inf: lambda x, times: capture.reduce("amax", m("abs", x), times),
     }
     if order not in known:
         raise NotFused(f"a norm of order {order}")

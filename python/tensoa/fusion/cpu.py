@@ -51,12 +51,9 @@ TYPES = {
 }
 BLOCK = 16  # kBlock of cpu_kernels.hpp
 TILE = 48  # rows of a Tile
-REDUCTIONS = {
-    "sum": ("a + b", False),
-    "mean": ("a + b", True),
-    "amax": ("a > b || a != a ? a : b", False),
-    "amin": ("a < b || a != a ? a : b", False),
-}
+REDUCTIONS = {"sum": "Sum", "mean": "Sum", "amax": "Largest", "amin": "Smallest"}
+SPANS = 8  # kSpans of cpu_kernels.hpp
+SHORT = 4  # features: a layer reads shorter runs one after the other, after they are put side by side
 
 
 def _is_relu(value):
@@ -163,6 +160,8 @@ class _Body:
 
     def __init__(self, stage, plan):
         self.stage, self.plan = stage, plan
+        # Vectors are written whole: those of the last group may end so far behind it.
+        self.slack = BLOCK - 1 if any(value.times > 1 or value.op == "product" for value in stage.values) else 0
         self.lines, self.buffers, self.constants, self.scratch = [], [], [], _Scratch()
         self.computed = {id(value) for value in stage.values}
         self.slots, self.indices = {}, {}
@@ -202,7 +201,7 @@ class _Body:
 
         users = self.users = {id(value): [] for value in self.order}
         for value in self.order:
-            for argument in self._args(value):
+            for argument in self._distinct(value) if value.op == "pack" else self._args(value):
                 users[id(argument)].append(value)
 
         def only_user(value):
@@ -223,10 +222,7 @@ class _Body:
                 if id(user) not in self.passed_on and not has_own:
                     self.absorbed.add(id(value))
             elif self._is_free(value) and value.op == "pack":
-                if all(
-                    user.op == "linear" or (user.op == "pack" and id(user) in self.absorbed)
-                    for user in users[id(value)]
-                ):
+                if all(self._reads_parts(user, value) for user in users[id(value)]):
                     self.absorbed.add(id(value))
             elif self._is_free(value) and value.op == "constant":  # maps read constants where they are
                 if all(user.op == "map" for user in users[id(value)]):
@@ -282,13 +278,30 @@ class _Body:
         """Only values computed here need it."""
         return id(value) in self.computed and id(value) not in self.roots
 
+    def _reads_parts(self, user, packed):
+        """Whether `user` reads the parts of a pack where they lie."""
+        if user.op == "linear":
+            return len(packed.ranges) <= SPANS or packed.width >= SHORT * len(packed.ranges)
+        if user.op == "map":
+            return id(user) not in self.passed_on
+        return user.op == "reduce" or (user.op == "pack" and id(user) in self.absorbed)
+
+    def _distinct(self, value):
+        return list({id(argument): argument for argument in self._args(value)}.values())
+
     def _leaves(self, value):
         """The values in scratch memory that the code of `value` reads."""
-        for argument in self._args(value):
+        for argument in self._distinct(value):
             if id(argument) in self.absorbed:
                 yield from self._leaves(argument)
             else:
                 yield argument
+
+    def _picked(self, value):
+        """Those of the leaves that it reads in another order."""
+        for argument in self._distinct(value):
+            if id(argument) in self.absorbed:
+                yield from self._leaves(argument) if argument.op == "pack" else self._picked(argument)
 
     # ---- the code
 
@@ -304,7 +317,7 @@ class _Body:
                 self._act(value, *action)
             for leaf in {id(leaf): leaf for leaf in [*self._leaves(value), value]}.values():
                 if self.last.get(id(leaf), value) is value and id(leaf) in self.slots:
-                    self.scratch.give(self.slots.pop(id(leaf)), leaf.width)
+                    self.scratch.give(self.slots.pop(id(leaf)), leaf.width + self.slack)
 
     def _number(self, things, thing):
         """Its position among the things of the stage, where it is put if it is new."""
@@ -327,27 +340,40 @@ class _Body:
     def _place(self, value):
         return f"s + {self.slots[id(value)]} * F"
 
-    def _feature(self, value, i):
-        return f"s + {self.slots[id(value)] + i} * F"
-
-    def _spans(self, value):
-        """(value in scratch memory, its first feature, how many) side by side."""
+    def _places(self, value):
+        """The features of scratch memory that a value in it, or a pack of such, consists of."""
         if id(value) not in self.absorbed:
-            return [(value, 0, value.width)]
-        spans = []
-        for argument, (start, stop) in zip(value.args, value.ranges):
-            at = 0
-            for inner, first, count in self._spans(argument):
-                low, high = max(start, at), min(stop, at + count)
-                if low < high:
-                    spans.append((inner, first + low - at, high - low))
-                at += count
-        return spans
+            return np.arange(value.width) + self.slots[id(value)]
+        found = {id(argument): self._places(argument) for argument in self._distinct(value)}
+        parts = [found[id(argument)][start:stop] for argument, (start, stop) in zip(value.args, value.ranges)]
+        return np.concatenate(parts)
+
+    def _table(self, numbers):
+        """Integers among the constants."""
+        row = np.zeros(_padded(len(numbers)), np.int32)
+        row[: len(numbers)] = numbers
+        return f"places({self._constant(row.view(np.float32))})"
+
+    def _runs(self, places, times):
+        """(first feature, how many) of the runs of each of `times` groups: [times, runs, 2]; None where groups differ in
+        these, or have too many for a layer.
+        """
+        found = []
+        for group in places.reshape(times, -1):
+            starts = np.flatnonzero(np.diff(group, prepend=-2) != 1)
+            found.append(np.stack([group[starts], np.diff(starts, append=len(group))], axis=1))
+        is_alike = all(np.array_equal(runs[:, 1:], found[0][:, 1:]) for runs in found)
+        return np.stack(found) if is_alike and len(found[0]) <= SPANS else None
 
     def _expression(self, value, width):
         if value.op == "constant" and id(value) in self.computed:
             constant = self._constant(_row(value.array))
             return f"all({constant}[0])" if value.width == 1 else f"L::constant({constant}, i, r)"
+        if id(value) in self.absorbed and value.op == "pack":
+            places = self._places(value)
+            if value.width == 1:
+                return f"L::narrow(s + {places[0]} * F, i, r)"
+            return f"L::picked(s, {self._table(places)}, i, r)"
         if id(value) in self.absorbed:
             return self._call(value, width)
         return f"L::{'wide' if value.width == width else 'narrow'}({self._place(value)}, i, r)"
@@ -359,19 +385,29 @@ class _Body:
 
     def _take(self, value):
         """A place for `value`: that of an argument where numbers are needed no more once they are replaced."""
-        if value.op in ("map", "norm") and not self._done_by_linear(value) and id(value) not in self.sums:
+        if self._may_replace(value):
+            picked = {id(leaf) for leaf in self._picked(value)}
             for leaf in self._leaves(value):
-                if self.last[id(leaf)] is value and leaf.width == value.width and id(leaf) in self.slots:
+                is_free = self.last[id(leaf)] is value and id(leaf) not in picked
+                if is_free and leaf.width == value.width and id(leaf) in self.slots:
                     self.slots[id(value)] = self.slots.pop(id(leaf))
                     return
-        self.slots[id(value)] = self.scratch.take(value.width)
+        self.slots[id(value)] = self.scratch.take(value.width + self.slack)
+
+    def _may_replace(self, value):
+        if self._done_by_linear(value) or id(value) in self.sums:
+            return False
+        return value.op in ("map", "norm") and (value.args[0] if _is_relu(value) else value).times == 1
 
     def _done_by_linear(self, value):
         return _is_relu(value) and value.args[0].op == "linear" and id(value.args[0]) in self.absorbed
 
     def _value(self, value):
+        self.borrowed = None
         lines = self._code(value)  # names the places of arguments, one of which may become that of the value
         self._take(value)
+        if self.borrowed:
+            self.scratch.give(*self.borrowed)
         self.lines += [line.replace("@", self._place(value)) for line in lines]
 
     def _code(self, value):
@@ -403,38 +439,54 @@ class _Body:
                 lines.append(f"L::map(@, {width}, n, [&](int i, int r) {{ return {total}; }});")
             return lines
         if value.op == "pack":
-            lines, at = [], 0
-            for argument, (start, stop) in zip(value.args, value.ranges):
-                span = f"Span{{{self._feature(argument, start)}, {stop - start}}}"
-                lines.append(f"L::copy(@ + {at} * F, {span}, n);")
-                at += stop - start
-            return lines
+            parts = [self._part(argument, where) for argument, where in zip(value.args, value.ranges)]
+            return [f"L::pick(@, {width}, s, {self._table(np.concatenate(parts))}, n);"]
         if value.op == "reduce":
-            function, is_mean = REDUCTIONS[value.name]
-            scale = f"1.0f / {value.args[0].width}" if is_mean else "1.0f"
-            function = f"[](float a, float b) {{ return {function}; }}"
-            return [f"L::reduce(@, {self._place(value.args[0])}, {value.args[0].width}, n, {function}, {scale});"]
+            source, x = self._source_of(value.args[0])
+            count = value.args[0].width // value.times
+            scale = f"1.0f / {count}" if value.name == "mean" else "1.0f"
+            function = f"{REDUCTIONS[value.name]}{{}}"
+            return [f"L::reduce(@, {source}, {x}, {count}, {value.times}, n, {function}, {scale});"]
+        if value.op == "product":
+            x, y = value.args
+            shape = f"{x.width // value.times // value.inner}, {value.inner}, {y.width // value.times // value.inner}"
+            return [f"L::product(@, {self._place(x)}, {self._place(y)}, {value.times}, {shape}, n);"]
         done, is_relu = value, "false"
         if _is_relu(value) and id(value.args[0]) in self.absorbed and value.args[0].op in ("linear", "norm"):
             done, is_relu = value.args[0], "true"
         if done.op == "linear":
-            spans = self._spans(done.args[0])
-            items = ", ".join(f"{{{self._feature(part, first)}, {count}}}" for part, first, count in spans)
-            weights = self._constant(pack_linear(done.weight, done.bias))
-            return [
-                "{",
-                f"  const Span x[] = {{{items}}};",
-                f"  L::linear(@, {width}, x, {len(spans)}, {weights}, n, {is_relu});",
-                "}",
-            ]
+            return self._linear(done, is_relu)
         if done.op == "norm":
+            width //= done.times
             weight = np.ones(width, np.float32) if done.weight is None else done.weight
             bias = np.zeros(width, np.float32) if done.bias is None else done.bias
             constants = f"{self._constant(_row(weight))}, {self._constant(_row(bias))}"
             eps = f"static_cast<float>({float(done.eps)!r})"
             flags = f"{str(done.is_centered).lower()}, {is_relu}"
-            return [f"L::norm(@, {self._place(done.args[0])}, {width}, {constants}, {eps}, n, {flags});"]
+            x = self._place(done.args[0])
+            return [f"L::norm(@, {x}, {width}, {done.times}, {constants}, {eps}, n, {flags});"]
         return [f"L::map(@, {width}, n, [&](int i, int r) {{ return {self._call(value, width)}; }});"]
+
+    def _part(self, value, where):
+        return self._places(value)[slice(*where)]
+
+    def _source_of(self, value):
+        """Scratch memory and the places of a value in it."""
+        if id(value) in self.absorbed:
+            return "s", self._table(self._places(value))
+        return self._place(value), "nullptr"
+
+    def _linear(self, value, is_relu):
+        x, times, before = value.args[0], value.times, []
+        runs = self._runs(self._places(x), times)
+        if runs is None:
+            at = self.scratch.take(x.width + self.slack)
+            self.borrowed = at, x.width + self.slack
+            before = [f"L::pick(s + {at} * F, {x.width}, s, {self._table(self._places(x))}, n);"]
+            runs = self._runs(np.arange(x.width) + at, times)
+        groups = f"{{s, {self._table(runs.reshape(-1))}, {runs.shape[1]}, {times}}}"
+        weights = self._constant(pack_linear(value.weight, value.bias))
+        return [*before, f"L::linear(@, {value.width // times}, {groups}, {weights}, n, {is_relu});"]
 
     def _planes(self, planes, call):
         """`call` for every i and p of the planes."""
@@ -536,12 +588,13 @@ def generate(program, plan):
     """The C++ source of `plan`, the stages of `program`. Raises InputError for what it has no code for."""
     weights = _Weights()
     slots, shapes = _lay_out(plan)
-    texts, steps, pitch = {}, [], 0
+    texts, steps, pitch = {}, [], BLOCK
     for stage in plan.stages:
         body = _Body(stage, plan)
         key = body.text("Stage")
         name = texts.setdefault(key, (f"Stage{len(texts)}", body))[0]
         buffers = ", ".join(f"memory[{slots[id(buffer)]}]" for buffer in body.buffers) or "Memory{}"
+        pitch = max(pitch, body.scratch.size)
         places = ", ".join(f"tensoa_weights + {weights.place(array)}" for array in body.constants) or "tensoa_weights"
         steps += [f"  memory[{slots[id(buffer)]}].clear();" for buffer in stage.sums]
         steps += [
@@ -549,10 +602,10 @@ def generate(program, plan):
             f"    const Memory buffers[] = {{{buffers}}};",
             f"    const float* const constants[] = {{{places}}};",
             f"    const Call call{{blocks, rows, scratch, buffers, constants}};",
-            f"    run_stage<{name}, {max(body.scratch.size, BLOCK)}>(call, rows[{stage.domain}]);",
+            f"    run_stage<{name}, kPitch>(call, rows[{stage.domain}]);",
             "  }",
         ]
-        pitch = max(pitch, body.scratch.size)
+    pitch |= BLOCK  # rows a power of two apart would fall on the same lines of a cache
     sizes = "".join(f" + whole_tiles(rows[{domain}]) * {width}" for domain, width in shapes)
     memory = [
         f"  memory[{i}] = {{at, {width}, rows[{domain}]}};\n  at += whole_tiles(rows[{domain}]) * {width};"
@@ -565,6 +618,7 @@ def generate(program, plan):
             weights.text(),
             "\nnamespace {\n",
             stages,
+            f"constexpr int kPitch = {pitch};",
             "}  // namespace",
             f"""
 #define TENSOA_API extern "C" [[gnu::visibility("default")]]

@@ -42,11 +42,26 @@ using V = float __attribute__((vector_size(kLanes * 4)));
 using I = std::int32_t __attribute__((vector_size(kLanes * 4)));
 using Unaligned = float __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
-/// Values side by side in scratch memory: `count` features from `data`.
-struct Span {
-  const float* data;
-  int count;
+/// Features of scratch memory by their numbers; among the constants, so their type may alias floats.
+using Place [[gnu::may_alias]] = std::int32_t;
+using Places = const Place*;
+
+/// What a linear layer reads: of each of `times` groups `spans` runs of features: (first feature, how many), these alike.
+struct Groups {
+  const float* scratch;
+  Places runs;
+  int spans;
+  int times;
+
+  int first(int group, int span) const { return runs[2 * (group * spans + span)]; }
+  int count(int span) const { return runs[2 * span + 1]; }
+  int inputs() const {
+    int sum = 0;
+    for (int s = 0; s < spans; ++s) sum += count(s);
+    return sum;
+  }
 };
+constexpr int kSpans = 8;  // at most
 
 /// A buffer between stages: rows of `pitch` numbers.
 struct Memory {
@@ -73,6 +88,10 @@ struct Call {
   const Memory* buffers;        // in the order of the stage
   const float* const* weights;  // likewise
 };
+
+inline Places places(const float* constant) {
+  return reinterpret_cast<Places>(constant);
+}
 
 template <class T>
 inline T* plane(const Call& call, int block, std::int64_t place) {
@@ -130,6 +149,15 @@ template <class F>
 inline V each(F f, V x, V y) {
   for (int i = 0; i < kLanes; ++i) x[i] = f(x[i], y[i]);
   return x;
+}
+
+/// Numbers of memory by their places.
+inline V gathered(const float* from, I at) {
+#ifdef __AVX512F__
+  return _mm512_i32gather_ps(reinterpret_cast<__m512i>(at), from, sizeof(float));
+#else
+  return _mm256_i32gather_ps(from, reinterpret_cast<__m256i>(at), sizeof(float));
+#endif
 }
 
 template <int kDegree>
@@ -314,6 +342,21 @@ inline V f_hypot(V a, V b) {
 }
 inline V f_where(V condition, V a, V b) { return condition != 0 ? a : b; }
 
+// ---- reductions; what is no number stays so
+
+struct Sum {
+  V operator()(V a, V b) const { return a + b; }
+  float operator()(float a, float b) const { return a + b; }
+};
+struct Largest {
+  V operator()(V a, V b) const { return f_maximum(a, b); }
+  float operator()(float a, float b) const { return a > b || a != a ? a : b; }
+};
+struct Smallest {
+  V operator()(V a, V b) const { return f_minimum(a, b); }
+  float operator()(float a, float b) const { return a < b || a != a ? a : b; }
+};
+
 // ---- numbers of columns
 
 struct Half {
@@ -377,26 +420,15 @@ struct Common {
     }
   }
 
-  /// Copies features, for values that are packed or cut.
-  static void copy(float* y, Span x, int n) {
-    for (int i = 0; i < x.count; ++i)
-      for (int r = 0; r < n; ++r)
-        y[i * L::kFeature + r * L::kRow] = x.data[i * L::kFeature + r * L::kRow];
+  /// Features of `scratch` side by side, for values that are packed or cut.
+  [[gnu::noinline]] static void pick(float* y, int width, const float* scratch, Places at, int n) {
+    L::map(y, width, n, [&](int i, int r) { return L::picked(scratch, at, i, r); });
   }
 
   /// The same numbers in every row.
   static void fill(float* y, int width, const float* x, int n) {
     for (int i = 0; i < width; ++i)
       for (int r = 0; r < n; ++r) y[i * L::kFeature + r * L::kRow] = x[i];
-  }
-
-  template <class F>
-  static void reduce(float* y, const float* x, int width, int n, F f, float scale) {
-    for (int r = 0; r < n; ++r) {
-      float result = x[r * L::kRow];
-      for (int i = 1; i < width; ++i) result = f(result, x[i * L::kFeature + r * L::kRow]);
-      y[r * L::kRow] = result * scale;
-    }
   }
 
   // Rows of memory. Those that an index names outside of it are NaN when read, and are left out when added to.
@@ -488,6 +520,7 @@ struct Tile : Common<Tile> {
   static V wide(const float* x, int i, int r) { return load(x + i * kFeature + r); }
   static V narrow(const float* x, int, int r) { return load(x + r); }
   static V constant(const float* c, int i, int) { return all(c[i]); }
+  static V picked(const float* x, Places at, int i, int r) { return wide(x, at[i], r); }
 
   /// y = f(feature, row) everywhere.
   template <class F>
@@ -505,16 +538,16 @@ struct Tile : Common<Tile> {
 
   /// kVectors of rows by kWidth outputs of a linear layer; `w`: the first bias of these outputs.
   template <int kVectors, int kWidth>
-  static void linear_block(float* y, const Span* x, int spans, const float* w, int row,
+  static void linear_block(float* y, const Groups& x, int group, const float* w, int row,
                            bool is_relu) {
     V sum[kWidth][kVectors];
 #pragma GCC unroll 8
     for (int o = 0; o < kWidth; ++o)
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; ++v) sum[o][v] = all(w[o]);
-    for (int s = 0; s < spans; ++s) {
-      const float* from = x[s].data + row;
-      for (int k = 0; k < x[s].count; ++k, from += kFeature) {
+    for (int s = 0; s < x.spans; ++s) {
+      const float* from = x.scratch + x.first(group, s) * kFeature + row;
+      for (int k = 0; k < x.count(s); ++k, from += kFeature) {
         w += kBlock;
         V in[kVectors];
 #pragma GCC unroll 3
@@ -534,26 +567,84 @@ struct Tile : Common<Tile> {
         store(y + o * kFeature + row + v * kLanes, is_relu ? f_relu(sum[o][v]) : sum[o][v]);
   }
 
-  [[gnu::noinline]] static void linear(float* y, int width, const Span* x, int spans,
-                                       const float* w, int n, bool is_relu) {
-    int inputs = 0;
-    for (int s = 0; s < spans; ++s) inputs += x[s].count;
-    for (int o = 0; o < width; o += kOutputs) {
-      const float* block = w + o / kBlock * (inputs + 1) * kBlock + o % kBlock;
-      for (int v = 0; v < vectors(n); v += kGroup) {
-        with_constant<kGroup>(std::min(kGroup, vectors(n) - v), [&](auto rows) {
-          with_constant<kOutputs>(std::min(kOutputs, width - o), [&](auto outputs) {
-            linear_block<rows, outputs>(y + o * kFeature, x, spans, block, v * kLanes, is_relu);
+  /// `width` outputs of every group.
+  [[gnu::noinline]] static void linear(float* y, int width, Groups x, const float* w, int n,
+                                       bool is_relu) {
+    const int stride = (x.inputs() + 1) * kBlock;
+    for (int group = 0; group < x.times; ++group, y += width * kFeature)
+      for (int o = 0; o < width; o += kOutputs) {
+        const float* block = w + o / kBlock * stride + o % kBlock;
+        for (int v = 0; v < vectors(n); v += kGroup) {
+          with_constant<kGroup>(std::min(kGroup, vectors(n) - v), [&](auto rows) {
+            with_constant<kOutputs>(std::min(kOutputs, width - o), [&](auto outputs) {
+              linear_block<rows, outputs>(y + o * kFeature, x, group, block, v * kLanes, is_relu);
+            });
           });
-        });
+        }
       }
-    }
   }
 
-  /// Layer normalisation, followed by relu or not; the mean is zero where `is_centered`. y may be x.
-  [[gnu::noinline]] static void norm(float* y, const float* x, int width, const float* w,
-                                     const float* b, float eps, int n, bool is_centered,
-                                     bool is_relu) {
+  /// kVectors of rows of kWidth numbers of a row of a product.
+  template <int kVectors, int kWidth>
+  static void product_block(float* to, const float* x, const float* z, int inner, int columns) {
+    V sum[kWidth][kVectors] = {};
+    for (int k = 0; k < inner; ++k, x += kFeature, z += columns * kFeature) {
+      V in[kVectors];
+#pragma GCC unroll 3
+      for (int v = 0; v < kVectors; ++v) in[v] = load(x + v * kLanes);
+#pragma GCC unroll 4
+      for (int o = 0; o < kWidth; ++o)
+#pragma GCC unroll 3
+        for (int v = 0; v < kVectors; ++v)
+          sum[o][v] += in[v] * load(z + o * kFeature + v * kLanes);
+    }
+#pragma GCC unroll 4
+    for (int o = 0; o < kWidth; ++o)
+#pragma GCC unroll 3
+      for (int v = 0; v < kVectors; ++v) store(to + o * kFeature + v * kLanes, sum[o][v]);
+  }
+
+  /// `times` products of matrices [rows, inner] and [inner, columns].
+  [[gnu::noinline]] static void product(float* y, const float* x, const float* z, int times,
+                                        int rows, int inner, int columns, int n) {
+    constexpr int kWidth = 4;
+    for (int t = 0; t < times; ++t, z += inner * columns * kFeature)
+      for (int i = 0; i < rows; ++i, x += inner * kFeature, y += columns * kFeature)
+        for (int j = 0; j < columns; j += kWidth)
+          for (int v = 0; v < vectors(n); v += kGroup)
+            with_constant<kGroup>(std::min(kGroup, vectors(n) - v), [&](auto group) {
+              with_constant<kWidth>(std::min(kWidth, columns - j), [&](auto width) {
+                const int at = v * kLanes;
+                product_block<group, width>(y + j * kFeature + at, x + at, z + j * kFeature + at,
+                                            inner, columns);
+              });
+            });
+  }
+
+  /// `times` groups of `width` numbers, that lie at these places or (nullptr) side by side.
+  template <class F>
+  [[gnu::noinline]] static void reduce(float* y, const float* x, Places at, int width, int times,
+                                       int n, F f, float scale) {
+    const auto from = [&](int i) { return x + (at ? at[i] : i) * kFeature; };
+    for (int t = 0; t < times; ++t)
+      for (int r = 0; r < n; r += kLanes) {
+        V result = load(from(t * width) + r);
+        for (int i = 1; i < width; ++i) result = f(result, load(from(t * width + i) + r));
+        store(y + t * kFeature + r, result * all(scale));
+      }
+  }
+
+  /// Layer normalisation of every group, followed by relu or not; the mean is zero where `is_centered`. y may be x where
+  /// there is one group.
+  [[gnu::noinline]] static void norm(float* y, const float* x, int width, int times,
+                                     const float* w, const float* b, float eps, int n,
+                                     bool is_centered, bool is_relu) {
+    for (int t = 0; t < times; ++t, x += width * kFeature, y += width * kFeature)
+      norm_of(y, x, width, w, b, eps, n, is_centered, is_relu);
+  }
+
+  static void norm_of(float* y, const float* x, int width, const float* w, const float* b,
+                      float eps, int n, bool is_centered, bool is_relu) {
     for (int first = 0; first < vectors(n); first += kGroup)
       with_constant<kGroup>(std::min(kGroup, vectors(n) - first), [&](auto rows) {
         const float* from = x + first * kLanes;
@@ -649,6 +740,11 @@ struct Few : Common<Few<kPitch>> {
   static V wide(const float* x, int i, int r) { return load(x + i + r * kPitch); }
   static V narrow(const float* x, int, int r) { return all(x[r * kPitch]); }
   static V constant(const float* c, int i, int) { return load(c + i); }
+  static V picked(const float* x, Places at, int i, int r) {
+    I index;
+    std::memcpy(&index, at + i, sizeof(index));
+    return gathered(x + r * kPitch, index);
+  }
 
   template <class F>
   static void map(float* y, int width, int n, F f) {
@@ -656,65 +752,109 @@ struct Few : Common<Few<kPitch>> {
       for (int i = 0; i < width; i += kLanes) store(y + i + r * kPitch, f(i, r));
   }
 
-  /// kRowCount rows by kVectors of outputs; kChains sums of each, so that additions do not wait for one another.
-  template <int kRowCount, int kVectors>
-  static void linear_block(float* y, const Span* x, int spans, const float* w, std::int64_t stride,
-                           int row, bool is_relu) {
-    y += row;
-    constexpr int kChains = kRowCount * kVectors >= 8 ? 1 : kRowCount * kVectors >= 4 ? 2 : 4;
-    V sum[kChains][kRowCount][kVectors] = {};
+  /// kCount rows or groups by kVectors of outputs; kChains sums of each, so that additions do not wait for one another.
+  template <int kCount, int kVectors>
+  static void linear_block(float* const (&to)[kCount], const float* (&from)[kSpans][kCount],
+                           const Groups& x, const float* w, std::int64_t stride, bool is_relu) {
+    constexpr int kChains = kCount * kVectors >= 8 ? 1 : kCount * kVectors >= 4 ? 2 : 4;
+    V sum[kChains][kCount][kVectors] = {};
     const auto at = [&](int v) { return w + v * kLanes / kBlock * stride + v * kLanes % kBlock; };
-    for (int r = 0; r < kRowCount; ++r)
+    for (int r = 0; r < kCount; ++r)
       for (int v = 0; v < kVectors; ++v) sum[0][r][v] = load(at(v));
-    const auto add = [&](int chain, const float* from) {
-      w += kBlock;
+    for (int s = 0; s < x.spans; ++s) {
+      const auto add = [&](int chain, int k) {
+        w += kBlock;
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        const V weight = load(at(v));
+        for (int v = 0; v < kVectors; ++v) {
+          const V weight = load(at(v));
 #pragma GCC unroll 4
-        for (int r = 0; r < kRowCount; ++r) sum[chain][r][v] += all(from[r * kPitch]) * weight;
-      }
-    };
-    for (int s = 0; s < spans; ++s) {
-      const float* from = x[s].data + row;
+          for (int r = 0; r < kCount; ++r) sum[chain][r][v] += all(from[s][r][k]) * weight;
+        }
+      };
       int k = 0;
-      for (; k + kChains <= x[s].count; k += kChains) {
+      for (; k + kChains <= x.count(s); k += kChains) {
 #pragma GCC unroll 4
-        for (int chain = 0; chain < kChains; ++chain) add(chain, from + k + chain);
+        for (int chain = 0; chain < kChains; ++chain) add(chain, k + chain);
       }
-      for (; k < x[s].count; ++k) add(0, from + k);
+      for (; k < x.count(s); ++k) add(0, k);
     }
 #pragma GCC unroll 4
-    for (int r = 0; r < kRowCount; ++r)
+    for (int r = 0; r < kCount; ++r)
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
         V result = sum[0][r][v];
 #pragma GCC unroll 4
         for (int chain = 1; chain < kChains; ++chain) result += sum[chain][r][v];
-        store(y + r * kPitch + v * kLanes, is_relu ? f_relu(result) : result);
+        store(to[r] + v * kLanes, is_relu ? f_relu(result) : result);
       }
   }
 
-  [[gnu::noinline]] static void linear(float* y, int width, const Span* x, int spans,
-                                       const float* w, int n, bool is_relu) {
+  /// Rows, and where it can be groups, share the weights that are in registers. Vectors are written whole, so a group is
+  /// complete before the next one where it ends inside of a vector.
+  [[gnu::noinline]] static void linear(float* y, int width, Groups x, const float* w, int n,
+                                       bool is_relu) {
     constexpr int kVectors = 4;
-    int inputs = 0;
-    for (int s = 0; s < spans; ++s) inputs += x[s].count;
-    const std::int64_t stride = (inputs + 1) * kBlock;
-    for (int first = 0; first < n; first += kFewRows)
-      with_constant<kFewRows>(std::min(kFewRows, n - first), [&](auto rows) {
-        for (int o = 0; o < width; o += kVectors * kLanes)
-          with_constant<kVectors>(
-              std::min(kVectors, (width - o + kLanes - 1) / kLanes), [&](auto vectors) {
-                linear_block<rows, vectors>(y + o, x, spans, w + o / kBlock * stride, stride,
-                                            first * kPitch, is_relu);
-              });
-      });
+    const std::int64_t stride = (x.inputs() + 1) * kBlock;
+    const bool is_apart = width % kLanes && width > kVectors * kLanes;
+    const int together = is_apart ? 1 : x.times;
+    for (int group = 0; group < x.times; group += together)
+      for (int first = 0; first < n * together; first += kFewRows)
+        with_constant<kFewRows>(std::min(kFewRows, n * together - first), [&](auto count) {
+          float* to[count];
+          const float* from[kSpans][count];
+          for (int i = 0; i < count; ++i) {
+            const int row = (first + i) / together, at = group + (first + i) % together;
+            to[i] = y + row * kPitch + at * width;
+            for (int s = 0; s < x.spans; ++s)
+              from[s][i] = x.scratch + row * kPitch + x.first(at, s);
+          }
+          for (int o = 0; o < width; o += kVectors * kLanes)
+            with_constant<kVectors>(
+                std::min(kVectors, (width - o + kLanes - 1) / kLanes), [&](auto vectors) {
+                  linear_block<count, vectors>(to, from, x, w + o / kBlock * stride, stride,
+                                               is_relu);
+                  for (int i = 0; i < count; ++i) to[i] += kVectors * kLanes;
+                });
+        });
   }
 
-  [[gnu::noinline]] static void norm(float* y, const float* x, int width, const float* w,
-                                     const float* b, float eps, int n, bool is_centered,
-                                     bool is_relu) {
+  [[gnu::noinline]] static void product(float* y, const float* x, const float* z, int times,
+                                        int rows, int inner, int columns, int n) {
+    for (int r = 0; r < n; ++r)
+      for (int t = 0; t < times; ++t)
+        for (int i = 0; i < rows; ++i) {
+          const float* left = x + r * kPitch + (t * rows + i) * inner;
+          const float* right = z + r * kPitch + t * inner * columns;
+          float* to = y + r * kPitch + (t * rows + i) * columns;
+          for (int j = 0; j < columns; j += kLanes) {
+            V sum = {};
+            for (int k = 0; k < inner; ++k) sum += all(left[k]) * load(right + k * columns + j);
+            store(to + j, sum);
+          }
+        }
+  }
+
+  template <class F>
+  [[gnu::noinline]] static void reduce(float* y, const float* x, Places at, int width, int times,
+                                       int n, F f, float scale) {
+    const auto place = [&](int i) { return at ? at[i] : i; };
+    for (int r = 0; r < n; ++r, x += kPitch, y += kPitch)
+      for (int t = 0; t < times; ++t) {
+        float result = x[place(t * width)];
+        for (int i = 1; i < width; ++i) result = f(result, x[place(t * width + i)]);
+        y[t] = result * scale;
+      }
+  }
+
+  [[gnu::noinline]] static void norm(float* y, const float* x, int width, int times,
+                                     const float* w, const float* b, float eps, int n,
+                                     bool is_centered, bool is_relu) {
+    for (int t = 0; t < times; ++t)
+      norm_of(y + t * width, x + t * width, width, w, b, eps, n, is_centered, is_relu);
+  }
+
+  static void norm_of(float* y, const float* x, int width, const float* w, const float* b,
+                      float eps, int n, bool is_centered, bool is_relu) {
     for (int r = 0; r < n; ++r, x += kPitch, y += kPitch) {
       const auto valid = [&](int i, V a) { return lanes() < width - i ? a : V{}; };
       V sum = {}, square = {};

@@ -31,16 +31,19 @@ class Value:
       scalar columns the first number of each plane, in every row |
     | index | | block, plane, dtype | one number of an integer plane, to gather and scatter with |
     | constant | | array [width] | the same numbers in every row |
-    | linear | x | weight [width, in], bias [width] or None | weight @ x + bias |
+    | linear | x | times, weight [out, in], bias [out] or None | weight @ x + bias, of every group of x |
+    | product | x, y | times, inner | of every group of x, a matrix [a, inner], and of y, [inner, c]: x @ y, [a, c] |
     | map | one or more | name | a function of UNARY or BINARY, or `where` (condition, a, b); arguments have the same
       width, or width 1, which stands for all |
-    | norm | x | weight, bias ([width] or None), eps, is_centered | layer normalisation over the width; the mean of x is
-      zero where `is_centered` |
-    | reduce | x | name: sum, mean, amax, amin | one number |
+    | norm | x | times, weight, bias ([width of a group] or None), eps, is_centered | layer normalisation of every group;
+      the mean of each is zero where `is_centered` |
+    | reduce | x | times, name: sum, mean, amax, amin | one number of every group |
     | pack | any | ranges: (start, stop) of each argument | the numbers side by side |
     | lookup | index | table [rows, width] | row `index` of a constant table |
     | gather | x, index | | row `index` of x; the result has the domain of `index` |
     | scatter | x, index | | the sum of all rows of x whose index is this row; the result has the domain `domain` |
+
+    A group is one of `times` equal parts of a row, side by side (1 where it is not said): the elements of a set in a row.
     """
 
     op: str
@@ -48,6 +51,10 @@ class Value:
     width: int
     args: tuple = ()
     attributes: dict = field(default_factory=dict)
+
+    @property
+    def times(self):
+        return self.attributes.get("times", 1)
 
     def __getattr__(self, name):
         try:
@@ -97,10 +104,25 @@ def constant(domain, array):
     return Value("constant", domain, len(array), (), {"array": array})
 
 
-def linear(x, weight, bias=None):
+def linear(x, weight, bias=None, times=1):
     weight = np.ascontiguousarray(weight, dtype=np.float32)
     bias = None if bias is None else np.ascontiguousarray(bias, dtype=np.float32)
-    return Value("linear", x.domain, weight.shape[0], (x,), {"weight": weight, "bias": bias})
+    attributes = {"weight": weight, "bias": bias, "times": times}
+    return Value("linear", x.domain, times * weight.shape[0], (x,), attributes)
+
+
+def product(x, y, inner, times=1):
+    width = x.width // (times * inner) * (y.width // inner)
+    return Value("product", x.domain, width, (x, y), {"inner": inner, "times": times})
+
+
+def norm(x, weight, bias, eps, times=1, is_centered=False):
+    attributes = {"weight": weight, "bias": bias, "eps": eps, "is_centered": is_centered, "times": times}
+    return Value("norm", x.domain, x.width, (x,), attributes)
+
+
+def reduce(name, x, times=1):
+    return Value("reduce", x.domain, times, (x,), {"name": name, "times": times})
 
 
 def apply(name, *args):
@@ -155,7 +177,7 @@ class Bounds:
             return np.abs(value.table).max(initial=0.0)
         if value.op == "norm":
             gain = 1.0 if value.weight is None else np.abs(value.weight).max()
-            return gain * math.sqrt(value.width) + (0.0 if value.bias is None else np.abs(value.bias).max())
+            return gain * math.sqrt(value.width // value.times) + (0.0 if value.bias is None else np.abs(value.bias).max())
         if value.op in ("pack", "gather"):
             return max(self(argument) for argument in value.args if argument.op != "index")
         if value.op == "linear":
@@ -165,8 +187,11 @@ class Bounds:
             return np.abs(value.weight).sum(axis=1).max() * bound + (
                 0.0 if value.bias is None else np.abs(value.bias).max()
             )
+        if value.op == "product":
+            bounds = [self(argument) for argument in value.args]
+            return value.inner * math.prod(bounds) if all(map(math.isfinite, bounds)) else math.inf
         if value.op == "reduce":
-            return self(value.args[0]) * (value.args[0].width if value.name == "sum" else 1)
+            return self(value.args[0]) * (value.args[0].width // value.times if value.name == "sum" else 1)
         if value.op == "map":
             return self._of_map(value.name, [self(argument) for argument in value.args])
         return math.inf

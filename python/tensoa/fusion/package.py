@@ -92,6 +92,7 @@ def code_for(code, architecture):
 
 def for_cuda(program, precision, deterministic):
     """(entry of the manifest, files) of a program for GPUs. It is not run here."""
+    program = passes.unrolled(program)
     plan = stages.plan(program, with_totals=deterministic)
     made = cuda.generate(program, plan, precision)
     files = {FOLDER + "weights.bin": made.weights}

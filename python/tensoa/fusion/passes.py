@@ -117,13 +117,22 @@ def _affine_step(value):
     return None
 
 
-def _linear(x, weight, bias):
-    return graph.linear(x, weight, None if bias is None or not bias.any() else bias)
+def _linear(x, weight, bias, times):
+    return graph.linear(x, weight, None if bias is None or not bias.any() else bias, times)
+
+
+def _of_groups(found, times):
+    """What _affine() found, with the numbers of a group; None where groups differ."""
+    if found is None:
+        return None
+    x, *numbers = found
+    numbers = [array.reshape(times, -1) for array in numbers]
+    return (x, *(array[0] for array in numbers)) if all((array == array[0]).all() for array in numbers) else None
 
 
 def _weights(value):
     """weight and bias of a linear in float64; the bias is zero where there is none."""
-    bias = np.zeros(value.width) if value.bias is None else value.bias.astype(np.float64)
+    bias = np.zeros(len(value.weight)) if value.bias is None else value.bias.astype(np.float64)
     return value.weight.astype(np.float64), bias
 
 
@@ -135,16 +144,18 @@ def fold_affine(program):
 
     def rule(value):
         if value.op == "linear":
-            found = _affine(value.args[0])
+            found = _of_groups(_affine(value.args[0]), value.times)
             if found and abs(found[2]).max() <= LARGEST_SHIFT:
                 x, scale, shift = found
                 weight, bias = _weights(value)
-                return _linear(x, weight * scale, bias + weight @ shift)
+                return _linear(x, weight * scale, bias + weight @ shift, value.times)
         found = _affine(value)
         if found and found[0].op == "linear" and users.get(id(found[0])) == 1:
-            x, scale, shift = found
-            weight, bias = _weights(x)
-            return _linear(x.args[0], weight * scale[:, None], bias * scale + shift)
+            found = _of_groups(found, found[0].times)
+            if found:
+                x, scale, shift = found
+                weight, bias = _weights(x)
+                return _linear(x.args[0], weight * scale[:, None], bias * scale + shift, x.times)
         return None
 
     before = None
@@ -165,7 +176,7 @@ def move_to_sources(program):
     """
 
     def rule(value):
-        if value.op != "linear":
+        if value.op != "linear" or value.times > 1:
             return None
         x = value.args[0]
         if x.op == "gather":
@@ -213,30 +224,77 @@ def centre_norms(program):
     """The layers before a layer normalisation are centred at export, so that its mean is zero and need not be computed."""
     users = _users(program)
 
-    def centred(value):
-        """The value minus the mean of its row, or None where that costs something."""
+    def centred(value, times):
+        """The value minus the mean of each group, or None where that costs something."""
         if users.get(id(value), 0) != 1:
             return None
-        if value.op == "linear":
+        if value.op == "linear" and value.times == times:
             weight, bias = _weights(value)
-            return _linear(value.args[0], weight - weight.mean(axis=0), bias - bias.mean())
+            return _linear(value.args[0], weight - weight.mean(axis=0), bias - bias.mean(), times)
         if value.op == "gather":
-            source = centred(value.args[0])
+            source = centred(value.args[0], times)
             return None if source is None else graph.gather(source, value.args[1])
         if value.op == "map" and value.name in ("add", "sub") and all(a.width == value.width for a in value.args):
-            args = [centred(argument) for argument in value.args]
+            args = [centred(argument, times) for argument in value.args]
             return None if None in args else graph.apply(value.name, *args)
         return None
 
     def rule(value):
         if value.op != "norm" or value.is_centered:
             return None
-        x = centred(value.args[0])
+        x = centred(value.args[0], value.times)
         if x is None:
             return None
         return Value("norm", value.domain, value.width, (x,), {**value.attributes, "is_centered": True})
 
     return _rebuilt(program, rule, users)
+
+
+def unrolled(program):
+    """The program without groups: for generators that keep a row in registers, and so have no loops over parts of it."""
+    numbers, known = {}, {}  # of each value: its numbers as (value of the new program, place)
+
+    def value_of(parts):
+        packed = graph.pack([(value, at, at + 1) for value, at in parts])
+        if packed.op != "pack":
+            return packed
+        return known.setdefault((tuple(id(argument) for argument in packed.args), packed.ranges), packed)
+
+    def groups(value, argument):
+        parts, count = numbers[id(argument)], argument.width // value.times
+        return [parts[i : i + count] for i in range(0, len(parts), count)]
+
+    def made(value, args):
+        attributes = {name: value.attributes[name] for name in value.attributes if name != "times"}
+        return Value(value.op, value.domain, value.width // value.times, tuple(args), attributes)
+
+    def products(value):
+        x, y = value.args
+        for left, right in zip(groups(value, x), groups(value, y)):
+            columns = len(right) // value.inner
+            for row in range(0, len(left), value.inner):
+                for column in range(columns):
+                    pair = value_of(left[row : row + value.inner]), value_of(right[column::columns])
+                    yield graph.reduce("sum", graph.apply("mul", *pair))
+
+    def build(value):
+        if value.op == "pack":
+            parts = [numbers[id(argument)][slice(*where)] for argument, where in zip(value.args, value.ranges)]
+            return [number for part in parts for number in part]
+        if value.op == "product":
+            results = products(value)
+        elif value.times > 1:
+            results = [made(value, [value_of(group)]) for group in groups(value, value.args[0])]
+        elif value.args:
+            results = [made(value, [value_of(numbers[id(argument)]) for argument in value.args])]
+        else:
+            results = [value]
+        return [(result, i) for result in results for i in range(result.width)]
+
+    for value in program.values():
+        numbers[id(value)] = build(value)
+    outputs = [Output(output.block, output.planes, value_of(numbers[id(output.value)])) for output in program.outputs]
+    return _rebuilt(Program(program.domains, outputs), lambda value: None)
 
 
 def simplify(program):
