@@ -2,8 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fused CPU programs, compiled and run, against an interpreter of row programs in float64."""
 
+import contextlib
 import ctypes
+import os
+import pathlib
+import signal
 import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +17,7 @@ import pytest
 import row_programs
 from tensoa.command import InputError
 from tensoa.fusion import cpu, graph, stages
+from tensoa.fusion.capture import NotFused
 from tensoa.fusion.graph import Output, Program, Value, apply, constant, gather, linear, pack, scatter
 
 GUARD = 3  # elements around the rows of a plane, which nobody may write
@@ -193,6 +200,64 @@ def test_graph_networks(width, dtype, level, tmp_path):
     library = compiled(program, tmp_path, level)
     for rows in ((1, 0), (0, 0), (1, 1), (3, 2), (2, 9), (49, 1), (50, 48), (7, 500), (300, 1001)):
         Blocks(program, rows, seed=rows[1], below=rows[0]).check(library, 1e-4)
+
+
+def groups_of(random):
+    """Values of 6 groups in a row, with all operations over groups: [(value, why it is there)]."""
+    x, y = columns(0, 0, range(30)), columns(0, 0, range(30, 48))  # 6 x 5 and 6 x 3
+    weight, bias = random.normal(size=(9, 5)) / 2, random.normal(size=9)
+    wide = linear(x, random.normal(size=(67, 5)) / 2, random.normal(size=67), 6)
+    turned = pack([(x, j * 5 + i, j * 5 + i + 1) for i in range(5) for j in range(6)])
+    pairs = pack([part for i in range(3) for j in range(6) for part in ((x, 5 * i, 5 * i + 5), (x, 5 * j, 5 * j + 5))])
+    uneven = pack([(x, 0, 10), (y, 0, 4), (x, 12, 13), (x, 20, 25)])
+    each = pack([(y, i // 5, i // 5 + 1) for i in range(30)])
+    mean = graph.reduce("mean", x, 6)
+    shifted = apply("sub", x, pack([(mean, i // 5, i // 5 + 1) for i in range(30)]))
+    fixed = constant(0, random.normal(size=30))
+    h = apply("relu", linear(x, weight, bias, 6))
+    gain = random.normal(size=9).astype(np.float32), random.normal(size=9).astype(np.float32)
+    return [
+        h,
+        apply("relu", wide),
+        linear(pairs, random.normal(size=(4, 10)), None, 18),
+        linear(turned, random.normal(size=(3, 6)), None, 5),
+        linear(uneven, random.normal(size=(2, 4)), None, 5),
+        graph.norm(h, *gain, 1e-2, 6),
+        apply("relu", graph.norm(apply("add", h, h), None, None, 1e-2, 6)),
+        graph.norm(linear(x, weight - weight.mean(axis=0), None, 6), *gain, 1e-2, 6, is_centered=True),
+        *(graph.reduce(name, x, 6) for name in cpu.REDUCTIONS),
+        *(graph.reduce(name, turned, 5) for name in cpu.REDUCTIONS),
+        apply("mul", x, each),
+        apply("mul", apply("exp", shifted), apply("add", turned, fixed)),
+        graph.product(x, y, 3, 2),  # 2 x [5, 3] x [3, 3]
+        graph.product(turned, turned, 6),  # [5, 6] x [6, 5]
+        graph.product(y, fixed, 6),
+        graph.product(linear(x, random.normal(size=(8, 30))), linear(x, random.normal(size=(38, 30))), 2),  # [4, 2] x [2, 19]
+        pack([(turned, 3, 9), (h, 50, 54)]),
+    ]
+
+
+@levels
+def test_operations_on_the_groups_of_a_row(level, tmp_path):
+    values = groups_of(np.random.default_rng(6))
+    program = Program(("rows",), [Output(1 + i, tuple(range(v.width)), v) for i, v in enumerate(values)])
+    library = compiled(program, tmp_path, level)
+    for rows in (0, 1, 2, 5, 8, 9, 47, 48, 49, 300):
+        Blocks(program, [rows], seed=rows).check(library)
+
+
+@levels
+def test_a_value_is_not_replaced_while_it_is_read_in_another_order(level, tmp_path):
+    x = columns(0, 0, range(40))
+    h = apply("sin", x)
+    reverse = pack([(h, i, i + 1) for i in reversed(range(40))])
+    later = apply("exp", apply("add", pack([(h, 20, 40), (h, 0, 20)]), h))
+    for i, value in enumerate((apply("sub", h, reverse), apply("neg", reverse), later)):
+        program = Program(("rows",), [Output(1, tuple(range(40)), value)])
+        (tmp_path / str(i)).mkdir()
+        library = compiled(program, tmp_path / str(i), level)
+        for rows in (1, 7, 50):
+            Blocks(program, [rows], seed=rows).check(library)
 
 
 @levels
@@ -435,6 +500,62 @@ def test_what_cannot_be_generated_is_named(make, words):
     program = Program(("rows",), [Output(1, (0,), make(columns(0, 0, (0,))))])
     with pytest.raises(InputError, match=words):
         cpu.generate(program, stages.plan(program))
+
+
+def test_a_program_that_would_take_long_to_compile_is_not_fused():
+    x = columns(0, 0, range(3))
+    values = [apply("sin", apply("add", x, constant(0, [i, 0, 0]))) for i in range(cpu.LINES)]
+    program = Program(("rows",), [Output(1 + i, (0, 1, 2), value) for i, value in enumerate(values)])
+    with pytest.raises(NotFused, match=f"the size of its code: .* lines, at most {cpu.LINES} are compiled"):
+        cpu.generate(program, stages.plan(program))
+    wide = apply("exp", columns(0, 0, range(cpu.FEATURES + 1)))
+    program = Program(("rows",), [Output(1, (0,), graph.reduce("sum", wide))])
+    with pytest.raises(NotFused, match=f"numbers for a row at a time, at most {cpu.FEATURES} are held"):
+        cpu.generate(program, stages.plan(program))
+
+
+SLOW = "int f(int x) {" + "".join(f"if (x == {i}) x = x * x + {i};" for i in range(40000)) + "return x; }"
+
+
+def test_a_compiler_that_takes_too_long_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(cpu, "SECONDS", 1)
+    with pytest.raises(NotFused, match="the size of its code: the compiler took longer than 1 CPU s"):
+        cpu.build(SLOW, "x86-64-v3", tmp_path / "slow.so")
+    assert not (tmp_path / "slow.so").exists()
+
+
+def processes_of(folder):
+    """Those that name the folder in their arguments."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if str(folder).encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
+def wait_until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_compiler_ends_with_the_process_that_started_it(number, tmp_path):
+    (tmp_path / "source.cpp").write_text(SLOW)
+    (tmp_path / "temporary").mkdir()
+    code = "import sys; from tensoa.fusion import cpu; cpu.build(open(sys.argv[1]).read(), 'x86-64-v3', sys.argv[2])"
+    exporter = subprocess.Popen(
+        [sys.executable, "-c", code, tmp_path / "source.cpp", tmp_path / "slow.so"],
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+        stderr=subprocess.DEVNULL,
+    )
+    wait_until(lambda: len(processes_of(tmp_path)) >= 4)  # the exporter, its guard, g++, its part
+    exporter.send_signal(number)
+    exporter.wait()
+    wait_until(lambda: not processes_of(tmp_path))
+    wait_until(lambda: not list((tmp_path / "temporary").iterdir()))
 
 
 def test_compiler_errors_are_named(tmp_path, monkeypatch):

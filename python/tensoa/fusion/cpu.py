@@ -21,13 +21,16 @@ cannot throw.
 """
 
 import os
+import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy as np
 
 from tensoa.command import InputError
+from tensoa.fusion.capture import NotFused
 from tensoa.fusion.graph import BINARY, UNARY
 
 ABI = 1
@@ -52,7 +55,10 @@ TYPES = {
 BLOCK = 16  # kBlock of cpu_kernels.hpp
 TILE = 48  # rows of a Tile
 REDUCTIONS = {"sum": "Sum", "mean": "Sum", "amax": "Largest", "amin": "Smallest"}
-SPANS = 8  # kSpans of cpu_kernels.hpp
+SECONDS = 20  # of CPU, for the compiler; most programs take 2 or 3
+LINES = 1000  # of all stages: 850 took 10 s
+FEATURES = 1 << 17  # that a row may have in scratch memory: 24 MiB for a tile
+SPANS = 8  # runs of features that a layer reads where they lie
 SHORT = 4  # features: a layer reads shorter runs one after the other, after they are put side by side
 
 
@@ -95,6 +101,11 @@ def _row(array):
     row = np.zeros(_padded(len(array)), np.float32)
     row[: len(array)] = array
     return row
+
+
+def _is_run(places):
+    """Whether features lie side by side."""
+    return bool((np.diff(places) == 1).all())
 
 
 class _Weights:
@@ -373,6 +384,8 @@ class _Body:
             places = self._places(value)
             if value.width == 1:
                 return f"L::narrow(s + {places[0]} * F, i, r)"
+            if _is_run(places):
+                return f"L::wide(s + {places[0]} * F, i, r)"
             return f"L::picked(s, {self._table(places)}, i, r)"
         if id(value) in self.absorbed:
             return self._call(value, width)
@@ -472,9 +485,8 @@ class _Body:
 
     def _source_of(self, value):
         """Scratch memory and the places of a value in it."""
-        if id(value) in self.absorbed:
-            return "s", self._table(self._places(value))
-        return self._place(value), "nullptr"
+        places = self._places(value)
+        return (f"s + {places[0]} * F", "nullptr") if _is_run(places) else ("s", self._table(places))
 
     def _linear(self, value, is_relu):
         x, times, before = value.args[0], value.times, []
@@ -484,7 +496,9 @@ class _Body:
             self.borrowed = at, x.width + self.slack
             before = [f"L::pick(s + {at} * F, {x.width}, s, {self._table(self._places(x))}, n);"]
             runs = self._runs(np.arange(x.width) + at, times)
-        groups = f"{{s, {self._table(runs.reshape(-1))}, {runs.shape[1]}, {times}}}"
+        steps = set(np.diff(runs[:, :, 0], axis=0).reshape(-1).tolist())
+        step = steps.pop() if len(steps) == 1 else 0
+        groups = f"{{s, {self._table(runs.reshape(-1))}, {runs.shape[1]}, {times}, {step}}}"
         weights = self._constant(pack_linear(value.weight, value.bias))
         return [*before, f"L::linear(@, {value.width // times}, {groups}, {weights}, n, {is_relu});"]
 
@@ -585,7 +599,9 @@ def _lay_out(plan):
 
 
 def generate(program, plan):
-    """The C++ source of `plan`, the stages of `program`. Raises InputError for what it has no code for."""
+    """The C++ source of `plan`, the stages of `program`. Raises InputError for what it has no code for, and NotFused for
+    what would take long to compile.
+    """
     weights = _Weights()
     slots, shapes = _lay_out(plan)
     texts, steps, pitch = {}, [], BLOCK
@@ -605,6 +621,11 @@ def generate(program, plan):
             f"    run_stage<{name}, kPitch>(call, rows[{stage.domain}]);",
             "  }",
         ]
+    lines = sum(len(body.lines) for _, body in texts.values())
+    if lines > LINES:
+        raise NotFused(f"the size of its code: {lines} lines, at most {LINES} are compiled")
+    if pitch > FEATURES:
+        raise NotFused(f"{pitch} numbers for a row at a time, at most {FEATURES} are held")
     pitch |= BLOCK  # rows a power of two apart would fall on the same lines of a cache
     sizes = "".join(f" + whole_tiles(rows[{domain}]) * {width}" for domain, width in shapes)
     memory = [
@@ -649,15 +670,49 @@ def compiler():
     return found
 
 
+#: The compiler must not use more CPU seconds, nor outlive this process: whatever ends it, kill or crash, closes the pipe
+#: that the shell in the background reads, which then ends the compiler with all its parts (one process group) and removes
+#: its temporary files. Arguments: the seconds, the folder of these files, the command.
+_GUARD = """
+ulimit -S -t "$1" || :; export TMPDIR="$2"; shift 2
+exec 3<&0 </dev/null
+(cat <&3; rm -rf "$TMPDIR"; kill -KILL 0) >/dev/null 2>&1 &
+exec 3<&-
+exec "$@"
+"""
+
+
+def _guarded(command, seconds):
+    """(exit status, stderr) of a command; nothing of it is left when this returns, raises, or the process ends."""
+    with tempfile.TemporaryDirectory(prefix="tensoa-compile-") as folder:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, "tensoa-compile", str(seconds), folder, *command],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        try:
+            messages = process.stderr.read()
+            return process.wait(), messages
+        finally:
+            process.stdin.close()
+            process.stderr.close()
+            process.wait()
+
+
 def build(source, level, path):
     """Compiles what generate() made for an x86-64 level (LEVELS) into the shared library `path`.
 
-    Raises InputError where there is no compiler, or it fails.
+    Raises InputError where there is no compiler, or it fails; NotFused where it takes longer than SECONDS.
     """
     if level not in LEVELS:
         raise InputError(f"got the instruction set level '{level}', expected one of {', '.join(LEVELS)}")
-    command = [compiler(), *FLAGS, f"-march={level}", "-x", "c++", "-", "-o", str(path), "-lm"]
-    result = subprocess.run(command, input=source, text=True, capture_output=True, check=False)
-    if result.returncode:
-        lines = [line for line in result.stderr.splitlines() if "error" in line] or [f"status {result.returncode}"]
-        raise InputError(f"{command[0]} cannot compile a fused program for {level}: {lines[0][:300]}")
+    text = Path(path).with_suffix(".cpp")
+    text.write_text(source)
+    command = [compiler(), *FLAGS, f"-march={level}", str(text), "-o", str(path), "-lm"]
+    status, messages = _guarded(command, SECONDS)
+    if not status:
+        return
+    if killed := re.search(r"([\w ]+) signal terminated program", messages):
+        why = f"took longer than {SECONDS} CPU s" if "CPU" in killed[1] else f"ended with the signal '{killed[1].strip()}'"
+        raise NotFused(f"the size of its code: the compiler {why}")
+    lines = [line for line in messages.splitlines() if "error" in line] or [f"status {status}"]
+    raise InputError(f"{command[0]} cannot compile a fused program for {level}: {lines[0][:300]}")

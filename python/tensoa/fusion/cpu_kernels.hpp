@@ -47,11 +47,13 @@ using Place [[gnu::may_alias]] = std::int32_t;
 using Places = const Place*;
 
 /// What a linear layer reads: of each of `times` groups `spans` runs of features: (first feature, how many), these alike.
+/// `step`: features from each group to the next one; 0 where they differ, or there is one group.
 struct Groups {
   const float* scratch;
   Places runs;
   int spans;
   int times;
+  int step;
 
   int first(int group, int span) const { return runs[2 * (group * spans + span)]; }
   int count(int span) const { return runs[2 * span + 1]; }
@@ -61,7 +63,6 @@ struct Groups {
     return sum;
   }
 };
-constexpr int kSpans = 8;  // at most
 
 /// A buffer between stages: rows of `pitch` numbers.
 struct Memory {
@@ -752,31 +753,33 @@ struct Few : Common<Few<kPitch>> {
       for (int i = 0; i < width; i += kLanes) store(y + i + r * kPitch, f(i, r));
   }
 
-  /// kCount rows or groups by kVectors of outputs; kChains sums of each, so that additions do not wait for one another.
+  /// kCount rows or groups, `step` apart in `x` and `to_step` in `to`, by kVectors of outputs; kChains sums of each, so that
+  /// additions do not wait for one another.
   template <int kCount, int kVectors>
-  static void linear_block(float* const (&to)[kCount], const float* (&from)[kSpans][kCount],
-                           const Groups& x, const float* w, std::int64_t stride, bool is_relu) {
+  static void linear_block(float* to, std::int64_t to_step, const Groups& x, int group,
+                           std::int64_t step, const float* w, std::int64_t stride, bool is_relu) {
     constexpr int kChains = kCount * kVectors >= 8 ? 1 : kCount * kVectors >= 4 ? 2 : 4;
     V sum[kChains][kCount][kVectors] = {};
     const auto at = [&](int v) { return w + v * kLanes / kBlock * stride + v * kLanes % kBlock; };
     for (int r = 0; r < kCount; ++r)
       for (int v = 0; v < kVectors; ++v) sum[0][r][v] = load(at(v));
+    const auto add = [&](int chain, const float* from) {
+      w += kBlock;
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        const V weight = load(at(v));
+#pragma GCC unroll 4
+        for (int r = 0; r < kCount; ++r) sum[chain][r][v] += all(from[r * step]) * weight;
+      }
+    };
     for (int s = 0; s < x.spans; ++s) {
-      const auto add = [&](int chain, int k) {
-        w += kBlock;
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) {
-          const V weight = load(at(v));
-#pragma GCC unroll 4
-          for (int r = 0; r < kCount; ++r) sum[chain][r][v] += all(from[s][r][k]) * weight;
-        }
-      };
+      const float* from = x.scratch + x.first(group, s);
       int k = 0;
       for (; k + kChains <= x.count(s); k += kChains) {
 #pragma GCC unroll 4
-        for (int chain = 0; chain < kChains; ++chain) add(chain, k + chain);
+        for (int chain = 0; chain < kChains; ++chain) add(chain, from + k + chain);
       }
-      for (; k < x.count(s); ++k) add(0, k);
+      for (; k < x.count(s); ++k) add(0, from + k);
     }
 #pragma GCC unroll 4
     for (int r = 0; r < kCount; ++r)
@@ -785,37 +788,34 @@ struct Few : Common<Few<kPitch>> {
         V result = sum[0][r][v];
 #pragma GCC unroll 4
         for (int chain = 1; chain < kChains; ++chain) result += sum[chain][r][v];
-        store(to[r] + v * kLanes, is_relu ? f_relu(result) : result);
+        store(to + r * to_step + v * kLanes, is_relu ? f_relu(result) : result);
       }
   }
 
-  /// Rows, and where it can be groups, share the weights that are in registers. Vectors are written whole, so a group is
-  /// complete before the next one where it ends inside of a vector.
+  /// Rows share the weights that are in registers, or the groups of a row do where these are a step apart. Vectors are
+  /// written whole, beyond the end of a group: the next one is written after it.
   [[gnu::noinline]] static void linear(float* y, int width, Groups x, const float* w, int n,
                                        bool is_relu) {
     constexpr int kVectors = 4;
     const std::int64_t stride = (x.inputs() + 1) * kBlock;
-    const bool is_apart = width % kLanes && width > kVectors * kLanes;
-    const int together = is_apart ? 1 : x.times;
-    for (int group = 0; group < x.times; group += together)
-      for (int first = 0; first < n * together; first += kFewRows)
-        with_constant<kFewRows>(std::min(kFewRows, n * together - first), [&](auto count) {
-          float* to[count];
-          const float* from[kSpans][count];
-          for (int i = 0; i < count; ++i) {
-            const int row = (first + i) / together, at = group + (first + i) % together;
-            to[i] = y + row * kPitch + at * width;
-            for (int s = 0; s < x.spans; ++s)
-              from[s][i] = x.scratch + row * kPitch + x.first(at, s);
-          }
+    const bool is_row = x.step && (width % kLanes == 0 || width <= kVectors * kLanes);
+    const std::int64_t step = is_row ? x.step : kPitch, to_step = is_row ? width : kPitch;
+    const int count = is_row ? x.times : n;
+    for (int i = 0; i < (is_row ? n : x.times); ++i)
+      for (int first = 0; first < count; first += kFewRows) {
+        const int row = is_row ? i : first, group = is_row ? first : i;
+        float* to = y + row * kPitch + group * width;
+        Groups of_row = x;
+        of_row.scratch += row * kPitch;
+        with_constant<kFewRows>(std::min(kFewRows, count - first), [&](auto together) {
           for (int o = 0; o < width; o += kVectors * kLanes)
             with_constant<kVectors>(
                 std::min(kVectors, (width - o + kLanes - 1) / kLanes), [&](auto vectors) {
-                  linear_block<count, vectors>(to, from, x, w + o / kBlock * stride, stride,
-                                               is_relu);
-                  for (int i = 0; i < count; ++i) to[i] += kVectors * kLanes;
+                  linear_block<together, vectors>(to + o, to_step, of_row, group, step,
+                                                  w + o / kBlock * stride, stride, is_relu);
                 });
         });
+      }
   }
 
   [[gnu::noinline]] static void product(float* y, const float* x, const float* z, int times,
