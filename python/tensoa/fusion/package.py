@@ -13,6 +13,7 @@ from tensoa.fusion import cpu, cuda, passes, stages
 from tensoa.fusion.capture import NotFused, capture
 
 FOLDER = "fused/"  # of the files in a package, below model/
+CUDA_OPERATIONS = 256  # of a kernel, at most: NVRTC takes 11 s for 174, and more than linear time
 CHECKED, BUILT = "checked", "built, not run"
 
 # What code of a level of x86-64 may use, by the names of /proc/cpuinfo; best first.
@@ -91,9 +92,14 @@ def code_for(code, architecture):
 
 
 def for_cuda(program, precision, deterministic):
-    """(entry of the manifest, files) of a program for GPUs. It is not run here."""
+    """(entry of the manifest, files) of a program for GPUs. It is not run here. Raises NotFused where the compiler would
+    take minutes: kernels keep a row in registers, so that groups of it are not loops but copies of code.
+    """
     program = passes.unrolled(program)
     plan = stages.plan(program, with_totals=deterministic)
+    most = max(len(stage.values) for stage in plan.stages)
+    if most > CUDA_OPERATIONS:
+        raise NotFused(f"the size of its code: a kernel of {most} operations, at most {CUDA_OPERATIONS} are compiled")
     made = cuda.generate(program, plan, precision)
     files = {FOLDER + "weights.bin": made.weights}
     code = []

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kinds of models that people have: sets inside a row become loops, whose code does not grow with the sets.
+
+All kinds, exported: benchmarks/width.py.
+"""
+
+import pytest
+
+from tensoa import aot, checks
+from tensoa.fusion import cpu, package, passes, stages
+from tensoa.fusion.capture import NotFused
+from width_models import Attention, DeepSets, Hits, Interaction, Kind, block, kinds
+
+KINDS = kinds()
+LEVEL = next((level for level in cpu.LEVELS if package.cpu_flags().issuperset(package.CPU_FLAGS[level])), None)
+
+
+def traced(kind):
+    """(module, binding, rules, program)"""
+    module = kind.module.eval()
+    columns = checks.with_examples(module, kind.binding())
+    rules = checks.result_rows(module, columns, "cpu")
+    return module, columns, rules, package.program_of(aot.exported_program(module, columns), columns, rules)
+
+
+def lines_of(program):
+    source = cpu.generate(program, stages.plan(program))
+    return sum(".long" not in line for line in source[len(cpu.KERNELS.read_text()) :].splitlines())
+
+
+@pytest.mark.skipif(LEVEL is None, reason="no CPU of level x86-64-v3 here")
+@pytest.mark.parametrize("name", ["DeepSets, 30 padded", "attention, pair bias", "interaction network"])
+def test_sets_inside_a_row_give_what_the_model_gives(name, tmp_path):
+    module, columns, rules, program = traced(KINDS[name])
+    library = tmp_path / "program.so"
+    cpu.build(cpu.generate(program, stages.plan(program)), LEVEL, library)
+    found = checks.validate(package.load(library), module, columns, rules, is_whole=True)
+    assert len(found) >= 4 and max(error for check in found for error in check["relative_error"].values()) < 2e-6
+
+
+@pytest.mark.parametrize(
+    ("make", "elements", "width", "outputs"),
+    [(DeepSets, 30, 5, 3), (Hits, 128, 3, 2), (Attention, 12, 8, 3), (Interaction, 8, 4, 3)],
+    ids=["sets", "hits", "attention", "interaction"],
+)
+def test_code_does_not_grow_with_a_set(make, elements, width, outputs):
+    def lines(k):
+        module = make(**{"k": k, "p" if make is Interaction else "w": width})
+        x = block("x", 1, kind="vector", element=(k * width,))
+        return lines_of(traced(Kind(module, [x], [block("y", outputs)]))[3])
+
+    assert lines(elements) < min(120, 1.5 * lines(elements // 2))  # copies would be twice as many
+
+
+def test_a_kernel_of_too_many_operations_is_not_fused_for_cuda():
+    program = traced(KINDS["attention, pair bias"])[3]
+    with pytest.raises(NotFused, match=f"kernel of [0-9]+ operations, at most {package.CUDA_OPERATIONS} are compiled"):
+        package.for_cuda(program, "tf32x3", deterministic=False)
+    assert max(len(stage.values) for stage in stages.plan(passes.unrolled(program)).stages) > 1000
