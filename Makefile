@@ -34,7 +34,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check conventions tidy asan tsan clang hip \
-        install-check newest-torch fuzz fuzz-programs soak draws nightly options clean
+        install-check newest-torch fuzz fuzz-programs soak draws width nightly options clean
 .DELETE_ON_ERROR:
 
 help: ## This list
@@ -139,6 +139,9 @@ soak: packages ## Run over many events with all cores, and see that memory, file
 draws: build ## Many draws, from the date, of the property tests that draw columns when they run
 	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/pytorch/test_planes --gtest_brief=1
 	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/pytorch/test_foreign_columns --gtest_brief=1
+
+width: setup ## Export a model of each kind: kernels or why not, CPU seconds, errors
+	@$(PYTHON) benchmarks/width.py
 
 nightly: ## What takes too long for each change; writes benchmarks/results/nightly.txt
 	@scripts/nightly.sh $(STEPS)

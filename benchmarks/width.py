@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the exporter makes of models of many kinds: kernels or why not, the CPU seconds that it took, the error.
 
-    PYTHONPATH=python python benchmarks/width.py [--most SECONDS] [PART OF A NAME...]
+    python benchmarks/width.py [--most SECONDS] [PART OF A NAME...]
 
 The models are those of python/tests/width_models.py. Each export is a process of its own, whose CPU seconds count with
 those of all that it starts (compilers); "ours" are those beyond starting torch. The error is the largest difference from
@@ -20,7 +20,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parent.parent / "python" / "tests"
+PYTHON = Path(__file__).resolve().parent.parent / "python"
+sys.path[:0] = [str(PYTHON), str(PYTHON / "tests")]
 
 
 def seconds():
@@ -30,7 +31,6 @@ def seconds():
 
 def export(name):
     """Prints one line of JSON for the kind `name`."""
-    sys.path.insert(0, str(TESTS))
     from tensoa import aot
     from width_models import kinds
 
@@ -53,7 +53,6 @@ def main():
     options = parser.parse_args()
     if options.one:
         return export(options.one)
-    sys.path.insert(0, str(TESTS))
     from width_models import kinds
 
     failed = False

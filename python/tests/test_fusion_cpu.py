@@ -545,10 +545,11 @@ def wait_until(condition):
 def test_a_compiler_ends_with_the_process_that_started_it(number, tmp_path):
     (tmp_path / "source.cpp").write_text(SLOW)
     (tmp_path / "temporary").mkdir()
+    package = str(pathlib.Path(cpu.__file__).parents[2])
     code = "import sys; from tensoa.fusion import cpu; cpu.build(open(sys.argv[1]).read(), 'x86-64-v3', sys.argv[2])"
     exporter = subprocess.Popen(
         [sys.executable, "-c", code, tmp_path / "source.cpp", tmp_path / "slow.so"],
-        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+        env={**os.environ, "PYTHONPATH": package, "TMPDIR": str(tmp_path / "temporary")},
         stderr=subprocess.DEVNULL,
     )
     wait_until(lambda: len(processes_of(tmp_path)) >= 4)  # the exporter, its guard, g++, its part

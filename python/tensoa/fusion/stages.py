@@ -151,15 +151,19 @@ def plan(program, with_totals=False):
 
 
 def describe(stage):
-    """What a stage does to its rows, in a line: "linear 3 -> 64, relu, linear 64 -> 2"."""
+    """What a stage does to its rows, in a line: "linear 3 -> 64, relu, linear 64 -> 2"; "30 x" to the groups of a row."""
     words = []
     for value in stage.values:
+        times = f"{value.times} x " if value.times > 1 else ""
         if value.op == "linear":
-            words.append(f"linear {value.args[0].width} -> {value.width}")
+            words.append(f"{times}linear {value.weight.shape[1]} -> {value.weight.shape[0]}")
         elif value.op == "norm":
-            words.append(f"layer norm {value.width}")
+            words.append(f"{times}layer norm {value.width // value.times}")
+        elif value.op == "product":
+            rows, columns = (x.width // value.times // value.inner for x in value.args)
+            words.append(f"{times}product {rows} x {value.inner} x {columns}")
         elif value.op in ("map", "reduce"):
-            words.append(value.name)
+            words.append(times + value.name)
         elif value.op in ("gather", "lookup"):
             words.append(f"{value.op} {value.width}")
     words += [f"sum {buffer.width} by index" for buffer in stage.sums]
