@@ -90,9 +90,7 @@ struct Call {
   const float* const* weights;  // likewise
 };
 
-inline Places places(const float* constant) {
-  return reinterpret_cast<Places>(constant);
-}
+inline Places places(const float* constant) { return reinterpret_cast<Places>(constant); }
 
 template <class T>
 inline T* plane(const Call& call, int block, std::int64_t place) {
@@ -596,8 +594,7 @@ struct Tile : Common<Tile> {
 #pragma GCC unroll 4
       for (int o = 0; o < kWidth; ++o)
 #pragma GCC unroll 3
-        for (int v = 0; v < kVectors; ++v)
-          sum[o][v] += in[v] * load(z + o * kFeature + v * kLanes);
+        for (int v = 0; v < kVectors; ++v) sum[o][v] += in[v] * load(z + o * kFeature + v * kLanes);
     }
 #pragma GCC unroll 4
     for (int o = 0; o < kWidth; ++o)
@@ -637,9 +634,9 @@ struct Tile : Common<Tile> {
 
   /// Layer normalisation of every group, followed by relu or not; the mean is zero where `is_centered`. y may be x where
   /// there is one group.
-  [[gnu::noinline]] static void norm(float* y, const float* x, int width, int times,
-                                     const float* w, const float* b, float eps, int n,
-                                     bool is_centered, bool is_relu) {
+  [[gnu::noinline]] static void norm(float* y, const float* x, int width, int times, const float* w,
+                                     const float* b, float eps, int n, bool is_centered,
+                                     bool is_relu) {
     for (int t = 0; t < times; ++t, x += width * kFeature, y += width * kFeature)
       norm_of(y, x, width, w, b, eps, n, is_centered, is_relu);
   }
@@ -846,9 +843,9 @@ struct Few : Common<Few<kPitch>> {
       }
   }
 
-  [[gnu::noinline]] static void norm(float* y, const float* x, int width, int times,
-                                     const float* w, const float* b, float eps, int n,
-                                     bool is_centered, bool is_relu) {
+  [[gnu::noinline]] static void norm(float* y, const float* x, int width, int times, const float* w,
+                                     const float* b, float eps, int n, bool is_centered,
+                                     bool is_relu) {
     for (int t = 0; t < times; ++t)
       norm_of(y + t * width, x + t * width, width, w, b, eps, n, is_centered, is_relu);
   }
