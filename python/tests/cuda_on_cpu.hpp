@@ -110,7 +110,8 @@ inline void run_block(int threads) {
         }
         for (int i = warp; i < warp + 32; ++i) {
           if (lanes[i].waits != lanes[warp].waits || lanes[i].what != lanes[warp].what) {
-            std::fprintf(stderr, "lanes of a warp part: %d and %d\n", lanes[i].what, lanes[warp].what);
+            std::fprintf(stderr, "lanes of a warp part: %d and %d\n", lanes[i].what,
+                         lanes[warp].what);
             std::abort();
           }
         }
@@ -120,7 +121,8 @@ inline void run_block(int threads) {
   }
 }
 
-inline void run(int blocks, int threads, void* shared, std::size_t shared_bytes, const std::function<void()>& body) {
+inline void run(int blocks, int threads, void* shared, std::size_t shared_bytes,
+                const std::function<void()>& body) {
   kernel = body;
   blockDim.x = threads;
   gridDim.x = blocks;
@@ -207,7 +209,9 @@ inline void __syncthreads() { cuda_on_cpu::pause(cuda_on_cpu::Wait::kBlock, 8); 
 
 inline float minimum(float a, float b) { return a != a ? a : b < a || b != b ? b : a; }
 inline float maximum(float a, float b) { return a != a ? a : b > a || b != b ? b : a; }
-inline float half_to_float(unsigned short bits) { return static_cast<float>(std::bit_cast<_Float16>(bits)); }
+inline float half_to_float(unsigned short bits) {
+  return static_cast<float>(std::bit_cast<_Float16>(bits));
+}
 inline unsigned to_halves(float x, float y) {
   const _Float16 two[2] = {static_cast<_Float16>(x), static_cast<_Float16>(y)};
   return std::bit_cast<unsigned>(two);
@@ -254,12 +258,15 @@ float tensor_core(float c, const float (&a)[K], const float (&b)[K]) {
   const int exponent = std::max(std::ilogb(largest) - 24, -149);
   sum = 0;
   for (const double term : terms) sum += towards_zero(term, exponent);
-  return sum == 0 ? 0.f : static_cast<float>(towards_zero(sum, std::max(std::ilogb(sum) - 23, -149)));
+  return sum == 0 ? 0.f
+                  : static_cast<float>(towards_zero(sum, std::max(std::ilogb(sum) - 23, -149)));
 }
 
 // One piece of a register: of 16 bits, or of 32.
 struct HalfPiece {
-  static float at(unsigned x, int i) { return half_to_float(static_cast<unsigned short>(x >> 16 * i)); }
+  static float at(unsigned x, int i) {
+    return half_to_float(static_cast<unsigned short>(x >> 16 * i));
+  }
 };
 struct BfloatPiece {
   static float at(unsigned x, int i) { return __uint_as_float(x >> 16 * i << 16); }
