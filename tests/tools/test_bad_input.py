@@ -216,7 +216,7 @@ def test_events_of_one_name_are_told_apart_by_their_folders(tmp_path, out, model
     succeed("graph", *folders, "--output", out / "graphs")
     assert names_in(out / "graphs") == [f"{f}_same-{kind}.parquet" for f in "ab" for kind in ("edges", "hits")]
     succeed("track", *folders, "--model", model, "--output", out / "tracks.csv")
-    rows = [line.split(",")[0] for line in (out / "tracks.csv").read_text().splitlines()[1:]]
+    rows = [line.split(",")[0].strip('"') for line in (out / "tracks.csv").read_text().splitlines()[1:]]
     hits = len(straight_tracks()["x"])
     assert rows == ["a_same"] * hits + ["b_same"] * hits
 
