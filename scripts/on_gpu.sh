@@ -86,7 +86,7 @@ tests() {
          END { printf "%s tests, %s passed, %d skipped, %d failed\n", ran, passed, skipped, bad }' "$out/last_test.log"
   done
   rm -f "$out/last_test.log"
-  $python -m pytest -q -p no:cacheprovider python/tests -k "cuda or gpu or sums or indices" || failed=1
+  $python -m pytest -q -p no:cacheprovider python/tests -k "cuda or gpu or sums or indices or numbers" || failed=1
   for program in .carry/build/examples/03_alpaka/03_alpaka_*; do
     ours "$program" .carry/build/examples/03_alpaka/model.pt | diff examples/03_alpaka/expected_output.txt - && echo "$(basename "$program"): as expected"
   done

@@ -66,6 +66,7 @@ def layers_of_unequal_weights():
 SPARSE = np.round(RANDOM.normal(size=(19, 21)), 1).astype(np.float32)
 SPARSE[RANDOM.uniform(size=(19, 21)) < 0.3] = 0.0
 SPARSE[:4] = [[1.0], [-2.0], [1e-12], [0.5]]
+SPARSE[2:4, ::2] = 1e-25  # beside others too small for a piece, but not zero
 
 
 DENSE = RANDOM.normal(size=(19, 21))
@@ -84,9 +85,10 @@ def layers_of_infinities():
 def infinities_between_stages():
     """Through a layer that is only stored, and through one that warps exchange."""
     x, at = columns(21), index(1, 1)
-    h = layer(x, weight=DENSE)
-    ends = graph.gather(relu(layer(relu(h), weight=np.abs(DENSE[:13, :19]))), at)
-    few = [layer(relu(end), weight=np.abs(DENSE[:11, : end.width])) for end in (graph.gather(h, at), ends)]
+    stored = layer(x, weight=DENSE)
+    exchanged = relu(layer(relu(layer(x, weight=DENSE[::-1])), weight=np.abs(DENSE[:13, :19])))
+    ends = graph.gather(stored, at), graph.gather(exchanged, at)
+    few = [layer(relu(end), weight=np.abs(DENSE[:11, : end.width])) for end in ends]
     return outputs(*few, first=2)
 
 
@@ -113,30 +115,37 @@ NUMBERS = {
     ("node layers", "tf32x3"): lambda: node_layers(520),
     **{(name, "tf32x3"): PROGRAMS[name] for name in ("mlp", "message passing", "reductions", "tables", "maps")},
     **{("message passing", precision): message_passing for precision in ("ieee", "tf32", "bf16")},
+    ("totals", "tf32x3"): message_passing,
 }
 
 
+def with_totals(name):
+    return name == "totals"
+
+
 @pytest.fixture(scope="module")
-def on_cpu(tmp_path_factory):
-    programs = {key: make() for key, make in NUMBERS.items()}
-    programs["totals", "tf32x3"] = message_passing()
+def programs():
+    return {key: make() for key, make in NUMBERS.items()}
+
+
+@pytest.fixture(scope="module")
+def on_cpu(programs, tmp_path_factory):
     made = [
-        cuda.generate(program, stages.plan(program, with_totals=name == "totals"), precision)
+        cuda.generate(program, stages.plan(program, with_totals(name)), precision)
         for (name, precision), program in programs.items()
     ]
-    loaded = cuda_programs.on_cpu(made, tmp_path_factory.mktemp("cuda_on_cpu"))
-    return {key: (program, one) for (key, program), one in zip(programs.items(), loaded)}
+    return dict(zip(programs, cuda_programs.on_cpu(made, tmp_path_factory.mktemp("cuda_on_cpu"))))
 
 
 @pytest.fixture(params=["CPU", pytest.param("GPU", marks=needs_gpu)])
-def load(request, on_cpu):
+def load(request, programs):
     """load(name, precision): a program, and the same loaded."""
 
     def loaded(name, precision="tf32x3"):
-        program, one = on_cpu[name, precision]
+        program = programs[name, precision]
         if request.param == "CPU":
-            return program, one
-        return program, cuda_programs.Loaded(*compiled(program, precision, name == "totals"))
+            return program, request.getfixturevalue("on_cpu")[name, precision]
+        return program, cuda_programs.Loaded(*compiled(program, precision, with_totals(name)))
 
     return loaded
 

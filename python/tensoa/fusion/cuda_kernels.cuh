@@ -108,8 +108,8 @@ __device__ __forceinline__ bool is_valid(int n, int i, int quad) {
 }
 
 template <class Layout, int T>
-__device__ __forceinline__ void clear_padding(Fragment<T>& x, const Warp& warp,
-                                              float padding = 0.f, int first = 0) {
+__device__ __forceinline__ void clear_padding(Fragment<T>& x, const Warp& warp, float padding = 0.f,
+                                              int first = 0) {
 #pragma unroll(unroll(T))
   for (int n = 0; n < T; ++n) {
 #pragma unroll

@@ -14,7 +14,8 @@ import numpy as np
 
 #: Operations of one number, and of two. `x` of `leaky_relu`, `elu`, `clamp` … come with constants as further arguments.
 UNARY = (
-    "neg abs sqrt rsqrt reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sinh cosh asinh acosh atanh atan asin acos "
+    "neg abs sqrt rsqrt reciprocal exp exp2 expm1 log log2 log10 log1p "
+    "sin cos tan tanh sinh cosh asinh acosh atanh atan asin acos "
     "sigmoid relu erf erfc floor ceil round trunc sign"
 ).split()
 COMPARISONS = "lt le gt ge eq ne".split()
