@@ -122,6 +122,8 @@ PLAIN = {
     "sub": lambda a, b, alpha=1: a - b if alpha == 1 else a - alpha * b,
     "rsub": lambda a, b, alpha=1: b - a if alpha == 1 else b - alpha * a,
     "mul": operator.mul,
+    "add_": operator.iadd,  # of lists
+    "mul_": operator.imul,
     "div": _divided,
     "floordiv": operator.floordiv,
     "floor_divide": operator.floordiv,
@@ -231,7 +233,6 @@ PRIM = {
     "TupleConstruct": lambda *values: values,
     "DictConstruct": lambda *values: dict(zip(values[::2], values[1::2])),
     "TupleIndex": operator.getitem,
-    "TupleSlice": operator.getitem,
     "ListUnpack": tuple,
     "TupleUnpack": tuple,
     "Uninitialized": lambda: None,
@@ -253,8 +254,6 @@ PRIM = {
     "type": lambda device: device.type,
     "index": lambda device: device.index,
     "CreateObject": types.SimpleNamespace,
-    "SetAttr": setattr,
-    "GetAttr": getattr,
 }
 CLASSES = {
     "TensorType": torch.Tensor,
@@ -491,6 +490,7 @@ class _Compiler:
         named = [argument.kwarg_only for argument in schema.arguments]
         takes_tensor = [str(argument.type) in ("Tensor", "Optional[Tensor]") for argument in schema.arguments]
         is_on_tensor = bool(takes_tensor) and takes_tensor[0]
+        gives_float = [str(result.type) for result in schema.returns] == ["float"]  # also where Python gives an integer
         has_training = "train" in names or "training" in names
         plain = PLAIN.get(name) if space == "aten" else None
         on_tensors = ON_TENSORS.get(name) if space == "aten" else None
@@ -499,7 +499,8 @@ class _Compiler:
 
         def run(frame, *arguments):
             if plain is not None and (not is_on_tensor or _are_numbers(arguments, takes_tensor)):
-                return plain(*(_plain(value) if is_on_tensor else value for value in arguments))
+                result = plain(*(_plain(value) if is_on_tensor else value for value in arguments))
+                return torch.sym_float(result) if gives_float and not isinstance(result, OnData) else result
             if on_tensors is not None:
                 return on_tensors(*arguments)
             if has_training:

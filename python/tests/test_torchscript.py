@@ -4,6 +4,7 @@
 cannot compile ahead of time refused by name and place. Models are those that jet taggers and track networks are made of.
 """
 
+import math
 from typing import Dict, List, NamedTuple, Optional, Tuple  # noqa: UP035: as older files write them
 
 import pytest
@@ -219,6 +220,93 @@ def test_published_file_inside_a_module_is_followed_and_the_module_stays_as_it_i
     exported = aot.exported_program(plain, columns).module(check_guards=False)
     x = torch.randn(7, 3, 4)
     torch.testing.assert_close(exported([x])[0], module(x), rtol=1e-5, atol=1e-6)
+
+
+# ---- operators of numbers, texts, lists and dicts
+
+
+class Numbers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.i: int = -7
+        self.k: int = 3
+        self.f: float = 2.5
+        self.g: float = -3.75
+
+    def forward(self, x: Tensor) -> List[float]:
+        i, k, f, g = self.i, self.k, self.f, self.g
+        r = [float(i + k), float(i - k), float(i * k), i / k, float(i // k), float(i % k), float(k**2), f**2]
+        r += [float(-i), float(abs(i)), float(abs(g)), float(int(g)), float(int(f)), float(round(f)), float(round(g))]
+        r += [float(math.floor(g)), float(math.ceil(g)), math.sqrt(f), math.exp(f), math.log(f), math.log10(f), math.sin(f)]
+        r += [math.cos(f), math.tan(f), math.tanh(f), math.atan2(f, g), math.fmod(g, 2.0), g // f, g % f]
+        r += [float(math.isnan(f)), float(math.isinf(f)), float(i & k), float(i | k), float(k << 2), float(k >> 1)]
+        r += [float(i == k), float(i != k), float(i < k), float(i <= k), float(f > g), float(f >= g), float(not bool(i))]
+        r += [float(max(i, k)), float(min(f, g)), float(max([1, 5, 2])), float(min([1.5, 0.5]))]
+        r += [float(x.size(0)), float(len(x.shape)), float(len(x)), float(x.dim()), float(x.numel()), float(x.shape[-1])]
+        return r
+
+
+class Lists(nn.Module):
+    def forward(self, x: Tensor) -> List[int]:
+        a, b = [3, 1, 2], [0] * 3
+        a.append(9)
+        a.extend([4, 4])
+        a.insert(1, 8)
+        r: List[int] = []
+        r += a
+        r += [a.pop(), a.pop(0)]
+        a.sort()
+        r += a
+        a.reverse()
+        r += a + a[1:-1] + a[::2]
+        r += [a.index(8), a.count(4), len(a), sum([1, 2, 3]), int(any([False, True])), int(all([True, False]))]
+        r += [int(3 in a), int(7 in a), int([1, 2] == [1, 2]), int([1] != [2])]
+        b[1] = 5
+        b[-1] = 6
+        r += b
+        c = a.copy()
+        c.clear()
+        r += [len(c)] + sorted([5, 2, 9]) + list([1, 2])
+        del a[0]
+        for i in range(10, 2, -3):
+            r.append(i)
+        for j, (p, q) in enumerate(zip([1, 2], [3, 4])):
+            r.append(j * p + q)
+        a.sort(reverse=True)
+        r += a
+        t = (1, 2, 3, 4)
+        r += [t[1], t[1:3][0], t[1:3][-1]]
+        return r
+
+
+class Texts(nn.Module):
+    def forward(self, x: Tensor) -> List[str]:
+        s, d = "Abc,de", {"a": 1, "b": 2}
+        d["c"] = 3
+        r = [s.lower(), s.upper(), s + "x", str(3), "{}-{}".format(1, "z"), ";".join(["p", "q"]), s.replace("b", "B")]
+        r += [" pad ".strip(), s[0], s[1:3], str(len(s)), str(s.startswith("A")), str(s.endswith("e")), str(s == "x")]
+        r += s.split(",")
+        r += [str("b" in d), str("z" in d), str(d["a"]), str(d.get("q", 7)), str(len(d))]
+        for k in d.keys():  # noqa: SIM118
+            r.append(k)
+        for v in d.values():
+            r.append(str(v))
+        for k, v in d.items():
+            r.append(k + str(v))
+        d.update({"a": 10})
+        r += [str(d.pop("a")), str(d.setdefault("n", 4))]
+        e = d.copy()
+        e.clear()
+        del d["b"]
+        r += [str(len(e)), str(len(d)), str(dict([("u", 5)])["u"])]  # noqa: C406
+        return r
+
+
+@pytest.mark.parametrize("make", [Numbers, Lists, Texts])
+def test_operators_of_python_are_those_of_torchscript(make):
+    script, x = torch.jit.script(make()), torch.randn(4, 3)
+    got, expected = torchscript.Interpreted(script)(x), script(x)
+    assert list(zip(got, map(type, got))) == list(zip(expected, map(type, expected)))
 
 
 # ---- what cannot be compiled
