@@ -66,6 +66,11 @@ class RandomProgram {
                    of + ".float()", of + ".view([4, 2])", "torch.split(" + of + ", 4)[0]"});
   }
 
+  std::string turn() {
+    return choice({"a, b = b, a", "c, d = d, c", "a, b, c = b, c, a", "b, c, d, a = a, b, c, d",
+                   "a = " + start(), "d = " + start()});
+  }
+
   std::string value() {
     switch (next(12)) {
       case 0:
@@ -130,8 +135,7 @@ class RandomProgram {
       case 5:
         return line(depth, write());
       case 6:
-        return line(depth, choice({"a, b = b, a", "c, d = d, c", "a, b, c = b, c, a",
-                                   "b, c, d, a = a, b, c, d"}));
+        return line(depth, turn());
       case 7:
         return line(depth, choice({"many.append(", "many.insert(0, "}) + variable() + ")");
       case 8:
@@ -174,15 +178,23 @@ class RandomProgram {
         return line(depth, name + " = 0") +
                line(depth,
                     "while " + name + " < 4 and float(" + variable() + ".abs().max()) < 50.0:") +
-               line(depth + 1, name + " += 1") + block(depth + 1, 1 + next(4));
+               line(depth + 1, name + " += 1") + round(depth + 1);
       }
     }
   }
 
   std::string nested(int depth, const std::string& head, bool has_else) {
-    std::string text = line(depth, head) + block(depth + 1, 1 + next(4));
+    std::string text = line(depth, head);
+    if (head.starts_with("for")) return text + round(depth + 1);
+    text += block(depth + 1, 1 + next(4));
     if (has_else) text += line(depth, "else:") + block(depth + 1, 1 + next(2));
     return text;
+  }
+
+  /// The body of a loop: half of them write what the round before has left under another name.
+  std::string round(int depth) {
+    if (next(2) != 0) return block(depth, 1 + next(4));
+    return line(depth, write()) + block(depth, next(3)) + line(depth, turn());
   }
 
   std::string block(int depth, std::size_t statements) {
