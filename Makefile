@@ -10,6 +10,7 @@
 #   PROGRAM_SEEDS=0:10000  which seeds `make fuzz-programs` takes
 #   SOAK_EVENTS=10000      how many events `make soak` runs over
 #   DRAWS=5000             how often `make draws` draws in each test
+#   PROGRAMS=5000          how many random TorchScript programs `make programs` runs
 #   STEPS="fuzz soak"      of `make nightly`
 
 PRESET ?= dev
@@ -18,6 +19,7 @@ FUZZ_SECONDS ?= 60
 PROGRAM_SEEDS ?= 0:10000
 SOAK_EVENTS ?= 10000
 DRAWS ?= 5000
+PROGRAMS ?= 5000
 TENSOA_SHARED_DATA ?= ../shared/data
 PYTHON := .venv/bin/python
 export TORCH_VERSION
@@ -34,7 +36,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check conventions tidy asan tsan clang hip \
-        install-check newest-torch fuzz fuzz-programs soak draws width nightly options clean
+        install-check newest-torch fuzz fuzz-programs programs draws soak width nightly options clean
 .DELETE_ON_ERROR:
 
 help: ## This list
@@ -142,6 +144,10 @@ draws: build ## Many draws, from the date, of the property tests that draw colum
 
 width: setup ## Export a model of each kind: kernels or why not, CPU seconds, errors
 	@$(PYTHON) benchmarks/width.py
+programs: build/.configured-$(PRESET) ## Run random TorchScript programs and all operators of torch: inputs must stay as they are
+	@cmake --build build --target test_writes
+	@TENSOA_RANDOM_PROGRAMS=$(PROGRAMS) TENSOA_TEST_SEED=$${TENSOA_TEST_SEED:-$$(date -u +%Y%m%d)} TENSOA_OPERATOR_CALLS=100 \
+	  build/tests/pytorch/test_writes --gtest_brief=1
 
 nightly: ## What takes too long for each change; writes benchmarks/results/nightly.txt
 	@scripts/nightly.sh $(STEPS)

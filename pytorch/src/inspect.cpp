@@ -42,7 +42,7 @@ std::vector<ArgumentDescription> described(const std::vector<c10::Argument>& arg
 
 ModelDescription inspect_jit_file(const std::filesystem::path& path) {
   ModelDescription model;
-  model.proof = "alias analysis of the frozen graph";
+  model.proof = "data flow of the frozen graph";
   with_jit_file(path, [&](torch::jit::Module& module) {
     const auto count = [&](const auto& tensors) {
       for (const at::Tensor& tensor : tensors) {

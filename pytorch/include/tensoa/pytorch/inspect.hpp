@@ -105,8 +105,8 @@ struct ModelDescription {
 };
 
 /// Reads a TorchScript file, or a package (.pt2), also one for another machine or torch version. Of
-/// a package no code is unpacked or loaded; its checksum is verified. Of TorchScript, alias analysis
-/// of the frozen graph is run, nothing else.
+/// a package no code is unpacked or loaded; its checksum is verified. Of TorchScript, data flow
+/// through the frozen graph is followed, nothing else.
 /// @throws LoadError
 ModelDescription inspect(const std::filesystem::path& path);
 
