@@ -4,6 +4,7 @@
 
 import contextlib
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -11,6 +12,9 @@ import time
 from pathlib import Path
 
 import torch
+
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what ends a command from outside
 
 
 class InputError(Exception):
@@ -64,39 +68,109 @@ def check_device(name):
         raise InputError(f"device: got {name}, expected one that is here ({str(error).splitlines()[0]})") from error
 
 
-@contextlib.contextmanager
-def working(what):
-    """Draws `what` and the seconds so far on stderr while the block runs, where that is a terminal. Yields print."""
-    if not sys.stderr.isatty():
-        yield print
-        return
-    done, start = threading.Event(), time.monotonic()
+class _Progress:
+    """What long work is at, on stderr: drawn again and again on a terminal; elsewhere one line for each step that takes
+    longer than PATIENCE.
+    """
 
-    def clear():
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    PATIENCE = 2  # seconds
 
-    def say(line):
-        clear()
+    def __init__(self, what):
+        self.what, self.start, self.step, self.since = what, time.monotonic(), None, time.monotonic()
+        self.is_terminal, self.told = sys.stderr.isatty(), None
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self._tell, daemon=True)
+
+    def _tell(self):
+        while not self.done.wait(0.2):
+            now, step, since = time.monotonic(), self.step, self.since
+            if self.is_terminal:
+                text = f"{self.what}{': ' + step if step else ''}, {now - self.start:.0f} s"
+                print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+            elif step and since != self.told and now - since > self.PATIENCE:
+                self.told = since
+                print(f"{self.what}: {step} …", file=sys.stderr, flush=True)
+
+    def clear(self):
+        if self.is_terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    def say(self, line):
+        self.clear()
         print(line, flush=True)
 
-    def draw():
-        while not done.wait(0.2):
-            print(f"\r{what}: {time.monotonic() - start:.0f} s", end="", file=sys.stderr, flush=True)
 
-    drawing = threading.Thread(target=draw)
-    drawing.start()
+_working = []  # the _Progress of now, if any
+
+
+@contextlib.contextmanager
+def working(what):
+    """Tells on stderr what the block is at (step()) while it runs. Yields a function that prints a line."""
+    progress = _Progress(what)
+    progress.thread.start()
+    _working.append(progress)
     try:
-        yield say
+        yield progress.say
     finally:
-        done.set()
-        drawing.join()
-        clear()
+        _working.pop()
+        progress.done.set()
+        progress.thread.join()
+        progress.clear()
+
+
+def step(text):
+    """What the long work of now begins to do; nothing outside of working()."""
+    for progress in _working:
+        progress.step, progress.since = text, time.monotonic()
+
+
+def _parents():
+    """The parent of every process."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    return parents
+
+
+def _end_children():
+    """Kills the processes that this one started, and those that they did: compilers above all."""
+    parents, found = _parents(), [os.getpid()]
+    for process in found:
+        found += [child for child, parent in parents.items() if parent == process]
+    for process in found[1:]:
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def _ending_whole():
+    """Ends by SIGINT, SIGTERM or SIGHUP leave no process and no temporary file behind."""
+
+    def end(number, frame):
+        for other in ENDING:
+            signal.signal(other, signal.SIG_IGN)
+        _end_children()  # first: a compiler whose parent is gone could not be found
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, end) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def run(command):
-    """Runs `command()`; returns the exit status: 0, or 2 after one line on stderr for wrong input."""
+    """Runs `command()`; returns the exit status: 0, or 2 after one line on stderr for wrong input. Ended by a signal, the
+    process leaves with status 128 + its number, no process and no temporary file behind it.
+    """
     try:
-        command()
+        with _ending_whole():
+            command()
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
