@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,6 +34,7 @@ using track::Edge;
 using track::Hit;
 
 constexpr double kTolerance = 3e-5;
+constexpr double kWrongChoices = 2e-3;  // of integers and truth values: the share that may differ
 
 struct CheckCall {
   std::string model;
@@ -62,103 +66,197 @@ struct Side {
   }
 };
 
+/// One plane of an output of both models on the same inputs.
+struct PlaneComparison {
+  std::string name;      ///< of the column, "p[2]" of one with several planes
+  double tolerance = 0;  ///< the largest `relative` that is right
+  std::size_t n = 0;     ///< numbers that were compared
+  double max_abs = 0;
+  double difference = 0;  ///< sum of squares
+  double norm = 0;        ///< likewise
+  std::size_t flips = 0;
+  std::size_t unequal = 0;
+
+  /// ||a - b|| / ||b||, where ||b|| is that of as many rows of the largest of the comparisons of this
+  /// plane: one number alone may be near zero. Of choices the share that is unequal. Infinite where
+  /// one number is not finite and the other is.
+  double relative = 0;
+
+  void add(double x, double y) {
+    ++n;
+    flips += (x >= 0.5) != (y >= 0.5) ? 1 : 0;
+    if (std::isfinite(y)) norm += y * y;
+    if (x == y || (std::isnan(x) && std::isnan(y))) return;
+    ++unequal;
+    max_abs = std::isfinite(x - y) ? std::max(max_abs, std::abs(x - y))
+                                   : std::numeric_limits<double>::infinity();
+    difference += (x - y) * (x - y);
+  }
+
+  double mean_square() const { return n > 0 ? norm / static_cast<double>(n) : 0; }
+  double excess() const { return tolerance > 0 ? relative / tolerance : relative * kMuch; }
+
+  static constexpr double kMuch = 1e300;
+};
+
 /// One output of both models on the same inputs.
 struct Comparison {
-  std::string inputs;  ///< "1000 rows from 1", or the name of an event
+  std::string inputs;   ///< "1000 rows from 1", or the name of an event
+  std::string numbers;  ///< of the inputs: "normal"
   std::string block;
-  std::size_t n = 0;  ///< numbers that were compared
-  double max_abs = 0;
-  double relative = 0;  ///< ||a - b|| / ||b||; infinite where one is not finite and the other is
-  std::size_t flips = 0;
+  bool is_choice = false;  ///< integers or truth values: right or wrong, not near
+  std::vector<PlaneComparison> planes;
 
-  template <class A, class B>
-  Comparison(std::string what, std::string name, const A& a, const B& b, std::size_t count)
-      : inputs(std::move(what)), block(std::move(name)), n(count) {
-    double difference = 0;
-    double norm = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const double x = a[i];
-      const double y = b[i];
-      flips += (x >= 0.5) != (y >= 0.5) ? 1 : 0;
-      if (x == y || (std::isnan(x) && std::isnan(y))) {
-        if (std::isfinite(y)) norm += y * y;
-        continue;
-      }
-      max_abs = std::isfinite(x - y) ? std::max(max_abs, std::abs(x - y))
-                                     : std::numeric_limits<double>::infinity();
-      difference += (x - y) * (x - y);
-      norm += y * y;
-    }
-    if (!std::isfinite(max_abs)) {
-      relative = max_abs;
-    } else if (difference > 0) {
-      relative = norm > 0 ? std::sqrt(difference / norm) : std::numeric_limits<double>::infinity();
-      if (std::isnan(relative)) relative = std::numeric_limits<double>::infinity();  // squares did
-    }
+  const PlaneComparison& worst() const {
+    return *std::ranges::max_element(planes, {}, &PlaneComparison::excess);
+  }
+  template <class T>
+  T sum(T PlaneComparison::*member) const {
+    T total = 0;
+    for (const PlaneComparison& plane : planes) total += plane.*member;
+    return total;
+  }
+  double max_abs() const {
+    return std::ranges::max_element(planes, {}, &PlaneComparison::max_abs)->max_abs;
   }
 };
+
+bool is_floating(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 ||
+         dtype == DType::kF64;
+}
+
+/// The names of the planes of a block, in its order.
+std::vector<std::string> plane_names(const BlockDescription& block) {
+  std::vector<std::string> names;
+  for (const ColumnDescription& column : block.columns) {
+    for (std::size_t i = 0; i < block.element.planes(); ++i) {
+      names.push_back(column.name);
+      if (block.element.has_planes()) names.back() += fmt::format("[{}]", i);
+    }
+  }
+  return names;
+}
 
 /// What was compared, for people and as JSON.
 class Comparisons {
  public:
-  explicit Comparisons(double tolerance) : tolerance_(tolerance) {}
+  /// @param tolerance of all planes, or what the package says of each, or `otherwise`
+  explicit Comparisons(std::optional<double> tolerance, double otherwise = kTolerance)
+      : tolerance_(tolerance), otherwise_(otherwise) {}
 
-  void add(Comparison comparison) { all_.push_back(std::move(comparison)); }
+  /// One output of `planes` planes, one after another in `a` and `b`.
+  void add(Comparison comparison, const std::vector<std::string>& planes, const auto& a,
+           const auto& b, std::size_t rows, const std::vector<double>& tolerances = {}) {
+    for (std::size_t i = 0; i < planes.size(); ++i) {
+      PlaneComparison& plane = comparison.planes.emplace_back();
+      plane.name = planes[i];
+      const double otherwise =
+          comparison.is_choice ? std::max(otherwise_, kWrongChoices) : otherwise_;
+      plane.tolerance = tolerance_.value_or(tolerances.empty() ? otherwise : tolerances[i]);
+      for (std::size_t row = 0; row < rows; ++row) plane.add(a[i * rows + row], b[i * rows + row]);
+    }
+    all_.push_back(std::move(comparison));
+  }
 
   /// Outputs of a model whose columns are described, on the same inputs.
   void add(const std::string& inputs, const pytorch::ModelDescription& description,
-           const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b) {
+           const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b,
+           const std::string& numbers = "normal",
+           const std::vector<std::vector<double>>& tolerances = {}) {
     for (std::size_t i = 0; i < a.size(); ++i) {
-      add({inputs, description.outputs[i].name, a[i], b[i], a[i].size()});
+      const pytorch::ArgumentDescription& output = description.outputs[i];
+      const std::vector<std::string> planes = plane_names(*output.block);
+      const bool is_choice = !is_floating(output.block->dtype);
+      add({inputs, numbers, output.name, is_choice, {}}, planes, a[i], b[i],
+          a[i].size() / planes.size(), tolerances.empty() ? std::vector<double>{} : tolerances[i]);
+    }
+  }
+
+  /// Once all is there.
+  void finish() {
+    std::map<std::tuple<std::string, std::string, std::string>, double> largest;
+    const auto key = [](const Comparison& c, const PlaneComparison& plane) {
+      return std::tuple(c.numbers, c.block, plane.name);
+    };
+    for (const Comparison& c : all_) {
+      for (const PlaneComparison& plane : c.planes) {
+        double& most = largest[key(c, plane)];
+        most = std::max(most, plane.mean_square());
+      }
+    }
+    for (Comparison& c : all_) {
+      for (PlaneComparison& plane : c.planes)
+        plane.relative = error(c, plane, largest[key(c, plane)]);
     }
   }
 
   bool are_right() const {
-    return std::ranges::all_of(all_, [&](const auto& c) { return c.relative <= tolerance_; });
+    return std::ranges::all_of(all_, [](const Comparison& c) { return c.worst().excess() <= 1; });
   }
 
   const Comparison& worst() const {
-    return *std::ranges::max_element(all_, {}, &Comparison::relative);
+    return *std::ranges::max_element(all_, {}, [](const auto& c) { return c.worst().excess(); });
   }
 
   void print() const {
-    fmt::print("{:<32} {:<16} {:>9} {:>14} {:>14} {:>7}\n", "inputs", "block", "numbers",
-               "max abs error", "relative error", "flips");
+    fmt::print("{:<32} {:<16} {:>9} {:>14} {:>14} {:>7}  {}\n", "inputs", "block", "numbers",
+               "max abs error", "relative error", "flips", "worst column");
     for (const Comparison& c : all_) {
-      fmt::print("{:<32} {:<16} {:>9} {:>14.2e} {:>14.2e} {:>7}\n", c.inputs, c.block, c.n,
-                 c.max_abs, c.relative, c.flips);
+      fmt::print("{:<32} {:<16} {:>9} {:>14.2e} {:>14.2e} {:>7}  {}\n", c.inputs, c.block,
+                 c.sum(&PlaneComparison::n), c.max_abs(), c.worst().relative,
+                 c.sum(&PlaneComparison::flips), c.worst().name);
     }
-    const Comparison& worst = this->worst();
-    fmt::print("worst: relative error {:.2e}, block \"{}\", {}; tolerance {:.0e}\n", worst.relative,
-               worst.block, worst.inputs, tolerance_);
+    const PlaneComparison& plane = worst().worst();
+    fmt::print("worst: relative error {:.2e}, {}; tolerance {:.0e}\n", plane.relative,
+               place_of_worst(), plane.tolerance);
   }
 
   ordered_json json() const {
     ordered_json rows = ordered_json::array();
+    double most = 0;
     for (const Comparison& c : all_) {
       rows.push_back({{"inputs", c.inputs},
                       {"block", c.block},
-                      {"n", c.n},
-                      {"max_abs_error", c.max_abs},
-                      {"max_rel_error", c.relative},
-                      {"flips", c.flips}});
+                      {"column", c.worst().name},
+                      {"n", c.sum(&PlaneComparison::n)},
+                      {"max_abs_error", c.max_abs()},
+                      {"max_rel_error", c.worst().relative},
+                      {"flips", c.sum(&PlaneComparison::flips)}});
+      most = std::max(most, c.worst().relative);
     }
-    return {{"tolerance", tolerance_},
+    return {{"tolerance", tolerance_.value_or(otherwise_)},
             {"is_right", are_right()},
-            {"max_rel_error", worst().relative},
+            {"max_rel_error", most},
             {"rows", rows}};
   }
 
   /// "…differs from OTHER by 1.00e-03 (…)", in one line.
   std::string complaint(const std::string& model, const std::string& other) const {
-    const Comparison& worst = this->worst();
-    return fmt::format(
-        "{} differs from {} by {:.2e} (relative; block \"{}\", {}), tolerance {:.0e}", model, other,
-        worst.relative, worst.block, worst.inputs, tolerance_);
+    const PlaneComparison& plane = worst().worst();
+    return fmt::format("{} differs from {} by {:.2e} (relative; {}), tolerance {:.0e}", model,
+                       other, plane.relative, place_of_worst(), plane.tolerance);
   }
 
  private:
-  double tolerance_;
+  static double error(const Comparison& c, const PlaneComparison& plane, double mean_square) {
+    if (!std::isfinite(plane.max_abs)) return plane.max_abs;
+    if (plane.unequal == 0) return 0;
+    const auto n = static_cast<double>(plane.n);
+    if (c.is_choice) return static_cast<double>(plane.unequal) / n;
+    const double relative = std::sqrt(plane.difference / n / mean_square);
+    return std::isnan(relative) ? std::numeric_limits<double>::infinity()  // squares overflowed
+                                : relative;
+  }
+
+  std::string place_of_worst() const {
+    const Comparison& worst = this->worst();
+    return fmt::format("block \"{}\", column {}, {}", worst.block, worst.worst().name,
+                       worst.inputs);
+  }
+
+  std::optional<double> tolerance_;
+  double otherwise_;
   std::vector<Comparison> all_;
 };
 
@@ -203,8 +301,9 @@ std::vector<std::vector<double>> outputs_of(const Side& side, const GeneratedCol
   return all;
 }
 
-std::string name_of_case(std::size_t rows, std::size_t offset) {
-  return fmt::format("{} rows from {}", rows, offset);
+std::string name_of_case(std::size_t rows, std::size_t offset,
+                         const std::string& numbers = "normal") {
+  return fmt::format("{} rows from {}{}", rows, offset, numbers == "normal" ? "" : ", " + numbers);
 }
 
 /// A package beside what it was made to give.
@@ -217,7 +316,7 @@ int check_recorded(const CheckCall& call) {
   }
   Results results(call);
   const Side side(call.model, call.device);
-  Comparisons compared(call.tolerance.value_or(recorded->tolerance));
+  Comparisons compared(call.tolerance, recorded->tolerance);
   for (const auto& one : recorded->cases) {
     for (const std::size_t offset : {std::size_t{0}, std::size_t{1}}) {
       GeneratedColumns columns(side.description, one.rows, offset, 1, side.queue);
@@ -225,9 +324,11 @@ int check_recorded(const CheckCall& call) {
       const auto outputs =
           outputs_of(side, columns, one.outputs.size(), one.rows,
                      [&](const Binding& binding) { side.model.forward(side.queue, binding); });
-      compared.add(name_of_case(one.rows, offset), side.description, outputs, one.outputs);
+      compared.add(name_of_case(one.rows, offset, one.numbers), side.description, outputs,
+                   one.outputs, one.numbers, one.tolerances);
     }
   }
+  compared.finish();
   compared.print();
   ordered_json json = Results::about(call.model, side.queue.device());
   json.update(compared.json());
@@ -246,7 +347,7 @@ int try_graphs(const CheckCall& call) {
                       " has none; expected a package for CUDA");
   }
   const auto with_graphs = pytorch::load_to_try_graphs(call.model, queue.device());
-  Comparisons compared(call.tolerance.value_or(kTolerance));
+  Comparisons compared(call.tolerance);
   ordered_json json = Results::about(call.model, queue.device());
   try {
     for (const std::size_t rows : call.rows) {
@@ -267,6 +368,7 @@ int try_graphs(const CheckCall& call) {
     json["cuda_graphs"] = error.what();
     return results.finish(json, false, error.what());
   }
+  compared.finish();
   const std::string complaint =
       compared.complaint(call.model + " with CUDA graphs", "itself without");
   json["cuda_graphs"] = compared.are_right() ? ordered_json(true) : ordered_json(complaint);
@@ -284,7 +386,7 @@ class Check {
         results_(call),
         first_(call.model, call.device),
         second_(call.against, call.against_device),
-        compared_(call.tolerance.value_or(kTolerance)) {}
+        compared_(call.tolerance) {}
 
   int run() {
     if (const Side* package = described()) {
@@ -298,6 +400,7 @@ class Check {
     } else if (scores_edges()) {
       compare_events({"generate:2"});
     }
+    compared_.finish();
     compared_.print();
     ordered_json json = Results::about(call_.model, first_.queue.device());
     json["against"] = call_.against;
@@ -353,7 +456,8 @@ class Check {
       first.score(event.hits, edges);
       const std::vector<float> a(scores.data(), scores.data() + edges.size());
       second.score(event.hits, edges);
-      compared_.add({"event " + event.name, "score", a, scores, edges.size()});
+      compared_.add({"event " + event.name, "normal", "score", false, {}}, {"score"}, a, scores,
+                    edges.size());
     }
   }
 
@@ -400,7 +504,7 @@ void add_check_command(CLI::App& program, Action& action) {
   command
       ->add_option(
           "--tolerance", call->tolerance,
-          "The largest relative error that is right: ||a - b|| / ||b|| of a block (default: "
+          "The largest relative error that is right: ||a - b|| / ||b|| of a column (default: "
           "what the package was made for, or 3e-05)")
       ->check(CLI::NonNegativeNumber);
   add_path_option(*command, "--json", call->json, "Write the figures to this file");

@@ -77,6 +77,7 @@ ordered_json json_of(const std::string& file, const ModelDescription& model) {
   object["checks"] = ordered_json::array();
   for (const CheckDescription& check : model.checks) {
     object["checks"].push_back({{"rows", check.rows},
+                                {"numbers", check.numbers},
                                 {"relative_error", check.error},
                                 {"relative_error_eager", check.error_of_eager}});
   }
@@ -196,8 +197,9 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
                                  "own):\n";
   for (const CheckDescription& check : model.checks) {
     text += fmt::format(
-        "  rows {}: {}\n",
+        "  rows {}{}: {}\n",
         joined(check.rows, ", ", [](std::size_t rows) { return std::to_string(rows); }),
+        check.numbers == "normal" ? "" : " of " + check.numbers + " numbers",
         joined(check.error, ", ", [&](const auto& error) {
           const auto eager = check.error_of_eager.find(error.first);
           return fmt::format(

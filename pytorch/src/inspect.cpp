@@ -122,8 +122,9 @@ ArgumentDescription described(const BlockDescription& block, std::optional<std::
 void describe_blocks(ModelDescription& model, const json& manifest) {
   model.binding = parse_binding(manifest.at("binding").dump());
   model.match = model.binding->match;
-  for (const BlockDescription& block : model.binding->inputs) {
-    model.inputs.push_back(described(block, block.collection, 0));
+  const std::vector<std::size_t> collections = collections_in(manifest, *model.binding);
+  for (std::size_t i = 0; i < collections.size(); ++i) {
+    model.inputs.push_back(described(model.binding->inputs[i], collections[i], 0));
   }
   for (std::size_t i = 0; i < model.binding->outputs.size(); ++i) {
     const json& rule = manifest.at("rows").at(i);
@@ -223,6 +224,7 @@ ModelDescription inspect_package(const std::filesystem::path& path) {
     for (const json& check : manifest.at("checks")) {
       using Errors = std::map<std::string, double>;
       model.checks.push_back({check.at("rows").get<std::vector<std::size_t>>(),
+                              check.value("numbers", "normal"),
                               check.at("relative_error").get<Errors>(),
                               check.at("relative_error_eager").get<Errors>()});
     }
@@ -248,9 +250,11 @@ class Pieces {
   std::string_view left_;
 };
 
-RecordedResults::Case recorded_case(std::string_view record, std::size_t rows,
+RecordedResults::Case recorded_case(std::string_view record, const json& text,
                                     const ModelDescription& model) {
-  RecordedResults::Case one{.rows = rows, .inputs = {}, .outputs = {}};
+  RecordedResults::Case one;
+  one.rows = text.at("rows").get<std::size_t>();
+  const std::size_t rows = one.rows;
   Pieces pieces(record);
   const auto planes = [](const ArgumentDescription& argument) {
     return argument.block->columns.size() * argument.block->element.planes();
@@ -266,6 +270,13 @@ RecordedResults::Case recorded_case(std::string_view record, std::size_t rows,
   }
   for (const ArgumentDescription& output : model.outputs) {
     one.outputs.push_back(pieces.next<double>(planes(output) * rows_of(output) * sizeof(double)));
+  }
+  one.numbers = text.value("numbers", one.numbers);
+  one.tolerances = text.value("tolerances", one.tolerances);
+  for (std::size_t i = 0; i < one.tolerances.size(); ++i) {
+    if (i >= model.outputs.size() || one.tolerances[i].size() != planes(model.outputs[i])) {
+      throw std::runtime_error("its recorded tolerances are not those of its output columns");
+    }
   }
   return one;
 }
@@ -296,8 +307,8 @@ std::optional<RecordedResults> recorded_results(const std::filesystem::path& pat
     results.emplace().tolerance = recorded.at("tolerance").get<double>();
     for (const json& one : recorded.at("cases")) {
       const auto [data, size] = archive.getRecord(one.at("file").get<std::string>());
-      results->cases.push_back(recorded_case({static_cast<const char*>(data.get()), size},
-                                             one.at("rows").get<std::size_t>(), model));
+      results->cases.push_back(
+          recorded_case({static_cast<const char*>(data.get()), size}, one, model));
     }
   });
   return results;

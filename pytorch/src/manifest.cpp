@@ -21,4 +21,17 @@ json manifest_of(caffe2::serialize::PyTorchStreamReader& archive) {
                      });
 }
 
+std::vector<std::size_t> collections_in(const json& manifest, const BindingDescription& binding) {
+  const auto lengths = manifest.value("lengths", std::vector<std::size_t>{});
+  std::vector<std::size_t> collections;
+  for (const BlockDescription& block : binding.inputs) {
+    if (!lengths.empty() && block.collection >= lengths.size()) {
+      throw std::runtime_error("its \"lengths\" lack input collection " +
+                               std::to_string(block.collection));
+    }
+    collections.push_back(lengths.empty() ? block.collection : lengths[block.collection]);
+  }
+  return collections;
+}
+
 }  // namespace tensoa::pytorch

@@ -363,6 +363,10 @@ Package::Package(const std::filesystem::path& path, Device device,
                      "; export it again");
     }
     binding = parse_binding(manifest.at("binding").dump());
+    const std::vector<std::size_t> collections = collections_in(manifest, binding);
+    for (std::size_t i = 0; i < collections.size(); ++i) {
+      binding.inputs[i].collection = collections[i];
+    }
     rows = rows_in(manifest.at("rows"));
     const json fused = manifest.value("fused", json::object());
     bool is_whole = rows.size() == binding.outputs.size();

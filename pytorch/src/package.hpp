@@ -91,6 +91,7 @@ struct Package {
   void require_countable(std::span<const BoundBlock* const> blocks) const;
 
   std::string subject;  ///< "model FILE: ", the beginning of messages
+  /// As described, but for collections that must have equal numbers of rows: they are the first of them.
   BindingDescription binding;
   std::vector<PackageRows> rows;  ///< of each output block
   Kind kind = Kind::kInductor;

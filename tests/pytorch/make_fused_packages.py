@@ -108,6 +108,13 @@ def main(folder, whole, graph, other_abi, no_run):
 
     write("fused", {"plain.so": whole})
     write("fused_graph", {"plain.so": graph}, model="graph")
+
+    def equal(manifest):
+        manifest.update(lengths=[0, 0], rows=[{"collection": 0}] * 2)
+        manifest["fused"].update(domains=[0, 0])
+
+    write("fused_lengths", {"plain.so": graph}, equal, model="graph")
+    write("fused_short_lengths", {"plain.so": graph}, lambda manifest: manifest.update(lengths=[0]), model="graph")
     best_first = cpu(variant("future", ["quantum"]), variant("plain"), variant("broken"))
     write("fused_variants", {"future.so": no_run, "plain.so": whole, "broken.so": no_run}, best_first)
     write("fused_future", {}, cpu(variant("future", ["quantum", "sse2"]), variant("far", ["warp"])))

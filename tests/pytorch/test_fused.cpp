@@ -230,6 +230,27 @@ TEST_F(FusedCpu, OneWorkspaceForEachThread) {
 
 // ---- what is checked, and when
 
+TEST_F(FusedCpu, RefusesCollectionsOfUnequalRowsWhereTheModelNeedsEqualOnes) {
+  const AotModel model(package("fused_lengths"));
+  PortableCollection<Nodes> nodes(7, Device::cpu());
+  PortableCollection<Links> links(7, Device::cpu());
+  for (std::size_t i = 0; i < 7; ++i) {
+    nodes.view().charge[i] = nodes.view().mass[i] = noise(i);
+    links.view().source[i] = links.view().target[i] = static_cast<std::int64_t>(i);
+  }
+  const auto plan = model.plan(graph_metadata(nodes.view(), links.view()));
+  EXPECT_EQ(model.forward(queue_, plan), kNothingCopied);
+  for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(nodes.view().total[i], noise(i));
+
+  PortableCollection<Links> fewer(6, Device::cpu());
+  for (std::size_t i = 0; i < 6; ++i) fewer.view().product[i] = kUntouched;
+  const auto other = model.plan(graph_metadata(nodes.view(), fewer.view()));
+  EXPECT_THAT(
+      [&] { model.forward(queue_, other); },
+      ThrowsMessage<BindingError>(AllOf(HasSubstr(" rows, expected "), HasSubstr(", as block "))));
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(fewer.view().product[i], kUntouched);
+}
+
 TEST_F(FusedCpu, APlanIsCheckedByEveryModelThatRunsIt) {
   const AotModel sums(package("fused"));
   const AotModel graph(package("fused_graph"));
@@ -380,6 +401,7 @@ TEST_F(FusedCpu, ManifestsThatAreNotWholeAreRefused) {
   EXPECT_THAT(loading("fused_no_domains"), fails_with("'domains'"));
   EXPECT_THAT(loading("fused_other_domain"),
               fails_with("asks for the rows of input collection 3, which no block has"));
+  EXPECT_THAT(loading("fused_short_lengths"), fails_with("\"lengths\" lack input collection 1"));
   EXPECT_THAT(loading("fused_no_rows"), fails_with("does not say how all blocks"));
   EXPECT_THAT(loading("fused_other_rows"),
               fails_with("as many rows as input collection 9, which no block has"));

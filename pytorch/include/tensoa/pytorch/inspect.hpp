@@ -26,8 +26,8 @@ struct ArgumentDescription {
   /// The columns that it is made for; absent in TorchScript, which takes any.
   std::optional<BlockDescription> block;
 
-  /// Of a package: the input collection that it has as many rows as; outputs without one always have
-  /// `rows`.
+  /// Of a package: the input collection that it has as many rows as, the first where several must have
+  /// equal numbers; outputs without one always have `rows`.
   std::optional<std::size_t> collection;
   std::size_t rows = 0;
 
@@ -47,8 +47,9 @@ struct ProgramDescription {
 /// What the exporter found when it ran a package: errors relative to the largest number, against
 /// float64, by output block.
 struct CheckDescription {
-  std::vector<std::size_t> rows;                 ///< of each input collection
-  std::map<std::string, double> error;           ///< of the package
+  std::vector<std::size_t> rows;        ///< of each input collection
+  std::string numbers = "normal";       ///< in the inputs: docs/ahead_of_time.md names them
+  std::map<std::string, double> error;  ///< of the package
   std::map<std::string, double> error_of_eager;  ///< of the module itself, in its own precision
 };
 
@@ -67,8 +68,11 @@ struct RecordedResults {
     std::size_t rows = 0;  ///< of input collection 0; collection c has (1 + 2 c) times as many
     std::vector<std::vector<std::byte>> inputs;  ///< of each block its planes, one after another
     std::vector<std::vector<double>> outputs;    ///< the module's in float64, where it can do that
+    std::string numbers = "normal";  ///< in the inputs: docs/ahead_of_time.md names them
+    /// Of the planes of each output block, the largest error that is right; empty: `tolerance`.
+    std::vector<std::vector<double>> tolerances;
   };
-  double tolerance = 0;  ///< the largest ||a - b|| / ||b|| of an output block that is right
+  double tolerance = 0;  ///< the largest ||a - b|| / ||b|| of a plane that is right
   std::vector<Case> cases;
 };
 
