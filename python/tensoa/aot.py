@@ -25,9 +25,9 @@ import torch
 from torch import nn
 
 from tensoa import gpu_check, inductor, torchscript
-from tensoa.checks import record, result_rows, validate, with_examples
+from tensoa.checks import record, result_rows, validate, with_examples, with_lengths
 from tensoa.columns import ROWS, Columns, collections_of, output_arguments
-from tensoa.command import InputError, check_writable, first_line, replacing
+from tensoa.command import InputError, check_writable, first_line, replacing, step
 from tensoa.fusion import package
 from tensoa.fusion.capture import NotFused
 
@@ -70,13 +70,16 @@ def exported_program(module, binding):
 def _fused(module, binding, rules, target, precision, deterministic, folder):
     """(facts of the manifest, files) of the model as a fused program. Raises NotFused."""
     module = module.to("cpu")
+    step("torch.export")
     try:
         exported = exported_program(module, binding)
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001: torch.export throws many kinds
         raise NotFused(f"torch.export cannot follow it ({first_line(error)})") from error
+    step("finding what can be fused")
     program = package.program_of(exported, binding, rules)
+    step("compiling the fused program")
     if target == "cuda":
         entry, files = package.for_cuda(program, precision, deterministic)
         return {"fused": entry, "checks": []}, files
@@ -91,6 +94,15 @@ def _told(stages):
     times = {stage: stages.count(stage) for stage in stages}
     alike = [f"  {stage}" + (f" ({n} times)" if n > 1 else "") for stage, n in times.items()]
     return [f"fused into {count} kernel{'s' * (count > 1)}:", *alike]
+
+
+def _told_lengths(binding, lengths):
+    """Lines for people: which input blocks need equal numbers of rows though they are of several collections."""
+    for first in dict.fromkeys(lengths.values()):
+        group = [collection for collection, other in lengths.items() if other == first]
+        if len(group) > 1:
+            names = [f'"{block.name}"' for block in binding.inputs if block.collection == first]
+            yield f"equal numbers of rows: the model needs them of the blocks {', '.join(names)}"
 
 
 def _manifest(binding, rules, target, facts):
@@ -190,7 +202,10 @@ def export(
         warnings.simplefilter("ignore")
         module = torchscript.interpreted(module, binding)
         module.requires_grad_(False)
-        binding = with_examples(module.to("cpu"), binding)
+        binding, lengths = with_lengths(module.to("cpu"), binding)
+        for line in _told_lengths(binding, lengths):
+            report(line)
+        binding = with_examples(module, binding)
         rules = result_rows(module, binding, "cpu")
         recorded, tests = record(module, binding, rules, precision)
         facts = None
@@ -207,6 +222,8 @@ def export(
         if facts is None:
             facts, files = inductor.compile(module, binding, rules, target, folder)
         files.update({"model/" + name: content for name, content in tests.items()})
+        if any(first != collection for collection, first in lengths.items()):
+            facts["lengths"] = [lengths.get(collection, collection) for collection in range(max(lengths) + 1)]
         manifest = _manifest(binding, rules, target, {**facts, "recorded": recorded})
         whole = Path(folder) / "package.pt2"
         write(whole, files, manifest)

@@ -10,7 +10,7 @@ program that runs on columns takes each block as one argument or several, every 
 import inspect
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,7 +48,13 @@ class Block:
     dtype: torch.dtype
     columns: tuple  # their names
     starts: tuple  # the first plane of each
-    below: int | None = None  # made-up integers are smaller than this, and than the number of rows
+    integers: tuple | None = None  # the least and the largest that the model takes; None: rows of the smallest collection
+    examples: torch.Tensor | None = field(default=None, compare=False)  # [planes, …] of a file of the user, in the order of `places`
+
+    def plane_name(self, i):
+        """Of plane `i` of those in `places`: the column, and which of its planes where it has several."""
+        column, part = divmod(i, self.planes_per_column)
+        return self.columns[column] + (f"[{part}]" if self.element else "")
 
     @property
     def planes_per_column(self):

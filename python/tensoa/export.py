@@ -13,6 +13,9 @@ writes it): a package that reads and writes them where they lie. MODEL is
 What can be fused is fused (docs/ahead_of_time.md) and needs g++ for CPUs, no GPU and no compiler for GPUs. The rest goes
 through TorchInductor, which takes half a minute and, with --target cuda, needs the GPU that the package is for.
 
+A package is checked beside the module before it is written. --examples gives rows for that, as the model will see them;
+without, they are made up: normally distributed, large, small, powers of two, integers that the model takes.
+
 With --target cuda, --program is the program `tensoa`: it runs the package on this machine's GPU, beside what the module
 gives in float64, and tries whether its calls can be captured as CUDA graphs, each in a process of its own. A package that
 is wrong is not written; what was found is in the package. The second form does the same with one that is there already, as
@@ -33,7 +36,7 @@ from pathlib import Path
 
 import torch
 
-from tensoa import aot, binding, checkpoints, import_exatrkx, interaction_network
+from tensoa import aot, binding, checkpoints, examples, import_exatrkx, interaction_network
 from tensoa.command import InputError, first_line, replacing, run, working
 
 
@@ -105,6 +108,9 @@ def main(arguments=None):
     )
     parser.add_argument("model", metavar="MODEL", nargs="?", help="FILE.py:FACTORY, FILE.pt2, FILE.pt or FILE.safetensors")
     parser.add_argument("--binding", metavar="BINDING.json", help="the columns that a package is made for")
+    parser.add_argument(
+        "--examples", metavar="FILE", help="Parquet or CSV: rows that the package is checked with, by the names of columns"
+    )
     parser.add_argument("--out", metavar="FILE", help="package (.pt2) or TorchScript file (.pt) to write")
     parser.add_argument("--target", choices=aot.TARGETS, default="cpu", help="of a package (default: cpu)")
     parser.add_argument("--precision", choices=aot.PRECISIONS, help="of matrix products on GPUs (default: tf32x3)")
@@ -132,8 +138,12 @@ def main(arguments=None):
         raise InputError(
             f"--out {options.out}: " + ("a package needs --binding" if is_package else "a package is called FILE.pt2")
         )
+    if options.examples is not None and not is_package:
+        raise InputError(f"--examples {options.examples}: expected --out FILE.pt2, a package that is checked with them")
     if is_package:
         columns = binding.load(options.binding)
+        if options.examples is not None:
+            columns = examples.with_columns(columns, examples.read(options.examples))
         module = load_module(options.model)
         with working(f"compiling {options.out}") as report:
             fuse = not options.no_fuse

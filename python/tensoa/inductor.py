@@ -14,7 +14,7 @@ from torch import nn
 
 from tensoa.checks import validate
 from tensoa.columns import ROWS, Columns, collections_of, output_arguments
-from tensoa.command import InputError, check_device, first_line
+from tensoa.command import InputError, check_device, first_line, step
 from tensoa.fusion.package import CPU_FLAGS, cpu_flags
 
 HINTS = {
@@ -165,7 +165,9 @@ def compile(module, binding, rules, target, folder):
     """(facts of the manifest, files) of the model as TorchInductor compiles it."""
     check_device(target)
     module = module.to(target)
+    step("torch.export")
     program = _export(module, binding, rules, target)
+    step("compiling by TorchInductor")
     archive, records, flags = _archive_of(program, target, folder)
     facts = {"cpu_flags": flags, "checks": []}
     if target == "cpu":

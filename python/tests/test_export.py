@@ -8,11 +8,16 @@ import sys
 import zipfile
 from typing import NamedTuple, Optional
 
+import numpy as np
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 import torch
 from torch import nn
 
-from tensoa import aot, binding, checks, inductor, torchscript
+from tensoa import aot, binding, checks, examples, inductor, torchscript
+from tensoa.columns import Columns
 from tensoa.command import InputError
 from tensoa.fusion import package
 
@@ -135,7 +140,7 @@ def test_binding_that_cannot_be_read_says_why(change, message):
         (lambda m, x: x.mul_(2) @ m.weight, "the model writes one of its inputs"),
         (lambda m, x: x @ m.weight if x.sum() > 0 else x[:, :2], "depend on the data; use torch.where"),
         (lambda m, x: (x @ m.weight).double(), 'block "preds": the model gave float64, expected float32'),
-        (lambda m, x: x, r'block "preds": the model gave the shape [1021, 3], expected [n, 2]'),
+        (lambda m, x: x, r'block "preds": the model gave the shape [101, 3], expected [n, 2]'),
         (lambda m, x: (x @ m.weight, x), "the model gave 2 results, there are 1 output blocks"),
         (lambda m, x: {"other": x}, "the model gave a dict of ['other'], the output blocks are ['preds']"),
         (lambda m, x: "text", "the model gave a str, expected a tensor"),
@@ -161,9 +166,36 @@ def test_model_that_keeps_state_is_refused(tmp_path):
     assert "the model changes itself (calls)" in refusal(Counts(), bind(*THREE_TO_TWO), tmp_path)
 
 
-def test_model_that_needs_equal_lengths_of_two_collections_is_refused(tmp_path):
-    columns = bind([block("a", "x"), block("b", "x", collection=1)], [block("c", "y")])
-    assert "the model fails on columns" in refusal(Module(lambda m, a, b: a + b), columns, tmp_path)
+FOUR = [block(name, "x", collection=i) for i, name in enumerate("abcd")]
+
+
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (lambda m, a, b, c, d: (a, b, c, d), {0: 0, 1: 1, 2: 2, 3: 3}),
+        (lambda m, a, b, c, d: (a, b, c + a, d), {0: 0, 1: 1, 2: 0, 3: 3}),
+        (lambda m, a, b, c, d: (a + d, b + c, c, d), {0: 0, 1: 1, 2: 1, 3: 0}),
+        (lambda m, a, b, c, d: (a, b + c, c + d, d), {0: 0, 1: 1, 2: 1, 3: 1}),
+        (lambda m, a, b, c, d: (a + b, b + c, c + d, d), {0: 0, 1: 0, 2: 0, 3: 0}),
+        (lambda m, a, b, c, d: a.nothing, {0: 0, 1: 1, 2: 2, 3: 3}),
+    ],
+)
+def test_collections_of_one_length_are_found(function, expected):
+    columns, lengths = checks.with_lengths(Module(function), bind(FOUR, FOUR))
+    assert lengths == expected
+    assert [one.collection for one in columns.inputs] == list(expected.values())
+
+
+def test_collections_of_one_length_are_fused_and_the_package_says_so(tmp_path):
+    """The noise and the condition of a generator."""
+    columns = bind([block("noise", "xy"), block("condition", "e", collection=1)], [block("sample", "ab")])
+    lines = []
+    module = Module(lambda m, noise, condition: torch.cat([noise, condition], 1) @ m.weight)
+    aot.export(module, columns, tmp_path / "p.pt2", report=lines.append)
+    assert lines[0] == 'equal numbers of rows: the model needs them of the blocks "noise", "condition"'
+    assert lines[1] == "fused into 1 kernel:"
+    manifest = aot.read(tmp_path / "p.pt2")[1]
+    assert manifest["lengths"] == [0, 0] and manifest["fused"]["domains"] == [0]
 
 
 def test_model_of_one_number_of_rows_is_refused(tmp_path):
@@ -229,7 +261,7 @@ def test_fused_package_has_a_program_for_every_level_and_says_which_were_run(tmp
     for variant in variants:
         is_here = package.cpu_flags().issuperset(variant["cpu_flags"])
         assert variant["status"] == ("checked" if is_here else "built, not run")
-    assert [check["rows"] for check in manifest["checks"]] == [[1], [2], [33], [1000]]
+    assert [(check["numbers"], check["rows"]) for check in manifest["checks"]] == CASES
     assert all(check["relative_error"]["preds"] < 1e-6 for check in manifest["checks"])
 
 
@@ -339,6 +371,8 @@ def test_a_torchscript_model_is_exported_by_the_names_of_its_arguments_and_resul
 
 # ---- programs that are compared with their model
 
+CASES = [*(("normal", [n]) for n in (1, 2, 33, 1000)), *((kind, [100]) for kind in ("small", "large", "special"))]
+
 
 def pretend_package(module, columns, spoil):
     """Packages whose program is the module itself, after which `spoil(inputs, outputs)` acts."""
@@ -354,8 +388,230 @@ def pretend_package(module, columns, spoil):
 def test_checks_several_numbers_of_rows():
     module = Module(lambda m, x: x @ m.weight)
     found = pretend_package(module, bind(*THREE_TO_TWO), lambda inputs, outputs: None)
-    assert [check["rows"] for check in found] == [[1], [2], [33], [1000]]
+    assert [(check["numbers"], check["rows"]) for check in found] == CASES
     assert all(check["relative_error"]["preds"] < 1e-6 for check in found)
+
+
+def test_every_plane_is_judged_by_itself():
+    """A probability beside an energy."""
+
+    def both(m, x):
+        return torch.stack([1e5 * x.exp().sum(1), torch.sigmoid(x[:, 0])], 1)
+
+    def spoil(inputs, outputs):
+        outputs[0][1].mul_(1.001)
+
+    with pytest.raises(InputError, match=r'block "preds", column n: the package differs from the model by 1.00e-03'):
+        pretend_package(Module(both), bind(*THREE_TO_TWO), spoil)
+
+
+@pytest.mark.parametrize(
+    "wrong, numbers",
+    [
+        (lambda x: torch.where(x.abs() < 1e-4, 0, x), "small"),
+        (lambda x: x.clamp(-1e4, 1e4), "large"),
+        (lambda x: torch.where(x.abs().log2() % 1 == 0, x * 2, x), "special"),
+        (lambda x: torch.where(x == 0, 1, x), "special"),
+    ],
+)
+def test_numbers_of_many_magnitudes_zeros_and_powers_of_two_are_tried(wrong, numbers):
+    def spoil(inputs, outputs):
+        outputs[0].copy_(wrong(inputs[0][:2]))
+
+    with pytest.raises(InputError, match=f"at 100 rows of {numbers} numbers"):
+        pretend_package(Module(lambda m, x: x[:, :2].clone()), bind(*THREE_TO_TWO), spoil)
+
+
+WHOLE = bind([block("k", "k", column_dtype="int64", dtype="int64")], [block("preds", "m")])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda k: k.clamp(min=0),
+        lambda k: k.clamp(max=2**62),
+        lambda k: torch.where(k == 0, 1, k),
+        lambda k: torch.where(k == -(2**63), 0, k),
+        lambda k: k.to(torch.int16),
+    ],
+)
+def test_integers_have_negatives_zeros_and_extremes_where_the_model_takes_them(wrong):
+    module = Module(lambda m, k: k.float())
+    columns = checks.with_examples(module, WHOLE)
+    assert columns.inputs[0].integers == (-(2**63), 2**63 - 1)
+    pretend_package(module, columns, lambda inputs, outputs: None)
+    with pytest.raises(InputError, match="the package differs from the model"):
+        pretend_package(module, columns, lambda inputs, outputs: outputs[0].copy_(wrong(inputs[0]).float()))
+
+
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (lambda m, k: m.table(k), (0, 3)),
+        (lambda m, k: m.table(k + 1), (-1, 2)),
+        (lambda m, k: m.table(k.clamp(-1, 2) + 1), (-(2**63), 2**63 - 1)),
+        (lambda m, k: k.float()[k.squeeze(1)], None),  # rows, which are never negative though torch takes that
+    ],
+)
+def test_integers_stay_within_what_a_table_or_an_index_takes(function, expected):
+    module = Module(function)
+    module.table = nn.Embedding(4, 1)
+    columns = checks.with_examples(module, bind(WHOLE.text["inputs"], WHOLE.text["outputs"]))
+    assert columns.inputs[0].integers == expected
+    for rows in (1, 2, 1000):
+        drawn = Columns(columns, {0: rows}, (), "cpu").inputs[0]
+        low, high = expected or (0, rows - 1)
+        assert low <= drawn.min() and drawn.max() <= high
+        if expected and rows > 1 and high < 2**62:
+            assert (drawn.min(), drawn.max()) == expected
+
+
+def test_a_mask_leaves_something_and_masks_something():
+    columns = bind([block("mask", "abcd", column_dtype="bool", dtype="bool")], [])
+    mask = Columns(columns, {0: 1000}, (), "cpu", seed=3).inputs[0]
+    assert mask.any(0).all() and (~mask).any(0).all()
+
+
+def test_what_is_no_number_in_both_is_right_and_only_there():
+    def root(m, x):
+        return x[:, :2].sqrt()
+
+    found = pretend_package(Module(root), bind(*THREE_TO_TWO), lambda inputs, outputs: None)
+    assert all(check["relative_error"]["preds"] < 1e-6 for check in found)
+    with pytest.raises(InputError, match="differs from the model by inf"):
+        pretend_package(Module(root), bind(*THREE_TO_TWO), lambda inputs, outputs: outputs[0].nan_to_num_(0))
+
+
+class Encoder(nn.Module):
+    """An encoder layer over the elements of a row, some of which are padding."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True)
+
+    def forward(self, x, is_padding):
+        return self.layer(x.unflatten(1, (3, 4)), src_key_padding_mask=is_padding)[:, 0]
+
+
+def test_encoder_layers_with_a_mask_are_checked_as_torch_exports_them():
+    """Rows that are masked throughout among them: they are no numbers by torch's fast path."""
+    module = Encoder().eval().requires_grad_(False)
+    inputs = [block("x", "abcdefghijkl"), block("is_padding", "pqr", column_dtype="bool", dtype="bool")]
+    columns = bind(inputs, [block("y", "stuv")])
+    exported = aot.exported_program(module, columns).module()
+
+    def run(data, rows):
+        data.inputs[1][:, ::5] = True
+        data.before[1].copy_(data.memory[1])
+        results = exported([block.tensor(x) for block, x in zip(columns.inputs, data.inputs)])
+        columns.outputs[0].write(results[0], data.outputs[0])
+
+    class Masked(nn.Module):
+        """The module on what run() makes of the mask."""
+
+        def __init__(self):
+            super().__init__()
+            self.module = module
+
+        def forward(self, x, is_padding):
+            is_padding = is_padding.clone()
+            is_padding[::5] = True
+            return self.module(x, is_padding)
+
+    with torch.no_grad():
+        found = checks.validate(run, Masked().eval(), columns, [{"collection": 0}])
+    assert [(check["numbers"], check["rows"]) for check in found] == CASES
+    assert all(check["relative_error"]["y"] < 1e-5 for check in found)
+
+
+def test_what_float32_cannot_hold_is_not_judged():
+    found = pretend_package(Module(lambda m, x: x[:, :2].exp()), bind(*THREE_TO_TWO), lambda inputs, outputs: None)
+    assert [check["relative_error"]["preds"] < 1e-6 for check in found] == [True] * len(CASES)
+
+
+def test_numbers_of_which_the_model_itself_says_nothing_are_left_out():
+    def rough(m, x):
+        return torch.sin(1000 * x[:, :2])
+
+    rules = [{"collection": 0}]
+    found = pretend_package(Module(rough), bind(*THREE_TO_TWO), lambda inputs, outputs: None)
+    assert "large" not in {check["numbers"] for check in found} and len(found) == len(CASES) - 1
+    recorded = checks.record(Module(rough), bind(*THREE_TO_TWO), rules)[0]["cases"]
+    assert [case["numbers"] for case in recorded] == ["normal"] * 4 + ["small", "special"]
+
+
+def test_recorded_results_are_bounded_however_wide_the_columns_are():
+    names = [f"c{i}" for i in range(3000)]
+    wide = bind([block("x", names)], [block("y", names)])
+    entry, files = checks.record(Module(lambda m, x: x * 2), wide, [{"collection": 0}])
+    assert 0 < sum(map(len, files.values())) <= checks.RECORDED_BYTES
+    assert {one["file"] for one in entry["cases"]} == set(files)
+    entry, files = checks.record(Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), [{"collection": 0}])
+    assert [(one["numbers"], [one["rows"]]) for one in entry["cases"]] == CASES
+
+
+def events(path, rows=50, **more):
+    """A file of particles: charges of -1 and 1."""
+    columns = {"x": np.linspace(0, 1, rows), "y": np.ones(rows), "z": np.arange(rows) / rows}
+    columns |= {"q": np.where(np.arange(rows) % 3, 1, -1), "name": ["a"] * rows, **more}
+    table = pyarrow.table({name: column for name, column in columns.items() if column is not None})
+    write = pyarrow.parquet.write_table if path.suffix == ".parquet" else pyarrow.csv.write_csv
+    write(table, path)
+    return path
+
+
+WITH_CHARGE = bind([*THREE_TO_TWO[0], block("q", "q", column_dtype="int8", dtype="int8")], [block("preds", "m")])
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_checks_take_rows_of_the_users_file_by_the_names_of_columns(suffix, tmp_path):
+    columns = examples.with_columns(WITH_CHARGE, examples.read(events(tmp_path / f"particles{suffix}")))
+    seen = []
+
+    def model(m, x, q):
+        seen.append((x, q))
+        return torch.log(x[:, :1] + q.abs()) * m.weight[0, 0]
+
+    columns = checks.with_examples(Module(model), columns)
+    found = pretend_package(Module(model), columns, lambda inputs, outputs: None)
+    assert {check["numbers"] for check in found} == {"normal"}
+    for x, q in seen:
+        assert torch.equal(x[:, 1], torch.ones(len(x), dtype=x.dtype)) and set(q.flatten().tolist()) <= {-1, 1}
+        rows = (x[:, 2] * 50).round().long() % 50
+        assert torch.equal(torch.where(rows % 3 > 0, 1, -1), q[:, 0].long())  # each row as it is in the file
+
+
+@pytest.mark.parametrize(
+    "columns, message",
+    [
+        ({"z": None}, 'block "features": the examples have no z; expected all of its columns'),
+        (dict.fromkeys("xyzq"), "the examples have no columns; expected some of x, y, z, q"),
+        ({"q": [None] * 50, "x": None, "y": None, "z": None}, "the examples have no columns"),
+    ],
+)
+def test_examples_that_do_not_fit_are_refused(columns, message, tmp_path):
+    with pytest.raises(InputError) as caught:
+        examples.with_columns(WITH_CHARGE, examples.read(events(tmp_path / "particles.parquet", **columns)))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [("no.csv", "no.csv: cannot be read"), ("bad.parquet", "cannot be read"), ("x.root", "FILE.parquet or FILE.csv")],
+)
+def test_examples_that_cannot_be_read_are_refused(name, message, tmp_path):
+    (tmp_path / "bad.parquet").write_text("nothing")
+    with pytest.raises(InputError, match=message):
+        examples.read(tmp_path / name)
+    (tmp_path / "empty.csv").write_text("x,y,z,q\n")
+    with pytest.raises(InputError, match="examples have no"):
+        examples.with_columns(WITH_CHARGE, examples.read(tmp_path / "empty.csv"))
+
+
+def test_model_that_needs_several_rows_says_at_how_many_it_fails(tmp_path):
+    function = lambda m, x: x.topk(5, dim=0).values.sum(0) + x @ m.weight[:, :1]  # noqa: E731
+    columns = bind([block("features", "xyz")], [block("preds", "mno")])
+    assert "with 1 rows: selected index k out of range" in refusal(Module(function), columns, tmp_path)
 
 
 def beyond_the_rows(inputs, outputs):
@@ -366,7 +622,7 @@ def beyond_the_rows(inputs, outputs):
 @pytest.mark.parametrize(
     "spoil, message",
     [
-        (lambda inputs, outputs: outputs[0][1, -1].add_(0.1), 'block "preds": the package differs from the model'),
+        (lambda inputs, outputs: outputs[0][1, -1].add_(0.1), 'block "preds", column n: the package differs'),
         (lambda inputs, outputs: outputs[0].fill_(torch.nan), "differs from the model by inf"),
         (lambda inputs, outputs: inputs[0].add_(1), "writes memory that is not its own"),
         (beyond_the_rows, "writes memory that is not its own"),
@@ -396,6 +652,8 @@ def test_wrong_package_is_not_written(spoil, message):
         (["model.py:number", "--out", "p.pt2"], "a package needs --binding"),
         (["model.py:number", "--binding", "BINDING", "--out", "p.pt"], "a package is called FILE.pt2"),
         (["model.py:number", "--out", "p.pt"], "a TorchScript file is made of weights only"),
+        (["model.py:number", "--out", "p.pt", "--examples", "e.csv"], "--examples e.csv: expected --out FILE.pt2"),
+        (["model.py:number", "--binding", "BINDING", "--out", "p.pt2", "--examples", "e.csv"], "e.csv: cannot be read"),
     ],
 )
 def test_command_refuses_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):
