@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from tensoa.checks import with_examples
+from tensoa.checks import with_examples, with_lengths
 from tensoa.columns import ROWS, Columns, collections_of
 from tensoa.command import InputError, first_line
 
@@ -640,7 +640,7 @@ def interpreted(module, binding):
         plain = _replaced(copy.deepcopy(module))
     else:
         return module
-    _compare(module, plain, with_examples(plain, binding))
+    _compare(module, plain, with_examples(plain, with_lengths(plain, binding)[0]))
     return plain
 
 

@@ -5,6 +5,9 @@
 import math
 
 import numpy as np
+import torch
+
+from tensoa.fusion import integers
 
 FUNCTIONS = {
     "neg": np.negative,
@@ -59,6 +62,14 @@ def _groups(value, array):
     return array.reshape(len(array), value.times, array.shape[1] // value.times)
 
 
+def _column(value, columns, plane):
+    """A plane of an input, after the steps."""
+    column = columns[value.block][plane]
+    if not value.steps:
+        return column
+    return integers.calculate(value.steps, torch.as_tensor(column.astype(np.int64))).numpy()
+
+
 def evaluate(program, columns, rows):
     """One array [rows, width] for each output. `columns[block][plane]`: an array; `rows[domain]`: their number.
 
@@ -68,11 +79,11 @@ def evaluate(program, columns, rows):
     for value in program.values():
         args = [done[id(argument)] for argument in value.args]
         if value.op == "input":
-            result = np.stack([columns[value.block][plane] for plane in value.planes], axis=1).astype(np.float64)
+            result = np.stack([_column(value, columns, plane) for plane in value.planes], axis=1).astype(np.float64)
             if value.is_scalar:
                 result = np.broadcast_to(result[:1], result.shape)
         elif value.op == "index":
-            result = columns[value.block][value.plane].astype(np.int64)
+            result = _column(value, columns, value.plane).astype(np.int64)
         elif value.op == "constant":
             result = np.broadcast_to(value.array.astype(np.float64), (rows[value.domain], value.width))
         elif value.op == "linear":

@@ -249,6 +249,32 @@ def test_model_that_reads_a_short_table_is_fused_and_checked(tmp_path):
     assert lines == ["fused into 1 kernel:", "  lookup 3, mul"]
 
 
+class Classifier(nn.Module):
+    """Reads a table by the charge, from -1 to 1; gives numbers, the class, a count and a mask."""
+
+    def __init__(self):
+        super().__init__()
+        self.charges, self.layer = nn.Embedding(3, 4), nn.Linear(3, 4)
+
+    def forward(self, x, charge, quality):
+        y = self.layer(x) + self.charges(charge[:, 0] + 1) + (quality + 100).float() / 8
+        return y, y.argmax(1, keepdim=True), (y > 0).sum(1, dtype=torch.int32), y[:, :3] > 0.5
+
+
+def test_classes_masks_and_integers_before_a_table_are_fused(tmp_path):
+    def whole(name, columns, dtype):
+        return block(name, columns, column_dtype=dtype, dtype=dtype)
+
+    inputs = [block("x", "abc"), whole("charge", "q", "int32"), whole("quality", "k", "int8")]
+    outputs = [block("y", "abcd"), whole("class", "c", "int64"), whole("count", "n", "int32"), whole("is", "pqr", "bool")]
+    lines = []
+    aot.export(Classifier(), bind(inputs, outputs), tmp_path / "package.pt2", report=lines.append)
+    assert lines[0] == "fused into 1 kernel:"
+    checked = aot.read(tmp_path / "package.pt2")[1]["checks"]
+    assert {check["numbers"] for check in checked} == {"normal", "small", "large", "special"}
+    assert all(check["relative_error"][name] == 0 for check in checked for name in ("class", "count", "is"))
+
+
 def test_fused_package_has_a_program_for_every_level_and_says_which_were_run(tmp_path):
     path = tmp_path / "p.pt2"
     aot.export(Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), path, report=lambda line: None)

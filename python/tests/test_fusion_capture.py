@@ -11,7 +11,7 @@ from torch.nn import functional as f
 import row_programs
 from tensoa import aot, binding, checks
 from tensoa.columns import Columns, as_double
-from tensoa.fusion import capture, passes, stages
+from tensoa.fusion import capture, package, passes, stages
 from tensoa.import_exatrkx import ExaTrkX
 from tensoa.interaction_network import InteractionNetwork
 
@@ -39,7 +39,7 @@ def captured(module, columns):
     return capture.capture(aot.exported_program(module, columns), columns, rules)
 
 
-def check(module, columns, rows=(37, 111)):
+def check(module, columns, rows=(37, 111), numbers="normal"):
     """The program before and after the passes gives what the module gives; the passes' program."""
     columns = checks.with_examples(module, columns)
     torch.manual_seed(1)
@@ -48,7 +48,7 @@ def check(module, columns, rows=(37, 111)):
             parameter.uniform_(0.5, 1.5)
     program = captured(module, columns)
     of_collection = dict(zip(program.domains, rows))
-    data = Columns(columns, of_collection, (), "cpu")
+    data = Columns(columns, of_collection, (), "cpu", numbers=numbers)
     with torch.no_grad():
         results = columns.call(module.double(), data.inputs, convert=as_double)
     module.float()
@@ -118,10 +118,10 @@ class Results(nn.Module):
         return self.function(self, *inputs)
 
 
-def assert_same(function, inputs, widths, rows=(37, 111), collections=None, **members):
+def assert_same(function, inputs, widths, rows=(37, 111), collections=None, numbers="normal", **members):
     collections = collections or [0] * len(widths)
     outputs = [block(f"y{i}", w, collection=c) for i, (w, c) in enumerate(zip(widths, collections))]
-    return check(Results(function, **members), bound(inputs, outputs), rows)
+    return check(Results(function, **members), bound(inputs, outputs), rows, numbers)
 
 
 def of_numbers(m, x):
@@ -149,6 +149,53 @@ def test_products_moves_and_extremes_inside_a_row_are_captured():
     members = {"layer": nn.Linear(6, 5), "inner": nn.Linear(3, 2), "group": nn.GroupNorm(2, 6)}
     members["low"] = torch.randn(6)
     assert_same(of_numbers, [block("x", 6)], (4, 4, 6, 2, 4, 6, 6, 6, 6), **members)
+
+
+def of_sets(m, x):
+    """A set of 4 elements with 3 numbers each, and 2 heads, in the ways that people write."""
+    sets, n = x.reshape(-1, 4, 3), x.shape[0]
+    flat = torch.relu(m.inner(x.reshape(-1, 3)) @ m.turn.t() + m.turn[0]).reshape(n, 4, 2)
+    wide = f.layer_norm(m.wide(torch.relu(m.conv(sets.transpose(1, 2)))), (4,)).flatten(1)
+    image = m.image(x.reshape(n, 3, 2, 2)).sum((2, 3))
+    heads = m.heads(sets).reshape(n, 4, 2, 3).transpose(1, 2).reshape(n * 2, 4, 3)
+    attended = torch.softmax(torch.bmm(heads, heads.transpose(1, 2)) / 2, -1) @ heads
+    mixed = attended.reshape(n, 2, 4, 3).transpose(1, 2).reshape(n, 4, 6)
+    best = flat.reshape(n * 4, 2).amax(1).reshape(n, 4)
+    return flat.flatten(1), wide, image, mixed.flatten(1), best
+
+
+def test_sets_inside_a_row_are_captured_as_people_write_them():
+    members = {"inner": nn.Linear(3, 2), "turn": torch.randn(2, 2), "heads": nn.Linear(3, 6)}
+    members |= {"conv": nn.Conv1d(3, 5, 1), "wide": nn.Conv1d(5, 2, 1, bias=False), "image": nn.Conv2d(3, 4, 1)}
+    assert_same(of_sets, [block("x", 12)], (8, 8, 4, 24, 4), **members)
+
+
+def test_encoder_layer_with_a_mask_is_captured():
+    layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True)
+
+    def of_elements(m, x, mask):
+        return m.layer(x.unflatten(1, (3, 4)), src_key_padding_mask=mask)[:, 0]
+
+    assert_same(of_elements, [block("x", 12), block("mask", 3, "bool")], (4,), layer=layer)
+
+
+@pytest.mark.parametrize(
+    "function, reason",
+    [
+        (lambda m, x, e: m.wide(x.reshape(-1, 3, 2))[:, :, 0], "a convolution over more than one element"),
+        (lambda m, x, e: x.reshape(-1, 3).sum(0).expand(x.shape[0], 3), "a sum or maximum over all rows"),
+        (lambda m, x, e: x[:, :3].index_add(0, e[1], x.reshape(-1, 3)[e[0]]), "rows and elements in one dimension"),
+        (lambda m, x, e: torch.relu(x.t().reshape(-1, 1)).reshape(6, x.shape[0]).t()[:, :3], "relu of elements and rows"),
+        (lambda m, x, e: x.reshape(-1, 3).t().reshape(6, x.shape[0]).t()[:, :3], "a reshape across the rows"),
+        (lambda m, x, e: x.reshape(-1, 3).cumsum(0).reshape(-1, 6)[:, :3], "the operation cumsum"),
+        (lambda m, x, e: x.reshape(-1, 3).flip(0).reshape(-1, 6)[:, :3], "rows in reverse order"),
+    ],
+)
+def test_rows_and_elements_in_one_dimension_are_not_mixed(function, reason):
+    inputs, outputs = [block("x", 6), block("e", 2, "int64", 1, "columns")], [block("y", 3)]
+    module = Results(function, wide=nn.Conv1d(3, 3, 2, padding="same"))
+    with pytest.raises(capture.NotFused, match=reason):
+        captured(module, bound(inputs, outputs))
 
 
 MIXED = [block("x", 3), block("k", 1, "int64"), block("q", 1, "int8"), block("m", 1, "bool"), block("w", 1, "int16")]
@@ -205,9 +252,12 @@ def test_far_offsets_are_subtracted_before_a_layer_and_others_become_part_of_it(
     ("function", "reason"),
     [
         (lambda m, x, k, q, mask, w: x + (q + q).float(), "arithmetic on integers"),
-        (lambda m, x, k, q, mask, w: x + (k + 1), "arithmetic on integers"),
-        (lambda m, x, k, q, mask, w: x + (mask.to(torch.uint8) - 1), "arithmetic on integers"),
-        (lambda m, x, k, q, mask, w: x + k.to(torch.int16), "int64 made int16"),
+        (lambda m, x, k, q, mask, w: x + (k + k), "arithmetic on integers"),
+        (lambda m, x, k, q, mask, w: x + (k.to(torch.int16) * q), "arithmetic on integers"),
+        (lambda m, x, k, q, mask, w: x + (k * torch.tensor([1, 2, 3])), "arithmetic on integers"),
+        (lambda m, x, k, q, mask, w: x + (x > 0).sum(1, keepdim=True).to(torch.uint8), "int64 made uint8"),
+        (lambda m, x, k, q, mask, w: x + x.to(torch.int8), "float32 made int8"),
+        (lambda m, x, k, q, mask, w: x + torch.relu(x).to(torch.uint8), "float32 made uint8"),
         (lambda m, x, k, q, mask, w: x * (k == 1000000007), "comparisons of integers"),
         (lambda m, x, k, q, mask, w: x + (~(x > 0).sum(1, keepdim=True)), "bits of int64"),
         (lambda m, x, k, q, mask, w: x + torch.full_like(x, x.shape[0]), "full_like of a number of rows"),
@@ -218,6 +268,82 @@ def test_far_offsets_are_subtracted_before_a_layer_and_others_become_part_of_it(
 def test_what_float32_would_give_otherwise_is_refused(function, reason):
     with pytest.raises(capture.NotFused, match=reason):
         captured(Results(function), bound(MIXED, [block("y", 3)]))
+
+
+def test_constant_that_torch_would_take_apart_is_captured():
+    inputs = [block("v", 1, "uint8")]
+    assert_same(lambda m, v: (torch.eye(256)[v.long()[:, 0]][:, :3], torch.eye(8, 5)[:3].sum(0) * v), inputs, (3, 5))
+
+
+@pytest.mark.parametrize(
+    "dtype, other",
+    [
+        ("int8", "uint8"), ("int64", "int32"), ("int16", "uint8"), ("uint8", "int8"),  # which wrap around
+        ("bool", "int64"), ("bool", "uint8"), ("uint8", "int16"), ("int8", "int32"),  # which hold them
+    ],
+)  # fmt: skip
+def test_columns_as_other_integers_are_what_torch_makes_of_them(dtype, other):
+    assert_same(lambda m, v: v.float().sum(1, keepdim=True), [block("v", 2, dtype, as_dtype=other)], (1,))
+
+
+@pytest.mark.parametrize("numbers", ["normal", "large", "special"])
+def test_arithmetic_of_integer_columns_with_constants_wraps_as_in_torch(numbers):
+    def of_columns(m, k, i, q, u, mask):
+        return (
+            ((k + 1).float() + (-k).float() * 0.5 + (k * 3 - 7).float()) * 1e-18,
+            ((2 - i) * 1000003).float() + (i.long() * 5).float(),
+            (q + 100).float() + (q * 3).to(torch.uint8).float() + (-q).long().float(),
+            (u - 1).float() + (u + 200).int().float() + (mask.to(torch.uint8) - 1).float(),
+            k.clamp(-3, 3).float() + (k.clamp(max=5).clamp(min=-5) * q.clamp(-2, 7)).float() + i.to(torch.int16).float(),
+        )
+
+    inputs = [block("k", 1, "int64"), block("i", 1, "int32"), block("q", 1, "int8"), block("u", 1, "uint8")]
+    assert_same(of_columns, [*inputs, block("mask", 1, "bool")], (1, 1, 1, 1, 1), numbers=numbers)
+
+
+def test_tables_are_read_with_columns_after_arithmetic_with_constants():
+    def of_tables(m, k, q):
+        return m.table(k.squeeze(1) + 1), m.table((q.long().clamp(-1, 2) + 1)[:, 0]) + m.table.weight[(2 - k[:, 0]).clamp(0, 3)]
+
+    inputs = [block("k", 1, "int64"), block("q", 1, "int8")]
+    assert_same(of_tables, inputs, (2, 2), table=nn.Embedding(4, 2))
+
+
+def of_choices(m, x, k, q, mask, w):
+    return (
+        x.argmax(1),
+        (x > 0) & mask,
+        (x > 0.5).sum(1, dtype=torch.int32),
+        k.clamp(0, 9) * 2 + q,
+        torch.where(mask, q, 3).squeeze(1),
+        ~mask.squeeze(1),
+    )
+
+
+def test_results_of_integers_and_truth_values_are_captured():
+    dtypes = "int64 bool int32 int64 int8 bool".split()
+    outputs = [block(f"y{i}", 3 if i == 1 else 1, dtype) for i, dtype in enumerate(dtypes)]
+    program = check(Results(of_choices), bound(MIXED, outputs))
+    assert [output.dtype for output in program.outputs] == dtypes
+
+
+@pytest.mark.parametrize("function", [lambda m, k: k + 0, lambda m, k: k.clamp(max=1 << 25).clamp(min=-5), lambda m, k: k])
+def test_results_of_integers_that_float32_may_not_hold_are_refused(function):
+    columns = checks.with_examples(Results(function), bound([block("k", 1, "int64")], [block("y", 1, "int64")]))
+    with pytest.raises(capture.NotFused, match='block "y" of int64 that float32 may not hold'):
+        captured(Results(function), columns)
+
+
+def test_surprise_is_a_reason_not_to_fuse(monkeypatch):
+    def fails(*arguments):
+        raise TypeError("what nobody thought of\nsecond line")
+
+    monkeypatch.setitem(capture.OPERATIONS, "clamp", fails)
+    columns = bound([block("x", 3)], [block("y", 3)])
+    exported = aot.exported_program(Refused(lambda x: x.clamp(min=0.5)), columns)
+    reason = r"an unexpected error \(TypeError: what nobody thought of\)$"
+    with pytest.raises(capture.NotFused, match=reason):
+        package.program_of(exported, columns, [{"collection": 0}])
 
 
 def test_our_interaction_network_is_captured_and_needs_one_kernel_for_each_update():

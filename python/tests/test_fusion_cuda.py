@@ -225,6 +225,30 @@ def assert_compiles(name, precision, architectures):
         assert cuda.compile(source, architecture)[:4] == b"\x7fELF"
 
 
+def test_integer_columns_with_steps_and_results_of_every_dtype_compile():
+    steps = (("add", 1, "int32"), ("maximum", -2, "int32"), ("rsub", 7, "int64"), ("cast", 0, "int8"))
+    table = np.arange(12, dtype=np.float32).reshape(4, 3)
+    at = Value("index", 0, 1, (), {"block": 0, "plane": 0, "dtype": "int32", "steps": steps})
+    number = Value("input", 0, 2, (), {"block": 0, "planes": (0, 2), "dtype": "int32", "is_scalar": False, "steps": steps})
+    one = Value("input", 0, 1, (), {"block": 0, "planes": (1,), "dtype": "int32", "is_scalar": False, "steps": steps})
+    wide = graph.pack([(Value("lookup", 0, 3, (at,), {"table": table}), 0, 3), (number, 0, 2)])
+    dtypes = ("int64", "int32", "int8", "uint8", "bool", "float32")
+    outputs = [Output(1 + i, tuple(range(5)), wide, dtype) for i, dtype in enumerate(dtypes)]
+    outputs.append(Output(7, (0,), graph.apply("add", one, one), "int64"))
+    program = Program((0,), outputs)
+    assert cuda.compile(cuda.generate(program, stages.plan(program), "ieee").source, "sm_90")
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 0.0, -0.0])
+@pytest.mark.parametrize("width", [1, 3])
+def test_constants_of_every_kind_have_code(number, width):
+    x = columns(width)
+    program = one_output(graph.apply("where", graph.apply("gt", x, x), x, graph.constant(0, [number] * width)))
+    source = cuda.generate(program, stages.plan(program), "ieee").source
+    assert cuda._literal(number) in source
+
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_program_compiles_for_every_architecture(name):
     assert_compiles(name, "tf32x3", cuda.ARCHITECTURES)

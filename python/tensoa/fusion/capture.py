@@ -10,6 +10,7 @@ them: while they are known to be below 2^24, or where only their order counts (c
 below). All else that torch would do in another dtype is not fused.
 """
 
+import contextlib
 import functools
 import itertools
 import math
@@ -18,25 +19,40 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from tensoa.fusion import graph
+from tensoa.command import InputError, first_line
+from tensoa.fusion import graph, integers
 from tensoa.fusion.graph import Output, Program, Value
 
 
 #: Operations that take sizes.
 SHAPED = "full full_like empty_like zeros ones view reshape expand slice repeat native_group_norm".split()
-#: Operations that torch.export would take apart, over rows and more at once.
-KEPT = [torch.ops.aten.linear.default, torch.ops.aten.matmul.default]
+#: Operations that torch.export would take apart: over rows and more at once, or into ranges of uint16, which torch does
+#: not calculate on a CPU.
+KEPT = [torch.ops.aten.linear.default, torch.ops.aten.matmul.default, torch.ops.aten.eye.default, torch.ops.aten.eye.m]
 #: Operations whose result is one of the numbers they are given.
 CHOOSING = (
     "alias clone contiguous detach lift_fresh_copy dropout _to_copy view reshape permute transpose t select slice "
     "split split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat flip roll index index_select gather "
     "embedding amax amin max min maximum minimum clamp where full full_like empty_like zeros ones"
 ).split()
+#: Operations that take elements and rows in one dimension, the elements first.
+FLAT = "alias clone contiguous view reshape linear".split()
 EXACT = 1 << 24  # integers up to here are float32 numbers
 
 
 class NotFused(Exception):
     """Why a model is no row program: what it does, in words for the user."""
+
+
+@contextlib.contextmanager
+def surprises_as_not_fused():
+    """Any other error than one of the user's in the block becomes a NotFused: TorchInductor may still take the model."""
+    try:
+        yield
+    except (NotFused, InputError):
+        raise
+    except Exception as error:  # noqa: BLE001: whatever torch, NumPy or a gap in this package throws
+        raise NotFused(f"an unexpected error ({type(error).__name__}: {first_line(error)})") from error
 
 
 @dataclass(frozen=True)
@@ -48,18 +64,23 @@ class InputPlane:
     dtype: str  # of the column
     domain: int
     is_scalar: bool  # one number for all rows
+    steps: tuple = ()  # of integers.py
 
 
 @dataclass(eq=False)
 class Rows:
     """A tensor with rows: `planes` has its shape, with 1 in the place `axis` of the rows. A plane is an InputPlane, a
     (Value, number in its row), or a Python number, the same in all rows.
+
+    A dimension that is rows and elements in one, as after view(-1, F), has the elements of one row in that place; `outer`
+    of them vary more slowly than the rows.
     """
 
     planes: np.ndarray
     axis: int
     domain: int
     dtype: torch.dtype = torch.float32  # of the model's tensor
+    outer: int = 1
 
     @property
     def is_whole(self):
@@ -94,10 +115,13 @@ class _Capture:
 
     def _input(self, planes):
         first = planes[0]
+        if any((plane.block, plane.steps) != (first.block, first.steps) for plane in planes):
+            raise ValueError("planes of several blocks, or after several steps, are not one input")
         places = tuple(plane.plane for plane in planes)
         attributes = {"block": first.block, "planes": places, "dtype": first.dtype, "is_scalar": first.is_scalar}
+        attributes["steps"] = first.steps
         return self.once(
-            ("input", first.block, places), lambda: Value("input", first.domain, len(places), (), attributes)
+            ("input", first.block, places, first.steps), lambda: Value("input", first.domain, len(places), (), attributes)
         )
 
     def parts(self, planes, domain):
@@ -112,7 +136,7 @@ class _Capture:
 
         for plane in planes:
             if isinstance(plane, InputPlane):
-                if run and run[0].block != plane.block:
+                if run and (run[0].block, run[0].steps) != (plane.block, plane.steps):
                     end()
                 run.append(plane)
                 continue
@@ -162,42 +186,41 @@ class _Capture:
 
     def index(self, rows):
         """The one integer plane of a tensor that is used to gather or scatter."""
+        self.need_rows(rows)
         planes = list({plane: None for plane in rows.planes.reshape(-1)}) if isinstance(rows, Rows) else []
         if len(planes) != 1 or not isinstance(planes[0], InputPlane) or planes[0].is_scalar:
             raise NotFused("indices that are computed, or not one column")
         if rows.dtype not in (torch.int32, torch.int64):
             raise NotFused(f"indices of {_name(rows.dtype)}")
         plane = planes[0]
-        attributes = {"block": plane.block, "plane": plane.plane, "dtype": plane.dtype}
+        attributes = {"block": plane.block, "plane": plane.plane, "dtype": plane.dtype, "steps": plane.steps}
         return self.once(
-            ("index", plane.block, plane.plane), lambda: Value("index", plane.domain, 1, (), attributes)
+            ("index", plane.block, plane.plane, plane.steps), lambda: Value("index", plane.domain, 1, (), attributes)
         )
 
     # ---- shapes
 
     def domain_of(self, size):
-        """The domain of a size, or None for a number."""
-        if isinstance(size, int):
-            return None
-        number = size.node.maybe_as_int()
+        """(how many elements of each row, domain) of a size; domain None for a number."""
+        number = size if isinstance(size, int) else size.node.maybe_as_int()
         if number is not None:
-            return None
-        expression = size.node.expr
-        if expression not in self.symbols:
-            raise NotFused(f"a dimension of {expression} elements")
-        return self.symbols[expression]
+            return int(number), None
+        elements, symbol = size.node.expr.as_coeff_Mul()
+        if symbol not in self.symbols or not elements.is_Integer or elements < 1:
+            raise NotFused(f"a dimension of {size.node.expr} elements")
+        return int(elements), self.symbols[symbol]
 
     def shape_of(self, node):
-        """(shape with 1 for the rows, axis, domain) of what a node gives (first); axis None without rows."""
+        """(shape as of Rows.planes, axis, domain) of what a node gives (first); axis None without rows."""
         shape, axis, domain = [], None, None
         value = node.meta["val"]
         for i, size in enumerate((value[0] if isinstance(value, (list, tuple)) else value).shape):
-            found = self.domain_of(size)
+            elements, found = self.domain_of(size)
+            shape.append(elements)
             if found is None:
-                shape.append(int(size))
-            elif axis is None:
+                continue
+            if axis is None:
                 axis, domain = i, found
-                shape.append(1)
             else:
                 raise NotFused("a tensor with rows in two dimensions")
         return tuple(shape), axis, domain
@@ -210,22 +233,24 @@ class _Capture:
 
     def broadcast(self, *args):
         """Arrays of planes of one shape, and the axis and domain of its rows."""
-        axis = domain = None
+        axis = domain = elements = None
         arrays = []
         rank = max(arg.planes.ndim if isinstance(arg, Rows) else torch.as_tensor(arg).dim() for arg in args)
         for arg in args:
             if isinstance(arg, Rows):
                 at = arg.axis + rank - arg.planes.ndim
-                if axis is not None and (axis != at or domain != arg.domain):
+                size = arg.planes.shape[arg.axis]
+                if axis is not None and (axis, domain, elements) != (at, arg.domain, size):
                     raise NotFused("arithmetic between tensors of different rows")
-                axis, domain = at, arg.domain
+                axis, domain, elements = at, arg.domain, size
                 arrays.append(arg.planes)
             else:
                 tensor = torch.as_tensor(arg)
                 arrays.append(_objects(tuple(tensor.shape), tensor.reshape(-1).tolist()))
-        arrays = np.broadcast_arrays(*arrays)
-        if arrays[0].ndim <= axis or arrays[0].shape[axis] != 1:
+        others = [array for arg, array in zip(args, arrays) if not isinstance(arg, Rows)]
+        if any(array.ndim >= rank - axis and array.shape[array.ndim - rank + axis] != 1 for array in others):
             raise NotFused("a constant that differs from row to row")
+        arrays = np.broadcast_arrays(*arrays)
         return arrays, axis, domain
 
     def operand(self, planes, domain):
@@ -291,6 +316,7 @@ class _Capture:
         return graph.linear(x, weight.numpy(), None if bias is None else bias.numpy(), times)
 
     def gathered(self, tensor, index):
+        self.need_rows(tensor)
         planes = list(tensor.planes.reshape(-1))
         values = [
             self.once(("gather", id(value), id(index)), lambda value=value: graph.gather(value, index))
@@ -302,11 +328,19 @@ class _Capture:
             items += [(by_source[id(value)], i) for i in range(start, stop)]
         return Rows(_objects(tensor.planes.shape, items), tensor.axis, index.domain)
 
+    def need_rows(self, *tensors):
+        for tensor in tensors:
+            if isinstance(tensor, Rows) and tensor.planes.shape[tensor.axis] != 1:
+                raise NotFused("rows and elements in one dimension")
+
     def scattered(self, node, base, index, source):
         """base with the rows of `source` added at `index`."""
         shape, axis, domain = self.shape_of(node)
         if axis is None:
             raise NotFused("a sum into something without rows")
+        self.need_rows(base, source)
+        if shape[axis] != 1:
+            raise NotFused("rows and elements in one dimension")
         if not isinstance(source, Rows):
             source = self.filled(source, shape, axis, index.domain)
         if source.planes.ndim < len(shape):
@@ -368,7 +402,7 @@ class _Capture:
         result = replace(result, dtype=value.dtype)
         if value.dtype not in (torch.float32, torch.bool) and not result.is_whole:
             raise NotFused(f"numbers of {_name(value.dtype)}")
-        if result.is_whole and name not in CHOOSING:
+        if result.is_whole and name not in CHOOSING and not _are_columns(result):
             if self.largest(result) > min(EXACT, torch.iinfo(value.dtype).max) or value.dtype == torch.uint8:
                 raise NotFused(f"arithmetic on integers ({name} of {_name(value.dtype)})")
         return result
@@ -387,6 +421,11 @@ class _Capture:
             return tensor if axis is None else self.filled(tensor, shape, axis, domain)
         if not any(isinstance(item, Rows) for item in flat):
             return node.target(*args, **kwargs)
+        if name not in FLAT and any(isinstance(item, Rows) and item.outer != 1 for item in flat):
+            raise NotFused(f"{name} of elements and rows in one dimension")
+        stepped = self.stepped(node, name, args, kwargs)
+        if stepped is not None:
+            return stepped
         operation = OPERATIONS.get(name)
         if operation is not None:
             return operation(self, node, *args, **kwargs)
@@ -399,6 +438,27 @@ class _Capture:
         elif node.meta["val"].dtype == torch.bool:
             name = {"add": "maximum"}.get(name, name)
         return self.elementwise(lambda *values: self.map(name, *values), *args)
+
+    def stepped(self, node, name, args, kwargs):
+        """Arithmetic of columns of integers with constants, or None for all else."""
+        value = node.meta["val"]
+        if not isinstance(value, torch.Tensor) or value.dtype.is_floating_point or value.dtype == torch.bool:
+            return None
+        tensor = next(arg for arg in [*args, *kwargs.values()] if isinstance(arg, (Rows, list, tuple)))
+        if not isinstance(tensor, Rows) or not _are_columns(tensor) or tensor.dtype.is_floating_point:
+            return None
+        if name == "_to_copy":
+            steps = [] if _holds(value.dtype, tensor.dtype) else [("cast", 0)]
+        elif kwargs:
+            return None
+        else:
+            steps = _steps(name, args)
+        low, high = integers.limits(_name(value.dtype))
+        if steps is None or any(name in ("maximum", "minimum") and not low <= number <= high for name, number in steps):
+            return None
+        added = tuple((*step, _name(value.dtype)) for step in steps)
+        planes = [replace(plane, steps=plane.steps + added) for plane in tensor.planes.reshape(-1)]
+        return replace(tensor, planes=_objects(tensor.planes.shape, planes))
 
     def check_comparison(self, args):
         tensors = [arg for arg in args if isinstance(arg, (Rows, torch.Tensor))]
@@ -420,6 +480,31 @@ class _Capture:
         return self.filled(torch.tensor(number, dtype=dtype), shape, axis, domain)
 
 
+def _are_columns(rows):
+    return all(isinstance(plane, InputPlane) for plane in rows.planes.reshape(-1))
+
+
+def _steps(name, args):
+    """(name, constant) of the steps that an operation of a tensor of integers is; None where it is none."""
+    numbers = [
+        int(arg) if isinstance(arg, torch.Tensor) and arg.dim() == 0 and not arg.is_floating_point() else arg for arg in args
+    ]
+    if any(not isinstance(number, (Rows, int, type(None))) for number in numbers):
+        return None
+    at = [i for i, number in enumerate(numbers) if isinstance(number, Rows)]
+    if name == "neg":
+        return [("rsub", 0)]
+    if name == "clamp" and at == [0]:
+        low, high = (*numbers[1:], None, None)[:2]
+        return [step for step in (("maximum", low), ("minimum", high)) if step[1] is not None]
+    if len(at) != 1 or len(numbers) != 2:
+        return None
+    number = numbers[1 - at[0]]
+    if name == "sub":
+        return [("add", -number)] if at == [0] else [("rsub", number)]
+    return [(name, number)] if name in ("add", "mul", "maximum", "minimum") else None
+
+
 def _same(capture, node, tensor, *args, **kwargs):
     return tensor
 
@@ -431,25 +516,39 @@ def _nonzero(capture, arg):
     return arg if arg.dtype == torch.bool else capture.elementwise(lambda *x: capture.map("ne", *x), arg, 0.0)
 
 
+def _holds(wide, narrow):
+    """Whether every number of the integers (or truth values) `narrow` is one of the integers `wide`."""
+    if torch.bool in (wide, narrow):
+        return narrow == torch.bool
+    from_, to = torch.iinfo(narrow), torch.iinfo(wide)
+    return to.min <= from_.min and from_.max <= to.max
+
+
 def _cast(capture, node, tensor, *args, dtype=None, **kwargs):
     if dtype == torch.bool:
         return _nonzero(capture, tensor)
     if dtype is None or dtype.is_floating_point or tensor.dtype == torch.bool:
         return tensor
     if tensor.dtype.is_floating_point:
-        return capture.elementwise(lambda x: capture.map("trunc", x), tensor)
-    from_, to = torch.iinfo(tensor.dtype), torch.iinfo(dtype)
-    if (to.min > from_.min or to.max < from_.max) and (to.min == 0 or capture.largest(tensor) > to.max):
+        whole = capture.elementwise(lambda x: capture.map("trunc", x), tensor)
+        is_short = torch.iinfo(dtype).bits < 32  # what a longer one does not hold, torch leaves undefined
+        if is_short and (torch.iinfo(dtype).min == 0 or capture.largest(whole) > torch.iinfo(dtype).max):
+            raise NotFused(f"{_name(tensor.dtype)} made {_name(dtype)}, which may not hold it")
+        return whole
+    if not _holds(dtype, tensor.dtype) and (torch.iinfo(dtype).min == 0 or capture.largest(tensor) > torch.iinfo(dtype).max):
         raise NotFused(f"{_name(tensor.dtype)} made {_name(dtype)}, which may not hold it")
     return tensor
 
 
 def _view(capture, node, tensor, *args):
     shape, axis, domain = capture.shape_of(node)
-    before = math.prod(tensor.planes.shape[: tensor.axis])
-    if axis is None or math.prod(shape[:axis]) != before:
+    before = math.prod(tensor.planes.shape[: tensor.axis]) * tensor.outer
+    if axis is None or before % math.prod(shape[:axis]) != 0:
         raise NotFused("a reshape across the rows")
-    return Rows(tensor.planes.reshape(shape), axis, domain)
+    outer = before // math.prod(shape[:axis])
+    if shape[axis] % outer != 0:
+        raise NotFused("a reshape across the rows")
+    return replace(tensor, planes=tensor.planes.reshape(shape), axis=axis, outer=outer)
 
 
 def _permute(capture, node, tensor, dims):
@@ -531,7 +630,7 @@ def _linear(capture, node, tensor, weight, bias=None):
         raise NotFused("a product over all rows")
     made, _, shape = capture.over(tensor, [-1], lambda value, times: capture.linear(value, weight, bias, times))
     planes = _objects((*shape[:-1], weight.shape[0]), [plane for group in made for plane in group])
-    return Rows(planes, tensor.axis, tensor.domain)
+    return replace(tensor, planes=planes)
 
 
 def _matmul(capture, node, a, b):
@@ -569,11 +668,23 @@ def _swapped(tensor):
     return _transpose(None, None, tensor, -1, -2) if isinstance(tensor, Rows) else tensor.transpose(-1, -2)
 
 
+def _convolution(capture, node, tensor, weight, bias, stride, padding, dilation, is_transposed, more, groups):
+    """One element wide it is a linear layer over the channels, for each place."""
+    is_one_wide = not isinstance(weight, Rows) and math.prod(weight.shape[2:]) == 1 and not is_transposed
+    if not is_one_wide or groups != 1 or any(size != 1 for size in stride) or any(padding):
+        raise NotFused("a convolution over more than one element, with strides, padding or groups")
+    if not isinstance(tensor, Rows) or tensor.axis != 0 or tensor.planes.ndim != weight.ndim:
+        raise NotFused("a convolution over the rows")
+    last = tensor.planes.ndim - 1
+    moved = _permute(capture, node, tensor, [0, *range(2, last + 1), 1])
+    return _permute(capture, node, _linear(capture, node, moved, weight.flatten(1), bias), [0, last, *range(1, last)])
+
+
 def _mm(capture, node, a, b, bias=None):
     if isinstance(a, Rows) and not isinstance(b, Rows) and a.axis == 0:
-        value = capture.linear(capture.value(a.planes, a.domain), b.t(), bias)
-        return capture.rows((1, value.width), 0, value)
+        return _linear(capture, node, a, b.t(), bias)
     if isinstance(b, Rows) and not isinstance(a, Rows) and b.axis == 1 and bias is None:
+        capture.need_rows(b)
         value = capture.linear(capture.value(b.planes, b.domain), a)
         return capture.rows((value.width, 1), 1, value)
     raise NotFused("a product of two tensors that both depend on the inputs, or over all rows")
@@ -618,6 +729,7 @@ def _batch_norm(capture, node, tensor, weight, bias, mean, variance, momentum, e
 def _group_norm(capture, node, tensor, weight, bias, rows, channels, size, groups, eps):
     if tensor.axis != 0:
         raise NotFused("group normalisation of rows")
+    capture.need_rows(tensor)
     shape = tensor.planes.shape
     grouped = Rows(tensor.planes.reshape(1, groups, -1), 0, tensor.domain)
     normed = _layer_norm(capture, node, grouped, [channels * size // groups], None, None, eps)[0]
@@ -936,6 +1048,7 @@ OPERATIONS = {
     "roll": _roll,
     "embedding": _embedding,
     "linear": _linear,
+    "convolution": _convolution,
     "matmul": _matmul,
     "bmm": _bmm,
     "mm": _mm,
@@ -987,15 +1100,15 @@ OPERATIONS = {
 
 def _block_rows(block, position, domain):
     """The tensor that the model knows, as planes."""
-    name = _name(block.column_dtype)
+    name, steps = _name(block.column_dtype), ()
     if block.dtype != torch.float32 and block.dtype != block.column_dtype:
-        is_narrower = block.dtype.is_floating_point or block.column_dtype.is_floating_point or block.dtype == torch.bool
-        if is_narrower or torch.iinfo(block.dtype).max < torch.iinfo(block.column_dtype).max:
+        if block.dtype == torch.bool or block.dtype.is_floating_point or block.column_dtype.is_floating_point:
             raise NotFused(f'block "{block.name}" of {_name(block.dtype)} in columns of {name}')
+        steps = () if _holds(block.dtype, block.column_dtype) else (("cast", 0, _name(block.dtype)),)
     if block.dtype.is_floating_point and block.dtype != torch.float32:
         raise NotFused(f'block "{block.name}" of {_name(block.dtype)}')
     is_scalar = block.kind == "scalar"
-    planes = [InputPlane(position, place, name, domain, is_scalar) for place in block.places]
+    planes = [InputPlane(position, place, name, domain, is_scalar, steps) for place in block.places]
     columns, element = len(block.columns), block.element
     array = _objects((columns, math.prod(element)), planes)
     if block.is_transposed:
@@ -1059,15 +1172,20 @@ def _outputs(trace, results, binding, rules, domains):
     for i, (block, result, rule) in enumerate(zip(binding.outputs, results, rules)):
         if "rows" in rule:
             raise NotFused(f'block "{block.name}": always the same number of rows')
-        if block.dtype != torch.float32 or block.column_dtype != torch.float32:
-            raise NotFused(f'block "{block.name}" of {_name(block.column_dtype)}')
+        is_whole = not block.dtype.is_floating_point
+        if block.dtype != block.column_dtype or not (is_whole or block.dtype == torch.float32):
+            raise NotFused(f'block "{block.name}" of {_name(block.dtype)} in columns of {_name(block.column_dtype)}')
         domain = domains.index(rule["collection"])
         if not isinstance(result, Rows):
             result = trace.filled(result, block.shape(1), 1 if block.is_transposed else 0, domain)
+        trace.need_rows(result)
         if result.domain != domain:
             raise NotFused(f'block "{block.name}": rows of another collection')
+        if is_whole and trace.largest(result) > EXACT:
+            raise NotFused(f'block "{block.name}" of {_name(block.dtype)} that float32 may not hold')
         planes = result.planes
         if not block.is_transposed and len(block.element) == 2:
             planes = planes.swapaxes(-1, -2)
-        outputs.append(Output(len(binding.inputs) + i, tuple(block.places), trace.value(planes, domain)))
+        places, value = tuple(block.places), trace.value(planes, domain)
+        outputs.append(Output(len(binding.inputs) + i, places, value, _name(block.dtype)))
     return outputs

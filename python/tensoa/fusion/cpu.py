@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from tensoa.command import InputError
+from tensoa.fusion import integers
 from tensoa.fusion.capture import NotFused
 from tensoa.fusion.graph import BINARY, UNARY
 
@@ -82,6 +83,12 @@ def _type_of(value):
     if name not in TYPES:
         raise InputError(f"a fused program cannot read columns of {name}, expected one of {', '.join(TYPES)}")
     return TYPES[name]
+
+
+def _column(value, plane):
+    """The numbers of a plane of an input, or an index."""
+    text = f"plane<{_type_of(value)}>(c, {value.block}, {plane})"
+    return f"stepped({text}, {integers.code(value.steps, TYPES)})" if value.steps else text
 
 
 def pack_linear(weight, bias):
@@ -513,7 +520,7 @@ class _Body:
 
     def _input(self, value):
         name, column = ("scalar", "") if value.is_scalar else ("input", " + first")
-        plane = f"plane<{_type_of(value)}>(c, {value.block}, planes[i])"
+        plane = _column(value, "planes[i]")
         return self._planes(value.planes, f"L::{name}(@ + i * F, {plane}{column}, n)")
 
     def _gather(self, value):
@@ -521,7 +528,7 @@ class _Body:
         if source.op == "input" and self.plan.buffer_of(source) is None:
             if source.is_scalar:
                 return self._input(source)
-            plane = f"plane<{_type_of(source)}>(c, {source.block}, planes[i])"
+            plane = _column(source, "planes[i]")
             rows = f"c.rows[{source.domain}]"
             call = f"L::gather_input(@ + i * F, {plane}, {self.indices[id(index)]}, {rows}, n)"
             return self._planes(source.planes, call)
@@ -541,12 +548,12 @@ class _Body:
 
     def _index(self, value):
         name = self.indices[id(value)] = f"index_{len(self.indices)}"
-        column = f"plane<{_type_of(value)}>(c, {value.block}, {value.plane}) + first"
+        column = f"{_column(value, value.plane)} + first"
         self.lines += [f"std::int64_t {name}[L::kRows];", f"L::index({name}, {column}, n);"]
 
     def _act(self, value, action, thing, index=None):
         if action == "output":
-            plane = f"plane<float>(c, {thing.block}, planes[i])"
+            plane = f"plane<{TYPES[thing.dtype]}>(c, {thing.block}, planes[i])"
             self.lines += self._planes(thing.planes, f"L::output({self._place(value)} + i * F, {plane} + first, n)")
             return
         if id(value) in self.passed_on:

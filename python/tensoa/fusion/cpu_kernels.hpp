@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 extern "C" {
@@ -376,6 +377,27 @@ inline float number(BFloat x) {
   return result;
 }
 
+/// A plane of integers whose numbers are first changed by `step`.
+template <class T, class F>
+struct Stepped {
+  const T* data;
+  F step;
+  long long operator[](std::int64_t row) const { return step(data[row]); }
+  Stepped operator+(std::int64_t rows) const { return {data + rows, step}; }
+};
+template <class T, class F>
+inline Stepped<T, F> stepped(const T* data, F step) {
+  return {data, step};
+}
+
+/// A number as an element of a column; what is no number is the integer 0.
+template <class T>
+inline T element(float x) {
+  if constexpr (std::is_same_v<T, float>) return x;
+  if constexpr (std::is_same_v<T, bool>) return x == x && x != 0;
+  return x == x ? static_cast<T>(x) : T{};
+}
+
 template <int kCount, class F>
 inline void with_constant(int value, F f) {
   [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) {
@@ -389,29 +411,30 @@ inline void with_constant(int value, F f) {
 template <class L>
 struct Common {
   /// One feature from a plane.
-  template <class T>
-  static void input(float* y, const T* from, int n) {
+  template <class From>
+  static void input(float* y, From from, int n) {
     for (int r = 0; r < n; ++r) y[r * L::kRow] = number(from[r]);
   }
 
   /// The number of a scalar column in all rows.
-  template <class T>
-  static void scalar(float* y, const T* from, int n) {
-    for (int r = 0; r < n; ++r) y[r * L::kRow] = number(*from);
-  }
-
-  static void output(const float* x, float* to, int n) {
-    for (int r = 0; r < n; ++r) to[r] = x[r * L::kRow];
+  template <class From>
+  static void scalar(float* y, From from, int n) {
+    for (int r = 0; r < n; ++r) y[r * L::kRow] = number(from[0]);
   }
 
   template <class T>
-  static void index(std::int64_t* y, const T* from, int n) {
+  static void output(const float* x, T* to, int n) {
+    for (int r = 0; r < n; ++r) to[r] = element<T>(x[r * L::kRow]);
+  }
+
+  template <class From>
+  static void index(std::int64_t* y, From from, int n) {
     for (int r = 0; r < n; ++r) y[r] = static_cast<std::int64_t>(from[r]);
   }
 
   /// One feature of other rows from a plane; NaN where the index is none of `rows`.
-  template <class T>
-  static void gather_input(float* y, const T* from, const std::int64_t* index, std::int64_t rows,
+  template <class From>
+  static void gather_input(float* y, From from, const std::int64_t* index, std::int64_t rows,
                            int n) {
     for (int r = 0; r < n; ++r) {
       const bool is_row = static_cast<std::uint64_t>(index[r]) < static_cast<std::uint64_t>(rows);

@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 
 from tensoa.command import InputError
-from tensoa.fusion import graph
+from tensoa.fusion import graph, integers
 from tensoa.fusion.stages import Stage
 
 #: Cubins run on the architecture that they name and later ones of the same major number.
@@ -334,8 +334,8 @@ class _Kernel:
         )
         return self.layouts_used.setdefault(masks, f"Layout{len(self.layouts_used)}")
 
-    def columns(self, block, planes, layout, c_type, is_output=False):
-        """The columns of a block's planes, in the order of a layout (None: one plane)."""
+    def columns(self, block, planes, layout, c_type, is_output=False, steps=()):
+        """The columns of a block's planes, in the order of a layout (None: one plane), after the steps."""
         const = "" if is_output else "const "
         first, width, places = planes[0], len(planes), "nullptr"
         if layout is not None and (
@@ -344,7 +344,8 @@ class _Kernel:
             table = np.array([planes[i] if i >= 0 else -1 for i in layout], np.int32).tobytes()
             places = f"reinterpret_cast<const int*>{self.weights.add(table)}"
         pointer = f"static_cast<{const}{c_type}*>(p.block[{block}])"
-        return f"Columns<{const}{c_type}>{{{pointer}, p.pitch[{block}], Planes{{{first}, {width}, {places}}}}}"
+        text = f"Columns<{const}{c_type}>{{{pointer}, p.pitch[{block}], Planes{{{first}, {width}, {places}}}}}"
+        return f"stepped({text}, {integers.code(steps, _C_TYPES)})" if steps else text
 
     # -- values
 
@@ -377,7 +378,7 @@ class _Kernel:
     def _input(self, value, row="tile.row"):
         name, layout = self.new_name(), self.layout(value)
         row = "kFirstRow" if value.is_scalar else row
-        columns = self.columns(value.block, value.planes, layout, _c_type(value.dtype))
+        columns = self.columns(value.block, value.planes, layout, _c_type(value.dtype), steps=value.steps)
         if layout is None:
             self.line(f"const Scalar {name} = load_scalar({columns}, {row});")
             return "scalar", name
@@ -390,12 +391,12 @@ class _Kernel:
         key = id(value), rows
         if key not in self.names:
             self.names[key] = self.new_name("i")
-            columns = self.columns(value.block, (value.plane,), None, _c_type(value.dtype))
+            columns = self.columns(value.block, (value.plane,), None, _c_type(value.dtype), steps=value.steps)
             self.line(f"const Index {self.names[key]} = load_index({columns}, tile.row, {rows});")
         return self.names[key]
 
     def _constant(self, value):
-        if (value.array == value.array[0]).all():
+        if len({number.tobytes() for number in value.array}) == 1:  # NaN is not equal to itself
             return "literal", _literal(value.array[0])
         return "vector", None
 
@@ -710,7 +711,8 @@ class _Kernel:
                 self.line(f"clear<{len(layout) // 8}>(p.buffer[{slot}], tile, warp);")
         for output in self.stage.outputs:
             text, layout = self.held(output.value), self.layout(output.value)
-            self.line(f"write({self.columns(output.block, output.planes, layout, 'float', True)}, {text}, tile, warp);")
+            columns = self.columns(output.block, output.planes, layout, _c_type(output.dtype), True)
+            self.line(f"write({columns}, {text}, tile, warp);")
         for buffer in self.stage.stores:
             if id(buffer.value) not in self.generator.joined:
                 if self.together and self.generator.is_only_stored(buffer.value):

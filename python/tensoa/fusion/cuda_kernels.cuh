@@ -250,11 +250,35 @@ struct Columns {
   T* data;
   int64 pitch;
   Planes planes;
+  __device__ T at(int plane, int64 row) const { return data[plane * pitch + row]; }
 };
 
+// Columns of integers whose numbers are first changed by `step`.
+template <class Number, class F>
+struct Stepped {
+  Columns<const Number> from;
+  F step;
+  Planes planes;
+  __device__ int64 at(int plane, int64 row) const { return step(from.at(plane, row)); }
+};
+template <class Number, class F>
+__device__ __forceinline__ Stepped<Number, F> stepped(const Columns<const Number>& from, F step) {
+  return {from, step, from.planes};
+}
+
+// A number as an element of a column; what is no number is the integer 0.
+template <class T>
+__device__ __forceinline__ T element(float x) {
+  return x == x ? static_cast<T>(x) : T{};
+}
+template <>
+__device__ __forceinline__ float element<float>(float x) {
+  return x;
+}
+
 // Rows are those of a tile, or of an Index.
-template <int T, class Number, class Row>
-__device__ __forceinline__ Fragment<T> load(const Columns<const Number>& from, const Row (&row)[2],
+template <int T, class From, class Row>
+__device__ __forceinline__ Fragment<T> load(const From& from, const Row (&row)[2],
                                             const Warp& warp) {
   Fragment<T> x;
 #pragma unroll(unroll(T))
@@ -264,30 +288,38 @@ __device__ __forceinline__ Fragment<T> load(const Columns<const Number>& from, c
       const int plane = from.planes.place(8 * n + 2 * warp.quad + (i & 1));
       const Row at = row[i >> 1];
       x.at[n][i] = plane < 0    ? 0.f
-                   : is_row(at) ? to_float(from.data[plane * from.pitch + at])
+                   : is_row(at) ? to_float(from.at(plane, at))
                                 : not_a_number();
     }
   }
   return x;
 }
 
+template <class From, class Row>
+__device__ __forceinline__ Scalar scalar_of(const From& from, const Row (&row)[2]) {
+  const int plane = from.planes.first;
+  return {{is_row(row[0]) ? to_float(from.at(plane, row[0])) : not_a_number(),
+           is_row(row[1]) ? to_float(from.at(plane, row[1])) : not_a_number()}};
+}
+
 template <class Number, class Row>
 __device__ __forceinline__ Scalar load_scalar(const Columns<const Number>& from,
                                               const Row (&row)[2]) {
-  const Number* plane = from.data + from.planes.first * from.pitch;
-  return {{is_row(row[0]) ? to_float(plane[row[0]]) : not_a_number(),
-           is_row(row[1]) ? to_float(plane[row[1]]) : not_a_number()}};
+  return scalar_of(from, row);
+}
+template <class Number, class F, class Row>
+__device__ __forceinline__ Scalar load_scalar(const Stepped<Number, F>& from,
+                                              const Row (&row)[2]) {
+  return scalar_of(from, row);
 }
 
 // What names one of `rows` rows; they are fewer than 2^31.
-template <class Number>
-__device__ __forceinline__ Index load_index(const Columns<const Number>& from,
-                                            const int64 (&row)[2], int64 rows) {
-  const Number* plane = from.data + from.planes.first * from.pitch;
+template <class From>
+__device__ __forceinline__ Index load_index(const From& from, const int64 (&row)[2], int64 rows) {
   Index index;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const int64 at = static_cast<int64>(plane[row[r]]);
+    const int64 at = static_cast<int64>(from.at(from.planes.first, row[r]));
     const bool is_inside =
         static_cast<unsigned long long>(at) < static_cast<unsigned long long>(rows);
     index.at[r] = is_inside ? static_cast<int>(at) : -1;
@@ -295,8 +327,8 @@ __device__ __forceinline__ Index load_index(const Columns<const Number>& from,
   return index;
 }
 
-template <int T>
-__device__ __forceinline__ void write(const Columns<float>& to, const Fragment<T>& x,
+template <int T, class Number>
+__device__ __forceinline__ void write(const Columns<Number>& to, const Fragment<T>& x,
                                       const Tile& tile, const Warp& warp) {
 #pragma unroll(unroll(T))
   for (int n = 0; n < T; ++n) {
@@ -305,17 +337,18 @@ __device__ __forceinline__ void write(const Columns<float>& to, const Fragment<T
     for (int i = 0; i < 4; ++i) {
       const int plane = to.planes.place(8 * n + 2 * warp.quad + (i & 1));
       if (plane >= 0 && tile.inside[i >> 1])
-        to.data[plane * to.pitch + tile.row[i >> 1]] = x.at[n][i];
+        to.data[plane * to.pitch + tile.row[i >> 1]] = element<Number>(x.at[n][i]);
     }
   }
 }
 
-__device__ __forceinline__ void write(const Columns<float>& to, const Scalar& x, const Tile& tile,
+template <class Number>
+__device__ __forceinline__ void write(const Columns<Number>& to, const Scalar& x, const Tile& tile,
                                       const Warp& warp) {
-  float* plane = to.data + to.planes.first * to.pitch;
+  Number* plane = to.data + to.planes.first * to.pitch;
   if (warp.quad != 0 || warp.part != 0) return;
   for (int r = 0; r < 2; ++r) {
-    if (tile.inside[r]) plane[tile.row[r]] = x.at[r];
+    if (tile.inside[r]) plane[tile.row[r]] = element<Number>(x.at[r]);
   }
 }
 

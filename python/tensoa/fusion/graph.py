@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tensoa.fusion import integers
+
 #: Operations of one number, and of two. `x` of `leaky_relu`, `elu`, `clamp` … come with constants as further arguments.
 UNARY = (
     "neg abs sqrt rsqrt reciprocal exp exp2 expm1 log log2 log10 log1p "
@@ -28,9 +30,9 @@ class Value:
 
     | op | args | attributes | in every row |
     | --- | --- | --- | --- |
-    | input | | block, planes, dtype, is_scalar | the numbers of these planes of input block `block`, as float32; of
-      scalar columns the first number of each plane, in every row |
-    | index | | block, plane, dtype | one number of an integer plane, to gather and scatter with |
+    | input | | block, planes, dtype, is_scalar, steps | the numbers of these planes of input block `block` after the
+      steps (integers.py), as float32; of scalar columns the first number of each plane, in every row |
+    | index | | block, plane, dtype, steps | one number of an integer plane after the steps, to gather and scatter with |
     | constant | | array [width] | the same numbers in every row |
     | linear | x | times, weight [out, in], bias [out] or None | weight @ x + bias, of every group of x |
     | product | x, y | times, inner | of every group of x, a matrix [a, inner], and of y, [inner, c]: x @ y, [a, c] |
@@ -57,6 +59,11 @@ class Value:
     def times(self):
         return self.attributes.get("times", 1)
 
+    @property
+    def steps(self):
+        """Of an input or an index; none where it does not say."""
+        return self.attributes.get("steps", ())
+
     def __getattr__(self, name):
         try:
             return self.__dict__["attributes"][name]
@@ -70,12 +77,13 @@ class Value:
 @dataclass
 class Output:
     """`value` is written to block `block` (inputs are counted too, they come first): plane `planes[i]` takes number i of
-    each row.
+    each row, as `dtype`. What is no number becomes the integer 0.
     """
 
     block: int
     planes: tuple
     value: Value
+    dtype: str = "float32"
 
 
 @dataclass
@@ -155,8 +163,6 @@ def scatter(x, index, domain):
     return Value("scatter", domain, x.width, (x, index))
 
 
-_LARGEST = {"bool": 1.0, "uint8": 255.0, "int8": 128.0, "int16": 32768.0}
-
 
 class Bounds:
     """The largest absolute value that a number of a value can have, from the graph alone; inf where it is not known."""
@@ -171,7 +177,7 @@ class Bounds:
 
     def _make(self, value):
         if value.op == "input":
-            return _LARGEST.get(value.dtype, math.inf)
+            return self._of_column(value)
         if value.op == "constant":
             return np.abs(value.array).max(initial=0.0)
         if value.op == "lookup":
@@ -196,6 +202,14 @@ class Bounds:
         if value.op == "map":
             return self._of_map(value.name, [self(argument) for argument in value.args])
         return math.inf
+
+    @staticmethod
+    def _of_column(value):
+        dtype = str(value.dtype).removeprefix("torch.")
+        if "float" in dtype:
+            return math.inf
+        largest = max(map(abs, integers.interval(dtype, value.steps)))
+        return largest if largest < 1 << 24 else math.inf
 
     @staticmethod
     def _of_map(name, bounds):

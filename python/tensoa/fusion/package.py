@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from tensoa.fusion import cpu, cuda, passes, stages
-from tensoa.fusion.capture import NotFused, capture
+from tensoa.fusion.capture import NotFused, capture, surprises_as_not_fused
 
 FOLDER = "fused/"  # of the files in a package, below model/
 CUDA_OPERATIONS = 256  # of a kernel, at most: NVRTC takes 11 s for 174, and more than linear time
@@ -23,7 +23,8 @@ CPU_FLAGS = {"x86-64-v4": [*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", 
 
 def program_of(exported, binding, rules):
     """The row program of a model, simplified. Raises NotFused."""
-    return passes.simplify(capture(exported, binding, rules))
+    with surprises_as_not_fused():
+        return passes.simplify(capture(exported, binding, rules))
 
 
 def cpu_flags():
@@ -60,8 +61,9 @@ def for_cpu(program, flags, check, folder):
     """
     if platform.machine() != "x86_64":
         raise NotFused(f"there are no fused programs for {platform.machine()}")
-    plan = stages.plan(program)
-    source = cpu.generate(program, plan)
+    with surprises_as_not_fused():
+        plan = stages.plan(program)
+        source = cpu.generate(program, plan)
     variants, files, checks = [], {}, []
     for level in cpu.LEVELS:
         library = Path(folder) / f"{level}.so"
@@ -95,12 +97,13 @@ def for_cuda(program, precision, deterministic):
     """(entry of the manifest, files) of a program for GPUs. It is not run here. Raises NotFused where the compiler would
     take minutes: kernels keep a row in registers, so that groups of it are not loops but copies of code.
     """
-    program = passes.unrolled(program)
-    plan = stages.plan(program, with_totals=deterministic)
-    most = max(len(stage.values) for stage in plan.stages)
-    if most > CUDA_OPERATIONS:
-        raise NotFused(f"the size of its code: a kernel of {most} operations, at most {CUDA_OPERATIONS} are compiled")
-    made = cuda.generate(program, plan, precision)
+    with surprises_as_not_fused():
+        program = passes.unrolled(program)
+        plan = stages.plan(program, with_totals=deterministic)
+        most = max(len(stage.values) for stage in plan.stages)
+        if most > CUDA_OPERATIONS:
+            raise NotFused(f"the size of its code: a kernel of {most} operations, at most {CUDA_OPERATIONS} are compiled")
+        made = cuda.generate(program, plan, precision)
     files = {FOLDER + "weights.bin": made.weights}
     code = []
     for architecture in cuda.ARCHITECTURES:

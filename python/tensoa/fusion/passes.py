@@ -3,11 +3,12 @@
 """The same function with less work. Every pass is a rule for one value; values are rebuilt from the inputs up."""
 
 import weakref
+from dataclasses import replace
 
 import numpy as np
 
 from tensoa.fusion import graph
-from tensoa.fusion.graph import Output, Program, Value
+from tensoa.fusion.graph import Program, Value
 
 
 #: Where more than this is subtracted before a layer, in units of what the layer reads, it has to be subtracted first:
@@ -57,7 +58,7 @@ def _rebuilt(program, rule, users=None):
         new[id(value)] = build(rule(copy) or copy)
         if users is not None and new[id(value)] is not copy:
             users[id(new[id(value)])] = users[id(copy)]
-    outputs = [Output(output.block, output.planes, new[id(output.value)]) for output in program.outputs]
+    outputs = [replace(output, value=new[id(output.value)]) for output in program.outputs]
     return Program(program.domains, outputs)
 
 
