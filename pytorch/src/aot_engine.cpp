@@ -105,8 +105,10 @@ class AotEngine final : public Engine {
                          " outputs, got " + std::to_string(binding.outputs.size()) +
                          " output blocks");
     }
+    const bool is_accepted = binding.accepted_by.is(number_);
     if (const BoundBlock* block =
-            detail::find_misplaced(binding.match, binding.outputs, output_names_)) {
+            is_accepted ? nullptr
+                        : detail::find_misplaced(binding.match, binding.outputs, output_names_)) {
       throw BindingError(subject_ + to_string(*block) + " is output block number " +
                          std::to_string(block - binding.outputs.data() + 1) +
                          ", and has the name of another output; name all blocks as the outputs, "
@@ -117,7 +119,6 @@ class AotEngine final : public Engine {
     bound.clear();
     planes.clear();
     gathered.clear();
-    const bool is_accepted = binding.accepted_by.is(number_);
     const bool inputs_by_name =
         detail::goes_by_name(binding.match, binding.inputs, signature_.inputs);
     const bool outputs_by_name =
