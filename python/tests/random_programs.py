@@ -302,7 +302,7 @@ class CompiledForGpu:
     """The same for a GPU, run on the CPU."""
 
     def __init__(self, program, folder):
-        self.program = program
+        self.program = program = passes.unrolled(program)
         made = cuda.generate(program, stages.plan(program))
         (self.loaded,) = cuda_programs.on_cpu([made], tempfile.mkdtemp(dir=folder))
 

@@ -171,11 +171,11 @@ class _Capture:
     def read_once(self, planes):
         """Planes, where input planes that come several times are taken from a value that has each once."""
         inputs = [plane for plane in planes if isinstance(plane, InputPlane)]
-        distinct = sorted(set(inputs), key=lambda plane: (plane.block, plane.plane))
+        distinct = sorted(set(inputs), key=lambda plane: (plane.block, plane.steps, plane.plane))
         if len(distinct) == len(inputs):
             return planes
         places = {}
-        for _, group in itertools.groupby(distinct, key=lambda plane: plane.block):
+        for _, group in itertools.groupby(distinct, key=lambda plane: (plane.block, plane.steps)):
             group = list(group)
             value = self._input(group)
             places.update((plane, (value, i)) for i, plane in enumerate(group))

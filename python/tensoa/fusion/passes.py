@@ -294,7 +294,7 @@ def unrolled(program):
 
     for value in program.values():
         numbers[id(value)] = build(value)
-    outputs = [Output(output.block, output.planes, value_of(numbers[id(output.value)])) for output in program.outputs]
+    outputs = [replace(output, value=value_of(numbers[id(output.value)])) for output in program.outputs]
     return _rebuilt(Program(program.domains, outputs), lambda value: None)
 
 
