@@ -6,27 +6,23 @@
 
 namespace tensoa::detail {
 
-bool goes_by_name(Match match, std::span<const BoundBlock> blocks,
-                  std::span<const std::string> names) {
-  if (match != Match::kAuto) return match == Match::kByName;
+Matched match_names(Match match, std::span<const BoundBlock> blocks,
+                    std::span<const std::string> names) {
+  if (match != Match::kAuto) return {match == Match::kByName, nullptr};
   const bool is_in_order =
       blocks.size() <= names.size() &&
       std::ranges::equal(blocks, names.first(blocks.size()), {}, &BoundBlock::name);
-  return !is_in_order && std::ranges::all_of(blocks, [&](const BoundBlock& block) {
-    return std::ranges::find(names, block.name) != names.end();
-  });
-}
-
-const BoundBlock* find_misplaced(Match match, std::span<const BoundBlock> blocks,
-                                 std::span<const std::string> names) {
-  if (match != Match::kAuto || goes_by_name(match, blocks, names)) return nullptr;
+  if (is_in_order) return {false, nullptr};
+  const BoundBlock* misplaced = nullptr;
+  bool by_name = true;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const auto place = std::ranges::find(names, blocks[i].name);
-    if (place != names.end() && place != names.begin() + static_cast<std::ptrdiff_t>(i)) {
-      return &blocks[i];
-    }
+    by_name = by_name && place != names.end();
+    const bool is_misplaced =
+        place != names.end() && place != names.begin() + static_cast<std::ptrdiff_t>(i);
+    if (is_misplaced && misplaced == nullptr) misplaced = &blocks[i];
   }
-  return nullptr;
+  return {by_name, by_name ? nullptr : misplaced};
 }
 
 }  // namespace tensoa::detail

@@ -84,12 +84,13 @@ void require_arguments(const Binding& binding, const Signature& signature,
                        std::to_string(signature.inputs.size()) + " inputs (" +
                        list_of(signature.inputs) + "), got " + got);
   };
-  if (!goes_by_name(binding.match, binding.inputs, signature.inputs)) {
+  const Matched matched = match_names(binding.match, binding.inputs, signature.inputs);
+  if (!matched.by_name) {
     if (binding.inputs.size() < signature.required_inputs ||
         binding.inputs.size() > signature.inputs.size()) {
       fail(std::to_string(binding.inputs.size()) + " blocks");
     }
-    if (const BoundBlock* block = find_misplaced(binding.match, binding.inputs, signature.inputs)) {
+    if (const BoundBlock* block = matched.misplaced) {
       fail("block \"" + block->name + "\" as number " +
            std::to_string(block - binding.inputs.data() + 1) +
            "; name all blocks as their arguments, which may then stand in any order, or rename "

@@ -105,27 +105,17 @@ class AotEngine final : public Engine {
                          " outputs, got " + std::to_string(binding.outputs.size()) +
                          " output blocks");
     }
-    const bool is_accepted = binding.accepted_by.is(number_);
-    if (const BoundBlock* block =
-            is_accepted ? nullptr
-                        : detail::find_misplaced(binding.match, binding.outputs, output_names_)) {
-      throw BindingError(subject_ + to_string(*block) + " is output block number " +
-                         std::to_string(block - binding.outputs.data() + 1) +
-                         ", and has the name of another output; name all blocks as the outputs, "
-                         "rename this one, or ask for Match::kByOrder");
-    }
+    const std::optional<unsigned> noted = binding.accepted_by.noted_by(number_);
+    const bool is_accepted = noted.has_value();
+    const unsigned by_name = is_accepted ? *noted : matched(binding);
     thread_local OfThread mine;
     auto& [bound, planes, gathered] = mine;
     bound.clear();
     planes.clear();
     gathered.clear();
-    const bool inputs_by_name =
-        detail::goes_by_name(binding.match, binding.inputs, signature_.inputs);
-    const bool outputs_by_name =
-        detail::goes_by_name(binding.match, binding.outputs, output_names_);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       const BoundBlock& block = *bound.emplace_back(
-          &block_for(i, binding, is_input(i) ? inputs_by_name : outputs_by_name));
+          &block_for(i, binding, (by_name & (is_input(i) ? kInputs : kOutputs)) != 0));
       if (!is_accepted) require_described(i, block);
       if (const std::optional<Planes> in_place = blocks_[i].in_place(block)) {
         planes.push_back(*in_place);
@@ -136,7 +126,7 @@ class AotEngine final : public Engine {
         throw_not_in_place(block);
       }
     }
-    if (!is_accepted) binding.accepted_by.set(number_);
+    if (!is_accepted) binding.accepted_by.set(number_, by_name);
     for (std::size_t i = 0; i < blocks_.size(); ++i) require_rows(i, bound);
     package_.require_countable(bound);
 
@@ -169,6 +159,22 @@ class AotEngine final : public Engine {
       throw EngineError(subject_ + "failed while running: " + first_line(error));
     }
     return copies;
+  }
+
+  // What goes by name, as it is noted in a binding.
+  static constexpr unsigned kInputs = 1;
+  static constexpr unsigned kOutputs = 2;
+
+  unsigned matched(const Binding& binding) const {
+    const auto inputs = detail::match_names(binding.match, binding.inputs, signature_.inputs);
+    const auto outputs = detail::match_names(binding.match, binding.outputs, output_names_);
+    if (const BoundBlock* block = outputs.misplaced) {
+      throw BindingError(subject_ + to_string(*block) + " is output block number " +
+                         std::to_string(block - binding.outputs.data() + 1) +
+                         ", and has the name of another output; name all blocks as the outputs, "
+                         "rename this one, or ask for Match::kByOrder");
+    }
+    return (inputs.by_name ? kInputs : 0U) | (outputs.by_name ? kOutputs : 0U);
   }
 
   bool is_input(std::size_t i) const noexcept { return i < inputs_; }

@@ -150,7 +150,8 @@ class JitEngine final : public Engine {
                                         ScratchPool::LoanWhenNeeded& scratch,
                                         CopyReport& copies) const {
     std::vector<c10::IValue> arguments;
-    const bool by_name = detail::goes_by_name(binding.match, binding.inputs, signature_.inputs);
+    const bool by_name =
+        detail::match_names(binding.match, binding.inputs, signature_.inputs).by_name;
     if (by_name) {  // those without a block keep their defaults
       const auto& schema = forward_.function().getSchema().arguments();
       for (std::size_t i = 0; i < signature_.inputs.size(); ++i) {

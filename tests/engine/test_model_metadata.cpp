@@ -50,10 +50,9 @@ TEST(Matching, IsByNameWhereEveryBlockHasThatOfAPlaceAndNotInOrder) {
   const auto answer = [&](const std::vector<std::string>& names, Match match = Match::kAuto) {
     std::vector<BoundBlock> blocks(names.size());
     for (std::size_t i = 0; i < names.size(); ++i) blocks[i].name = names[i];
-    const BoundBlock* misplaced = detail::find_misplaced(match, blocks, arguments);
-    return misplaced != nullptr                             ? misplaced->name
-           : detail::goes_by_name(match, blocks, arguments) ? "by name"
-                                                            : "in order";
+    const auto [by_name, misplaced] = detail::match_names(match, blocks, arguments);
+    if (misplaced != nullptr) return misplaced->name;
+    return std::string(by_name ? "by name" : "in order");
   };
   EXPECT_EQ(answer({"x", "y", "z"}), "in order");
   EXPECT_EQ(answer({"x"}), "in order");

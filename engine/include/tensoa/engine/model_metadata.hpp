@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -53,19 +54,25 @@ class AcceptedBy {
       engine_.store(kNobody, std::memory_order_relaxed);
     }
   }
-  bool is(std::uint64_t engine) const noexcept {
-    return engine_.load(std::memory_order_relaxed) == engine;
+  /// What `engine` noted; nothing where it was not the last.
+  std::optional<unsigned> noted_by(std::uint64_t engine) const noexcept {
+    const std::uint64_t noted = engine_.load(std::memory_order_relaxed);
+    if (noted >> kNoteBits != engine) return std::nullopt;
+    return static_cast<unsigned>(noted & ((1U << kNoteBits) - 1U));
   }
-  /// @param engine a number of its own that no other engine of the process ever had; from 2 on
-  void set(std::uint64_t engine) const noexcept {
-    if (!is(kForgets)) engine_.store(engine, std::memory_order_relaxed);
+  /// @param engine a number of its own that no other engine of the process ever had; from 1 on
+  /// @param note less than 4
+  void set(std::uint64_t engine, unsigned note) const noexcept {
+    if (engine_.load(std::memory_order_relaxed) == kForgets) return;
+    engine_.store(engine << kNoteBits | note, std::memory_order_relaxed);
   }
 
-  static constexpr std::uint64_t kFirstEngine = 2;
+  static constexpr std::uint64_t kFirstEngine = 1;
 
  private:
+  static constexpr unsigned kNoteBits = 2;
   static constexpr std::uint64_t kForgets = 0;
-  static constexpr std::uint64_t kNobody = 1;
+  static constexpr std::uint64_t kNobody = 1;  // what "engine 0" noted
   mutable std::atomic<std::uint64_t> engine_{kForgets};
 };
 
@@ -109,14 +116,15 @@ void take_rows(const Binding& all, std::size_t first, std::size_t count, Binding
 /// A call asks this first.
 void require_live(const Binding& binding);
 
-/// Whether `blocks` go to the places of their names, and not in order. `names` are those of the
-/// arguments or of the results. Allocates nothing.
-bool goes_by_name(Match match, std::span<const BoundBlock> blocks,
-                  std::span<const std::string> names);
+/// Where blocks go.
+struct Matched {
+  bool by_name;                 ///< to the places of their names, else in order
+  const BoundBlock* misplaced;  ///< one that goes in order, but has the name of another place
+};
 
-/// A block that goes in order with Match::kAuto, but has the name of another place; or null.
-const BoundBlock* find_misplaced(Match match, std::span<const BoundBlock> blocks,
-                                 std::span<const std::string> names);
+/// `names` are those of the arguments or of the results. Allocates nothing.
+Matched match_names(Match match, std::span<const BoundBlock> blocks,
+                    std::span<const std::string> names);
 
 }  // namespace detail
 
