@@ -9,8 +9,8 @@
 #   FUZZ_SECONDS=60        how long each fuzzer of `make fuzz` runs
 #   PROGRAM_SEEDS=0:10000  which seeds `make fuzz-programs` takes
 #   SOAK_EVENTS=10000      how many events `make soak` runs over
-#   DRAWS=5000             how often `make draws` draws in each test
-#   PROGRAMS=5000          how many random TorchScript programs `make programs` runs
+#   DRAWS=5000             how often `make fuzz-columns` draws in each test
+#   SCRIPTS=5000           how many random programs `make fuzz-scripts` runs
 #   STEPS="fuzz soak"      of `make nightly`
 
 PRESET ?= dev
@@ -19,7 +19,7 @@ FUZZ_SECONDS ?= 60
 PROGRAM_SEEDS ?= 0:10000
 SOAK_EVENTS ?= 10000
 DRAWS ?= 5000
-PROGRAMS ?= 5000
+SCRIPTS ?= 5000
 TENSOA_SHARED_DATA ?= ../shared/data
 PYTHON := .venv/bin/python
 export TORCH_VERSION
@@ -36,7 +36,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check conventions tidy asan tsan clang hip \
-        install-check newest-torch fuzz fuzz-programs programs draws soak width nightly options clean
+        install-check newest-torch fuzz fuzz-programs fuzz-scripts fuzz-columns soak width nightly options clean
 .DELETE_ON_ERROR:
 
 help: ## This list
@@ -134,20 +134,21 @@ fuzz: setup ## Feed made-up bytes and numbers to what takes them from outside, w
 fuzz-programs: setup ## Make fused programs of random networks and hard numbers, and compare them with torch
 	@$(PYTHON) -W ignore python/tests/random_programs.py --seeds $(PROGRAM_SEEDS) --jobs $(JOBS)
 
+fuzz-scripts: build/.configured-$(PRESET) ## Run random TorchScript programs and all operators of torch: inputs must stay as they are
+	@cmake --build build --target test_writes
+	@TENSOA_RANDOM_PROGRAMS=$(SCRIPTS) TENSOA_TEST_SEED=$${TENSOA_TEST_SEED:-$$(date -u +%Y%m%d)} TENSOA_OPERATOR_CALLS=100 \
+	  build/tests/pytorch/test_writes --gtest_brief=1
+
+fuzz-columns: build ## Many draws, from the date, of the property tests that draw columns when they run
+	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/pytorch/test_planes --gtest_brief=1
+	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/pytorch/test_foreign_columns --gtest_brief=1
+
 soak: packages ## Run over many events with all cores, and see that memory, files and threads stay as many
 	@cmake --build build --target tensoa_soak
 	@build/tests/soak/tensoa_soak build/models/tensoa.pt2 $(SOAK_EVENTS)
 
-draws: build ## Many draws, from the date, of the property tests that draw columns when they run
-	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/pytorch/test_planes --gtest_brief=1
-	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/pytorch/test_foreign_columns --gtest_brief=1
-
 width: setup ## Export a model of each kind: kernels or why not, CPU seconds, errors
 	@$(PYTHON) benchmarks/width.py
-programs: build/.configured-$(PRESET) ## Run random TorchScript programs and all operators of torch: inputs must stay as they are
-	@cmake --build build --target test_writes
-	@TENSOA_RANDOM_PROGRAMS=$(PROGRAMS) TENSOA_TEST_SEED=$${TENSOA_TEST_SEED:-$$(date -u +%Y%m%d)} TENSOA_OPERATOR_CALLS=100 \
-	  build/tests/pytorch/test_writes --gtest_brief=1
 
 nightly: ## What takes too long for each change; writes benchmarks/results/nightly.txt
 	@scripts/nightly.sh $(STEPS)

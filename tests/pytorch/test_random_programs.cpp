@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// TENSOA_RANDOM_PROGRAMS programs from seed TENSOA_TEST_SEED on; `make programs` runs thousands.
+// TENSOA_RANDOM_PROGRAMS programs from seed TENSOA_TEST_SEED on; `make fuzz-scripts` runs thousands.
 
 #include <ATen/ops/from_blob.h>
 #include <c10/core/InferenceMode.h>
