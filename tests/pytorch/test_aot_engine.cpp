@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "aot_layouts.hpp"
+#include "package/aot_layouts.hpp"
 #include "support/process_threads.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "aot_layouts.hpp"
+#include "package/aot_layouts.hpp"
 #include "tensoa/core/event.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/pytorch/engines.hpp"

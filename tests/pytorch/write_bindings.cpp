@@ -9,7 +9,7 @@
 #include <iterator>
 #include <string>
 
-#include "aot_layouts.hpp"
+#include "package/aot_layouts.hpp"
 #include "scattered_layouts.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "aot_layouts.hpp"
-#include "copy_truth.hpp"
+#include "pytorch/copy_truth.hpp"
 #include "package.hpp"
 #include "program.hpp"
 #include "tensoa/core/error.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "copy_truth.hpp"
+#include "pytorch/copy_truth.hpp"
 
 namespace tensoa::pytorch {
 namespace {
