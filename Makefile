@@ -101,10 +101,10 @@ conventions: ## Check licence lines, file sizes and machine paths
 
 tidy: build/.configured-$(PRESET) ## Run clang-tidy over our sources
 	@cmake --build build --target tensoa_generated
-	@run-clang-tidy-16 -quiet -p build -j $(JOBS) '$(CURDIR)/(core|soa|engine|interop|pytorch|sched|track|tools)/.*[.]cpp$$'
+	@run-clang-tidy-16 -quiet -p build -j $(JOBS) '$(CURDIR)/(core|soa|engine|package|interop|pytorch|sched|track|tools)/.*[.]cpp$$'
 
-asan: setup ## Test core, soa, engine and track under AddressSanitizer and UndefinedBehaviorSanitizer
-tsan: setup ## Test core, soa, engine and track under ThreadSanitizer
+asan: setup ## Test all layers but pytorch and tools under AddressSanitizer and UndefinedBehaviorSanitizer
+tsan: setup ## Test the same under ThreadSanitizer
 clang: setup ## Build and test everything with clang 16
 asan tsan clang:
 	@cmake --preset $@ -UTENSOA_TEST_SEED -DTENSOA_SHARED_DATA=$(abspath $(TENSOA_SHARED_DATA)) $(CMAKE_ARGS)
@@ -117,7 +117,7 @@ hip: setup ## Compile and link the HIP seam with hipcc, where it is installed; n
 	  cmake --build --preset hip --target test_core && build-hip/tests/core/test_core --gtest_brief=1; \
 	else echo "make hip: no hipcc here; apt-get install hipcc libamdhip64-dev brings it (350 MB)"; fi
 
-install-check: setup ## Install into a fresh folder and build outside projects against it
+install-check: setup ## Install into fresh folders, with torch and without, and build outside projects against them
 	@scripts/install_check.sh
 
 newest-torch: ## Build and test everything with the newest torch, in a .venv-newest-torch of its own
@@ -140,7 +140,7 @@ fuzz-scripts: build/.configured-$(PRESET) ## Run random TorchScript programs and
 	  build/tests/pytorch/test_writes --gtest_brief=1
 
 fuzz-columns: build ## Many draws, from the date, of the property tests that draw columns when they run
-	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/pytorch/test_planes --gtest_brief=1
+	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/package/test_planes --gtest_brief=1
 	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/pytorch/test_foreign_columns --gtest_brief=1
 
 soak: packages ## Run over many events with all cores, and see that memory, files and threads stay as many

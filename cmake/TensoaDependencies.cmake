@@ -1,14 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 
-# All packages that the build uses. tensoa-config.cmake finds those in TENSOA_DEPENDENCIES again.
+# All packages that the build uses.
 
-set(TENSOA_DEPENDENCIES "")
-
-# Reports a package with its version, and finds it again for those who use an installed tensoa.
-macro(tensoa_find_dependency name)
+# tensoa_find_dependency(LAYER NAME [VERSION]): a package that tensoa-config.cmake finds again for those who use the installed LAYER.
+macro(tensoa_find_dependency layer name)
   find_package(${name} ${ARGN} REQUIRED)
-  list(APPEND TENSOA_DEPENDENCIES ${name})
+  list(APPEND TENSOA_DEPENDENCIES_${layer} ${name})
 endmacro()
 
 if(TENSOA_DEVICE STREQUAL "auto")
@@ -21,9 +19,9 @@ else()
   set(tensoa_device ${TENSOA_DEVICE})
 endif()
 if(tensoa_device STREQUAL "cuda")
-  tensoa_find_dependency(TensoaCuda 12.8)
+  tensoa_find_dependency(core TensoaCuda 12.8)
 elseif(tensoa_device STREQUAL "hip")
-  tensoa_find_dependency(hip)
+  tensoa_find_dependency(core hip)
 endif()
 message(STATUS "Device seam: ${tensoa_device}")
 
@@ -33,23 +31,25 @@ if(NOT TensoaInterchange_FOUND)
   message(STATUS "interop/ is left out: no pyarrow with the headers of DLPack 1 and the Arrow C device interface")
 endif()
 
-tensoa_find_dependency(nlohmann_json)
+# Headers alone, of sources alone.
+find_package(nlohmann_json REQUIRED)
 if(TENSOA_PYTORCH)
-  tensoa_find_dependency(TensoaTorch 2.11)
+  tensoa_find_dependency(pytorch TensoaTorch 2.11)
   # Both call their GPUs "cuda": a stream of one would reach the other unseen.
   if((tensoa_device STREQUAL "cuda" AND TensoaTorch_HIP) OR (tensoa_device STREQUAL "hip" AND TensoaTorch_CUDA))
     message(FATAL_ERROR "The device seam is ${tensoa_device}, but the torch in ${TensoaTorch_ROOT} is built for the other kind of GPU; "
       "set TENSOA_DEVICE to the kind that torch is for, or to none, or take a torch for the CPU")
   endif()
 endif()
-if(TENSOA_TRACK)
-  tensoa_find_dependency(TensoaArrow)
-  tensoa_find_dependency(fmt)
-  tensoa_find_dependency(TBB)
+if(TENSOA_SCHED)
+  tensoa_find_dependency(sched TBB)
 endif()
-if(TENSOA_PYTORCH AND TENSOA_TRACK)
+if(TENSOA_TRACK)
+  tensoa_find_dependency(track TensoaArrow)
+endif()
+if(TENSOA_TOOLS)
   find_package(CLI11 REQUIRED)
-  find_package(spdlog REQUIRED)
+  find_package(fmt REQUIRED)
 endif()
 if(TENSOA_BUILD_TESTS)
   find_package(GTest REQUIRED)

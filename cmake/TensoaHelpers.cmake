@@ -20,7 +20,8 @@ endfunction()
 # tensoa_add_library(NAME [SOURCES file...] [PUBLIC target...] [PRIVATE target...])
 #
 # The layer NAME in this folder: target tensoa::NAME, static, or header-only without SOURCES. Every header under include/ is
-# public: it is installed and must compile alone (files of impl/ are installed too, but need the header that includes them).
+# public: it is installed, as the component NAME of find_package(tensoa), and must compile alone (files of impl/ are installed too,
+# but need the header that includes them).
 # PUBLIC targets are used by the headers, PRIVATE ones by the sources only.
 function(tensoa_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
@@ -49,7 +50,12 @@ function(tensoa_add_library name)
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON INTERFACE_HEADER_SETS_TO_VERIFY headers)
   if(TENSOA_INSTALL)
-    install(TARGETS ${target} EXPORT tensoaTargets FILE_SET headers FILE_SET impl)
+    install(TARGETS ${target} EXPORT tensoa-${name} FILE_SET headers FILE_SET impl)
+    set(layers ${arg_PUBLIC})
+    list(FILTER layers INCLUDE REGEX "^tensoa::")
+    list(TRANSFORM layers REPLACE "^tensoa::" "")
+    set_property(GLOBAL APPEND PROPERTY TENSOA_LAYERS ${name})
+    set_property(GLOBAL PROPERTY TENSOA_LAYERS_OF_${name} ${layers})
   endif()
 endfunction()
 

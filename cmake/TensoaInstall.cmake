@@ -1,12 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 
-# find_package(tensoa) for others: the targets, the configuration file and the Find modules that it needs.
+# find_package(tensoa) for others: the targets, a component for each layer, the configuration file and the Find modules that it needs.
 
 include(CMakePackageConfigHelpers)
 
 set(tensoa_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tensoa")
-install(EXPORT tensoaTargets NAMESPACE tensoa:: DESTINATION "${tensoa_cmake_dir}")
+get_property(tensoa_layers GLOBAL PROPERTY TENSOA_LAYERS)
+set(TENSOA_COMPONENTS "")
+foreach(layer ${tensoa_layers})
+  install(EXPORT tensoa-${layer} NAMESPACE tensoa:: DESTINATION "${tensoa_cmake_dir}")
+  get_property(uses GLOBAL PROPERTY TENSOA_LAYERS_OF_${layer})
+  string(APPEND TENSOA_COMPONENTS "set(tensoa_layers_of_${layer} \"${uses}\")\n"
+    "set(tensoa_dependencies_of_${layer} \"${TENSOA_DEPENDENCIES_${layer}}\")\n")
+endforeach()
 if(TARGET tensoa_program)
   install(TARGETS tensoa_program)
 endif()

@@ -3,8 +3,10 @@
 
 # Every option of the build, with its documentation. `make options` prints them with their values.
 
-option(TENSOA_PYTORCH "Build pytorch/: TorchScript models through libtorch" ON)
+option(TENSOA_PYTORCH "Build pytorch/: TorchScript models and TorchInductor's packages, through libtorch; fused packages need none" ON)
+option(TENSOA_SCHED "Build sched/: events on the threads of oneTBB" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_TRACK "Build track/: the tracking application (needs Arrow)" ${PROJECT_IS_TOP_LEVEL})
+option(TENSOA_TOOLS "Build tools/: the program tensoa (needs TENSOA_SCHED and TENSOA_TRACK)" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_BUILD_TESTS "Build tests/ and examples/" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_BUILD_BENCHMARKS "Build benchmarks/" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_FUZZ "Build tests/fuzz; needs clang and its flags, as the preset fuzz has them" OFF)

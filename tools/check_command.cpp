@@ -20,11 +20,12 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
 #include "tensoa/engine/model.hpp"
-#include "tensoa/pytorch/engines.hpp"
-#include "tensoa/pytorch/inspect.hpp"
+#include "tensoa/package/engines.hpp"
+#include "tensoa/package/inspect.hpp"
 #include "tensoa/track/edge_scorer.hpp"
 #include "tensoa/track/event_source.hpp"
 #include "tensoa/track/graph_builder.hpp"
+#include "torch_seam.hpp"
 
 namespace tensoa::tools {
 namespace {
@@ -51,11 +52,11 @@ struct CheckCall {
 /// One of the two models that are compared.
 struct Side {
   Side(const std::string& path, const std::string& device_name)
-      : description(pytorch::inspect(path)), model(path), queue(device_for(device_name)) {}
+      : description(inspect(path)), model(path), queue(device_for(device_name)) {}
 
   bool is_package() const { return description.binding.has_value(); }
 
-  pytorch::ModelDescription description;
+  package::ModelDescription description;
   Model<> model;
   Queue queue;
 
@@ -160,12 +161,12 @@ class Comparisons {
   }
 
   /// Outputs of a model whose columns are described, on the same inputs.
-  void add(const std::string& inputs, const pytorch::ModelDescription& description,
+  void add(const std::string& inputs, const package::ModelDescription& description,
            const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b,
            const std::string& numbers = "normal",
            const std::vector<std::vector<double>>& tolerances = {}) {
     for (std::size_t i = 0; i < a.size(); ++i) {
-      const pytorch::ArgumentDescription& output = description.outputs[i];
+      const package::ArgumentDescription& output = description.outputs[i];
       const std::vector<std::string> planes = plane_names(*output.block);
       const bool is_choice = !is_floating(output.block->dtype);
       add({inputs, numbers, output.name, is_choice, {}}, planes, a[i], b[i],
@@ -279,7 +280,7 @@ class Results {
     ordered_json object{{"model", model}, {"device", to_string(device)}};
     if (device.is_cpu()) return object;
     object["gpu"] = device_name(device);
-    object["architecture"] = pytorch::gpu_architecture_of(device);
+    object["architecture"] = package::gpu_architecture_of(device);
     return object;
   }
 
@@ -308,7 +309,7 @@ std::string name_of_case(std::size_t rows, std::size_t offset,
 
 /// A package beside what it was made to give.
 int check_recorded(const CheckCall& call) {
-  const auto recorded = pytorch::recorded_results(call.model);
+  const auto recorded = package::recorded_results(call.model);
   if (!recorded || recorded->cases.empty()) {
     throw InputError("model " + call.model +
                      ": holds no results to be compared with; say --against OTHER, or export it "
@@ -346,7 +347,7 @@ int try_graphs(const CheckCall& call) {
     throw ConfigError("--cuda-graphs: " + call.model + " on " + to_string(queue.device()) +
                       " has none; expected a package for CUDA");
   }
-  const auto with_graphs = pytorch::load_to_try_graphs(call.model, queue.device());
+  const auto with_graphs = package::load_to_try_graphs(call.model, queue.device());
   Comparisons compared(call.tolerance);
   ordered_json json = Results::about(call.model, queue.device());
   try {
@@ -430,7 +431,7 @@ class Check {
   }
 
   std::vector<std::vector<double>> run_on_columns(const Side& side,
-                                                  const pytorch::ModelDescription& description,
+                                                  const package::ModelDescription& description,
                                                   std::size_t rows, std::size_t offset) const {
     const std::uint64_t seed = &side == &first_ ? 1 : 2;
     const GeneratedColumns columns(description, rows, offset, seed, side.queue);
@@ -438,7 +439,7 @@ class Check {
                       [&](const Binding& binding) { side.model.forward(side.queue, binding); });
   }
 
-  void compare_columns(const pytorch::ModelDescription& description, std::size_t rows,
+  void compare_columns(const package::ModelDescription& description, std::size_t rows,
                        std::size_t offset) {
     compared_.add(name_of_case(rows, offset), description,
                   run_on_columns(first_, description, rows, offset),

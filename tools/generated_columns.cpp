@@ -131,10 +131,10 @@ std::vector<std::size_t> GeneratedColumns::Memory::planes() const {
   return all;
 }
 
-GeneratedColumns::GeneratedColumns(const pytorch::ModelDescription& model, std::size_t rows,
+GeneratedColumns::GeneratedColumns(const package::ModelDescription& model, std::size_t rows,
                                    std::size_t offset, std::uint64_t seed, const Queue& queue)
     : queue_(queue) {
-  const auto rows_of = [&](const pytorch::ArgumentDescription& argument) {
+  const auto rows_of = [&](const package::ArgumentDescription& argument) {
     return argument.collection ? rows * (1 + 2 * *argument.collection) : argument.rows;
   };
   std::size_t smallest = std::numeric_limits<std::size_t>::max();
@@ -142,7 +142,7 @@ GeneratedColumns::GeneratedColumns(const pytorch::ModelDescription& model, std::
   memory_.reserve(model.inputs.size() + model.outputs.size());
   track::Random inputs(rows, offset);
   track::Random outputs(rows, seed);
-  const auto add = [&](const pytorch::ArgumentDescription& argument, bool is_input) {
+  const auto add = [&](const package::ArgumentDescription& argument, bool is_input) {
     Memory& memory = allocate(*argument.block, rows_of(argument), offset);
     const DType dtype = memory.block.element.dtype;
     for (std::size_t i = 0; i < memory.before.size(); i += size_of(dtype)) {

@@ -9,7 +9,7 @@
 
 #include "tensoa/core/memory.hpp"
 #include "tensoa/engine/model_metadata.hpp"
-#include "tensoa/pytorch/inspect.hpp"
+#include "tensoa/package/inspect.hpp"
 
 namespace tensoa::tools {
 
@@ -23,7 +23,7 @@ class GeneratedColumns {
   /// @param rows of the first input collection; the next one has three times as many, then five times, …
   /// @param offset the columns begin at this row of their collections
   /// @param seed of what is in the outputs before, so that two that were not written differ
-  GeneratedColumns(const pytorch::ModelDescription& model, std::size_t rows, std::size_t offset,
+  GeneratedColumns(const package::ModelDescription& model, std::size_t rows, std::size_t offset,
                    std::uint64_t seed, const Queue& queue);
 
   /// Puts these numbers in the place of the made-up ones: of each input block its planes, one after

@@ -9,17 +9,17 @@
 
 #include "command.hpp"
 #include "runtime_figures.hpp"
-#include "tensoa/pytorch/inspect.hpp"
+#include "torch_seam.hpp"
 
 namespace tensoa::tools {
 namespace {
 
 using nlohmann::ordered_json;
-using pytorch::ArgumentDescription;
-using pytorch::CheckDescription;
-using pytorch::GpuCheckDescription;
-using pytorch::ModelDescription;
-using pytorch::ProgramDescription;
+using package::ArgumentDescription;
+using package::CheckDescription;
+using package::GpuCheckDescription;
+using package::ModelDescription;
+using package::ProgramDescription;
 
 struct InspectCall {
   std::string file;
@@ -98,7 +98,7 @@ std::string to_text(const ordered_json& object) {
 }
 
 ordered_json json_of(const std::string& file, const RuntimeFigures& figures) {
-  const pytorch::ModelMemory& memory = figures.memory;
+  const MemoryOfCall& memory = figures.memory;
   ordered_json object{{"file", file},
                       {"device", to_string(figures.device)},
                       {"inputs", figures.inputs},
@@ -108,7 +108,7 @@ ordered_json json_of(const std::string& file, const RuntimeFigures& figures) {
                       {"collections", memory.collections},
                       {"peak", memory.peak}};
   if (memory.budget != kNoBudget) object["budget"] = memory.budget;
-  if (!figures.device.is_cpu()) object["torch_holds"] = figures.torch_holds;
+  if (!figures.device.is_cpu()) object["torch_holds"] = memory.torch_holds;
   object["process_peak"] = figures.process_peak;
   object["threads_before"] = figures.threads_before;
   object["threads_after"] = figures.threads_after;
@@ -220,7 +220,7 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
 }
 
 std::string text_of(const std::string& file, const RuntimeFigures& figures) {
-  const pytorch::ModelMemory& memory = figures.memory;
+  const MemoryOfCall& memory = figures.memory;
   std::string text =
       fmt::format("{} on {}, {}, in bytes:\n", file, to_string(figures.device), figures.inputs);
   const auto line = [&](const char* name, std::size_t bytes, const char* what) {
@@ -231,7 +231,7 @@ std::string text_of(const std::string& file, const RuntimeFigures& figures) {
   line("activations", memory.activations, "the most of a call");
   line("collections", memory.collections, "the columns of this call");
   line("peak", memory.peak, "of all that at one time");
-  if (!figures.device.is_cpu()) line("torch holds", figures.torch_holds, "used and cached");
+  if (!figures.device.is_cpu()) line("torch holds", memory.torch_holds, "used and cached");
   line("process", figures.process_peak, "most that the process had in main memory");
   text += fmt::format("threads: {} before the model was loaded, {} after the call\n",
                       figures.threads_before, figures.threads_after);
@@ -275,7 +275,7 @@ void add_inspect_command(CLI::App& program, Action& action) {
       if (call->is_runtime) {
         print(runtime_figures(call->file, call->runtime));
       } else {
-        print(pytorch::inspect(call->file));
+        print(inspect(call->file));
       }
       return kRight;
     };

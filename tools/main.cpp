@@ -13,7 +13,7 @@
 #include "signals.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/version.hpp"
-#include "tensoa/pytorch/engines.hpp"
+#include "torch_seam.hpp"
 
 namespace tensoa::tools {
 namespace {
@@ -37,8 +37,10 @@ int run(int argc, char** argv) {
   CLI::App program(
       "Machine-learning models on structure-of-arrays data, where the data already lies.",
       "tensoa");
-  program.set_version_flag("--version",
-                           std::string(kVersion) + " (torch " + pytorch::torch_version() + ")");
+  const std::string torch = torch_version();
+  program.set_version_flag(
+      "--version",
+      std::string(kVersion) + (torch.empty() ? " (without torch)" : " (torch " + torch + ")"));
   program.require_subcommand(1);
   program.failure_message([](const CLI::App* app, const CLI::Error& error) {
     // CLI11 misses the subcommand before it looks at what stands in its place.
@@ -64,7 +66,7 @@ int run(int argc, char** argv) {
     return program.exit(error) == 0 ? kRight : kBadInput;
   }
   try {
-    pytorch::register_engines();
+    register_engines();
     const int status = action();
     if (std::fflush(stdout) != 0) throw OutputError("cannot write to stdout");
     return status;

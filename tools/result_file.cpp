@@ -10,7 +10,7 @@
 
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/version.hpp"
-#include "tensoa/pytorch/engines.hpp"
+#include "torch_seam.hpp"
 
 namespace tensoa::tools {
 namespace {
@@ -70,12 +70,12 @@ nlohmann::json result_file(const std::string& bench, const std::string& command,
                            const std::vector<ResultRow>& rows) {
   nlohmann::json array = nlohmann::json::array();
   for (const ResultRow& row : rows) array.push_back(to_json(row));
-  return {{"bench", bench},
-          {"command", command},
-          {"machine", machine()},
-          {"versions",
-           {{"tensoa", kVersion}, {"torch", pytorch::torch_version()}, {"compiler", __VERSION__}}},
-          {"rows", array}};
+  return {
+      {"bench", bench},
+      {"command", command},
+      {"machine", machine()},
+      {"versions", {{"tensoa", kVersion}, {"torch", torch_version()}, {"compiler", __VERSION__}}},
+      {"rows", array}};
 }
 
 std::string table_of(const std::vector<ResultRow>& rows) {

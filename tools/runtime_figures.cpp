@@ -14,7 +14,7 @@
 #include "generated_columns.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
-#include "tensoa/pytorch/inspect.hpp"
+#include "tensoa/package/inspect.hpp"
 #include "tensoa/track/edge_scorer.hpp"
 #include "tensoa/track/event_source.hpp"
 #include "tensoa/track/graph_builder.hpp"
@@ -34,7 +34,7 @@ std::size_t peak_of_this_process() {
 }
 
 /// Gives the arguments of a TorchScript file the columns of a binding.
-void bind(pytorch::ModelDescription& model, const std::string& file) {
+void bind(package::ModelDescription& model, const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw InputError(file + ": cannot be read");
   try {
@@ -43,9 +43,9 @@ void bind(pytorch::ModelDescription& model, const std::string& file) {
     throw InputError(file + ": " + error.what());
   }
   const auto arguments = [&](const std::vector<BlockDescription>& blocks) {
-    std::vector<pytorch::ArgumentDescription> all;
+    std::vector<package::ArgumentDescription> all;
     for (const BlockDescription& block : blocks) {
-      pytorch::ArgumentDescription& argument = all.emplace_back();
+      package::ArgumentDescription& argument = all.emplace_back();
       argument.name = block.name;
       argument.block = block;
       argument.collection = block.collection;
@@ -59,7 +59,7 @@ void bind(pytorch::ModelDescription& model, const std::string& file) {
 /// One call of the model, on memory that is there until the end.
 class Work {
  public:
-  Work(const Model<>& model, const pytorch::ModelDescription& description, const Queue& queue,
+  Work(const Model<>& model, const package::ModelDescription& description, const Queue& queue,
        std::size_t rows) {
     if (!description.binding) {
       score_edges(model, queue);
@@ -95,7 +95,7 @@ class Work {
 }  // namespace
 
 RuntimeFigures runtime_figures(const std::string& file, const RuntimeCall& call) {
-  pytorch::ModelDescription description = pytorch::inspect(file);
+  package::ModelDescription description = inspect(file);
   if (!call.binding.empty()) bind(description, call.binding);
   const bool is_for_gpu = description.target == "cuda";
   const Queue queue(parse_device(call.device != "auto" ? call.device
@@ -107,13 +107,8 @@ RuntimeFigures runtime_figures(const std::string& file, const RuntimeCall& call)
   const Model<> model{std::filesystem::path(file)};
   const Work work(model, description, queue, call.rows);
   work.call();
-  pytorch::reset_torch_peak(queue.device());
-  const std::size_t activations = pytorch::activations_of(queue.device(), work.call);
   figures.inputs = work.inputs;
-  figures.memory = pytorch::model_memory(queue.device());
-  figures.memory.activations = activations;
-  if (queue.device().is_cpu()) figures.memory.peak += activations;
-  figures.torch_holds = pytorch::torch_memory(queue.device()).held;
+  figures.memory = memory_of_call(queue.device(), work.call);
   figures.process_peak = peak_of_this_process();
   figures.threads_after = threads_of_this_process();
   return figures;

@@ -7,7 +7,7 @@
 
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/memory_budget.hpp"
-#include "tensoa/pytorch/runtime.hpp"
+#include "torch_seam.hpp"
 
 namespace tensoa::tools {
 
@@ -21,8 +21,7 @@ struct RuntimeCall {
 struct RuntimeFigures {
   Device device;
   std::string inputs;  ///< "1000 rows"
-  pytorch::ModelMemory memory;
-  std::size_t torch_holds = 0;   ///< of the device
+  MemoryOfCall memory;
   std::size_t process_peak = 0;  ///< bytes of main memory that the process had at most
   std::size_t threads_before = 0;
   std::size_t threads_after = 0;

@@ -62,6 +62,9 @@ EngineKind find_engine(const std::filesystem::path& path, CompilationType compil
                     "or include <tensoa/tensoa.hpp>, which does");
   }
   std::string known;
+  const bool runs_torchscript = compilation == CompilationType::kAheadOfTime ||
+                                std::ranges::find(all.kinds, CompilationType::kJustInTime,
+                                                  &EngineKind::compilation) != all.kinds.end();
   std::string other;  // a kind that would take it, and how to ask for it
   for (const EngineKind& kind : all.kinds) {
     const bool fits = compilation == CompilationType::kAny || compilation == kind.compilation;
@@ -75,7 +78,11 @@ EngineKind find_engine(const std::filesystem::path& path, CompilationType compil
              std::string(name_of(kind.compilation)) + ")";
   }
   throw LoadError("model " + path.string() + ": no engine loads this kind of file (asked for: " +
-                  std::string(name_of(compilation)) + "); there is: " + known + other);
+                  std::string(name_of(compilation)) + "); there is: " + known + other +
+                  (runs_torchscript
+                       ? ""
+                       : "; TorchScript needs torch: a build with TENSOA_PYTORCH=ON, and "
+                         "pytorch::register_engines()"));
 }
 
 }  // namespace tensoa

@@ -4,7 +4,8 @@
 
 /// @file
 /// All that a program needs to run models on columns. Including it makes the engines of this
-/// library known; programs that include single headers call `pytorch::register_engines()`
+/// library known: that of packages, and those of torch where tensoa was built with it. Programs that
+/// include single headers call `package::register_engines()` or `pytorch::register_engines()`
 /// themselves.
 
 #include "tensoa/core/device.hpp"
@@ -24,8 +25,7 @@
 #include "tensoa/engine/model.hpp"
 #include "tensoa/engine/model_metadata.hpp"
 #include "tensoa/engine/plan.hpp"
-#include "tensoa/pytorch/engines.hpp"
-#include "tensoa/pytorch/runtime.hpp"
+#include "tensoa/package/engines.hpp"
 #include "tensoa/soa/block_collection.hpp"
 #include "tensoa/soa/foreign_view.hpp"
 #include "tensoa/soa/group.hpp"
@@ -33,9 +33,21 @@
 #include "tensoa/soa/slice.hpp"
 #include "tensoa/soa/soa_metadata.hpp"
 
+#ifdef TENSOA_HAS_PYTORCH  // of the target tensoa::tensoa
+#include "tensoa/pytorch/engines.hpp"
+#include "tensoa/pytorch/runtime.hpp"
+#endif
+
 namespace tensoa::detail {
 
+inline void register_all_engines() {
+  package::register_engines();
+#ifdef TENSOA_HAS_PYTORCH
+  pytorch::register_engines();
+#endif
+}
+
 /// In the user's own translation unit, where a static library's linker cannot drop it.
-inline const bool kEnginesRegistered = (pytorch::register_engines(), true);
+inline const bool kEnginesRegistered = (register_all_engines(), true);
 
 }  // namespace tensoa::detail

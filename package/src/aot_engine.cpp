@@ -11,45 +11,21 @@
 #include <utility>
 #include <vector>
 
-#include "aot_runner.hpp"
-#include "device_errors.hpp"
-#include "package.hpp"
-#include "per_queue.hpp"
-#include "program.hpp"
+#include "program_kinds.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/impl/device_errors.hpp"
 #include "tensoa/core/memory.hpp"
-#include "tensoa/pytorch/engines.hpp"
-#include "threads.hpp"
-#include "torch_memory.hpp"
+#include "tensoa/package/impl/per_queue.hpp"
+#include "tensoa/package/package.hpp"
+#include "tensoa/package/program.hpp"
 
-namespace tensoa::pytorch {
+namespace tensoa::package {
 namespace {
 
 /// Of an engine: no other ever has it.
 std::uint64_t next_number() {
   static std::atomic<std::uint64_t> next{detail::AcceptedBy::kFirstEngine};
   return next++;
-}
-
-/// @param trial graphs also of a program of which nobody knows whether it can be captured
-std::unique_ptr<Program> program_of(const Package& package, Device device,
-                                    const ModelOptions& options, GraphTrial trial) {
-  switch (package.kind) {
-    case Package::Kind::kFusedCpu:
-      return make_fused_cpu_program(package);
-    case Package::Kind::kFusedGpu:
-      return make_fused_gpu_program(package, device, options.cuda_graphs);
-    case Package::Kind::kInductor:
-      break;
-  }
-  const bool is_known = package.no_graphs.empty() || trial == GraphTrial::kYes;
-  if (options.cuda_graphs && !device.is_cpu() && !is_known) {
-    throw LoadError(package.subject + "CUDA graphs are off for it: " + package.no_graphs +
-                    "; find out with `python -m tensoa.export --check FILE.pt2 --program "
-                    "build/tensoa` on such a GPU, or load it without ModelOptions::cuda_graphs; "
-                    "the device can be used as before");
-  }
-  return make_inductor_program(package, device, options.cuda_graphs);
 }
 
 /// What a call knows of its blocks. A thread runs one call at a time.
@@ -61,25 +37,25 @@ struct OfThread {
 
 class AotEngine final : public Engine {
  public:
-  AotEngine(const std::filesystem::path& path, Device device, const ModelOptions& options,
-            GraphTrial trial)
-      : package_(path, device, device.is_cpu() ? "" : gpu_architecture_of(device)),
-        program_(program_of(package_, device, options, trial)) {
-    for (const auto* blocks : {&package_.binding.inputs, &package_.binding.outputs}) {
+  AotEngine(const Package& package, Device device, const ModelOptions& options, GraphTrial trial)
+      : subject_(package.subject()),
+        inputs_(package.manifest().binding.inputs.size()),
+        program_(load_program(package, device, options, trial)) {
+    const BindingDescription& binding = package.manifest().binding;
+    for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
       for (const BlockDescription& block : *blocks) blocks_.emplace_back(block);
     }
-    inputs_ = package_.binding.inputs.size();
-    for (const BlockDescription& block : package_.binding.inputs) {
-      signature_.inputs.push_back(block.name);
-      rows_from_.push_back({.collection = block.collection, .rows = 0});
+    const std::vector<std::size_t>& collections = package.manifest().collections;
+    for (std::size_t i = 0; i < inputs_; ++i) {
+      signature_.inputs.push_back(binding.inputs[i].name);
+      rows_from_.push_back({.collection = collections[i], .rows = 0});
     }
     signature_.required_inputs = signature_.inputs.size();
-    for (const BlockDescription& block : package_.binding.outputs) {
-      output_names_.push_back(block.name);
-    }
-    rows_from_.insert(rows_from_.end(), package_.rows.begin(), package_.rows.end());
-    for (PackageRows& rule : rows_from_) {  // now an input block of that collection
-      if (rule.collection) rule.collection = first_of(*rule.collection);
+    for (const BlockDescription& block : binding.outputs) output_names_.push_back(block.name);
+    const std::vector<RowRule>& rows = package.manifest().rows;
+    rows_from_.insert(rows_from_.end(), rows.begin(), rows.end());
+    for (RowRule& rule : rows_from_) {  // now an input block of that collection
+      if (rule.collection) rule.collection = first_of(*rule.collection, collections);
     }
   }
 
@@ -128,9 +104,7 @@ class AotEngine final : public Engine {
     }
     if (!is_accepted) binding.accepted_by.set(number_, by_name);
     for (std::size_t i = 0; i < blocks_.size(); ++i) require_rows(i, bound);
-    package_.require_countable(bound);
 
-    forget_refusal();
     CopyReport copies;
     try {
       AsideLoan aside(aside_, queue);  // until the program is enqueued
@@ -150,12 +124,11 @@ class AotEngine final : public Engine {
         copies.add_out(blocks_[i].scatter(queue, planes[i], *bound[i]), CopyReason::kRepack);
       }
     } catch (const DeviceError& error) {
-      rethrow(error, subject_ + "failed while running: ");
+      detail::rethrow(error, subject_ + "failed while running: ");
     } catch (const EngineError& error) {
       throw EngineError(subject_ + error.what());
     } catch (const std::exception& error) {
-      throw_if_refused(subject_ + "failed while running: ");
-      throw_if_lost(queue, subject_ + "failed while running: ");
+      detail::throw_if_lost(queue, subject_ + "failed while running: ");
       throw EngineError(subject_ + "failed while running: " + first_line(error));
     }
     return copies;
@@ -183,14 +156,13 @@ class AotEngine final : public Engine {
     return blocks_[i].description();
   }
 
-  std::size_t first_of(std::size_t collection) const {
-    const auto found =
-        std::ranges::find(package_.binding.inputs, collection, &BlockDescription::collection);
-    if (found == package_.binding.inputs.end()) {
+  std::size_t first_of(std::size_t collection, const std::vector<std::size_t>& collections) const {
+    const auto found = std::ranges::find(collections, collection);
+    if (found == collections.end()) {
       throw LoadError(subject_ + "a result has as many rows as input collection " +
                       std::to_string(collection) + ", which no block has; export it again");
     }
-    return static_cast<std::size_t>(found - package_.binding.inputs.begin());
+    return static_cast<std::size_t>(found - collections.begin());
   }
 
   const BoundBlock& block_for(std::size_t i, const Binding& binding, bool by_name) const {
@@ -221,7 +193,13 @@ class AotEngine final : public Engine {
   }
 
   void require_rows(std::size_t i, std::span<const BoundBlock* const> bound) const {
-    const PackageRows& rule = rows_from_[i];
+    if (rows_of(*bound[i]) > most_rows_) {
+      throw BindingError(subject_ + to_string(*bound[i]) + " has " +
+                         std::to_string(rows_of(*bound[i])) + " rows, its program takes at most " +
+                         std::to_string(most_rows_) +
+                         "; bind slices of fewer rows, or export with --no-fuse");
+    }
+    const RowRule& rule = rows_from_[i];
     const auto expected =
         rule.collection ? rows_of(*bound[*rule.collection]) : static_cast<std::int64_t>(rule.rows);
     if (rows_of(*bound[i]) == expected) return;
@@ -248,12 +226,12 @@ class AotEngine final : public Engine {
   }
 
   std::uint64_t number_ = next_number();
-  Package package_;
-  const std::string& subject_ = package_.subject;
-  std::unique_ptr<Program> program_;   ///< goes before the files of the package
+  std::string subject_;
+  std::size_t inputs_;  ///< blocks
+  std::unique_ptr<Program> program_;
+  std::int64_t most_rows_ = program_->most_rows();
   std::vector<PlanesOfBlock> blocks_;  ///< inputs, then outputs
-  std::size_t inputs_ = 0;
-  std::vector<PackageRows> rows_from_;  ///< of each block; `collection` is the place of an input
+  std::vector<RowRule> rows_from_;     ///< of each block; `collection` is the place of an input
   Signature signature_;
   std::vector<std::string> output_names_;
   mutable PerQueue<Aside> aside_;
@@ -263,16 +241,15 @@ class AotEngine final : public Engine {
 
 std::shared_ptr<const Engine> load_aot_engine(const std::filesystem::path& path, Device device,
                                               const ModelOptions& options, GraphTrial trial) {
-  hold_torch_threads();
   const std::string subject = "model " + path.string() + ": ";
   if (options.dtype) {
     throw LoadError(subject +
                     "a package has the dtypes that it was exported with; convert the model there");
   }
   try {
-    return std::make_shared<AotEngine>(path, device, options, trial);
+    return std::make_shared<AotEngine>(Package(path), device, options, trial);
   } catch (const DeviceError& error) {
-    rethrow(error, subject + "cannot be loaded: ");
+    detail::rethrow(error, subject + "cannot be loaded: ");
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
@@ -282,4 +259,4 @@ std::shared_ptr<const Engine> load_aot_engine(const std::filesystem::path& path,
   }
 }
 
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

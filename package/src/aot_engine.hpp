@@ -2,20 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 
 #include "tensoa/engine/engine.hpp"
+#include "tensoa/package/program.hpp"
 
-namespace tensoa::pytorch {
-
-/// Whether to capture CUDA graphs of a package that does not say that this works.
-enum class GraphTrial : std::uint8_t { kNo, kYes };
+namespace tensoa::package {
 
 /// Loads a package of python -m tensoa.export for one device. @throws LoadError
 std::shared_ptr<const Engine> load_aot_engine(const std::filesystem::path& path, Device device,
                                               const ModelOptions& options,
                                               GraphTrial trial = GraphTrial::kNo);
 
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

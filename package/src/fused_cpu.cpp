@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "package.hpp"
-#include "program.hpp"
+#include "fused.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
+#include "tensoa/package/impl/private_folder.hpp"
 
-namespace tensoa::pytorch {
+namespace tensoa::package {
 namespace {
 
 constexpr std::int64_t kAbi = 1;
@@ -50,16 +50,30 @@ struct OfThread {
   Buffer workspace;
 };
 
+/// The file of the first program whose instructions this processor has.
+std::string file_for_this_processor(const Package& package) {
+  package.require_machine();
+  std::string reasons;
+  for (const ProgramDescription& program : package.manifest().programs) {
+    if (program.kind != kFused || program.target != DeviceKind::kCpu) continue;
+    const std::string missing = missing_instructions(program.cpu_flags);
+    if (missing.empty()) return program.file;
+    reasons += (reasons.empty() ? "" : ", ") + program.name + " (missing here:" + missing + ")";
+  }
+  package.fail("has no program for this processor, only for " + reasons +
+               "; export it on a machine of this kind");
+}
+
 /// Code with the C ABI of docs/ahead_of_time.md.
 class FusedCpuProgram final : public Program {
  public:
   explicit FusedCpuProgram(const Package& package)
-      : library_(package.library), domains_(package.domains) {
+      : library_(package.unpack(file_for_this_processor(package), folder_.path())),
+        domains_(package.manifest().fused->domains) {
     const auto find = [&]<class Function>(Function*& function, const char* name) {
       function = reinterpret_cast<Function*>(library_.find(name));
       if (function != nullptr) return;
-      throw LoadError(package.subject + "its program has no function " + name +
-                      "; export it again");
+      package.fail("its program has no function " + std::string(name) + "; export it again");
     };
     std::int64_t (*abi_of_program)() = nullptr;
     find(abi_of_program, "tensoa_program_abi");
@@ -67,9 +81,8 @@ class FusedCpuProgram final : public Program {
     find(run_, "tensoa_program_run");
     const std::int64_t abi = abi_of_program();
     if (abi != kAbi) {
-      throw LoadError(package.subject + "its program has the ABI " + std::to_string(abi) +
-                      ", this version of tensoa calls " + std::to_string(kAbi) +
-                      "; export it again");
+      package.fail("its program has the ABI " + std::to_string(abi) +
+                   ", this version of tensoa calls " + std::to_string(kAbi) + "; export it again");
     }
   }
 
@@ -88,6 +101,7 @@ class FusedCpuProgram final : public Program {
   }
 
  private:
+  PrivateFolder folder_;  ///< outlives the library
   Library library_;
   std::vector<std::size_t> domains_;
   std::int64_t (*workspace_)(const std::int64_t*) = nullptr;
@@ -100,4 +114,4 @@ std::unique_ptr<Program> make_fused_cpu_program(const Package& package) {
   return std::make_unique<FusedCpuProgram>(package);
 }
 
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

@@ -9,19 +9,19 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "package.hpp"
-#include "per_queue.hpp"
-#include "program.hpp"
-#include "stream_guard.hpp"
+#include "fused.hpp"
 #include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/impl/gpu_error.hpp"
 #include "tensoa/core/memory.hpp"
+#include "tensoa/package/engines.hpp"
+#include "tensoa/package/impl/per_queue.hpp"
 
-namespace tensoa::pytorch {
+namespace tensoa::package {
 namespace {
 
 /// What every kernel takes, by value: the struct of the code that the exporter writes, in words.
@@ -75,7 +75,7 @@ void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   int device = 0;
   static_cast<void>(cudaGetDevice(&device));  // all calls here are under a DeviceGuard
-  tensoa::detail::throw_gpu_error(Device::cuda(device), what, status);
+  detail::throw_gpu_error(Device::cuda(device), what, status);
 }
 
 /// The kernels of a cubin, loaded.
@@ -210,18 +210,16 @@ struct OfQueue {
 /// Code and weights are there once for the device, memory between kernels once for each queue.
 class FusedGpuProgram final : public Program {
  public:
-  FusedGpuProgram(const Package& package, Device device, bool with_graphs)
-      : params_(package.kernels.params),
-        kernels_(package.kernels.kernels),
-        buffers_(package.kernels.buffers),
-        steps_(package.kernels.steps),
-        domains_(package.domains),
+  FusedGpuProgram(const Package& package, std::string_view code, Device device, bool with_graphs)
+      : plan_(*package.manifest().fused->kernels),
+        domains_(package.manifest().fused->domains),
         device_(device),
         with_graphs_(with_graphs),
-        library_(load(package, device)),
-        weights_(device, package.kernels.weights.size(), MemoryPurpose::kWeights) {
+        library_(load(code, device)) {
+    const std::string_view weights = package.archive().file(plan_.weights);
+    weights_ = Buffer(device, weights.size(), MemoryPurpose::kWeights);
     const DeviceGuard current(device);
-    for (const FusedKernels::Kernel& kernel : kernels_) {
+    for (const FusedKernels::Kernel& kernel : plan_.kernels) {
       functions_.push_back(library_->kernel(kernel.name));
       check(cudaKernelSetAttributeForDevice(functions_.back(),
                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -230,15 +228,22 @@ class FusedGpuProgram final : public Program {
     }
     check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device.index),
           "asking for the number of multiprocessors");
-    check(cudaMemcpy(weights_.data(), package.kernels.weights.data(), weights_.size(),
-                     cudaMemcpyHostToDevice),
+    check(cudaMemcpy(weights_.data(), weights.data(), weights.size(), cudaMemcpyHostToDevice),
           "copying its weights");
     // So that every stream finds them: the copy may end before the last bytes are there.
     check(cudaDeviceSynchronize(), "copying its weights");
   }
 
   /// Waits for the device: what is enqueued needs the code.
-  ~FusedGpuProgram() override { wait_for_device(device_); }
+  ~FusedGpuProgram() override {
+    try {
+      const DeviceGuard current(device_);
+      static_cast<void>(cudaDeviceSynchronize());
+      static_cast<void>(cudaGetLastError());
+    } catch (const std::exception&) {
+      // The driver has stopped (the process ends), or the device is lost: nothing runs any more.
+    }
+  }
   FusedGpuProgram(const FusedGpuProgram&) = delete;
   FusedGpuProgram& operator=(const FusedGpuProgram&) = delete;
 
@@ -246,7 +251,7 @@ class FusedGpuProgram final : public Program {
     const DeviceGuard current(device_);
     const auto stream = static_cast<cudaStream_t>(queue.native_handle());
     const PerQueue<OfQueue>::Loan mine(queues_, queue, [] { return std::make_unique<OfQueue>(); });
-    Params params(params_);
+    Params params(plan_.params);
     for (std::size_t i = 0; i < blocks.size(); ++i) params.set_block(i, blocks[i]);
     for (std::size_t i = 0; i < domains_.size(); ++i) params.set_rows(i, blocks[domains_[i]].rows);
     params.set_weights(weights_.data());
@@ -254,11 +259,12 @@ class FusedGpuProgram final : public Program {
 
     if (with_graphs_) {
       mine->graph.launch(
-          steps_.size(), [&](std::size_t i) { return work_of(steps_[i], params); }, params, stream);
+          plan_.steps.size(), [&](std::size_t i) { return work_of(plan_.steps[i], params); },
+          params, stream);
       return {};
     }
     void* arguments[] = {params.data()};
-    for (const FusedKernels::Step& step : steps_) {
+    for (const FusedKernels::Step& step : plan_.steps) {
       const Work work = work_of(step, params);
       if (work.is_nothing()) continue;
       if (work.kernel == nullptr) {
@@ -273,10 +279,12 @@ class FusedGpuProgram final : public Program {
     return {};
   }
 
+  std::int64_t most_rows() const noexcept override { return kMaxGpuRows; }
+
  private:
-  static std::unique_ptr<Library> load(const Package& package, Device device) {
+  static std::unique_ptr<Library> load(std::string_view code, Device device) {
     const DeviceGuard current(device);
-    return std::make_unique<Library>(package.kernels.code);
+    return std::make_unique<Library>(std::string(code));  // aligned, as the driver expects
   }
 
   std::size_t bytes_of(const FusedKernels::Buffer& buffer, const Params& params) const {
@@ -287,7 +295,7 @@ class FusedGpuProgram final : public Program {
   /// what it replaces may be in use.
   void place_buffers(Params& params, Buffer& workspace) const {
     std::size_t bytes = kBufferAlignment;  // an address even where there are no rows
-    for (const FusedKernels::Buffer& buffer : buffers_) {
+    for (const FusedKernels::Buffer& buffer : plan_.buffers) {
       bytes +=
           (bytes_of(buffer, params) + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
     }
@@ -295,9 +303,9 @@ class FusedGpuProgram final : public Program {
       workspace = Buffer(device_, bytes + bytes / 4, MemoryPurpose::kWorkspaces);
     }
     std::byte* next = workspace.data();
-    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
       params.set_buffer(i, next);
-      next += (bytes_of(buffers_[i], params) + kBufferAlignment - 1) / kBufferAlignment *
+      next += (bytes_of(plan_.buffers[i], params) + kBufferAlignment - 1) / kBufferAlignment *
               kBufferAlignment;
     }
   }
@@ -306,10 +314,10 @@ class FusedGpuProgram final : public Program {
     Work work{};
     if (!step.kernel) {
       work.data = params.buffer(step.buffer);
-      work.bytes = bytes_of(buffers_[step.buffer], params);
+      work.bytes = bytes_of(plan_.buffers[step.buffer], params);
       return work;
     }
-    work.kernel = &kernels_[*step.kernel];
+    work.kernel = &plan_.kernels[*step.kernel];
     work.function = functions_[*step.kernel];
     const std::int64_t rows = params.rows(step.domain);
     std::int64_t blocks = (rows + work.kernel->rows_per_block - 1) / work.kernel->rows_per_block;
@@ -321,25 +329,33 @@ class FusedGpuProgram final : public Program {
     return work;
   }
 
-  FusedKernels::Params params_;
-  std::vector<FusedKernels::Kernel> kernels_;
-  std::vector<FusedKernels::Buffer> buffers_;
-  std::vector<FusedKernels::Step> steps_;
+  FusedKernels plan_;
   std::vector<std::size_t> domains_;
   Device device_;
   bool with_graphs_;
   std::unique_ptr<Library> library_;
   Buffer weights_;
-  std::vector<cudaKernel_t> functions_;  ///< of kernels_
+  std::vector<cudaKernel_t> functions_;  ///< of the kernels
   int multiprocessors_ = 0;
   PerQueue<OfQueue> queues_;
 };
 
 }  // namespace
 
-std::unique_ptr<Program> make_fused_gpu_program(const Package& package, Device device,
-                                                bool with_graphs) {
-  return std::make_unique<FusedGpuProgram>(package, device, with_graphs);
+std::string gpu_architecture_of(Device device) {
+  const DeviceGuard current(device);
+  int major = 0;
+  int minor = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index),
+        "asking for its architecture");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index),
+        "asking for its architecture");
+  return "sm_" + std::to_string(major) + std::to_string(minor);
 }
 
-}  // namespace tensoa::pytorch
+std::unique_ptr<Program> make_fused_gpu_program(const Package& package, std::string_view code,
+                                                Device device, bool with_graphs) {
+  return std::make_unique<FusedGpuProgram>(package, code, device, with_graphs);
+}
+
+}  // namespace tensoa::package

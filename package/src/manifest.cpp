@@ -1,37 +1,277 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "manifest.hpp"
+#include "tensoa/package/manifest.hpp"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <string>
-#include <string_view>
+#include <utility>
 
-namespace tensoa::pytorch {
+#include "tensoa/core/error.hpp"
+
+namespace tensoa::package {
+namespace {
 
 using nlohmann::json;
 
-json manifest_of(caffe2::serialize::PyTorchStreamReader& archive) {
-  constexpr int kDeepest = 64;
-  const auto [data, size] = archive.getRecord("extra/tensoa.json");
-  return json::parse(std::string_view(static_cast<const char*>(data.get()), size),
-                     [](int depth, json::parse_event_t, const json&) {
-                       if (depth <= kDeepest) return true;
-                       throw std::runtime_error("its manifest is nested deeper than " +
-                                                std::to_string(kDeepest) + " levels");
-                     });
-}
+constexpr std::string_view kInductorFolder = "data/aotinductor/";
 
-std::vector<std::size_t> collections_in(const json& manifest, const BindingDescription& binding) {
-  const auto lengths = manifest.value("lengths", std::vector<std::size_t>{});
-  std::vector<std::size_t> collections;
-  for (const BlockDescription& block : binding.inputs) {
-    if (!lengths.empty() && block.collection >= lengths.size()) {
-      throw std::runtime_error("its \"lengths\" lack input collection " +
-                               std::to_string(block.collection));
+class Reader {
+ public:
+  Reader(const Archive& archive, const std::string& subject)
+      : archive_(archive), subject_(subject) {}
+
+  Manifest read(const json& object) const {
+    if (object.at("schema") != kSchema) {
+      fail("its format is " + object.at("schema").dump() + ", this version of tensoa reads " +
+           std::to_string(kSchema) + "; export it again");
     }
-    collections.push_back(lengths.empty() ? block.collection : lengths[block.collection]);
+    Manifest all;
+    all.binding = parse_binding(object.at("binding").dump());
+    all.collections = collections(object, all.binding);
+    all.rows = row_rules(object.at("rows"));
+    all.target = object.at("target").get<std::string>();
+    all.machine = object.at("machine").get<std::string>();
+    all.gpu_architecture = object.value("gpu_architecture", "");
+    all.torch = object.at("torch").get<std::string>();
+    read_checks(object, all);
+    if (object.contains("fused")) read_fused(object["fused"], all);
+    read_inductor(object, all);
+    if (object.contains("recorded")) all.recorded = recorded_files(object["recorded"]);
+    if (all.rows.size() != all.binding.outputs.size()) {
+      fail("does not say how many rows each output block has; export it again");
+    }
+    return all;
   }
-  return collections;
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { throw LoadError(subject_ + what); }
+
+  /// A number of `object`, from `from` to `to`.
+  template <class Number>
+  Number count(const json& object, const char* key, std::int64_t from, std::int64_t to) const {
+    const auto value = object.at(key).get<std::int64_t>();
+    if (value >= from && value <= to) return static_cast<Number>(value);
+    fail("its program is not whole: \"" + std::string(key) + "\" is " + std::to_string(value) +
+         ", expected " + std::to_string(from) + " to " + std::to_string(to) + "; export it again");
+  }
+
+  /// A place in a list of `size`.
+  std::size_t place(const json& object, const char* key, std::size_t size) const {
+    const auto value = object.at(key).get<std::int64_t>();
+    if (value >= 0 && value < static_cast<std::int64_t>(size)) {
+      return static_cast<std::size_t>(value);
+    }
+    fail("its program is not whole: \"" + std::string(key) + "\" is " + std::to_string(value) +
+         ", expected a place in a list of " + std::to_string(size) + "; export it again");
+  }
+
+  static std::vector<std::size_t> collections(const json& object,
+                                              const BindingDescription& binding) {
+    const auto lengths = object.value("lengths", std::vector<std::size_t>{});
+    std::vector<std::size_t> all;
+    for (const BlockDescription& block : binding.inputs) {
+      if (!lengths.empty() && block.collection >= lengths.size()) {
+        throw std::runtime_error("its \"lengths\" lack input collection " +
+                                 std::to_string(block.collection));
+      }
+      all.push_back(lengths.empty() ? block.collection : lengths[block.collection]);
+    }
+    return all;
+  }
+
+  static std::vector<RowRule> row_rules(const json& rules) {
+    std::vector<RowRule> all;
+    for (const json& rule : rules) {
+      RowRule& last = all.emplace_back();
+      if (rule.contains("collection")) {
+        last.collection = rule.at("collection").get<std::size_t>();
+      } else {
+        last.rows = rule.at("rows").get<std::size_t>();
+      }
+    }
+    return all;
+  }
+
+  static void read_checks(const json& object, Manifest& all) {
+    using Errors = std::map<std::string, double>;
+    for (const json& check : object.at("checks")) {
+      all.checks.push_back({check.at("rows").get<std::vector<std::size_t>>(),
+                            check.value("numbers", "normal"),
+                            check.at("relative_error").get<Errors>(),
+                            check.at("relative_error_eager").get<Errors>()});
+    }
+    for (const json& check : object.value("gpu_checks", json::array())) {
+      GpuCheckDescription& last = all.gpu_checks.emplace_back();
+      last.architecture = check.at("architecture").get<std::string>();
+      last.gpu = check.at("gpu").get<std::string>();
+      last.error = check.at("relative_error").get<Errors>();
+      const json& graphs = check.at("cuda_graphs");
+      last.has_graphs = graphs.is_boolean() && graphs.get<bool>();
+      if (!last.has_graphs)
+        last.why_no_graphs = graphs.is_string() ? graphs.get<std::string>() : graphs.dump();
+    }
+  }
+
+  // ---- fused programs
+
+  void read_fused(const json& object, Manifest& all) const {
+    FusedDescription& fused = all.fused.emplace();
+    fused.domains = domains(object.at("domains"), all.collections);
+    fused.stages = object.at("stages").get<std::vector<std::string>>();
+    if (object.contains("deterministic")) {
+      fused.is_deterministic = object["deterministic"].get<bool>();
+    }
+    for (const json& variant : object.value("cpu", json::array())) {
+      all.programs.push_back(fused_program(variant, DeviceKind::kCpu, "name"));
+    }
+    if (!object.contains("cuda")) return;
+    const json& cuda = object["cuda"];
+    for (const json& code : cuda.at("code")) {
+      all.programs.push_back(fused_program(code, DeviceKind::kCuda, "architecture"));
+    }
+    fused.kernels = kernels(cuda, all.blocks(), fused.domains.size());
+    static_cast<void>(archive_.file(fused.kernels->weights));
+  }
+
+  ProgramDescription fused_program(const json& variant, DeviceKind target, const char* name) const {
+    ProgramDescription program{.kind = "fused",
+                               .target = target,
+                               .name = variant.at(name).get<std::string>(),
+                               .status = variant.at("status").get<std::string>(),
+                               .cpu_flags = {},
+                               .file = variant.at("file").get<std::string>(),
+                               .bytes = 0};
+    if (target == DeviceKind::kCpu) {
+      program.cpu_flags = variant.at("cpu_flags").get<std::vector<std::string>>();
+    }
+    program.bytes = archive_.file(program.file).size();
+    return program;
+  }
+
+  /// For each domain the first input block of its collection.
+  std::vector<std::size_t> domains(const json& wanted,
+                                   const std::vector<std::size_t>& collections) const {
+    std::vector<std::size_t> inputs;
+    for (const json& domain : wanted) {
+      const auto collection = domain.get<std::size_t>();
+      const auto found = std::ranges::find(collections, collection);
+      if (found == collections.end()) {
+        fail("its fused program asks for the rows of input collection " +
+             std::to_string(collection) + ", which no block has; export it again");
+      }
+      inputs.push_back(static_cast<std::size_t>(found - collections.begin()));
+    }
+    return inputs;
+  }
+
+  FusedKernels kernels(const json& cuda, std::size_t blocks, std::size_t domains) const {
+    constexpr std::int64_t kMost = std::int64_t{1} << 30;
+    FusedKernels all;
+    all.params = {kMaxGpuBlocks, kMaxGpuDomains, kMaxGpuBuffers};
+    if (cuda.contains("params")) {
+      const json& params = cuda.at("params");
+      all.params = {count<std::size_t>(params, "blocks", 1, kMaxGpuBlocks),
+                    count<std::size_t>(params, "domains", 1, kMaxGpuDomains),
+                    count<std::size_t>(params, "buffers", 1, kMaxGpuBuffers)};
+    }
+    for (const json& kernel : cuda.at("kernels")) {
+      all.kernels.push_back({kernel.at("name").get<std::string>(),
+                             count<unsigned>(kernel, "threads", 1, 1024),
+                             count<unsigned>(kernel, "shared_bytes", 0, kMost),
+                             count<std::int64_t>(kernel, "rows_per_block", 1, kMost),
+                             count<std::int64_t>(kernel, "blocks_per_sm", 0, 64)});
+    }
+    for (const json& buffer : cuda.at("buffers")) {
+      all.buffers.push_back(
+          {place(buffer, "domain", domains), count<std::size_t>(buffer, "row_bytes", 0, kMost)});
+    }
+    for (const json& step : cuda.at("steps")) {
+      FusedKernels::Step& last = all.steps.emplace_back();
+      if (step.contains("kernel")) {
+        last.kernel = place(step, "kernel", all.kernels.size());
+        last.domain = place(step, "domain", domains);
+      } else {
+        last.buffer = place(step, "zero", all.buffers.size());
+      }
+    }
+    require_at_most("blocks", blocks, all.params.blocks);
+    require_at_most("domains", domains, all.params.domains);
+    require_at_most("buffers", all.buffers.size(), all.params.buffers);
+    all.weights = cuda.at("weights").get<std::string>();
+    return all;
+  }
+
+  void require_at_most(const char* what, std::size_t got, std::size_t most) const {
+    if (got <= most) return;
+    fail("its fused program has " + std::to_string(got) + ' ' + what + ", at most " +
+         std::to_string(most) + " are possible; export it again");
+  }
+
+  // ---- that of TorchInductor
+
+  void read_inductor(const json& object, Manifest& all) const {
+    ProgramDescription program;
+    for (const Archive::File& file : archive_.files()) {
+      if (!file.name.starts_with(kInductorFolder)) continue;
+      program.bytes += file.bytes.size();
+      if (file.name.ends_with(".so")) program.file = file.name;
+    }
+    if (program.file.empty()) return;
+    program.kind = "inductor";
+    program.target = all.target == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
+    program.name = all.gpu_architecture.empty() ? all.machine : all.gpu_architecture;
+    program.status = all.checks.empty() && all.gpu_checks.empty() ? "built, not run" : "checked";
+    program.cpu_flags = object.at("cpu_flags").get<std::vector<std::string>>();
+    all.programs.push_back(std::move(program));
+    for (const char* blocks : {"inputs", "outputs"}) {
+      for (const json& block : object.at(blocks)) all.arguments.push_back(plane_ranges(block));
+    }
+    if (all.arguments.size() != all.blocks()) {
+      fail("does not say how all blocks of its binding become arguments; export it again");
+    }
+  }
+
+  std::vector<PlaneRange> plane_ranges(const json& arguments) const {
+    constexpr std::int64_t kMost = 0x7FFF'FFFF;
+    std::vector<PlaneRange> all;
+    for (const json& argument : arguments) {
+      all.push_back({count<std::uint32_t>(argument, "first", 0, kMost),
+                     count<std::uint32_t>(argument, "step", 0, kMost),
+                     count<std::uint32_t>(argument, "planes", 1, kMost)});
+    }
+    return all;
+  }
+
+  RecordedFiles recorded_files(const json& recorded) const {
+    RecordedFiles all;
+    all.tolerance = recorded.at("tolerance").get<double>();
+    for (const json& one : recorded.at("cases")) {
+      RecordedFiles::Case& last = all.cases.emplace_back();
+      last.rows = one.at("rows").get<std::size_t>();
+      last.file = one.at("file").get<std::string>();
+      last.numbers = one.value("numbers", last.numbers);
+      last.tolerances = one.value("tolerances", last.tolerances);
+      static_cast<void>(archive_.file(last.file));
+    }
+    return all;
+  }
+
+  const Archive& archive_;
+  const std::string& subject_;
+};
+
+}  // namespace
+
+Manifest read_manifest(const Archive& archive, const std::string& subject) {
+  constexpr int kDeepest = 64;  // messages and copies recurse
+  const auto require_shallow = [](int depth, json::parse_event_t, const json&) {
+    if (depth <= kDeepest) return true;
+    throw std::runtime_error("its manifest is nested deeper than " + std::to_string(kDeepest) +
+                             " levels");
+  };
+  const json object = json::parse(archive.file("extra/tensoa.json"), require_shallow);
+  return Reader(archive, subject).read(object);
 }
 
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

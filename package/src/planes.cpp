@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "planes.hpp"
+#include "tensoa/package/planes.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 
 #include "tensoa/core/memory.hpp"
 
-namespace tensoa::pytorch {
+namespace tensoa::package {
 namespace {
 
 /// The dimension of a block in place that counts columns, of several.
@@ -149,4 +149,4 @@ bool PlanesOfBlock::overlap(const Planes& mine, const PlanesOfBlock& other,
   return found;
 }
 
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

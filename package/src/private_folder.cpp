@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "private_folder.hpp"
+#include "tensoa/package/impl/private_folder.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 // Nothing here goes by std::filesystem::remove_all: libtorch.so exports one of its own, which takes
 // the place of the standard library's and jumps to address 0 (torch 2.11).
 
-namespace tensoa::pytorch {
+namespace tensoa::package {
 namespace {
 
 namespace fs = std::filesystem;
@@ -219,4 +219,4 @@ PrivateFolder::~PrivateFolder() {
   close(home_);
 }
 
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tensoa::pytorch {
+namespace tensoa::package {
 namespace {
 
 constexpr std::size_t kBlock = 64;
@@ -80,4 +80,4 @@ std::string sha256(std::string_view bytes) {
   return digits;
 }
 
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace tensoa::pytorch {
+namespace tensoa::package {
 
 /// SHA-256 of `bytes` (FIPS 180-4) as 64 hexadecimal digits.
 std::string sha256(std::string_view bytes);
 
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

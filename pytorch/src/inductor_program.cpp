@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
+#include "inductor_program.hpp"
+
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/inductor/aoti_runner/model_container_runner_cpu.h>
 
@@ -16,22 +18,25 @@
 
 #include "aot_runner.hpp"
 #include "captured_graph.hpp"
-#include "package.hpp"
-#include "per_queue.hpp"
-#include "program.hpp"
 #include "stream_guard.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/memory_budget.hpp"
+#include "tensoa/package/impl/per_queue.hpp"
+#include "tensoa/package/impl/private_folder.hpp"
 #include "tensors.hpp"
 #include "threads.hpp"
+#include "torch_memory.hpp"
 
 namespace tensoa::pytorch {
 namespace {
 
+using package::PlaneRange;
+using package::Planes;
+
 /// An argument: some planes of a block, as a tensor [planes, rows].
 struct Argument {
-  PackageArgument planes;
+  PlaneRange planes;
   std::size_t block;
   DType dtype;
   bool is_scalar;  ///< all rows are one element
@@ -63,19 +68,33 @@ std::size_t copy_planes(const Queue& queue, const TensorView& to, const TensorVi
   return bytes * lines;
 }
 
+/// Unpacks all files of the program into `folder`. @return its library
+std::filesystem::path unpack(const package::Package& package, const std::filesystem::path& folder) {
+  const auto& programs = package.manifest().programs;
+  const auto program = std::ranges::find(programs, "inductor", &package::ProgramDescription::kind);
+  const std::filesystem::path library = program->file;
+  for (const auto& file : package.archive().files()) {
+    if (std::filesystem::path(file.name).parent_path() == library.parent_path()) {
+      package.unpack(file.name, folder);
+    }
+  }
+  return folder / library.filename();
+}
+
 /// One container for each queue, because a container is not made for calls at the same time (but for
 /// its pool, which locks twice a call and records events). All read the weights of the first.
-class InductorProgram final : public Program {
+class InductorProgram final : public package::Program {
  public:
-  InductorProgram(const Package& package, Device device, bool with_graphs)
-      : library_(package.library),
+  InductorProgram(const package::Package& package, Device device, bool with_graphs)
+      : library_(unpack(package, folder_.path())),
         device_(device),
         with_graphs_(with_graphs && !device.is_cpu()),
-        inputs_(package.binding.inputs.size()) {
-    for (std::size_t i = 0; i < package.arguments.size(); ++i) {
-      const FieldInfo& element = i < inputs_ ? package.binding.inputs[i].element
-                                             : package.binding.outputs[i - inputs_].element;
-      for (const PackageArgument& planes : package.arguments[i]) {
+        inputs_(package.manifest().binding.inputs.size()) {
+    const package::Manifest& manifest = package.manifest();
+    for (std::size_t i = 0; i < manifest.arguments.size(); ++i) {
+      const FieldInfo& element = i < inputs_ ? manifest.binding.inputs[i].element
+                                             : manifest.binding.outputs[i - inputs_].element;
+      for (const PlaneRange& planes : manifest.arguments[i]) {
         arguments_.push_back({planes, i, element.dtype, element.kind == ColumnKind::kScalar});
       }
     }
@@ -99,22 +118,47 @@ class InductorProgram final : public Program {
   InductorProgram& operator=(const InductorProgram&) = delete;
 
   CopyReport run(const Queue& queue, std::span<const Planes> blocks) override {
+    return telling_refusals([&] { return call(queue, blocks); });
+  }
+
+  CopyReport warm_up(const Queue& queue, std::span<const Planes> blocks) override {
+    return telling_refusals(
+        [&] { return with_graphs_ ? prepare(queue, blocks) : call(queue, blocks); });
+  }
+
+ private:
+  /// What `work` gives; a DeviceFullError where it fails because torch was refused memory.
+  template <class Work>
+  static CopyReport telling_refusals(const Work& work) {
+    forget_refusal();
+    try {
+      return work();
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception&) {
+      throw_if_refused("");
+      throw;
+    }
+  }
+
+  CopyReport call(const Queue& queue, std::span<const Planes> blocks) {
     hold_torch_threads();
     const c10::InferenceMode no_gradients;
     const StreamGuard on_queue(queue);
-    const PerQueue<Container>::Loan container(containers_, queue, [this] { return load(); });
+    const package::PerQueue<Container>::Loan container(containers_, queue,
+                                                       [this] { return load(); });
     if (const Captured* captured = find(*container, blocks))
       return replay(queue, *captured, blocks);
     run(queue, *container, blocks);
     return {};
   }
 
-  CopyReport warm_up(const Queue& queue, std::span<const Planes> blocks) override {
-    if (!with_graphs_) return run(queue, blocks);
+  CopyReport prepare(const Queue& queue, std::span<const Planes> blocks) {
     hold_torch_threads();
     const c10::InferenceMode no_gradients;
     const StreamGuard on_queue(queue);
-    const PerQueue<Container>::Loan container(containers_, queue, [this] { return load(); });
+    const package::PerQueue<Container>::Loan container(containers_, queue,
+                                                       [this] { return load(); });
     const Captured* captured = find(*container, blocks);
     if (captured == nullptr) {
       run(queue, *container, blocks);  // what fails here has nothing to do with graphs
@@ -127,7 +171,6 @@ class InductorProgram final : public Program {
     return replay(queue, *captured, blocks);
   }
 
- private:
   /// A call with these numbers of rows, as a graph that works in memory of its own.
   struct Captured {
     std::vector<std::int64_t> rows;     ///< of each block
@@ -189,7 +232,7 @@ class InductorProgram final : public Program {
       container.graphs.push_back(std::move(captured));
     } catch (const std::exception& error) {
       graphs_are_off_ = "CUDA graphs are off for this model on " + to_string(device_) +
-                        ": capturing a call failed (" + first_line(error) + "); ";
+                        ": capturing a call failed (" + package::first_line(error) + "); ";
       graphs_are_off_ += what_still_works(queue, container, blocks);
     }
   }
@@ -202,7 +245,7 @@ class InductorProgram final : public Program {
       queue.wait();
       static_cast<void>(Buffer(device_, std::size_t{1} << 20U));
     } catch (const std::exception& error) {
-      return "the device cannot be used any more by this process (" + first_line(error) +
+      return "the device cannot be used any more by this process (" + package::first_line(error) +
              "): end it, and load the model without ModelOptions::cuda_graphs";
     }
     return "a run without graphs and an allocation after it went well: the device can be used as "
@@ -239,7 +282,7 @@ class InductorProgram final : public Program {
   }
 
   TensorView view_of(const Argument& argument, const Planes& block) const {
-    const PackageArgument& planes = argument.planes;
+    const PlaneRange& planes = argument.planes;
     const auto plane_bytes = block.pitch * static_cast<std::int64_t>(size_of(argument.dtype));
     TensorView view{.data = block.first + planes.first * plane_bytes,
                     .dtype = argument.dtype,
@@ -286,6 +329,7 @@ class InductorProgram final : public Program {
     }
   }
 
+  package::PrivateFolder folder_;  ///< outlives the containers
   std::filesystem::path library_;
   Device device_;
   bool with_graphs_;
@@ -294,13 +338,13 @@ class InductorProgram final : public Program {
   std::vector<Argument> arguments_;
   std::unordered_map<std::string, at::Tensor> weights_;  ///< views of the first container's
   MemoryCharge charge_;                                  ///< of weights_
-  PerQueue<Container> containers_;
+  package::PerQueue<Container> containers_;
 };
 
 }  // namespace
 
-std::unique_ptr<Program> make_inductor_program(const Package& package, Device device,
-                                               bool with_graphs) {
+std::unique_ptr<package::Program> make_inductor_program(const package::Package& package,
+                                                        Device device, bool with_graphs) {
   return std::make_unique<InductorProgram>(package, device, with_graphs);
 }
 

@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "arguments.hpp"
-#include "device_errors.hpp"
 #include "jit_file.hpp"
 #include "results.hpp"
 #include "scratch.hpp"
 #include "stream_guard.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/impl/device_errors.hpp"
 #include "tensors.hpp"
 #include "threads.hpp"
 #include "torch_memory.hpp"
@@ -124,12 +124,12 @@ class JitEngine final : public Engine {
       const c10::IValue value = call(arguments_of(binding, scratch, copies));
       write_results(results_for(value, binding, subject_), binding, copies);
     } catch (const DeviceError& error) {
-      rethrow(error, subject_ + "failed while running: ");
+      detail::rethrow(error, subject_ + "failed while running: ");
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
       throw_if_refused(subject_ + "failed while running: ");
-      throw_if_lost(queue, subject_ + "failed while running: ");
+      detail::throw_if_lost(queue, subject_ + "failed while running: ");
       throw EngineError(subject_ + "failed while running: " + short_message(error) +
                         describe_inputs(binding));
     }

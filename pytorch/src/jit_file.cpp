@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <string_view>
 
-#include "device_errors.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/impl/device_errors.hpp"
 #include "torch_memory.hpp"
 
 namespace tensoa::pytorch {
@@ -69,7 +69,7 @@ void with_jit_file(const std::filesystem::path& path,
     if (!module.find_method("forward")) throw LoadError(subject + "has no forward method");
     use(module);
   } catch (const DeviceError& error) {
-    rethrow(error, subject + "cannot be loaded: ");
+    detail::rethrow(error, subject + "cannot be loaded: ");
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

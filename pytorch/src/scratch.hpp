@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "per_queue.hpp"
 #include "tensoa/core/tensor_view.hpp"
+#include "tensoa/package/impl/per_queue.hpp"
 
 namespace tensoa::pytorch {
 
@@ -24,6 +24,6 @@ class Scratch {
 };
 
 /// The scratch memory of an engine.
-using ScratchPool = PerQueue<Scratch>;
+using ScratchPool = package::PerQueue<Scratch>;
 
 }  // namespace tensoa::pytorch

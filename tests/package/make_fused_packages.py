@@ -4,7 +4,7 @@
 
     python make_fused_packages.py FOLDER WHOLE.so GRAPH.so OTHER_ABI.so NO_RUN.so
 
-reads the bindings FOLDER/mlp.json and FOLDER/graph.json, writes FOLDER/fused*.pt2.
+reads the bindings FOLDER/mlp.json and FOLDER/graph.json, writes FOLDER/fused*.pt2 and, of TorchInductor by its manifest, FOLDER/inductor.pt2.
 """
 
 import array
@@ -13,8 +13,6 @@ import json
 import platform
 import sys
 from pathlib import Path
-
-import torch
 
 from tensoa import aot
 from tensoa.command import InputError
@@ -91,10 +89,11 @@ def main(folder, whole, graph, other_abi, no_run):
             "machine": platform.machine(),
             "cpu_flags": [],
             "torch": "0.0.0, which a fused program does not need",
+            "checks": [],
             "fused": {"domains": DOMAINS[model], "stages": [], "cpu": [variant("plain")]},
         }
         edit(manifest)
-        records = {f"model/fused/{file}": content for file, content in files.items()}
+        records = {f"model/{file if '/' in file else 'fused/' + file}": content for file, content in files.items()}
         aot.write(folder / f"{name}.pt2", records, manifest)
 
     def cpu(*variants):
@@ -102,6 +101,7 @@ def main(folder, whole, graph, other_abi, no_run):
 
     def cuda(**change):
         def edit(manifest):
+            manifest["fused"].pop("cpu")
             manifest["fused"]["cuda"] = {**copy.deepcopy(CUDA), **change}
 
         return edit
@@ -117,7 +117,7 @@ def main(folder, whole, graph, other_abi, no_run):
     write("fused_short_lengths", {"plain.so": graph}, lambda manifest: manifest.update(lengths=[0]), model="graph")
     best_first = cpu(variant("future", ["quantum"]), variant("plain"), variant("broken"))
     write("fused_variants", {"future.so": no_run, "plain.so": whole, "broken.so": no_run}, best_first)
-    write("fused_future", {}, cpu(variant("future", ["quantum", "sse2"]), variant("far", ["warp"])))
+    write("fused_future", {"future.so": whole, "far.so": whole}, cpu(variant("future", ["quantum", "sse2"]), variant("far", ["warp"])))
     write("fused_truncated", {"plain.so": whole[: len(whole) // 2]})
     write("fused_head_only", {"plain.so": whole[:100]})
     write("fused_no_library", {"plain.so": b"hello"})
@@ -135,7 +135,7 @@ def main(folder, whole, graph, other_abi, no_run):
     write("fused_gpu", gpu, cuda())
     codes = compiled()
     code = [{"architecture": Path(file).stem, "file": f"fused/{file}", "status": "checked"} for file in codes]
-    files = {"weights.bin": array.array("f", [1, 2, 3]).tobytes(), "sm_1.cubin": b"no code", **codes}
+    files = {"weights.bin": array.array("f", [1, 2, 3]).tobytes(), "sm_86.cubin": b"no code", **codes}
     write("fused_gpu_sums", files, cuda(**SUMS, code=code or CUDA["code"]))
     write("fused_gpu_domain", gpu, cuda(buffers=[{"domain": 1, "row_bytes": 4}]))
     write("fused_gpu_kernel", gpu, cuda(steps=[{"kernel": 1, "domain": 0}]))
@@ -144,27 +144,12 @@ def main(folder, whole, graph, other_abi, no_run):
     write("fused_gpu_params", gpu, cuda(params={"blocks": 1, "domains": 1, "buffers": 1}))
     write("fused_gpu_long_params", gpu, cuda(params={"blocks": 33, "domains": 1, "buffers": 1}))
 
-    # Of TorchInductor for GPUs: what they say of CUDA graphs.
-    def inductor(name, checks):
-        manifest = {
-            "schema": aot.SCHEMA,
-            "binding": json.loads((folder / "mlp.json").read_text()),
-            "inputs": [[{"first": 0, "step": 1, "planes": 3}]],
-            "outputs": [[{"first": 0, "step": 1, "planes": 2}]],
-            "rows": RULES["mlp"],
-            "target": "cuda",
-            "machine": platform.machine(),
-            "gpu_architecture": "sm_90",
-            "cpu_flags": [],
-            "torch": torch.__version__,
-            "gpu_checks": checks,
-        }
-        aot.write(folder / f"{name}.pt2", {"model/data/aotinductor/model/x.so": whole}, manifest)
+    def inductor(manifest):
+        manifest.pop("fused")
+        manifest["inputs"] = [[{"first": 0, "step": 1, "planes": 3}]]
+        manifest["outputs"] = [[{"first": 0, "step": 1, "planes": 2}]]
 
-    inductor("graphs_unknown", [])
-    inductor("graphs_elsewhere", [{"architecture": "sm_80", "cuda_graphs": True}])
-    inductor("graphs_fail", [{"architecture": "sm_90", "cuda_graphs": "it synchronises"}])
-    inductor("graphs_work", [{"architecture": "sm_90", "cuda_graphs": True}])
+    write("inductor", {"data/aotinductor/model/x.so": whole}, inductor)
 
 
 if __name__ == "__main__":

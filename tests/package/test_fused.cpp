@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "aot_layouts.hpp"
-#include "pytorch/copy_truth.hpp"
-#include "package.hpp"
-#include "program.hpp"
+#include "fused.hpp"
+#include "fused_columns.hpp"
+#include "support/environment.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
-#include "tensoa/pytorch/engines.hpp"
+#include "tensoa/package/engines.hpp"
 #include "tensoa/soa/slice.hpp"
 
 // Packages with fused programs on the CPU. The programs are those of fused_fixture.cpp; here they are
@@ -34,61 +34,24 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 using testing::ThrowsMessage;
-using testing::UnorderedElementsAre;
 using namespace test;
 using AotModel = Model<CompilationType::kAheadOfTime>;
+using package::Package;
 
-constexpr float kUntouched = -77.F;
 constexpr CopyReport kNothingCopied{};
-
-std::filesystem::path package(const std::string& name) {
-  return TENSOA_TEST_PACKAGES + name + ".pt2";
-}
-
-/// A number that looks like any other, and that sums of a few keep exact.
-float noise(std::size_t seed) {
-  return static_cast<float>((seed * 2654435761U) % 401U) / 4.F - 50.F;
-}
-
-PortableCollection<Points> points(std::size_t rows, std::size_t seed = 0) {
-  PortableCollection<Points> all(rows, Device::cpu());
-  for (std::size_t i = 0; i < rows; ++i) {
-    all.view().x[i] = noise(3 * i + seed);
-    all.view().y[i] = noise(3 * i + 1 + seed);
-    all.view().z[i] = noise(3 * i + 2 + seed);
-  }
-  return all;
-}
-
-PortableCollection<Answers> answers(std::size_t rows) {
-  PortableCollection<Answers> all(rows, Device::cpu());
-  for (std::size_t i = 0; i < rows; ++i) all.view().m[i] = all.view().n[i] = kUntouched;
-  return all;
-}
-
-/// Rows [first, last) are the program's, all others untouched.
-void expect_sums(const PortableCollection<Answers>& got, std::size_t first, std::size_t last,
-                 std::size_t seed = 0) {
-  const auto view = got.const_view();
-  for (std::size_t i = 0; i < view.size(); ++i) {
-    const float x = noise(3 * i + seed);
-    const float y = noise(3 * i + 1 + seed);
-    const float z = noise(3 * i + 2 + seed);
-    const bool is_written = i >= first && i < last;
-    ASSERT_EQ(view.m[i], is_written ? x + 2 * y + 3 * z : kUntouched) << "row " << i;
-    ASSERT_EQ(view.n[i], is_written ? x * y - z : kUntouched) << "row " << i;
-  }
-}
 
 class FusedCpu : public testing::Test {
  protected:
-  void SetUp() override { pytorch::register_engines(); }
+  void SetUp() override { package::register_engines(); }
+  void TearDown() override { std::filesystem::remove_all(parent_); }
 
   Queue queue_{Device::cpu()};
+  const std::filesystem::path parent_ =
+      std::filesystem::path(testing::TempDir()) / ("fused-" + std::to_string(getpid()));
 };
 
 TEST_F(FusedCpu, ReadsAndWritesColumnsForAnyNumberOfRows) {
-  const AotModel model(package("fused"));
+  const AotModel model(fused_package("fused"));
   for (const std::size_t rows : {1000U, 33U, 2U, 1U, 0U, 31U}) {
     const auto in = points(rows);
     auto out = answers(rows);
@@ -99,7 +62,7 @@ TEST_F(FusedCpu, ReadsAndWritesColumnsForAnyNumberOfRows) {
 }
 
 TEST_F(FusedCpu, SlicesAtAnyOffsetAreReadAndWrittenInPlace) {
-  const AotModel model(package("fused"));
+  const AotModel model(fused_package("fused"));
   const auto in = points(200);
   for (const std::size_t first : {1U, 3U, 31U}) {
     for (const std::size_t rows : {1U, 2U, 17U, 128U}) {
@@ -113,7 +76,7 @@ TEST_F(FusedCpu, SlicesAtAnyOffsetAreReadAndWrittenInPlace) {
 }
 
 TEST_F(FusedCpu, BatchesOfRowsAreWrittenOneAfterAnother) {
-  const AotModel model(package("fused"));
+  const AotModel model(fused_package("fused"));
   const auto in = points(100);
   auto out = answers(100);
   const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
@@ -122,7 +85,7 @@ TEST_F(FusedCpu, BatchesOfRowsAreWrittenOneAfterAnother) {
 }
 
 TEST_F(FusedCpu, IsToldTheRowsOfEachCollection) {
-  const AotModel model(package("fused_graph"));
+  const AotModel model(fused_package("fused_graph"));
   for (const auto& [nodes_count, links_count] :
        {std::pair{5U, 40U}, std::pair{40U, 5U}, std::pair{1U, 1U}, std::pair{9U, 0U}}) {
     const std::size_t n = nodes_count;
@@ -150,7 +113,7 @@ TEST_F(FusedCpu, IsToldTheRowsOfEachCollection) {
 
 /// graph_metadata() has the order that the package was made for.
 TEST_F(FusedCpu, BlocksOfTheNamesThatItWasMadeForMayStandInAnyOrder) {
-  const AotModel model(package("fused_graph"));
+  const AotModel model(fused_package("fused_graph"));
   PortableCollection<Nodes> nodes(3, Device::cpu());
   PortableCollection<Links> links(2, Device::cpu());
   const auto node = nodes.view().records();
@@ -189,7 +152,7 @@ TEST_F(FusedCpu, BlocksOfTheNamesThatItWasMadeForMayStandInAnyOrder) {
 }
 
 TEST_F(FusedCpu, ColumnsThatAreReadAndWrittenAreCopiedFirst) {
-  const AotModel model(package("fused"));
+  const AotModel model(fused_package("fused"));
   const std::size_t rows = 50;
   auto in = points(rows);
   PortableCollection<Answers> out(rows, Device::cpu());
@@ -211,11 +174,11 @@ TEST_F(FusedCpu, ColumnsThatAreReadAndWrittenAreCopiedFirst) {
 }
 
 TEST_F(FusedCpu, OneWorkspaceForEachThread) {
-  const AotModel shared(package("fused"));
+  const AotModel shared(fused_package("fused"));
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < 16; ++i) {
     threads.emplace_back([&, i] {
-      const AotModel own(package("fused"));  // a load of its own for every other thread
+      const AotModel own(fused_package("fused"));  // a load of its own for every other thread
       const AotModel& model = i % 2 == 0 ? shared : own;
       for (std::size_t call = 0; call < 50; ++call) {
         const std::size_t rows = 1 + 97 * ((i + call) % 7);
@@ -231,7 +194,7 @@ TEST_F(FusedCpu, OneWorkspaceForEachThread) {
 // ---- what is checked, and when
 
 TEST_F(FusedCpu, RefusesCollectionsOfUnequalRowsWhereTheModelNeedsEqualOnes) {
-  const AotModel model(package("fused_lengths"));
+  const AotModel model(fused_package("fused_lengths"));
   PortableCollection<Nodes> nodes(7, Device::cpu());
   PortableCollection<Links> links(7, Device::cpu());
   for (std::size_t i = 0; i < 7; ++i) {
@@ -252,8 +215,8 @@ TEST_F(FusedCpu, RefusesCollectionsOfUnequalRowsWhereTheModelNeedsEqualOnes) {
 }
 
 TEST_F(FusedCpu, APlanIsCheckedByEveryModelThatRunsIt) {
-  const AotModel sums(package("fused"));
-  const AotModel graph(package("fused_graph"));
+  const AotModel sums(fused_package("fused"));
+  const AotModel graph(fused_package("fused_graph"));
   const auto in = points(10);
   auto out = answers(10);
   const auto plan = sums.plan(mlp_metadata(in.const_view(), out.view()));
@@ -266,7 +229,7 @@ TEST_F(FusedCpu, APlanIsCheckedByEveryModelThatRunsIt) {
 }
 
 TEST_F(FusedCpu, ABindingThatSomebodyChangesIsCheckedAgain) {
-  const AotModel model(package("fused"));
+  const AotModel model(fused_package("fused"));
   const auto in = points(10);
   auto out = answers(10);
   auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
@@ -282,7 +245,7 @@ TEST_F(FusedCpu, ABindingThatSomebodyChangesIsCheckedAgain) {
 }
 
 TEST_F(FusedCpu, NumbersOfRowsAreCheckedAtEveryCall) {
-  const AotModel model(package("fused"));
+  const AotModel model(fused_package("fused"));
   const auto in = points(10);
   auto out = answers(10);
   auto shorter = answers(9);
@@ -295,40 +258,8 @@ TEST_F(FusedCpu, NumbersOfRowsAreCheckedAtEveryCall) {
   expect_sums(shorter, 0, 0);
 }
 
-// ---- the cost of a call
-
-TEST_F(FusedCpu, ACallAllocatesNothing) {
-  const AotModel model(package("fused"));
-  const auto in = points(1000);
-  auto out = answers(1000);
-  auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
-  model.forward(queue_, plan);
-  const Seen seen = watch({}, 1, [&] {
-    for (const std::size_t rows : {1000U, 1U, 500U}) {
-      plan.rebind(slice(in.const_view(), 0, rows), slice(out.view(), 0, rows));
-      model.forward(queue_, plan);
-    }
-  });
-  EXPECT_EQ(seen.allocations, 0U) << seen.story;
-}
-
-TEST_F(FusedCpu, AWarmedUpModelAllocatesNothingInItsFirstCall) {
-  const auto in = points(1000);
-  auto out = answers(1000);
-  std::jthread([&] {  // has no workspace yet
-    const AotModel model(package("fused"));
-    auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
-    model.warm_up(queue_, plan, 1000, 1000);
-    expect_sums(out, 0, 0);
-    const Seen seen = watch({}, 1, [&] { model.forward(queue_, plan); });
-    EXPECT_EQ(seen.allocations, 0U) << seen.story;
-  })
-      .join();
-  expect_sums(out, 0, 1000);
-}
-
 TEST_F(FusedCpu, MemoryIsFlatOverTenThousandCalls) {
-  const AotModel model(package("fused"));
+  const AotModel model(fused_package("fused"));
   const auto in = points(100);
   auto out = answers(100);
   auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
@@ -344,16 +275,8 @@ TEST_F(FusedCpu, MemoryIsFlatOverTenThousandCalls) {
 
 // ---- packages that do not fit
 
-std::vector<std::string> files_in(const pytorch::PrivateFolder& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
-    names.push_back(entry.path().filename());
-  }
-  return names;
-}
-
 auto loading(const std::string& name) {
-  return [name] { AotModel(package(name)).deploy(Device::cpu()); };
+  return [name] { AotModel(fused_package(name)).deploy(Device::cpu()); };
 }
 
 auto fails_with(const std::string& what) {
@@ -364,15 +287,20 @@ auto fails_with(const std::string& what) {
 TEST_F(FusedCpu, TheFirstVariantThatThisProcessorCanRunIsTaken) {
   const auto in = points(5);
   auto out = answers(5);
-  const AotModel model(package("fused_variants"));
+  const AotModel model(fused_package("fused_variants"));
   model.forward(queue_, model.plan(mlp_metadata(in.const_view(), out.view())));
   expect_sums(out, 0, 5);
 }
 
 TEST_F(FusedCpu, OnlyTheFileOfTheVariantIsUnpacked) {
-  const pytorch::Package unpacked(package("fused_variants"), Device::cpu(), "");
-  EXPECT_EQ(unpacked.library.filename(), "plain.so");
-  EXPECT_THAT(files_in(unpacked.folder), UnorderedElementsAre("plain.so", ".tensoa-package"));
+  const test::Variable folder("TENSOA_PACKAGE_FOLDER", parent_.string());
+  const AotModel model(fused_package("fused_variants"));
+  model.deploy(Device::cpu());
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(parent_)) {
+    if (entry.path().extension() == ".so") files.push_back(entry.path().filename());
+  }
+  EXPECT_THAT(files, testing::ElementsAre("plain.so"));
 }
 
 TEST_F(FusedCpu, WithoutAFittingVariantTheErrorSaysWhatThereIsAndWhatIsMissing) {
@@ -381,14 +309,14 @@ TEST_F(FusedCpu, WithoutAFittingVariantTheErrorSaysWhatThereIsAndWhatIsMissing) 
                          "quantum), far (missing here: warp); export it on a machine of this "
                          "kind"));
   EXPECT_THAT(loading("fused_other_machine"), fails_with("was made for vax, this machine is "));
-  EXPECT_THAT(loading("fused_nothing"), fails_with("was made with torch 0.0.0"));
+  EXPECT_THAT(loading("fused_nothing"), fails_with("holds no compiled program"));
 }
 
 TEST_F(FusedCpu, LibrariesThatAreNotWholeAreNotLoaded) {
   EXPECT_THAT(loading("fused_truncated"), fails_with("its program plain.so is no whole library"));
   EXPECT_THAT(loading("fused_head_only"), fails_with("its program plain.so is no whole library"));
   EXPECT_THAT(loading("fused_no_library"), fails_with("its program plain.so is no whole library"));
-  EXPECT_THAT(loading("fused_no_file"), fails_with("is not a package that this version can read"));
+  EXPECT_THAT(loading("fused_no_file"), fails_with("its file fused/plain.so is missing"));
   EXPECT_THAT(loading("fused_no_function"),
               fails_with("its program has no function tensoa_program_run"));
   EXPECT_THAT(loading("fused_other_abi"),
@@ -402,46 +330,52 @@ TEST_F(FusedCpu, ManifestsThatAreNotWholeAreRefused) {
   EXPECT_THAT(loading("fused_other_domain"),
               fails_with("asks for the rows of input collection 3, which no block has"));
   EXPECT_THAT(loading("fused_short_lengths"), fails_with("\"lengths\" lack input collection 1"));
-  EXPECT_THAT(loading("fused_no_rows"), fails_with("does not say how all blocks"));
+  EXPECT_THAT(loading("fused_no_rows"),
+              fails_with("does not say how many rows each output block has"));
   EXPECT_THAT(loading("fused_other_rows"),
               fails_with("as many rows as input collection 9, which no block has"));
 }
 
 TEST_F(FusedCpu, APackageThatIsRefusedLeavesNothingBehind) {
-  const std::filesystem::path parent =
-      std::filesystem::path(testing::TempDir()) / ("fused-" + std::to_string(getpid()));
-  ASSERT_EQ(setenv("TENSOA_PACKAGE_FOLDER", parent.c_str(), 1), 0);
+  const test::Variable folder("TENSOA_PACKAGE_FOLDER", parent_.string());
   for (const char* name : {"fused_truncated", "fused_other_abi", "fused_no_function",
                            "fused_no_domains", "fused_other_rows", "fused_future"}) {
     EXPECT_THROW(loading(name)(), LoadError);
-    const std::filesystem::path own = std::filesystem::directory_iterator(parent)->path();
-    EXPECT_TRUE(std::filesystem::is_empty(own)) << name;
-    std::filesystem::remove(own);
+    for (const auto& own : std::filesystem::directory_iterator(parent_)) {
+      EXPECT_TRUE(std::filesystem::is_empty(own)) << name;
+    }
   }
-  unsetenv("TENSOA_PACKAGE_FOLDER");
-  std::filesystem::remove(parent);
+}
+
+TEST_F(FusedCpu, AProgramOfAnotherKindIsAnErrorThatSaysWhatItIsAndWhatToDo) {
+  EXPECT_THAT(
+      loading("inductor"),
+      fails_with("its program is one of TorchInductor, which needs torch; this process runs "
+                 "only: fused. Use a tensoa that is built with TENSOA_PYTORCH=ON"));
 }
 
 // ---- programs for GPUs: what can be read without one
 
-auto reading(const std::string& name, const std::string& architecture = "sm_86") {
-  return [=] { const pytorch::Package read(package(name), Device::cuda(0), architecture); };
-}
-
 TEST_F(FusedCpu, AProgramForGpusIsReadForItsArchitectureAndLaterOnesOfItsGeneration) {
-  const pytorch::Package read(package("fused_gpu"), Device::cuda(0), "sm_86");
-  EXPECT_EQ(read.kind, pytorch::Package::Kind::kFusedGpu);
-  EXPECT_EQ(read.kernels.code, "no code");
-  EXPECT_EQ(read.kernels.weights.size(), 16U);
-  EXPECT_THAT(files_in(read.folder), UnorderedElementsAre(".tensoa-package"));
-  ASSERT_EQ(read.kernels.steps.size(), 2U);
-  EXPECT_FALSE(read.kernels.steps[0].kernel);
-  EXPECT_EQ(read.kernels.steps[1].kernel, 0U);
-  EXPECT_NO_THROW(reading("fused_gpu", "sm_89")());
+  const Package read(fused_package("fused_gpu"));
+  const auto code = [&](const std::string& architecture) {
+    return package::code_for(read, Device::cuda(0), architecture);
+  };
+  const package::FusedKernels& kernels = *read.manifest().fused->kernels;
+  EXPECT_EQ(read.archive().file(kernels.weights).size(), 16U);
+  ASSERT_EQ(kernels.steps.size(), 2U);
+  EXPECT_FALSE(kernels.steps[0].kernel);
+  EXPECT_EQ(kernels.steps[1].kernel, 0U);
+  EXPECT_EQ(code("sm_86"), "no code");
+  EXPECT_EQ(code("sm_89"), "no code");
   for (const std::string other : {"sm_80", "sm_90", "sm_120"}) {
-    EXPECT_THAT(reading("fused_gpu", other),
+    EXPECT_THAT([&] { code(other); },
                 fails_with("has no program for cuda:0, which is " + other + ", only for sm_86"));
   }
+}
+
+auto reading(const std::string& name) {
+  return [=] { const Package read(fused_package(name)); };
 }
 
 TEST_F(FusedCpu, AProgramForGpusThatIsNotWholeIsRefused) {
@@ -455,45 +389,6 @@ TEST_F(FusedCpu, AProgramForGpusThatIsNotWholeIsRefused) {
   EXPECT_THAT(reading("fused_gpu_long_params"), fails_with("\"blocks\" is 33, expected 1 to 32"));
 }
 
-/// Blocks that nobody reads: `rows` of both collections, and of the output.
-void count(const pytorch::Package& read, std::int64_t rows) {
-  BoundBlock block;
-  block.name = "hits";
-  block.tensor.rank = 2;
-  block.tensor.size_of_dim = {rows, 1};
-  block.columns.emplace_back().name = "x";
-  const std::vector<const BoundBlock*> blocks(8, &block);
-  read.require_countable(blocks);
-}
-
-TEST_F(FusedCpu, AProgramForGpusIsGivenNoMoreRowsThanItCanCount) {
-  const pytorch::Package gpu(package("fused_gpu"), Device::cuda(0), "sm_86");
-  EXPECT_NO_THROW(count(gpu, 0x7FFF'FFFF));
-  EXPECT_THAT([&] { count(gpu, 0x8000'0000); },
-              testing::ThrowsMessage<BindingError>(testing::AllOf(
-                  HasSubstr("block \"hits\""),
-                  HasSubstr("has 2147483648 rows, a fused program for "
-                            "GPUs takes at most 2147483647"),
-                  HasSubstr("bind slices of fewer rows, or export with --no-fuse"))));
-}
-
-TEST_F(FusedCpu, AProgramForCpusCountsMoreRows) {
-  const pytorch::Package cpu(package("fused"), Device::cpu(), "");
-  EXPECT_NO_THROW(count(cpu, 0x8000'0000));
-}
-
-TEST_F(FusedCpu, APackageOfTorchInductorSaysWhetherItCanBeCapturedOnTheGpu) {
-  const auto why_none = [](const std::string& name) {
-    return pytorch::Package(package(name), Device::cuda(0), "sm_90").no_graphs;
-  };
-  EXPECT_EQ(why_none("graphs_work"), "");
-  EXPECT_THAT(why_none("graphs_fail"),
-              HasSubstr("on sm_90 a capture failed when it was checked (it synchronises)"));
-  for (const char* name : {"graphs_unknown", "graphs_elsewhere"}) {
-    EXPECT_THAT(why_none(name), HasSubstr("nobody has tried on sm_90"));
-  }
-}
-
 // ---- and what a GPU makes of them
 
 /// With and without CUDA graphs.
@@ -501,13 +396,15 @@ class FusedGpu : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     if (device_count(DeviceKind::kCuda) == 0) GTEST_SKIP() << "no CUDA device";
-    pytorch::register_engines();
+    package::register_engines();
     queue_.emplace(kDevice);
   }
 
   static constexpr Device kDevice = Device::cuda(0);
 
-  AotModel sums() const { return AotModel(package("fused_gpu_sums"), {.cuda_graphs = GetParam()}); }
+  AotModel sums() const {
+    return AotModel(fused_package("fused_gpu_sums"), {.cuda_graphs = GetParam()});
+  }
 
   template <template <template <class> class> class Layout>
   PortableCollection<Layout> on(Device device, const PortableCollection<Layout>& from) {
@@ -589,8 +486,8 @@ TEST_P(FusedGpu, AWarmedUpModelTakesMoreRowsToo) {
 }
 
 TEST_P(FusedGpu, CodeThatIsNoneIsAnErrorOfTheLoad) {
-  const pytorch::Package no_code(package("fused_gpu"), kDevice, "sm_86");
-  EXPECT_THAT([&] { pytorch::make_fused_gpu_program(no_code, kDevice, GetParam()); },
+  const Package no_code(fused_package("fused_gpu"));
+  EXPECT_THAT([&] { package::make_fused_gpu_program(no_code, "no code", kDevice, GetParam()); },
               ThrowsMessage<DeviceError>(HasSubstr("loading its ")));  // code, or later: kernel
   const auto in = on(kDevice, points(10));
   auto out = on(kDevice, answers(10));

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "planes.hpp"
+#include "tensoa/package/planes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 /// of one ascending pitch, by their addresses alone; gathered and scattered byte for byte; and memory
 /// that two blocks share is found, byte for byte. Needs no torch.
 
-namespace tensoa::pytorch {
+namespace tensoa::package {
 namespace {
 
 constexpr Device kCpu = Device::cpu();
@@ -229,4 +229,4 @@ TEST_F(AnyPlanes, OfTwoBlocksShareMemoryExactlyIfTheyHaveAByteInCommon) {
 }
 
 }  // namespace
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

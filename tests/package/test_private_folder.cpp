@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "private_folder.hpp"
+#include "tensoa/package/impl/private_folder.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@
 #include "../support/temporary_folder.hpp"
 #include "tensoa/core/error.hpp"
 
-namespace tensoa::pytorch {
+namespace tensoa::package {
 namespace {
 
 namespace fs = std::filesystem;
@@ -305,4 +305,4 @@ TEST_F(PrivateFolderTest, ProcessesLeaveEachOtherAlone) {
 }
 
 }  // namespace
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tensoa::pytorch {
+namespace tensoa::package {
 namespace {
 
 // The examples of FIPS 180-4 and NIST's test vectors; lengths around the padding by sha256sum.
@@ -29,4 +29,4 @@ TEST(Sha256, PadsEveryLength) {
 }
 
 }  // namespace
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "package/aot_layouts.hpp"
+#include "support/environment.hpp"
 #include "support/process_threads.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
@@ -812,28 +813,6 @@ TEST_F(AotPackage, ADTypeCannotBeAskedFor) {
   EXPECT_THAT([&] { model.deploy(Device::cpu()); },
               fails_with("a package has the dtypes that it was exported with"));
 }
-
-/// Sets a variable of the environment as long as it lives.
-class Variable {
- public:
-  Variable(std::string name, const std::string& value) : name_(std::move(name)) {
-    if (const char* before = std::getenv(name_.c_str())) before_ = before;
-    setenv(name_.c_str(), value.c_str(), 1);
-  }
-  ~Variable() {
-    if (before_) {
-      setenv(name_.c_str(), before_->c_str(), 1);
-    } else {
-      unsetenv(name_.c_str());
-    }
-  }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  std::string name_;
-  std::optional<std::string> before_;
-};
 
 TEST_F(AotPackage, IsUnpackedInAPrivateFolderThatGoesWithTheModel) {
   const std::filesystem::path parent =

@@ -45,11 +45,11 @@ void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
 constexpr Way kWays[] = {
     {"Jit", TENSOA_TEST_MODELS "mlp.pt", Device::cpu()},
     {"Aot", TENSOA_TEST_PACKAGES "mlp-cpu.pt2", Device::cpu()},
-    {"Fused", TENSOA_TEST_PACKAGES "fused.pt2", Device::cpu()},
+    {"Fused", TENSOA_FUSED_PACKAGES "fused.pt2", Device::cpu()},
     {"JitCuda", TENSOA_TEST_MODELS "mlp.pt", Device::cuda(0)},
     {"AotCuda", TENSOA_TEST_PACKAGES "mlp-cuda.pt2", Device::cuda(0)},
-    {"FusedCuda", TENSOA_TEST_PACKAGES "fused_gpu_sums.pt2", Device::cuda(0)},
-    {"FusedCudaGraphs", TENSOA_TEST_PACKAGES "fused_gpu_sums.pt2", Device::cuda(0), true},
+    {"FusedCuda", TENSOA_FUSED_PACKAGES "fused_gpu_sums.pt2", Device::cuda(0)},
+    {"FusedCudaGraphs", TENSOA_FUSED_PACKAGES "fused_gpu_sums.pt2", Device::cuda(0), true},
 };
 
 constexpr std::size_t kThreads = 8;

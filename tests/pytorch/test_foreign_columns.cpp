@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "draws.hpp"
-#include "scattered_layouts.hpp"
+#include "package/draws.hpp"
+#include "package/scattered_layouts.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/engine/model.hpp"

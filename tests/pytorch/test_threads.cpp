@@ -108,7 +108,8 @@ class Threads : public testing::TestWithParam<Case> {
   std::filesystem::path path() const {
     if (!wide_.empty()) return wide_;
     if (GetParam().model == "mlp.pt") return TENSOA_TEST_MODELS "mlp.pt";
-    return TENSOA_TEST_PACKAGES + GetParam().model;
+    const bool is_fused = GetParam().model.starts_with("fused");
+    return (is_fused ? TENSOA_FUSED_PACKAGES : TENSOA_TEST_PACKAGES) + GetParam().model;
   }
 
   /// One call on memory of its own.

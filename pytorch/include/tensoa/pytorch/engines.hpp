@@ -2,12 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
-#include <memory>
 #include <string>
-
-#include "tensoa/core/device.hpp"
-#include "tensoa/engine/engine.hpp"
 
 namespace tensoa::pytorch {
 
@@ -22,29 +17,15 @@ namespace tensoa::pytorch {
 /// blocks; a block of one plain column takes [n] and [n, 1]. Tasks that a model forks run where they
 /// are started, in the caller's thread.
 ///
-/// Ahead of time: packages (.pt2) of `python -m tensoa.export`, made for the columns that
-/// describe() wrote. They read and write columns where they lie, also those of a Repack; nothing is
-/// copied, but inputs that are outputs too (reported). Ragged forms, and columns that differ from
-/// those described in name, dtype or place, are a BindingError. A package runs only with the torch
-/// version, processor or GPU architecture that it was made for, and is unpacked for as long as the
-/// model lives into a private folder in $TENSOA_PACKAGE_FOLDER, $XDG_CACHE_HOME/tensoa or
-/// ~/.cache/tensoa. Weights are there once for each device. TorchInductor's program is loaded for each
-/// call that runs at the same time, by the first one on a queue; on a GPU that call waits for the
-/// device. docs/ahead_of_time.md has more.
+/// Ahead of time: packages, as package::register_engines(), which it calls, with programs of TorchInductor,
+/// too. Those run only with the torch version that they were made for. Their program is loaded for each call
+/// that runs at the same time, by the first one on a queue; on a GPU that call waits for the device.
 ///
 /// Loading a model sets two things of torch for the process: its intra-op and inter-op pools are
 /// held at one thread, because parallelism is the caller's, and TorchScript's profiling executor is
 /// off, because it compiles again for every new number of rows. The environment of the process is
 /// left as it is. Calling it twice is harmless; `#include <tensoa/tensoa.hpp>` calls it.
 void register_engines();
-
-/// A package with CUDA graphs even where it does not say that its program can be captured: for a process
-/// that finds out whether it can (`tensoa check --cuda-graphs`) and may be lost in doing so. Everybody
-/// else loads a Model. @throws LoadError, DeviceError
-std::shared_ptr<const Engine> load_to_try_graphs(const std::filesystem::path& path, Device device);
-
-/// What the code of a GPU is called: "sm_90". @throws LoadError in a build without CUDA
-std::string gpu_architecture_of(Device device);
 
 /// The version of the libtorch that this was compiled with, e.g. "2.11.0".
 std::string torch_version();

@@ -10,7 +10,7 @@
 
 #include "tensoa/core/queue.hpp"
 
-namespace tensoa::pytorch {
+namespace tensoa::package {
 
 /// Objects that each call has to itself while it runs, and that the next call on its queue, which
 /// comes after it in the queue's order, finds again. Calls on one queue at the same time have one
@@ -116,4 +116,4 @@ class PerQueue {
   std::atomic<Entry*> first_{nullptr};
 };
 
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

@@ -10,7 +10,7 @@
 #include "tensoa/core/tensor_view.hpp"
 #include "tensoa/engine/describe.hpp"
 
-namespace tensoa::pytorch {
+namespace tensoa::package {
 
 /// Where a block lies in one call: plane p begins `p * pitch` elements after `first`. Planes ascend and
 /// do not lie on each other: the pitch is the number of rows at least. Without rows, or of a single
@@ -85,4 +85,4 @@ class PlanesOfBlock {
   bool is_evenly_spaced_ = true;    ///< the columns, as described
 };
 
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

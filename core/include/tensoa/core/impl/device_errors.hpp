@@ -7,7 +7,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/queue.hpp"
 
-namespace tensoa::pytorch {
+namespace tensoa::detail {
 
 /// Throws the same error, of the same type, with `subject` before its message.
 [[noreturn]] void rethrow(const DeviceError& error, const std::string& subject);
@@ -16,4 +16,4 @@ namespace tensoa::pytorch {
 /// and the code of packages make other errors of it. For `catch`.
 void throw_if_lost(const Queue& queue, const std::string& subject);
 
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::detail

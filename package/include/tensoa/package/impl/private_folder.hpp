@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-namespace tensoa::pytorch {
+namespace tensoa::package {
 
 /// A new folder with mode 0700 that is removed with the object:
 /// PARENT/tensoa-packages-UID/package-XXXXXX. PARENT may be shared with anything and anybody: all
@@ -39,4 +39,4 @@ class PrivateFolder {
   pid_t process_;
 };
 
-}  // namespace tensoa::pytorch
+}  // namespace tensoa::package

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tensoa::package {
+
+/// The files of a zip archive in memory that are stored without compression and lie in one folder.
+/// *Lifetime*: borrows the bytes of the archive.
+class Archive {
+ public:
+  struct File {
+    std::string name;  ///< in the folder: "extra/tensoa.json"
+    std::string_view bytes;
+  };
+
+  Archive() = default;
+
+  /// @param bytes the whole archive; its comment may be anything
+  /// @throws std::runtime_error where it is no such archive: cut off, compressed, encrypted, above 4 GB,
+  ///     files that overlap, that lie outside of the bytes or of the folder, or of the same name
+  explicit Archive(std::string_view bytes);
+
+  /// In the order of their names.
+  const std::vector<File>& files() const noexcept { return files_; }
+
+  /// @throws std::runtime_error where there is none of this name
+  std::string_view file(std::string_view name) const;
+
+ private:
+  std::vector<File> files_;
+};
+
+}  // namespace tensoa::package

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensoa/engine/describe.hpp"
+#include "tensoa/engine/engine.hpp"
+#include "tensoa/package/manifest.hpp"
+
+/// @file
+/// What is in a model file, without running anything of it. Of a TorchScript file: tensoa/pytorch/inspect.hpp.
+
+namespace tensoa::package {
+
+/// One argument or result of a model.
+struct ArgumentDescription {
+  std::string name;  ///< empty for a result of TorchScript that has none
+  std::string type;  ///< "float32[n0, 3]"; of TorchScript as its file spells it: "Tensor"
+
+  /// The columns that it is made for; absent in TorchScript, which takes any.
+  std::optional<BlockDescription> block;
+
+  /// Of a package: the input collection that it has as many rows as, the first where several must have
+  /// equal numbers; outputs without one always have `rows`.
+  std::optional<std::size_t> collection;
+  std::size_t rows = 0;
+
+  /// Inputs: whether a call may write it, so that the caller's column is copied first.
+  bool may_be_written = false;
+};
+
+/// Results that a package should give, recorded when it was made.
+struct RecordedResults {
+  struct Case {
+    std::size_t rows = 0;  ///< of input collection 0; collection c has (1 + 2 c) times as many
+    std::vector<std::vector<std::byte>> inputs;  ///< of each block its planes, one after another
+    std::vector<std::vector<double>> outputs;    ///< the module's in float64, where it can do that
+    std::string numbers = "normal";  ///< in the inputs: docs/ahead_of_time.md names them
+    /// Of the planes of each output block, the largest error that is right; empty: `tolerance`.
+    std::vector<std::vector<double>> tolerances;
+  };
+  double tolerance = 0;  ///< the largest ||a - b|| / ||b|| of a plane that is right
+  std::vector<Case> cases;
+};
+
+struct ModelDescription {
+  CompilationType compilation = CompilationType::kJustInTime;
+  std::uintmax_t bytes = 0;      ///< of the file
+  std::string target = "any";    ///< "any", "cpu" or "cuda"
+  std::string machine;           ///< "x86_64"; empty in TorchScript
+  std::string gpu_architecture;  ///< "sm_90"
+  std::string torch;             ///< that wrote it; empty in TorchScript, which does not say it
+  std::string format;            ///< version of the file format
+  Match match = Match::kAuto;    ///< how blocks find arguments and results
+  std::vector<ArgumentDescription> inputs;
+  std::vector<ArgumentDescription> outputs;
+
+  /// Whether a call changes the model itself; such a TorchScript file is refused when it is loaded.
+  bool keeps_state = false;
+
+  /// TorchScript: numbers in parameters and buffers, and their bytes. In a package they are part of
+  /// the programs.
+  std::optional<std::size_t> weights;
+  std::optional<std::size_t> weight_bytes;
+
+  std::vector<ProgramDescription> programs;  ///< of a package, best first of each kind
+  std::vector<std::string> fused_stages;     ///< loops of the fused program; none without one
+  /// Whether the fused program gives the same bits at every call; nothing where it does not say.
+  std::optional<bool> is_deterministic;
+  std::vector<CheckDescription> checks;         ///< of a package
+  std::vector<GpuCheckDescription> gpu_checks;  ///< of a package
+  std::optional<BindingDescription> binding;    ///< of a package
+
+  /// Why columns that are only read are safe: how `may_be_written` was found.
+  std::string proof;
+};
+
+/// Reads a package (.pt2), also one for another machine or torch version. No code is unpacked or loaded;
+/// its checksum is verified. @throws LoadError
+ModelDescription inspect(const std::filesystem::path& path);
+
+/// What the package `path` was made to give; nothing where it does not say. Reads as inspect().
+/// @throws LoadError
+std::optional<RecordedResults> recorded_results(const std::filesystem::path& path);
+
+}  // namespace tensoa::package

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensoa/core/device.hpp"
+#include "tensoa/engine/describe.hpp"
+#include "tensoa/package/archive.hpp"
+
+/// @file
+/// What a package says of itself, extra/tensoa.json, as values. The format is in docs/ahead_of_time.md.
+
+namespace tensoa::package {
+
+inline constexpr int kSchema = 2;
+
+/// How many rows a result has: as many as an input collection, or always the same number.
+struct RowRule {
+  std::optional<std::size_t> collection;
+  std::size_t rows = 0;
+};
+
+/// Compiled code in a package.
+struct ProgramDescription {
+  std::string kind;  ///< of the ProgramKind that runs it: "fused", "inductor"
+  DeviceKind target = DeviceKind::kCpu;
+  std::string name;                    ///< what it runs on: "x86-64-v4", "sm_90", "x86_64"
+  std::string status;                  ///< "checked", "built, not run"
+  std::vector<std::string> cpu_flags;  ///< what a processor must have, as in /proc/cpuinfo
+  std::string file;                    ///< in the archive
+  std::size_t bytes = 0;               ///< of all its files
+};
+
+/// How the kernels of a fused program for GPUs are launched.
+struct FusedKernels {
+  struct Kernel {
+    std::string name;
+    unsigned threads = 0;
+    unsigned shared_bytes = 0;
+    std::int64_t rows_per_block = 0;
+    std::int64_t blocks_per_sm = 0;  ///< no more are launched; 0 where it does not matter
+  };
+  /// Memory for each row of a domain, between kernels.
+  struct Buffer {
+    std::size_t domain = 0;
+    std::size_t row_bytes = 0;
+  };
+  /// A launch of `kernel` over the rows of `domain`, or zeros into `buffer`.
+  struct Step {
+    std::optional<std::size_t> kernel;
+    std::size_t domain = 0;
+    std::size_t buffer = 0;
+  };
+
+  /// The lengths of the arrays that every kernel takes, by value (Params in docs/ahead_of_time.md).
+  struct Params {
+    std::size_t blocks = 0;
+    std::size_t domains = 0;
+    std::size_t buffers = 0;
+  };
+
+  Params params;
+  std::vector<Kernel> kernels;
+  std::vector<Buffer> buffers;
+  std::vector<Step> steps;
+  std::string weights;  ///< a file
+};
+
+/// The longest that the arrays of FusedKernels::Params may be.
+inline constexpr std::size_t kMaxGpuBlocks = 32;
+inline constexpr std::size_t kMaxGpuDomains = 8;
+inline constexpr std::size_t kMaxGpuBuffers = 64;
+/// The most rows of a collection: kernels count them by int32.
+inline constexpr std::int64_t kMaxGpuRows = 0x7FFF'FFFF;
+
+/// What the programs of the kind "fused" have in common.
+struct FusedDescription {
+  std::vector<std::size_t>
+      domains;  ///< the first input block of each collection whose rows they are told
+  std::vector<std::string> stages;  ///< loops over rows, as text
+  /// Whether they give the same bits at every call; nothing where the package does not say.
+  std::optional<bool> is_deterministic;
+  std::optional<FusedKernels> kernels;  ///< of those for GPUs
+};
+
+/// One argument of a program of TorchInductor: planes `first`, `first + step`, … of a block, counted
+/// from its first in memory.
+struct PlaneRange {
+  std::uint32_t first = 0;
+  std::uint32_t step = 1;
+  std::uint32_t planes = 1;
+};
+
+/// What the exporter found when it ran a package: errors relative to the largest number, against
+/// float64, by output block.
+struct CheckDescription {
+  std::vector<std::size_t> rows;        ///< of each input collection
+  std::string numbers = "normal";       ///< in the inputs: docs/ahead_of_time.md names them
+  std::map<std::string, double> error;  ///< of the package
+  std::map<std::string, double> error_of_eager;  ///< of the module itself, in its own precision
+};
+
+/// What was found when a package was checked on a GPU, the last time on each architecture.
+struct GpuCheckDescription {
+  std::string architecture;             ///< "sm_90"
+  std::string gpu;                      ///< "NVIDIA H200"
+  std::map<std::string, double> error;  ///< the largest ||a - b|| / ||b||, by output block
+  bool has_graphs = false;              ///< CUDA graphs could be captured and gave the same
+  std::string why_no_graphs;
+};
+
+/// Where the results are that a package should give.
+struct RecordedFiles {
+  struct Case {
+    std::size_t rows = 0;  ///< of input collection 0
+    std::string file;
+    std::string numbers = "normal";
+    std::vector<std::vector<double>> tolerances;  ///< of the planes of each output block, or empty
+  };
+  double tolerance = 0;
+  std::vector<Case> cases;
+};
+
+struct Manifest {
+  BindingDescription binding;
+
+  /// Of each input block the first collection that always has as many rows as its own: its own, but where
+  /// the model needs several to have equal numbers. Where others speak of collections, it is such a first one.
+  std::vector<std::size_t> collections;
+  std::vector<RowRule> rows;     ///< of each output block
+  std::string target;            ///< of TorchInductor's program, and what the package was asked for
+  std::string machine;           ///< of programs for CPUs: "x86_64"
+  std::string gpu_architecture;  ///< of TorchInductor's program for GPUs: "sm_90"
+  std::string torch;             ///< the version that wrote it
+
+  /// In the order in which they are to be taken. All their files are in the archive.
+  std::vector<ProgramDescription> programs;
+  std::optional<FusedDescription> fused;
+  std::vector<std::vector<PlaneRange>> arguments;  ///< of TorchInductor's program, for each block
+
+  std::vector<CheckDescription> checks;
+  std::vector<GpuCheckDescription> gpu_checks;
+  std::optional<RecordedFiles> recorded;
+
+  std::size_t blocks() const noexcept { return binding.inputs.size() + binding.outputs.size(); }
+};
+
+/// Reads all of extra/tensoa.json, once. What is left to those who run a program is whether it suits the
+/// machine.
+/// @param subject the beginning of messages: "model FILE: "
+/// @throws LoadError where it is of another schema, or contradicts itself; another std::exception, with
+///     the reason, where something is missing or of another type
+Manifest read_manifest(const Archive& archive, const std::string& subject);
+
+}  // namespace tensoa::package

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tensoa/package/program.hpp"
+
+namespace tensoa::package {
+
+/// The kind of programs that are made of kernels of our own, with the interface of docs/ahead_of_time.md.
+inline constexpr std::string_view kFused = "fused";
+
+/// As ProgramKind::load.
+std::unique_ptr<Program> load_fused_program(const Package& package, Device device,
+                                            const ModelOptions& options, GraphTrial trial);
+
+/// The code for a GPU of `architecture`: code runs on its own architecture and on later ones of the
+/// same generation, "sm_80" on 8.0, 8.6 and 8.9; the latest is taken. @throws LoadError
+std::string_view code_for(const Package& package, Device device, const std::string& architecture);
+
+/// In fused_cpu.cpp.
+std::unique_ptr<Program> make_fused_cpu_program(const Package& package);
+
+// The seam of package/: fused_gpu_cuda.cpp or fused_gpu_none.cpp is linked, which has gpu_architecture_of()
+// (engines.hpp), too.
+
+/// @param code for the device
+/// @param with_graphs launches all kernels of a call at once, as a CUDA graph
+/// @throws LoadError in a build without CUDA; DeviceError
+std::unique_ptr<Program> make_fused_gpu_program(const Package& package, std::string_view code,
+                                                Device device, bool with_graphs);
+
+}  // namespace tensoa::package

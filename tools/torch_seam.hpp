@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "tensoa/core/device.hpp"
+#include "tensoa/package/inspect.hpp"
+
+// What the program asks of torch: a seam. with_torch.cpp or without_torch.cpp is linked, which has
+// bench_binding() (bench.hpp), too.
+
+namespace tensoa::tools {
+
+/// Makes all engines of the build known.
+void register_engines();
+
+/// The version of torch; empty in a build without it.
+std::string torch_version();
+
+/// What is in a model file. @throws LoadError, also for TorchScript in a build without torch
+package::ModelDescription inspect(const std::filesystem::path& path);
+
+/// What models need on one device, in bytes, as pytorch::ModelMemory.
+struct MemoryOfCall {
+  std::size_t weights = 0;
+  std::size_t workspaces = 0;
+  std::size_t activations = 0;
+  std::size_t collections = 0;
+  std::size_t peak = 0;
+  std::size_t budget = 0;
+  std::size_t torch_holds = 0;  ///< of a GPU
+};
+
+/// Runs `call`, and looks at what models have then, and what they needed meanwhile.
+MemoryOfCall memory_of_call(Device device, const std::function<void()>& call);
+
+}  // namespace tensoa::tools

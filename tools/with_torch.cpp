@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/pytorch/engines.hpp"
+#include "tensoa/pytorch/inspect.hpp"
+#include "tensoa/pytorch/runtime.hpp"
+#include "torch_seam.hpp"
+
+namespace tensoa::tools {
+
+void register_engines() { pytorch::register_engines(); }
+
+std::string torch_version() { return pytorch::torch_version(); }
+
+package::ModelDescription inspect(const std::filesystem::path& path) {
+  return pytorch::inspect(path);
+}
+
+MemoryOfCall memory_of_call(Device device, const std::function<void()>& call) {
+  pytorch::reset_torch_peak(device);
+  const std::size_t activations = pytorch::activations_of(device, call);
+  const pytorch::ModelMemory all = pytorch::model_memory(device);
+  return {.weights = all.weights,
+          .workspaces = all.workspaces,
+          .activations = activations,
+          .collections = all.collections,
+          .peak = all.peak + (device.is_cpu() ? activations : 0),
+          .budget = all.budget,
+          .torch_holds = pytorch::torch_memory(device).held};
+}
+
+}  // namespace tensoa::tools

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/memory_budget.hpp"
+#include "tensoa/package/engines.hpp"
+#include "torch_seam.hpp"
+
+namespace tensoa::tools {
+
+void register_engines() { package::register_engines(); }
+
+std::string torch_version() { return {}; }
+
+package::ModelDescription inspect(const std::filesystem::path& path) {
+  std::error_code failure;
+  if (path.extension() != ".pt2" && std::filesystem::is_regular_file(path, failure)) {
+    throw LoadError("model " + path.string() +
+                    ": is no package (.pt2), and this tensoa was built without torch, which reads "
+                    "TorchScript files; use one that is built with TENSOA_PYTORCH=ON");
+  }
+  return package::inspect(path);
+}
+
+MemoryOfCall memory_of_call(Device device, const std::function<void()>& call) {
+  call();
+  const MemoryFigures all = memory_figures(device);
+  const auto now = [&](MemoryPurpose purpose) { return all.of(purpose).now; };
+  MemoryOfCall memory{.weights = now(MemoryPurpose::kWeights),
+                      .workspaces = now(MemoryPurpose::kWorkspaces),
+                      .activations = 0,
+                      .collections = now(MemoryPurpose::kCollections),
+                      .peak = 0,
+                      .budget = all.budget,
+                      .torch_holds = 0};
+  for (const MemoryPurpose purpose : {MemoryPurpose::kCollections, MemoryPurpose::kWeights,
+                                      MemoryPurpose::kWorkspaces, MemoryPurpose::kPinned}) {
+    memory.peak += all.of(purpose).peak;
+  }
+  return memory;
+}
+
+std::vector<ResultRow> bench_binding(const BenchOptions& /*options*/) {
+  throw ConfigError(
+      "bench binding: compares with tensors of torch, which this tensoa was built without; use one "
+      "that is built with TENSOA_PYTORCH=ON");
+}
+
+}  // namespace tensoa::tools
