@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 SHARED_DATA = Path(os.environ.get("TENSOA_SHARED_DATA", ROOT.parent / "shared" / "data"))
 PROGRAM = Path(os.environ.get("TENSOA_PROGRAM", ROOT / "build" / "tensoa"))
 PACKAGES = Path(os.environ.get("TENSOA_TEST_PACKAGES", ROOT / "build" / "tests" / "pytorch" / "packages"))
+FUSED_PACKAGES = Path(os.environ.get("TENSOA_FUSED_PACKAGES", ROOT / "build" / "tests" / "package" / "packages"))
 sys.path += [str(ROOT / "python"), str(ROOT / "python" / "tests")]  # the package tensoa, and candidate_edges
 
 torch.set_num_threads(1)
@@ -60,8 +61,8 @@ def shared(name):
 
 
 def package(name):
-    """A package of tests/pytorch/make_packages.py; skips the test where they are not built."""
-    path = PACKAGES / name
+    """A package of tests/pytorch/make_packages.py or tests/package/make_fused_packages.py; skips the test where they are not built."""
+    path = next((folder / name for folder in (FUSED_PACKAGES, PACKAGES) if (folder / name).exists()), PACKAGES / name)
     if not path.exists():
         pytest.skip(f"{path} is not here")
     return path

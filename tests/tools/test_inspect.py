@@ -95,12 +95,19 @@ def fuse(manifest, records):
     """The records of a fused program, for both targets, as docs/ahead_of_time.md has them."""
     records["model/fused/x86-64-v4.so"] = b"4" * 4000
     records["model/fused/sm_90.cubin"] = b"9" * 900
+    records["model/fused/weights.bin"] = b""
     manifest["fused"] = {
         "domains": [0],
         "stages": ["rows of 0: input, linear 64, relu", "rows of 0: linear 2"],
         "deterministic": False,
         "cpu": [{"name": "x86-64-v4", "file": "fused/x86-64-v4.so", "cpu_flags": ["avx512f"], "status": "checked"}],
-        "cuda": {"code": [{"architecture": "sm_90", "file": "fused/sm_90.cubin", "status": "built, not run"}]},
+        "cuda": {
+            "kernels": [],
+            "buffers": [],
+            "steps": [],
+            "weights": "fused/weights.bin",
+            "code": [{"architecture": "sm_90", "file": "fused/sm_90.cubin", "status": "built, not run"}],
+        },
     }
 
 
