@@ -309,7 +309,8 @@ std::string name_of_case(std::size_t rows, std::size_t offset,
 
 /// A package beside what it was made to give.
 int check_recorded(const CheckCall& call) {
-  const auto recorded = package::recorded_results(call.model);
+  const bool is_package = inspect(call.model).binding.has_value();
+  const auto recorded = is_package ? package::recorded_results(call.model) : std::nullopt;
   if (!recorded || recorded->cases.empty()) {
     throw InputError("model " + call.model +
                      ": holds no results to be compared with; say --against OTHER, or export it "
