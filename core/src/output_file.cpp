@@ -72,13 +72,23 @@ void forget_unfinished(int place) {
 
 // ---- what a path stands for
 
+constexpr int kLongestChain = 40;  // of links, as the kernel's
+
+/// What the link `path` points to in the end, whether that is there or not; other paths as they are.
+fs::path target_of(fs::path path) {
+  std::error_code failure;
+  for (int link = 0; link < kLongestChain && fs::is_symlink(path, failure); ++link) {
+    path = path.parent_path() / fs::read_symlink(path, failure);
+  }
+  return path;
+}
+
 /// N where `path` is /dev/stdout, /dev/fd/N, or another way to name descriptor N of this process.
 /// Opening such a path gives another position in the same file, and what both write lies over each
 /// other.
 std::optional<int> descriptor_named_by(fs::path path) {
   std::error_code failure;
   const fs::path descriptors = fs::canonical("/proc/self/fd", failure);
-  constexpr int kLongestChain = 40;  // of links, as the kernel's
   for (int link = 0; link < kLongestChain && !failure; ++link) {
     const fs::path parent = fs::weakly_canonical(fs::absolute(path).parent_path(), failure);
     const std::string name = path.filename();
@@ -127,13 +137,14 @@ OutputFile::OutputFile(fs::path path) : path_(std::move(path)) {
   std::error_code status;
   if (fs::is_directory(path_, status)) fail(path_, "it is a folder");
   if (descriptor_named_by(path_) || is_special(path_)) {
+    // Not opened here: the reader of a pipe takes its first close for the end.
     temporary_ = path_;
-  } else {
-    // A link stays: what it points to is replaced.
-    if (fs::is_symlink(path_, status)) path_ = fs::weakly_canonical(path_, status);
-    temporary_ = temporary_for(path_);
-    unfinished_ = add_unfinished(temporary_);
+    if (access(path_.c_str(), W_OK) != 0) fail_with_errno(path_);
+    return;
   }
+  path_ = target_of(path_);  // a link stays
+  temporary_ = temporary_for(path_);
+  unfinished_ = add_unfinished(temporary_);
   errno = 0;
   if (!std::ofstream(temporary_, std::ios::binary | std::ios::app)) {
     const int reason = errno;

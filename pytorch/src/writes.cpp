@@ -89,6 +89,24 @@ bool holds_tensor(const c10::Type& type) {
   }
 }
 
+/// What may be, or contain, an object of a class: packed parameters may lie in the tensors that they
+/// were made of, and no schema says so.
+bool holds_object(const c10::Type& type) {
+  switch (type.kind()) {
+    case TypeKind::TensorType:
+      return false;
+    case TypeKind::DictType:
+    case TypeKind::ListType:
+    case TypeKind::OptionalType:
+    case TypeKind::TupleType:
+    case TypeKind::UnionType:
+      return std::ranges::any_of(type.containedTypes(),
+                                 [](const auto& inner) { return holds_object(*inner); });
+    default:
+      return !is_plain(type);
+  }
+}
+
 bool is_tensor(const Value& value) { return value.type()->kind() == TypeKind::TensorType; }
 
 // ---- operators: what their schemas do not say
@@ -508,7 +526,9 @@ void Flow::follow_operator(const Node& node) {
     const AliasInfo* alias = argument_of(i) == nullptr ? nullptr : argument_of(i)->alias_info();
     for (std::size_t j = 0; j < node.outputs().size(); ++j) {
       const AliasInfo* result = j < results.size() ? results[j].alias_info() : nullptr;
-      if (is_shared || may_alias(result, alias)) connect(node.input(i), node.output(j));
+      if (is_shared || may_alias(result, alias) || holds_object(*node.output(j)->type())) {
+        connect(node.input(i), node.output(j));
+      }
     }
   }
 }

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "../support/temporary_folder.hpp"
@@ -89,12 +90,21 @@ TEST_F(OutputFileTest, ADeviceIsWrittenAndNotReplaced) {
 TEST_F(OutputFileTest, APipeIsWrittenAndNotReplaced) {
   const fs::path pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  const int reader = open(pipe.c_str(), O_RDWR | O_NONBLOCK);
-  write_file(pipe, "hello");
+  std::string text;
+  std::thread reader([&] { text = contents(pipe); });  // to the first end of file
+  OutputFile file(pipe);
+  write_file(file, "hello");
+  reader.join();
+  EXPECT_EQ(text, "hello");
   EXPECT_TRUE(fs::is_fifo(pipe));
-  char text[16] = {};
-  EXPECT_EQ(read(reader, text, sizeof(text)), 5);
-  close(reader);
+}
+
+TEST_F(OutputFileTest, ALinkToAFileThatIsNotThereStaysALink) {
+  const fs::path link = folder_ / "link";
+  fs::create_symlink("missing.txt", link);
+  write_file(link, "hello");
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(contents(folder_ / "missing.txt"), "hello");
 }
 
 TEST_F(OutputFileTest, AFileInSharedMemoryIsReplacedAsAnyOther) {

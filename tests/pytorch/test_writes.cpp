@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/ir/irparser.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -246,6 +248,26 @@ def forward(self, x, y):
 )",
                                               {false, true}}),
                          name_of);
+
+// The bias that is unpacked is the one that was packed. (Sources here have no names for these operators.)
+TEST(WritesOfPackedParameters, ReachWhatTheyWereMadeOf) {
+  const auto graph = std::make_shared<torch::jit::Graph>();
+  torch::jit::parseIR(R"IR(
+graph(%self, %x : Tensor, %y : Tensor):
+  %scale : float = prim::Constant[value=0.1]()
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %qint8 : int = prim::Constant[value=12]()
+  %q : Tensor = aten::quantize_per_tensor(%x, %scale, %zero, %qint8)
+  %p : __torch__.torch.classes.quantized.LinearPackedParamsBase = quantized::linear_prepack(%q, %y)
+  %w : Tensor, %b : Tensor? = quantized::linear_unpack(%p)
+  %bias : Tensor = prim::unchecked_cast(%b)
+  %more : Tensor = aten::add_(%bias, %one, %one)
+  return (%more)
+)IR",
+                      graph.get());
+  EXPECT_EQ(Writes(*graph).to_arguments(), (std::vector<bool>{false, true}));
+}
 
 // As networks do it: nothing is copied.
 INSTANTIATE_TEST_SUITE_P(NoInput, WritesOf,

@@ -805,8 +805,8 @@ struct Tf32 {
 };
 
 // Three products of float16 pieces, high * high + high * low + low * high: float32's accuracy. x is
-// Scaled. An infinity has a finite high piece, so it times the high piece of a weight, which is zero
-// where the weight is, decides.
+// Scaled. The high piece of an infinity is finite: its low piece is infinite, and is multiplied with the
+// high piece of the weight, which is zero only where the weight is.
 struct Half3 {
   static constexpr int kMostTiles = 24;
   static __device__ __forceinline__ void split(float x, float y, unsigned& high, unsigned& low) {

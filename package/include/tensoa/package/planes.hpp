@@ -50,7 +50,7 @@ class PlanesOfBlock {
   /// The same from planes to columns.
   std::size_t scatter(const Queue& queue, const Planes& from, const BoundBlock& block) const;
 
-  /// Whether rows of the two share memory. Asks for the single planes only where their extents do.
+  /// Whether rows of the two share memory. Single planes are compared only where the extents overlap.
   bool overlap(const Planes& mine, const PlanesOfBlock& other, const Planes& theirs) const noexcept;
 
  private:
