@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "outputs.hpp"
@@ -50,7 +52,7 @@ void check(const Binding& binding) {
                          ": ragged forms (padded, mask, segments) are for inputs; an output is a "
                          "block of columns");
     }
-    if (block.tensor.read_only) {
+    if (block.tensor.read_only || std::ranges::any_of(block.memory(), &TensorView::read_only)) {
       throw BindingError(
           "block \"" + block.name +
           "\": an output is bound to a const view; use view() instead of const_view()");
@@ -66,8 +68,23 @@ void check(const Binding& binding) {
 
 namespace {
 
-/// What is wrong with a tensor over memory, or nothing.
-std::string trouble_with(const TensorView& tensor) {
+/// Whether the elements, packed or as they lie, can be counted in 63 bits of bytes.
+bool can_be_counted(const TensorView& tensor) {
+  TensorView packed = tensor;
+  std::int64_t bytes = 1;  // elements from the first to the last, first
+  bool is_too_large = !make_row_major(packed);
+  for (std::size_t dim = 0; dim < tensor.rank; ++dim) {
+    const std::int64_t steps = std::max<std::int64_t>(tensor.size_of_dim[dim] - 1, 0);
+    std::int64_t reach = 0;
+    is_too_large |= __builtin_mul_overflow(steps, tensor.stride_of_dim[dim], &reach);
+    is_too_large |= __builtin_add_overflow(bytes, reach, &bytes);
+  }
+  const auto element = static_cast<std::int64_t>(size_of(tensor.dtype));
+  return !is_too_large && !__builtin_mul_overflow(bytes, element, &bytes);
+}
+
+/// What is wrong with the dimensions of a tensor, or nothing.
+std::string trouble_with_dimensions(const TensorView& tensor) {
   if (tensor.rank == 0 || tensor.rank > kMaxRank) {
     return "has " + std::to_string(tensor.rank) + " dimensions, expected 1 to " +
            std::to_string(kMaxRank);
@@ -80,6 +97,15 @@ std::string trouble_with(const TensorView& tensor) {
     if (tensor.size_of_dim[dim] < 0) return least("size", tensor.size_of_dim[dim]);
     if (tensor.stride_of_dim[dim] < 0) return least("stride", tensor.stride_of_dim[dim]);
   }
+  if (!can_be_counted(tensor)) {
+    return "is " + to_string(tensor) + ", more than 2^63 bytes from its first to its last element";
+  }
+  return {};
+}
+
+/// What is wrong with a tensor over memory, or nothing.
+std::string trouble_with(const TensorView& tensor) {
+  if (std::string trouble = trouble_with_dimensions(tensor); !trouble.empty()) return trouble;
   if (tensor.elements() > 0 && tensor.data == nullptr) return "has elements, but no memory";
   if (reinterpret_cast<std::uintptr_t>(tensor.data) % size_of(tensor.dtype) != 0) {
     return "lies in memory that is not aligned to its element size of " +
@@ -104,26 +130,130 @@ std::size_t sources_of(const BoundBlock& block) {
   return 1;
 }
 
+[[noreturn]] void fail(const BoundBlock& block, const std::string& what) {
+  throw BindingError(to_string(block) + ": " + what);
+}
+
+/// What all forms have in common: as many tensors as the form has, of dimensions that can be, on one
+/// device.
 void require_tensors(const BoundBlock& block) {
-  const auto fail = [&](const std::string& what) {
-    throw BindingError(to_string(block) + ": " + what);
-  };
   const bool is_ragged = block.form != BlockForm::kInPlace && block.form != BlockForm::kRepacked;
   if (block.sources.size() != sources_of(block) || block.offsets.has_value() != is_ragged) {
-    fail("has " + std::to_string(block.sources.size()) + " sources and " +
-         (block.offsets ? "" : "no ") + "offsets, expected " + std::to_string(sources_of(block)) +
-         " and " + (is_ragged ? "" : "no ") + "offsets for a block of its form (BoundBlock::form)");
+    fail(block, "has " + std::to_string(block.sources.size()) + " sources and " +
+                    (block.offsets ? "" : "no ") + "offsets, expected " +
+                    std::to_string(sources_of(block)) + " and " + (is_ragged ? "" : "no ") +
+                    "offsets for a block of its form (BoundBlock::form)");
+  }
+  if (block.form != BlockForm::kInPlace && block.shape != BlockShape::kRows) {
+    fail(block,
+         "its shape is BlockShape::kColumns, expected kRows: only tensors in place are [k, n]");
   }
   if (block.tensor.rank <= block.row_dimension()) {
-    fail("its tensor has " + std::to_string(block.tensor.rank) + " dimensions, expected " +
-         std::to_string(block.row_dimension() + 1) + " or more for a block of its shape");
+    fail(block, "its tensor has " + std::to_string(block.tensor.rank) + " dimensions, expected " +
+                    std::to_string(block.row_dimension() + 1) +
+                    " or more for a block of its shape");
+  }
+  if (const std::string trouble = trouble_with_dimensions(block.tensor); !trouble.empty()) {
+    fail(block, "its tensor " + trouble);
   }
   for (const TensorView& tensor : block.memory()) {
     const std::string trouble = trouble_with(tensor);
-    if (!trouble.empty()) fail("a tensor over its memory " + trouble);
+    if (!trouble.empty()) fail(block, "a tensor over its memory " + trouble);
     if (tensor.device == block.tensor.device) continue;
-    fail("a tensor over its memory lies on " + to_string(tensor.device) + ", the block on " +
-         to_string(block.tensor.device));
+    fail(block, "a tensor over its memory lies on " + to_string(tensor.device) + ", the block on " +
+                    to_string(block.tensor.device));
+  }
+}
+
+// ---- how the tensors of one block belong together
+
+/// "float32[10, 2]"
+std::string type_of(DType dtype, std::span<const std::int64_t> sizes) {
+  std::string text;
+  for (const std::int64_t size : sizes) text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return std::string(name_of(dtype)) + '[' + text + ']';
+}
+
+std::string type_of(const TensorView& tensor) { return type_of(tensor.dtype, tensor.sizes()); }
+
+/// Of a repacked block each source is its column of the tensor: [n, …] of [n, k, …], or of one column
+/// of [n, …].
+void require_columns(const BoundBlock& block) {
+  if (block.columns.empty()) fail(block, "has no columns, expected 1 or more to make a copy of");
+  for (std::size_t i = 0; i < block.sources.size(); ++i) {
+    const TensorView& source = block.sources[i];
+    TensorView expected = block.tensor;
+    expected.dtype = block.columns[i].info.dtype;
+    const bool is_one_of_several = expected.rank > 1 && expected.rank > source.rank &&
+                                   std::cmp_equal(expected.size_of_dim[1], block.columns.size());
+    if (is_one_of_several) {
+      std::shift_left(expected.size_of_dim.begin() + 1, expected.size_of_dim.end(), 1);
+      --expected.rank;
+    }
+    if ((is_one_of_several || block.columns.size() == 1) && source.dtype == expected.dtype &&
+        std::ranges::equal(source.sizes(), expected.sizes())) {
+      continue;
+    }
+    fail(block, "its source of column " + block.columns[i].name + " is " + type_of(source) +
+                    ", expected " + std::string(name_of(expected.dtype)) +
+                    " and the sizes of one of " + std::to_string(block.columns.size()) +
+                    " columns of its tensor " + type_of(block.tensor));
+  }
+}
+
+/// Numbers that say where each group begins, and where the last one ends.
+/// @param groups how many; nothing where the tensor does not say
+void require_offsets(const BoundBlock& block, std::optional<std::int64_t> groups) {
+  const TensorView& offsets = block.sources.back();
+  const bool is_index = offsets.dtype == DType::kI32 || offsets.dtype == DType::kI64;
+  const std::int64_t got = offsets.size_of_dim[0] - 1;
+  const bool is_dense = got < 1 || offsets.stride_of_dim[0] == 1;
+  if (is_index && offsets.rank == 1 && is_dense && got >= 0 && got == groups.value_or(got)) return;
+  fail(block, "its offsets " + block.offsets->name + " are " + type_of(offsets) +
+                  (is_dense ? "" : " with the stride " + std::to_string(offsets.stride_of_dim[0])) +
+                  ", expected int32 or int64, one dimension, side by side, " +
+                  (groups ? "one more than the " + std::to_string(*groups) + " groups of its tensor"
+                          : "one or more"));
+}
+
+void require_type(const BoundBlock& block, const char* form, DType dtype, std::size_t rank) {
+  if (block.tensor.dtype == dtype && block.tensor.rank == rank) return;
+  fail(block, "its tensor is " + type_of(block.tensor) + ", expected " +
+                  std::string(name_of(dtype)) + " of " + std::to_string(rank) +
+                  (rank == 1 ? " dimension for " : " dimensions for ") + form);
+}
+
+/// Of a padded block: [groups, length, …] over rows of […], side by side.
+void require_padded(const BoundBlock& block) {
+  const TensorView& tensor = block.tensor;
+  const TensorView& values = block.sources.front();
+  if (values.size_of_dim[0] > 1 && values.stride_of_dim[0] != 1) {
+    fail(block, "its values have the stride " + std::to_string(values.stride_of_dim[0]) +
+                    " from one row to the next, expected 1");
+  }
+  if (tensor.dtype == values.dtype && tensor.rank == values.rank + 1 &&
+      std::ranges::equal(tensor.sizes().subspan(2), values.sizes().subspan(1))) {
+    return;
+  }
+  fail(block, "its tensor is " + type_of(tensor) + ", its values " + type_of(values) +
+                  "; expected [groups, length, …] of their dtype, with the sizes of a row for …");
+}
+
+void require_sources(const BoundBlock& block) {
+  switch (block.form) {
+    case BlockForm::kInPlace:
+      return;
+    case BlockForm::kRepacked:
+      return require_columns(block);
+    case BlockForm::kPadded:
+      require_padded(block);
+      return require_offsets(block, block.tensor.size_of_dim[0]);
+    case BlockForm::kMask:
+      require_type(block, "a mask", DType::kBool, 2);
+      return require_offsets(block, block.tensor.size_of_dim[0]);
+    case BlockForm::kSegments:
+      require_type(block, "segments", DType::kI64, 1);
+      return require_offsets(block, std::nullopt);
   }
 }
 
@@ -131,7 +261,10 @@ void require_tensors(const BoundBlock& block) {
 
 void check_own(const Binding& binding) {
   for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
-    for (const BoundBlock& block : *blocks) require_tensors(block);
+    for (const BoundBlock& block : *blocks) {
+      require_tensors(block);
+      require_sources(block);
+    }
   }
   check(binding);
 }

@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -22,6 +25,7 @@ using test::FakeEngines;
 using test::Points;
 using test::Scores;
 using test::TemporaryFile;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
@@ -246,6 +250,159 @@ TEST_F(ModelTest, RefusesTensorsOfTheCallersOwnThatAreNone) {
       },
       "a tensor over its memory lies on cuda:0, the block on cpu");
   EXPECT_TRUE(FakeEngines::get().calls.empty());
+}
+
+/// Blocks of all forms, and what must not pass of each. An engine reads as many elements as one tensor
+/// of a block says, from memory that another describes.
+class OwnTensors : public ModelTest {
+ protected:
+  using Spoil = std::function<void(BoundBlock&)>;
+
+  Binding good() {
+    SoAMetadata<Points, test::Groups> inputs(10, 3);
+    const auto point = points_.const_view().records();
+    const auto offsets = groups_.const_view().records().offsets();
+    inputs.append_block(Repack{DType::kF64}, "copy", point.x(), point.z());
+    inputs.append_padded("padded", offsets, 4, point.x(), point.y());
+    inputs.append_mask("mask", offsets, 4);
+    inputs.append_segments<Points>("segments", offsets);
+    SoAMetadata<Scores> outputs(10);
+    outputs.append_block(Repack{DType::kF64}, "score", scores_.view().records().score());
+    return ModelMetadata(inputs, outputs).binding();
+  }
+
+  void expect_refused(const std::string& name, const std::string& message, const Spoil& spoil) {
+    Binding bad = good();
+    for (auto* blocks : {&bad.inputs, &bad.outputs}) {
+      for (BoundBlock& block : *blocks) {
+        if (block.name == name) spoil(block);
+      }
+    }
+    EXPECT_THAT(
+        [&] { detail::check_own(bad); },
+        ThrowsMessage<BindingError>(AllOf(HasSubstr("block \"" + name), HasSubstr(message))));
+    EXPECT_THROW(Model<>(file_.path()).forward(queue_, bad), BindingError);
+    EXPECT_TRUE(FakeEngines::get().calls.empty());
+  }
+
+  PortableCollection<test::Groups> groups_{4, Device::cpu()};
+};
+
+TEST_F(OwnTensors, OfAllFormsPassWhereTheyBelongTogether) {
+  EXPECT_NO_THROW(detail::check_own(good()));
+  Binding wide = good();
+  const std::vector<std::int64_t> offsets(4);
+  for (BoundBlock& block : wide.inputs) {
+    if (!block.offsets) continue;
+    block.sources.back().dtype = DType::kI64;
+    block.sources.back().data = const_cast<std::int64_t*>(offsets.data());
+  }
+  EXPECT_NO_THROW(detail::check_own(wide));
+}
+
+TEST_F(OwnTensors, ThatNoTensorCanBeAreRefused) {
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const char* name : {"copy", "padded", "mask", "segments", "score"}) {
+    expect_refused(name, "its tensor has 9 dimensions, expected 1 to 4",
+                   [](BoundBlock& block) { block.tensor.rank = 9; });
+    expect_refused(name, "its tensor has the size -1 in dimension 0, expected 0 or more",
+                   [](BoundBlock& block) { block.tensor.size_of_dim[0] = -1; });
+    expect_refused(name, "more than 2^63 bytes", [&](BoundBlock& block) {
+      block.tensor.rank = 2;
+      block.tensor.size_of_dim = {most / 2, 4};
+    });
+    expect_refused(name, "a tensor over its memory is", [&](BoundBlock& block) {
+      block.sources.front().size_of_dim[0] = 3;
+      block.sources.front().stride_of_dim[0] = most / 2;
+    });
+    expect_refused(name, "its shape is BlockShape::kColumns, expected kRows",
+                   [](BoundBlock& block) { block.shape = BlockShape::kColumns; });
+  }
+}
+
+TEST_F(OwnTensors, OfARepackThatAreNotItsColumnsAreRefused) {
+  for (const std::int64_t rows : {9, 11}) {
+    for (const char* name : {"copy", "score"}) {
+      expect_refused(name, '[' + std::to_string(rows) + "], expected float32 and the sizes of one",
+                     [&](BoundBlock& block) { block.sources.back().size_of_dim[0] = rows; });
+    }
+  }
+  expect_refused("copy", "its source of column z is uint8[10], expected float32",
+                 [](BoundBlock& block) { block.sources[1].dtype = DType::kU8; });
+  expect_refused("copy", "its source of column x is float32[10, 2]", [](BoundBlock& block) {
+    block.sources[0].rank = 2;
+    block.sources[0].size_of_dim[1] = 2;
+  });
+  expect_refused("copy", "one of 2 columns of its tensor float64[10, 3]",
+                 [](BoundBlock& block) { block.tensor.size_of_dim[1] = 3; });
+  expect_refused("copy", "one of 2 columns of its tensor float64[10]",
+                 [](BoundBlock& block) { block.tensor.rank = 1; });
+  expect_refused("copy", "has no columns, expected 1 or more", [](BoundBlock& block) {
+    block.columns.clear();
+    block.sources.clear();
+  });
+  expect_refused("score", "an output is bound to a const view",
+                 [](BoundBlock& block) { block.sources[0].read_only = true; });
+}
+
+TEST_F(OwnTensors, OfPaddedRowsThatAreNotOverItsValuesAreRefused) {
+  const auto differ = [](const std::string& tensor, const std::string& values) {
+    return "its tensor is " + tensor + ", its values " + values + "; expected [groups, length, ";
+  };
+  expect_refused("padded", differ("float32[3, 4, 1]", "float32[10, 2]"),
+                 [](BoundBlock& block) { block.tensor.size_of_dim[2] = 1; });
+  expect_refused("padded", differ("float32[3, 4, 2]", "float32[10, 8]"),
+                 [](BoundBlock& block) { block.sources[0].size_of_dim[1] = 8; });
+  expect_refused("padded", differ("float32[3, 4]", "float32[10, 2]"),
+                 [](BoundBlock& block) { block.tensor.rank = 2; });
+  expect_refused("padded", differ("float32[3]", "float32[10, 2]"),
+                 [](BoundBlock& block) { block.tensor.rank = 1; });
+  expect_refused("padded", differ("float64[3, 4, 2]", "float32[10, 2]"),
+                 [](BoundBlock& block) { block.tensor.dtype = DType::kF64; });
+  expect_refused("padded", differ("float32[3, 4, 2]", "uint8[10, 2]"),
+                 [](BoundBlock& block) { block.sources[0].dtype = DType::kU8; });
+  expect_refused("padded", "its values have the stride 2 from one row to the next, expected 1",
+                 [](BoundBlock& block) { block.sources[0].stride_of_dim[0] = 2; });
+}
+
+TEST_F(OwnTensors, OfMasksAndSegmentsOfAnotherTypeAreRefused) {
+  expect_refused("mask", "its tensor is float32[3, 4], expected bool of 2 dimensions for a mask",
+                 [](BoundBlock& block) { block.tensor.dtype = DType::kF32; });
+  expect_refused("mask", "its tensor is bool[3], expected bool of 2 dimensions",
+                 [](BoundBlock& block) { block.tensor.rank = 1; });
+  expect_refused("segments", "its tensor is int32[10], expected int64 of 1 dimension for segments",
+                 [](BoundBlock& block) { block.tensor.dtype = DType::kI32; });
+  expect_refused("segments", "expected int64 of 1 dimension", [](BoundBlock& block) {
+    block.tensor.rank = 2;
+    block.tensor.size_of_dim[1] = 1;
+  });
+}
+
+TEST_F(OwnTensors, OfOffsetsThatAreNotThoseOfTheGroupsAreRefused) {
+  for (const char* name : {"padded", "mask", "segments"}) {
+    const bool counts_groups = std::string(name) != "segments";
+    for (const DType dtype : {DType::kF32, DType::kI8, DType::kU8, DType::kBool}) {
+      expect_refused(
+          name,
+          "its offsets offsets are " + std::string(name_of(dtype)) + "[4], expected int32 or int64",
+          [&](BoundBlock& block) { block.sources.back().dtype = dtype; });
+    }
+    expect_refused(name, "its offsets offsets are int32[4] with the stride 2, expected",
+                   [](BoundBlock& block) { block.sources.back().stride_of_dim[0] = 2; });
+    expect_refused(name, "its offsets offsets are int32[0]",
+                   [](BoundBlock& block) { block.sources.back().size_of_dim[0] = 0; });
+    expect_refused(name, "its offsets offsets are int32[4, 1]", [](BoundBlock& block) {
+      block.sources.back().rank = 2;
+      block.sources.back().size_of_dim[1] = 1;
+    });
+    if (!counts_groups) continue;
+    for (const std::int64_t offsets : {2, 3, 5}) {
+      expect_refused(name, "one more than the 3 groups of its tensor",
+                     [&](BoundBlock& block) { block.sources.back().size_of_dim[0] = offsets; });
+    }
+    expect_refused(name, "one more than the 4 groups of its tensor",
+                   [](BoundBlock& block) { block.tensor.size_of_dim[0] = 4; });
+  }
 }
 
 TEST_F(ModelTest, TryForwardReturnsErrorsAsValues) {

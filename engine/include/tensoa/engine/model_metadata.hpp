@@ -100,7 +100,8 @@ namespace detail {
 void check(const Binding& binding);
 
 /// As check, of a binding whose tensors are of the caller's own making: also that each has memory, is
-/// aligned, and has sizes and strides from 0 on, as many tensors as its block's form needs.
+/// aligned, and has sizes and strides from 0 on; that its block has as many tensors as its form needs,
+/// of dtypes and sizes that belong together (BoundBlock). What the offsets say is the engine's to check.
 /// @throws BindingError, before anything is read through them
 void check_own(const Binding& binding);
 
