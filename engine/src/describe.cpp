@@ -196,7 +196,7 @@ std::string list_of(std::span<const std::int64_t> numbers) {
 }
 
 /// What a tensor over `columns` columns of `rows` rows is not, though tensors over columns are: of
-/// the described sizes, with the rows of a plane side by side (of scalars: all rows one element).
+/// the dtype of the columns, of the described sizes, with the rows of a plane side by side (of scalars: all rows one element).
 /// Tensors of the caller's own making can be anything.
 std::string difference_of_tensor(const BlockDescription& described, const TensorView& tensor,
                                  bool is_one_column, std::int64_t rows) {
@@ -219,6 +219,10 @@ std::string difference_of_tensor(const BlockDescription& described, const Tensor
   const auto differs = [](const char* what, const std::string& got, const std::string& wanted) {
     return std::string(what) + " is " + got + ", expected " + wanted;
   };
+  if (tensor.dtype != element.dtype) {
+    return differs("its dtype", std::string(name_of(tensor.dtype)),
+                   std::string(name_of(element.dtype)));
+  }
   if (!std::ranges::equal(tensor.sizes(), expected.sizes())) {
     return differs("its shape", list_of(tensor.sizes()), list_of(expected.sizes()));
   }

@@ -219,6 +219,29 @@ TEST_F(Describe, NamesWhatDiffersOfTensorsThatAreNotOverColumns) {
   EXPECT_EQ(
       difference_of(4, [](BoundBlock& block) { block.sources[1].data = block.sources[2].data; }),
       "column x lies at two places, expected one");
+  for (const DType dtype : {DType::kU8, DType::kF64, DType::kI32}) {
+    const std::string name(name_of(dtype));
+    for (const std::size_t source : {0U, 1U}) {
+      EXPECT_EQ(difference_of(2, [&](BoundBlock& block) { block.sources[source].dtype = dtype; }),
+                "of column " + inputs_.blocks()[2].columns[source].name + " its dtype is " + name +
+                    ", expected float32");
+    }
+    EXPECT_EQ(difference_of(0, [&](BoundBlock& block) { block.tensor.dtype = dtype; }),
+              "the dtype is " + name + ", expected float32");
+  }
+}
+
+/// A program reads elements of the columns' dtype, whatever the tensor says.
+TEST_F(Describe, NamesATensorInPlaceWhereColumnsAreConverted) {
+  inputs_.append_block(Repack{DType::kF32}, "time", hit_.time());
+  const BindingDescription described = description_of(ModelMetadata(inputs_, outputs_).binding());
+  BoundBlock block = inputs_.blocks()[0];
+  EXPECT_EQ(difference(described.inputs[0], block), "");
+  block.form = BlockForm::kInPlace;
+  block.sources.clear();
+  block.tensor.data = hits_.data();
+  block.tensor.stride_of_dim = {1, 10};
+  EXPECT_EQ(difference(described.inputs[0], block), "its dtype is float32, expected float64");
 }
 
 // ---- what cannot be read

@@ -65,8 +65,8 @@ struct BindingDescription {
 BindingDescription description_of(const Binding& binding);
 
 /// Whether `block` is what was described, but for its name, its collection and everything that changes
-/// from event to event; and whether its tensors are such as those over columns: of the described sizes,
-/// rows side by side (of scalars: one element for all), one place for each column. Empty, or what
+/// from event to event; and whether its tensors are such as those over columns: of their dtype and the
+/// described sizes, rows side by side (of scalars: one element for all), one place for each column. Empty, or what
 /// differs: "column 1 is z, expected y". Time grows with the columns, allocates only for the answer.
 /// @param block of tensors that detail::check_own() would take
 std::string difference(const BlockDescription& described, const BoundBlock& block);
