@@ -99,9 +99,8 @@ namespace detail {
 /// outputs share memory (an input and an output may), or blocks lie on several devices.
 void check(const Binding& binding);
 
-/// As check, of a binding whose tensors are of the caller's own making: also that each has memory, is
-/// aligned, and has sizes and strides from 0 on; that its block has as many tensors as its form needs,
-/// of dtypes and sizes that belong together (BoundBlock). What the offsets say is the engine's to check.
+/// As check, of a binding whose tensors are of the caller's own making: also that each can be and has
+/// memory, and that the tensors of a block are those of its form. What offsets say, engines check.
 /// @throws BindingError, before anything is read through them
 void check_own(const Binding& binding);
 
