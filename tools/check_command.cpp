@@ -174,8 +174,14 @@ class Comparisons {
     }
   }
 
-  /// Once all is there.
+  /// Once all is there. @throws InputError where nothing is: that says nothing of a model
   void finish() {
+    if (all_.empty()) {
+      throw InputError(
+          "nothing was compared: the model has no outputs, or none has a row at the --rows that "
+          "were "
+          "asked for; ask for 1 or more");
+    }
     std::map<std::tuple<std::string, std::string, std::string>, double> largest;
     const auto key = [](const Comparison& c, const PlaneComparison& plane) {
       return std::tuple(c.numbers, c.block, plane.name);

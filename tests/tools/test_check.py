@@ -138,6 +138,28 @@ def test_recorded_results_that_are_not_whole_or_not_there(tmp_path, model):
     refuse("check", model, says=["close.pt", "say --against OTHER"])
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda right: right[:1],
+        lambda right: right[:-1],
+        lambda right: [*right, right[-1]],
+        lambda right: [*right[:-1], right[-1][:-1]],
+        lambda right: [[*right[0], 1.0], *right[1:]],
+        lambda right: [[] for _ in right],
+    ],
+    ids=["one output", "an output less", "an output more", "a plane less", "a plane more", "no planes"],
+)
+def test_recorded_tolerances_are_one_for_each_plane_of_each_output(edit, tmp_path):
+    def spoil(manifest, records):
+        case = manifest["recorded"]["cases"][-1]
+        assert len(case["tolerances"]) > 2
+        case["tolerances"] = edit(case["tolerances"])
+
+    path = edited(package("kinds-cpu.pt2"), tmp_path / "spoilt.pt2", spoil)
+    refuse("check", path, says=["spoilt.pt2", "its recorded tolerances are not those of its output columns"])
+
+
 def test_cuda_graphs_are_tried_on_gpus_only(model):
     path = package("mlp-cpu.pt2")
     refuse("check", path, "--cuda-graphs", says=["--cuda-graphs", "mlp-cpu.pt2 on cpu has none", "a package for CUDA"])
@@ -156,6 +178,12 @@ def test_cuda_package_is_right_and_can_be_captured(name, out):
     assert numbers["gpu"] == graphs["gpu"] == torch.cuda.get_device_name(0)
     assert numbers["architecture"] == "sm_{}{}".format(*torch.cuda.get_device_capability(0))
     assert graphs["cuda_graphs"] is True
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_cuda_graphs_of_no_rows_say_nothing():
+    says = ["nothing was compared", "--rows"]
+    refuse("check", package("mlp-cuda.pt2"), "--cuda-graphs", "--rows", 0, says=says)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
