@@ -92,11 +92,14 @@ Planes PlanesOfBlock::packed(std::byte* memory, std::int64_t rows) const noexcep
   return {memory, (bytes(rows) + kLine - 1) / kLine * kLine / element_size_, rows};
 }
 
-template <class Action>
-void PlanesOfBlock::for_each_plane(const Action& action) const {
-  for (const ColumnDescription& column : description_.columns) {
-    for (std::int64_t i = 0; i < each_; ++i) action(column.plane + i);
-  }
+template <class Visit>
+bool PlanesOfBlock::any_plane(const Visit& visit) const {
+  return std::ranges::any_of(description_.columns, [&](const ColumnDescription& column) {
+    for (std::int64_t i = 0; i < each_; ++i) {
+      if (visit(column.plane + i)) return true;
+    }
+    return false;
+  });
 }
 
 template <class Action>
@@ -139,14 +142,12 @@ Extent PlanesOfBlock::extent(const Planes& planes) const noexcept {
 bool PlanesOfBlock::overlap(const Planes& mine, const PlanesOfBlock& other,
                             const Planes& theirs) const noexcept {
   if (!extent(mine).overlaps(other.extent(theirs))) return false;
-  bool found = false;
-  for_each_plane([&](std::int64_t place) {
+  return any_plane([&](std::int64_t place) {
     const Extent plane = extent_of_plane(mine, place);
-    other.for_each_plane([&](std::int64_t other_place) {
-      found = found || plane.overlaps(other.extent_of_plane(theirs, other_place));
+    return other.any_plane([&](std::int64_t other_place) {
+      return plane.overlaps(other.extent_of_plane(theirs, other_place));
     });
   });
-  return found;
 }
 
 }  // namespace tensoa::package

@@ -66,9 +66,9 @@ class PlanesOfBlock {
   /// From the first byte of the first plane to the end of the last.
   Extent extent(const Planes& planes) const noexcept;
 
-  /// `action(p)` with the place of each plane of the block's columns.
-  template <class Action>
-  void for_each_plane(const Action& action) const;
+  /// Whether `visit(p)` says so of the place of any plane of the block's columns.
+  template <class Visit>
+  bool any_plane(const Visit& visit) const;
 
   /// `action(address, p)` with each plane of the columns of `block`, and its place. @return bytes of all
   template <class Action>
