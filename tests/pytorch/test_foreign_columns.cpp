@@ -116,10 +116,11 @@ bool overlap(const std::vector<Piece>& a, const std::vector<Piece>& b) {
   });
 }
 
-/// What is to be copied, by the addresses alone.
+/// What is to be copied, by the addresses alone; nothing of no rows.
 CopyReport expected_copies(const std::vector<Placed>& in, const std::vector<Placed>& out,
                            std::size_t n) {
   CopyReport copies;
+  if (n == 0) return copies;
   std::vector<std::vector<Piece>> written;
   for (const Block& block : kOutputs) {
     const auto pieces = pieces_of(block, out, n);
@@ -315,7 +316,7 @@ TEST_P(ForeignColumns, GiveWhatTorchScriptGivesOnContiguousCopiesAndNothingElseI
   std::optional<Plan<Scattered, Found>> plan;
   const std::size_t draws = test::draws(60);
   for (std::size_t draw = 0; draw < draws && !HasFailure(); ++draw) {
-    constexpr std::size_t kRows[] = {1, 2, 3, 7, 8, 9, 31, 64, 100, 333};
+    constexpr std::size_t kRows[] = {0, 1, 2, 3, 7, 8, 9, 31, 64, 100, 333};
     const std::size_t n = kRows[below(std::size(kRows))];
     SCOPED_TRACE("seed " + std::to_string(test::seed()) + ", draw " + std::to_string(draw) + ", " +
                  std::to_string(n) + " rows");
@@ -344,7 +345,7 @@ TEST_P(ForeignColumns, GiveWhatTorchScriptGivesOnContiguousCopiesAndNothingElseI
     for (int call = 0; call < 2 && !HasFailure(); ++call) {
       const CopyReport report = model.forward(queue, *plan);
       EXPECT_EQ(to_string(report), to_string(expected_copies(in, out, n)));
-      (report == CopyReport{} ? in_place : copied) += 1;
+      if (n > 0) (report == CopyReport{} ? in_place : copied) += 1;
       copy_memory(queue, /*to_device=*/false);
       EXPECT_EQ(first_difference(in, out, n), "");
       if (shift != kArena / 2) break;  // the inputs are overwritten
