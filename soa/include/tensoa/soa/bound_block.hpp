@@ -64,7 +64,7 @@ struct BoundBlock {
   TensorView tensor;
 
   /// kRepacked: each column alone, [n], [n, R] or [n, R, C]. kPadded: the rows [n, k], and the
-  /// offsets. kMask, kSegments: the offsets.
+  /// offsets. kMask, kSegments: the offsets. These are [groups + 1], int32 or int64, side by side.
   std::vector<TensorView> sources;
 
   /// Of kPadded, kMask and kSegments: group g is the rows [offsets[g], offsets[g + 1]).
