@@ -88,6 +88,23 @@ def _divided(a, b, mode=None):
     return a // b if mode == "floor" or (a >= 0) == (b >= 0) else -(-a // b)
 
 
+def _cast(number, kind):
+    """A number as one of a dtype is."""
+    if kind == torch.bool:
+        return number != 0
+    return torch.sym_float(number) if kind.is_floating_point else torch.sym_int(number)
+
+
+def _kind_of(number, tensors):
+    """The dtype of a number that an operator takes beside tensors: it makes none of them wider, as numbers in torch."""
+    if isinstance(number, (bool, torch.SymBool)):
+        return torch.bool
+    if not isinstance(number, (float, torch.SymFloat)):
+        return torch.int64
+    kinds = [tensor.dtype for tensor in tensors if tensor.dtype.is_floating_point or tensor.dtype.is_complex]
+    return functools.reduce(torch.promote_types, kinds) if kinds else torch.get_default_dtype()
+
+
 def _least(choose, pick):
     return lambda first, second=None: choose(first) if isinstance(first, list) else pick(first, second)
 
@@ -160,7 +177,6 @@ PLAIN = {
     "floor": math.floor,
     "ceil": math.ceil,
     "round": round,
-    "to": lambda number, *_: number,
     "detach": lambda number: number,
     "clone": lambda number, *_: number,
     **{name: getattr(math, name) for name in "sqrt exp log log2 log10 sin cos tan tanh atan2 isnan isinf".split()},
@@ -492,7 +508,10 @@ class _Compiler:
         is_on_tensor = bool(takes_tensor) and takes_tensor[0]
         gives_float = [str(result.type) for result in schema.returns] == ["float"]  # also where Python gives an integer
         has_training = "train" in names or "training" in names
+        takes_numbers = torch._C._should_allow_numbers_as_tensors(name)
         plain = PLAIN.get(name) if space == "aten" else None
+        if (space, name) == ("aten", "to"):
+            plain = _number_to(names)
         on_tensors = ON_TENSORS.get(name) if space == "aten" else None
         if overload is None and plain is None and on_tensors is None:
             raise refusal(f"its operator {node.kind()}", _place(node))
@@ -509,8 +528,9 @@ class _Compiler:
             for value, change, is_named, is_tensor, key in zip(arguments, converters, named, takes_tensor, names):
                 if change is not None:
                     value = change(frame, value)
-                elif is_tensor and value is not None and not isinstance(value, torch.Tensor):
-                    value = torch.scalar_tensor(value, dtype=torch.int64, device=frame.device)
+                elif is_tensor and not (value is None or isinstance(value, torch.Tensor) or takes_numbers):
+                    tensors = [other for other in arguments if isinstance(other, torch.Tensor)]
+                    value = torch.scalar_tensor(value, dtype=_kind_of(value, tensors), device=frame.device)
                 if is_named:
                     keywords[key] = value
                 else:
@@ -518,6 +538,19 @@ class _Compiler:
             return overload(*positional, **keywords)
 
         return run
+
+
+def _number_to(names):
+    """aten::to of a number, whose arguments have these names."""
+
+    def run(*arguments):
+        named = dict(zip(names, arguments))
+        kind = named.get("dtype")
+        if kind is None:
+            return named["self"] if "other" not in named else _cast(named["self"], _kind_of(named["other"], ()))
+        return _cast(named["self"], getattr(torch, DTYPES[kind]))
+
+    return run
 
 
 def _check_evaluation(node, values):

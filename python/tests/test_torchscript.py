@@ -309,6 +309,49 @@ def test_operators_of_python_are_those_of_torchscript(make):
     assert list(zip(got, map(type, got))) == list(zip(expected, map(type, expected)))
 
 
+#: What traces have 0-dim tensors for: numbers beside tensors, and numbers made of sizes.
+NUMBERS_OF_TRACES = {
+    "float": lambda x: x * 0.5,
+    "float beside integers": lambda x: x + torch.arange(x.shape[0]).unsqueeze(1) * 0.5,
+    "float beside truth values": lambda x: x + (x > 0) * 0.5,
+    "float below integers": lambda x: x + (x > 0).long() / 2.5,
+    "float beside rare integers": lambda x: x + (x > 4.5).long() * 0.5,
+    "small beside large": lambda x: x * 1e6 + (x > 0).long() * 0.5,
+    "root of a size": lambda x: x / (x.size(-1) ** 0.5),
+    "size": lambda x: x / x.shape[1],
+    "part of a size": lambda x: (x.shape[1] / 3) * x - x.shape[1] / 7,
+    "power of part of a size": lambda x: torch.pow(x.shape[1] / 4.0, x),
+    "part of a size as integer": lambda x: x * torch.as_tensor(x.shape[1] * 0.7).long(),
+    "integer as float": lambda x: x + torch.as_tensor(x.shape[1]).float() / 5,
+    "choice of numbers": lambda x: torch.where(x > x.shape[1] / 30, x, x.shape[1] / 30),
+    "clamped": lambda x: torch.clamp(x, max=x.shape[1] / 30),
+    "part of the rows": lambda x: x * (x.shape[0] / 3),
+    "float beside float64": lambda x: (x.double() * 0.1).float(),
+}
+
+
+class Called(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize("name", NUMBERS_OF_TRACES)
+def test_numbers_of_traces_are_those_of_the_module(name):
+    module = Called(NUMBERS_OF_TRACES[name]).eval()
+    trace = torch.jit.trace(module, torch.zeros(5, 12), check_trace=False)
+    columns = bind([block("x", [f"x{i}" for i in range(12)])], [block("y", [f"y{i}" for i in range(12)])])
+    plain = torchscript.interpreted(trace, columns)
+    exported = aot.exported_program(plain, columns).module(check_guards=False)
+    x = 3 * torch.randn(40, 12)
+    expected = trace(x)
+    for result in (plain(x), exported([x])[0]):
+        torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-6)
+
+
 # ---- what cannot be compiled
 
 
