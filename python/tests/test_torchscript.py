@@ -485,6 +485,56 @@ def test_wrong_interpretation_is_noticed(monkeypatch):
         torchscript.interpreted(script, PAIR)
 
 
+class Hidden(nn.Module):
+    """An operator whose effect few numbers show."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind: str = kind
+
+    def forward(self, x):
+        step = x.shape[1] // 12
+        if self.kind == "beside large numbers":
+            return torch.stack([x[:, 0] * 1e6, x[:, 1] + step], 1)
+        if self.kind == "for large numbers":
+            return torch.where(x[:, :2] > 1e4, x[:, :2] * step, x[:, :2])
+        return torch.where(x[:, :2] == 0, float(step), x[:, :2])
+
+
+@pytest.mark.parametrize("kind", ["beside large numbers", "for large numbers", "for special numbers"])
+def test_wrong_interpretation_that_few_numbers_show_is_noticed(kind, monkeypatch):
+    script = torch.jit.script(Hidden(kind))
+    torchscript.interpreted(script, JET)
+    monkeypatch.setitem(torchscript.PLAIN, "floordiv", lambda a, b: a // b + 1)
+    with pytest.raises(InputError, match="gives other results than its operators one by one"):
+        torchscript.interpreted(script, JET)
+
+
+def test_operator_that_fails_in_the_interpretation_only_is_refused_with_its_place(monkeypatch):
+    def failing(*_):
+        raise ValueError("no such thing\nat all")
+
+    monkeypatch.setitem(torchscript.PLAIN, "floordiv", failing)
+    with pytest.raises(InputError) as error:
+        torchscript.interpreted(torch.jit.script(Collections()), PAIR)
+    place = f"test_torchscript.py:{line_of('half = x.shape[1] // 2')}"
+    assert f"ahead of time: no such thing (aten::floordiv, {place}); export it" in str(error.value)
+
+
+class Failing(nn.Module):
+    def forward(self, x):
+        return x[:, :2] + x[:, : x.shape[1] // 2]
+
+
+def test_model_that_fails_itself_is_refused_though_its_interpretation_runs(monkeypatch):
+    script = torch.jit.script(Failing())
+    with pytest.raises(InputError, match=r"the model fails on columns of the binding with .*aten::add, test_torchscript.py"):
+        torchscript.interpreted(script, JET)
+    monkeypatch.setitem(torchscript.PLAIN, "floordiv", lambda a, b: 2)
+    with pytest.raises(InputError, match="the TorchScript model fails on columns of the binding; export it"):
+        torchscript.interpreted(script, JET)
+
+
 def test_float64_of_the_model_is_that_of_the_module():
     module = TrackNetwork().eval()
     plain = torchscript.interpreted(torch.jit.script(module), TRACK).double()
