@@ -133,6 +133,25 @@ def _size(tensor, dim=None):
     return list(tensor.shape) if dim is None else tensor.shape[dim]
 
 
+def _is_contiguous(tensor, layout=0):
+    if torch.compiler.is_exporting():
+        raise ValueError("how tensors lie in memory is not known yet")
+    return tensor.is_contiguous(memory_format=MEMORY_FORMATS[layout])
+
+
+def _tensor(data, dtype=None, device=None, requires_grad=False):
+    """torch.tensor of a number, or of a list of numbers of one type and of lists."""
+    if isinstance(data, list) and any(map(_has_symbol, data)):
+        return torch.stack([_tensor(value, dtype, device) for value in data])
+    if _has_symbol(data):
+        return torch.scalar_tensor(data, dtype=dtype or _kind_of(data, ()), device=device)
+    return torch.tensor(data, dtype=dtype, device=device)
+
+
+def _has_symbol(data):
+    return any(map(_has_symbol, data)) if isinstance(data, list) else _is_symbol(data)
+
+
 #: aten operators of numbers, texts, lists and dicts; those that tensors have, too, are taken where no argument is a tensor.
 PLAIN = {
     "add": lambda a, b, alpha=1: a + b if alpha == 1 else a + alpha * b,
@@ -230,7 +249,7 @@ ON_TENSORS = {
     "stride": lambda tensor, dim=None: list(tensor.stride()) if dim is None else tensor.stride(dim),
     "is_floating_point": lambda tensor: tensor.is_floating_point(),
     "is_complex": lambda tensor: tensor.is_complex(),
-    "is_contiguous": lambda tensor, *_: True,
+    "is_contiguous": _is_contiguous,
     "__not__": lambda tensor: _not(_bool(tensor)),
     "_convolution": lambda *arguments: torch.ops.aten.convolution(*arguments[:9]),  # what traces have
     "__is__": operator.is_,
@@ -255,9 +274,9 @@ PRIM = {
     "Print": _warn,
     "Enter": _warn,
     "Exit": _warn,
-    "dtype": lambda tensor: tensor.dtype,
+    "dtype": lambda tensor: DTYPES.index(str(tensor.dtype).removeprefix("torch.")),
     "device": lambda tensor: tensor.device,
-    "layout": lambda tensor: tensor.layout,
+    "layout": lambda tensor: next(number for number, layout in LAYOUTS.items() if layout == tensor.layout),
     "is_cuda": lambda tensor: tensor.is_cuda,
     "is_cpu": lambda tensor: tensor.device.type == "cpu",
     "requires_grad": lambda tensor: False,
@@ -501,6 +520,8 @@ class _Compiler:
     def operator(self, node, space, name):
         schema = _schema(node.schema())
         overload = getattr(getattr(getattr(torch.ops, space), name), schema.overload_name or "default", None)
+        if space == "aten" and str(node.schema()).startswith(("aten::tensor", "aten::as_tensor.list")):
+            overload = _tensor  # torch.ops takes no list of Python there
         converters = _converters(schema)
         names = [argument.name for argument in schema.arguments]
         named = [argument.kwarg_only for argument in schema.arguments]

@@ -352,6 +352,62 @@ def test_numbers_of_traces_are_those_of_the_module(name):
         torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-6)
 
 
+class Dtypes(nn.Module):
+    """Asks for what tensors are: TorchScript has numbers for that."""
+
+    def forward(self, x):
+        if x.dtype != torch.float32:
+            raise RuntimeError("float32 please")
+        if x.dtype == torch.float16 or x.dtype == torch.bfloat16:
+            x = x.float() + 1
+        if x.dtype in [torch.float32, torch.float64]:
+            x = x * 2
+        if x.layout == torch.strided:
+            x = x + 3
+        y = torch.ones(x.shape[0], 2, dtype=x.dtype).to(dtype=x.dtype)
+        return (x > 0).to(x.dtype)[:, :2] + x[:, :2] + y.type_as(x)
+
+
+class Tensors(nn.Module):
+    """Makes tensors of lists and numbers."""
+
+    def forward(self, x):
+        x = x[:, [1, 0]] + torch.tensor([1.0, 2.5]) + torch.tensor([x.size(1), 2]) + torch.tensor([[1, 2]])
+        x = x * torch.tensor([x.size(0), x.size(1)]) + torch.tensor([x.size(0) / 3]) + torch.tensor(x.size(0))
+        mask = torch.tensor([True, False])
+        half = torch.tensor([1.5, 2.5], dtype=torch.int32) + torch.tensor(0.5)
+        return torch.where(mask, x, half) + torch.as_tensor([0.25, 1.0]) + torch.tensor(3, dtype=torch.float64).float()
+
+
+@pytest.mark.parametrize("make", [Dtypes, Tensors])
+def test_what_tensors_are_and_are_made_of_is_that_of_the_module(make):
+    module = make().eval()
+    plain = torchscript.interpreted(torch.jit.script(module), JET)
+    exported = aot.exported_program(plain, JET).module(check_guards=False)
+    for rows in (1, 7):
+        (x,) = tensors(JET, rows)
+        torch.testing.assert_close(plain(x), module(x), rtol=1e-6, atol=0)
+        torch.testing.assert_close(exported([x])[0], module(x), rtol=1e-6, atol=0)
+
+
+class Contiguous(nn.Module):
+    def forward(self, x):
+        if x.is_contiguous():
+            return x[:, :2]
+        return x[:, :2] * 2
+
+
+def test_how_a_tensor_lies_in_memory_is_asked_and_refused_ahead_of_time():
+    plain = torchscript.interpreted(torch.jit.script(Contiguous()), JET)
+    x = torch.randn(5, 12)
+    torch.testing.assert_close(plain(x), x[:, :2])
+    torch.testing.assert_close(plain(x.t().contiguous().t()), 2 * x[:, :2])
+    place = f"aten::is_contiguous: how tensors lie in memory is not known yet (test_torchscript.py:{line_of('if x.is_contiguous():')})"
+    with pytest.raises(InputError) as error:
+        aot.exported_program(plain, JET)
+    assert f"cannot be compiled ahead of time: {place}; " in str(error.value)
+
+
 # ---- what cannot be compiled
 
 
