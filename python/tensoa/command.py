@@ -145,7 +145,9 @@ def _end_children():
 
 @contextlib.contextmanager
 def _ending_whole():
-    """Ends by SIGINT, SIGTERM or SIGHUP leave no process and no temporary file behind."""
+    """Ends by SIGINT, SIGTERM or SIGHUP leave no process and no temporary file behind. What was ignored stays ignored, as
+    nohup and shells ask for.
+    """
 
     def end(number, frame):
         for other in ENDING:
@@ -156,7 +158,8 @@ def _ending_whole():
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, end) for number in ENDING}
+    heeded = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in heeded}
     try:
         yield
     finally:

@@ -56,6 +56,18 @@ def test_command_that_is_ended_leaves_no_process_and_no_file(number, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["pid"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signal_that_is_ignored_when_the_command_begins_stays_ignored(number):
+    seen = []
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        assert command.run(lambda: (os.kill(os.getpid(), number), seen.append(signal.getsignal(number)))) == 0
+        assert seen == [signal.SIG_IGN]
+        assert signal.getsignal(number) == signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+
+
 def test_steps_that_take_long_are_told_once_where_there_is_no_terminal(monkeypatch, capsys):
     monkeypatch.setattr(command._Progress, "PATIENCE", 0.3)
     with command.working("making out") as say:
