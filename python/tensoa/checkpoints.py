@@ -61,5 +61,7 @@ def load(path):
         raise InputError(f"{path}: got a {type(content).__name__}, expected a checkpoint or a state_dict")
     parameters = content.get("hyper_parameters", {})
     tensors = content.get("state_dict", content)
+    if not isinstance(tensors, dict):
+        raise InputError(f"{path}: its state_dict is a {type(tensors).__name__}, expected a dict of tensors by name")
     tensors = {name: value for name, value in tensors.items() if isinstance(value, torch.Tensor)}
     return Checkpoint(tensors, parameters if isinstance(parameters, dict) else {})
