@@ -339,15 +339,20 @@ class Called(nn.Module):
         return self.function(x)
 
 
+@pytest.mark.parametrize("is_file", [False, True])
 @pytest.mark.parametrize("name", NUMBERS_OF_TRACES)
-def test_numbers_of_traces_are_those_of_the_module(name):
+def test_numbers_of_traces_are_those_of_the_module(name, is_file, tmp_path):
     module = Called(NUMBERS_OF_TRACES[name]).eval()
     trace = torch.jit.trace(module, torch.zeros(5, 12), check_trace=False)
+    in_memory = trace
+    if is_file:
+        trace.save(tmp_path / "model.pt")
+        trace = torch.jit.load(tmp_path / "model.pt")
     columns = bind([block("x", [f"x{i}" for i in range(12)])], [block("y", [f"y{i}" for i in range(12)])])
     plain = torchscript.interpreted(trace, columns)
     exported = aot.exported_program(plain, columns).module(check_guards=False)
     x = 3 * torch.randn(40, 12)
-    expected = trace(x)
+    expected = in_memory(x)
     for result in (plain(x), exported([x])[0]):
         torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-6)
 
