@@ -7,7 +7,7 @@
 | normal | normally distributed | from -4 to 4, and row numbers | all that the model takes |
 | small | the same times 2^-20 | -1, 0, 1 | the same |
 | large | the same times 2^20 | of all magnitudes | the same |
-| special | 0, -0, powers of two, others | the extremes, -1, 0, 1, powers of two | the same |
+| special | 0, -0, powers of two, others | the extremes, -1, 0, 1, powers of two, from 2^24 to 2^24 + 3 | the same |
 
 Every column of integers has both ends of its range. A row of several truth values has one that is true and one that is
 false: a mask leaves something, and masks something. Blocks with examples always have rows of these.
@@ -112,7 +112,10 @@ class Columns:
             return signs * (powers + self._draw(size, 0, high // 2) % powers)
         if self.numbers == SPECIAL:
             extremes = torch.tensor([low, high, max(low, -1), 0, 1])[self._draw(size, 0, 4)]
-            return torch.where(self._draw(size, 0, 1) == 1, extremes, signs * powers)
+            numbers = torch.where(self._draw(size, 0, 1) == 1, extremes, signs * powers)
+            if bits_of_dtype > 24:  # neighbours that are one number in float32
+                numbers = torch.where(self._draw(size, 0, 2) == 0, (1 << 24) + self._draw(size, 0, 3), numbers)
+            return numbers
         few = self._draw(size, max(low, -4), 4)
         return torch.where(self._draw(size, 0, 1) == 1, few, self._draw(size, 0, min(self.rows_below - 1, high)))
 

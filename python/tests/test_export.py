@@ -470,6 +470,17 @@ def test_integers_have_negatives_zeros_and_extremes_where_the_model_takes_them(w
         pretend_package(module, columns, lambda inputs, outputs: outputs[0].copy_(wrong(inputs[0]).float()))
 
 
+LARGER = bind([block("k", "ab", column_dtype="int64", dtype="int64")], [block("at", "i", column_dtype="int64", dtype="int64")])
+
+
+def test_neighbours_that_are_one_number_in_float32_are_tried():
+    module = Module(lambda m, k: k.argmax(1))
+    columns = checks.with_examples(module, LARGER)
+    pretend_package(module, columns, lambda inputs, outputs: None)
+    with pytest.raises(InputError, match="at 100 rows of special numbers"):
+        pretend_package(module, columns, lambda inputs, outputs: outputs[0].copy_(inputs[0].float().argmax(0)))
+
+
 @pytest.mark.parametrize(
     "function, expected",
     [

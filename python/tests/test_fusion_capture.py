@@ -259,6 +259,8 @@ def test_far_offsets_are_subtracted_before_a_layer_and_others_become_part_of_it(
         (lambda m, x, k, q, mask, w: x + x.to(torch.int8), "float32 made int8"),
         (lambda m, x, k, q, mask, w: x + torch.relu(x).to(torch.uint8), "float32 made uint8"),
         (lambda m, x, k, q, mask, w: x * (k == 1000000007), "comparisons of integers"),
+        (lambda m, x, k, q, mask, w: x + torch.cat([k, k + 1], 1).argmax(1, keepdim=True), "the place of an extreme among"),
+        (lambda m, x, k, q, mask, w: x * torch.cat([k, k + 1], 1).int().min(1, keepdim=True)[1], "the place of an extreme"),
         (lambda m, x, k, q, mask, w: x + (~(x > 0).sum(1, keepdim=True)), "bits of int64"),
         (lambda m, x, k, q, mask, w: x + torch.full_like(x, x.shape[0]), "full_like of a number of rows"),
         (lambda m, x, k, q, mask, w: x + torch.rand(3), "random numbers"),
@@ -317,11 +319,13 @@ def of_choices(m, x, k, q, mask, w):
         k.clamp(0, 9) * 2 + q,
         torch.where(mask, q, 3).squeeze(1),
         ~mask.squeeze(1),
+        torch.cat([w, q.to(torch.int16), w.clamp(max=3)], 1).argmin(1),
+        (torch.cat([k, k + 1], 1).max(1)[0] > 2),
     )
 
 
 def test_results_of_integers_and_truth_values_are_captured():
-    dtypes = "int64 bool int32 int64 int8 bool".split()
+    dtypes = "int64 bool int32 int64 int8 bool int64 bool".split()
     outputs = [block(f"y{i}", 3 if i == 1 else 1, dtype) for i, dtype in enumerate(dtypes)]
     program = check(Results(of_choices), bound(MIXED, outputs))
     assert [output.dtype for output in program.outputs] == dtypes

@@ -763,7 +763,9 @@ def _extreme(name):
         if not args or isinstance(args[0], (Rows, torch.Tensor)):
             raise NotFused("a sum or maximum over all rows")
         dim, keep = (*args, False)[:2]
-        return [_reduction(name)(capture, node, tensor, dim), _place(name)(capture, node, tensor, dim)]
+        is_place_used = any(user.users for user in node.users if user.args[1] == 1)
+        place = _place(name)(capture, node, tensor, dim) if is_place_used else None
+        return [_reduction(name)(capture, node, tensor, dim), place]
 
     return run
 
@@ -772,6 +774,9 @@ def _place(name):
     """argmax and argmin: the first place of the extreme, or of what is no number."""
 
     def run(capture, node, tensor, dim=None, keep=False):
+        if tensor.is_whole and not capture.small(tensor):
+            raise NotFused("the place of an extreme among integers that float32 may not hold")
+
         def build(value, times):
             m, width = capture.map, value.width // times
             places = graph.constant(value.domain, np.tile(np.arange(width), times))
