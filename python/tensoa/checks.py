@@ -22,7 +22,8 @@ ROUGH = 1e-2  # an error of the model's own precision above which it says nothin
 # How much larger than the model's own error a program's may be. On numbers that are hard both are large, and which is the
 # larger is chance: the worst of hundreds of planes may have it several times.
 MARGIN, MARGIN_OF_HARD_NUMBERS = 4, 16
-WRONG_CHOICES = 2e-3  # of integers and truth values: the share that may differ, where two numbers are as good
+WRONG_CHOICES = 2e-3  # of integers and truth values: the share that may differ, where two numbers may be as good: not of
+# models that take no floats, and give the same in float64
 
 # Relative, ||a - b|| / ||b||, of a program on another machine, by the precision of its matrix products.
 RECORDED_TOLERANCE = {None: 3e-5, "ieee": 3e-5, "tf32x3": 3e-5, "tf32": 3e-3, "bf16": 3e-2}
@@ -197,6 +198,7 @@ class _Case:
 
     def __init__(self, module, exact, binding, rules, numbers, count, rows, **options):
         self.numbers, self.count, self.rows = numbers, count, rows
+        self.has_floats = any(block.column_dtype.is_floating_point for block in binding.inputs)
         options = {"seed": count, "is_misaligned": count % 2 == 1, "numbers": numbers, **options}
         self.columns = Columns(binding, rows, rules, "cpu", **options)
         results = results_of(module, binding, self.columns)
@@ -275,6 +277,8 @@ class _Right:
             self.largest, self.norm = kept.abs().amax(1), kept.norm(dim=1)
             self.eager_errors = [self.errors(i, eager) for i, eager in enumerate(self.eager)]
         self.eager_error = torch.stack(self.eager_errors).amax(0)
+        may_be_as_good = cases[0].has_floats or bool(self.eager_error.any())  # or all choices are between integers
+        self.wrong_choices = WRONG_CHOICES if may_be_as_good else 0.0
 
     def errors(self, case, got):
         """Of each plane: the largest difference over the largest number; of integers and truth values, the share that
@@ -298,7 +302,7 @@ class _Right:
     def norm_tolerances(self, tolerance):
         """Of each plane: the largest ||a - b|| / ||b||, or share of wrong choices, that is right."""
         if self.is_choice:
-            return [max(tolerance, WRONG_CHOICES)] * len(self.eager[0])
+            return [max(tolerance, self.wrong_choices)] * len(self.eager[0])
         differences = [torch.where(f, a - b, 0.0) for f, a, b in zip(self.finite, self.eager, self.exact)]
         errors = self.margin * torch.cat(differences, 1).norm(dim=1) / self.norm
         return torch.where((errors > tolerance) & errors.isfinite(), errors, tolerance).tolist()
@@ -407,9 +411,9 @@ def _judge(block, cases, errors, right, binding):
     """Raises InputError where an error [cases, planes] is too large, about the worst."""
     dtypes = [b.dtype for b in (*binding.inputs, block) if b.dtype.is_floating_point]
     coarser = max([torch.finfo(dtype).eps / torch.finfo(torch.float32).eps for dtype in dtypes], default=1)
-    allowed = WRONG_CHOICES if right.is_choice else TOLERANCE * max(1, coarser)
+    allowed = right.wrong_choices if right.is_choice else TOLERANCE * max(1, coarser)
     limits = torch.clamp(right.margin * right.eager_error, min=allowed)
-    excess = errors / limits
+    excess = torch.where(errors > 0, errors / limits, 0.0)
     case, plane = divmod(int(excess.argmax()), excess.shape[1])
     if not excess[case, plane] <= 1:
         what = "of its numbers" if right.is_choice else "relative"

@@ -481,6 +481,20 @@ def test_neighbours_that_are_one_number_in_float32_are_tried():
         pretend_package(module, columns, lambda inputs, outputs: outputs[0].copy_(inputs[0].float().argmax(0)))
 
 
+def test_no_choice_between_integers_may_be_wrong():
+    """One row of a thousand, which may be where the model gets floats."""
+
+    def spoil(inputs, outputs):
+        if outputs[0].shape[1] == 1000:
+            outputs[0][0, 7] += 1
+
+    module = Module(lambda m, k: k.argmax(1))
+    with pytest.raises(InputError, match="differs from the model by 1.00e-03 .*expected at most 0e"):
+        pretend_package(module, checks.with_examples(module, LARGER), spoil)
+    floats = bind(THREE_TO_TWO[0], LARGER.text["outputs"])
+    pretend_package(Module(lambda m, x: x.argmax(1)), floats, spoil)
+
+
 @pytest.mark.parametrize(
     "function, expected",
     [
