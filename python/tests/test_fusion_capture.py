@@ -311,6 +311,22 @@ def test_tables_are_read_with_columns_after_arithmetic_with_constants():
     assert_same(of_tables, inputs, (2, 2), table=nn.Embedding(4, 2))
 
 
+def of_signed_zeros(m, x):
+    minus, plus = torch.full_like(x, -0.0), torch.zeros_like(x)
+    pairs = torch.stack([plus, minus, x * 0 + 1], 1)  # [n, 3 groups, 3]
+    return (
+        torch.where(torch.where(x > 0, 0.0, -0.0).reciprocal() > 0, 1.0, -1.0),
+        torch.atan2(minus, x),
+        torch.atan2(plus, x),
+        torch.atan2(x * 0 + 2, torch.tensor([0.0, -0.0, 0.0])) + torch.atan2(torch.tensor([0.0, -0.0, 0.0]), x),
+        torch.atan2(pairs.amax(2), x),
+    )
+
+
+def test_zeros_keep_their_sign():
+    assert_same(of_signed_zeros, [block("x", 3)], (3, 3, 3, 3, 3))
+
+
 def of_choices(m, x, k, q, mask, w):
     return (
         x.argmax(1),

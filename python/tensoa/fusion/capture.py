@@ -14,6 +14,7 @@ import contextlib
 import functools
 import itertools
 import math
+import struct
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -99,6 +100,11 @@ def _objects(shape, items):
     return array.reshape(shape)
 
 
+def _bits(plane):
+    """A plane as a key: of numbers those of a double, since 0 == -0 and NaN != NaN."""
+    return struct.pack("d", plane) if isinstance(plane, (int, float)) else plane
+
+
 class _Capture:
     def __init__(self, symbols):
         self.symbols = symbols  # of sizes: their domain
@@ -154,13 +160,13 @@ class _Capture:
         return found
 
     def number(self, number, domain):
-        return self.once(("number", float(number), domain), lambda: graph.constant(domain, [number]))
+        return self.once(("number", _bits(number), domain), lambda: graph.constant(domain, [number]))
 
     def value(self, planes, domain):
         """The planes of an array, side by side."""
         planes = list(planes.reshape(-1))
         if all(isinstance(plane, (int, float)) for plane in planes):
-            key = ("constant", domain, tuple(planes))
+            key = ("constant", domain, *map(_bits, planes))
             return self.once(key, lambda: graph.constant(domain, planes))
         packed = graph.pack(self.parts(self.read_once(planes), domain))
         if packed.op != "pack":
@@ -255,7 +261,7 @@ class _Capture:
 
     def operand(self, planes, domain):
         flat = list(planes.reshape(-1))
-        if len(flat) > 1 and all(plane == flat[0] for plane in flat[1:]):
+        if len(set(map(_bits, flat))) == 1:
             flat = flat[:1]
         return self.value(_objects((len(flat),), flat), domain)
 
@@ -278,10 +284,13 @@ class _Capture:
             raise NotFused("a sum or maximum over all rows")
         moved = np.moveaxis(tensor.planes, dims, range(rank - len(dims), rank))
         groups = [tuple(group) for group in moved.reshape(math.prod(moved.shape[: rank - len(dims)]), -1)]
-        places = {group: i for i, group in enumerate(dict.fromkeys(groups))}
-        value = build(self.value(_objects((-1,), [plane for group in places for plane in group]), tensor.domain), len(places))
+        keys = [tuple(map(_bits, group)) for group in groups]
+        distinct = dict(zip(keys, groups))
+        places = {key: i for i, key in enumerate(distinct)}
+        planes = [plane for group in distinct.values() for plane in group]
+        value = build(self.value(_objects((-1,), planes), tensor.domain), len(places))
         width = value.width // len(places)
-        made = [[(value, i) for i in range(places[group] * width, (places[group] + 1) * width)] for group in groups]
+        made = [[(value, i) for i in range(places[key] * width, (places[key] + 1) * width)] for key in keys]
         return made, dims, moved.shape
 
     def reduced(self, node, tensor, dims, build):
