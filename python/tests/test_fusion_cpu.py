@@ -524,6 +524,25 @@ def test_a_compiler_that_takes_too_long_is_ended(tmp_path, monkeypatch):
     assert not (tmp_path / "slow.so").exists()
 
 
+@pytest.mark.parametrize(
+    "script, error, message",
+    [
+        ("sh -c 'while :; do :; done'; echo 'Abgebrochen' >&2; exit 1", NotFused, "took longer than 1 CPU s"),
+        ("kill -KILL $$", NotFused, "ended with the signal 'SIGKILL'"),
+        ('echo "an error in the locale $LC_ALL" >&2; exit 1', InputError, "an error in the locale C$"),
+    ],
+)
+def test_a_compiler_is_judged_in_every_language(script, error, message, tmp_path, monkeypatch):
+    compiler = tmp_path / "compiler"
+    compiler.write_text(f"#!/bin/sh\n{script}\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setattr(cpu, "SECONDS", 1)
+    with pytest.raises(error, match=message):
+        cpu.build("", "x86-64-v3", tmp_path / "no.so")
+
+
 def processes_of(folder):
     """Those that name the folder in their arguments."""
     found = []

@@ -23,6 +23,7 @@ cannot throw.
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -690,15 +691,20 @@ exec "$@"
 
 
 def _guarded(command, seconds):
-    """(exit status, stderr) of a command; nothing of it is left when this returns, raises, or the process ends."""
+    """(exit status, CPU seconds, stderr) of a command, which speaks English; nothing of it is left when this returns,
+    raises, or the process ends.
+    """
     with tempfile.TemporaryDirectory(prefix="tensoa-compile-") as folder:
         process = subprocess.Popen(
             ["/bin/sh", "-c", _GUARD, "tensoa-compile", str(seconds), folder, *command],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            env={**os.environ, "LC_ALL": "C"},
         )  # fmt: skip
         try:
             messages = process.stderr.read()
-            return process.wait(), messages
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode, used.ru_utime + used.ru_stime, messages
         finally:
             process.stdin.close()
             process.stderr.close()
@@ -715,11 +721,14 @@ def build(source, level, path):
     text = Path(path).with_suffix(".cpp")
     text.write_text(source)
     command = [compiler(), *FLAGS, f"-march={level}", str(text), "-o", str(path), "-lm"]
-    status, messages = _guarded(command, SECONDS)
+    status, seconds, messages = _guarded(command, SECONDS)
     if not status:
         return
-    if killed := re.search(r"([\w ]+) signal terminated program", messages):
-        why = f"took longer than {SECONDS} CPU s" if "CPU" in killed[1] else f"ended with the signal '{killed[1].strip()}'"
-        raise NotFused(f"the size of its code: the compiler {why}")
+    killed = re.search(r"([\w ]+) signal terminated program", messages)
+    if round(seconds) >= SECONDS or (killed and "CPU" in killed[1]):
+        raise NotFused(f"the size of its code: the compiler took longer than {SECONDS} CPU s")
+    if killed or status < 0:
+        name = killed[1].strip() if killed else signal.Signals(-status).name
+        raise NotFused(f"the size of its code: the compiler ended with the signal '{name}'")
     lines = [line for line in messages.splitlines() if "error" in line] or [f"status {status}"]
     raise InputError(f"{command[0]} cannot compile a fused program for {level}: {lines[0][:300]}")
