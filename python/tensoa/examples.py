@@ -5,6 +5,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from tensoa.command import InputError, first_line
@@ -13,7 +14,9 @@ ROWS = 100_000  # at most so many are read of a file
 
 
 def read(path):
-    """The columns of a Parquet or CSV file by name, as tensors of one dimension. Raises InputError."""
+    """The columns of numbers of a Parquet or CSV file by name, as tensors of one dimension; None for one in which numbers
+    are missing (nulls). Raises InputError.
+    """
     import pyarrow
     import pyarrow.csv
     import pyarrow.parquet
@@ -29,7 +32,9 @@ def read(path):
     columns = {}
     for name, column in zip(table.column_names, table.columns):
         is_number = pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)
-        if (is_number or pyarrow.types.is_boolean(column.type)) and column.null_count == 0:
+        if column.null_count and (is_number or pyarrow.types.is_boolean(column.type) or pyarrow.types.is_null(column.type)):
+            columns[name] = None
+        elif is_number or pyarrow.types.is_boolean(column.type):
             columns[name] = torch.as_tensor(column.to_numpy().copy())
     return columns
 
@@ -43,17 +48,40 @@ def with_columns(binding, columns):
         names = [_name(block, i) for i in range(len(block.places))]
         missing = [name for name in names if name not in columns]
         wanted += names
+        nulls = [name for name in names if name in columns and columns[name] is None]
+        if nulls:
+            raise InputError(
+                f'block "{block.name}": the examples have nulls in {", ".join(nulls)}; expected a number in every row'
+            )
         if not missing:
             tensors = [columns[name] for name in names]
             if min(map(len, tensors)) == 0:
                 raise InputError(f'block "{block.name}": the examples have no rows; expected at least one')
-            block = replace(block, examples=torch.stack([tensor.to(block.column_dtype) for tensor in tensors]))
+            planes = [_converted(block, name, tensor) for name, tensor in zip(names, tensors)]
+            block = replace(block, examples=torch.stack(planes))
         elif len(missing) < len(names):
             raise InputError(f'block "{block.name}": the examples have no {", ".join(missing)}; expected all of its columns')
         inputs.append(block)
     if all(block.examples is None for block in inputs):
         raise InputError(f"the examples have {', '.join(columns) or 'no columns'}; expected some of {', '.join(wanted)}")
     return replace(binding, inputs=tuple(inputs))
+
+
+def _converted(block, name, tensor):
+    """In the dtype of the block's columns, which holds all of the numbers; floats may be rounded."""
+    dtype, numbers = block.column_dtype, tensor.numpy()
+    if dtype.is_floating_point:
+        is_held = np.isfinite(tensor.to(dtype).double().numpy()) | ~np.isfinite(numbers)
+    else:
+        low, high = (0, 1) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+        is_held = (numbers >= low) & (numbers < high + 1) & (np.trunc(numbers) == numbers)
+    if not is_held.all():
+        row = int(is_held.argmin())
+        raise InputError(
+            f'block "{block.name}": row {row} of {name} of the examples is {numbers[row]}; '
+            f"expected numbers that columns of {str(dtype).removeprefix('torch.')} hold"
+        )
+    return tensor.to(dtype)
 
 
 def _name(block, i):

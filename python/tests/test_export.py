@@ -637,13 +637,43 @@ def test_checks_take_rows_of_the_users_file_by_the_names_of_columns(suffix, tmp_
     [
         ({"z": None}, 'block "features": the examples have no z; expected all of its columns'),
         (dict.fromkeys("xyzq"), "the examples have no columns; expected some of x, y, z, q"),
-        ({"q": [None] * 50, "x": None, "y": None, "z": None}, "the examples have no columns"),
+        ({"q": [None] * 50}, 'block "q": the examples have nulls in q; expected a number in every row'),
+        ({"z": [None] + [1.0] * 49}, 'block "features": the examples have nulls in z; expected a number in every row'),
+        ({"q": [1] * 9 + [300] * 41}, 'block "q": row 9 of q of the examples is 300; expected numbers that columns of int8'),
+        ({"q": [0.7] * 50}, 'row 0 of q of the examples is 0.7; expected numbers that columns of int8 hold'),
+        ({"q": [1.0, np.nan] * 25}, "row 1 of q of the examples is nan"),
+        ({"z": [1e39] * 50}, 'block "features": row 0 of z of the examples is 1e+39; expected numbers that columns of float32'),
     ],
 )
 def test_examples_that_do_not_fit_are_refused(columns, message, tmp_path):
     with pytest.raises(InputError) as caught:
         examples.with_columns(WITH_CHARGE, examples.read(events(tmp_path / "particles.parquet", **columns)))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "dtype, held, others",
+    [
+        (torch.uint8, [0, 255, 255.0], [-1, 256, 255.5, np.inf]),
+        (torch.int64, [-(2**63), 2**63 - 1, -(2.0**63)], [2**63, 2.0**63]),
+        (torch.bool, [0, 1, True, 1.0], [-1, 2, 0.5]),
+        (torch.float32, [2**40 + 1, np.inf, np.nan, 0.1, True], [1e39]),
+        (torch.float16, [65504], [70000]),
+    ],
+)
+def test_examples_are_what_columns_hold(dtype, held, others):
+    name = str(dtype).removeprefix("torch.")
+    columns = bind([block("q", "q", column_dtype=name, dtype=name)], [])
+
+    def examples_of(number):
+        dtype = np.array(number).dtype.str  # of uint64 numpy has two, torch takes one
+        return examples.with_columns(columns, {"q": torch.as_tensor(np.array([1, number], dtype))}).inputs[0].examples
+
+    for number in held:
+        assert torch.equal(examples_of(number)[0, 1:].nan_to_num(), torch.tensor([number]).to(dtype).nan_to_num())
+    for number in others:
+        with pytest.raises(InputError, match="row 1 of q of the examples"):
+            examples_of(number)
 
 
 @pytest.mark.parametrize(
