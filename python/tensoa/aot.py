@@ -25,7 +25,7 @@ import torch
 from torch import nn
 
 from tensoa import gpu_check, inductor, torchscript
-from tensoa.checks import record, result_rows, validate, with_examples, with_lengths
+from tensoa.checks import record, result_rows, told_recorded, validate, with_examples, with_lengths
 from tensoa.columns import ROWS, Columns, collections_of, output_arguments
 from tensoa.command import InputError, check_writable, first_line, replacing, step
 from tensoa.fusion import package
@@ -208,6 +208,8 @@ def export(
         binding = with_examples(module, binding)
         rules = result_rows(module, binding, "cpu")
         recorded, tests = record(module, binding, rules, precision)
+        for line in told_recorded(recorded):
+            report(line)
         facts = None
         if fuse:
             try:
@@ -227,7 +229,7 @@ def export(
         manifest = _manifest(binding, rules, target, {**facts, "recorded": recorded})
         whole = Path(folder) / "package.pt2"
         write(whole, files, manifest)
-        if target == "cuda":
+        if target == "cuda" and recorded["cases"]:
             _check_here(whole, path, program, report)
         with replacing(path) as temporary:
             shutil.copyfile(whole, temporary)

@@ -16,9 +16,10 @@ from tensoa.command import InputError, first_line, step
 
 TOLERANCE = 1e-5  # relative, of float32; of other dtypes as much coarser as they are
 MOST_ROWS = 1000
+# 0 rows: of models with a fixed number of result rows; of others nothing runs then.
 CASES = (*((NORMAL, rows) for rows in (0, 1, 2, 33, MOST_ROWS)), (SMALL, 100), (LARGE, 100), (SPECIAL, 100))
 LIMITS = (100, 64, 50, 32, 20, 16, 10, 8, 6, 5, 4, 3, 2)  # numbers of rows of tables, those that are tried
-ROUGH = 1e-2  # an error of the model's own precision above which it says nothing of a program, but on normal numbers
+ROUGH = 1e-2  # an error of the model's own precision above which it says nothing of a program
 # How much larger than the model's own error a program's may be. On numbers that are hard both are large, and which is the
 # larger is chance: the worst of hundreds of planes may have it several times.
 MARGIN, MARGIN_OF_HARD_NUMBERS = 4, 16
@@ -321,7 +322,8 @@ def _kind(numbers):
 def record(module, binding, rules, precision=None):
     """(entry of the manifest, files): inputs, and what the module gives for them, in float64 where it can do that. What
     `tensoa check` compares a package with, on the machine where it shall run. Wide columns have fewer rows there, so that
-    all of it stays below RECORDED_BYTES.
+    all of it stays below RECORDED_BYTES. What any result would pass is left out: numbers on which the model is rough, see
+    told_recorded().
     """
     step("what the model gives")
     dtypes = [block.dtype for block in (*binding.inputs, *binding.outputs) if block.dtype.is_floating_point]
@@ -342,8 +344,11 @@ def record(module, binding, rules, precision=None):
             results, is_clear = zip(*(one.recorded(place) for one in right))
             content = b"".join([*inputs[i], *(_bytes(result) for result in results)])
             is_too_much = files and len(content) + sum(map(len, files.values())) > RECORDED_BYTES
-            is_vague = not all(is_clear) or any(one.is_rough() for one in right)
-            if is_too_much or (is_vague and numbers != NORMAL):
+            if numbers == NORMAL:
+                is_vague = any(one > MARGIN * max(ROUGH, tolerance) for block in tolerances for one in block)
+            else:
+                is_vague = not all(is_clear) or any(one.is_rough() for one in right)
+            if is_too_much or is_vague:
                 continue
             name = f"check/{cases[i].count}.bin" if numbers == NORMAL else f"check/{numbers}.bin"
             files[name] = content
@@ -351,6 +356,15 @@ def record(module, binding, rules, precision=None):
             if any(one > tolerance for block in tolerances for one in block):
                 entries[-1]["tolerances"] = tolerances
     return {"tolerance": tolerance, "cases": entries}, files
+
+
+def told_recorded(recorded):
+    """Lines for people about what record() gave."""
+    if all(case["numbers"] != NORMAL for case in recorded["cases"]):
+        yield (
+            f"too rough to be judged: the model differs from itself in float64 by more than {ROUGH:.0e}, so `tensoa check` "
+            "has no results on such numbers to compare with; export with --examples that the model is made for"
+        )
 
 
 def _by_numbers(cases):

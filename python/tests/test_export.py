@@ -418,6 +418,18 @@ def test_checks_several_numbers_of_rows():
     assert all(check["relative_error"]["preds"] < 1e-6 for check in found)
 
 
+def test_no_rows_are_tried_where_there_are_results_nevertheless():
+    def each(m, x):
+        return x @ m.weight
+
+    def total(m, x):
+        return each(m, x).sum(0, keepdim=True)
+
+    for function, rule, expected in ((total, {"rows": 1}, [0, 1, 2, 33, 1000]), (each, {"collection": 0}, [1, 2, 33, 1000])):
+        recorded, _ = checks.record(Module(function), bind(*THREE_TO_TWO), [rule])
+        assert [case["rows"] for case in recorded["cases"] if case["numbers"] == "normal"] == expected
+
+
 def test_every_plane_is_judged_by_itself():
     """A probability beside an energy."""
 
@@ -591,6 +603,20 @@ def test_numbers_of_which_the_model_itself_says_nothing_are_left_out():
     assert [case["numbers"] for case in recorded] == ["normal"] * 4 + ["small", "special"]
 
 
+def test_no_result_is_recorded_that_any_package_would_pass():
+    def rough(m, x):
+        return torch.sin(1e9 * x[:, :2])
+
+    recorded, files = checks.record(Module(rough), bind(*THREE_TO_TWO), [{"collection": 0}])
+    assert "normal" not in {case["numbers"] for case in recorded["cases"]} and len(files) == len(recorded["cases"])
+    for case in recorded["cases"]:
+        assert all(one < 0.5 for block in case.get("tolerances", []) for one in block)
+    (line,) = checks.told_recorded(recorded)
+    assert line.startswith("too rough to be judged: the model differs from itself in float64 by more than 1e-02")
+    recorded, _ = checks.record(Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), [{"collection": 0}])
+    assert not list(checks.told_recorded(recorded))
+
+
 def test_recorded_results_are_bounded_however_wide_the_columns_are():
     names = [f"c{i}" for i in range(3000)]
     wide = bind([block("x", names)], [block("y", names)])
@@ -642,7 +668,7 @@ def test_checks_take_rows_of_the_users_file_by_the_names_of_columns(suffix, tmp_
         ({"q": [1] * 9 + [300] * 41}, 'block "q": row 9 of q of the examples is 300; expected numbers that columns of int8'),
         ({"q": [0.7] * 50}, 'row 0 of q of the examples is 0.7; expected numbers that columns of int8 hold'),
         ({"q": [1.0, np.nan] * 25}, "row 1 of q of the examples is nan"),
-        ({"z": [1e39] * 50}, 'block "features": row 0 of z of the examples is 1e+39; expected numbers that columns of float32'),
+        ({"z": [1e39] * 50}, 'block "features": row 0 of z of the examples is 1e+39; expected numbers that'),
     ],
 )
 def test_examples_that_do_not_fit_are_refused(columns, message, tmp_path):
