@@ -16,7 +16,7 @@ import pytest
 
 import row_programs
 from tensoa.command import InputError
-from tensoa.fusion import cpu, graph, stages
+from tensoa.fusion import cpu, graph, package, stages
 from tensoa.fusion.capture import NotFused
 from tensoa.fusion.graph import Output, Program, Value, apply, constant, gather, linear, pack, scatter
 
@@ -512,6 +512,14 @@ def test_a_program_that_would_take_long_to_compile_is_not_fused():
     program = Program(("rows",), [Output(1, (0,), graph.reduce("sum", wide))])
     with pytest.raises(NotFused, match=f"numbers for a row at a time, at most {cpu.FEATURES} are held"):
         cpu.generate(program, stages.plan(program))
+
+
+def test_a_chain_that_is_too_long_to_follow_is_not_fused(tmp_path):
+    value = columns(0, 0, (0,))
+    for _ in range(5000):
+        value = apply("sin", value)
+    with pytest.raises(NotFused, match="an unexpected error .RecursionError"):
+        package.for_cpu(Program(("rows",), [Output(1, (0,), value)]), set(), None, tmp_path)
 
 
 SLOW = "int f(int x) {" + "".join(f"if (x == {i}) x = x * x + {i};" for i in range(40000)) + "return x; }"
