@@ -353,7 +353,7 @@ def record(module, binding, rules, precision=None):
             name = f"check/{cases[i].count}.bin" if numbers == NORMAL else f"check/{numbers}.bin"
             files[name] = content
             entries.append({"rows": cases[i].count, "numbers": numbers, "file": name})
-            if any(one > tolerance for block in tolerances for one in block):
+            if any(one.is_choice for one in right) or any(one > tolerance for block in tolerances for one in block):
                 entries[-1]["tolerances"] = tolerances
     return {"tolerance": tolerance, "cases": entries}, files
 

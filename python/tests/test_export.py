@@ -504,6 +504,9 @@ def test_no_choice_between_integers_may_be_wrong():
     with pytest.raises(InputError, match="differs from the model by 1.00e-03 .*expected at most 0e"):
         pretend_package(module, checks.with_examples(module, LARGER), spoil)
     floats = bind(THREE_TO_TWO[0], LARGER.text["outputs"])
+    for function, model, expected in ((Module(lambda m, x: x.argmax(1)), floats, 2e-3), (module, LARGER, 3e-5)):
+        for case in checks.record(function, checks.with_examples(function, model), [{"collection": 0}])[0]["cases"]:
+            assert case["tolerances"] == [[expected]]
     pretend_package(Module(lambda m, x: x.argmax(1)), floats, spoil)
 
 
