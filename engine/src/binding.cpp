@@ -340,34 +340,31 @@ void require_live(const Binding& binding) {
 
 namespace {
 
-/// A collection that blocks refer to, and who did first.
-struct Referred {
-  std::size_t collection;
-  Lease lease;
-  const BoundBlock* by;
-};
+/// The collections that `block` refers to: `action(collection, lease, are_offsets)`.
+template <class Action>
+void for_each_collection(const BoundBlock& block, const Action& action) {
+  if (!block.columns.empty()) action(block.collection, block.lease, false);
+  if (block.offsets) action(block.offsets_collection, block.offsets_lease, true);
+}
 
 }  // namespace
 
 void require_one_collection_each(const Binding& binding) {
-  std::vector<Referred> all;
   for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
-    all.clear();
-    const auto refer = [&](std::size_t collection, const Lease& lease, const BoundBlock& block) {
-      const auto first = std::ranges::find(all, collection, &Referred::collection);
-      if (first == all.end()) {
-        all.push_back({collection, lease, &block});
-      } else if (first->lease != lease) {
-        throw BindingError(
-            "a plan cannot be rebound: " + to_string(*first->by) + " and " +
-            (&block == first->by ? "its offsets " + block.offsets->name : to_string(block)) +
-            " lie in two collections of one layout; give the second a layout of its own (one with "
-            "a Sub of the first)");
-      }
-    };
-    for (const BoundBlock& block : *blocks) {
-      if (!block.columns.empty()) refer(block.collection, block.lease, block);
-      if (block.offsets) refer(block.offsets_collection, block.offsets_lease, block);
+    for (const BoundBlock& first : *blocks) {
+      for_each_collection(first, [&](std::size_t collection, const Lease& lease, bool) {
+        for (const BoundBlock& block : *blocks) {
+          for_each_collection(block, [&](std::size_t other, const Lease& its, bool are_offsets) {
+            if (other != collection || its == lease) return;
+            throw BindingError(
+                "a plan cannot be rebound: " + to_string(first) + " and " +
+                (&block == &first && are_offsets ? "its offsets " + block.offsets->name
+                                                 : to_string(block)) +
+                " lie in two collections of one layout; give the second a layout of its own (one "
+                "with a Sub of the first)");
+          });
+        }
+      });
     }
   }
 }

@@ -139,7 +139,8 @@ TEST_P(Threads, AreNeverStartedNotEvenForAMoment) {
   for (int i = 0; i < 3; ++i) call(model, *queue_);
   EXPECT_EQ(threads_started, threads);
   EXPECT_EQ(teams_made, teams) << "teams of OpenMP";
-  EXPECT_EQ(at::get_num_threads(), 1);
+  // A fused package leaves torch alone.
+  if (!GetParam().model.starts_with("fused")) EXPECT_EQ(at::get_num_threads(), 1);
 }
 
 TEST_P(Threads, OfTheCallersAreTheOnlyOnes) {
