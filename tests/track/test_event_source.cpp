@@ -73,9 +73,15 @@ TEST(FindEvents, EventsOfOneNameAreToldApartByTheirFolders) {
   EXPECT_THAT(message_of<InputError>([&] { find_events(inputs); }),
               testing::AllOf(HasSubstr("_a_evt_1: " + top + "/a/evt_1.csv and "),
                              HasSubstr("rename one of them, or run them apart")));
+  inputs = {"generate:1:7:20", "generate:1:7:30"};
+  const auto made = find_events(inputs);
+  EXPECT_THAT(names_of(made),
+              ElementsAre("20-particles_generated-7-0", "30-particles_generated-7-0"));
+  EXPECT_EQ(made[1].read().name, "30-particles_generated-7-0");
   inputs = {"generate:2:7", "generate:1:7"};
   EXPECT_THAT(message_of<InputError>([&] { find_events(inputs); }),
-              HasSubstr("two events are called generated-7-0: generate:…:7:"));
+              testing::ContainsRegex("two events are called .*-particles_generated-7-0: "
+                                     "generate:…:7:"));
 }
 
 TEST(FindEvents, ListsSeveralInputsInTheirOrder) {

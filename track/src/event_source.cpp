@@ -104,9 +104,9 @@ std::string_view digits(std::string_view text) {
 }  // namespace
 
 std::string EventSource::name() const {
-  if (const auto* file = std::get_if<fs::path>(&from_)) return folders_ + event_name(*file);
+  if (const auto* file = std::get_if<fs::path>(&from_)) return prefix_ + event_name(*file);
   const auto& made = std::get<Generated>(from_);
-  return generated_name(made.options, made.index);
+  return prefix_ + generated_name(made.options, made.index);
 }
 
 std::string EventSource::origin() const {
@@ -117,13 +117,11 @@ std::string EventSource::origin() const {
 }
 
 Event EventSource::read() const {
-  if (const auto* file = std::get_if<fs::path>(&from_)) {
-    Event event = read_event(*file);
-    event.name = name();
-    return event;
-  }
-  const auto& made = std::get<Generated>(from_);
-  return generate(made.options, made.index);
+  const auto* file = std::get_if<fs::path>(&from_);
+  const auto* made = std::get_if<Generated>(&from_);
+  Event event = file != nullptr ? read_event(*file) : generate(made->options, made->index);
+  event.name = name();
+  return event;
 }
 
 std::vector<EventSource> find_events(std::string_view input) {
@@ -150,10 +148,15 @@ std::vector<EventSource> find_events(std::span<const std::string> inputs) {
       bool is_whole = true;  // the path of each
       names.clear();
       for (EventSource* source : sources) {
-        const auto* file = std::get_if<fs::path>(&source->from_);
-        const auto folders = file != nullptr ? last_folders(*file, depth) : std::nullopt;
-        is_whole = is_whole && !folders;
-        if (folders) source->folders_ = *folders;
+        std::optional<std::string> prefix;
+        if (const auto* file = std::get_if<fs::path>(&source->from_)) {
+          prefix = last_folders(*file, depth);
+        } else if (depth == 1) {
+          const auto particles = std::get<EventSource::Generated>(source->from_).options.particles;
+          prefix = std::to_string(particles) + "-particles_";
+        }
+        is_whole = is_whole && !prefix;
+        if (prefix) source->prefix_ = *prefix;
         names.insert(source->name());
       }
       if (is_whole) break;

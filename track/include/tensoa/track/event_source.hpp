@@ -24,7 +24,7 @@ class EventSource {
       : from_(Generated{options, index}) {}
 
   /// The event's name, as in Event::name: that of the file or of the generator, with the names of
-  /// folders before it where find_events() needed them.
+  /// folders, or the number of particles, before it where find_events() needed them.
   std::string name() const;
 
   /// The file, or "generate:…:SEED:PARTICLES".
@@ -41,7 +41,7 @@ class EventSource {
   friend std::vector<EventSource> find_events(std::span<const std::string> inputs);
 
   std::variant<std::filesystem::path, Generated> from_;
-  std::string folders_;  ///< before the name
+  std::string prefix_;  ///< of the name, where another event has the same
 };
 
 /// The events of an input, in the order in which they are processed.
