@@ -143,7 +143,8 @@ def test_without_a_gpu_or_a_program_one_line_says_what_was_not_done(tmp_path, mo
 def test_package_holds_what_the_module_gives(tmp_path):
     files, manifest = aot.read(package(tmp_path))
     assert manifest["recorded"]["tolerance"] == 3e-5
-    assert [case["rows"] for case in manifest["recorded"]["cases"]] == [1, 2, 33, 1000]
+    cases = [(case["numbers"], case["rows"]) for case in manifest["recorded"]["cases"]]
+    assert cases == [*(("normal", rows) for rows in (1, 2, 33, 1000)), ("small", 100), ("large", 100), ("special", 100)]
     record = files["model/check/33.bin"]
     x = torch.frombuffer(bytearray(record[: 33 * 3 * 4]), dtype=torch.float32).view(3, 33)
     y = torch.frombuffer(bytearray(record[33 * 3 * 4 :]), dtype=torch.float64).view(2, 33)

@@ -36,7 +36,8 @@ def test_sets_inside_a_row_give_what_the_model_gives(name, tmp_path):
     library = tmp_path / "program.so"
     cpu.build(cpu.generate(program, stages.plan(program)), LEVEL, library)
     found = checks.validate(package.load(library), module, columns, rules, is_whole=True)
-    assert len(found) >= 4 and max(error for check in found for error in check["relative_error"].values()) < 2e-6
+    errors = [error for check in found if check["numbers"] == "normal" for error in check["relative_error"].values()]
+    assert len(errors) >= 4 and max(errors) < 2e-6
 
 
 @pytest.mark.parametrize(
