@@ -90,7 +90,7 @@ std::optional<std::string> last_folders(const fs::path& file, std::size_t depth)
   fs::path folder = fs::absolute(file).lexically_normal().parent_path();
   for (; depth > 0; --depth, folder = folder.parent_path()) {
     if (!folder.has_relative_path()) return std::nullopt;
-    names = folder.filename().string() + '_' + names;
+    names.insert(0, folder.filename().string() + '_');
   }
   return names;
 }
