@@ -19,7 +19,7 @@ void throw_if_lost(const Queue& queue, const std::string& subject) {
   } catch (const DeviceLostError& error) {
     rethrow(error, subject);
   } catch (const Error&) {
-    // Another trouble: the caller reports the one that came first.
+    // Another error: the caller reports the one that came first.
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +17,8 @@
 // noexcept, and leave the calling thread's current device as it was, but for gpu_enter.
 
 namespace tensoa::detail {
+
+struct StridedCopy;
 
 /// Devices that can be used, fewer than kMaxDevices; 0 without a driver.
 int gpu_count() noexcept;
@@ -31,10 +34,10 @@ void gpu_leave(int before) noexcept;
 void* gpu_stream_create(int device);
 void gpu_stream_destroy(int device, void* stream) noexcept;
 void gpu_stream_wait(int device, void* stream);
-/// Calls once, from a thread of the driver's, also where the work before failed; never where this
-/// throws.
-void gpu_stream_when_done(int device, void* stream, std::function<void()> call);
-/// The device of somebody's stream, said to be on `device`. A default stream has any.
+/// Calls once, from a thread of the driver's, with the DeviceError of the work before, if it failed; never
+/// where this throws.
+void gpu_stream_when_done(int device, void* stream, std::function<void(std::exception_ptr)> call);
+/// The device of a borrowed stream, which the caller says is on `device`. A default stream has any.
 int gpu_stream_device(int device, void* stream);
 
 /// Without timing.
@@ -55,9 +58,14 @@ void gpu_free_pinned(int device, void* data) noexcept;
 
 /// Between host and device or within the device; the driver finds out which.
 void gpu_copy(int device, void* stream, void* to, const void* from, std::size_t bytes);
+/// `height` rows of `width` bytes, that begin `to_pitch` and `from_pitch` bytes apart.
+void gpu_copy_2d(int device, void* stream, void* to, std::size_t to_pitch, const void* from,
+                 std::size_t from_pitch, std::size_t width, std::size_t height);
+/// By a kernel, within the device: strided_kernels_cuda.cu or strided_kernels_none.cpp is linked.
+void gpu_copy_strided(int device, void* stream, const StridedCopy& copy);
 void gpu_zero(int device, void* stream, void* data, std::size_t bytes);
 
-/// A handle that somebody else owns, without an allocation.
+/// A handle that the caller owns, without an allocation.
 inline std::shared_ptr<void> unowned(void* handle) noexcept {
   return {std::shared_ptr<void>(), handle};
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,8 +39,8 @@ class CurrentDevice {
   int before_;
 };
 
-/// For what cannot fail any more: whoever is left to free something on a lost device goes on. An error
-/// of the caller's own code stays to be asked for.
+/// For calls that must not fail: freeing memory on a lost device continues without an error. An error
+/// of the caller's own code is kept for the caller.
 template <class Function>
 void call_on(int device, const Function& function) noexcept {
   int before = 0;
@@ -52,33 +53,45 @@ void call_on(int device, const Function& function) noexcept {
 gpu::Stream stream_of(void* stream) { return static_cast<gpu::Stream>(stream); }
 gpu::Event event_of(void* event) { return static_cast<gpu::Event>(event); }
 
-using Call = std::function<void()>;
+/// The typed error of a call that failed. Calls nothing of the runtime but for its texts.
+std::exception_ptr error_of(Device device, const std::string& what, gpu::Error status) {
+  const std::string name = to_string(device);
+  const std::string message =
+      what + " on " + name + ": " + gpu::get_error_string(status) + " (" + gpu::kName + ")";
+  if (std::ranges::find(gpu::kLost, status) != gpu::kLost.end()) {
+    return std::make_exception_ptr(DeviceLostError(message + "; this process can use " + name +
+                                                   " no more, go on with the other devices"));
+  }
+  if (status == gpu::kOutOfMemory) {
+    return std::make_exception_ptr(
+        DeviceFullError(message + "; free some memory, or use fewer queues"));
+  }
+  if (status == gpu::kInvalidHandle) {
+    return std::make_exception_ptr(DeviceError(
+        message + "; the stream or event was destroyed, or belongs to another device than " +
+        name));
+  }
+  return std::make_exception_ptr(DeviceError(message));
+}
 
-/// In a thread of the driver's. The status is that of the stream, which whoever is called asks for.
-void make_call(gpu::Stream, gpu::Error, void* call) noexcept {
-  (*std::unique_ptr<Call>(static_cast<Call*>(call)))();
+struct Call {
+  int device;
+  std::function<void(std::exception_ptr)> function;
+};
+
+/// In a thread of the driver's, which may not ask it for anything.
+void make_call(gpu::Stream, gpu::Error status, void* data) noexcept {
+  const std::unique_ptr<Call> call(static_cast<Call*>(data));
+  call->function(status == gpu::kSuccess
+                     ? nullptr
+                     : error_of(Device::cuda(call->device), "running what was enqueued", status));
 }
 
 }  // namespace
 
 void throw_gpu_error(Device device, const std::string& what, int code) {
-  const auto status = static_cast<gpu::Error>(code);
   static_cast<void>(gpu::get_last_error());  // else the next caller who asks hears of it
-  const std::string name = to_string(device);
-  const std::string message =
-      what + " on " + name + ": " + gpu::get_error_string(status) + " (" + gpu::kName + ")";
-  if (std::ranges::find(gpu::kLost, status) != gpu::kLost.end()) {
-    throw DeviceLostError(message + "; this process can use " + name +
-                          " no more, go on with the other devices");
-  }
-  if (status == gpu::kOutOfMemory) {
-    throw DeviceFullError(message + "; free some memory, or use fewer queues");
-  }
-  if (status == gpu::kInvalidHandle) {
-    throw DeviceError(
-        message + "; the stream or event was destroyed, or belongs to another device than " + name);
-  }
-  throw DeviceError(message);
+  std::rethrow_exception(error_of(device, what, static_cast<gpu::Error>(code)));
 }
 
 int gpu_count() noexcept {
@@ -131,9 +144,9 @@ void gpu_stream_wait(int device, void* stream) {
 
 // Not by cudaLaunchHostFunc, whose function is never called once the context has failed: who waits
 // for the call would wait for ever.
-void gpu_stream_when_done(int device, void* stream, std::function<void()> call) {
+void gpu_stream_when_done(int device, void* stream, std::function<void(std::exception_ptr)> call) {
   const CurrentDevice current(device);
-  auto kept = std::make_unique<Call>(std::move(call));
+  auto kept = std::make_unique<Call>(Call{device, std::move(call)});
   check(gpu::stream_add_callback(stream_of(stream), make_call, kept.get(), 0), device,
         [] { return "enqueuing a call"; });
   static_cast<void>(kept.release());  // make_call has it
@@ -223,6 +236,17 @@ void gpu_copy(int device, void* stream, void* to, const void* from, std::size_t 
   const CurrentDevice current(device);
   check(gpu::copy(to, from, bytes, gpu::kAnyDirection, stream_of(stream)), device,
         [&] { return "copying " + std::to_string(bytes) + " bytes"; });
+}
+
+void gpu_copy_2d(int device, void* stream, void* to, std::size_t to_pitch, const void* from,
+                 std::size_t from_pitch, std::size_t width, std::size_t height) {
+  const CurrentDevice current(device);
+  check(gpu::copy_2d(to, to_pitch, from, from_pitch, width, height, gpu::kAnyDirection,
+                     stream_of(stream)),
+        device, [&] {
+          return "copying " + std::to_string(height) + " rows of " + std::to_string(width) +
+                 " bytes";
+        });
 }
 
 void gpu_zero(int device, void* stream, void* data, std::size_t bytes) {

@@ -21,7 +21,7 @@ void gpu_leave(int) noexcept {}
 void* gpu_stream_create(int) { refuse(); }
 void gpu_stream_destroy(int, void*) noexcept {}
 void gpu_stream_wait(int, void*) { refuse(); }
-void gpu_stream_when_done(int, void*, std::function<void()>) { refuse(); }
+void gpu_stream_when_done(int, void*, std::function<void(std::exception_ptr)>) { refuse(); }
 int gpu_stream_device(int, void*) { refuse(); }
 void* gpu_event_create(int) { refuse(); }
 void gpu_event_destroy(int, void*) noexcept {}
@@ -34,6 +34,10 @@ void gpu_free(int, void*) noexcept {}
 void* gpu_allocate_pinned(int, std::size_t) { refuse(); }
 void gpu_free_pinned(int, void*) noexcept {}
 void gpu_copy(int, void*, void*, const void*, std::size_t) { refuse(); }
+void gpu_copy_2d(int, void*, void*, std::size_t, const void*, std::size_t, std::size_t,
+                 std::size_t) {
+  refuse();
+}
 void gpu_zero(int, void*, void*, std::size_t) { refuse(); }
 
 }  // namespace tensoa::detail

@@ -60,8 +60,13 @@ void Queue::wait() const {
 
 void Queue::when_done(std::function<void()> call) const {
   if (!call) throw ConfigError("Queue::when_done: got no function, expected one to call");
+  when_settled([call = std::move(call)](const std::exception_ptr&) { call(); });
+}
+
+void Queue::when_settled(std::function<void(std::exception_ptr failure)> call) const {
+  if (!call) throw ConfigError("Queue::when_settled: got no function, expected one to call");
   if (device_.is_cpu()) {
-    call();
+    call(nullptr);
   } else {
     detail::gpu_stream_when_done(device_.index, stream_.get(), std::move(call));
   }

@@ -19,7 +19,7 @@ std::string list(std::span<const std::int64_t> numbers, const char* open, const 
 }
 
 /// float32[10, 3] on cpu with strides (3, 1)
-std::string describe(const TensorView& tensor) {
+std::string shape_of(const TensorView& tensor) {
   return to_string(tensor) + " with strides " + list(tensor.strides(), "(", ")");
 }
 
@@ -130,7 +130,7 @@ TensorColumns place_columns(std::span<const TensorView> tensors, std::span<const
     const TensorView& tensor = tensors[field];
     const auto fail = [&](const std::string& what) {
       throw BindingError("view_of: field " + std::string(names[field]) + ": got " +
-                         describe(tensor) + what);
+                         shape_of(tensor) + what);
     };
     if (tensor.dtype != info.dtype) fail(", expected " + std::string(name_of(info.dtype)));
     if (tensor.device != tensors[0].device) {

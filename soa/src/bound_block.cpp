@@ -118,8 +118,8 @@ TensorView in_place(const BoundBlock& block, const MemoryOf& memory_of, const Vi
   const Memory first = memory_of(0);
   require_memory(block, block.columns.front(), first);
   const std::size_t last = block.columns.size() - 1;
-  // In a collection the distances follow from the layout: the second column tells them, the last
-  // one whether somebody has exchanged columns of the view.
+  // In a collection the distances follow from the layout: the second column shows them, the last
+  // one whether columns of the view were exchanged.
   const bool is_proven = block.is_evenly_spaced && view.lease.is_owned() && last > 1;
   std::intptr_t step = 0;
   for (std::size_t i = 1; i <= last; i += is_proven ? last - 1 : 1) {

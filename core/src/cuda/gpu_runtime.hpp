@@ -52,7 +52,7 @@ inline constexpr unsigned kNoTiming = cudaEventDisableTiming;
 inline constexpr auto kAnyDirection = cudaMemcpyDefault;
 
 /// The primary contexts of the devices, as the driver puts them on the stack of a thread. cudaSetDevice
-/// would make a context on the device that is put back (half a GB of a GPU that nobody may use), and
+/// would make a context on the device that is put back (half a GB on a GPU that may be unused), and
 /// takes five times as long. The driver is not linked: there may be none.
 class Contexts {
  public:
@@ -145,6 +145,7 @@ inline constexpr auto event_synchronize = cudaEventSynchronize;
 inline constexpr auto release = cudaFree;
 inline constexpr auto release_pinned = cudaFreeHost;
 inline constexpr auto copy = cudaMemcpyAsync;
+inline constexpr auto copy_2d = cudaMemcpy2DAsync;
 inline constexpr auto set = cudaMemsetAsync;
 
 }  // namespace tensoa::detail::gpu

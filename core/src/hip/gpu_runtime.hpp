@@ -74,6 +74,7 @@ inline constexpr auto event_synchronize = hipEventSynchronize;
 inline constexpr auto release = hipFree;
 inline constexpr auto release_pinned = hipHostFree;
 inline constexpr auto copy = hipMemcpyAsync;
+inline constexpr auto copy_2d = hipMemcpy2DAsync;
 inline constexpr auto set = hipMemsetAsync;
 
 }  // namespace tensoa::detail::gpu

@@ -6,7 +6,7 @@
 
 /// @file
 /// The errors that tensoa throws. Each message says what was asked, what was got, what was expected
-/// and what to do. Trouble that is expected at run time is returned as a `Result` (result.hpp)
+/// and what to do. Failures that are expected at run time are returned as a `Result` (result.hpp)
 /// instead.
 
 namespace tensoa {

@@ -45,8 +45,8 @@ class Event {
   /// that work failed
   void wait() const;
 
-  /// What a stream is given from now on starts after this point, without the host: for one that is no
-  /// queue of tensoa's. Of an event of the CPU it does nothing.
+  /// Makes a foreign stream (one that is not a tensoa queue) wait for this event, on the device. Does
+  /// nothing for an event of the CPU.
   /// @param native_stream `cudaStream_t`; of the default ones (null, 1 and 2) that of this event's device,
   /// and of the handle 2 that of the calling thread
   /// @throws DeviceError

@@ -7,14 +7,14 @@
 
 namespace tensoa {
 
-/// Tells whether memory that somebody else owns is still there: a view carries the lease of its
-/// collection, and a call on columns whose collection is gone is an error, not a wild read.
+/// Liveness token: reports whether the underlying allocation still exists. A view carries the token
+/// of its collection; a call on columns of a destroyed collection is then an error, not a wild read.
 ///
-/// A trivially copyable value of 16 bytes; asking is one load, in all builds. Generation counter of
-/// a slot that is never freed, only reused ("generational index", as entity-component systems have
-/// it).
-/// *Threads*: safe. Only an answer that is known to stay true helps, though: destroying a collection
-/// while another thread uses it remains a race.
+/// A trivially copyable value of 16 bytes; the check is one load, in all builds. It stores the
+/// generation counter of a slot that is reused and never freed ("generational index" in
+/// entity-component systems).
+/// *Threads*: safe. The answer holds only as long as no other thread destroys the collection:
+/// destroying one while another thread uses it remains a race.
 class Lease {
  public:
   /// Of memory that the library does not own: always live.
@@ -39,7 +39,7 @@ class Lease {
   std::uint64_t is_owned_ : 1 = 0;
 };
 
-/// What owns memory has one of these beside it; the leases end with it. Move-only.
+/// A member of each owner of memory; the leases end when it is destroyed. Move-only.
 /// *Threads*: making and ending take a mutex.
 class LeaseOwner {
  public:
@@ -50,7 +50,7 @@ class LeaseOwner {
   /// the library allocated.
   static LeaseOwner make();
 
-  /// The same of memory that somebody else allocated and that lives as long as this object.
+  /// The same for memory that the caller allocated and that lives as long as this object.
   static LeaseOwner make_foreign();
 
   ~LeaseOwner() { end(); }

@@ -28,9 +28,9 @@ std::string_view name_of(MemoryPurpose purpose) noexcept;
 /// No limit: the budget of a device for which none was set.
 inline constexpr std::size_t kNoBudget = std::numeric_limits<std::size_t>::max();
 
-/// From now on tensoa allocates at most `bytes` bytes on `device`, all purposes together: what would
-/// go beyond is a DeviceFullError, before the device is asked. What is allocated already stays, even
-/// above the budget. kNoBudget takes the limit away.
+/// Limits tensoa to `bytes` bytes on `device`, for all purposes together: an allocation beyond the limit
+/// throws DeviceFullError before the device is asked. Existing allocations stay, even above the budget.
+/// kNoBudget removes the limit.
 /// @throws DeviceError when the device is not there
 /// *Threads*: safe.
 void memory_budget(Device device, std::size_t bytes);
@@ -58,8 +58,8 @@ struct MemoryFigures {
 /// *Threads*: safe; while others allocate, figures may be of different moments.
 MemoryFigures memory_figures(Device device);
 
-/// Bytes of a budget, given back with the object: whoever allocates device memory otherwise than by
-/// Buffer (an engine whose library allocates) holds one of these beside it. Move-only.
+/// Bytes charged to a budget, and released by the destructor. Code that allocates device memory without
+/// Buffer (an engine whose library allocates) keeps one for each allocation. Move-only.
 /// *Threads*: making and ending are atomic additions; no lock.
 class MemoryCharge {
  public:
@@ -77,8 +77,8 @@ class MemoryCharge {
   Device device() const noexcept { return device_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// From now on `bytes`, also beyond the budget: of memory that a library has taken or given back
-  /// already. It leaves so much less for charges to come.
+  /// Changes the charge to `bytes`, also beyond the budget: for memory that a library has already
+  /// allocated or freed. Later charges find that much less.
   void set_bytes(std::size_t bytes) noexcept;
 
  private:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -54,21 +55,25 @@ class Queue {
   /// failed.
   void wait() const;
 
-  /// Calls `call` once, when all work enqueued so far is done or has failed: wait(), which then
-  /// returns at once, says which. Blocks nobody, so a scheduler can do something else meanwhile; with
-  /// oneTBB sched::wait_suspended does.
+  /// Calls `call` once, when all work enqueued so far is done or has failed; wait() then returns
+  /// immediately and throws if it failed. Does not block, so that a scheduler can run other work
+  /// meanwhile: sched::wait_suspended does so with oneTBB.
   ///
-  /// On the CPU the call is made at once, in the calling thread. On CUDA it is made by a thread of the
-  /// driver's, and work enqueued later starts after it: it may hand over to a scheduler, and nothing
-  /// that takes long. It must not throw (the process ends there), must not call the GPU runtime, nor this
-  /// library, nor block; and the same goes for the destruction of what it holds, also after it was
-  /// called: a Queue or Buffer whose last copy it has would free itself there.
+  /// On the CPU the callback runs immediately, in the calling thread. On CUDA a thread of the driver
+  /// runs it, and work enqueued later starts after it: it should only hand over to a scheduler. The
+  /// callback must not throw (the process would end), block, or call the GPU runtime or tensoa. This
+  /// also applies to destructors of its captures, before and after the call: a Queue or Buffer whose
+  /// last copy it holds would be freed there.
   /// @throws ConfigError for an empty function; DeviceError where nothing can be enqueued: the call is
   /// then not made
   /// *Lifetime*: a borrowed stream must live until the call.
   void when_done(std::function<void()> call) const;
 
-  /// Work enqueued from now on starts after `event`. Blocks nobody; enqueues on CUDA, on the same
+  /// As when_done(); the call also receives the DeviceError that the work failed with, or nullptr. It may
+  /// read that error and pass it on.
+  void when_settled(std::function<void(std::exception_ptr failure)> call) const;
+
+  /// Work enqueued from now on starts after `event`. Does not block; enqueues on CUDA, on the same
   /// device or another.
   /// @throws ConfigError where a CPU queue would have to wait for a GPU (its owner can: wait());
   /// DeviceError

@@ -12,7 +12,7 @@
 
 namespace tensoa {
 
-/// Either a value or the error that kept it from being made; for trouble that is expected at run
+/// Either a value or the error that prevented it, for failures that are expected at run
 /// time.
 ///
 /// Test and branch (`if (result) use(*result); else log(result.message());`) or call `value()`,
@@ -29,6 +29,17 @@ class [[nodiscard]] Result {
     requires std::is_base_of_v<Error, E>
   static Result failure(const E& error) {
     return Result(Failure{std::make_exception_ptr(error), error.what()});
+  }
+
+  /// A failure that is an exception of any type derived from std::exception.
+  static Result failure(std::exception_ptr error) {
+    std::string message;
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception& thrown) {
+      message = thrown.what();
+    }
+    return Result(Failure{std::move(error), std::move(message)});
   }
 
   /// Runs `function()` and turns an `Error` that it throws into a failure. Other exceptions pass.

@@ -17,7 +17,7 @@ namespace tensoa {
 /// The most dimensions that bound columns can have: [n, k, R, C].
 inline constexpr std::size_t kMaxRank = 4;
 
-/// A strided tensor over memory that somebody else owns. A plain value, nothing is copied.
+/// A non-owning strided tensor. A plain value, nothing is copied.
 ///
 /// *Lifetime*: the memory must outlive the view and all work that was enqueued on it.
 struct TensorView {

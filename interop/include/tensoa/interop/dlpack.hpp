@@ -15,12 +15,12 @@ struct DLManagedTensorVersioned;
 /// Tensors to and from other libraries (torch, NumPy, JAX, CuPy) in one process, without a copy, by
 /// DLPack 1.
 ///
-/// Ownership: whoever imports a tensor calls the exporter's deleter once; the memory lives until
+/// Ownership: the importer of a tensor calls the exporter's deleter once; the memory lives until
 /// then. In Python a tensor travels as a PyCapsule "dltensor_versioned" (docs/interop.md).
 
 namespace tensoa::interop {
 
-/// Calls the deleter of a tensor that nobody has taken.
+/// Calls the deleter of a tensor that no consumer has taken.
 struct ReleaseDLPack {
   void operator()(DLManagedTensorVersioned* tensor) const noexcept;
 };
@@ -54,7 +54,7 @@ DLPackTensor to_dlpack(const TensorView& tensor, std::shared_ptr<const void> own
 DLPackTensor to_dlpack(const TensorView& tensor, std::shared_ptr<const void> owner,
                        const Queue& producer, DLPackStream stream);
 
-/// What to pass as `stream` when a tensor is asked for that `queue` will use; none on the CPU.
+/// Returns what to pass as `stream` to an exporter whose tensor `queue` will use; none on the CPU.
 DLPackStream dlpack_stream(const Queue& queue) noexcept;
 
 /// A tensor of another library.
@@ -64,17 +64,17 @@ DLPackStream dlpack_stream(const Queue& queue) noexcept;
 /// go only when the work that you enqueued is done.
 struct ImportedTensor {
   TensorView view;         ///< read_only is the exporter's flag: honour it
-  bool is_copied = false;  ///< the exporter made it for us: nobody else sees writes
+  bool is_copied = false;  ///< the exporter made a copy: writes are not seen by the owner
   std::shared_ptr<void> owner;
 };
 
 /// Takes `tensor` over, also when it throws: its deleter is called exactly once.
 ///
-/// Taken are bool, (u)int8, int16/32/64, float16, bfloat16, float32, float64; up to 4 dimensions
+/// Accepts bool, (u)int8, int16/32/64, float16, bfloat16, float32, float64; up to 4 dimensions
 /// with strides of 0 and above (none: row-major); memory of the host (pinned too) and of CUDA.
-/// *Stream order*: of whoever exported it for the stream that was asked for (dlpack_stream).
+/// *Stream order*: the exporter orders the memory for the stream that it was given (dlpack_stream).
 /// @throws ConfigError without a tensor; InputError for another major version of DLPack and for
-/// what is not taken; DeviceError for a device that is not there
+/// unsupported tensors; DeviceError for a device that is not there
 ImportedTensor from_dlpack(DLManagedTensorVersioned* tensor);
 
 }  // namespace tensoa::interop

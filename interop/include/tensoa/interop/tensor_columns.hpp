@@ -12,8 +12,8 @@
 #include "tensoa/soa/foreign_view.hpp"
 
 /// @file
-/// Tensors of somebody else as the columns of a layout, without a copy: the way back of
-/// bind_columns.
+/// Foreign tensors as the columns of a layout, without a copy: the reverse of
+/// SoAMetadata::append_block.
 
 namespace tensoa::interop {
 
@@ -56,8 +56,8 @@ tensoa::detail::BasicView<Columns, Layout, kConst> view_over(
 /// | Matrix<T, R, C> | [n, R, C] | (1, P, R P) |
 /// | Scalar | one element, or [n] or [n, 1] broadcast | (0) |
 ///
-/// A scalar that is broadcast to no rows has no value; columns without rows may be null: their
-/// view has places of its own. Columns are dense along the rows. A row-major
+/// A scalar that is broadcast to no rows has no value; columns without rows may be null: the
+/// view then has its own addresses for them. Columns are dense along the rows. A row-major
 /// tensor [n, k] does not fit; in torch `t.t().contiguous().t()` has the same values and fits.
 /// *Lifetime*: the tensors' memory must outlive the view (ImportedTensor::owner).
 /// @throws BindingError naming field and tensor: another number of tensors, dtype, shape, strides or

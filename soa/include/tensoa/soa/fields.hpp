@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 
 #include "tensoa/core/dtype.hpp"
 #include "tensoa/soa/impl/apply_fields.hpp"
+#include "tensoa/soa/impl/count_members.hpp"
 #include "tensoa/soa/impl/field_names.hpp"
 
 /// @file
@@ -94,8 +94,7 @@ struct FieldTraits {
   static_assert(
       Element<Field> && !std::is_const_v<Field>,
       "a field of a layout holds bool, (u)int8, int16, int32, int64, Half, BFloat16, float, "
-      "double, "
-      "Vector, Matrix, Scalar of one of these, or Sub of another layout; not const, which "
+      "double, Vector, Matrix, Scalar of one of these, or Sub of another layout; not const, which "
       "const_view() makes it");
   using Value = Field;
   static constexpr FieldInfo kInfo{ColumnKind::kPlain, kDTypeOf<Field>, 1, 1};
@@ -128,84 +127,6 @@ struct FieldTraits<Block<Layout>> {
       "views are those of the blocks");
 };
 
-namespace detail {
-
-template <class Field>
-using Pointer = Field*;
-
-/// Stands for a field where only its type matters.
-template <class Field>
-struct Tag {
-  using Type = Field;
-};
-
-template <class Field>
-struct TagOf {
-  using Type = Tag<Field>;
-};
-template <class Field>
-using Tagged = typename TagOf<Field>::Type;
-template <template <template <class> class> class Layout>
-struct TagOf<Sub<Layout>> {
-  using Type = Layout<Tagged>;
-};
-
-struct AnyPointer {
-  template <class T>
-  constexpr operator T*()
-      const {  // NOLINT(google-explicit-constructor): initialises any field of the count
-    return nullptr;
-  }
-};
-
-template <class Aggregate, class... Counted>
-constexpr std::size_t count_fields() {
-  if constexpr (requires { Aggregate{Counted{}..., AnyPointer{}}; }) {
-    return count_fields<Aggregate, Counted..., AnyPointer>();
-  } else {
-    return sizeof...(Counted);
-  }
-}
-
-/// Stands for a base class of `Aggregate`, whichever it has.
-template <class Aggregate>
-struct AnyBaseOf {
-  template <class Base>
-    requires(std::is_base_of_v<Base, Aggregate> && !std::is_same_v<Base, Aggregate>)
-  constexpr operator Base&() const;  // NOLINT(google-explicit-constructor): only declared
-};
-template <class Aggregate>
-concept HasBase = requires { Aggregate{AnyBaseOf<Aggregate>{}}; };
-
-template <class>
-using Byte = std::byte;
-
-/// Whether braces around each of `kCount` pointers initialise the aggregate: not where one of them
-/// is a struct or an array of several.
-template <class Aggregate, std::size_t... kIndex>
-constexpr bool has_members(std::index_sequence<kIndex...>) {
-  return requires { Aggregate{{(static_cast<void>(kIndex), AnyPointer{})}...}; };
-}
-
-template <template <template <class> class> class Layout>
-constexpr std::size_t count_members() {
-  using Pointers = Layout<Pointer>;
-  static_assert(std::is_aggregate_v<Pointers> && !HasBase<Pointers>,
-                "a layout is a plain struct: no constructors, private members, virtual functions "
-                "or base classes");
-  constexpr std::size_t kCount = count_fields<Pointers>();
-  constexpr bool kAllAreFields = sizeof(Pointers) == kCount * sizeof(void*) &&
-                                 sizeof(Layout<Byte>) == kCount &&
-                                 has_members<Pointers>(std::make_index_sequence<kCount>());
-  static_assert(kAllAreFields || std::is_empty_v<Pointers>,
-                "every member of a layout is a field: F<int> n, not int n; F<Vector<float, 3>> x, "
-                "not F<float> x[3]; F<Sub<Point>> p, not Point<F> p");
-  static_assert(kCount >= 1 && kCount <= kMaxFields, "a layout has 1 to 64 fields");
-  return kCount;
-}
-
-}  // namespace detail
-
 /// Number of members of a layout, a Sub counted once.
 template <template <template <class> class> class Layout>
 inline constexpr std::size_t kMemberCount = detail::count_members<Layout>();
@@ -219,7 +140,7 @@ namespace detail {
 
 /// The layout under the policy `To`, each field made by `function` from the same field of `fields`,
 /// in declaration order and through all Subs. The one walk over a layout: rows, records, slices and
-/// placed columns are made by it, and whoever wants no result counts in `function`.
+/// placed columns are made by it, and a caller without a result counts in `function`.
 template <template <class> class To, class Field, class Function>
 constexpr decltype(auto) map_fields(const Field& field, const Function& function) {
   return function(field);
@@ -272,74 +193,11 @@ template <template <template <class> class> class Layout>
 inline constexpr std::array<FieldInfo, kFieldCount<Layout>> kFieldInfo =
     detail::list_infos<Layout>();
 
-namespace detail {
+}  // namespace tensoa
 
-/// Joins the names of members and of the fields inside them: "origin" and "vertex" are
-/// "origin.vertex". The characters are the layout's own.
-template <template <template <class> class> class Layout>
-struct FieldNames {
-  struct Parts {
-    std::string_view member;
-    std::string_view inside;  ///< empty where the member is a field itself
-    constexpr std::size_t size() const {
-      return member.size() + (inside.empty() ? 0 : 1 + inside.size());
-    }
-  };
+#include "tensoa/soa/impl/joined_field_names.hpp"
 
-  template <class Field>
-  static constexpr std::array<std::string_view, 1> inside(Tag<Field>) {
-    return {};
-  }
-  template <template <template <class> class> class Inner>
-  static constexpr const auto& inside(const Inner<Tagged>&) {
-    return FieldNames<Inner>::kNames;
-  }
-
-  static constexpr std::array<Parts, kFieldCount<Layout>> kParts = [] {
-    std::array<Parts, kFieldCount<Layout>> parts{};
-    std::size_t field = 0;
-    std::size_t member = 0;
-    apply_fields<kMemberCount<Layout>>(Layout<Tagged>{}, [&](const auto&... tags) {
-      const auto add = [&](const auto& names) {
-        for (const std::string_view name : names) {
-          parts[field++] = {kMemberNames<Layout>[member], name};
-        }
-        ++member;
-      };
-      (add(inside(tags)), ...);
-    });
-    return parts;
-  }();
-
-  static constexpr std::size_t kLength = [] {
-    std::size_t length = 0;
-    for (const Parts& parts : kParts) length += parts.size();
-    return length;
-  }();
-
-  static constexpr std::array<char, kLength> kText = [] {
-    std::array<char, kLength> text{};
-    char* to = text.data();
-    for (const Parts& parts : kParts) {
-      to = std::copy(parts.member.begin(), parts.member.end(), to);
-      if (!parts.inside.empty()) *to++ = '.';
-      to = std::copy(parts.inside.begin(), parts.inside.end(), to);
-    }
-    return text;
-  }();
-
-  static constexpr std::array<std::string_view, kFieldCount<Layout>> kNames = [] {
-    std::array<std::string_view, kFieldCount<Layout>> names{};
-    const char* from = kText.data();
-    for (std::size_t field = 0; field < names.size(); ++field) {
-      names[field] = {from, kParts[field].size()};
-      from += names[field].size();
-    }
-    return names;
-  }();
-};
-
-}  // namespace detail
+namespace tensoa {
 
 /// Name of each field, in declaration order, as written in the layout; "origin.vertex" in a Sub.
 template <template <template <class> class> class Layout>

@@ -11,6 +11,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
+#include "tensoa/core/strided_copy.hpp"
 #include "tensoa/soa/memory_plan.hpp"
 #include "tensoa/soa/view.hpp"
 
@@ -79,25 +80,30 @@ struct Placed {
   Device device;
 };
 
-/// Copies `rows` rows plane by plane. @return bytes enqueued
+/// The planes of a field, as a tensor [planes, rows].
+template <template <template <class> class> class Layout, class Byte>
+TensorView planes_of(const Placed<Byte>& placed, std::size_t field, std::size_t rows) {
+  const FieldInfo& info = kFieldInfo<Layout>[field];
+  TensorView planes{.data = const_cast<std::byte*>(placed.data) +
+                            MemoryPlan<Layout>(placed.capacity).offset_of[field],
+                    .dtype = info.dtype,
+                    .device = placed.device,
+                    .rank = 2};
+  planes.size_of_dim = {static_cast<std::int64_t>(info.planes()),
+                        static_cast<std::int64_t>(info.is_scalar() ? 1 : rows)};
+  planes.stride_of_dim = {static_cast<std::int64_t>(pitch_of(info.element_size(), placed.capacity)),
+                          1};
+  return planes;
+}
+
+/// Copies `rows` rows field by field. @return bytes enqueued
 template <template <template <class> class> class Layout>
 std::size_t copy_planes(const Queue& queue, const Placed<const std::byte>& from,
                         const Placed<std::byte>& to, std::size_t rows) {
-  const MemoryPlan<Layout> from_plan(from.capacity);
-  const MemoryPlan<Layout> to_plan(to.capacity);
   std::size_t copied = 0;
   for (std::size_t field = 0; field < kFieldCount<Layout>; ++field) {
-    const FieldInfo& info = kFieldInfo<Layout>[field];
-    const std::size_t size = info.element_size();
-    const std::size_t bytes = size * (info.is_scalar() ? 1 : rows);
-    for (std::size_t plane = 0; plane < info.planes(); ++plane) {
-      copy_bytes(
-          queue, to.data + to_plan.offset_of[field] + plane * pitch_of(size, to.capacity) * size,
-          to.device,
-          from.data + from_plan.offset_of[field] + plane * pitch_of(size, from.capacity) * size,
-          from.device, bytes);
-      copied += bytes;
-    }
+    copied += strided_copy(queue, planes_of<Layout>(to, field, rows),
+                           planes_of<Layout>(from, field, rows));
   }
   return copied;
 }

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+
+#include "device_ops.hpp"
+#include "strided.hpp"
+#include "tensoa/core/device_guard.hpp"
+#include "tensoa/core/impl/gpu_error.hpp"
+
+namespace tensoa::detail {
+namespace {
+
+constexpr unsigned kBlock = 256;
+constexpr std::int64_t kMostBlocks = 0x7FFF'FFFF;
+
+__global__ void __launch_bounds__(kBlock) copy_elements(std::int64_t n, StridedCopy copy) {
+  const std::int64_t step = std::int64_t{gridDim.x} * kBlock;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kBlock + threadIdx.x; i < n; i += step) {
+    copy_element(copy, i);
+  }
+}
+
+}  // namespace
+
+void gpu_copy_strided(int device, void* stream, const StridedCopy& copy) {
+  const Device on = Device::cuda(device);
+  const DeviceGuard current(on);
+  const std::int64_t n = copy.elements();
+  const std::int64_t blocks = std::min((n + kBlock - 1) / kBlock, kMostBlocks);
+  copy_elements<<<static_cast<unsigned>(blocks), kBlock, 0, static_cast<cudaStream_t>(stream)>>>(
+      n, copy);
+  const cudaError_t status = cudaGetLastError();
+  if (status != cudaSuccess) throw_gpu_error(on, "launching a strided copy", status);
+}
+
+}  // namespace tensoa::detail
