@@ -31,6 +31,11 @@ bool Binding::is_empty() const noexcept {
                      [](const BoundBlock& block) { return block.tensor.elements() == 0; });
 }
 
+Device Binding::device() const noexcept {
+  if (!inputs.empty()) return inputs.front().tensor.device;
+  return outputs.empty() ? Device::cpu() : outputs.front().tensor.device;
+}
+
 namespace detail {
 
 void check(const Binding& binding) {
@@ -379,8 +384,16 @@ void rebind(Binding& binding, std::span<const ViewReference> views) {
     bind(block, of_outputs[block.collection], of_outputs[block.offsets_collection]);
   }
   check(binding);
-  binding.accepted_by.start();
   binding.is_bound = true;
+}
+
+void rebind(Planned& plan, std::span<const ViewReference> views) {
+  rebind(plan.binding, views);
+  const Device device = plan.binding.device();
+  if (device == plan.device) return;
+  plan.binding.is_bound = false;
+  throw BindingError("the plan was made for " + to_string(plan.device) + ", the views lie on " +
+                     to_string(device) + "; make one for that device: model.plan(plan, views…)");
 }
 
 }  // namespace detail

@@ -2,87 +2,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/engine/engine.hpp"
 
-#include <algorithm>
-#include <mutex>
-#include <utility>
-#include <vector>
+#include <exception>
+#include <new>
 
 #include "tensoa/core/error.hpp"
 
 namespace tensoa {
-namespace {
 
-struct Registry {
-  std::mutex mutex;
-  std::vector<EngineKind> kinds;
-};
-
-Registry& registry() {
-  static Registry the_registry;
-  return the_registry;
+std::shared_ptr<const Prepared> Engine::prepare(const Binding& /*binding*/,
+                                                std::vector<std::size_t> arguments) const {
+  return std::make_shared<const Prepared>(std::move(arguments));
 }
 
-std::string enumerator_of(CompilationType compilation) {
-  return compilation == CompilationType::kJustInTime ? "CompilationType::kJustInTime"
-                                                     : "CompilationType::kAheadOfTime";
-}
-
-}  // namespace
-
-std::string_view name_of(CompilationType compilation) noexcept {
-  switch (compilation) {
-    case CompilationType::kAny:
-      return "any";
-    case CompilationType::kJustInTime:
-      return "just-in-time";
-    case CompilationType::kAheadOfTime:
-      return "ahead-of-time";
+void Engine::submit(const Queue& queue, const Binding& binding, const Prepared& prepared,
+                    Completion completion) const {
+  CopyReport report;
+  try {
+    report = run(queue, binding, prepared);
+  } catch (...) {
+    return completion(detail::current_failure());
   }
-  return "unknown";
+  detail::complete_after(queue, report, std::move(completion));
 }
 
-void register_engine(EngineKind kind) {
-  Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
-  const auto same = std::find_if(all.kinds.begin(), all.kinds.end(),
-                                 [&](const EngineKind& other) { return other.name == kind.name; });
-  if (same == all.kinds.end()) {
-    all.kinds.push_back(std::move(kind));
-  } else {
-    *same = std::move(kind);
+namespace detail {
+
+Result<CopyReport> current_failure() {
+  try {
+    throw;
+  } catch (const Error&) {
+    return Result<CopyReport>::failure(std::current_exception());
+  } catch (const std::exception& error) {
+    return Result<CopyReport>::failure(EngineError(error.what()));
+  } catch (...) {
+    return Result<CopyReport>::failure(EngineError("a call threw what is no std::exception"));
   }
 }
 
-EngineKind find_engine(const std::filesystem::path& path, CompilationType compilation) {
-  Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
-  if (all.kinds.empty()) {
-    throw LoadError("model " + path.string() +
-                    ": no engines are registered; call tensoa::pytorch::register_engines() first, "
-                    "or include <tensoa/tensoa.hpp>, which does");
+void complete_after(const Queue& queue, const CopyReport& report, Completion completion) {
+  if (queue.device().is_cpu()) return completion(report);
+  // Both sides have it: where nothing can be enqueued it is called here.
+  const auto shared = std::make_shared<Completion>(std::move(completion));
+  try {
+    queue.when_settled([shared, report](std::exception_ptr failure) {
+      (*shared)(failure ? Result<CopyReport>::failure(std::move(failure))
+                        : Result<CopyReport>(report));
+    });
+  } catch (...) {
+    (*shared)(current_failure());
   }
-  std::string known;
-  const bool runs_torchscript = compilation == CompilationType::kAheadOfTime ||
-                                std::ranges::find(all.kinds, CompilationType::kJustInTime,
-                                                  &EngineKind::compilation) != all.kinds.end();
-  std::string other;  // a kind that would take it, and how to ask for it
-  for (const EngineKind& kind : all.kinds) {
-    const bool fits = compilation == CompilationType::kAny || compilation == kind.compilation;
-    if (fits && kind.accepts(path)) return kind;
-    if (kind.accepts(path)) {
-      other = "; " + kind.name + " would load it: ask for " +
-              std::string(name_of(kind.compilation)) + " (" + enumerator_of(kind.compilation) +
-              "), or leave the type out";
-    }
-    known += (known.empty() ? "" : ", ") + kind.name + " (" +
-             std::string(name_of(kind.compilation)) + ")";
-  }
-  throw LoadError("model " + path.string() + ": no engine loads this kind of file (asked for: " +
-                  std::string(name_of(compilation)) + "); there is: " + known + other +
-                  (runs_torchscript
-                       ? ""
-                       : "; TorchScript needs torch: a build with TENSOA_PYTORCH=ON, and "
-                         "pytorch::register_engines()"));
 }
 
+}  // namespace detail
 }  // namespace tensoa

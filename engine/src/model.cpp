@@ -27,12 +27,23 @@ struct AnyModel::Shared {
     std::atomic<const Engine*> ready{nullptr};  ///< of `load`, for calls that need no lock
   };
 
-  std::filesystem::path path;
-  ModelOptions options;
-  EngineKind kind;
-  std::array<Deployment, kMaxDevices> deployments;
+  Shared(ModelLocation where, std::shared_ptr<const EngineLoader> by, ModelOptions with)
+      : location(std::move(where)), loader(std::move(by)), options(std::move(with)) {}
+
+  static std::uint64_t next_number() {
+    static std::atomic<std::uint64_t> next{1};
+    return next++;
+  }
 
   const Engine& load_on(Device device, Deployment& deployment);
+
+  std::string subject() const { return "model " + location.text() + ": "; }
+
+  ModelLocation location;
+  std::shared_ptr<const EngineLoader> loader;
+  ModelOptions options;
+  std::uint64_t number = next_number();  ///< no other model of the process ever has it
+  std::array<Deployment, kMaxDevices> deployments;
 };
 
 const Engine& AnyModel::Shared::load_on(Device device, Deployment& deployment) {
@@ -48,7 +59,7 @@ const Engine& AnyModel::Shared::load_on(Device device, Deployment& deployment) {
   if (is_mine) {
     try {
       const DeviceGuard current(device);  // what libraries set up belongs there
-      Loaded engine = kind.load(path, device, options);
+      Loaded engine = loader->load(location, device, options);
       deployment.ready.store(engine.get(), std::memory_order_release);
       mine.set_value(std::move(engine));
     } catch (...) {
@@ -64,12 +75,6 @@ const Engine& AnyModel::Shared::load_on(Device device, Deployment& deployment) {
 
 namespace {
 
-std::string list_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 void require_on(const Device& device, const std::vector<BoundBlock>& blocks) {
   if (blocks.empty() || blocks.front().tensor.device == device) return;
   throw BindingError("block \"" + blocks.front().name + "\" lies on " +
@@ -77,62 +82,25 @@ void require_on(const Device& device, const std::vector<BoundBlock>& blocks) {
                      to_string(device) + "; run where the data is");
 }
 
-void require_arguments(const Binding& binding, const Signature& signature,
-                       const std::filesystem::path& path) {
-  const auto fail = [&](const std::string& got) {
-    throw BindingError("model " + path.string() + " takes " +
-                       std::to_string(signature.inputs.size()) + " inputs (" +
-                       list_of(signature.inputs) + "), got " + got);
-  };
-  const Matched matched = match_names(binding.match, binding.inputs, signature.inputs);
-  if (!matched.by_name) {
-    if (binding.inputs.size() < signature.required_inputs ||
-        binding.inputs.size() > signature.inputs.size()) {
-      fail(std::to_string(binding.inputs.size()) + " blocks");
-    }
-    if (const BoundBlock* block = matched.misplaced) {
-      fail("block \"" + block->name + "\" as number " +
-           std::to_string(block - binding.inputs.data() + 1) +
-           "; name all blocks as their arguments, which may then stand in any order, or rename "
-           "this one, or ask for Match::kByOrder");
-    }
-    return;
-  }
-  const auto has_block = [&](const std::string& name) {
-    return std::any_of(binding.inputs.begin(), binding.inputs.end(),
-                       [&](const BoundBlock& block) { return block.name == name; });
-  };
-  for (const BoundBlock& block : binding.inputs) {
-    if (std::find(signature.inputs.begin(), signature.inputs.end(), block.name) ==
-        signature.inputs.end()) {
-      fail("a block called \"" + block.name +
-           "\"; name blocks as the arguments, or match by order");
-    }
-  }
-  for (std::size_t i = 0; i < signature.required_inputs; ++i) {
-    if (!has_block(signature.inputs[i])) {
-      fail("no block called \"" + signature.inputs[i] + "\", which has no default");
-    }
+void require_options(const EngineLoader& loader, const ModelLocation& location,
+                     const ModelOptions& options) {
+  for (const ModelOptions::Entry& entry : options.entries()) {
+    if (loader.takes(entry.type)) continue;
+    throw LoadError("model " + location.text() + ": got options of " + std::string(entry.of) +
+                    ", the engine that loads it is " + std::string(loader.name()) +
+                    "; leave them out, or give those of that engine");
   }
 }
 
 }  // namespace
 
-AnyModel::AnyModel(std::filesystem::path path, CompilationType compilation, ModelOptions options) {
-  std::error_code status;
-  if (!std::filesystem::is_regular_file(path, status)) {
-    throw LoadError(
-        "model " + path.string() + ": " +
-        (std::filesystem::exists(path, status) ? "is not a file" : "there is no such file"));
-  }
-  EngineKind kind = find_engine(path, compilation);
-  shared_ = std::make_shared<Shared>();
-  shared_->path = std::move(path);
-  shared_->options = options;
-  shared_->kind = std::move(kind);
+AnyModel::AnyModel(ModelLocation location, CompilationType compilation, ModelOptions options) {
+  std::shared_ptr<const EngineLoader> loader = find_loader(location, compilation);
+  require_options(*loader, location, options);
+  shared_ = std::make_shared<Shared>(std::move(location), std::move(loader), std::move(options));
 }
 
-const std::filesystem::path& AnyModel::path() const noexcept { return shared_->path; }
+const ModelLocation& AnyModel::location() const noexcept { return shared_->location; }
 
 const Engine& AnyModel::deploy(Device device) const {
   const std::size_t place = place_of(device);
@@ -145,40 +113,84 @@ const Engine& AnyModel::deploy(Device device) const {
   return shared_->load_on(device, shared_->deployments[place]);
 }
 
-const Engine& AnyModel::engine_for(const Queue& queue, const Binding& binding) const {
-  require_on(queue.device(), binding.inputs);
-  require_on(queue.device(), binding.outputs);
+std::shared_ptr<const Prepared> AnyModel::prepare(const Engine& engine,
+                                                  const Binding& binding) const {
   require_live(binding);
-  const Engine& engine = deploy(queue.device());
-  require_arguments(binding, engine.signature(), shared_->path);
-  return engine;
+  return engine.prepare(
+      binding, match_arguments(binding, engine.signature(), "model " + shared_->location.text()));
 }
 
-void AnyModel::warm_up(const Queue& queue, const Binding& binding) const {
-  const Engine& engine = engine_for(queue, binding);
-  if (!binding.is_empty()) engine.warm_up(queue, binding);
+Planned AnyModel::plan(Binding binding) const {
+  const Device device = binding.device();
+  std::shared_ptr<const Prepared> prepared = prepare(deploy(device), binding);
+  return {std::move(binding), std::move(prepared), shared_->number, device};
+}
+
+const Engine& AnyModel::engine_for(const Queue& queue, const Planned& plan) const {
+  if (plan.model != shared_->number) {
+    throw ConfigError(shared_->subject() +
+                      "got a plan that another model made, expected one of its own: "
+                      "model.plan(metadata)");
+  }
+  if (plan.device != queue.device()) {
+    require_on(queue.device(), plan.binding.inputs);
+    require_on(queue.device(), plan.binding.outputs);
+    throw BindingError(shared_->subject() + "the plan was made for " + to_string(plan.device) +
+                       ", the queue belongs to " + to_string(queue.device()));
+  }
+  require_live(plan.binding);
+  return *shared_->deployments[place_of(plan.device)].ready.load(std::memory_order_acquire);
+}
+
+CopyReport AnyModel::run_on(const Engine& engine, const Queue& queue, const Binding& binding,
+                            const Prepared& prepared) const {
+  if (binding.is_empty()) return {};
+  if (verifies_inputs()) {
+    return verified_run(engine, queue, binding, prepared, shared_->subject());
+  }
+  return engine.run(queue, binding, prepared);
 }
 
 CopyReport AnyModel::run(const Queue& queue, const Binding& binding) const {
-  const Engine& engine = engine_for(queue, binding);
-  if (binding.is_empty()) return {};
-  if (verifies_inputs()) {
-    return verified_run(engine, queue, binding, "model " + shared_->path.string() + ": ");
-  }
-  return engine.run(queue, binding);
+  require_on(queue.device(), binding.inputs);
+  require_on(queue.device(), binding.outputs);
+  const Engine& engine = deploy(queue.device());
+  return run_on(engine, queue, binding, *prepare(engine, binding));
 }
 
-CopyReport AnyModel::run_batches(const Queue& queue, const Binding& binding,
-                                 std::size_t rows) const {
+CopyReport AnyModel::run(const Queue& queue, const Planned& plan) const {
+  return run_on(engine_for(queue, plan), queue, plan.binding, *plan.prepared);
+}
+
+void AnyModel::submit(const Queue& queue, const Planned& plan, Completion completion) const {
+  if (!completion) throw ConfigError(shared_->subject() + "submit: got no function to call");
+  const Engine& engine = engine_for(queue, plan);
+  if (!plan.binding.is_empty() && !verifies_inputs()) {
+    return engine.submit(queue, plan.binding, *plan.prepared, std::move(completion));
+  }
+  CopyReport report;
+  try {
+    report = run_on(engine, queue, plan.binding, *plan.prepared);
+  } catch (...) {
+    return completion(current_failure());
+  }
+  complete_after(queue, report, std::move(completion));
+}
+
+void AnyModel::warm_up(const Queue& queue, const Planned& plan) const {
+  const Engine& engine = engine_for(queue, plan);
+  if (!plan.binding.is_empty()) engine.warm_up(queue, plan.binding, *plan.prepared);
+}
+
+CopyReport AnyModel::run_batches(const Queue& queue, const Planned& plan, std::size_t rows) const {
   if (rows == 0) throw ConfigError("Model::forward_batches: batches of 0 rows; expected 1 or more");
-  require_live(binding);
-  const std::size_t all = rows_of(binding);
-  Binding batch = binding;
-  batch.accepted_by.start();
+  const Engine& engine = engine_for(queue, plan);
+  const std::size_t all = rows_of(plan.binding);
+  Binding batch = plan.binding;
   CopyReport copies;
   for (std::size_t first = 0; first < all; first += rows) {
-    take_rows(binding, first, std::min(rows, all - first), batch);
-    copies += run(queue, batch);
+    take_rows(plan.binding, first, std::min(rows, all - first), batch);
+    copies += run_on(engine, queue, batch, *plan.prepared);
   }
   return copies;
 }

@@ -228,12 +228,12 @@ bool verifies_inputs() noexcept {
 }
 
 CopyReport verified_run(const Engine& engine, const Queue& queue, const Binding& binding,
-                        const std::string& subject) {
+                        const Prepared& prepared, const std::string& subject) {
   const Addresses outputs(binding.outputs);
   std::vector<std::uint64_t> before;
   for_each_checksum(queue, binding, outputs,
                     [&](const Checksum& checksum) { before.push_back(checksum.sum); });
-  const CopyReport report = engine.run(queue, binding);
+  const CopyReport report = engine.run(queue, binding, prepared);
   auto expected = before.begin();
   for_each_checksum(queue, binding, outputs, [&](const Checksum& checksum) {
     if (checksum.sum == *expected++) return;

@@ -25,6 +25,6 @@ bool verifies_inputs() noexcept;
 /// first to the last element of a block goes to the host and is read there.
 /// *Threads*: nobody else may write the inputs meanwhile, as for any call; who does is reported.
 CopyReport verified_run(const Engine& engine, const Queue& queue, const Binding& binding,
-                        const std::string& subject);
+                        const Prepared& prepared, const std::string& subject);
 
 }  // namespace tensoa::detail

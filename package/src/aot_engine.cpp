@@ -3,7 +3,6 @@
 #include "aot_engine.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,11 +21,17 @@
 namespace tensoa::package {
 namespace {
 
-/// Of an engine: no other ever has it.
-std::uint64_t next_number() {
-  static std::atomic<std::uint64_t> next{detail::AcceptedBy::kFirstEngine};
-  return next++;
-}
+/// Of each block of the package its place among the inputs or outputs of the binding.
+class Places final : public Prepared {
+ public:
+  Places(std::vector<std::size_t> arguments, std::vector<std::size_t> of_blocks)
+      : Prepared(std::move(arguments)), of_blocks_(std::move(of_blocks)) {}
+
+  std::size_t operator[](std::size_t block) const noexcept { return of_blocks_[block]; }
+
+ private:
+  std::vector<std::size_t> of_blocks_;
+};
 
 /// What a call knows of its blocks. A thread runs one call at a time.
 struct OfThread {
@@ -37,7 +42,7 @@ struct OfThread {
 
 class AotEngine final : public Engine {
  public:
-  AotEngine(const Package& package, Device device, const ModelOptions& options, GraphTrial trial)
+  AotEngine(const Package& package, Device device, const Options& options, GraphTrial trial)
       : subject_(package.subject()),
         inputs_(package.manifest().binding.inputs.size()),
         program_(load_program(package, device, options, trial)) {
@@ -47,12 +52,18 @@ class AotEngine final : public Engine {
     }
     const std::vector<std::size_t>& collections = package.manifest().collections;
     for (std::size_t i = 0; i < inputs_; ++i) {
-      signature_.inputs.push_back(binding.inputs[i].name);
+      signature_.inputs.push_back(spec_of(binding.inputs[i]));
       rows_from_.push_back({.collection = collections[i], .rows = 0});
     }
     signature_.required_inputs = signature_.inputs.size();
-    for (const BlockDescription& block : binding.outputs) output_names_.push_back(block.name);
     const std::vector<RowRule>& rows = package.manifest().rows;
+    for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
+      const BlockDescription& block = binding.outputs[i];
+      TensorSpec& spec = signature_.outputs.emplace_back(spec_of(block));
+      if (rows[i].collection) continue;
+      (*spec.sizes)[block.shape == BlockShape::kColumns ? 1 : 0] =
+          static_cast<std::int64_t>(rows[i].rows);
+    }
     rows_from_.insert(rows_from_.end(), rows.begin(), rows.end());
     for (RowRule& rule : rows_from_) {  // now an input block of that collection
       if (rule.collection) rule.collection = first_of(*rule.collection, collections);
@@ -61,12 +72,34 @@ class AotEngine final : public Engine {
 
   const Signature& signature() const noexcept override { return signature_; }
 
-  CopyReport run(const Queue& queue, const Binding& binding) const override {
-    return call(&Program::run, queue, binding);
+  std::shared_ptr<const Prepared> prepare(const Binding& binding,
+                                          std::vector<std::size_t> arguments) const override {
+    const std::size_t outputs = blocks_.size() - inputs_;
+    if (binding.outputs.size() != outputs) {
+      throw BindingError(subject_ + "gives " + std::to_string(outputs) + " outputs, got " +
+                         std::to_string(binding.outputs.size()) + " output blocks");
+    }
+    std::vector<std::size_t> places(blocks_.size());
+    for (std::size_t i = 0; i < inputs_; ++i) places[arguments[i]] = i;
+    const bool by_name = outputs_go_by_name(binding);
+    for (std::size_t i = 0; i < outputs; ++i) {
+      places[inputs_ + i] = by_name ? output_called(described(inputs_ + i).name, binding) : i;
+    }
+    auto prepared = std::make_shared<const Places>(std::move(arguments), std::move(places));
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      require_described(i, block_for(i, binding, *prepared));
+    }
+    return prepared;
   }
 
-  CopyReport warm_up(const Queue& queue, const Binding& binding) const override {
-    return call(&Program::warm_up, queue, binding);
+  CopyReport run(const Queue& queue, const Binding& binding,
+                 const Prepared& prepared) const override {
+    return call(&Program::run, queue, binding, static_cast<const Places&>(prepared));
+  }
+
+  CopyReport warm_up(const Queue& queue, const Binding& binding,
+                     const Prepared& prepared) const override {
+    return call(&Program::warm_up, queue, binding, static_cast<const Places&>(prepared));
   }
 
  private:
@@ -75,35 +108,26 @@ class AotEngine final : public Engine {
   using AsideLoan = PerQueue<Aside>::LoanWhenNeeded;
   using Call = CopyReport (Program::*)(const Queue&, std::span<const Planes>);
 
-  CopyReport call(Call work, const Queue& queue, const Binding& binding) const {
-    if (binding.outputs.size() != blocks_.size() - inputs_) {
-      throw BindingError(subject_ + "gives " + std::to_string(blocks_.size() - inputs_) +
-                         " outputs, got " + std::to_string(binding.outputs.size()) +
-                         " output blocks");
-    }
-    const std::optional<unsigned> noted = binding.accepted_by.noted_by(number_);
-    const bool is_accepted = noted.has_value();
-    const unsigned by_name = is_accepted ? *noted : matched(binding);
+  CopyReport call(Call work, const Queue& queue, const Binding& binding,
+                  const Places& places) const {
     thread_local OfThread mine;
     auto& [bound, planes, gathered] = mine;
-    bound.clear();
-    planes.clear();
+    const std::size_t n = blocks_.size();
+    bound.resize(n);
+    planes.resize(n);
     gathered.clear();
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      const BoundBlock& block = *bound.emplace_back(
-          &block_for(i, binding, (by_name & (is_input(i) ? kInputs : kOutputs)) != 0));
-      if (!is_accepted) require_described(i, block);
+    for (std::size_t i = 0; i < n; ++i) {
+      const BoundBlock& block = *(bound[i] = &block_for(i, binding, places));
       if (const std::optional<Planes> in_place = blocks_[i].in_place(block)) {
-        planes.push_back(*in_place);
+        planes[i] = *in_place;
       } else if (block.form == BlockForm::kRepacked) {
-        planes.push_back({nullptr, 0, rows_of(block)});
+        planes[i] = {nullptr, 0, rows_of(block)};
         gathered.push_back(i);
       } else {
         throw_not_in_place(block);
       }
     }
-    if (!is_accepted) binding.accepted_by.set(number_, by_name);
-    for (std::size_t i = 0; i < blocks_.size(); ++i) require_rows(i, bound);
+    for (std::size_t i = 0; i < n; ++i) require_rows(i, bound, planes);
 
     CopyReport copies;
     try {
@@ -134,20 +158,15 @@ class AotEngine final : public Engine {
     return copies;
   }
 
-  // What goes by name, as it is noted in a binding.
-  static constexpr unsigned kInputs = 1;
-  static constexpr unsigned kOutputs = 2;
-
-  unsigned matched(const Binding& binding) const {
-    const auto inputs = detail::match_names(binding.match, binding.inputs, signature_.inputs);
-    const auto outputs = detail::match_names(binding.match, binding.outputs, output_names_);
-    if (const BoundBlock* block = outputs.misplaced) {
+  bool outputs_go_by_name(const Binding& binding) const {
+    const auto matched = detail::match_names(binding.match, binding.outputs, signature_.outputs);
+    if (const BoundBlock* block = matched.misplaced) {
       throw BindingError(subject_ + to_string(*block) + " is output block number " +
                          std::to_string(block - binding.outputs.data() + 1) +
                          ", and has the name of another output; name all blocks as the outputs, "
                          "rename this one, or ask for Match::kByOrder");
     }
-    return (inputs.by_name ? kInputs : 0U) | (outputs.by_name ? kOutputs : 0U);
+    return matched.by_name;
   }
 
   bool is_input(std::size_t i) const noexcept { return i < inputs_; }
@@ -165,15 +184,18 @@ class AotEngine final : public Engine {
     return static_cast<std::size_t>(found - collections.begin());
   }
 
-  const BoundBlock& block_for(std::size_t i, const Binding& binding, bool by_name) const {
-    const std::vector<BoundBlock>& blocks = is_input(i) ? binding.inputs : binding.outputs;
-    if (!by_name) return blocks[is_input(i) ? i : i - inputs_];
-    const auto found = std::ranges::find(blocks, described(i).name, &BoundBlock::name);
-    if (found == blocks.end()) {
-      throw BindingError("there is no block called \"" + described(i).name +
+  const BoundBlock& block_for(std::size_t i, const Binding& binding,
+                              const Places& places) const noexcept {
+    return (is_input(i) ? binding.inputs : binding.outputs)[places[i]];
+  }
+
+  static std::size_t output_called(const std::string& name, const Binding& binding) {
+    const auto found = std::ranges::find(binding.outputs, name, &BoundBlock::name);
+    if (found == binding.outputs.end()) {
+      throw BindingError("there is no block called \"" + name +
                          "\", which the package was made for");
     }
-    return *found;
+    return static_cast<std::size_t>(found - binding.outputs.begin());
   }
 
   void require_described(std::size_t i, const BoundBlock& block) const {
@@ -192,20 +214,23 @@ class AotEngine final : public Engine {
                        "described, or ask for a copy (Repack)");
   }
 
-  void require_rows(std::size_t i, std::span<const BoundBlock* const> bound) const {
-    if (rows_of(*bound[i]) > most_rows_) {
-      throw BindingError(subject_ + to_string(*bound[i]) + " has " +
-                         std::to_string(rows_of(*bound[i])) + " rows, its program takes at most " +
-                         std::to_string(most_rows_) +
+  void require_rows(std::size_t i, std::span<const BoundBlock* const> bound,
+                    std::span<const Planes> planes) const {
+    const RowRule& rule = rows_from_[i];
+    const std::int64_t rows = planes[i].rows;
+    const auto expected =
+        rule.collection ? planes[*rule.collection].rows : static_cast<std::int64_t>(rule.rows);
+    if (rows <= most_rows_ && rows == expected) [[likely]] {
+      return;
+    }
+    const std::string got =
+        subject_ + to_string(*bound[i]) + " has " + std::to_string(rows) + " rows, ";
+    if (rows > most_rows_) {
+      throw BindingError(got + "its program takes at most " + std::to_string(most_rows_) +
                          "; bind slices of fewer rows, or export with --no-fuse");
     }
-    const RowRule& rule = rows_from_[i];
-    const auto expected =
-        rule.collection ? rows_of(*bound[*rule.collection]) : static_cast<std::int64_t>(rule.rows);
-    if (rows_of(*bound[i]) == expected) return;
     throw BindingError(
-        subject_ + to_string(*bound[i]) + " has " + std::to_string(rows_of(*bound[i])) +
-        " rows, expected " + std::to_string(expected) +
+        got + "expected " + std::to_string(expected) +
         (rule.collection ? ", as block \"" + bound[*rule.collection]->name + '"' : ", always"));
   }
 
@@ -225,7 +250,6 @@ class AotEngine final : public Engine {
     return blocks_[i].packed(memory.data(), rows);
   }
 
-  std::uint64_t number_ = next_number();
   std::string subject_;
   std::size_t inputs_;  ///< blocks
   std::unique_ptr<Program> program_;
@@ -233,19 +257,14 @@ class AotEngine final : public Engine {
   std::vector<PlanesOfBlock> blocks_;  ///< inputs, then outputs
   std::vector<RowRule> rows_from_;     ///< of each block; `collection` is the place of an input
   Signature signature_;
-  std::vector<std::string> output_names_;
   mutable PerQueue<Aside> aside_;
 };
 
 }  // namespace
 
 std::shared_ptr<const Engine> load_aot_engine(const std::filesystem::path& path, Device device,
-                                              const ModelOptions& options, GraphTrial trial) {
+                                              const Options& options, GraphTrial trial) {
   const std::string subject = "model " + path.string() + ": ";
-  if (options.dtype) {
-    throw LoadError(subject +
-                    "a package has the dtypes that it was exported with; convert the model there");
-  }
   try {
     return std::make_shared<AotEngine>(Package(path), device, options, trial);
   } catch (const DeviceError& error) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <stdexcept>
 
 namespace tensoa::package {
@@ -152,6 +153,78 @@ std::string_view Archive::file(std::string_view name) const {
     fail("its file " + std::string(name) + " is missing");
   }
   return found->bytes;
+}
+
+namespace {
+
+constexpr std::uint32_t kEndRecord64 = 0x0606'4b50;
+constexpr std::uint32_t kEndLocator64 = 0x0706'4b50;
+constexpr std::size_t kEndLocator64Bytes = 20;
+constexpr std::size_t kEndRecord64Bytes = 56;
+constexpr std::uint64_t kMostDirectoryBytes = std::uint64_t{1} << 26U;
+
+std::string read_part(std::ifstream& file, std::uint64_t first, std::uint64_t size) {
+  std::string part(size, '\0');
+  file.seekg(static_cast<std::streamoff>(first));
+  if (!file.read(part.data(), static_cast<std::streamsize>(size))) fail("its archive is cut off");
+  return part;
+}
+
+std::uint64_t number64(const Bytes& bytes, std::size_t first) {
+  return bytes.number(first, 4) | std::uint64_t{bytes.number(first + 4, 4)} << 32U;
+}
+
+struct Directory {
+  std::uint64_t first;
+  std::uint64_t size;
+};
+
+/// @param tail of the file, at least its end record
+Directory find_directory(std::ifstream& file, std::uint64_t file_size, const std::string& tail) {
+  const Bytes bytes(tail);
+  for (std::size_t comment = 0; kEndRecordBytes + comment <= tail.size(); ++comment) {
+    const std::size_t at = tail.size() - kEndRecordBytes - comment;
+    if (bytes.number(at, 4) != kEndRecord || bytes.number(at + 20, 2) != comment) continue;
+    const Directory directory{bytes.number(at + 16, 4), bytes.number(at + 12, 4)};
+    if (directory.first != 0xFFFF'FFFF && directory.size != 0xFFFF'FFFF) return directory;
+    // The format for more than 4 GB: another record, found by one before this.
+    if (at < kEndLocator64Bytes || bytes.number(at - kEndLocator64Bytes, 4) != kEndLocator64) break;
+    const std::uint64_t record = number64(bytes, at - kEndLocator64Bytes + 8);
+    if (record > file_size) break;
+    const std::string wide = read_part(file, record, kEndRecord64Bytes);
+    if (Bytes(wide).number(0, 4) != kEndRecord64) break;
+    return {number64(Bytes(wide), 48), number64(Bytes(wide), 40)};
+  }
+  fail("it holds no zip archive");
+}
+
+}  // namespace
+
+std::vector<std::string> names_in_archive(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::uint64_t size = std::filesystem::file_size(path);
+  const std::uint64_t tail =
+      std::min<std::uint64_t>(size, kEndRecordBytes + kLongestComment + kEndLocator64Bytes);
+  const Directory directory = find_directory(file, size, read_part(file, size - tail, tail));
+  if (directory.first > size || directory.size > size - directory.first ||
+      directory.size > kMostDirectoryBytes) {
+    fail("its archive is cut off");
+  }
+  const std::string text = read_part(file, directory.first, directory.size);
+  const Bytes bytes(text);
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at < text.size();) {
+    if (bytes.number(at, 4) != kCentralHeader) fail("the directory of its archive is damaged");
+    const std::size_t name_bytes = bytes.number(at + 28, 2);
+    names.emplace_back(bytes.part(at + kCentralHeaderBytes, name_bytes));
+    at += kCentralHeaderBytes + name_bytes + bytes.number(at + 30, 2) + bytes.number(at + 32, 2);
+  }
+  if (names.empty()) return names;
+  const std::string folder = names.front().substr(0, names.front().find('/') + 1);
+  if (std::ranges::all_of(names, [&](const auto& name) { return name.starts_with(folder); })) {
+    for (std::string& name : names) name.erase(0, folder.size());
+  }
+  return names;
 }
 
 }  // namespace tensoa::package

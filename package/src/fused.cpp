@@ -21,7 +21,7 @@ int number_of(std::string_view architecture) {
 }  // namespace
 
 std::unique_ptr<Program> load_fused_program(const Package& package, Device device,
-                                            const ModelOptions& options, GraphTrial /*trial*/) {
+                                            const Options& options, GraphTrial /*trial*/) {
   if (device.is_cpu()) return make_fused_cpu_program(package);
   const std::string_view code = code_for(package, device, gpu_architecture_of(device));
   return make_fused_gpu_program(package, code, device, options.cuda_graphs);

@@ -15,7 +15,7 @@ inline constexpr std::string_view kFused = "fused";
 
 /// As ProgramKind::load.
 std::unique_ptr<Program> load_fused_program(const Package& package, Device device,
-                                            const ModelOptions& options, GraphTrial trial);
+                                            const Options& options, GraphTrial trial);
 
 /// The code for a GPU of `architecture`: code runs on its own architecture and on later ones of the
 /// same generation, "sm_80" on 8.0, 8.6 and 8.9; the latest is taken. @throws LoadError

@@ -25,15 +25,15 @@ struct Block {
 };
 
 /// A shared library whose symbols nobody else sees.
-class Library {
+class SharedLibrary {
  public:
-  explicit Library(const std::filesystem::path& file)
+  explicit SharedLibrary(const std::filesystem::path& file)
       : handle_(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
     if (handle_ == nullptr) throw std::runtime_error(dlerror());
   }
-  ~Library() { dlclose(handle_); }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
+  ~SharedLibrary() { dlclose(handle_); }
+  SharedLibrary(const SharedLibrary&) = delete;
+  SharedLibrary& operator=(const SharedLibrary&) = delete;
 
   /// @return nullptr where there is none
   void* find(const char* name) const noexcept { return dlsym(handle_, name); }
@@ -44,7 +44,7 @@ class Library {
 
 /// A thread runs one call at a time, so what it needs for that it keeps for the next one, of whatever
 /// model. Only grows.
-struct OfThread {
+struct CallBuffers {
   std::vector<Block> blocks;
   std::vector<std::int64_t> rows;
   Buffer workspace;
@@ -87,7 +87,7 @@ class FusedCpuProgram final : public Program {
   }
 
   CopyReport run(const Queue& /*queue*/, std::span<const Planes> blocks) override {
-    thread_local OfThread mine;
+    thread_local CallBuffers mine;
     mine.blocks.clear();
     for (const Planes& block : blocks) mine.blocks.push_back({block.first, block.pitch});
     mine.rows.clear();
@@ -102,7 +102,7 @@ class FusedCpuProgram final : public Program {
 
  private:
   PrivateFolder folder_;  ///< outlives the library
-  Library library_;
+  SharedLibrary library_;
   std::vector<std::size_t> domains_;
   std::int64_t (*workspace_)(const std::int64_t*) = nullptr;
   void (*run_)(const Block*, const std::int64_t*, void*) = nullptr;

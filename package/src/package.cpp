@@ -15,6 +15,7 @@
 
 #include "sha256.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/package/file_kind.hpp"
 
 namespace tensoa::package {
 namespace {
@@ -68,6 +69,7 @@ Package::Package(const std::filesystem::path& path) : subject_("model " + path.s
   const std::string_view all = bytes_;
   const std::size_t tail = kMark.size() + kDigits;
   if (all.size() < tail || all.substr(all.size() - tail, kMark.size()) != kMark) {
+    if (const auto why = why_no_package(path)) fail(*why);
     fail(
         "is not a package of tensoa, or was cut off: its checksum is missing (expected a file "
         "written by python -m tensoa.export)");

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tensoa/core/memory.hpp"
+#include "tensoa/core/strided_copy.hpp"
 
 namespace tensoa::package {
 namespace {
@@ -102,31 +103,40 @@ bool PlanesOfBlock::any_plane(const Visit& visit) const {
   });
 }
 
+TensorView PlanesOfBlock::column(std::byte* first, std::int64_t pitch, std::int64_t rows,
+                                 Device device) const noexcept {
+  TensorView planes{
+      .data = first, .dtype = description_.element.dtype, .device = device, .rank = 2};
+  planes.size_of_dim = {each_, bytes(rows) / element_size_};
+  planes.stride_of_dim = {pitch, 1};
+  return planes;
+}
+
 template <class Action>
-std::size_t PlanesOfBlock::for_each_plane_of(const BoundBlock& block, const Action& action) const {
+std::size_t PlanesOfBlock::for_each_column(const BoundBlock& block, const Planes& planes,
+                                           const Action& action) const {
   const std::vector<ColumnDescription>& columns = description_.columns;
+  const Device device = block.tensor.device;
+  std::size_t copied = 0;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const std::int64_t pitch = each_ > 1 ? pitch_of(block, i) * element_size_ : 0;
-    for (std::int64_t plane = 0; plane < each_; ++plane) {
-      action(address_of(block, i, element_size_) + plane * pitch, columns[i].plane + plane);
-    }
+    const std::int64_t pitch = each_ > 1 ? pitch_of(block, i) : 0;
+    copied += action(column(address_of(block, i, element_size_), pitch, planes.rows, device),
+                     column(address(planes, columns[i].plane), planes.pitch, planes.rows, device));
   }
-  return columns.size() * static_cast<std::size_t>(each_ * bytes(rows_of(block)));
+  return copied;
 }
 
 std::size_t PlanesOfBlock::gather(const Queue& queue, const BoundBlock& block,
                                   const Planes& to) const {
-  const auto size = static_cast<std::size_t>(bytes(to.rows));
-  return for_each_plane_of(block, [&](const std::byte* plane, std::int64_t place) {
-    copy_bytes(queue, address(to, place), queue.device(), plane, queue.device(), size);
+  return for_each_column(block, to, [&](const TensorView& mine, const TensorView& aside) {
+    return strided_copy(queue, aside, mine);
   });
 }
 
 std::size_t PlanesOfBlock::scatter(const Queue& queue, const Planes& from,
                                    const BoundBlock& block) const {
-  const auto size = static_cast<std::size_t>(bytes(from.rows));
-  return for_each_plane_of(block, [&](std::byte* plane, std::int64_t place) {
-    copy_bytes(queue, plane, queue.device(), address(from, place), queue.device(), size);
+  return for_each_column(block, from, [&](const TensorView& mine, const TensorView& aside) {
+    return strided_copy(queue, mine, aside);
   });
 }
 

@@ -63,8 +63,8 @@ void register_program_kind(ProgramKind kind) {
   }
 }
 
-std::unique_ptr<Program> load_program(const Package& package, Device device,
-                                      const ModelOptions& options, GraphTrial trial) {
+std::unique_ptr<Program> load_program(const Package& package, Device device, const Options& options,
+                                      GraphTrial trial) {
   const ProgramDescription& program = program_for(package, device);
   return kind_of(package, program).load(package, device, options, trial);
 }

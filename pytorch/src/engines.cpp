@@ -4,20 +4,48 @@
 
 #include <torch/version.h>
 
-#include "inductor_program.hpp"
-#include "jit_engine.hpp"
+#include <algorithm>
+#include <array>
+
+#include "inductor/inductor_program.hpp"
+#include "tensoa/engine/loader.hpp"
 #include "tensoa/package/engines.hpp"
+#include "tensoa/package/file_kind.hpp"
+#include "torchscript/jit_engine.hpp"
 
 namespace tensoa::pytorch {
+namespace {
+
+class TorchScriptLoader final : public EngineLoader {
+ public:
+  std::string_view name() const noexcept override { return "TorchScript"; }
+  CompilationType compilation() const noexcept override { return CompilationType::kJustInTime; }
+
+  bool accepts(const ModelLocation& location) const override {
+    if (!location.is_file()) return false;
+    static constexpr std::array kEndings{".pt", ".pth", ".ts"};
+    const package::FileKind kind = package::kind_of_file(location.path());
+    return kind == package::FileKind::kTorchScript ||
+           (kind == package::FileKind::kUnknown &&
+            std::ranges::find(kEndings, location.path().extension()) != kEndings.end());
+  }
+
+  bool takes(std::type_index options) const noexcept override {
+    return options == typeid(TorchScriptOptions);
+  }
+
+  std::shared_ptr<const Engine> load(const ModelLocation& location, Device device,
+                                     const ModelOptions& options) const override {
+    return load_jit_engine(location.path(), device, options.get<TorchScriptOptions>());
+  }
+};
+
+}  // namespace
 
 void register_engines() {
   package::register_engines();
   package::register_program_kind({.name = "inductor", .load = load_inductor_program});
-  register_engine(
-      {.name = "TorchScript",
-       .compilation = CompilationType::kJustInTime,
-       .accepts = [](const std::filesystem::path& path) { return path.extension() != ".pt2"; },
-       .load = load_jit_engine});
+  register_loader(std::make_shared<const TorchScriptLoader>());
 }
 
 std::string torch_version() { return TORCH_VERSION; }

@@ -4,7 +4,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -14,6 +13,9 @@
 #include "tensoa/core/queue.hpp"
 #include "tensoa/core/result.hpp"
 #include "tensoa/engine/engine.hpp"
+#include "tensoa/engine/loader.hpp"
+#include "tensoa/engine/location.hpp"
+#include "tensoa/engine/model_options.hpp"
 #include "tensoa/engine/plan.hpp"
 #include "tensoa/soa/portable_collection.hpp"
 
@@ -24,16 +26,22 @@ namespace detail {
 /// Model without its template parameter.
 class AnyModel {
  public:
-  AnyModel(std::filesystem::path path, CompilationType compilation, ModelOptions options);
+  AnyModel(ModelLocation location, CompilationType compilation, ModelOptions options);
 
-  const std::filesystem::path& path() const noexcept;
+  const ModelLocation& location() const noexcept;
   const Engine& deploy(Device device) const;
+  Planned plan(Binding binding) const;
   CopyReport run(const Queue& queue, const Binding& binding) const;
-  void warm_up(const Queue& queue, const Binding& binding) const;
-  CopyReport run_batches(const Queue& queue, const Binding& binding, std::size_t rows) const;
+  CopyReport run(const Queue& queue, const Planned& plan) const;
+  void submit(const Queue& queue, const Planned& plan, Completion completion) const;
+  void warm_up(const Queue& queue, const Planned& plan) const;
+  CopyReport run_batches(const Queue& queue, const Planned& plan, std::size_t rows) const;
 
  private:
-  const Engine& engine_for(const Queue& queue, const Binding& binding) const;
+  const Engine& engine_for(const Queue& queue, const Planned& plan) const;
+  std::shared_ptr<const Prepared> prepare(const Engine& engine, const Binding& binding) const;
+  CopyReport run_on(const Engine& engine, const Queue& queue, const Binding& binding,
+                    const Prepared& prepared) const;
 
   struct Shared;
   std::shared_ptr<Shared> shared_;
@@ -63,11 +71,13 @@ class AnyModel {
 template <CompilationType kCompilation = CompilationType::kAny>
 class Model {
  public:
-  /// @throws LoadError when there is no such file or no engine for it
-  explicit Model(std::filesystem::path path, ModelOptions options = {})
-      : model_(std::move(path), kCompilation, options) {}
+  /// @param location a path, or the URL of a server
+  /// @param options of the engine that loads it: package::Options, pytorch::TorchScriptOptions
+  /// @throws LoadError when there is nothing, no engine for it, or these are options of another engine
+  explicit Model(ModelLocation location, ModelOptions options = {})
+      : model_(std::move(location), kCompilation, std::move(options)) {}
 
-  const std::filesystem::path& path() const noexcept { return model_.path(); }
+  const ModelLocation& location() const noexcept { return model_.location(); }
 
   /// Sets the queue of this handle, and deploys the model on the queue's device. @throws LoadError,
   /// DeviceError; the handle then keeps the queue that it had
@@ -91,15 +101,35 @@ class Model {
     return model_.run(queue(), metadata.binding());
   }
 
+  /// A binding that is checked once and rebound for each event, for calls on the device that its columns
+  /// are on. Loads the model there unless it is there already.
+  /// @throws LoadError, DeviceError; BindingError where the model does not take these blocks
+  template <template <template <class> class> class... Layouts>
+  Plan<Layouts...> plan(const ModelMetadata<Layouts...>& metadata) const {
+    return Plan<Layouts...>(model_.plan(metadata.binding()));
+  }
+
+  /// The same binding over other collections, which may lie on another device, or for another model:
+  /// `plan` may be of any. @param views as for Plan::rebind @throws as plan() and Plan::rebind
+  template <template <template <class> class> class... Layouts, class... Views>
+    requires(sizeof...(Views) == sizeof...(Layouts))
+  Plan<Layouts...> plan(const Plan<Layouts...>& plan, const Views&... views) const {
+    Binding binding = plan.binding();
+    detail::require_one_collection_each(binding);
+    const ViewReference references[] = {detail::reference_to<Layouts>(views)...};
+    detail::rebind(binding, references);
+    return Plan<Layouts...>(model_.plan(std::move(binding)));
+  }
+
   /// Pays now for what the first calls on `queue` would: loads the model, runs it once on columns of
   /// zeros that are made for it, and waits. Calls on this queue with at most so many rows then load
   /// nothing and take no more memory, but for columns of foreign memory that a package has to gather
   /// (Repack): the first call takes it. On the CPU that holds for the calling thread. With CUDA graphs,
-  /// also captures them where that is needed (ModelOptions::cuda_graphs): do it before events run.
+  /// also captures them where that is needed (package::Options): do it before events run.
   ///
   ///     model.warm_up(queue, plan, 20'000, 100'000, 100'000);
   ///
-  /// @param plan what will run; stays as it is, and may be bound to small collections
+  /// @param plan what will run; stays as it is, and may be bound to small collections, of any device
   /// @param rows the most that are expected, for each layout of the plan in its order (of offsets: the
   /// groups); an index of 0 must be right, so no collection that is pointed into has 0 rows
   /// @throws as forward and Plan::rebind; EngineError where a CUDA graph could not be captured, which
@@ -111,27 +141,43 @@ class Model {
     const Queue& on = QueueTraits<Q>::get(queue);
     std::tuple<PortableCollection<Layouts>...> columns{
         detail::collection_with_end<Layouts>(rows, on.device())...};
-    Plan<Layouts...> warm = plan;
     std::apply(
         [&](auto&... collections) {
           (zero_bytes(on, collections.data(), collections.bytes()), ...);
-          warm.rebind(collections.view()...);
+          model_.warm_up(on, this->plan(plan, collections.view()...).planned_);
         },
         columns);
-    model_.warm_up(on, warm.binding());
     on.wait();
   }
 
-  /// A binding that is checked once and rebound for each event.
-  template <template <template <class> class> class... Layouts>
-  Plan<Layouts...> plan(const ModelMetadata<Layouts...>& metadata) const {
-    return Plan<Layouts...>(metadata);
-  }
-
-  /// Runs the model on the columns of `plan`, on `queue`. Errors as above.
+  /// Runs the model on the columns of `plan`, on `queue`. Errors as above; ConfigError for a plan of
+  /// another model.
   template <QueueLike Q, template <template <class> class> class... Layouts>
   CopyReport forward(const Q& queue, const Plan<Layouts...>& plan) const {
-    return model_.run(QueueTraits<Q>::get(queue), plan.binding());
+    return model_.run(QueueTraits<Q>::get(queue), plan.planned_);
+  }
+
+  /// Starts the planned call and returns; `completion` is called once, when the columns of the outputs are
+  /// written, with the report of the call or with the error that it ended with.
+  ///
+  ///     model.submit(queue, plan, [&](Result<CopyReport> result) { scheduler.go_on(event, result); });
+  ///
+  /// On the CPU the model runs in this call and the completion is called before it returns. On a GPU the
+  /// work is enqueued, and a thread of the driver's calls when it and all work of the queue before is done,
+  /// or has failed; work that is enqueued later starts after the completion. It may hand over to a
+  /// scheduler, and nothing that takes long. As for Queue::when_done it must not throw, block, call the GPU
+  /// runtime or this library, and the destructors of what it holds neither. Where the call fails before
+  /// anything is enqueued, this thread calls it.
+  /// @param completion any function of a Result<CopyReport>; what run() throws and a lost device come as
+  /// its failure
+  /// @throws ConfigError, BindingError for wrong use: without a completion, with a plan of another model or
+  /// device, or that is not bound; the completion is then not called
+  /// *Lifetime*: the plan may be rebound, or destroyed, once this has returned. The columns, a borrowed
+  /// stream and the model must be there until the completion is called.
+  /// *Threads*: as forward.
+  template <QueueLike Q, template <template <class> class> class... Layouts>
+  void submit(const Q& queue, const Plan<Layouts...>& plan, Completion completion) const {
+    model_.submit(QueueTraits<Q>::get(queue), plan.planned_, std::move(completion));
   }
 
   /// Runs the model batch after batch, on `queue`: the first `rows` rows of all blocks, then the next,
@@ -141,7 +187,7 @@ class Model {
   /// @return the bytes of all batches together
   template <QueueLike Q, template <template <class> class> class... Layouts>
   CopyReport forward_batches(const Q& queue, const Plan<Layouts...>& plan, std::size_t rows) const {
-    return model_.run_batches(QueueTraits<Q>::get(queue), plan.binding(), rows);
+    return model_.run_batches(QueueTraits<Q>::get(queue), plan.planned_, rows);
   }
 
   /// Runs the model on tensors of the caller's own making; the call that all others come down to.

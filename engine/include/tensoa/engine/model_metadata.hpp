@@ -2,12 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -32,52 +28,6 @@ enum class Match : std::uint8_t {
   kByName,
 };
 
-namespace detail {
-
-/// The engine that last found a binding to be what its model was made for, so that it need not look
-/// at names, kinds and dtypes again. Only of bindings that nobody can change but for a rebind, which
-/// keeps all that: those in a Plan. A copy is anybody's, so it remembers nothing.
-/// *Threads*: safe.
-class AcceptedBy {
- public:
-  AcceptedBy() noexcept = default;
-  AcceptedBy(const AcceptedBy&) noexcept {}
-  AcceptedBy& operator=(const AcceptedBy&) noexcept {
-    engine_.store(kForgets, std::memory_order_relaxed);
-    return *this;
-  }
-  ~AcceptedBy() = default;
-
-  /// The binding will not be changed from now on.
-  void start() noexcept {
-    if (engine_.load(std::memory_order_relaxed) == kForgets) {
-      engine_.store(kNobody, std::memory_order_relaxed);
-    }
-  }
-  /// What `engine` noted; nothing where it was not the last.
-  std::optional<unsigned> noted_by(std::uint64_t engine) const noexcept {
-    const std::uint64_t noted = engine_.load(std::memory_order_relaxed);
-    if (noted >> kNoteBits != engine) return std::nullopt;
-    return static_cast<unsigned>(noted & ((1U << kNoteBits) - 1U));
-  }
-  /// @param engine a number of its own that no other engine of the process ever had; from 1 on
-  /// @param note less than 4
-  void set(std::uint64_t engine, unsigned note) const noexcept {
-    if (engine_.load(std::memory_order_relaxed) == kForgets) return;
-    engine_.store(engine << kNoteBits | note, std::memory_order_relaxed);
-  }
-
-  static constexpr std::uint64_t kFirstEngine = 1;
-
- private:
-  static constexpr unsigned kNoteBits = 2;
-  static constexpr std::uint64_t kForgets = 0;
-  static constexpr std::uint64_t kNobody = 1;  // what "engine 0" noted
-  mutable std::atomic<std::uint64_t> engine_{kForgets};
-};
-
-}  // namespace detail
-
 /// The inputs and outputs of one call: blocks over columns, without the types of their layouts.
 struct Binding {
   std::vector<BoundBlock> inputs;
@@ -86,7 +36,9 @@ struct Binding {
       0;  ///< collections of the inputs; those of the outputs come after
   Match match = Match::kAuto;
   bool is_bound = true;  ///< false after a rebind that failed
-  detail::AcceptedBy accepted_by = {};
+
+  /// Where all blocks lie; the CPU where there are none.
+  Device device() const noexcept;
 
   /// Whether there is nothing to compute: every output has no elements. (A model without outputs
   /// always runs.)
@@ -115,16 +67,6 @@ void take_rows(const Binding& all, std::size_t first, std::size_t count, Binding
 /// @throws BindingError that names the block whose collection is gone, or after a rebind that failed.
 /// A call asks this first.
 void require_live(const Binding& binding);
-
-/// Where blocks go.
-struct Matched {
-  bool by_name;                 ///< to the places of their names, else in order
-  const BoundBlock* misplaced;  ///< one that goes in order, but has the name of another place
-};
-
-/// `names` are those of the arguments or of the results. Allocates nothing.
-Matched match_names(Match match, std::span<const BoundBlock> blocks,
-                    std::span<const std::string> names);
 
 }  // namespace detail
 

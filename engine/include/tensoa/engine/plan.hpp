@@ -3,9 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <type_traits>
+#include <utility>
 
+#include "tensoa/engine/loader.hpp"
 #include "tensoa/engine/model_metadata.hpp"
 
 namespace tensoa {
@@ -14,6 +18,17 @@ namespace detail {
 
 /// Binds all blocks to other views, one for each collection: the inputs', then the outputs'.
 void rebind(Binding& binding, std::span<const ViewReference> views);
+
+/// A binding, and what the engine of one model on one device found out about it.
+struct Planned {
+  Binding binding;
+  std::shared_ptr<const Prepared> prepared;
+  std::uint64_t model;  ///< number of the model that made it
+  Device device;
+};
+
+/// As for a binding. @throws BindingError for views that do not lie on the device of the plan
+void rebind(Planned& plan, std::span<const ViewReference> views);
 
 /// @throws BindingError that names two blocks of one layout that lie, or whose offsets lie, in two
 /// collections: a rebind would move both to one
@@ -36,41 +51,43 @@ ViewReference reference_to(const SomeView& view) noexcept {
 
 }  // namespace detail
 
-/// A checked binding that is made once and rebound for each event: only addresses, pitches and
-/// numbers of rows change.
+/// A binding that a model has checked for one device, made once and rebound for each event: only
+/// addresses, pitches and numbers of rows change.
 ///
-///     Plan plan(metadata);
+///     auto plan = model.plan(metadata);
 ///     plan.rebind(hits.view(), edges.view(), edges.view());
 ///     model.forward(queue, plan);
 ///
-/// *Lifetime*: as its views; the collections must outlive the calls that use it.
-/// *Threads*: belongs to one event in flight; every thread has its own.
+/// Calls with another model, or on another device, are refused.
+/// *Lifetime*: as its views; the collections must outlive the calls that use it. It may outlive the model.
+/// *Threads*: belongs to one event in flight; every thread has its own. Copies are independent.
 template <template <template <class> class> class... Layouts>
 class Plan {
  public:
-  explicit Plan(const ModelMetadata<Layouts...>& metadata) : binding_(metadata.binding()) {
-    binding_.accepted_by.start();
-  }
-
   /// Binds to other collections of the same layouts; each block takes the number of rows of its
   /// view. O(bound columns), allocates nothing.
   /// @param views one for each layout of the metadata, in its order: the inputs, then the outputs
-  /// @throws BindingError, as append_block and ModelMetadata; calls are then refused until a rebind
-  /// succeeds. Also when the metadata had two collections of one layout, which one view cannot stand
-  /// for: give the second a layout of its own (one with a Sub of the first)
+  /// @throws BindingError, as append_block and ModelMetadata, and for views on another device; calls are
+  /// then refused until a rebind succeeds. Also when the metadata had two collections of one layout, which
+  /// one view cannot stand for: give the second a layout of its own (one with a Sub of the first)
   template <class... Views>
     requires(sizeof...(Views) == sizeof...(Layouts))
   void rebind(const Views&... views) {
-    if (!is_checked_) detail::require_one_collection_each(binding_);
+    if (!is_checked_) detail::require_one_collection_each(planned_.binding);
     is_checked_ = true;
     const ViewReference references[] = {detail::reference_to<Layouts>(views)...};
-    detail::rebind(binding_, references);
+    detail::rebind(planned_, references);
   }
 
-  const Binding& binding() const noexcept { return binding_; }
+  const Binding& binding() const noexcept { return planned_.binding; }
 
  private:
-  Binding binding_;
+  template <CompilationType>
+  friend class Model;
+
+  explicit Plan(detail::Planned planned) : planned_(std::move(planned)) {}
+
+  detail::Planned planned_;
   bool is_checked_ = false;  ///< that each layout has one collection; a rebind keeps it so
 };
 

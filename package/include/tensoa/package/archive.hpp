@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,5 +34,10 @@ class Archive {
  private:
   std::vector<File> files_;
 };
+
+/// The names of the files in a zip archive of any kind, without the folder that all are in, if there is
+/// one. Reads the directory alone.
+/// @throws std::runtime_error where there is no such directory
+std::vector<std::string> names_in_archive(const std::filesystem::path& path);
 
 }  // namespace tensoa::package

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tensoa/engine/describe.hpp"
-#include "tensoa/engine/engine.hpp"
+#include "tensoa/engine/loader.hpp"
 #include "tensoa/package/manifest.hpp"
 
 /// @file

@@ -70,9 +70,15 @@ class PlanesOfBlock {
   template <class Visit>
   bool any_plane(const Visit& visit) const;
 
-  /// `action(address, p)` with each plane of the columns of `block`, and its place. @return bytes of all
+  /// The planes of one column, as a tensor [planes, rows].
+  TensorView column(std::byte* first, std::int64_t pitch, std::int64_t rows,
+                    Device device) const noexcept;
+
+  /// `action(mine, theirs)` with each column of `block` and its place in `planes`. @return the bytes
+  /// that it returns, of all
   template <class Action>
-  std::size_t for_each_plane_of(const BoundBlock& block, const Action& action) const;
+  std::size_t for_each_column(const BoundBlock& block, const Planes& planes,
+                              const Action& action) const;
 
   BlockDescription description_;
   std::int64_t element_size_;

@@ -12,6 +12,7 @@
 
 #include "tensoa/core/queue.hpp"
 #include "tensoa/engine/engine.hpp"
+#include "tensoa/package/options.hpp"
 #include "tensoa/package/package.hpp"
 #include "tensoa/package/planes.hpp"
 
@@ -62,7 +63,7 @@ struct ProgramKind {
   /// @throws LoadError where none suits it; DeviceError; another std::exception, with the reason
   /// *Threads*: safe.
   std::function<std::unique_ptr<Program>(const Package& package, Device device,
-                                         const ModelOptions& options, GraphTrial trial)>
+                                         const Options& options, GraphTrial trial)>
       load;
 };
 

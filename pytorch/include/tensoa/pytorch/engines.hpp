@@ -6,9 +6,9 @@
 
 namespace tensoa::pytorch {
 
-/// Makes the engines of this library known to Model, on CPU and CUDA.
+/// Registers the engines of this library with Model, on CPU and CUDA.
 ///
-/// Just in time: TorchScript files (any ending but .pt2). A model is a TorchScript module whose
+/// Just in time: TorchScript files, whatever they are called. A model is a TorchScript module whose
 /// `forward` takes tensors and gives a tensor, or a tuple, named tuple, list or dict of tensors. It is
 /// set to evaluation, frozen and run without gradients. Inputs are bound without a copy where the
 /// frozen graph is proven not to write them; an input that it may write is copied, which the
@@ -18,13 +18,14 @@ namespace tensoa::pytorch {
 /// are started, in the caller's thread.
 ///
 /// Ahead of time: packages, as package::register_engines(), which it calls, with programs of TorchInductor,
-/// too. Those run only with the torch version that they were made for. Their program is loaded for each call
-/// that runs at the same time, by the first one on a queue; on a GPU that call waits for the device.
+/// too. Those run only with the torch version that they were made for. The program is loaded once for each
+/// call that runs at the same time, by the first call on a queue, which on a GPU waits for the device; the
+/// weights are loaded once for each device.
 ///
-/// Loading a model sets two things of torch for the process: its intra-op and inter-op pools are
-/// held at one thread, because parallelism is the caller's, and TorchScript's profiling executor is
-/// off, because it compiles again for every new number of rows. The environment of the process is
-/// left as it is. Calling it twice is harmless; `#include <tensoa/tensoa.hpp>` calls it.
+/// Loading a model changes two settings of torch in the process: its intra-op and inter-op pools are
+/// limited to one thread, because the caller owns the threads, and TorchScript's profiling executor is
+/// off, because it would compile again for every new number of rows. The environment of the process is
+/// unchanged. A second call has no effect; `#include <tensoa/tensoa.hpp>` makes the first one.
 void register_engines();
 
 /// The version of the libtorch that this was compiled with, e.g. "2.11.0".

@@ -8,12 +8,12 @@
 #include "tensoa/core/device.hpp"
 
 /// @file
-/// The memory that torch takes beside tensoa's own: how to bound it, whose it is, and how much it is.
-/// docs/memory.md has the whole picture.
+/// Memory that torch allocates in addition to tensoa's: how to limit it, where it comes from, how much it
+/// is. docs/memory.md explains all of it.
 
 namespace tensoa::pytorch {
 
-/// Memory of the caller's own, for torch to use on GPUs.
+/// The caller's allocator, for torch to use on GPUs.
 struct TorchAllocator {
   /// Memory of at least `bytes` bytes (> 0) on `device`, aligned to 256 bytes.
   ///
@@ -33,19 +33,19 @@ struct TorchAllocator {
   std::function<void(void* data, Device device, void* stream)> free;
 };
 
-/// From now on torch takes all memory on GPUs from `allocator`, also for what the program itself does
-/// with torch. tensoa checks each block against memory_budget() before it asks for it. Call it before
-/// anything of torch uses a GPU; it lasts until the process ends. What AOTInductor's packages load as
-/// weights comes from the CUDA driver as before. CUDA graphs of their programs (ModelOptions) are then
-/// refused; those of fused programs, which allocate nothing in torch, are not.
+/// Makes torch allocate all memory on GPUs from `allocator`, also for the program's own use of torch.
+/// tensoa checks each block against memory_budget() before it calls `allocate`. Call it before torch uses
+/// a GPU; it lasts until the process ends. Programs of TorchInductor still load their weights with the CUDA
+/// driver, and their CUDA graphs (package::Options) are then refused; those of fused programs, which allocate
+/// nothing in torch, are not.
 /// @param allocator its functions are called from any thread, also at the same time
 /// @throws ConfigError where a function is missing, where torch has allocated already, and in a build
 ///     without CUDA
 void set_torch_allocator(TorchAllocator allocator);
 
-/// Gives back what torch keeps and nobody uses: workspaces of cuBLAS and cuBLASLt and cached blocks, of
-/// all threads and GPUs, those of destroyed streams too; on the CPU free memory of malloc. Weights, and
-/// what models keep for their queues, go with the models. The next calls take it again.
+/// Frees memory that torch keeps without using it: workspaces of cuBLAS and cuBLASLt and cached blocks, of
+/// all threads and GPUs and of destroyed streams; on the CPU free memory of malloc. Weights, and memory that
+/// models keep for their queues, live as long as the models. Later calls allocate again.
 /// @param device cpu, or a GPU, for which the calling thread waits
 /// @throws DeviceError
 /// *Threads*: no call on a GPU may run meanwhile.
@@ -61,7 +61,7 @@ struct TorchMemory {
   std::size_t workspaces = 0;  ///< of cuBLAS and cuBLASLt, all threads and queues
 };
 
-/// All 0 on the CPU, where torch keeps no account, and on a GPU that torch has not used.
+/// All 0 on the CPU, where torch counts nothing, and on a GPU that torch has not used.
 /// @throws DeviceError when the device is not there
 /// *Threads*: safe.
 TorchMemory torch_memory(Device device);
@@ -86,8 +86,8 @@ struct ModelMemory {
 /// *Threads*: safe.
 ModelMemory model_memory(Device device);
 
-/// Runs `call` and looks at the tensors that torch makes meanwhile in this thread.
-/// @return the most bytes on `device` that they took at one time: the activations of a call
+/// Runs `call` and observes the tensors that torch allocates meanwhile in this thread.
+/// @return their peak on `device` in bytes: the activations of a call
 /// @throws what `call` throws
 std::size_t activations_of(Device device, const std::function<void()>& call);
 

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/engine/loader.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "tensoa/core/error.hpp"
+
+namespace tensoa {
+namespace {
+
+using Loaders = std::vector<std::shared_ptr<const EngineLoader>>;
+
+struct Registry {
+  std::mutex mutex;
+  Loaders loaders;
+};
+
+Registry& registry() {
+  static Registry the_registry;
+  return the_registry;
+}
+
+Loaders all_loaders() {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  return all.loaders;
+}
+
+std::string enumerator_of(CompilationType compilation) {
+  return compilation == CompilationType::kJustInTime ? "CompilationType::kJustInTime"
+                                                     : "CompilationType::kAheadOfTime";
+}
+
+/// "Fake (just-in-time), package (ahead-of-time)"
+std::string list_of(const Loaders& loaders) {
+  std::string text;
+  for (const auto& loader : loaders) {
+    text += (text.empty() ? "" : ", ") + std::string(loader->name()) + " (" +
+            std::string(name_of(loader->compilation())) + ")";
+  }
+  return text;
+}
+
+/// What is wrong with the location itself, or empty.
+std::string trouble_with(const ModelLocation& location) {
+  if (location.is_url()) {
+    return "is a URL, and no engine of this program speaks " + location.scheme() +
+           "://; give the path of a file";
+  }
+  if (location.is_file()) return {};
+  std::error_code status;
+  return std::filesystem::exists(location.path(), status) ? "is not a file"
+                                                          : "there is no such file";
+}
+
+}  // namespace
+
+std::string_view name_of(CompilationType compilation) noexcept {
+  switch (compilation) {
+    case CompilationType::kAny:
+      return "any";
+    case CompilationType::kJustInTime:
+      return "just-in-time";
+    case CompilationType::kAheadOfTime:
+      return "ahead-of-time";
+  }
+  return "unknown";
+}
+
+void register_loader(std::shared_ptr<const EngineLoader> loader) {
+  if (loader == nullptr) throw ConfigError("register_loader: got no loader, expected one");
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const auto same = std::ranges::find(all.loaders, loader->name(),
+                                      [](const auto& other) { return other->name(); });
+  if (same == all.loaders.end()) {
+    all.loaders.push_back(std::move(loader));
+  } else {
+    *same = std::move(loader);
+  }
+}
+
+std::shared_ptr<const EngineLoader> find_loader(const ModelLocation& location,
+                                                CompilationType compilation) {
+  const std::string subject = "model " + location.text() + ": ";
+  const Loaders loaders = all_loaders();
+  if (loaders.empty()) {
+    throw LoadError(subject +
+                    "no engines are registered; call tensoa::pytorch::register_engines() first, "
+                    "or include <tensoa/tensoa.hpp>, which does");
+  }
+  const EngineLoader* other = nullptr;
+  for (const auto& loader : loaders) {
+    if (!loader->accepts(location)) continue;
+    if (compilation == CompilationType::kAny || compilation == loader->compilation()) return loader;
+    other = loader.get();
+  }
+  const std::string asked = "(asked for: " + std::string(name_of(compilation)) + ")";
+  if (other != nullptr) {
+    throw LoadError(subject + "no engine loads this kind of file so " + asked + "; " +
+                    std::string(other->name()) + " would load it: ask for " +
+                    std::string(name_of(other->compilation())) + " (" +
+                    enumerator_of(other->compilation()) + "), or leave the type out");
+  }
+  if (const std::string trouble = trouble_with(location); !trouble.empty()) {
+    throw LoadError(subject + trouble);
+  }
+  for (const auto& loader : loaders) {
+    if (const auto why = loader->why_not(location)) throw LoadError(subject + *why);
+  }
+  const bool runs_torchscript = std::ranges::any_of(loaders, [](const auto& loader) {
+    return loader->compilation() == CompilationType::kJustInTime;
+  });
+  throw LoadError(subject + "no engine loads this kind of file " + asked +
+                  "; there is: " + list_of(loaders) +
+                  (runs_torchscript ? ""
+                                    : "; TorchScript needs torch: a build with TENSOA_PYTORCH=ON, "
+                                      "and pytorch::register_engines()"));
+}
+
+}  // namespace tensoa

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace tensoa::package {
+
+/// What a model file is, by what is in it: several formats are zip archives, and three end in .pt2.
+enum class FileKind : std::uint8_t {
+  kPackage,          ///< ours, by python -m tensoa.export
+  kTorchScript,      ///< torch.jit.save
+  kExportedProgram,  ///< torch.export.save
+  kAotInductor,      ///< torch._inductor.aoti_compile_and_package
+  kTorchSave,        ///< torch.save: a state_dict, or a pickled module
+  kUnknown,          ///< another archive, another format, or cut off
+};
+
+/// Reads the directory of the archive, nothing else. kUnknown for what is no file.
+FileKind kind_of_file(const std::filesystem::path& path) noexcept;
+
+/// What the file is instead of a package, and how to make one of it; nothing where it is one, or unknown.
+std::optional<std::string> why_no_package(const std::filesystem::path& path);
+
+}  // namespace tensoa::package

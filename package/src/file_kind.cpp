@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/package/file_kind.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "tensoa/package/archive.hpp"
+
+namespace tensoa::package {
+
+FileKind kind_of_file(const std::filesystem::path& path) noexcept {
+  try {
+    const std::vector<std::string> names = names_in_archive(path);
+    const auto has = [&](std::string_view name) {
+      return std::ranges::find(names, name) != names.end();
+    };
+    const auto has_folder = [&](std::string_view folder) {
+      return std::ranges::any_of(names,
+                                 [&](const std::string& name) { return name.starts_with(folder); });
+    };
+    if (has("extra/tensoa.json")) return FileKind::kPackage;
+    if (has("constants.pkl")) return FileKind::kTorchScript;
+    if (has_folder("data/aotinductor/")) return FileKind::kAotInductor;
+    if (has("archive_format") || has("serialized_exported_program.json")) {
+      return FileKind::kExportedProgram;
+    }
+    if (has("data.pkl")) return FileKind::kTorchSave;
+  } catch (const std::exception&) {
+    // No archive, or cut off.
+  }
+  return FileKind::kUnknown;
+}
+
+std::optional<std::string> why_no_package(const std::filesystem::path& path) {
+  const std::string export_from = "python -m tensoa.export ";
+  const std::string to_package = " --binding BINDING.json --out PACKAGE.pt2";
+  switch (kind_of_file(path)) {
+    case FileKind::kTorchScript:
+      return "is TorchScript, and nobody has registered its engine, which needs torch: use a "
+             "tensoa that is built with TENSOA_PYTORCH=ON, and call "
+             "pytorch::register_engines(); or make a package: " +
+             export_from + path.string() + to_package;
+    case FileKind::kExportedProgram:
+      return "is a program of torch.export, not a package of tensoa; make one: " + export_from +
+             path.string() + to_package;
+    case FileKind::kAotInductor:
+      return "is a package of torch's AOTInductor, compiled for tensors, not a package of "
+             "tensoa, which is compiled for columns; make one of the module: " +
+             export_from + "FILE.py:FACTORY" + to_package;
+    case FileKind::kTorchSave:
+      return "is not a TorchScript file: it is a file of torch.save, a state_dict or a pickled "
+             "module; load that in Python, and write "
+             "torch.jit.script(module).save(\"model.pt\"), "
+             "or make a package: " +
+             export_from + "FILE.py:FACTORY" + to_package;
+    case FileKind::kPackage:
+    case FileKind::kUnknown:
+      break;
+  }
+  return {};
+}
+
+}  // namespace tensoa::package

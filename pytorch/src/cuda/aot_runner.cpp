@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "inductor/aot_runner.hpp"
+
+#include <c10/cuda/CUDAGuard.h>
+#include <torch/csrc/inductor/aoti_runner/model_container_runner_cuda.h>
+
+#include <string>
+
+namespace tensoa::pytorch {
+
+std::unique_ptr<AotRunner> make_gpu_runner(const std::filesystem::path& library, Device device) {
+  const c10::cuda::CUDAGuard on_device(static_cast<c10::DeviceIndex>(device.index));
+  auto runner = std::make_unique<torch::inductor::AOTIModelContainerRunnerCuda>(
+      library.string(), /*num_models=*/1, "cuda:" + std::to_string(device.index),
+      library.parent_path().string(), /*run_single_threaded=*/true);
+  c10::cuda::device_synchronize();
+  return runner;
+}
+
+}  // namespace tensoa::pytorch

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "torchscript/jit_file.hpp"
+
+#include <torch/csrc/jit/runtime/jit_exception.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <cstddef>
+#include <string_view>
+
+#include "runtime/torch_memory.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/impl/device_errors.hpp"
+#include "tensoa/package/archive.hpp"
+
+namespace tensoa::pytorch {
+
+std::string short_message(const std::exception& error) {
+  std::string text = error.what();
+  if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error))
+    text = torch_error->what_without_backtrace();
+  if (const auto* raised = dynamic_cast<const torch::jit::JITException*>(&error)) {
+    text = raised->getOriginalMsg().value_or(text);
+  }
+  constexpr std::string_view kMark = "RuntimeError: ";
+  const std::size_t mark = text.rfind(kMark);
+  const std::size_t begin = mark == std::string::npos ? 0 : mark + kMark.size();
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+std::string subject_of(const std::filesystem::path& path) {
+  return "model " + path.string() + ": ";
+}
+
+namespace {
+
+/// Why torch::jit does not load a file, in one line.
+std::string reason_of(const std::exception& error, const std::filesystem::path& path) {
+  try {
+    static_cast<void>(package::names_in_archive(path));
+  } catch (const std::exception&) {
+    return "it is no archive: cut off, or a file of another program; write it again with "
+           "torch.jit.script(module).save(\"model.pt\")";
+  }
+  const std::string reason = short_message(error);
+  return reason.substr(0, reason.find(". "));  // advice of torch's archive follows
+}
+
+}  // namespace
+
+void with_jit_file(const std::filesystem::path& path,
+                   const std::function<void(torch::jit::Module& module)>& use) {
+  const std::string subject = subject_of(path);
+  forget_allocation_failure();
+  try {
+    torch::jit::Module module = torch::jit::load(path.string(), c10::kCPU);
+    module.eval();
+    if (!module.find_method("forward")) throw LoadError(subject + "has no forward method");
+    use(module);
+  } catch (const DeviceError& error) {
+    detail::rethrow(error, subject + "cannot be loaded: ");
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw_if_allocation_failed(subject + "cannot be loaded: ");
+    throw LoadError(subject +
+                    "is not a TorchScript file that this libtorch can load (expected one written "
+                    "by torch.jit.save): " +
+                    reason_of(error, path));
+  }
+}
+
+}  // namespace tensoa::pytorch
