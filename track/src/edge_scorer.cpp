@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "capacity.hpp"
+#include "example_event.hpp"
+#include "grow.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/track/generator.hpp"
 #include "tensoa/track/graph_builder.hpp"
 
 namespace tensoa::track {
@@ -23,15 +23,15 @@ bool takes_edge_columns(const Model<>& model, Device device) {
   const Signature& signature = model.deploy(device);
   const std::size_t arguments = signature.inputs.size();
   if (signature.required_inputs <= 3 && arguments >= 2) return arguments >= 3;
-  throw LoadError("model " + model.path().string() + ": forward takes " +
+  throw LoadError("model " + model.location().text() + ": forward takes " +
                   std::to_string(arguments) + (arguments == 1 ? " tensor" : " tensors") +
                   kExpected);
 }
 
 }  // namespace
 
-Plan<Hit, Edge, Edge> plan_edge_network(bool takes_edge_columns, ConstView<Hit> hits,
-                                        ConstView<Edge> edges, View<Edge> scores) {
+ModelMetadata<Hit, Edge, Edge> bind_edge_network(bool takes_edge_columns, ConstView<Hit> hits,
+                                                 ConstView<Edge> edges, View<Edge> scores) {
   const auto hit = hits.records();
   const auto edge = edges.records();
   SoAMetadata<Hit, Edge> inputs(hits.size(), edges.size());
@@ -41,7 +41,7 @@ Plan<Hit, Edge, Edge> plan_edge_network(bool takes_edge_columns, ConstView<Hit> 
     inputs.append_block("edge_attr", edge.dr(), edge.dphi(), edge.dz(), edge.dR());
   SoAMetadata<Edge> outputs(scores.size());
   outputs.append_block("score", scores.records().score());
-  return Plan(ModelMetadata(inputs, outputs));
+  return ModelMetadata(inputs, outputs);
 }
 
 EdgeScorer::EdgeScorer(Model<> model, const Queue& queue)
@@ -54,11 +54,14 @@ EdgeScorer::EdgeScorer(Model<> model, const Queue& queue)
 }
 
 void EdgeScorer::warm_up() {
-  Event event = generate({.seed = 1, .particles = 20}, 0);
+  Event event = detail::example_event();
   GraphBuilder builder;
   PortableCollection<Edge>& edges = builder.build(event.hits.view());
   try {
-    score(event.hits, edges);
+    plan_ = model_.plan(bind_edge_network(takes_edge_columns_, device_hits_.const_view(),
+                                          device_edges_.const_view(), device_edges_.view()));
+    model_.warm_up(queue_, *plan_, event.hits.size(), edges.size(), edges.size());
+    score(event.hits, edges);  // zeros do not show what scores a model gives
   } catch (const BindingError& error) {
     throw LoadError(std::string(error.what()) + kExpected);
   } catch (const EngineError& error) {
@@ -68,12 +71,7 @@ void EdgeScorer::warm_up() {
 
 CopyReport EdgeScorer::enqueue(const PortableCollection<Hit>& hits,
                                PortableCollection<Edge>& edges) {
-  if (plan_) {
-    plan_->rebind(hits.const_view(), edges.const_view(), edges.view());
-  } else {
-    plan_ =
-        plan_edge_network(takes_edge_columns_, hits.const_view(), edges.const_view(), edges.view());
-  }
+  plan_->rebind(hits.const_view(), edges.const_view(), edges.view());
   return model_.forward(queue_, *plan_);
 }
 
@@ -102,7 +100,7 @@ ScoreReport EdgeScorer::score(const PortableCollection<Hit>& hits,
 
 void EdgeScorer::require_scores(std::size_t bad, std::size_t n_edges) const {
   if (bad == 0) return;
-  throw EngineError("model " + model_.path().string() + ": " + std::to_string(bad) + " of " +
+  throw EngineError("model " + model_.location().text() + ": " + std::to_string(bad) + " of " +
                     std::to_string(n_edges) + " scores are outside [0, 1]");
 }
 

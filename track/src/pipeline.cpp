@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "capacity.hpp"
+#include "example_event.hpp"
+#include "grow.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/track/generator.hpp"
 
 namespace tensoa::track {
 namespace {
@@ -44,8 +44,8 @@ TrackPipeline::TrackPipeline(const Model<>& model, const Queue& queue,
     : queue_(queue), options_(options), scorer_(model, queue), finder_(options.tracks) {
   if (!stays_on(queue.device(), options)) return;
   device_event_.emplace(queue, GraphCuts{}, options.tracks, options.edge_capacity);
-  options_.wait = {};  // there are no other events yet
-  process(generate({.seed = 1, .particles = 20}, 0));
+  options_.wait = {};                // there are no other events yet
+  process(detail::example_event());  // loads the kernels
   options_.wait = options.wait;
 }
 

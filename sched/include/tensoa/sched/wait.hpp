@@ -6,23 +6,24 @@
 
 namespace tensoa::sched {
 
-/// Queue::wait() for tasks of oneTBB: until the work enqueued so far is done, the task is suspended,
-/// and its thread takes others. On the CPU there is nothing to wait for, and it goes straight on.
+/// Waits until the work enqueued on `queue` so far is done, like Queue::wait(), but suspends the
+/// task of oneTBB instead of blocking its thread, which runs other tasks meanwhile. Returns at once
+/// for a CPU queue.
 ///
 ///     scorer.enqueue(…);
-///     sched::wait_suspended(queue);     // another event has the thread meanwhile
+///     sched::wait_suspended(queue);     // the thread works on another event meanwhile
 ///     use(answers);
 ///
-/// The task may go on in *another thread* of its arena. So across the call: hold no lock and no guard
-/// of a thread (DeviceGuard, those of torch), keep no address of a thread_local, and do not call it
-/// where an exception is being handled. What one task blocks on must not be held by a suspended one:
-/// take as many queues from a QueuePool as there are events in flight.
+/// The task may resume in *another thread* of its arena. Across the call hold no lock, no guard of
+/// a thread (DeviceGuard, those of torch) and no reference to a thread_local, and do not call it
+/// where an exception is being handled. A suspended task must not hold what another task blocks on:
+/// give each event in flight a queue (the slots of run_events()).
 ///
 /// @throws DeviceError when the work failed
 ///
-/// *Threads*: from a task of oneTBB, as the callbacks of run_events() are. Each suspended task keeps
-/// its stack (4 MB of address space with oneTBB's settings). AddressSanitizer and ThreadSanitizer do not
-/// follow a switch of stacks in a oneTBB that was built without them.
+/// *Threads*: from a task of oneTBB, such as `work` of run_events(). Each suspended task keeps its
+/// stack (4 MB of address space with oneTBB's settings). AddressSanitizer and ThreadSanitizer do
+/// not follow a switch of stacks in a oneTBB that was built without them.
 void wait_suspended(const Queue& queue);
 
 }  // namespace tensoa::sched

@@ -8,10 +8,12 @@
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
 #include "tensoa/track/event.hpp"
-#include "tensoa/track/graph_cuts.hpp"
-#include "tensoa/track/graph_kernels.hpp"
+#include "tensoa/track/graph_builder.hpp"
+#include "tensoa/track/impl/edge_search.hpp"
+#include "tensoa/track/impl/hit_buckets.hpp"
+#include "tensoa/track/impl/hit_groups.hpp"
 #include "tensoa/track/metrics.hpp"
-#include "tensoa/track/track_kernels.hpp"
+#include "tensoa/track/tracks.hpp"
 
 namespace tensoa::track {
 
@@ -123,21 +125,21 @@ class DeviceEvent {
   std::size_t bytes_to_host() const noexcept { return bytes_to_host_; }
 
  private:
-  struct Block;
+  struct Staging;
 
   /// What was started and not finished.
   enum class Started : std::uint8_t { kNothing, kGraph, kTracks };
 
   void require_started(Started expected, const char* finish, const char* start) const;
   void make_room(std::size_t n_hits);
-  Block on_device() const;
-  Block on_host() const;
+  Staging on_device() const;
+  Staging on_host() const;
   View<Hit> columns();
   LaneSearch lanes();
   std::int64_t* ends() const;
   template <class Step>
   void run(const Step& step);
-  void copy(const Block& from, const Block& to, std::size_t first, std::size_t last);
+  void copy(const Staging& from, const Staging& to, std::size_t first, std::size_t last);
   [[noreturn]] void refuse_edge(std::size_t edge);
 
   Queue queue_;

@@ -25,11 +25,11 @@ struct ScoreReport {
   }
 };
 
-/// The plan of an edge-classifying network: blocks `x`, `edge_index`, and `edge_attr` where it
+/// What an edge-classifying network reads and writes: blocks `x`, `edge_index`, and `edge_attr` where it
 /// takes edge columns; see EdgeScorer.
 /// @param scores the edges whose column `score` takes the answer; may be those of `edges`
-Plan<Hit, Edge, Edge> plan_edge_network(bool takes_edge_columns, ConstView<Hit> hits,
-                                        ConstView<Edge> edges, View<Edge> scores);
+ModelMetadata<Hit, Edge, Edge> bind_edge_network(bool takes_edge_columns, ConstView<Hit> hits,
+                                                 ConstView<Edge> edges, View<Edge> scores);
 
 /// Runs an edge-classifying network on the columns of hits and edges, where they lie.
 ///
@@ -42,8 +42,8 @@ Plan<Hit, Edge, Edge> plan_edge_network(bool takes_edge_columns, ConstView<Hit> 
 /// *Threads*: one scorer per thread; the model is shared.
 class EdgeScorer {
  public:
-  /// Runs the model once on a small made-up event: that warms it up, and finds one that does not
-  /// fit before real events do.
+  /// Warms the model up on the queue (Model::warm_up) and runs it on an event of four hits, so that
+  /// a model that does not fit is found before real events come.
   /// @throws LoadError when the model does not take the arguments above, fails on them or gives
   /// another answer; DeviceError
   EdgeScorer(Model<> model, const Queue& queue);

@@ -3,27 +3,42 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <vector>
+#include <memory>
 
 #include "tensoa/track/event.hpp"
-#include "tensoa/track/graph_cuts.hpp"
-#include "tensoa/track/graph_kernels.hpp"
 
 namespace tensoa::track {
 
+/// What a pair of hits must fulfil to be a candidate edge. The source is the hit of smaller r;
+/// differences are target - source. Both hits must lie on different layers (0 = unknown always
+/// passes).
+struct GraphCuts {
+  double min_dr = 2.0;             ///< mm, dr at least
+  double max_dphi = 0.3;           ///< rad, |dphi| at most
+  double max_dphi_per_dr = 0.002;  ///< rad/mm, |dphi| / dr at most
+  double max_distance = 500.0;     ///< mm, distance in space at most
+  double max_z0 = 150.0;           ///< mm, |z0| at most, z0 = z - r * dz / dr of the source
+};
+
+/// @throws ConfigError when a cut is negative or not finite.
+void require_cuts(const GraphCuts& cuts);
+
 /// Finds the candidate edges of an event on the CPU, in the calling thread.
 ///
-/// By the kernels of graph_kernels.hpp, as DeviceEvent does it on a GPU, with equal edges to the
+/// By the kernels that DeviceEvent runs on a GPU (impl/edge_search.hpp), with equal edges to the
 /// bit; but pairs of buckets that no pair of hits can pass are dropped once per event, and edges are
 /// written as they are found. All decisions are made in float64 from the float32 coordinates.
 ///
 /// *Ownership*: the builder owns the edges and its workspace; both only grow, so that nothing is
-/// allocated once the largest event has been seen. *Threads*: one builder per thread.
+/// allocated once the largest event has been seen. Move-only. What was moved from may only be
+/// destroyed or assigned to. *Threads*: one builder per thread.
 class GraphBuilder {
  public:
   /// @throws ConfigError when a cut is negative or not finite.
   explicit GraphBuilder(const GraphCuts& cuts = {});
+  ~GraphBuilder();
+  GraphBuilder(GraphBuilder&&) noexcept;
+  GraphBuilder& operator=(GraphBuilder&&) noexcept;
 
   /// Fills the columns r_scaled, phi_scaled and z_scaled of `hits` and the edges of the event, in
   /// ascending order of (source, target); their `score` is left as it is. No hits or no pair that
@@ -37,20 +52,11 @@ class GraphBuilder {
   const PortableCollection<Edge>& edges() const noexcept { return edges_; }
 
  private:
-  void pair_buckets(const TargetSearch& search, std::size_t n_buckets);
-  void find_targets(const TargetSearch& search);
-  void fill_edge_columns(View<Hit> hits);
+  struct Workspace;
 
   GraphCuts cuts_;
   PortableCollection<Edge> edges_{0, Device::cpu()};
-
-  PortableCollection<HitWork> work_{0, Device::cpu()};
-  std::vector<HitKey> keys_;
-  std::vector<Bucket> buckets_;
-  std::vector<std::size_t> pairs_begin_;  // [n_buckets + 1], into pairs_
-  std::vector<std::int32_t> pairs_;       // target buckets, grouped by source bucket
-  std::vector<std::size_t> begin_;        // [n_hits + 1], by row: into targets_
-  std::vector<std::int32_t> targets_;     // rows, grouped by source row
+  std::unique_ptr<Workspace> work_;
 };
 
 }  // namespace tensoa::track

@@ -17,8 +17,8 @@
 namespace tensoa::track {
 
 /// Wall-clock seconds of the stages, of one event or summed over many. Where the event stays on the
-/// device, `graph` ends with the number of edges, and `infer` is all that follows; what other events
-/// do while one waits (PipelineOptions::wait) counts for it.
+/// device, `graph` ends with the number of edges, and `infer` is all that follows; the
+/// time that other events run while this one waits (PipelineOptions::wait) is included.
 struct StageSeconds {
   double read = 0;
   double graph = 0;
@@ -63,7 +63,7 @@ struct PipelineOptions {
 /// All runs on the device of the queue: on a GPU the hits go up once and the tracks come down once
 /// (DeviceEvent), and the host waits for the number of edges and for the tracks. Where this build has
 /// no kernels for it, or the options say so, graph and tracks are made on the host, and the columns
-/// go up and the scores come down (EdgeScorer). Edges and tracks are the same on all roads, as far
+/// go up and the scores come down (EdgeScorer). Edges and tracks are the same either way, as far
 /// as the scores are.
 ///
 /// *Threads*: a pipeline, with a queue of its own, for each event in flight; the model is shared.
@@ -74,7 +74,7 @@ class TrackPipeline {
     return !device.is_cpu() && !options.graph_on_host && DeviceEvent::is_supported(device);
   }
 
-  /// Runs a small made-up event, which warms everything up.
+  /// Warms up the model and, where the event stays on the device, the kernels.
   /// @throws LoadError, DeviceError as EdgeScorer
   TrackPipeline(const Model<>& model, const Queue& queue, const PipelineOptions& options = {});
 

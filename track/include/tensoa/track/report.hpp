@@ -3,13 +3,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "tensoa/track/score_histogram.hpp"
+#include "tensoa/track/event.hpp"
+#include "tensoa/track/metrics.hpp"
 
 namespace tensoa::track {
 
@@ -20,15 +19,12 @@ inline constexpr std::size_t kMaxReportEvents = 3;
 /// then those of highest score, and says so on the page.
 inline constexpr std::size_t kMaxReportEdges = 150'000;
 
-/// One event as the report draws it. Hit columns have one entry a hit, edge columns one an edge.
+/// One event as the report draws it. Nothing is copied before report_page(): what the views and the
+/// name refer to must outlive that call.
 struct ReportEvent {
-  std::string name;                          ///< any bytes; shown as text
-  std::vector<float> x, y, z;                ///< mm
-  std::vector<std::int32_t> track_id;        ///< -1 = on no track
-  std::vector<std::int64_t> particle_id;     ///< 0 = noise; may be empty without truth
-  std::vector<std::int32_t> source, target;  ///< rows of the hit columns
-  std::vector<float> score;                  ///< [0, 1]
-  std::vector<std::uint8_t> truth;           ///< 1 = true edge; may be empty without truth
+  std::string_view name;  ///< any bytes; shown as text
+  ConstView<Hit> hits;    ///< x, y, z, track_id and, with truth, particle_id are read
+  ConstView<Edge> edges;  ///< source, target, score and, with truth, truth are read
   bool has_truth = false;
 };
 
@@ -37,8 +33,7 @@ struct ReportEvent {
 /// @param summary_json the object that `tensoa track --json` writes, as UTF-8 text
 /// @param events the first kMaxReportEvents of them are shown
 /// @param scores the edge scores of all events
-/// @throws ConfigError if the summary is no JSON object, or the columns of an event do not fit
-///         together
+/// @throws ConfigError if the summary is no JSON object, or an edge refers to no hit of its event
 /// *Threads*: safe.
 std::string report_page(std::string_view summary_json, std::span<const ReportEvent> events,
                         const ScoreHistogram& scores);

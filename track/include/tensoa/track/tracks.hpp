@@ -3,19 +3,29 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include "tensoa/track/event.hpp"
-#include "tensoa/track/track_kernels.hpp"
 
 namespace tensoa::track {
 
+/// When edges and hits make a track.
+struct TrackOptions {
+  float min_score = 0.5F;    ///< edges of at least this score join their hits
+  std::size_t min_hits = 3;  ///< groups of fewer hits are no tracks
+};
+
 /// Turns edge scores into tracks on the CPU, in the calling thread: the connected groups of hits, by
-/// the kernels of track_kernels.hpp.
+/// the kernels that DeviceEvent runs on a GPU (impl/hit_groups.hpp).
 ///
-/// *Ownership*: keeps its workspace, which only grows. *Threads*: one finder per thread.
+/// *Ownership*: keeps its workspace, which only grows. Move-only. What was moved from may only be
+/// destroyed or assigned to. *Threads*: one finder per thread.
 class TrackFinder {
  public:
-  explicit TrackFinder(const TrackOptions& options = {}) : options_(options) {}
+  explicit TrackFinder(const TrackOptions& options = {});
+  ~TrackFinder();
+  TrackFinder(TrackFinder&&) noexcept;
+  TrackFinder& operator=(TrackFinder&&) noexcept;
 
   /// Fills `track_id` of every hit: 0, 1, 2 ... in order of the first hit of a track, -1 for no
   /// track.
@@ -26,8 +36,10 @@ class TrackFinder {
   std::size_t find(View<Hit> hits, ConstView<Edge> edges);
 
  private:
+  struct Workspace;
+
   TrackOptions options_;
-  PortableCollection<GroupWork> work_{0, Device::cpu()};
+  std::unique_ptr<Workspace> work_;
 };
 
 }  // namespace tensoa::track

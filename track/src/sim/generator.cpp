@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tensoa/core/error.hpp"
-#include "tensoa/track/random.hpp"
+#include "tensoa/track/impl/random.hpp"
 
 // This file is compiled without contraction of a * b + c, so that all compilers round alike. For
 // the same reason no expression draws two random numbers, unless in braces: the order of operands

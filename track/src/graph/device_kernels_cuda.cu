@@ -18,7 +18,7 @@
 #include <cub/device/device_scan.cuh>
 #include <string>
 
-#include "device_kernels.hpp"
+#include "graph/device_kernels.hpp"
 #include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/impl/gpu_error.hpp"
 

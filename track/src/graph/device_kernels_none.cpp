@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "device_kernels.hpp"
+#include "graph/device_kernels.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::track::detail {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/track/reader.hpp"
+#include "tensoa/track/event_source.hpp"
 
 #include <arrow/api.h>
 #include <arrow/csv/api.h>
@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/event_files.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::track {
@@ -29,8 +30,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using Names = std::vector<std::string>;
-
-constexpr std::string_view kHits = "-hits";
 
 [[noreturn]] void reject(const fs::path& path, const std::string& what) {
   throw InputError(path.string() + ": " + what);
@@ -58,14 +57,6 @@ T value_or_reject(arrow::Result<T> result, const fs::path& path, const std::stri
 }
 
 bool ends_with(const fs::path& path, std::string_view end) { return path.string().ends_with(end); }
-
-std::string without_endings(const fs::path& path) {
-  std::string name = path.filename().string();
-  for (const std::string_view ending : {std::string_view(".gz"), std::string_view(".csv")}) {
-    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
-  }
-  return name;
-}
 
 std::shared_ptr<arrow::Buffer> read_all(arrow::io::InputStream& stream, const fs::path& path,
                                         const std::string& what) {
@@ -146,13 +137,13 @@ std::string joined(const Names& names) {
   return printable(text);
 }
 
-using Columns = std::vector<std::pair<std::string, std::shared_ptr<arrow::DataType>>>;
+using ColumnTypes = std::vector<std::pair<std::string, std::shared_ptr<arrow::DataType>>>;
 
 // The named columns of a CSV text, in this order. Without `has_header`, these are all columns that
 // it has.
 std::shared_ptr<arrow::Table> parse(const fs::path& path,
                                     const std::shared_ptr<arrow::Buffer>& text,
-                                    const Columns& columns, bool has_header) {
+                                    const ColumnTypes& columns, bool has_header) {
   auto read = arrow::csv::ReadOptions::Defaults();
   read.use_threads = false;
   auto convert = arrow::csv::ConvertOptions::Defaults();
@@ -222,7 +213,8 @@ void require_finite(const fs::path& path, const char* name, const T* values, std
 
 // The file NAME + suffix beside a hits file, packed like it or not, where there is one.
 std::optional<fs::path> beside(const fs::path& hits, std::string_view suffix) {
-  const std::string stem = (hits.parent_path() / event_name(hits)).string() + std::string(suffix);
+  const std::string stem =
+      (hits.parent_path() / detail::event_name(hits)).string() + std::string(suffix);
   const bool packed = ends_with(hits, ".gz");
   std::error_code error;
   for (const char* ending : {packed ? ".csv.gz" : ".csv", packed ? ".csv" : ".csv.gz"}) {
@@ -240,7 +232,7 @@ void require_unique_ids(const fs::path& path, const View<Hit>& hits) {
   std::vector<std::int64_t> ids(hits.hit_id.data(), hits.hit_id.data() + hits.size());
   std::sort(ids.begin(), ids.end());
   if (const auto twice = std::adjacent_find(ids.begin(), ids.end()); twice != ids.end()) {
-    reject(path, "hit_id " + std::to_string(*twice) + " comes twice, expected each once");
+    reject(path, "hit_id " + std::to_string(*twice) + " is duplicated; expected unique hit_id");
   }
 }
 
@@ -255,7 +247,8 @@ void read_truth(const fs::path& path, const View<Hit>& hits) {
   const auto same_hit = [](const Truth& a, const Truth& b) { return a.hit_id == b.hit_id; };
   if (const auto twice = std::adjacent_find(truth.begin(), truth.end(), same_hit);
       twice != truth.end()) {
-    reject(path, "hit_id " + std::to_string(twice->hit_id) + " comes twice, expected each once");
+    reject(path,
+           "hit_id " + std::to_string(twice->hit_id) + " is duplicated; expected unique hit_id");
   }
   if (truth.size() > hits.size()) {
     reject(path, "got " + std::to_string(truth.size()) + " rows, expected one for each of the " +
@@ -306,7 +299,7 @@ Event read_trackml(const fs::path& path, const std::shared_ptr<arrow::Buffer>& t
                             {"layer_id", arrow::int32()}},
                            true);
   Event event;
-  event.name = event_name(path);
+  event.name = detail::event_name(path);
   event.has_layers = true;
   event.hits = PortableCollection<Hit>(table->num_rows(), Device::cpu());
   const View<Hit> hits = event.hits.view();
@@ -354,7 +347,7 @@ Event read_large_radius(const fs::path& path, const std::shared_ptr<arrow::Buffe
   const auto& [r, phi, z] = columns;
 
   Event event;
-  event.name = event_name(path);
+  event.name = detail::event_name(path);
   event.hits = PortableCollection<Hit>(r.size(), Device::cpu());
   const View<Hit> hits = event.hits.view();
   for (std::size_t i = 0; i < r.size(); ++i) {
@@ -382,27 +375,13 @@ Event read_event(const fs::path& path) {
         path,
         "no such file or folder, expected a file, a folder, or generate:EVENTS[:SEED[:PARTICLES]]");
   }
-  if (!is_event_file(path)) {
+  if (!detail::is_event_file(path)) {
     reject(path, "is not a file of hits, expected NAME-hits.csv[.gz] or NAME.csv[.gz]");
   }
   const auto text = read_text(path);
-  const bool named_hits = without_endings(path).ends_with(kHits);
+  const bool named_hits = detail::without_endings(path).ends_with(detail::kHits);
   return named_hits || is_header(first_line(*text)) ? read_trackml(path, text)
                                                     : read_large_radius(path, text);
-}
-
-bool is_event_file(const fs::path& path) {
-  if (!ends_with(path, ".csv") && !ends_with(path, ".csv.gz")) return false;
-  const std::string name = without_endings(path);
-  constexpr std::string_view kOthers[] = {"-cells", "-truth", "-particles", "detectors"};
-  return std::none_of(std::begin(kOthers), std::end(kOthers),
-                      [&](std::string_view other) { return name.ends_with(other); });
-}
-
-std::string event_name(const fs::path& path) {
-  std::string name = without_endings(path);
-  if (name.ends_with(kHits)) name.resize(name.size() - kHits.size());
-  return name;
 }
 
 }  // namespace tensoa::track

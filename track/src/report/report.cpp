@@ -7,6 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "report_template.hpp"
 #include "tensoa/core/error.hpp"
@@ -41,52 +43,53 @@ std::string base64(std::span<const std::byte> bytes) {
 }
 
 template <class T>
-std::string pack(const std::vector<T>& column) {
-  return base64(std::as_bytes(std::span(column)));
+std::string pack(std::span<const T> numbers) {
+  return base64(std::as_bytes(numbers));
 }
 
-template <class T, class U>
-std::string pack_rows(const std::vector<U>& column, const std::vector<std::size_t>& rows) {
+template <class T>
+std::string pack(const PlainColumn<const T>& column, std::size_t rows) {
+  return pack(std::span(column.data(), rows));
+}
+
+/// The numbers of `rows`, as T.
+template <class T, class Column>
+std::string pack_rows(const Column& column, std::span<const std::size_t> rows) {
   std::vector<T> picked;
   picked.reserve(rows.size());
   for (const std::size_t row : rows) picked.push_back(static_cast<T>(column[row]));
-  return pack(picked);
+  return pack(std::span<const T>(picked));
 }
 
-void check(const ReportEvent& event) {
-  const std::size_t hits = event.x.size();
-  const std::size_t edges = event.source.size();
-  const auto fits = [&](std::size_t size, std::size_t expected, bool optional) {
-    return size == expected || (optional && !event.has_truth && size == 0);
-  };
-  if (!fits(event.y.size(), hits, false) || !fits(event.z.size(), hits, false) ||
-      !fits(event.track_id.size(), hits, false) || !fits(event.particle_id.size(), hits, true) ||
-      !fits(event.target.size(), edges, false) || !fits(event.score.size(), edges, false) ||
-      !fits(event.truth.size(), edges, true)) {
-    throw ConfigError("write_report(): columns of event " + event.name +
-                      " differ in length, expected " + std::to_string(hits) + " hits and " +
-                      std::to_string(edges) + " edges in each");
-  }
-  const auto is_row = [&](std::int32_t row) {
+std::vector<std::size_t> rows_below(std::size_t n) {
+  std::vector<std::size_t> rows(n);
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  return rows;
+}
+
+void require_rows(const ReportEvent& event) {
+  const std::size_t hits = event.hits.size();
+  const auto is_row = [&](std::int64_t row) {
     return row >= 0 && static_cast<std::size_t>(row) < hits;
   };
-  if (!std::all_of(event.source.begin(), event.source.end(), is_row) ||
-      !std::all_of(event.target.begin(), event.target.end(), is_row)) {
-    throw ConfigError("write_report(): an edge of event " + event.name +
-                      " refers to no hit, expected rows 0 to " + std::to_string(hits) +
-                      " (exclusive)");
+  for (std::size_t edge = 0; edge < event.edges.size(); ++edge) {
+    if (is_row(event.edges.source[edge]) && is_row(event.edges.target[edge])) continue;
+    throw ConfigError("report_page(): edge " + std::to_string(edge) + " of event " +
+                      std::string(event.name) + " joins rows " +
+                      std::to_string(event.edges.source[edge]) + " and " +
+                      std::to_string(event.edges.target[edge]) + ", expected rows of the " +
+                      std::to_string(hits) + " hits");
   }
 }
 
 // The rows of the edges that the page draws: all, or the most telling ones of a huge event.
 std::vector<std::size_t> drawn_edges(const ReportEvent& event) {
-  std::vector<std::size_t> rows(event.source.size());
-  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  std::vector<std::size_t> rows = rows_below(event.edges.size());
   if (rows.size() <= kMaxReportEdges) return rows;
   const auto rank = [&](std::size_t row) {
     // NaN goes last, so that the order stays a strict one.
-    const float score = event.score[row] >= 0.0F ? event.score[row] : -1.0F;
-    return (event.has_truth && event.truth[row] != 0 ? 2.0F : 0.0F) + score;
+    const float score = event.edges.score[row] >= 0.0F ? event.edges.score[row] : -1.0F;
+    return (event.has_truth && event.edges.truth[row] != 0 ? 2.0F : 0.0F) + score;
   };
   const auto end = rows.begin() + static_cast<std::ptrdiff_t>(kMaxReportEdges);
   std::nth_element(rows.begin(), end, rows.end(),
@@ -96,24 +99,26 @@ std::vector<std::size_t> drawn_edges(const ReportEvent& event) {
 }
 
 json to_json(const ReportEvent& event) {
-  check(event);
+  require_rows(event);
+  const auto& [name, hits, edges, has_truth] = event;
+  const std::size_t n = hits.size();
   const auto rows = drawn_edges(event);
-  const bool wide = event.x.size() > std::numeric_limits<std::uint16_t>::max();
-  json out = {{"name", event.name},  {"edges", event.source.size()},
-              {"x", pack(event.x)},  {"y", pack(event.y)},
-              {"z", pack(event.z)},  {"track", pack(event.track_id)},
-              {"wide", wide},        {"score", pack_rows<float>(event.score, rows)},
-              {"particle", nullptr}, {"truth", nullptr}};
-  for (const auto& [key, column] :
-       {std::pair{"source", &event.source}, {"target", &event.target}}) {
-    out[key] =
-        wide ? pack_rows<std::int32_t>(*column, rows) : pack_rows<std::uint16_t>(*column, rows);
-  }
-  if (event.has_truth) {
-    out["particle"] = pack(event.particle_id);
-    out["truth"] = pack_rows<std::uint8_t>(event.truth, rows);
-  }
-  return out;
+  const bool wide = n > std::numeric_limits<std::uint16_t>::max();
+  const auto pack_ends = [&](const PlainColumn<const std::int64_t>& ends) {
+    return wide ? pack_rows<std::int32_t>(ends, rows) : pack_rows<std::uint16_t>(ends, rows);
+  };
+  return {{"name", name},
+          {"edges", edges.size()},
+          {"x", pack(hits.x, n)},
+          {"y", pack(hits.y, n)},
+          {"z", pack(hits.z, n)},
+          {"track", pack_rows<std::int32_t>(hits.track_id, rows_below(n))},
+          {"wide", wide},
+          {"score", pack_rows<float>(edges.score, rows)},
+          {"source", pack_ends(edges.source)},
+          {"target", pack_ends(edges.target)},
+          {"particle", has_truth ? json(pack(hits.particle_id, n)) : json()},
+          {"truth", has_truth ? json(pack_rows<std::uint8_t>(edges.truth, rows)) : json()}};
 }
 
 json to_json(const ScoreHistogram& scores) {
@@ -125,15 +130,15 @@ json to_json(const ScoreHistogram& scores) {
     false_rate.push_back(static_cast<float>(point.false_rate));
     purity.push_back(static_cast<float>(point.purity));
   }
-  return {{"true", scores.true_counts()},      {"false", scores.false_counts()},
-          {"all", scores.unlabelled_counts()}, {"efficiency", pack(efficiency)},
-          {"falseRate", pack(false_rate)},     {"purity", pack(purity)}};
+  return {{"true", scores.true_counts()},         {"false", scores.false_counts()},
+          {"all", scores.unlabelled_counts()},    {"efficiency", pack<float>(efficiency)},
+          {"falseRate", pack<float>(false_rate)}, {"purity", pack<float>(purity)}};
 }
 
 json parse_summary(std::string_view text) {
   json summary = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!summary.is_object()) {
-    throw ConfigError("write_report(): the summary is no JSON object, expected what --json writes");
+    throw ConfigError("report_page(): the summary is no JSON object, expected what --json writes");
   }
   return summary;
 }

@@ -7,25 +7,20 @@
 #include <cstdint>
 #include <limits>
 
-#include "tensoa/track/arithmetic.hpp"
 #include "tensoa/track/event.hpp"
-#include "tensoa/track/graph_kernels.hpp"
+#include "tensoa/track/impl/arithmetic.hpp"
+#include "tensoa/track/impl/hit_buckets.hpp"
+#include "tensoa/track/tracks.hpp"
 
 /// @file
-/// Connected groups of hits as kernels, as graph_kernels.hpp has it: one source for CPU and GPU, the
-/// same answer with any number of threads.
+/// Connected groups of hits as kernels (hit_buckets.hpp): one source for CPU and GPU, the same
+/// answer with any number of threads.
 ///
 /// Union-find without locks after ECL-CC (Jaiganesh, Burtscher, "A high-performance connected
 /// components implementation for GPUs", HPDC 2018): the root of the larger row is always hung under
 /// that of the smaller one, so that a group's root is its first hit, whatever the order.
 
 namespace tensoa::track {
-
-/// When edges and hits make a track.
-struct TrackOptions {
-  float min_score = 0.5F;    ///< edges of at least this score join their hits
-  std::size_t min_hits = 3;  ///< groups of fewer hits are no tracks
-};
 
 /// One row a hit.
 template <template <class> class F>

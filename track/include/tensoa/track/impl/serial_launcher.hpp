@@ -8,7 +8,7 @@
 
 namespace tensoa::track {
 
-/// Runs kernels in the calling thread, row by row; see graph_kernels.hpp.
+/// Runs kernels in the calling thread, row by row; see hit_buckets.hpp.
 struct SerialLauncher {
   template <class Functor>
   void rows(std::size_t n, const Functor& functor) const {

@@ -8,10 +8,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "capacity.hpp"
-#include "device_kernels.hpp"
+#include "graph/checks.hpp"
+#include "graph/device_kernels.hpp"
+#include "grow.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/track/serial_launcher.hpp"
+#include "tensoa/track/impl/serial_launcher.hpp"
 
 namespace tensoa::track {
 namespace {
@@ -33,8 +34,8 @@ static_assert(sizeof(EventStatus) <= kAlignment && std::is_trivially_copyable_v<
 }  // namespace
 
 // What goes between host and device: track_id, status, hits, one after the other, so that the last
-// two go up, and the first two come down, in one piece. One block is on each side.
-struct DeviceEvent::Block {
+// two go up, and the first two come down, in one piece. There is one of it on each side.
+struct DeviceEvent::Staging {
   std::byte* data;
   std::size_t n;
   Device device;
@@ -84,7 +85,7 @@ void DeviceEvent::make_room(std::size_t n_hits) {
   if (n_hits > capacity_) {
     const std::size_t capacity = detail::grown(capacity_, n_hits);
     capacity_ = 0;
-    const std::size_t bytes = Block{nullptr, capacity, device}.end();
+    const std::size_t bytes = Staging{nullptr, capacity, device}.end();
     device_block_ = {};
     device_block_ = Buffer(device, bytes);
     host_block_ = {};
@@ -107,11 +108,11 @@ void DeviceEvent::make_room(std::size_t n_hits) {
   detail::make_room(groups_, n_hits);
 }
 
-DeviceEvent::Block DeviceEvent::on_device() const {
+DeviceEvent::Staging DeviceEvent::on_device() const {
   return {device_block_.data(), work_.size(), queue_.device()};
 }
 
-DeviceEvent::Block DeviceEvent::on_host() const {
+DeviceEvent::Staging DeviceEvent::on_host() const {
   return {host_block_.data(), work_.size(), Device::cpu()};
 }
 
@@ -154,8 +155,8 @@ void DeviceEvent::start_graph(ConstView<Hit> hits) {
   started_ = Started::kGraph;
   if (n == 0) return;
 
-  const Block here = on_host();
-  const Block there = on_device();
+  const Staging here = on_host();
+  const Staging there = on_device();
   const View<HitInput> input = here.hits();
   std::copy_n(hits.particle_id.data(), n, input.particle_id.data());
   std::copy_n(hits.x.data(), n, input.x.data());
@@ -205,8 +206,8 @@ void DeviceEvent::start_tracks() {
   }
   started_ = Started::kTracks;
   if (work_.size() == 0) return;
-  const Block here = on_host();
-  const Block there = on_device();
+  const Staging here = on_host();
+  const Staging there = on_device();
   is_busy_ = true;
   run(detail::TrackStep{groups_.view(),
                         {edges_.const_view(), &there.status()->graph},
@@ -228,7 +229,7 @@ FoundTracks DeviceEvent::finish_tracks(View<Hit> hits) {
   started_ = Started::kNothing;
   if (n == 0) return {};
 
-  const Block here = on_host();
+  const Staging here = on_host();
   if (edge_capacity_ > 0) {
     const GraphStatus& graph = here.status()->graph;
     detail::require_finite(graph);
@@ -263,7 +264,8 @@ void DeviceEvent::refuse_edge(std::size_t edge) {
   detail::refuse_edge(edge, source, target, work_.size());
 }
 
-void DeviceEvent::copy(const Block& from, const Block& to, std::size_t first, std::size_t last) {
+void DeviceEvent::copy(const Staging& from, const Staging& to, std::size_t first,
+                       std::size_t last) {
   copy_bytes(queue_, to.data + first, to.device, from.data + first, from.device, last - first);
   (from.data == host_block_.data() ? bytes_to_device_ : bytes_to_host_) += last - first;
 }

@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "io/event_files.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/track/reader.hpp"
 
 namespace tensoa::track {
 namespace {
@@ -65,7 +65,7 @@ std::vector<EventSource> events_of_folder(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (entry->is_regular_file(error) && is_event_file(entry->path()))
+    if (entry->is_regular_file(error) && detail::is_event_file(entry->path()))
       files.push_back(entry->path());
   }
   if (error) throw InputError(folder.string() + ": cannot list the folder: " + error.message());
@@ -74,15 +74,13 @@ std::vector<EventSource> events_of_folder(const fs::path& folder) {
                      ": the folder has no events, expected files *-hits.csv[.gz] or *.csv[.gz]");
   }
   std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
-    return natural_less(a.filename().string(), b.filename().string());
+    return detail::natural_less(a.filename().string(), b.filename().string());
   });
   std::vector<EventSource> sources;
   sources.reserve(files.size());
   for (fs::path& file : files) sources.emplace_back(std::move(file));
   return sources;
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The names of the last `depth` folders of a file, "run1_"; nothing where it has not as many.
 std::optional<std::string> last_folders(const fs::path& file, std::size_t depth) {
@@ -95,16 +93,10 @@ std::optional<std::string> last_folders(const fs::path& file, std::size_t depth)
   return names;
 }
 
-// The run of digits at the start of `text`.
-std::string_view digits(std::string_view text) {
-  const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
-  return text.substr(0, static_cast<std::size_t>(end - text.begin()));
-}
-
 }  // namespace
 
 std::string EventSource::name() const {
-  if (const auto* file = std::get_if<fs::path>(&from_)) return prefix_ + event_name(*file);
+  if (const auto* file = std::get_if<fs::path>(&from_)) return prefix_ + detail::event_name(*file);
   const auto& made = std::get<Generated>(from_);
   return prefix_ + generated_name(made.options, made.index);
 }
@@ -170,29 +162,6 @@ std::vector<EventSource> find_events(std::span<const std::string> inputs) {
                      " and " + source.origin() + "; rename one of them, or run them apart");
   }
   return all;
-}
-
-bool natural_less(std::string_view a, std::string_view b) {
-  const std::string_view whole_a = a;
-  const std::string_view whole_b = b;
-  while (!a.empty() && !b.empty()) {
-    if (!is_digit(a.front()) || !is_digit(b.front())) {
-      if (a.front() != b.front()) return a.front() < b.front();
-      a.remove_prefix(1);
-      b.remove_prefix(1);
-      continue;
-    }
-    std::string_view digits_a = digits(a);
-    std::string_view digits_b = digits(b);
-    a.remove_prefix(digits_a.size());
-    b.remove_prefix(digits_b.size());
-    digits_a.remove_prefix(std::min(digits_a.find_first_not_of('0'), digits_a.size()));
-    digits_b.remove_prefix(std::min(digits_b.find_first_not_of('0'), digits_b.size()));
-    if (digits_a.size() != digits_b.size()) return digits_a.size() < digits_b.size();
-    if (digits_a != digits_b) return digits_a < digits_b;
-  }
-  if (a.empty() != b.empty()) return a.empty();
-  return whole_a < whole_b;  // they differ in leading zeros only, or not at all
 }
 
 }  // namespace tensoa::track

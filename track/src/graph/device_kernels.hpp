@@ -6,8 +6,9 @@
 #include <cstdint>
 
 #include "tensoa/core/queue.hpp"
-#include "tensoa/track/graph_kernels.hpp"
-#include "tensoa/track/track_kernels.hpp"
+#include "tensoa/track/impl/edge_search.hpp"
+#include "tensoa/track/impl/hit_buckets.hpp"
+#include "tensoa/track/impl/hit_groups.hpp"
 
 // The seam between an event on a device and the compiler of that device's kernels. One
 // implementation of the gpu_ functions is linked in, chosen by CMake: device_kernels_cuda.cu where a

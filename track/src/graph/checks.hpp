@@ -2,34 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
 
 #include "tensoa/core/error.hpp"
-#include "tensoa/soa/portable_collection.hpp"
-#include "tensoa/track/graph_kernels.hpp"
+#include "tensoa/track/impl/hit_buckets.hpp"
+
+// What the kernels refuse, as errors; the same words on CPU and GPU.
 
 namespace tensoa::track::detail {
-
-/// Capacity for n rows after one that was too small: by halves, so that a few events settle it.
-inline std::size_t grown(std::size_t capacity, std::size_t n) {
-  return std::max(n, capacity + capacity / 2);
-}
-
-/// Gives the collection n rows. Those that were there are lost when it has to grow.
-template <template <template <class> class> class Layout>
-void make_room(PortableCollection<Layout>& rows, std::size_t n) {
-  if (n > rows.capacity()) {
-    const Device device = rows.device();
-    const std::size_t capacity = grown(rows.capacity(), n);
-    rows = PortableCollection<Layout>(0, device);  // the old memory goes before the new comes
-    rows = PortableCollection<Layout>(capacity, device);
-  }
-  rows.resize(n);
-}
 
 /// @throws InputError
 inline void require_countable(std::size_t n_hits) {

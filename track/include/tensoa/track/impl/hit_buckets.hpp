@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+
+#include "tensoa/track/event.hpp"
+#include "tensoa/track/impl/arithmetic.hpp"
+
+/// @file
+/// The candidate graph as kernels: plain functors over views, one call a row, that CPU and GPU run
+/// from this one source, with equal results to the bit (arithmetic.hpp). This file sorts hits into
+/// buckets, edge_search.hpp finds the edges, hit_groups.hpp the tracks. GraphBuilder, TrackFinder
+/// and DeviceEvent call them; any launcher (alpaka, oneTBB) can that has:
+///
+///     launch.rows(n, functor);            // functor(row) for row < n, in any order, at once
+///     launch.sort(data, n, less);         // ascending; less is a total order
+///     launch.running_sum(in, n, out);     // out[i] = in[0] + … + in[i]; in place where in == out
+///
+/// each after the one before. Hits are sorted by phi inside buckets of one layer and a bin of r and
+/// z. For a source and a bucket only the phi window that the cuts leave is looked at.
+///
+/// *Lifetime*: functors borrow what they point to. *Threads*: rows write memory of their own, or
+/// whole numbers by atomic operations.
+
+namespace tensoa::track {
+
+/// What the search needs of hits, one row a hit. Columns of the first group are in the order of the
+/// hits, the others in that of the buckets, by phi inside a bucket ("places").
+template <template <class> class F>
+struct HitWork {
+  F<double> r, phi;       ///< mm, rad
+  F<float> eta;           ///< arsinh(z / r)
+  F<std::int32_t> place;  ///< of the hit
+
+  F<double> x_at, y_at, z_at, r_at, phi_at;  ///< mm, rad
+  F<std::int32_t> row_at;                    ///< of the hit at this place
+  F<std::int32_t> bucket_at;                 ///< counted from 1
+};
+
+/// What hits are sorted by.
+struct HitKey {
+  std::uint64_t bucket;  ///< layer, bin in r, bin in z
+  double phi;
+  std::int32_t row;
+
+  /// A total order: the same result with every sort.
+  struct Less {
+    TENSOA_HOST_DEVICE bool operator()(const HitKey& a, const HitKey& b) const {
+      if (a.bucket != b.bucket) return a.bucket < b.bucket;
+      return a.phi != b.phi ? a.phi < b.phi : a.row < b.row;
+    }
+  };
+};
+
+/// The hits at the places first .. last - 1: one layer, one bin in r, one bin in z.
+struct Bucket {
+  std::int32_t first, last, layer;
+  double r_min, r_max, z_min, z_max;  ///< mm, of the hits
+};
+
+/// What the kernels find out about an event as a whole.
+struct GraphStatus {
+  static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
+
+  std::uint64_t bad_hit = kNone;  ///< the first row with a NaN or infinite coordinate
+  std::int64_t buckets = 0;
+  std::int64_t edges = 0;
+
+  /// Edges in that many rows: all, or none where they are too many.
+  TENSOA_HOST_DEVICE std::size_t edges_in(std::size_t rows) const {
+    const auto n = static_cast<std::size_t>(edges);
+    return n <= rows ? n : 0;
+  }
+};
+
+/// Fills the node features and what the search needs of each hit.
+struct FillNodes {
+  View<Hit> hits;  ///< x, y, z, layer are read
+  View<HitWork> work;
+  HitKey* keys;  ///< [n_hits]
+  GraphStatus* status;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    // A hit on the beam line has no finite eta; this radius in mm stands in for it.
+    constexpr double kSmallestRadius = 1e-3;
+    constexpr float kLargest = std::numeric_limits<float>::max();
+    const bool is_bad = !(std::abs(hits.x[row]) <= kLargest && std::abs(hits.y[row]) <= kLargest &&
+                          std::abs(hits.z[row]) <= kLargest);
+    if (is_bad) atomic::lower(status->bad_hit, row);
+    const double x = is_bad ? 0 : hits.x[row];
+    const double y = is_bad ? 0 : hits.y[row];
+    const double z = is_bad ? 0 : hits.z[row];
+    const double r = std::sqrt(x * x + y * y);
+    const double phi = angle_of(y, x);
+    work.r[row] = r;
+    work.phi[row] = phi;
+    work.eta[row] = static_cast<float>(inverse_sinh(z / std::max(r, kSmallestRadius)));
+    hits.r_scaled[row] = static_cast<float>(r / 3000.0);
+    hits.phi_scaled[row] = static_cast<float>(phi / std::numbers::pi);
+    hits.z_scaled[row] = static_cast<float>(z / 400.0);
+    keys[row] = {bucket_of(hits.layer[row], r, z), phi, static_cast<std::int32_t>(row)};
+  }
+
+ private:
+  TENSOA_HOST_DEVICE static std::uint64_t bin_of(double value, double width, double offset) {
+    return static_cast<std::uint64_t>(std::clamp(std::floor(value / width) + offset, 0.0, 65535.0));
+  }
+
+  // Bins in mm: small enough to skip most pairs, large enough to keep buckets few.
+  TENSOA_HOST_DEVICE static std::uint64_t bucket_of(std::int32_t layer, double r, double z) {
+    return std::uint64_t{static_cast<std::uint32_t>(layer)} << 32U | bin_of(r, 50, 0) << 16U |
+           bin_of(z, 250, 32768);
+  }
+};
+
+/// Writes the hits at their places; `bucket_at` becomes 1 where a bucket starts, else 0.
+struct PlaceHits {
+  View<Hit> hits;
+  View<HitWork> work;
+  const HitKey* keys;  ///< sorted
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t place) const {
+    const auto row = static_cast<std::size_t>(keys[place].row);
+    work.place[row] = static_cast<std::int32_t>(place);
+    work.x_at[place] = hits.x[row];
+    work.y_at[place] = hits.y[row];
+    work.z_at[place] = hits.z[row];
+    work.r_at[place] = work.r[row];
+    work.phi_at[place] = keys[place].phi;
+    work.row_at[place] = keys[place].row;
+    work.bucket_at[place] = place == 0 || keys[place].bucket != keys[place - 1].bucket ? 1 : 0;
+  }
+};
+
+/// Fills the buckets, each from the place where it starts, and their number.
+struct FillBuckets {
+  View<Hit> hits;
+  View<HitWork> work;  ///< `bucket_at` is summed up
+  Bucket* buckets;     ///< [n_hits] at most
+  GraphStatus* status;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t place) const {
+    const std::size_t n = work.size();
+    const std::int32_t number = work.bucket_at[place];
+    if (place + 1 == n) status->buckets = number;
+    if (place > 0 && work.bucket_at[place - 1] == number) return;
+    const auto first = static_cast<std::int32_t>(place);
+    const double r = work.r_at[place];
+    const double z = work.z_at[place];
+    Bucket bucket{first, first, hits.layer[static_cast<std::size_t>(work.row_at[place])], r, r,
+                  z,     z};
+    for (std::size_t i = place; i < n && work.bucket_at[i] == number; ++i) {
+      ++bucket.last;
+      bucket.r_min = std::min(bucket.r_min, work.r_at[i]);
+      bucket.r_max = std::max(bucket.r_max, work.r_at[i]);
+      bucket.z_min = std::min(bucket.z_min, work.z_at[i]);
+      bucket.z_max = std::max(bucket.z_max, work.z_at[i]);
+    }
+    buckets[number - 1] = bucket;
+  }
+};
+
+/// Sorts the hits into buckets.
+/// @param hits, work [n_hits]
+/// @param keys, buckets [n_hits]
+template <class Launcher>
+void find_buckets(const Launcher& launch, View<Hit> hits, View<HitWork> work, HitKey* keys,
+                  Bucket* buckets, GraphStatus* status) {
+  const std::size_t n = hits.size();
+  launch.rows(n, FillNodes{hits, work, keys, status});
+  launch.sort(keys, n, HitKey::Less{});
+  launch.rows(n, PlaceHits{hits, work, keys});
+  launch.running_sum(work.bucket_at.data(), n, work.bucket_at.data());
+  launch.rows(n, FillBuckets{hits, work, buckets, status});
+}
+
+}  // namespace tensoa::track

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "io/event_files.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tensoa::track::detail {
+namespace {
+
+bool ends_with(const std::filesystem::path& path, std::string_view end) {
+  return path.string().ends_with(end);
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The run of digits at the start of `text`.
+std::string_view digits(std::string_view text) {
+  const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
+  return text.substr(0, static_cast<std::size_t>(end - text.begin()));
+}
+
+}  // namespace
+
+std::string without_endings(const std::filesystem::path& path) {
+  std::string name = path.filename().string();
+  for (const std::string_view ending : {std::string_view(".gz"), std::string_view(".csv")}) {
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  }
+  return name;
+}
+
+bool is_event_file(const std::filesystem::path& path) {
+  if (!ends_with(path, ".csv") && !ends_with(path, ".csv.gz")) return false;
+  const std::string name = without_endings(path);
+  constexpr std::string_view kOthers[] = {"-cells", "-truth", "-particles", "detectors"};
+  return std::none_of(std::begin(kOthers), std::end(kOthers),
+                      [&](std::string_view other) { return name.ends_with(other); });
+}
+
+std::string event_name(const std::filesystem::path& path) {
+  std::string name = without_endings(path);
+  if (name.ends_with(kHits)) name.resize(name.size() - kHits.size());
+  return name;
+}
+
+bool natural_less(std::string_view a, std::string_view b) {
+  const std::string_view whole_a = a;
+  const std::string_view whole_b = b;
+  while (!a.empty() && !b.empty()) {
+    if (!is_digit(a.front()) || !is_digit(b.front())) {
+      if (a.front() != b.front()) return a.front() < b.front();
+      a.remove_prefix(1);
+      b.remove_prefix(1);
+      continue;
+    }
+    std::string_view digits_a = digits(a);
+    std::string_view digits_b = digits(b);
+    a.remove_prefix(digits_a.size());
+    b.remove_prefix(digits_b.size());
+    digits_a.remove_prefix(std::min(digits_a.find_first_not_of('0'), digits_a.size()));
+    digits_b.remove_prefix(std::min(digits_b.find_first_not_of('0'), digits_b.size()));
+    if (digits_a.size() != digits_b.size()) return digits_a.size() < digits_b.size();
+    if (digits_a != digits_b) return digits_a < digits_b;
+  }
+  if (a.empty() != b.empty()) return a.empty();
+  return whole_a < whole_b;  // they differ in leading zeros only, or not at all
+}
+
+}  // namespace tensoa::track::detail

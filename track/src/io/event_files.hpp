@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+// The names of the files of events.
+
+namespace tensoa::track::detail {
+
+/// The end of the name of a TrackML file of hits.
+inline constexpr std::string_view kHits = "-hits";
+
+/// The file's name without its folder and ".csv[.gz]".
+std::string without_endings(const std::filesystem::path& path);
+
+/// True when the name of a file says that it holds the hits of an event: *.csv or *.csv.gz, but not
+/// the cells, truth or particles beside it, nor TrackML's description of the detectors.
+bool is_event_file(const std::filesystem::path& path);
+
+/// The event's name: the file's, without its folder, "-hits" and ".csv[.gz]".
+std::string event_name(const std::filesystem::path& path);
+
+/// True when `a` comes before `b` in natural order: runs of digits compare as numbers.
+bool natural_less(std::string_view a, std::string_view b);
+
+}  // namespace tensoa::track::detail
