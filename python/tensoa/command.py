@@ -9,19 +9,16 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
+from os import PathLike
 from pathlib import Path
 
-import torch
-
+from tensoa.errors import InputError
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what ends a command from outside
 
 
-class InputError(Exception):
-    """Wrong input or use. The message is one line: what, got, expected."""
-
-
-def _temporary_beside(path):
+def _temporary_beside(path: Path) -> Path:
     """An empty file in the folder of `path`, which is made where it is missing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,7 +30,7 @@ def _temporary_beside(path):
 
 
 @contextlib.contextmanager
-def replacing(path):
+def replacing(path: str | PathLike) -> Iterator[str]:
     """Yields the name of a temporary file beside `path`, renamed to `path` at the end.
 
     When the block raises, the temporary is removed and `path` is as it was.
@@ -55,13 +52,15 @@ def replacing(path):
         temporary.unlink(missing_ok=True)
 
 
-def check_writable(path):
+def check_writable(path: str | PathLike) -> None:
     """Raises InputError now, before long work, where `path` could not be written after it."""
     _temporary_beside(Path(path)).unlink()
 
 
-def check_device(name):
+def check_device(name: str) -> None:
     """Raises InputError where torch has no such device."""
+    import torch  # only where a device is asked for: other commands need none
+
     try:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:
@@ -75,36 +74,38 @@ class _Progress:
 
     PATIENCE = 2  # seconds
 
-    def __init__(self, what):
-        self.what, self.start, self.step, self.since = what, time.monotonic(), None, time.monotonic()
-        self.is_terminal, self.told = sys.stderr.isatty(), None
+    def __init__(self, what: str) -> None:
+        self.what, self.start, self.since = what, time.monotonic(), time.monotonic()
+        self.step: str | None = None
+        self.is_terminal = sys.stderr.isatty()
+        self.printed: float | None = None  # the beginning of the step that has its line
         self.done = threading.Event()
         self.thread = threading.Thread(target=self._tell, daemon=True)
 
-    def _tell(self):
+    def _tell(self) -> None:
         while not self.done.wait(0.2):
             now, step, since = time.monotonic(), self.step, self.since
             if self.is_terminal:
                 text = f"{self.what}{': ' + step if step else ''}, {now - self.start:.0f} s"
                 print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
-            elif step and since != self.told and now - since > self.PATIENCE:
-                self.told = since
+            elif step and since != self.printed and now - since > self.PATIENCE:
+                self.printed = since
                 print(f"{self.what}: {step} …", file=sys.stderr, flush=True)
 
-    def clear(self):
+    def clear(self) -> None:
         if self.is_terminal:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
-    def say(self, line):
+    def say(self, line: str) -> None:
         self.clear()
         print(line, flush=True)
 
 
-_working = []  # the _Progress of now, if any
+_working: list[_Progress] = []  # the _Progress of now, if any
 
 
 @contextlib.contextmanager
-def working(what):
+def working(what: str) -> Iterator[Callable[[str], None]]:
     """Tells on stderr what the block is at (step()) while it runs. Yields a function that prints a line."""
     progress = _Progress(what)
     progress.thread.start()
@@ -118,13 +119,13 @@ def working(what):
         progress.clear()
 
 
-def step(text):
+def step(text: str) -> None:
     """What the long work of now begins to do; nothing outside of working()."""
     for progress in _working:
         progress.step, progress.since = text, time.monotonic()
 
 
-def _parents():
+def _parents() -> dict[int, int]:
     """The parent of every process."""
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
@@ -133,7 +134,7 @@ def _parents():
     return parents
 
 
-def _end_children():
+def _end_children() -> None:
     """Kills the processes that this one started, and those that they did: compilers above all."""
     parents, found = _parents(), [os.getpid()]
     for process in found:
@@ -144,12 +145,12 @@ def _end_children():
 
 
 @contextlib.contextmanager
-def _ending_whole():
+def _ending_whole() -> Iterator[None]:
     """Ends by SIGINT, SIGTERM or SIGHUP leave no process and no temporary file behind. What was ignored stays ignored, as
     nohup and shells ask for.
     """
 
-    def end(number, frame):
+    def end(number: int, frame: object) -> None:
         for other in ENDING:
             signal.signal(other, signal.SIG_IGN)
         _end_children()  # first: a compiler whose parent is gone could not be found
@@ -167,7 +168,7 @@ def _ending_whole():
             signal.signal(number, handler)
 
 
-def run(command):
+def run(command: Callable[[], object]) -> int:
     """Runs `command()`; returns the exit status: 0, or 2 after one line on stderr for wrong input. Ended by a signal, the
     process leaves with status 128 + its number, no process and no temporary file behind it.
     """
@@ -178,9 +179,3 @@ def run(command):
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
-
-
-def first_line(error):
-    """What an error says, short enough for a line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:300]

@@ -25,84 +25,231 @@ The third form writes the TorchScript file of our interaction network, with
 forward(x [n_hits, 3], edge_index [2, n_edges] int64, edge_attr [n_edges, 4]) -> scores [n_edges] in [0, 1].
 
 Exit status 2 with one line on stderr for what cannot be used.
+
+In Python: export(module, tensoa.binding.load("binding.json"), "package.pt2", Options(target="cpu")). The program in a package
+takes one argument or several for each block (tensoa.binding), and writes its results into those of the output blocks: it
+returns nothing. The number of rows and the pitches are free.
 """
 
 import argparse
-import importlib.util
-import re
+import contextlib
+import functools
+import platform
+import shutil
 import sys
-import zipfile
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 import torch
+from torch import nn
 
-from tensoa import aot, binding, checkpoints, examples, import_exatrkx, interaction_network
-from tensoa.command import InputError, first_line, replacing, run, working
+from tensoa import binding
+from tensoa.binding import Binding, examples
+from tensoa.binding.columns import output_arguments
+from tensoa.binding.model import result_rows, with_examples, with_lengths
+from tensoa.command import check_writable, replacing, run, step, working
+from tensoa.compiler.backends import inductor
+from tensoa.compiler.backends.cuda import PRECISIONS
+from tensoa.compiler.backends.processors import cpu_flags
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends import torch_export, torchscript
+from tensoa.errors import InputError, first_line
+from tensoa.importers.files import load_module
+from tensoa.package import archive, fused, gpu_check
+from tensoa.package.checks import validate
+from tensoa.package.manifest import Check, Fused, Manifest
+from tensoa.package.recorded import record, summary_lines
+from tensoa.tracking import interaction_network
 
-
-def load_module(source):
-    """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2 or FILE.safetensors. Raises InputError."""
-    path, _, factory = source.rpartition(":")
-    if path.endswith(".py"):
-        return _made_by(Path(path), factory)
-    if source.endswith(".safetensors"):
-        return interaction_network.load(source)
-    if source.endswith(".pt2"):
-        return _loaded(source, "an exported program (torch.export.save)", lambda: _exported_program(source))
-    if source.endswith((".pt", ".ckpt")):
-        return _script(source)
-    raise InputError(f"{source}: got none of FILE.py:FACTORY, FILE.pt2, FILE.pt and FILE.safetensors")
-
-
-def _script(path):
-    if checkpoints.kind_of(path) == "weights":
-        advice = "expected FILE.py:FACTORY, a function that makes the network and loads them"
-        if import_exatrkx.takes(path):
-            advice = f"python -m tensoa.import_exatrkx {path} --out FILE.pt makes one of them"
-        raise InputError(f"{path}: holds weights, not a model; {advice}")
-    return _loaded(path, "a TorchScript model (torch.jit.save)", lambda: torch.jit.load(path, "cpu"))
+TARGETS = ("cpu", "cuda")
 
 
-def _exported_program(path):
-    zipfile.ZipFile(path).close()  # torch 2.15 logs a traceback when the file is something else
-    return torch.export.load(path).module()
+@dataclass(frozen=True)
+class Options:
+    """How a package is made.
+
+    A model that is a row program (tensoa.compiler) becomes few kernels of our own, unless `fuse` is false; others go through
+    TorchInductor, which needs a GPU for `target` "cuda". `precision` of the fused kernels' matrix products on a GPU: one of
+    PRECISIONS, None for the first. `deterministic`: their sums by index are the same bits at every call, whatever runs
+    beside; on a CPU they always are. `program`: the path of `tensoa`, which runs a package for "cuda" on this machine's GPU,
+    where there is one. `report` is called with lines about what was fused, or why nothing was.
+    """
+
+    target: str = "cpu"
+    precision: str | None = None
+    fuse: bool = True
+    deterministic: bool = False
+    program: str | PathLike | None = None
+    report: Callable[[str], object] = print
+
+    def __post_init__(self) -> None:
+        """Raises InputError: what, got, expected."""
+        if self.target not in TARGETS:
+            raise InputError(f"target: got {self.target}, expected one of {', '.join(TARGETS)}")
+        if self.precision is not None and (self.target != "cuda" or self.precision not in PRECISIONS):
+            raise InputError(f"precision {self.precision} on {self.target}: expected one of {', '.join(PRECISIONS)}, for cuda")
+        if self.program is not None and self.target != "cuda":
+            raise InputError(f"program {self.program} for {self.target}: expected none, it runs packages for cuda")
 
 
-def _made_by(path, factory):
-    if not path.is_file():
-        raise InputError(f"{path}: no such file, expected Python code with a function {factory}()")
-    sys.path.insert(0, str(path.parent.resolve()))  # for what it imports from beside it
+@dataclass
+class _Compiled:
+    """A program: its files below model/, and what the manifest says of it."""
+
+    files: dict[str, bytes]
+    checks: list[Check]
+    fused: Fused | None = None
+    cpu_flags: list[str] | None = None
+    gpu_architecture: str | None = None
+    gpu: str | None = None
+
+
+def export(module: nn.Module, columns: Binding, path: str | PathLike, options: Options = Options()) -> None:
+    """Writes the package of `module` for the columns of a binding, whole or not at all. The module is set to evaluation.
+
+    On CPU the package is run beside the module before it is written; for "cuda" where Options.program can. Raises InputError:
+    what, got, expected.
+    """
+    if not isinstance(module, nn.Module):
+        raise InputError(f"the model is a {type(module).__name__}, expected a torch.nn.Module")
+    check_writable(path)
+    with contextlib.suppress(NotImplementedError):  # an exported program is in evaluation already
+        module = module.eval()
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder:
+        warnings.simplefilter("ignore")
+        module = torchscript.interpreted(module, columns)
+        module.requires_grad_(False)
+        columns, lengths = with_lengths(module.to("cpu"), columns)
+        for line in _length_lines(columns, lengths):
+            options.report(line)
+        columns = with_examples(module, columns)
+        rules = result_rows(module, columns, "cpu")
+        recorded, tests = record(module, columns, rules, options.precision)
+        for line in summary_lines(recorded):
+            options.report(line)
+        compiled = _fused(module, columns, rules, options, folder) if options.fuse else None
+        if compiled is None:
+            compiled = _by_inductor(module, columns, rules, options, folder)
+        manifest = Manifest(
+            binding=columns.text,
+            inputs=[[vars(argument) for argument in block.input_arguments()] for block in columns.inputs],
+            outputs=[
+                [vars(argument) for argument in output_arguments(block, rule)] for block, rule in zip(columns.outputs, rules)
+            ],
+            rows=rules,
+            target=options.target,
+            machine=platform.machine(),
+            torch=torch.__version__,
+            checks=compiled.checks,
+            recorded=recorded,
+            fused=compiled.fused,
+            cpu_flags=compiled.cpu_flags,
+            gpu_architecture=compiled.gpu_architecture,
+            gpu=compiled.gpu,
+        )
+        if any(first != collection for collection, first in lengths.items()):
+            manifest.lengths = [lengths.get(collection, collection) for collection in range(max(lengths) + 1)]
+        files = {**compiled.files, **{"model/" + name: content for name, content in tests.items()}}
+        whole = Path(folder) / "package.pt2"
+        archive.write(whole, files, manifest.to_json())
+        if options.target == "cuda" and recorded.cases:
+            _check_here(whole, path, options)
+        with replacing(path) as temporary:
+            shutil.copyfile(whole, temporary)
+
+
+def _fused(module: nn.Module, columns: Binding, rules: list[dict], options: Options, folder: str) -> _Compiled | None:
+    """The model as a fused program; None, after a word on why, where it is none."""
     try:
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        if not hasattr(module, factory):
-            raise InputError(f"{path}: has no {factory}, expected a function of this name")
-        return getattr(module, factory)()
+        compiled = _row_program(module, columns, rules, options, folder)
+    except NotFused as reason:
+        options.report(f"not fused, because of {reason}; compiled by TorchInductor")
+        if options.deterministic and options.target == "cuda":
+            options.report("its sums by index may differ in their last bits from call to call")
+        return None
+    for line in _stage_lines(compiled.fused.stages if compiled.fused else []):
+        options.report(line)
+    return compiled
+
+
+def _row_program(module: nn.Module, columns: Binding, rules: list[dict], options: Options, folder: str) -> _Compiled:
+    """Raises NotFused."""
+    module = module.to("cpu")
+    step("torch.export")
+    try:
+        exported = torch_export.exported_program(module, columns)
     except InputError:
         raise
-    except Exception as error:  # noqa: BLE001: whatever the user's code throws
-        raise InputError(f"{path}: {factory}() fails with {type(error).__name__}: {first_line(error)}") from error
-    finally:
-        sys.path.pop(0)
+    except Exception as error:  # torch.export throws many kinds
+        raise NotFused(f"torch.export cannot follow it ({first_line(error)})") from error
+    step("finding what can be fused")
+    program = torch_export.row_program(exported, columns, rules)
+    step("compiling the fused program")
+    if options.target == "cuda":
+        entry, files = fused.for_cuda(program, options.precision or PRECISIONS[0], options.deterministic)
+        checks: list[Check] = []
+    else:
+        check = functools.partial(validate, module=module, binding=columns, rules=rules, is_whole=True)
+        entry, files, checks = fused.for_cpu(program, cpu_flags(), check, folder)
+    return _Compiled({"model/" + name: content for name, content in files.items()}, checks, entry)
 
 
-def _loaded(path, expected, load):
-    if not Path(path).is_file():
-        raise InputError(f"{path}: no such file, expected {expected}")
-    try:
-        return load()
-    except Exception as error:  # noqa: BLE001: torch throws many kinds
-        unknown = re.search(r"Unknown builtin op: (\S+?)\.?\s", str(error))
-        if unknown:
-            raise InputError(
-                f"{path}: needs the operator {unknown[1]} of an extension of torch; export it from the torch.nn.Module with "
-                "operators of torch in its place, or run it just in time in a program that links the extension"
-            ) from error
-        raise InputError(f"{path}: got {first_line(error)}, expected {expected}") from error
+def _by_inductor(module: nn.Module, columns: Binding, rules: list[dict], options: Options, folder: str) -> _Compiled:
+    made = inductor.compile(module, columns, rules, options.target, folder)
+    checks = validate(made.run, module, columns, rules) if made.run is not None else []
+    return _Compiled(made.records, checks, None, made.cpu_flags, made.gpu_architecture, made.gpu)
 
 
-def main(arguments=None):
+def _stage_lines(stages: list[str]) -> list[str]:
+    """Lines for people; stages that are alike are listed once."""
+    count = len(stages)
+    times = {stage: stages.count(stage) for stage in stages}
+    alike = [f"  {stage}" + (f" ({n} times)" if n > 1 else "") for stage, n in times.items()]
+    return [f"fused into {count} kernel{'s' * (count > 1)}:", *alike]
+
+
+def _length_lines(columns: Binding, lengths: dict[int, int]) -> Iterator[str]:
+    """Lines for people: which input blocks need equal numbers of rows though they are of several collections."""
+    for first in dict.fromkeys(lengths.values()):
+        group = [collection for collection, other in lengths.items() if other == first]
+        if len(group) > 1:
+            names = [f'"{block.name}"' for block in columns.inputs if block.collection == first]
+            yield f"equal numbers of rows: the model needs them of the blocks {', '.join(names)}"
+
+
+def check_on_gpu(path: str | PathLike, program: str | PathLike, report: Callable[[str], object] = print) -> None:
+    """Runs the package `path` on this machine's GPU (tensoa.package.gpu_check) and writes what was found into it.
+
+    `program` is the path of `tensoa`. Raises InputError, and leaves the package as it is, where it gives wrong numbers.
+    """
+    files, text = archive.read(path)
+    manifest = Manifest.from_json(text, str(path))
+    if manifest.target != "cuda":
+        raise InputError(f"{path}: is for {manifest.target}, where a package is checked when it is exported")
+    if not gpu_check.has_gpu():
+        raise InputError(f"{path}: cannot be checked, there is no GPU here")
+    check = gpu_check.run(program, path)
+    gpu_check.record_check(manifest, check)
+    for line in gpu_check.summary_lines(check):
+        report(line)
+    with replacing(path) as temporary:
+        archive.write(temporary, files, manifest.to_json())
+
+
+def _check_here(whole: Path, path: str | PathLike, options: Options) -> None:
+    """Checks a new package, or says why it is not."""
+    if options.program is not None and gpu_check.has_gpu():
+        check_on_gpu(whole, options.program, options.report)
+        return
+    missing = "no GPU" if options.program is not None else "no --program"
+    options.report(f"not run: {missing} here; on a GPU: python -m tensoa.export --check {path} --program build/tensoa")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tensoa.export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -112,14 +259,14 @@ def main(arguments=None):
         "--examples", metavar="FILE", help="Parquet or CSV: rows that the package is checked with, by the names of columns"
     )
     parser.add_argument("--out", metavar="FILE", help="package (.pt2) or TorchScript file (.pt) to write")
-    parser.add_argument("--target", choices=aot.TARGETS, default="cpu", help="of a package (default: cpu)")
-    parser.add_argument("--precision", choices=aot.PRECISIONS, help="of matrix products on GPUs (default: tf32x3)")
+    parser.add_argument("--target", choices=TARGETS, default="cpu", help="of a package (default: cpu)")
+    parser.add_argument("--precision", choices=PRECISIONS, help="of matrix products on GPUs (default: tf32x3)")
     parser.add_argument(
         "--deterministic",
         action=argparse.BooleanOptionalAction,
-        default=aot.DETERMINISTIC,
+        default=Options.deterministic,
         help="on GPUs, sums by index that are the same bits at every call"
-        f" (default: {'yes' if aot.DETERMINISTIC else 'no'})",
+        f" (default: {'yes' if Options.deterministic else 'no'})",
     )
     parser.add_argument("--no-fuse", action="store_true", help="leave everything to TorchInductor")
     parser.add_argument("--program", metavar="PROGRAM", help="tensoa, to run a package for cuda on this machine's GPU")
@@ -129,7 +276,7 @@ def main(arguments=None):
         if options.program is None or options.model is not None or options.out is not None:
             raise InputError(f"--check {options.check}: expected --program PROGRAM beside it, no MODEL and no --out")
         with working(f"checking {options.check}") as report:
-            aot.check_on_gpu(options.check, options.program, report)
+            check_on_gpu(options.check, options.program, report)
         return
     if options.model is None or options.out is None:
         parser.error("expected MODEL and --out FILE, or --check FILE.pt2")
@@ -146,11 +293,10 @@ def main(arguments=None):
             columns = examples.with_columns(columns, examples.read(options.examples))
         module = load_module(options.model)
         with working(f"compiling {options.out}") as report:
-            fuse = not options.no_fuse
-            aot.export(
-                module, columns, options.out, options.target, options.precision, fuse, report, options.program,
-                options.deterministic,
-            )  # fmt: skip
+            wanted = Options(
+                options.target, options.precision, not options.no_fuse, options.deterministic, options.program, report
+            )
+            export(module, columns, options.out, wanted)
         return
     if options.target != "cpu" or not options.model.endswith(".safetensors"):
         raise InputError(f"{options.model}: a TorchScript file is made of weights only (FILE.safetensors), for any device")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tensoa.fusion import cuda
+from tensoa.compiler.backends import cuda
 
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
@@ -21,10 +21,10 @@ def params_of(generated):
 
     class Params(ctypes.Structure):
         _fields_ = [
-            ("block", ctypes.c_uint64 * generated.params["blocks"]),
-            ("pitch", ctypes.c_int64 * generated.params["blocks"]),
-            ("rows", ctypes.c_int64 * generated.params["domains"]),
-            ("buffer", ctypes.c_uint64 * generated.params["buffers"]),
+            ("block", ctypes.c_uint64 * generated.params.blocks),
+            ("pitch", ctypes.c_int64 * generated.params.blocks),
+            ("rows", ctypes.c_int64 * generated.params.domains),
+            ("buffer", ctypes.c_uint64 * generated.params.buffers),
             ("weights", ctypes.c_uint64),
         ]
 
@@ -49,7 +49,7 @@ class Block:
 
 def _buffers(generated, rows, device):
     """Memory between kernels that begins as a large number."""
-    sizes = [max(1, rows[buffer["domain"]]) * buffer["row_bytes"] for buffer in generated.buffers]
+    sizes = [max(1, rows[buffer.domain]) * buffer.row_bytes for buffer in generated.buffers]
     return [torch.full((size,), 0x7F, dtype=torch.uint8, device=device) for size in sizes]
 
 
@@ -80,8 +80,8 @@ class Loaded:
         self.functions = []
         for kernel in generated.kernels:
             function = ctypes.c_void_p()
-            self._check(self.driver.cuModuleGetFunction(ctypes.byref(function), module, kernel["name"].encode()))
-            self._check(self.driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, kernel["shared_bytes"]))
+            self._check(self.driver.cuModuleGetFunction(ctypes.byref(function), module, kernel.name.encode()))
+            self._check(self.driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, kernel.shared_bytes))
             self.functions.append(function)
         self.weights = torch.frombuffer(bytearray(generated.weights or b"\0"), dtype=torch.uint8).cuda()
         self.multiprocessors = torch.cuda.get_device_properties(0).multi_processor_count
@@ -101,24 +101,22 @@ class Loaded:
         def launch():
             stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
             for step in self.generated.steps:
-                if "zero" in step:
-                    size = buffers[step["zero"]].numel()
+                if isinstance(step, cuda.Zero):
+                    size = buffers[step.zero].numel()
                     self._check(
-                        self.driver.cuMemsetD8Async(
-                            ctypes.c_uint64(params.buffer[step["zero"]]), 0, ctypes.c_size_t(size), stream
-                        )
+                        self.driver.cuMemsetD8Async(ctypes.c_uint64(params.buffer[step.zero]), 0, ctypes.c_size_t(size), stream)
                     )
                     continue
-                kernel = self.generated.kernels[step["kernel"]]
-                blocks_needed = -(-rows[step["domain"]] // kernel["rows_per_block"])
-                if kernel["blocks_per_sm"]:
-                    blocks_needed = min(blocks_needed, self.multiprocessors * kernel["blocks_per_sm"])
+                kernel = self.generated.kernels[step.kernel]
+                blocks_needed = -(-rows[step.domain] // kernel.rows_per_block)
+                if kernel.blocks_per_sm:
+                    blocks_needed = min(blocks_needed, self.multiprocessors * kernel.blocks_per_sm)
                 if blocks_needed == 0:
                     continue
                 self._check(
                     self.driver.cuLaunchKernel(
-                        self.functions[step["kernel"]], blocks_needed, 1, 1, kernel["threads"], 1, 1,
-                        kernel["shared_bytes"], stream, argument, None,
+                        self.functions[step.kernel], blocks_needed, 1, 1, kernel.threads, 1, 1,
+                        kernel.shared_bytes, stream, argument, None,
                     )
                 )  # fmt: skip
 
@@ -129,14 +127,14 @@ class Loaded:
 def _on_cpu(number, generated):
     """C++ of a program for cuda_on_cpu.hpp, in a namespace of its own; its kernels are `p<number>_<name>`."""
     source = generated.source.replace(cuda.INSTRUCTIONS.read_text(), "")
-    room = max(kernel["shared_bytes"] for kernel in generated.kernels) // 16 + 1
+    room = max(kernel.shared_bytes for kernel in generated.kernels) // 16 + 1
     source = source.replace("extern __shared__ uint4 shared_memory[];", "").replace('extern "C"', "static")
     exchange = "const auto exchange = reinterpret_cast<float4(*)[32]>(shared_memory);"
     source = source.replace("extern __shared__ float4 exchange[][32];", exchange)
     kernels = "".join(
-        f"""extern "C" void p{number}_{kernel["name"]}(const p{number}::Params* params, int blocks) {{
-  cuda_on_cpu::run(blocks, {kernel["threads"]}, p{number}::shared_memory, sizeof(p{number}::shared_memory),
-                   [=] {{ p{number}::{kernel["name"]}(*params); }});
+        f"""extern "C" void p{number}_{kernel.name}(const p{number}::Params* params, int blocks) {{
+  cuda_on_cpu::run(blocks, {kernel.threads}, p{number}::shared_memory, sizeof(p{number}::shared_memory),
+                   [=] {{ p{number}::{kernel.name}(*params); }});
 }}
 """
         for kernel in generated.kernels
@@ -152,7 +150,7 @@ class OnCpu:
 
     def __init__(self, generated, library, number):
         self.generated = generated
-        self.functions = [getattr(library, f"p{number}_{kernel['name']}") for kernel in generated.kernels]
+        self.functions = [getattr(library, f"p{number}_{kernel.name}") for kernel in generated.kernels]
         memory = np.zeros(len(generated.weights) + 272, np.uint8)  # aligned as memory of a GPU
         start = -memory.ctypes.data % 256
         memory[start : start + len(generated.weights)] = np.frombuffer(generated.weights, np.uint8)
@@ -165,15 +163,15 @@ class OnCpu:
 
         def launch():
             for step in self.generated.steps:
-                if "zero" in step:
-                    buffers[step["zero"]].zero_()
+                if isinstance(step, cuda.Zero):
+                    buffers[step.zero].zero_()
                     continue
-                kernel = self.generated.kernels[step["kernel"]]
-                blocks_needed = -(-rows[step["domain"]] // kernel["rows_per_block"])
-                if kernel["blocks_per_sm"]:
-                    blocks_needed = min(blocks_needed, self.multiprocessors * kernel["blocks_per_sm"])
+                kernel = self.generated.kernels[step.kernel]
+                blocks_needed = -(-rows[step.domain] // kernel.rows_per_block)
+                if kernel.blocks_per_sm:
+                    blocks_needed = min(blocks_needed, self.multiprocessors * kernel.blocks_per_sm)
                 if blocks_needed:
-                    self.functions[step["kernel"]](ctypes.byref(params), blocks_needed)
+                    self.functions[step.kernel](ctypes.byref(params), blocks_needed)
 
         launch.keep = buffers, params, blocks
         return launch

@@ -2,41 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Row programs in NumPy, float64: what the tests compare with."""
 
-import math
-
 import numpy as np
-import torch
 
-from tensoa.fusion import integers
-
-FUNCTIONS = {
-    "neg": np.negative,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "add": np.add,
-    "pow": np.power,
-    "atan2": np.arctan2,
-    "atan": np.arctan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "reciprocal": lambda x: 1 / x,
-    "relu": lambda x: np.maximum(x, 0),
-    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-    "erf": np.vectorize(math.erf, otypes=[float]),
-    "erfc": np.vectorize(math.erfc, otypes=[float]),
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "where": lambda condition, a, b: np.where(condition != 0, a, b),
-}
+from tensoa.compiler.ir import FUNCTIONS, REDUCTIONS, Visitor, integers
 
 
 def _norm(x, weight, bias, eps, is_centered):
@@ -67,7 +35,60 @@ def _column(value, columns, plane):
     column = columns[value.block][plane]
     if not value.steps:
         return column
-    return integers.calculate(value.steps, torch.as_tensor(column.astype(np.int64))).numpy()
+    return integers.calculate(value.steps, column.astype(np.int64))
+
+
+class _Evaluation(Visitor):
+    """The rows of each value, made from those of its arguments."""
+
+    def __init__(self, columns, rows):
+        self.columns, self.rows = columns, rows
+
+    def of_input(self, value):
+        planes = [_column(value, self.columns, plane) for plane in value.planes]
+        result = np.stack(planes, axis=1).astype(np.float64)
+        return np.broadcast_to(result[:1], result.shape) if value.is_scalar else result
+
+    def of_index(self, value):
+        return _column(value, self.columns, value.plane).astype(np.int64)
+
+    def of_constant(self, value):
+        return np.broadcast_to(value.array.astype(np.float64), (self.rows[value.domain], value.width))
+
+    def of_linear(self, value, x):
+        result = _groups(value, x) @ value.weight.astype(np.float64).T
+        return (result if value.bias is None else result + value.bias).reshape(-1, value.width)
+
+    def of_product(self, value, *args):
+        x, y = (_groups(value, arg) for arg in args)
+        x = x.reshape(*x.shape[:2], x.shape[2] // value.inner, value.inner)
+        y = y.reshape(*y.shape[:2], value.inner, y.shape[2] // value.inner)
+        return (x @ y).reshape(-1, value.width)
+
+    def of_map(self, value, *args):
+        result = FUNCTIONS[value.name].numpy(*args)
+        return np.broadcast_to(result, (self.rows[value.domain], value.width)).astype(np.float64)
+
+    def of_norm(self, value, x):
+        result = _norm(_groups(value, x), value.weight, value.bias, value.eps, value.is_centered)
+        return result.reshape(-1, value.width)
+
+    def of_reduce(self, value, x):
+        return REDUCTIONS[value.name].numpy(_groups(value, x), axis=2)
+
+    def of_pack(self, value, *args):
+        return np.concatenate([arg[:, start:stop] for arg, (start, stop) in zip(args, value.ranges)], axis=1)
+
+    def of_lookup(self, value, index):
+        return _rows_at(value.table.astype(np.float64), index)
+
+    def of_gather(self, value, x, index):
+        return _rows_at(x, index)
+
+    def of_scatter(self, value, x, index):
+        result, inside = np.zeros((self.rows[value.domain], value.width)), _inside(index, self.rows[value.domain])
+        np.add.at(result, index[inside], x[inside])
+        return result
 
 
 def evaluate(program, columns, rows):
@@ -75,41 +96,7 @@ def evaluate(program, columns, rows):
 
     An index that names no row reads NaN, and adds nothing.
     """
-    done = {}
+    done, evaluation = {}, _Evaluation(columns, rows)
     for value in program.values():
-        args = [done[id(argument)] for argument in value.args]
-        if value.op == "input":
-            result = np.stack([_column(value, columns, plane) for plane in value.planes], axis=1).astype(np.float64)
-            if value.is_scalar:
-                result = np.broadcast_to(result[:1], result.shape)
-        elif value.op == "index":
-            result = _column(value, columns, value.plane).astype(np.int64)
-        elif value.op == "constant":
-            result = np.broadcast_to(value.array.astype(np.float64), (rows[value.domain], value.width))
-        elif value.op == "linear":
-            result = _groups(value, args[0]) @ value.weight.astype(np.float64).T
-            result = (result if value.bias is None else result + value.bias).reshape(-1, value.width)
-        elif value.op == "product":
-            x, y = (_groups(value, arg) for arg in args)
-            x = x.reshape(*x.shape[:2], x.shape[2] // value.inner, value.inner)
-            y = y.reshape(*y.shape[:2], value.inner, y.shape[2] // value.inner)
-            result = (x @ y).reshape(-1, value.width)
-        elif value.op == "map":
-            function = FUNCTIONS.get(value.name) or getattr(np, value.name)
-            result = np.broadcast_to(function(*args), (rows[value.domain], value.width)).astype(np.float64)
-        elif value.op == "norm":
-            result = _norm(_groups(value, args[0]), value.weight, value.bias, value.eps, value.is_centered)
-            result = result.reshape(-1, value.width)
-        elif value.op == "reduce":
-            result = getattr(np, value.name)(_groups(value, args[0]), axis=2)
-        elif value.op == "pack":
-            result = np.concatenate([arg[:, a:b] for arg, (a, b) in zip(args, value.ranges)], axis=1)
-        elif value.op == "lookup":
-            result = _rows_at(value.table.astype(np.float64), args[0])
-        elif value.op == "gather":
-            result = _rows_at(args[0], args[1])
-        else:
-            result, inside = np.zeros((rows[value.domain], value.width)), _inside(args[1], rows[value.domain])
-            np.add.at(result, args[1][inside], args[0][inside])
-        done[id(value)] = result
+        done[id(value)] = evaluation.visit(value, *(done[id(argument)] for argument in value.args))
     return [done[id(output.value)] for output in program.outputs]

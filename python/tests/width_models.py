@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 """Small models of the kinds that people have, with random weights: what the exporter makes of each is a table
-(benchmarks/width.py), and some of it a test.
+(bench/width.py), and some of it a test.
 """
 
 import math
@@ -237,9 +237,7 @@ def kinds():
         "DeepSets, 30 padded": Kind(DeepSets(), [block("x", 1, kind="vector", element=(150,))], [block("y", 3)]),
         "layer over 128 hits": Kind(Hits(), [block("x", 1, kind="vector", element=(384,))], [block("y", 2)]),
         "attention, pair bias": Kind(Attention(), [block("x", 1, kind="vector", element=(96,))], [block("y", 3)]),
-        "attention, 3 layers": Kind(
-            Attention(layers=3), [block("x", 1, kind="vector", element=(96,))], [block("y", 3)]
-        ),
+        "attention, 3 layers": Kind(Attention(layers=3), [block("x", 1, kind="vector", element=(96,))], [block("y", 3)]),
         "interaction network": Kind(Interaction(), [block("x", 1, kind="vector", element=(32,))], [block("y", 3)]),
         "Conv1d, 1 wide": Kind(Convolved(), vector, [block("y", 3)]),
         "graph network": Kind(Graph(), [block("x", 4), block("edges", 2, "int64", 1, "columns")], [block("y", 2)]),

@@ -1,0 +1,13 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The description of a binding (JSON that describe() of tensoa/engine/describe.hpp writes), and its tensors.
+
+A block is a named tensor over columns. In memory it is planes: rows of numbers that lie at one distance, the pitch. A
+program that runs on columns takes each block as one argument or several, every one a tensor [planes, rows] with strides
+(step * pitch, 1), from which it makes the tensor that the model knows.
+"""
+
+from tensoa.binding.blocks import Argument, Binding, Block, argument_names
+from tensoa.binding.parse import SCHEMA, load, parse
+
+__all__ = ["SCHEMA", "Argument", "Binding", "Block", "argument_names", "load", "parse"]

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of a user's file, to check a package with: numbers as the model will see them."""
+
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tensoa.binding.blocks import Binding, Block
+from tensoa.errors import InputError, first_line
+
+ROWS = 100_000  # at most so many are read of a file
+
+
+def read(path: str | PathLike) -> dict[str, torch.Tensor | None]:
+    """The columns of numbers of a Parquet or CSV file by name, as tensors of one dimension; None for one in which numbers
+    are missing (nulls). Raises InputError.
+    """
+    import pyarrow
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    readers = {".parquet": pyarrow.parquet.read_table, ".csv": pyarrow.csv.read_csv}
+    reader = readers.get(Path(path).suffix)
+    if reader is None:
+        raise InputError(f"--examples {path}: expected a file called FILE.parquet or FILE.csv")
+    try:
+        table = reader(path).slice(0, ROWS)
+    except (OSError, pyarrow.ArrowException) as error:
+        raise InputError(f"--examples {path}: cannot be read: {first_line(error)}") from error
+    columns: dict[str, torch.Tensor | None] = {}
+    for name, column in zip(table.column_names, table.columns):
+        is_number = pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)
+        if column.null_count and (is_number or pyarrow.types.is_boolean(column.type) or pyarrow.types.is_null(column.type)):
+            columns[name] = None
+        elif is_number or pyarrow.types.is_boolean(column.type):
+            columns[name] = torch.as_tensor(column.to_numpy().copy())
+    return columns
+
+
+def with_columns(binding: Binding, columns: dict[str, torch.Tensor | None]) -> Binding:
+    """The binding with the examples of `columns`, {name: tensor}, for each input block that they have all planes of: by the
+    name of the column, or NAME_0, NAME_1, … of its planes. Raises InputError where they have only some, or nothing.
+    """
+    inputs, wanted = [], []
+    for block in binding.inputs:
+        names = [_name(block, i) for i in range(len(block.places))]
+        missing = [name for name in names if name not in columns]
+        wanted += names
+        nulls = [name for name in names if name in columns and columns[name] is None]
+        if nulls:
+            raise InputError(
+                f'block "{block.name}": the examples have nulls in {", ".join(nulls)}; expected a number in every row'
+            )
+        if not missing:
+            tensors = [tensor for tensor in map(columns.get, names) if tensor is not None]
+            if min(map(len, tensors)) == 0:
+                raise InputError(f'block "{block.name}": the examples have no rows; expected at least one')
+            planes = [_converted(block, name, tensor) for name, tensor in zip(names, tensors)]
+            block = replace(block, examples=torch.stack(planes))
+        elif len(missing) < len(names):
+            raise InputError(f'block "{block.name}": the examples have no {", ".join(missing)}; expected all of its columns')
+        inputs.append(block)
+    if all(block.examples is None for block in inputs):
+        raise InputError(f"the examples have {', '.join(columns) or 'no columns'}; expected some of {', '.join(wanted)}")
+    return replace(binding, inputs=tuple(inputs))
+
+
+def _converted(block: Block, name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """In the dtype of the block's columns, which holds all of the numbers; floats may be rounded."""
+    dtype, numbers = block.column_dtype, tensor.numpy()
+    if dtype.is_floating_point:
+        is_held = np.isfinite(tensor.to(dtype).double().numpy()) | ~np.isfinite(numbers)
+    else:
+        low, high = (0, 1) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+        is_held = (numbers >= low) & (numbers < high + 1) & (np.trunc(numbers) == numbers)
+    if not is_held.all():
+        row = int(is_held.argmin())
+        raise InputError(
+            f'block "{block.name}": row {row} of {name} of the examples is {numbers[row]}; '
+            f"expected numbers that columns of {str(dtype).removeprefix('torch.')} hold"
+        )
+    return tensor.to(dtype)
+
+
+def _name(block: Block, i: int) -> str:
+    column, part = divmod(i, block.planes_per_column)
+    return block.columns[column] + (f"_{part}" if block.element else "")

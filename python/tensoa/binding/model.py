@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""A model on columns of a binding: what it takes, and what it gives."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from tensoa.binding.blocks import Binding
+from tensoa.binding.columns import (
+    FEW_ROWS,
+    LARGE,
+    NORMAL,
+    ROWS,
+    SPECIAL,
+    Columns,
+    all_of,
+    bits,
+    collections_of,
+    is_integer,
+)
+from tensoa.command import step
+from tensoa.errors import InputError, first_line
+
+LIMITS = (100, 64, 50, 32, 20, 16, 10, 8, 6, 5, 4, 3, 2)  # numbers of rows of tables, those that are tried
+
+
+@contextlib.contextmanager
+def as_exported() -> Iterator[None]:
+    """Encoder layers of torch calculate as torch.export sees them: their fast path, which it does not, gives other numbers
+    for rows that a mask leaves out.
+    """
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+
+
+def results_of(module: Any, binding: Binding, columns: Columns) -> list[torch.Tensor]:
+    """The results of the module itself. Raises InputError for what it cannot take or should not give."""
+    before = [tensor.clone() for tensor in columns.memory]
+    try:
+        with as_exported():
+            results = binding.call(module, columns.inputs)
+    except InputError:
+        raise
+    except Exception as error:  # whatever the user's model throws
+        rows = " and ".join(dict.fromkeys(str(tensor.shape[1]) for tensor in columns.inputs))
+        raise InputError(
+            f"the model fails on columns of the binding with {rows} rows: {first_line(error)}; expected a model that takes "
+            + ", ".join(f"{block.name} {list(block.shape('n'))}".replace("'", "") for block in binding.inputs)
+            + " with any number of rows n"
+        ) from error
+    if any(not torch.equal(bits(a), bits(b)) for a, b in zip(before, columns.memory)):
+        raise InputError("the model writes one of its inputs; expected one that leaves them alone: clone() it there")
+    for block, result in zip(binding.outputs, results):
+        block.check_result(result)
+    return results
+
+
+class _WithoutNegativeIndices(TorchDispatchMode):
+    """Raises IndexError for a negative index, which torch counts from the end in some places, and programs do not."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        kwargs = kwargs or {}
+        named = {argument.name: value for argument, value in zip(function._schema.arguments, args)} | kwargs
+        for name in ("index", "indices"):
+            found = named.get(name)
+            for index in found if isinstance(found, (list, tuple)) else [found]:
+                if isinstance(index, torch.Tensor) and is_integer(index.dtype) and index.numel() and index.min() < 0:
+                    raise IndexError("a negative index")
+        return function(*args, **kwargs)
+
+
+def with_lengths(module: Any, binding: Binding) -> tuple[Binding, dict[int, int]]:
+    """(the binding, lengths): collections that the model needs to be of one length become the first of them. `lengths`: for
+    each collection the first that has as many rows.
+    """
+    collections = collections_of(binding)
+    few = [replace(block, integers=(0, 0) if is_integer(block.column_dtype) else None) for block in binding.inputs]
+
+    def of(lengths: dict[int, int]) -> list:
+        return [replace(block, collection=lengths[block.collection]) for block in few]
+
+    def runs(lengths: dict[int, int]) -> bool:
+        rows = {collection: FEW_ROWS[2 * i] for i, collection in enumerate(collections)}
+        try:
+            candidate = replace(binding, inputs=tuple(of(lengths)))
+            with as_exported():
+                candidate.call(module, Columns(candidate, rows, (), "cpu").inputs)
+        except Exception:  # whatever the user's model throws
+            return False
+        return True
+
+    each = {collection: collection for collection in collections}
+    if not 1 < len(collections) <= len(ROWS) // 2:
+        return binding, each
+    found = next((lengths for lengths in _partitions(collections) if runs(lengths)), each)
+    inputs = [replace(block, collection=found[block.collection]) for block in binding.inputs]
+    return replace(binding, inputs=tuple(inputs)), found
+
+
+def _partitions(collections: Sequence[int]) -> list[dict[int, int]]:
+    """All ways to say which collections have as many rows as which: {collection: the first of its group}; those with the
+    most groups first.
+    """
+    ways: list[dict[int, int]] = [{}]
+    for collection in collections:
+        ways = [{**way, collection: first} for way in ways for first in (*dict.fromkeys(way.values()), collection)]
+    return sorted(ways, key=lambda way: -len(set(way.values())))
+
+
+def with_examples(module: Any, binding: Binding) -> Binding:
+    """The binding, with the range of made-up integers for each block: all of the dtype where the model takes that; rows of
+    the smallest collection where it takes those, as for an index; else the largest range of LIMITS, as for a table that
+    is read with a column and has fewer rows, which may begin below zero.
+    """
+    chosen = [i for i, block in enumerate(binding.inputs) if is_integer(block.column_dtype) and block.examples is None]
+    collections = collections_of(binding)
+    if not chosen or len(collections) > len(ROWS) // 2:
+        return binding
+    step("which integers the model takes")
+    ranges: dict[int, tuple[int, int] | None] = dict.fromkeys(chosen)
+
+    def limited(ranges: dict[int, tuple[int, int] | None]) -> Binding:
+        inputs = [replace(block, integers=ranges.get(i)) for i, block in enumerate(binding.inputs)]
+        return replace(binding, inputs=tuple(inputs))
+
+    def runs(changed: dict[int, tuple[int, int]], all_rows: Sequence[int] = FEW_ROWS, numbers: str = NORMAL) -> bool:
+        candidate = limited({**ranges, **changed})
+        rows = {collection: all_rows[2 * i] for i, collection in enumerate(collections)}
+        try:
+            with as_exported(), _WithoutNegativeIndices():
+                candidate.call(module, Columns(candidate, rows, (), "cpu", numbers=numbers).inputs)
+        except Exception:  # whatever the user's model throws
+            return False
+        return True
+
+    if not runs({}, ROWS):
+        ranges = dict.fromkeys(chosen, (0, 0))
+        if not runs({}):
+            return binding  # it fails for another reason, which result_rows() tells
+    for i in chosen:
+        dtype = binding.inputs[i].column_dtype
+        if all(runs({i: all_of(dtype)}, numbers=numbers) for numbers in (SPECIAL, LARGE, NORMAL)):
+            ranges[i] = all_of(dtype)
+        elif ranges[i] is not None:
+            below = next((b for b in LIMITS if runs({i: (0, b - 1)})), 1)
+            is_signed = torch.iinfo(dtype).min < 0
+            low = next((1 - b for b in LIMITS if is_signed and runs({i: (1 - b, below - 1)})), 0)
+            ranges[i] = (low, below - 1)
+    return limited(ranges)
+
+
+def result_rows(module: Any, binding: Binding, device: str) -> list[dict[str, int]]:
+    """The number of rows of each output: the position of the input collection that it follows, or a number."""
+    collections = collections_of(binding)
+    if not binding.inputs or not binding.outputs:
+        raise InputError("the binding has no inputs or no outputs; expected at least one block of each")
+    if len(collections) > len(ROWS) // 2:
+        raise InputError(f"the binding has {len(collections)} input collections, at most {len(ROWS) // 2} are possible")
+    step("how many rows the model gives")
+    seen = []
+    for first in (0, 1):
+        rows = {collection: FEW_ROWS[first + 2 * i] for i, collection in enumerate(collections)}
+        results = results_of(module, binding, Columns(binding, rows, (), device))
+        dimension = [1 if block.is_transposed else 0 for block in binding.outputs]
+        seen.append((rows, [result.shape[at] for result, at in zip(results, dimension)]))
+    rules = []
+    for i, block in enumerate(binding.outputs):
+        (rows, counts), (other_rows, other_counts) = seen
+        follows = [c for c in collections if rows[c] == counts[i] and other_rows[c] == other_counts[i]]
+        if follows:
+            rules.append({"collection": follows[0]})
+        elif counts[i] == other_counts[i]:
+            rules.append({"rows": counts[i]})
+        else:
+            raise InputError(
+                f'block "{block.name}": the model gave {counts[i]} rows for inputs of {list(rows.values())} rows; '
+                "expected as many as one of the input collections has, or always the same number"
+            )
+    return rules

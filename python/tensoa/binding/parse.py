@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the JSON of a binding."""
+
+import json
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tensoa.binding.blocks import Binding, Block
+from tensoa.dtypes import DTYPES
+from tensoa.errors import InputError
+
+SCHEMA = 1
+RANKS = {"plain": 0, "scalar": 0, "vector": 1, "matrix": 2}
+
+
+def _member(where: str, mapping: Any, key: str, kind: type) -> Any:
+    value = mapping.get(key) if isinstance(mapping, dict) else None
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise InputError(f'{where}: "{key}" is {json.dumps(value)}, expected {kind.__name__}')
+    return value
+
+
+def _chosen(where: str, mapping: Any, key: str, choices: Iterable[str]) -> str:
+    value = _member(where, mapping, key, str)
+    if value not in choices:
+        raise InputError(f'{where}: "{key}" is "{value}", expected one of {", ".join(choices)}')
+    return value
+
+
+def _parse_block(where: str, text: Any) -> Block:
+    kind = _chosen(where, text, "kind", RANKS)
+    element = tuple(_member(where, text, "element", list))
+    if len(element) != RANKS[kind] or not all(isinstance(size, int) and size > 0 for size in element):
+        raise InputError(f'{where}: "element" is {list(element)}, expected {RANKS[kind]} sizes for a {kind} column')
+    columns = _member(where, text, "columns", list)
+    starts = tuple(_member(where, column, "plane", int) for column in columns)
+    if not starts or min(starts) != 0:
+        raise InputError(f"{where}: the planes of its columns are {list(starts)}, expected to be counted from 0")
+    return Block(
+        name=_member(where, text, "name", str),
+        collection=_member(where, text, "collection", int),
+        is_transposed=_chosen(where, text, "shape", ("rows", "columns")) == "columns",
+        kind=kind,
+        element=element,
+        column_dtype=getattr(torch, _chosen(where, text, "column_dtype", DTYPES)),
+        dtype=getattr(torch, _chosen(where, text, "dtype", DTYPES)),
+        columns=tuple(_member(where, column, "name", str) for column in columns),
+        starts=starts,
+    )
+
+
+def parse(text: Any, where: str = "binding") -> Binding:
+    """The Binding of parsed JSON. Raises InputError."""
+    schema = _member(where, text, "schema", int)
+    if schema != SCHEMA:
+        raise InputError(f"{where}: got schema {schema}, expected {SCHEMA}; write it with this version of tensoa")
+    return Binding(
+        match=_chosen(where, text, "match", ("auto", "order", "name")),
+        inputs=tuple(_parse_block(where, block) for block in _member(where, text, "inputs", list)),
+        outputs=tuple(_parse_block(where, block) for block in _member(where, text, "outputs", list)),
+        text=text,
+    )
+
+
+def load(path: str | PathLike) -> Binding:
+    """The Binding of a file. Raises InputError."""
+    try:
+        text = json.loads(Path(path).read_text())
+    except OSError as error:
+        raise InputError(f"{path}: cannot read: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{path}: got no JSON ({error}), expected what describe(metadata) writes") from error
+    return parse(text, str(path))

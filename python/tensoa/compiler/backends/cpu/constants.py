@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Constants of a program in the order in which the kernels read them."""
+
+import numpy as np
+
+from tensoa.compiler.constants import Pool
+
+BLOCK = 16  # outputs of a block of packed weights; rows of memory are padded to it
+
+
+def padded(width: int) -> int:
+    return -(-width // BLOCK) * BLOCK
+
+
+def padded_row(array: np.ndarray) -> np.ndarray:
+    """A constant row, padded to what vectors read."""
+    row = np.zeros(padded(len(array)), np.float32)
+    row[: len(array)] = array
+    return row
+
+
+def pack_linear(weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+    """Blocks of 16 outputs: their biases, then for every input their weights. Outputs that are none are zero."""
+    outputs, inputs = weight.shape
+    packed = np.zeros((padded(outputs) // BLOCK, inputs + 1, BLOCK), np.float32)
+    rows = np.zeros((padded(outputs), inputs + 1), np.float32)
+    rows[:outputs, 1:] = weight
+    if bias is not None:
+        rows[:outputs, 0] = bias
+    packed[:] = rows.reshape(-1, BLOCK, inputs + 1).transpose(0, 2, 1)
+    return packed.reshape(-1)
+
+
+def assembly(pool: Pool) -> str:
+    """All constants for the assembler, bit by bit: a compiler would take long for many numbers, and has no word for NaN."""
+    numbers = np.frombuffer(bytes(pool.data), np.uint32) if len(pool) else np.zeros(BLOCK, np.uint32)
+    lines = [f'    ".long {",".join(map(str, numbers[i : i + BLOCK]))}\\n"' for i in range(0, len(numbers), BLOCK)]
+    return "\n".join(
+        [
+            'asm(".pushsection .rodata\\n.balign 64\\ntensoa_weights:\\n"',
+            *lines,
+            '    ".popsection\\n");',
+            'extern "C" [[gnu::visibility("hidden")]] const float tensoa_weights[];',
+        ]
+    )

@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""From C++ to a shared library."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tensoa.compiler.errors import NotFused
+from tensoa.errors import InputError
+
+LEVELS = ("x86-64-v4", "x86-64-v3")  # best first
+FLAGS = (
+    "-std=c++20 -O3 -fPIC -shared -fvisibility=hidden -ffp-contract=fast -fno-math-errno -fno-trapping-math "
+    "-fno-exceptions -fno-rtti -mprefer-vector-width=512 -Wl,--as-needed -Wl,-z,noexecstack"
+).split()
+SECONDS = 20  # of CPU, for the compiler; most programs take 2 or 3
+
+
+def compiler() -> str:
+    """The C++ compiler: that of $CXX, or g++."""
+    found = shutil.which(os.environ.get("CXX", "g++"))
+    if found is None:
+        raise InputError(f"got no C++ compiler '{os.environ.get('CXX', 'g++')}', expected g++ 12 or later: set CXX")
+    return found
+
+
+#: The compiler must not use more CPU seconds, nor outlive this process: whatever ends it, kill or crash, closes the pipe
+#: that the shell in the background reads, which then ends the compiler with all its parts (one process group) and removes
+#: its temporary files. Arguments: the seconds, the folder of these files, the command.
+_GUARD = """
+ulimit -S -t "$1" || :; export TMPDIR="$2"; shift 2
+exec 3<&0 </dev/null
+(cat <&3; rm -rf "$TMPDIR"; kill -KILL 0) >/dev/null 2>&1 &
+exec 3<&-
+exec "$@"
+"""
+
+
+def _guarded(command: list[str], seconds: int) -> tuple[int, float, str]:
+    """(exit status, CPU seconds, stderr) of a command, which speaks English; nothing of it is left when this returns,
+    raises, or the process ends.
+    """
+    with tempfile.TemporaryDirectory(prefix="tensoa-compile-") as folder:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, "tensoa-compile", str(seconds), folder, *command],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            env={**os.environ, "LC_ALL": "C"},
+        )  # fmt: skip
+        try:
+            messages = process.stderr.read()
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode, used.ru_utime + used.ru_stime, messages
+        finally:
+            process.stdin.close()
+            process.stderr.close()
+            process.wait()
+
+
+def build(source: str, level: str, path: str | os.PathLike) -> None:
+    """Compiles what generate() made for an x86-64 level (LEVELS) into the shared library `path`.
+
+    Raises InputError where there is no compiler, or it fails; NotFused where it takes longer than SECONDS.
+    """
+    if level not in LEVELS:
+        raise InputError(f"got the instruction set level '{level}', expected one of {', '.join(LEVELS)}")
+    text = Path(path).with_suffix(".cpp")
+    text.write_text(source)
+    command = [compiler(), *FLAGS, f"-march={level}", str(text), "-o", str(path), "-lm"]
+    status, seconds, messages = _guarded(command, SECONDS)
+    if not status:
+        return
+    killed = re.search(r"([\w ]+) signal terminated program", messages)
+    if round(seconds) >= SECONDS or (killed and "CPU" in killed[1]):
+        raise NotFused(f"the size of its code: the compiler took longer than {SECONDS} CPU s")
+    if killed or status < 0:
+        name = killed[1].strip() if killed else signal.Signals(-status).name
+        raise NotFused(f"the size of its code: the compiler ended with the signal '{name}'")
+    lines = [line for line in messages.splitlines() if "error" in line] or [f"status {status}"]
+    raise InputError(f"{command[0]} cannot compile a fused program for {level}: {lines[0][:300]}")

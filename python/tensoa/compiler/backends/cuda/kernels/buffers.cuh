@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of buffers.
+#include "columns.cuh"
+
+// Two rows of a buffer of T tiles, read where they are used: they occupy no registers before.
+template <int T>
+struct Rows {
+  static constexpr int tiles = T;
+  const float* row[2];
+
+  __device__ Rows(const void* buffer, const int64 (&at)[2], const Warp& warp) : odd(2 * warp.quad) {
+    for (int r = 0; r < 2; ++r)
+      row[r] = static_cast<const float*>(buffer) + at[r] * (8 * T) + 4 * warp.quad;
+  }
+  // `none`: the row that is read where the index names none.
+  __device__ Rows(const void* buffer, const Index& index, const void* none, const Warp& warp)
+      : odd(2 * warp.quad) {
+    for (int r = 0; r < 2; ++r) {
+      const float* const numbers = static_cast<const float*>(buffer);
+      row[r] = (is_row(index.at[r]) ? numbers + int64{index.at[r]} * (8 * T)
+                                    : static_cast<const float*>(none)) +
+               4 * warp.quad;
+    }
+  }
+  __device__ void pair(int q, float (&x)[8]) const {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const float4 four = *reinterpret_cast<const float4*>(row[r] + 16 * q);
+      x[2 * r] = four.x;
+      x[2 * r + 1] = four.y;
+      x[4 + 2 * r] = four.z;
+      x[5 + 2 * r] = four.w;
+    }
+  }
+  __device__ void last(float (&x)[4]) const {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const float2 two = *reinterpret_cast<const float2*>(row[r] + 8 * (T - 1) - odd);
+      x[2 * r] = two.x;
+      x[2 * r + 1] = two.y;
+    }
+  }
+
+ private:
+  int odd;
+};
+
+template <class Source>
+__device__ __forceinline__ Fragment<Source::tiles> load(const Source& from) {
+  constexpr int T = Source::tiles;
+  Fragment<T> x;
+#pragma unroll(unroll(T))
+  for (int q = 0; q < T / 2; ++q) {
+    float eight[8];
+    from.pair(q, eight);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) x.at[2 * q + i / 4][i % 4] = eight[i];
+  }
+  if constexpr (T % 2) {
+    float four[4];
+    from.last(four);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) x.at[T - 1][i] = four[i];
+  }
+  return x;
+}
+
+template <class Row>
+__device__ __forceinline__ Scalar load_scalar(const void* buffer, const Row (&row)[2]) {
+  const float* numbers = static_cast<const float*>(buffer);
+  return {{is_row(row[0]) ? numbers[row[0]] : not_a_number(),
+           is_row(row[1]) ? numbers[row[1]] : not_a_number()}};
+}
+
+template <int T>
+__device__ __forceinline__ void store(void* buffer, const Fragment<T>& x, const Tile& tile,
+                                      const Warp& warp) {
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    if (!tile.inside[r]) continue;
+    float* row = static_cast<float*>(buffer) + tile.row[r] * (8 * T);
+#pragma unroll(unroll(T))
+    for (int q = 0; q < T / 2; ++q) {
+      if (!warp.writes(q)) continue;
+      *reinterpret_cast<float4*>(row + 16 * q + 4 * warp.quad) =
+          make_float4(x.at[2 * q][2 * r], x.at[2 * q][2 * r + 1], x.at[2 * q + 1][2 * r],
+                      x.at[2 * q + 1][2 * r + 1]);
+    }
+    if (T % 2 && warp.writes(T / 2)) {
+      *reinterpret_cast<float2*>(row + 8 * (T - 1) + 2 * warp.quad) =
+          make_float2(x.at[T - 1][2 * r], x.at[T - 1][2 * r + 1]);
+    }
+  }
+}
+
+__device__ __forceinline__ void store(void* buffer, const Scalar& x, const Tile& tile,
+                                      const Warp& warp) {
+  if (warp.quad != 0 || warp.part != 0) return;
+  for (int r = 0; r < 2; ++r) {
+    if (tile.inside[r]) static_cast<float*>(buffer)[tile.row[r]] = x.at[r];
+  }
+}
+
+// Rows of a sum start at zero.
+template <int T>
+__device__ __forceinline__ void clear(void* buffer, const Tile& tile, const Warp& warp) {
+  store(buffer, map<T>([](float zero) { return zero; }, 0.f), tile, warp);
+}
+__device__ __forceinline__ void clear_scalar(void* buffer, const Tile& tile, const Warp& warp) {
+  store(buffer, Scalar{{0.f, 0.f}}, tile, warp);
+}
+
+// Adds rows to the rows `index` of a buffer of sums. Where neighbouring rows have one index (edges
+// grouped by a node), they are summed in the warp before.
+template <class Layout, int T>
+__device__ __forceinline__ void scatter(void* buffer, Fragment<T> x, const Index& index,
+                                        const Tile& tile, const Warp& warp) {
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int before = __shfl_up_sync(kAll, index.at[r], 4);
+    const bool is_first = warp.group == 0 || before != index.at[r];
+    const unsigned firsts = __ballot_sync(kAll, is_first);
+    bool adds = tile.inside[r] && is_row(index.at[r]);
+    if (__popc(firsts) <= 4 * 4) {  // at most four runs among eight rows
+      const int run = __popc(firsts & (kAll >> (31 - warp.lane)) & (0x11111111u << warp.quad));
+      bool is_same[3];
+#pragma unroll
+      for (int step = 0; step < 3; ++step) {
+        is_same[step] =
+            __shfl_down_sync(kAll, run, 4 << step) == run && warp.group + (1 << step) < 8;
+      }
+#pragma unroll(unroll(T))
+      for (int n = 0; n < T; ++n) {
+        if (!warp.writes(n / 2)) continue;
+#pragma unroll
+        for (int i = 2 * r; i < 2 * r + 2; ++i) {
+          float sum = tile.inside[r] ? x.at[n][i] : 0.f;
+#pragma unroll
+          for (int step = 0; step < 3; ++step) {
+            const float other = __shfl_down_sync(kAll, sum, 4 << step);
+            sum += is_same[step] ? other : 0.f;
+          }
+          x.at[n][i] = sum;
+        }
+      }
+      adds = adds && is_first;
+    }
+    if (!adds) continue;
+    float* row = static_cast<float*>(buffer) + int64{index.at[r]} * (8 * T);
+#pragma unroll(unroll(T))
+    for (int q = 0; q < T / 2; ++q) {
+      if (!warp.writes(q)) continue;
+      if (!(is_valid<Layout>(2 * q, 0, warp.quad) || is_valid<Layout>(2 * q + 1, 0, warp.quad) ||
+            is_valid<Layout>(2 * q, 1, warp.quad) || is_valid<Layout>(2 * q + 1, 1, warp.quad))) {
+        continue;
+      }
+      add_to(row + 16 * q + 4 * warp.quad, x.at[2 * q][2 * r], x.at[2 * q][2 * r + 1],
+             x.at[2 * q + 1][2 * r], x.at[2 * q + 1][2 * r + 1]);
+    }
+    if (T % 2 && warp.writes(T / 2) &&
+        (is_valid<Layout>(T - 1, 0, warp.quad) || is_valid<Layout>(T - 1, 1, warp.quad))) {
+      add_to(row + 8 * (T - 1) + 2 * warp.quad, x.at[T - 1][2 * r], x.at[T - 1][2 * r + 1]);
+    }
+  }
+}
+
+__device__ __forceinline__ void scatter_scalar(void* buffer, const Scalar& x, const Index& index,
+                                               const Tile& tile, const Warp& warp) {
+  if (warp.quad != 0 || warp.part != 0) return;
+  for (int r = 0; r < 2; ++r) {
+    if (tile.inside[r] && is_row(index.at[r]))
+      add_to(static_cast<float*>(buffer) + index.at[r], x.at[r]);
+  }
+}

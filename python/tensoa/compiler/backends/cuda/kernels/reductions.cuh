@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Over the numbers of a row.
+#include "sums.cuh"
+
+template <int T, class Function>
+__device__ __forceinline__ Scalar reduce(const Fragment<T>& x, float start, Function function) {
+  Scalar result;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    float sum = start;
+#pragma unroll(unroll(T))
+    for (int n = 0; n < T; ++n) sum = function(function(sum, x.at[n][2 * r]), x.at[n][2 * r + 1]);
+    sum = function(sum, __shfl_xor_sync(kAll, sum, 1));
+    result.at[r] = function(sum, __shfl_xor_sync(kAll, sum, 2));
+  }
+  return result;
+}
+
+// Layer normalisation; padding of x, gain and shift is zero. `Centered`: the mean of x is zero.
+template <class Layout, bool Centered, int T>
+__device__ __forceinline__ Fragment<T> norm(Fragment<T> x, Vector gain, Vector shift, int width,
+                                            float epsilon, const Warp& warp) {
+  const float share = 1.f / static_cast<float>(width);
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    float sum = 0.f, squares = 0.f, mean = 0.f;
+    if constexpr (!Centered) {
+#pragma unroll(unroll(T))
+      for (int n = 0; n < T; ++n) sum += x.at[n][2 * r] + x.at[n][2 * r + 1];
+      mean = quad_sum(sum) * share;
+    }
+#pragma unroll(unroll(T))
+    for (int n = 0; n < T; ++n) {
+#pragma unroll
+      for (int i = 2 * r; i < 2 * r + 2; ++i) {
+        if (!Centered) x.at[n][i] = is_valid<Layout>(n, i, warp.quad) ? x.at[n][i] - mean : 0.f;
+        squares = fmaf(x.at[n][i], x.at[n][i], squares);
+      }
+    }
+    const float scale = rsqrtf(fmaf(quad_sum(squares), share, epsilon));
+#pragma unroll(unroll(T))
+    for (int n = 0; n < T; ++n) {
+#pragma unroll
+      for (int i = 2 * r; i < 2 * r + 2; ++i)
+        x.at[n][i] = fmaf(x.at[n][i] * scale, gain.at(n, i), shift.at(n, i));
+    }
+  }
+  return x;
+}

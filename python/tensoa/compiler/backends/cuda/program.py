@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""A program for GPUs: its source, and the plan of its launches as in the manifest of a package (docs/ahead_of_time.md)."""
+
+from dataclasses import dataclass, field
+
+#: The most that the engine takes (kMostBlocks, kMostDomains, kMostBuffers of package/src).
+LIMITS = {"blocks": 32, "domains": 8, "buffers": 64}
+
+
+@dataclass(frozen=True)
+class Params:
+    """The lengths of the arrays that kernels are given; of LIMITS at most."""
+
+    blocks: int
+    domains: int
+    buffers: int
+
+
+@dataclass(frozen=True)
+class KernelEntry:
+    name: str
+    threads: int
+    shared_bytes: int
+    rows_per_block: int
+    blocks_per_sm: int  # at most so many are launched for each multiprocessor; 0: as many as rows need
+
+
+@dataclass(frozen=True)
+class BufferEntry:
+    domain: int
+    row_bytes: int
+
+
+@dataclass(frozen=True)
+class Zero:
+    """Sets a buffer to zero."""
+
+    zero: int
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Runs a kernel over the rows of a domain."""
+
+    kernel: int
+    domain: int
+
+
+@dataclass
+class Generated:
+    params: Params
+    source: str = ""
+    kernels: list[KernelEntry] = field(default_factory=list)
+    buffers: list[BufferEntry] = field(default_factory=list)
+    steps: list[Zero | Launch] = field(default_factory=list)
+    weights: bytes = b""

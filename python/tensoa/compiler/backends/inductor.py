@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Programs by TorchInductor: of any model that torch.export can follow."""
+
+import contextlib
+import platform
+import re
+import unittest.mock
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from tensoa.binding import Binding
+from tensoa.binding.columns import ROWS, Columns, collections_of, output_arguments
+from tensoa.command import check_device, step
+from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
+from tensoa.errors import InputError, first_line
+
+HINTS = {
+    "GuardOnDataDependentSymNode": "its control flow or shapes depend on the data; use torch.where, or run it just in time",
+    "UserError": "torch.export cannot follow it; rewrite what it names, or run it just in time",
+    "Unsupported": "torch.export cannot follow it; rewrite what it names, or run it just in time",
+}
+
+
+class Program(nn.Module):
+    """The model with columns as arguments: picks the inputs, calls it, writes the outputs."""
+
+    def __init__(self, module, binding):
+        super().__init__()
+        self.module = module
+        self.binding = binding
+
+    def forward(self, inputs, outputs):
+        results = self.binding.call(self.module, inputs)
+        for block, result, arguments in zip(self.binding.outputs, results, outputs):
+            block.write(result, arguments)
+
+
+def _export(module, binding, rules, device):
+    """The program as torch.export sees it, with free numbers of rows and pitches."""
+    rows = {collection: ROWS[2 * i] for i, collection in enumerate(collections_of(binding))}
+    columns = Columns(binding, rows, rules, device, is_misaligned=device != "cpu")
+    free = {1: torch.export.Dim.AUTO}
+    fixed = {}
+    shapes = (
+        [free for _ in binding.inputs],
+        [[fixed if "rows" in rule else free for _ in arguments] for rule, arguments in zip(rules, columns.outputs)],
+    )
+    try:
+        with torch.no_grad():
+            program = torch.export.export(
+                Program(module, binding), (columns.inputs, columns.outputs), dynamic_shapes=shapes, strict=False
+            )
+        signature = program.run_decompositions({}).graph_signature
+    except InputError:
+        raise
+    except Exception as error:  # torch.export throws many kinds
+        hint = HINTS.get(type(error).__name__, "torch.export cannot follow it; run it just in time")
+        raise InputError(f"the model cannot be compiled ahead of time: {first_line(error)} ({hint})") from error
+    _check_mutations(signature, len(binding.inputs))
+    _check_free(program, binding, rules)
+    return program
+
+
+def _check_mutations(signature, inputs):
+    """Proof that the program writes its outputs and nothing else."""
+    if signature.buffers_to_mutate:
+        names = ", ".join(sorted(name.removeprefix("module.") for name in signature.buffers_to_mutate.values()))
+        raise InputError(f"the model changes itself ({names}); expected one that keeps nothing between calls")
+    written = set(signature.user_inputs_to_mutate.values())
+    for name in signature.user_inputs[:inputs]:
+        if name in written:
+            raise InputError(f"the model writes its input {name}; expected one that leaves it alone: clone() it there")
+    unwritten = [name for name in signature.user_inputs[inputs:] if name not in written]
+    if unwritten:
+        raise InputError(f"the program does not write {unwritten[0]}; expected every output block to be written")
+
+
+def _fixed(size):
+    """The number that torch.export fixed a size or a stride to, or None."""
+    return size if isinstance(size, int) else size.node.maybe_as_int()
+
+
+def _check_free(program, binding, rules):
+    """Raises InputError where torch.export fixed a number of rows or a pitch, or found a rule for it."""
+    names = program.graph_signature.user_inputs
+    tensors = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
+    inputs = [(block, block.collection) for block in binding.inputs]
+    outputs = [
+        (block, rule.get("collection")) for block, rule in zip(binding.outputs, rules) for _ in output_arguments(block, rule)
+    ]
+    lengths = {}
+    for name, (block, collection) in zip(names, inputs + outputs):
+        rows, pitch = tensors[name].shape[1], tensors[name].stride(0)
+        if tensors[name].shape[0] > 1 and _fixed(pitch) is not None:
+            raise InputError(f'block "{block.name}": torch.export fixed its pitch to {pitch}, a fault of the exporter')
+        if collection is None:
+            continue
+        if _fixed(rows) is not None:
+            raise InputError(f'block "{block.name}": the model needs exactly {rows} rows; expected any number')
+        limits = program.range_constraints.get(rows.node.expr)
+        if limits is None or limits.lower > 2 or limits.upper < 1 << 40:
+            raise InputError(f'block "{block.name}": the model takes {rows.node.expr} rows ({limits}), not any number')
+        other, other_collection = lengths.setdefault(rows.node.expr, (block, collection))
+        if other_collection != collection:
+            raise InputError(
+                f'the model needs equal numbers of rows of the blocks "{other.name}" and "{block.name}"; '
+                "expected blocks of one collection there"
+            )
+
+
+@contextlib.contextmanager
+def _compiler_for(level):
+    """Code for a level of x86-64 that a package can name, instead of "whatever this machine has"."""
+    from torch._inductor import cpp_builder
+
+    flags = cpp_builder._get_optimization_cflags
+
+    def flags_of_level(*arguments, **options):
+        compiling, linking = flags(*arguments, **options)
+        return [f"march={level}" if flag == "march=native" else flag for flag in compiling], linking
+
+    with unittest.mock.patch.object(cpp_builder, "_get_optimization_cflags", flags_of_level):
+        yield
+
+
+def _needed_flags(wrapper, level):
+    """What a processor must have to run the code, by the names of /proc/cpuinfo."""
+    if level is None:
+        return sorted(cpu_flags())
+    command = next(line for line in wrapper.splitlines() if " -c -o " in line)
+    used = set(CPU_FLAGS[level])
+    used |= {flag.replace("-", "_") for flag in re.findall(r" -m((?:avx|amx|fma|f16c)\S*)", command)}
+    return sorted({"avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16"}.get(flag, flag) for flag in used)
+
+
+def _archive_of(program, device, folder):
+    """The records of the AOTInductor archive, by name, and the processor flags that the code needs."""
+    level = None
+    if platform.machine() == "x86_64":
+        level = "x86-64-v4" if cpu_flags().issuperset(CPU_FLAGS["x86-64-v4"]) else "x86-64-v3"
+    options = {"cpp.threads": 1, "aot_inductor.embed_kernel_binary": True} if device == "cuda" else {"cpp.threads": 1}
+    path = Path(folder) / "model.pt2"
+    from torch._inductor.utils import fresh_cache
+
+    try:
+        with _compiler_for(level) if level else contextlib.nullcontext(), fresh_cache():
+            torch._inductor.aoti_compile_and_package(program, package_path=str(path), inductor_configs=options)
+    except Exception as error:  # torch and its compilers throw many kinds
+        raise InputError(f"the model cannot be compiled for {device}: {first_line(error)}") from error
+    with zipfile.ZipFile(path) as archive:
+        records = {name: archive.read(name) for name in archive.namelist()}
+    wrapper = next(text for name, text in records.items() if name.endswith(".wrapper.cpp")).decode()
+    if any(b"#pragma omp parallel" in text for name, text in records.items() if name.endswith(".cpp")):
+        raise InputError("the compiled program starts threads of its own; this is a fault of the exporter")
+    flags = _needed_flags(wrapper, level)
+    return path, {name: text for name, text in records.items() if not name.endswith(".cpp")}, flags
+
+
+@dataclass
+class Compiled:
+    """`records`: of the archive. `run(columns, rows)` calls the program here; None of one for GPUs."""
+
+    records: dict[str, bytes]
+    cpu_flags: list[str]
+    run: Callable[[Columns, list[int]], None] | None = None
+    gpu_architecture: str | None = None
+    gpu: str | None = None
+
+
+def compile(module: nn.Module, binding: Binding, rules: list[dict], target: str, folder: str) -> Compiled:
+    """The model as TorchInductor compiles it, for the GPU that is here where `target` is "cuda"."""
+    check_device(target)
+    module = module.to(target)
+    step("torch.export")
+    program = _export(module, binding, rules, target)
+    step("compiling by TorchInductor")
+    archive, records, flags = _archive_of(program, target, folder)
+    if target == "cuda":
+        major, minor = torch.cuda.get_device_capability()
+        return Compiled(records, flags, None, f"sm_{major}{minor}", torch.cuda.get_device_name())
+    loader = torch._C._aoti.AOTIModelPackageLoader(str(archive), "model", True, 1, -1)
+
+    def run(columns: Columns, rows: list[int]) -> None:
+        loader.run([*columns.inputs, *(argument for arguments in columns.outputs for argument in arguments)])
+
+    return Compiled(records, flags, run)

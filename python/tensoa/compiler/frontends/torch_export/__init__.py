@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a program of torch.export to a row program."""
+
+import math
+
+import torch
+
+from tensoa.binding import Binding, Block
+from tensoa.compiler import passes
+from tensoa.compiler.errors import NotFused, surprises_as_not_fused
+from tensoa.compiler.frontends.torch_export.exported import exported_program
+from tensoa.compiler.frontends.torch_export.walk import Walk, dtype_of
+from tensoa.compiler.ir import EXACT, InputPlane, Output, Program, Rows, Step
+from tensoa.compiler.ir.rows import need_rows, plane_array
+from tensoa.dtypes import name_of
+
+__all__ = ["capture", "exported_program", "row_program"]
+
+#: Operations that torch.export would take apart: over rows and more at once, or into ranges of uint16, which torch does
+#: not calculate on a CPU.
+KEPT = [torch.ops.aten.linear.default, torch.ops.aten.matmul.default, torch.ops.aten.eye.default, torch.ops.aten.eye.m]
+
+
+def capture(exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict]) -> Program:
+    """The row program of a torch.export.ExportedProgram that takes a tensor for each input block and gives one for each
+    output block, in order. `rules`: of the rows of each output, as in the manifest of packages.
+
+    Raises NotFused with the reason, in words for the user.
+    """
+    table = torch.export.default_decompositions()
+    for operation in KEPT:
+        table.pop(operation, None)
+    program = exported.run_decompositions(table)
+    signature = program.graph_signature
+    if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
+        raise NotFused("something that is written")
+    domains = tuple(sorted({block.collection for block in binding.inputs}))
+    constants = {**program.state_dict, **program.constants}
+    named = {**signature.inputs_to_parameters, **signature.inputs_to_buffers, **signature.inputs_to_lifted_tensor_constants}
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    users = [node for node in placeholders if node.name not in named]
+    if len(users) != len(binding.inputs):
+        raise NotFused("other arguments than the input blocks")
+    position = {node: i for i, node in enumerate(users)}
+    walk = Walk(_symbols(program, position, binding, domains))
+    for node in program.graph.nodes:
+        if node.op == "output":
+            results = torch.fx.node.map_arg(node.args[0], lambda argument: walk.env[argument])
+        elif node.op != "placeholder":
+            with torch.no_grad():
+                walk.env[node] = walk.run(node)
+        elif node in position:
+            block = binding.inputs[position[node]]
+            walk.env[node] = _input(block, position[node], domains.index(block.collection))
+        else:
+            walk.env[node] = constants[named[node.name]].detach().cpu()
+    return Program(domains, _outputs(walk, results, binding, rules, domains))
+
+
+def row_program(exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict]) -> Program:
+    """As capture(), simplified. Raises NotFused for everything but errors of the user."""
+    with surprises_as_not_fused():
+        return passes.simplify(capture(exported, binding, rules))
+
+
+def _symbols(
+    program: torch.export.ExportedProgram, position: dict[torch.fx.Node, int], binding: Binding, domains: tuple
+) -> dict:
+    """{symbol of a number of rows: domain}"""
+    symbols = {}
+    for node, i in position.items():
+        block = binding.inputs[i]
+        size = node.meta["val"].shape[1 if block.is_transposed else 0]
+        if isinstance(size, int) or size.node.maybe_as_int() is not None:
+            raise NotFused(f"exactly {size} rows of block {block.name}")
+        limits = program.range_constraints.get(size.node.expr)
+        if limits is None or limits.lower > 2 or limits.upper < 1 << 40:
+            raise NotFused(f"a number of rows of block {block.name} that is not any ({limits})")
+        domain = domains.index(block.collection)
+        if symbols.setdefault(size.node.expr, domain) != domain:
+            raise NotFused("equal numbers of rows of two collections")
+    return symbols
+
+
+def _input(block: Block, position: int, domain: int) -> Rows:
+    """The tensor that the model knows, as planes."""
+    column, dtype, steps = dtype_of(block.column_dtype), dtype_of(block.dtype), ()
+    if dtype.name != "float32" and dtype != column:
+        if dtype.is_bool or dtype.is_float or column.is_float:
+            raise NotFused(f'block "{block.name}" of {dtype.name} in columns of {column.name}')
+        steps = () if dtype.holds(column) else (Step("cast", 0, dtype.name),)
+    if dtype.is_float and dtype.name != "float32":
+        raise NotFused(f'block "{block.name}" of {dtype.name}')
+    is_scalar = block.kind == "scalar"
+    planes = [InputPlane(position, place, column.name, domain, is_scalar, steps) for place in block.places]
+    columns, element = len(block.columns), block.element
+    array = plane_array((columns, math.prod(element)), planes)
+    if block.is_transposed:
+        return Rows(array.reshape(columns, 1), 1, domain, dtype)
+    if len(element) == 2:  # planes of a matrix lie column after column
+        array = array.reshape(columns, element[1], element[0]).transpose(0, 2, 1)
+    return Rows(array.reshape(block.shape(1)), 0, domain, dtype)
+
+
+def _outputs(walk: Walk, results: list, binding: Binding, rules: list[dict], domains: tuple) -> list[Output]:
+    outputs = []
+    for i, (block, result, rule) in enumerate(zip(binding.outputs, results, rules)):
+        if "rows" in rule:
+            raise NotFused(f'block "{block.name}": always the same number of rows')
+        dtype = dtype_of(block.dtype)
+        if block.dtype != block.column_dtype or (dtype.is_float and dtype.name != "float32"):
+            raise NotFused(f'block "{block.name}" of {dtype.name} in columns of {name_of(block.column_dtype)}')
+        domain = domains.index(rule["collection"])
+        if not isinstance(result, Rows):
+            result = walk.filled(result, block.shape(1), 1 if block.is_transposed else 0, domain)
+        need_rows(result)
+        if result.domain != domain:
+            raise NotFused(f'block "{block.name}": rows of another collection')
+        if not dtype.is_float and walk.largest(result) > EXACT:
+            raise NotFused(f'block "{block.name}" of {dtype.name} that float32 may not hold')
+        planes = result.planes
+        if not block.is_transposed and len(block.element) == 2:
+            planes = planes.swapaxes(-1, -2)
+        value = walk.value(planes, domain)
+        outputs.append(Output(len(binding.inputs) + i, tuple(block.places), value, dtype.name))
+    return outputs

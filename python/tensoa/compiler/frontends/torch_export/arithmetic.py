@@ -1,0 +1,292 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic, number by number and over the numbers of a row."""
+
+import functools
+import math
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from tensoa.compiler import ir
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.ir.integers import limits
+from tensoa.compiler.ir.rows import Rows, need_rows
+from tensoa.dtypes import DTYPES, name_of
+
+
+def _reduced(walk, node, tensor, dims, make):
+    shape, axis, _ = walk.shape_of(node)
+    return walk.reduced(tensor, dims, shape, axis, make)
+
+
+def _nonzero(walk, arg):
+    """As truth values."""
+    if not isinstance(arg, Rows):
+        return torch.as_tensor(arg) != 0
+    return arg if arg.dtype.is_bool else walk.function("ne", arg, 0.0)
+
+
+def _cast(walk, node, tensor, *args, dtype=None, **kwargs):
+    if dtype == torch.bool:
+        return _nonzero(walk, tensor)
+    if dtype is None or dtype.is_floating_point or tensor.dtype.is_bool:
+        return tensor
+    name, (low, high) = name_of(dtype), limits(name_of(dtype))
+    if tensor.dtype.is_float:
+        whole = walk.function("trunc", tensor)
+        is_short = torch.iinfo(dtype).bits < 32  # what a longer one does not hold, torch leaves undefined
+        if is_short and (low == 0 or walk.largest(whole) > high):
+            raise NotFused(f"{tensor.dtype.name} made {name}, which may not hold it")
+        return whole
+    if not DTYPES[name].holds(tensor.dtype) and (low == 0 or walk.largest(tensor) > high):
+        raise NotFused(f"{tensor.dtype.name} made {name}, which may not hold it")
+    return tensor
+
+
+def _scaled(walk, tensor, scale, shift):
+    """Times `scale` plus `shift`, numbers for each element of dimension 1, or None."""
+    shape = (-1,) + (1,) * (tensor.planes.ndim - 2)
+    for name, numbers in (("mul", scale), ("add", shift)):
+        if numbers is not None:
+            tensor = walk.function(name, tensor, numbers.reshape(shape))
+    return tensor
+
+
+def _batch_norm(walk, node, tensor, weight, bias, mean, variance, momentum, eps):
+    if tensor.axis == 1:
+        raise NotFused("batch normalisation of rows")
+    centred = _scaled(walk, tensor, None, -mean)  # first: the mean may be far larger than the rest
+    scale = (variance + eps).rsqrt() * (1.0 if weight is None else weight)
+    return [_scaled(walk, centred, scale, bias)]
+
+
+def _layer_norm(walk, node, tensor, shape, weight, bias, eps):
+    rank = tensor.planes.ndim
+
+    def norm(value, times):
+        flat = [None if array is None else array.reshape(-1).numpy() for array in (weight, bias)]
+        return ir.norm(value, *flat, eps, times)
+
+    return [walk.spread(tensor, range(rank - len(shape), rank), norm)]
+
+
+def _group_norm(walk, node, tensor, weight, bias, rows, channels, size, groups, eps):
+    if tensor.axis != 0:
+        raise NotFused("group normalisation of rows")
+    need_rows(tensor)
+    shape = tensor.planes.shape
+    grouped = Rows(tensor.planes.reshape(1, groups, -1), 0, tensor.domain)
+    normed = _layer_norm(walk, node, grouped, [channels * size // groups], None, None, eps)[0]
+    return [_scaled(walk, replace(normed, planes=normed.planes.reshape(shape)), weight, bias)]
+
+
+def _softmax(walk, node, tensor, dim, half_to_float, is_log=False):
+    def build(value, times):
+        shifted = walk.map("sub", value, walk.each(walk.reduce("amax", value, times), value))
+        exps = walk.map("exp", shifted)
+        total = walk.each(walk.reduce("sum", exps, times), value)
+        return walk.map("sub", shifted, walk.map("log", total)) if is_log else walk.map("div", exps, total)
+
+    return walk.spread(tensor, [dim], build)
+
+
+def _reduction(name):
+    def run(walk, node, tensor, dims=None, keep=False, **kwargs):
+        if kwargs.get("dtype") not in (None, torch.float32) and tensor.dtype.is_float:
+            raise NotFused(f"{name} of another dtype")
+        dims = dims if isinstance(dims, (list, tuple)) or dims is None else [dims]
+        return _reduced(walk, node, tensor, dims, functools.partial(walk.reduce, name))
+
+    return run
+
+
+def _extreme(name):
+    """max and min: of two tensors, or along a dimension, with the place where it is."""
+
+    def run(walk, node, tensor, *args, **kwargs):
+        if not args or isinstance(args[0], (Rows, torch.Tensor)):
+            raise NotFused("a sum or maximum over all rows")
+        dim, keep = (*args, False)[:2]
+        is_place_used = any(user.users for user in node.users if user.args[1] == 1)
+        place = _place(name)(walk, node, tensor, dim) if is_place_used else None
+        return [_reduction(name)(walk, node, tensor, dim), place]
+
+    return run
+
+
+def _place(name):
+    """argmax and argmin: the first place of the extreme, or of what is no number."""
+
+    def run(walk, node, tensor, dim=None, keep=False):
+        if tensor.is_integer and not walk.is_small(tensor):
+            raise NotFused("the place of an extreme among integers that float32 may not hold")
+
+        def build(value, times):
+            m, width = walk.map, value.width // times
+            places = ir.constant(value.domain, np.tile(np.arange(width), times))
+            extreme = walk.each(walk.reduce(name, value, times), value)
+            is_it = m("maximum", m("eq", value, extreme), m("ne", value, value))
+            return walk.reduce("amin", m("where", is_it, places, walk.constant(width, value)), times)
+
+        return _reduced(walk, node, tensor, None if dim is None else [dim], build)
+
+    return run
+
+
+def _any(name):
+    def run(walk, node, tensor, dims=None, keep=False):
+        return _reduction(name)(walk, node, _nonzero(walk, tensor), dims)
+
+    return run
+
+
+def _variance(walk, node, tensor, dims=None, correction=None, keepdim=False):
+    correction = 1 if correction is None else correction
+
+    def build(value, times):
+        centred = walk.map("sub", value, walk.each(walk.reduce("mean", value, times), value))
+        total = walk.reduce("sum", walk.map("mul", centred, centred), times)
+        return walk.map("div", total, walk.constant(max(0.0, value.width // times - correction), value))
+
+    return _reduced(walk, node, tensor, dims, build)
+
+
+def _vector_norm(walk, node, tensor, order=2, dims=None, keep=False, **kwargs):
+    m = walk.map
+    known = {
+        2: lambda x, times: m("sqrt", walk.reduce("sum", m("mul", x, x), times)),
+        1: lambda x, times: walk.reduce("sum", m("abs", x), times),
+        math.inf: lambda x, times: walk.reduce("amax", m("abs", x), times),
+    }
+    if order not in known:
+        raise NotFused(f"a norm of order {order}")
+    return _reduced(walk, node, tensor, dims, known[order])
+
+
+def _formula(build):
+    """An operation of one tensor and numbers, as a formula of maps: build(walk's map, number, x, *numbers)."""
+
+    def run(walk, node, tensor, *numbers, **kwargs):
+        if any(isinstance(number, (Rows, torch.Tensor)) for number in numbers):
+            raise NotFused(f"{node.target} of tensors")
+
+        def with_value(x):
+            return build(walk.map, lambda number: walk.constant(number, x), x, *numbers, **kwargs)
+
+        return walk.elementwise(with_value, tensor)
+
+    return run
+
+
+def _clamp(walk, node, tensor, low=None, high=None):
+    for name, limit in (("maximum", low), ("minimum", high)):
+        if limit is not None:
+            tensor = walk.function(name, tensor, limit)
+    return tensor
+
+
+def _gelu(m, c, x, approximate="none"):
+    half = m("mul", x, c(0.5))
+    if approximate == "none":
+        return m("mul", half, m("add", m("erf", m("mul", x, c(math.sqrt(0.5)))), c(1.0)))
+    cube = m("mul", m("mul", x, m("mul", x, x)), c(0.044715))
+    return m("mul", half, m("add", m("tanh", m("mul", m("add", x, cube), c(math.sqrt(2 / math.pi)))), c(1.0)))
+
+
+def _elu(m, c, x, alpha=1.0, scale=1.0, input_scale=1.0):
+    low = m("mul", m("expm1", m("mul", x, c(input_scale))), c(alpha * scale))
+    return m("where", m("gt", x, c(0.0)), m("mul", x, c(scale)), low)
+
+
+def _leaky_relu(m, c, x, slope=0.01):
+    return m("where", m("gt", x, c(0.0)), x, m("mul", x, c(slope)))
+
+
+def _power(walk, node, tensor, exponent):
+    known = {2: lambda m, c, x: m("mul", x, x), 0.5: lambda m, c, x: m("sqrt", x), 1: lambda m, c, x: x}
+    known[3] = lambda m, c, x: m("mul", m("mul", x, x), x)
+    known[-1] = lambda m, c, x: m("reciprocal", x)
+    if isinstance(tensor, Rows) and isinstance(exponent, (int, float)) and exponent in known:
+        return _formula(known[exponent])(walk, node, tensor)
+    if isinstance(tensor, (int, float)) and tensor == 2:
+        return walk.function("exp2", exponent)
+    return walk.function("pow", tensor, exponent)
+
+
+def _logical(name):
+    def run(walk, node, *args):
+        return walk.function(name, *(_nonzero(walk, arg) for arg in args))
+
+    return run
+
+
+def _bitwise(name):
+    def run(walk, node, *args):
+        if node.meta["val"].dtype != torch.bool:
+            raise NotFused(f"bits of {name_of(node.meta['val'].dtype)}")
+        return _logical(name)(walk, node, *args)
+
+    return run
+
+
+def _where(walk, node, condition, a, b):
+    return walk.function("where", condition, a, b)
+
+
+def _not(m, c, x):
+    return m("eq", x, c(0.0))
+
+
+def _remainder(walk, node, a, b):
+    """Of a division that rounds down: that of fmod, with the sign of b."""
+    m = walk.map
+
+    def build(x, y):
+        rest, zero = m("fmod", x, y), walk.constant(0.0, x)
+        is_other = m("mul", m("ne", rest, zero), m("ne", m("lt", rest, zero), m("lt", y, zero)))
+        return m("where", is_other, m("add", rest, y), rest)
+
+    return walk.elementwise(build, a, b)
+
+
+OPERATIONS = {
+    "_to_copy": _cast,
+    "native_layer_norm": _layer_norm,
+    "_native_batch_norm_legit_no_training": _batch_norm,
+    "native_group_norm": _group_norm,
+    "_softmax": _softmax,
+    "_log_softmax": functools.partial(_softmax, is_log=True),
+    "sum": _reduction("sum"),
+    "mean": _reduction("mean"),
+    "amax": _reduction("amax"),
+    "amin": _reduction("amin"),
+    "max": _extreme("amax"),
+    "min": _extreme("amin"),
+    "argmax": _place("amax"),
+    "argmin": _place("amin"),
+    "any": _any("amax"),
+    "all": _any("amin"),
+    "var": _variance,
+    "linalg_vector_norm": _vector_norm,
+    "clamp": _clamp,
+    "hardtanh": lambda walk, node, x, low=-1.0, high=1.0: _clamp(walk, node, x, low, high),
+    "gelu": _formula(_gelu),
+    "elu": _formula(_elu),
+    "leaky_relu": _formula(_leaky_relu),
+    "square": _formula(lambda m, c, x: m("mul", x, x)),
+    "isnan": _formula(lambda m, c, x: m("ne", x, x)),
+    "isinf": _formula(lambda m, c, x: m("eq", m("abs", x), c(math.inf))),
+    "remainder": _remainder,
+    "logical_not": lambda walk, node, x: _formula(_not)(walk, node, _nonzero(walk, x)),
+    "logical_and": _logical("mul"),
+    "logical_or": _logical("maximum"),
+    "logical_xor": _logical("ne"),
+    "bitwise_and": _bitwise("mul"),
+    "bitwise_or": _bitwise("maximum"),
+    "bitwise_xor": _bitwise("ne"),
+    "bitwise_not": lambda walk, node, x: _bitwise("ne")(walk, node, x, True),
+    "pow": _power,
+    "where": _where,
+}

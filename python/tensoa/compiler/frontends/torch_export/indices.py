@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rows taken and summed by index."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.ir.rows import Rows, plane_array, take
+
+
+def embedding(walk, node, table, tensor, *args, **kwargs):
+    """Rows of a table, for each number of the tensor."""
+    if isinstance(table, Rows):
+        return index_select(walk, node, table, 0, tensor)
+    return walk.looked_up(table, tensor)
+
+
+def gather(walk, node, tensor, dim, index, **kwargs):
+    """Rows by an index that is the same for all elements that it has."""
+    if not isinstance(tensor, Rows) or not isinstance(index, Rows) or dim % tensor.planes.ndim != tensor.axis:
+        raise NotFused("columns taken by an index that depends on the inputs")
+    part = tuple(slice(size) for size in index.planes.shape)
+    return walk.gathered(replace(tensor, planes=tensor.planes[part]), walk.index(index))
+
+
+def index_select(walk, node, tensor, dim, index):
+    return index_by(walk, node, tensor, [None] * (dim % tensor.planes.ndim) + [index])
+
+
+def index_by(walk, node, tensor, indices):
+    used = [(dim, index) for dim, index in enumerate(indices) if index is not None]
+    if len(used) != 1:
+        raise NotFused("indices in several dimensions")
+    dim, index = used[0]
+    if not isinstance(tensor, Rows):
+        if dim or tensor.dim() != 2:
+            raise NotFused("constants taken by index")
+        return embedding(walk, node, tensor, index)
+    if dim == tensor.axis:
+        if not isinstance(index, Rows) or (index.planes.ndim != 1 and tensor.axis != 0):
+            raise NotFused("rows taken by an index that is not one column")
+        if index.planes.ndim == 1:
+            return walk.gathered(tensor, walk.index(index))
+        columns = [replace(index, planes=plane_array((1,), [plane])) for plane in index.planes.reshape(-1)]
+        parts = [walk.gathered(tensor, walk.index(column)).planes[0] for column in columns]
+        planes = np.stack(parts).reshape(*index.planes.shape, *tensor.planes.shape[1:])
+        return Rows(planes, index.axis, index.domain)
+    if isinstance(index, Rows):
+        raise NotFused("columns taken by an index that depends on the inputs")
+    if index.dim() != 1 or index.dtype == torch.bool:
+        raise NotFused("columns taken by an index that is no list")
+    return take(tensor, dim, index.numpy())
+
+
+def index_put(walk, node, base, indices, source, accumulate=False):
+    used = [index for index in indices if index is not None]
+    if not accumulate or len(used) != 1 or indices[0] is None:
+        raise NotFused("rows that are overwritten by index")
+    if not isinstance(used[0], Rows) or used[0].planes.ndim != 1:
+        raise NotFused("rows summed by an index that is not one column")
+    return walk.scattered(base, walk.index(used[0]), source, *walk.shape_of(node))
+
+
+def scatter_add(walk, node, base, dim, index, source):
+    shape, axis, domain = walk.shape_of(node)
+    if axis is None or dim % len(node.meta["val"].shape) != axis:
+        raise NotFused("a scatter inside a row")
+    column = walk.index(index)  # the same for all elements that it has; others are not summed
+    part = tuple(slice(size) for size in index.planes.shape)
+    planes = plane_array(shape, [0.0] * math.prod(shape))
+    if isinstance(source, Rows):
+        if source.axis != axis:
+            raise NotFused("a sum whose rows are not those of its index")
+        planes[part] = source.planes[part]
+        source = replace(source, planes=planes)
+    return walk.scattered(base, column, source, shape, axis, domain)
+
+
+def scatter_reduce(walk, node, base, dim, index, source, how, include_self=True):
+    if how not in ("sum", "mean") or (how == "sum" and not include_self):
+        raise NotFused(f"rows reduced by index ({how})")
+    shape, axis, _ = walk.shape_of(node)
+    zero = torch.zeros(())
+    ones = Rows(plane_array((1,) * len(shape), [1.0]), axis, index.domain)
+    sums = scatter_add(walk, node, base if include_self else zero, dim, index, source)
+    if how == "sum":
+        return sums
+    one = replace(ones, planes=np.broadcast_to(ones.planes, index.planes.shape))
+    counts = scatter_add(walk, node, zero, dim, index, one)
+    m = walk.map
+    if include_self:
+        return walk.elementwise(lambda x, n, k: m("div", x, m("add", n, k)), sums, counts, 1.0)
+
+    def mean(x, n, k, old):
+        return m("where", m("ge", n, k), m("div", x, m("maximum", n, k)), old)
+
+    return walk.elementwise(mean, sums, counts, 1.0, base)
+
+
+OPERATIONS = {
+    "embedding": embedding,
+    "gather": gather,
+    "index_select": index_select,
+    "index": index_by,
+    "index_put": index_put,
+    "scatter_add": scatter_add,
+    "scatter_reduce": scatter_reduce,
+}

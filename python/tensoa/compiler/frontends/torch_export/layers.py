@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Products with weights, and of two tensors that depend on the inputs."""
+
+import math
+
+import torch
+
+from tensoa.compiler import ir
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.ir import rows
+from tensoa.compiler.ir.rows import Rows, need_rows, plane_array
+
+
+def linear(walk, node, tensor, weight, bias=None):
+    return walk.layer(tensor, weight, bias)
+
+
+def matmul(walk, node, a, b):
+    ranks = [arg.planes.ndim if isinstance(arg, Rows) else arg.dim() for arg in (a, b)]
+    if ranks[1] == 2 and not isinstance(b, Rows):
+        return walk.layer(a, b.t())
+    if ranks == [2, 2]:
+        return mm(walk, node, a, b)
+    if min(ranks) < 2:
+        raise NotFused("a product with a vector")
+    if ranks[0] == 2 and not isinstance(a, Rows):
+        return _swapped(walk.layer(_swapped(b), a))
+    return bmm(walk, node, a, b)
+
+
+def bmm(walk, node, a, b):
+    """[…, i, k] by […, k, j]"""
+    (left, right), axis, domain = walk.broadcast(_unsqueezed(a, -2), _swapped(_unsqueezed(b, -3)))  # […, i, j, k]
+    if axis >= left.ndim - 1:
+        raise NotFused("a product over all rows")
+    times, inner = math.prod(left.shape[:-3]), left.shape[-1]
+    x = walk.value(left[..., :, 0, :], domain)
+    y = walk.value(right[..., 0, :, :].swapaxes(-1, -2), domain)
+    value = ir.product(x, y, inner, times)
+    return Rows(plane_array(left.shape[:-1], [(value, i) for i in range(value.width)]), axis, domain)
+
+
+def _unsqueezed(tensor, dim):
+    return rows.unsqueeze(tensor, dim) if isinstance(tensor, Rows) else tensor.unsqueeze(dim)
+
+
+def _swapped(tensor):
+    return rows.transpose(tensor, -1, -2) if isinstance(tensor, Rows) else tensor.transpose(-1, -2)
+
+
+def convolution(walk, node, tensor, weight, bias, stride, padding, dilation, is_transposed, more, groups):
+    """One element wide it is a linear layer over the channels, for each place."""
+    is_one_wide = not isinstance(weight, Rows) and math.prod(weight.shape[2:]) == 1 and not is_transposed
+    if not is_one_wide or groups != 1 or any(size != 1 for size in stride) or any(padding):
+        raise NotFused("a convolution over more than one element, with strides, padding or groups")
+    if not isinstance(tensor, Rows) or tensor.axis != 0 or tensor.planes.ndim != weight.ndim:
+        raise NotFused("a convolution over the rows")
+    last = tensor.planes.ndim - 1
+    moved = rows.permute(tensor, [0, *range(2, last + 1), 1])
+    return rows.permute(walk.layer(moved, weight.flatten(1), bias), [0, last, *range(1, last)])
+
+
+def mm(walk, node, a, b, bias=None):
+    if isinstance(a, Rows) and not isinstance(b, Rows) and a.axis == 0:
+        return walk.layer(a, b.t(), bias)
+    if isinstance(b, Rows) and not isinstance(a, Rows) and b.axis == 1 and bias is None:
+        need_rows(b)
+        value = walk.linear(walk.value(b.planes, b.domain), a)
+        return walk.rows((value.width, 1), 1, value)
+    raise NotFused("a product of two tensors that both depend on the inputs, or over all rows")
+
+
+def addmm(walk, node, bias, a, b, **kwargs):
+    if kwargs:
+        raise NotFused("addmm with factors")
+    if isinstance(bias, torch.Tensor) and bias.dim() == 1 and isinstance(a, Rows):
+        return mm(walk, node, a, b, bias)
+    return walk.function("add", mm(walk, node, a, b), bias)
+
+
+OPERATIONS = {"linear": linear, "convolution": convolution, "matmul": matmul, "bmm": bmm, "mm": mm, "addmm": addmm}

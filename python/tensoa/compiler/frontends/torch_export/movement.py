@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What moves numbers about, which costs nothing when a program runs."""
+
+import numpy as np
+import torch
+
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.ir import rows
+from tensoa.compiler.ir.rows import Rows
+
+
+def same(walk, node, tensor, *args, **kwargs):
+    return tensor
+
+
+def view(walk, node, tensor, *args):
+    shape, axis, _ = walk.shape_of(node)
+    if axis is None:
+        raise NotFused("a reshape across the rows")
+    return rows.reshape(tensor, shape, axis)
+
+
+def slices(walk, node, tensor, dim=0, start=None, stop=None, step=1):
+    if dim % tensor.planes.ndim == tensor.axis:
+        if walk.shape_of(node)[2] == tensor.domain and start in (0, None) and step == 1:
+            return tensor
+        raise NotFused("some of the rows taken out of all")
+    return rows.take(tensor, dim, slice(start, stop, step))
+
+
+def expand(walk, node, tensor, *args, **kwargs):
+    shape, axis, domain = walk.shape_of(node)
+    if axis is None or domain != tensor.domain:
+        raise NotFused("one tensor for all rows")
+    return Rows(np.broadcast_to(tensor.planes, shape), axis, domain)
+
+
+def repeat(walk, node, tensor, sizes):
+    axis = tensor.axis + len(sizes) - tensor.planes.ndim
+    if isinstance(sizes[axis], torch.SymInt) or sizes[axis] != 1:
+        raise NotFused("rows put behind rows")
+    return Rows(np.tile(tensor.planes, sizes), axis, tensor.domain)
+
+
+def _of_tensors(move):
+    """An operation that the number of rows does not matter for."""
+    return lambda walk, node, *args, **kwargs: move(*args, **kwargs)
+
+
+OPERATIONS = {
+    **dict.fromkeys("alias clone contiguous detach lift_fresh_copy dropout".split(), same),
+    "view": view,
+    "reshape": view,
+    "permute": _of_tensors(rows.permute),
+    "transpose": _of_tensors(rows.transpose),
+    "t": _of_tensors(lambda tensor: rows.transpose(tensor, 0, 1)),
+    "select": _of_tensors(rows.select),
+    "slice": slices,
+    "split_with_sizes": _of_tensors(rows.split),
+    "split": _of_tensors(rows.split),
+    "unsqueeze": _of_tensors(rows.unsqueeze),
+    "squeeze": _of_tensors(rows.squeeze),
+    "expand": expand,
+    "cat": _of_tensors(rows.concatenate),
+    "repeat": repeat,
+    "constant_pad_nd": _of_tensors(rows.pad),
+    "flip": _of_tensors(rows.flip),
+    "roll": _of_tensors(rows.roll),
+}

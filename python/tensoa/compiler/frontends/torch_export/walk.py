@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Follows the graph of an exported program, node by node."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends.torch_export import arithmetic, indices, layers, movement
+from tensoa.compiler.ir import EXACT, FUNCTIONS, Builder, Rows, Step
+from tensoa.compiler.ir.integers import limits
+from tensoa.compiler.ir.rows import plane_array
+from tensoa.dtypes import DTYPES, DType, name_of
+
+#: Operators that are no function of FUNCTIONS by their own name; each is called with (walk, node, *args, **kwargs).
+OPERATIONS = {**movement.OPERATIONS, **arithmetic.OPERATIONS, **layers.OPERATIONS, **indices.OPERATIONS}
+#: Operators that take sizes.
+SHAPED = "full full_like empty_like zeros ones view reshape expand slice repeat native_group_norm".split()
+#: Operators whose result is one of the numbers they are given.
+CHOOSING = (
+    "alias clone contiguous detach lift_fresh_copy dropout _to_copy view reshape permute transpose t select slice "
+    "split split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat flip roll index index_select gather "
+    "embedding amax amin max min maximum minimum clamp where full full_like empty_like zeros ones"
+).split()
+#: Operators that take elements and rows in one dimension, the elements first.
+FLAT = "alias clone contiguous view reshape linear".split()
+
+
+def dtype_of(dtype: torch.dtype) -> DType:
+    """The DType of one of torch. Raises NotFused where columns have no such type."""
+    found = DTYPES.get(name_of(dtype))
+    if found is None:
+        raise NotFused(f"numbers of {name_of(dtype)}")
+    return found
+
+
+class Walk(Builder):
+    """`env`: what every node gave. `symbols`: of sizes, their domain."""
+
+    def __init__(self, symbols: dict) -> None:
+        super().__init__()
+        self.symbols = symbols
+        self.env: dict[torch.fx.Node, Any] = {}
+
+    # ---- shapes
+
+    def domain_of(self, size: int | torch.SymInt) -> tuple[int, int | None]:
+        """(how many elements of each row, domain) of a size; domain None for a number."""
+        number = size if isinstance(size, int) else size.node.maybe_as_int()
+        if number is not None:
+            return int(number), None
+        elements, symbol = size.node.expr.as_coeff_Mul()
+        if symbol not in self.symbols or not elements.is_Integer or elements < 1:
+            raise NotFused(f"a dimension of {size.node.expr} elements")
+        return int(elements), self.symbols[symbol]
+
+    def shape_of(self, node: torch.fx.Node) -> tuple[tuple[int, ...], int | None, int | None]:
+        """(shape as of Rows.planes, axis, domain) of what a node gives (first); axis None without rows."""
+        shape, axis, domain = [], None, None
+        value = node.meta["val"]
+        for i, size in enumerate((value[0] if isinstance(value, (list, tuple)) else value).shape):
+            elements, found = self.domain_of(size)
+            shape.append(elements)
+            if found is None:
+                continue
+            if axis is not None:
+                raise NotFused("a tensor with rows in two dimensions")
+            axis, domain = i, found
+        return tuple(shape), axis, domain
+
+    # ---- nodes
+
+    def run(self, node: torch.fx.Node) -> Any:
+        """What a node gives: Rows, a constant tensor, a number, or a list of these."""
+        name = node.target.__name__ if callable(node.target) else str(node.target)
+        args = torch.fx.node.map_arg(node.args, lambda argument: self.env[argument])
+        kwargs = torch.fx.node.map_arg(node.kwargs, lambda argument: self.env[argument])
+        if name == "getitem":
+            return args[0][args[1]]
+        name = name.partition(".")[0]
+        if name.startswith("_assert"):
+            return None
+        result = node.meta["val"]
+        if isinstance(result, torch.SymInt):
+            return result  # arithmetic on numbers of rows
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            raise NotFused(f"random numbers ({name})")
+        result = self._operation(node, name, args, kwargs)
+        if isinstance(result, list):
+            return [self._typed(name, item, value) for item, value in zip(result, node.meta["val"])]
+        return self._typed(name, result, node.meta["val"])
+
+    def _typed(self, name: str, result: Any, value: torch.Tensor) -> Any:
+        """The result of an operation, with the dtype of the model's tensor. Raises where float32 does not do."""
+        if not isinstance(result, Rows):
+            return result
+        dtype = dtype_of(value.dtype)
+        result = replace(result, dtype=dtype)
+        if dtype.is_float and dtype.name != "float32":
+            raise NotFused(f"numbers of {dtype.name}")
+        is_calculated = result.is_integer and name not in CHOOSING and not result.are_columns
+        if is_calculated and (dtype.name == "uint8" or self.largest(result) > min(EXACT, dtype.limits[1])):
+            raise NotFused(f"arithmetic on integers ({name} of {dtype.name})")
+        return result
+
+    def _operation(self, node: torch.fx.Node, name: str, args: tuple, kwargs: dict) -> Any:
+        flat = [*args, *kwargs.values()]
+        flat = [item for arg in flat for item in (arg if isinstance(arg, (list, tuple)) else [arg])]
+        if name not in SHAPED and any(isinstance(item, torch.SymInt) for item in flat):
+            raise NotFused(f"{name} of a number of rows")
+        if name in ("full", "full_like", "empty_like", "zeros", "ones"):
+            return self._full(node, name, args)
+        if name in ("expand", "repeat") and not isinstance(args[0], Rows):
+            shape, axis, domain = self.shape_of(node)
+            sizes = [1 if isinstance(size, torch.SymInt) else size for size in args[1]]
+            tensor = args[0].expand(shape) if name == "expand" else args[0].repeat(sizes)
+            return tensor if axis is None else self.filled(tensor, shape, axis, domain)
+        if not any(isinstance(item, Rows) for item in flat):
+            return node.target(*args, **kwargs)
+        if name not in FLAT and any(isinstance(item, Rows) and item.outer != 1 for item in flat):
+            raise NotFused(f"{name} of elements and rows in one dimension")
+        stepped = self._stepped(node, name, args, kwargs)
+        if stepped is not None:
+            return stepped
+        operation = OPERATIONS.get(name)
+        if operation is not None:
+            return operation(self, node, *args, **kwargs)
+        function = FUNCTIONS.get(name)
+        if function is None:
+            raise NotFused(f"the operation {name}")
+        if kwargs:
+            raise NotFused(f"{name} with {', '.join(kwargs)}")
+        if function.is_truth:
+            self._check_comparison(args)
+        elif node.meta["val"].dtype == torch.bool:
+            name = {"add": "maximum"}.get(name, name)
+        return self.function(name, *args)
+
+    def _stepped(self, node: torch.fx.Node, name: str, args: tuple, kwargs: dict) -> Rows | None:
+        """Arithmetic of columns of integers with constants, or None for all else."""
+        value = node.meta["val"]
+        if not isinstance(value, torch.Tensor) or value.dtype.is_floating_point or value.dtype == torch.bool:
+            return None
+        tensor = next(arg for arg in [*args, *kwargs.values()] if isinstance(arg, (Rows, list, tuple)))
+        if not isinstance(tensor, Rows) or not tensor.are_columns or tensor.dtype.is_float:
+            return None
+        dtype = dtype_of(value.dtype)
+        if name == "_to_copy":
+            steps = [] if dtype.holds(tensor.dtype) else [("cast", 0)]
+        elif kwargs:
+            return None
+        else:
+            steps = _steps(name, args)
+        low, high = limits(dtype.name)
+        if steps is None or any(name in ("maximum", "minimum") and not low <= number <= high for name, number in steps):
+            return None
+        added = tuple(Step(*step, dtype.name) for step in steps)
+        planes = [replace(plane, steps=plane.steps + added) for plane in tensor.planes.reshape(-1)]
+        return replace(tensor, planes=plane_array(tensor.planes.shape, planes))
+
+    def _check_comparison(self, args: tuple) -> None:
+        for tensor in args:
+            if isinstance(tensor, torch.Tensor) and tensor.dim() and tensor.dtype == torch.float64:
+                raise NotFused("numbers of float64")
+        if not any(map(_is_float, args)) and not any(self.is_small(arg) for arg in args):
+            raise NotFused("comparisons of integers that float32 may not hold")
+
+    def _full(self, node: torch.fx.Node, name: str, args: tuple) -> Any:
+        shape, axis, domain = self.shape_of(node)
+        number = {"ones": 1.0}.get(name, args[1] if name.startswith("full") else 0.0)
+        if isinstance(number, torch.SymInt):
+            raise NotFused(f"{name} of a number of rows")
+        dtype = node.meta["val"].dtype
+        if axis is None:
+            return torch.full(shape, number, dtype=dtype)
+        return self.filled(torch.tensor(number, dtype=dtype), shape, axis, domain)
+
+
+def _is_float(arg: Any) -> bool:
+    if isinstance(arg, Rows):
+        return arg.dtype.is_float
+    return arg.dtype.is_floating_point if isinstance(arg, torch.Tensor) else isinstance(arg, float)
+
+
+def _steps(name: str, args: tuple) -> list[tuple[str, int]] | None:
+    """(name, constant) of the steps that an operation of a tensor of integers is; None where it is none."""
+    numbers = [
+        int(arg) if isinstance(arg, torch.Tensor) and arg.dim() == 0 and not arg.is_floating_point() else arg for arg in args
+    ]
+    if any(not isinstance(number, (Rows, int, type(None))) for number in numbers):
+        return None
+    at = [i for i, number in enumerate(numbers) if isinstance(number, Rows)]
+    if name == "neg":
+        return [("rsub", 0)]
+    if name == "clamp" and at == [0]:
+        low, high = (*numbers[1:], None, None)[:2]
+        return [step for step in (("maximum", low), ("minimum", high)) if step[1] is not None]
+    if len(at) != 1 or len(numbers) != 2:
+        return None
+    number = numbers[1 - at[0]]
+    if name == "sub":
+        return [("add", -number)] if at == [0] else [("rsub", number)]
+    return [(name, number)] if name in ("add", "mul", "maximum", "minimum") else None

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The interpreted model beside the model itself."""
+
+import copy
+
+import torch
+
+from tensoa.binding.columns import LARGE, NORMAL, ROWS, SMALL, SPECIAL, Columns, collections_of
+from tensoa.binding.model import results_of, with_examples, with_lengths
+from tensoa.compiler.frontends.torchscript.graph import ADVICE, refusal
+from tensoa.compiler.frontends.torchscript.module import Interpreted
+from tensoa.errors import InputError, first_line
+
+#: Relative to the largest number of a plane, of the interpreted model to torch's own interpreter: the operators are the same.
+TOLERANCE = 1e-6
+TRACED_ROWS = (*range(1, 17), 20, 32, 50, 64, 100, 128, 256, 500, 512, 1000, 1024)  # what people trace models with
+
+
+def interpreted(module, binding):
+    """The module with every TorchScript model in it, or in its place, as a module that torch.export can follow. It was
+    compared with torch's own interpreter on columns of the binding. Raises InputError.
+    """
+    if isinstance(module, torch.jit.ScriptModule):
+        plain = Interpreted(module.eval())
+        _check_arguments(plain.code.arguments, binding)
+    elif any(isinstance(part, torch.jit.ScriptModule) for part in module.modules()):
+        plain = _replaced(copy.deepcopy(module))
+    else:
+        return module
+    _compare(module, plain, with_examples(plain, with_lengths(plain, binding)[0]))
+    return plain
+
+
+def _replaced(module):
+    for name, part in module.named_children():
+        is_script = isinstance(part, torch.jit.ScriptModule)
+        setattr(module, name, Interpreted(part.eval()) if is_script else _replaced(part))
+    return module
+
+
+def _check_arguments(arguments, binding):
+    expected = [argument.name for argument in arguments]
+    needed = {argument.name for argument in arguments if not argument.has_default_value()}
+    names = [block.name for block in binding.inputs]
+    by_name = binding.goes_by_name(expected)
+    if by_name and not needed <= set(names) <= set(expected):
+        raise InputError(f"the model takes {expected}, the blocks are called {sorted(names)}")
+    if not by_name and not len(needed) <= len(names) <= len(expected):
+        raise InputError(f"the model takes {len(expected)} arguments {expected}, there are {len(names)} blocks: {names}")
+
+
+def _compare(script, module, binding):
+    """Raises InputError where the interpreted model gives other numbers than the model itself, or either cannot run."""
+    collections = collections_of(binding)
+    for rows in ((17, 29, 41, 53), ROWS[::2]):
+        counts = dict(zip(collections, rows))
+        if _agree(script, module, binding, counts, NORMAL):
+            for numbers in (SMALL, LARGE, SPECIAL):  # a model need not take every number
+                _agree(script, module, binding, counts, numbers)
+            return
+    for count in TRACED_ROWS:
+        try:
+            results = _results(script, binding, dict.fromkeys(collections_of(binding), count))
+        except Exception:  # most fail
+            continue
+        if any(count in result.shape for result in results if isinstance(result, torch.Tensor)):
+            raise InputError(
+                f"the TorchScript model takes {count} rows and fails at {next(iter(counts.values()))}: torch.jit.trace made "
+                f"the number of rows a constant; take torch.jit.script, or {ADVICE}"
+            )
+    results_of(module, binding, Columns(binding, counts, (), "cpu"))  # says which operator fails
+    raise InputError(f"the TorchScript model fails on columns of the binding; {ADVICE}")
+
+
+def _agree(script, module, binding, counts, numbers):
+    """Whether the model itself runs. Raises InputError where the interpreted one gives something else."""
+    try:
+        expected = _results(script, binding, counts, numbers, is_optimized=False)
+    except Exception:  # whatever operators throw
+        return False
+    try:
+        results = _results(module, binding, counts, numbers)
+    except InputError:
+        raise
+    except Exception as error:  # whatever operators throw
+        raise refusal(first_line(error)) from error
+    if _are_close(binding, results, expected):
+        return True
+    # Of a trace in a file, a number beside integers is float64, but float32 as the model is run: optimized.
+    if not _are_close(binding, results, _results(script, binding, counts, numbers)):
+        raise InputError(f"the TorchScript model gives other results than its operators one by one; {ADVICE}")
+    return True
+
+
+def _are_close(binding, results, expected):
+    return all(map(_is_close, binding.outputs, results, expected))
+
+
+def _is_close(block, result, other):
+    if not isinstance(other, torch.Tensor) or not isinstance(result, torch.Tensor):
+        return type(result) is type(other)
+    if result.shape != other.shape or result.dtype != other.dtype:
+        return False
+    is_exact = not (other.dtype.is_floating_point or other.dtype.is_complex)
+    if is_exact or other.numel() == 0 or other.dim() == 0:
+        return torch.equal(result, other) or (not is_exact and torch.allclose(result, other, TOLERANCE, 0, equal_nan=True))
+    of_rows = other.dim() - 1 if block.is_transposed else 0
+    result, other = result.double(), other.double()
+    largest = other.abs().nan_to_num(0, 0, 0).amax(of_rows, keepdim=True)
+    is_same = (result == other) | (result.isnan() & other.isnan())  # also where both are the same infinity
+    return bool((is_same | ((result - other).abs() <= TOLERANCE * largest)).all())
+
+
+def _results(module, binding, counts, numbers=NORMAL, is_optimized=True):
+    with torch.random.fork_rng([]), torch.jit.optimized_execution(is_optimized), torch.no_grad():
+        torch.manual_seed(0)
+        return binding.call(module, Columns(binding, counts, (), "cpu", numbers=numbers).inputs)

@@ -1,0 +1,352 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""From the inlined graph of a TorchScript model to steps that Python runs."""
+
+import functools
+import re
+from collections import namedtuple
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from tensoa.compiler.frontends.torchscript.values import (
+    CLASSES,
+    DTYPES,
+    LAYOUTS,
+    MEMORY_FORMATS,
+    ON_TENSORS,
+    PLAIN,
+    PRIM,
+    OnData,
+    cast,
+    is_known,
+    is_symbol,
+    kind_of,
+    tensor_of,
+)
+from tensoa.errors import InputError, first_line
+
+ADVICE = "export it from the torch.nn.Module it was made of, or run it just in time"
+
+
+def refusal(what, where=None):
+    where = f" ({where})" if where else ""
+    return InputError(f"the TorchScript model cannot be compiled ahead of time: {what}{where}; {ADVICE}")
+
+
+def _are_numbers(arguments, takes_tensor):
+    """Whether an operator on tensors is given numbers instead: a trace has sizes as tensors (NumToTensor is no step here)."""
+    values = [value for value, is_tensor in zip(arguments, takes_tensor) if is_tensor and value is not None]
+    is_number = [not isinstance(value, torch.Tensor) for value in values]
+    return any(is_number) and all(n or (value.dim() == 0 and is_known(value)) for value, n in zip(values, is_number))
+
+
+def _plain(value):
+    return value.item() if isinstance(value, torch.Tensor) else value
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """`outputs` of the frame become run(frame, *inputs of the frame)."""
+
+    run: object
+    inputs: tuple
+    outputs: tuple
+    name: str
+    node: object  # of torch, for its place in the source
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    inputs: tuple
+    outputs: tuple
+    steps: tuple
+    raises: bool
+
+
+class Frame(list):
+    """The values of one call, by number."""
+
+    device = None  # of the inputs: what a model asks for by name is meant for the machine where it was saved
+
+
+def _place(node):
+    """file.py:12, where the author wrote what a node does: scripts have one place, traces a stack of them."""
+    places = re.findall(r'File "([^"]*)", line (\d+)|^(\S+\.py)\((\d+)\)', node.sourceRange(), re.MULTILINE)
+    places = [(path or other, line or number) for path, line, other, number in places]
+    of_author = [place for place in places if "/torch/" not in place[0] and "__torch__" not in place[0]]
+    for path, line in of_author or places:
+        return f"{Path(path).name}:{line}"
+    return None
+
+
+def _is_number_of_trace(node, value):
+    """Whether a constant tensor may have been a number of Python, which files of traces do not tell."""
+    if not isinstance(value, torch.Tensor) or value.dim() > 0 or value.dtype != torch.float64:
+        return False
+    users = [use.user.kind().removeprefix("aten::") for use in node.output().uses()]
+    return all(map(torch._C._should_allow_numbers_as_tensors, users))
+
+
+@functools.cache
+def _schema(text):
+    return torch._C.parse_schema(text)
+
+
+def _converters(schema):
+    """For each argument of an operator: a function of (frame, value), or None."""
+
+    def convert(kind):
+        if kind == "ScalarType":
+            return lambda frame, value: getattr(torch, DTYPES[value]) if type(value) is int else value
+        if kind == "Layout":
+            return lambda frame, value: LAYOUTS[value] if type(value) is int else value
+        if kind == "MemoryFormat":
+            return lambda frame, value: MEMORY_FORMATS[value] if type(value) is int else value
+        if kind == "Device":
+            return lambda frame, value: None if value is None else frame.device
+        return None
+
+    kinds = (str(argument.real_type).removeprefix("Optional[").removesuffix("]") for argument in schema.arguments)
+    return [convert(kind) for kind in kinds]
+
+
+class Compiler:
+    """Makes the steps of a graph. What GetAttr takes from the model is known now: a tensor, or a constant."""
+
+    def __init__(self, script):
+        self.script = script
+        self.slots, self.initial, self.tensors = {}, {}, {}
+        self.of_self = {}  # slots of the model and its parts: (part, name)
+        graph = script.forward.inlined_graph if hasattr(script.forward, "inlined_graph") else script.inlined_graph
+        first, *inputs = graph.inputs()
+        self.of_self[self.slot(first)] = (script, "")
+        self.inputs = tuple(self.slot(value) for value in inputs)
+        self.steps = self.steps_of(graph.nodes())
+        self.outputs = tuple(self.slot(value) for value in graph.outputs())
+
+    def slot(self, value):
+        return self.slots.setdefault(value.debugName(), len(self.slots))
+
+    def steps_of(self, nodes):
+        return tuple(step for step in map(self.step, nodes) if step is not None)
+
+    def block(self, block):
+        steps = self.steps_of(block.nodes())
+        inputs = tuple(self.slot(value) for value in block.inputs())
+        outputs = tuple(self.slot(value) for value in block.outputs())
+        return _Block(inputs, outputs, steps, any(step.name == "prim::RaiseException" for step in steps))
+
+    def constant(self, slot, value):
+        if isinstance(value, torch.Tensor) and value.dim() > 0:
+            self.tensors[slot] = value
+        else:
+            self.initial[slot] = value
+
+    def step(self, node):
+        kind = node.kind()
+        inputs = tuple(self.slot(value) for value in node.inputs())
+        outputs = tuple(self.slot(value) for value in node.outputs())
+        if kind == "prim::Constant":
+            value = node.output().toIValue()
+            self.constant(outputs[0], value.item() if _is_number_of_trace(node, value) else value)
+            return None
+        if kind in ("prim::GetAttr", "prim::SetAttr") and inputs[0] in self.of_self:
+            self.attribute(node, inputs, outputs)
+            return None
+        return _Step(self.function(node, kind), inputs, outputs, kind, node)
+
+    def attribute(self, node, inputs, outputs):
+        part, path = self.of_self[inputs[0]]
+        name = node.s("name")
+        path = f"{path}.{name}".removeprefix(".")
+        if node.kind() == "prim::SetAttr":
+            raise refusal(f"it keeps {path} between calls", _place(list(node.inputs())[1].node()))
+        value = getattr(part, name)
+        if isinstance(value, torch.jit.ScriptModule):
+            self.of_self[outputs[0]] = (value, path)
+        elif isinstance(value, torch.Tensor):
+            self.tensors[outputs[0]] = value
+        elif isinstance(value, (torch.ScriptObject, torch._C.ScriptModule)):
+            raise refusal(f"{path} is an object of C++, as quantized models have", _place(node))
+        else:
+            self.initial[outputs[0]] = value
+
+    def function(self, node, kind):
+        space, _, name = kind.partition("::")
+        if kind == "prim::If":
+            return self.branch(node)
+        if kind == "prim::Loop":
+            return self.loop(node)
+        if kind == "prim::RaiseException":
+            return self.raising(node)
+        if kind == "prim::isinstance":
+            return self.is_instance(node)
+        if kind == "prim::TupleConstruct":
+            return self.tuple(node)
+        if kind in ("prim::GetAttr", "prim::SetAttr"):
+            attribute = node.s("name")
+            if kind == "prim::GetAttr":
+                return lambda frame, value: getattr(value, attribute)
+            return lambda frame, value, other: setattr(value, attribute, other)
+        if space == "prim" and name in PRIM:
+            function = PRIM[name]
+            return lambda frame, *arguments: function(*arguments)
+        if node.schema() == "(no schema)":
+            raise refusal(f"its operator {kind}", _place(node))
+        return self.operator(node, space, name)
+
+    def tuple(self, node):
+        names = re.search(r": NamedTuple\((.*)\) = prim::TupleConstruct", str(node))
+        names = re.findall(r"(\w+) : ", names[1]) if names else []
+        if len(names) != len(list(node.inputs())):
+            return lambda frame, *values: values
+        make = namedtuple("Results", names)
+        return lambda frame, *values: make(*values)
+
+    def branch(self, node):
+        blocks = [self.block(block) for block in node.blocks()]
+        safe = [block for block in blocks if not block.raises]
+
+        def run(frame, condition):
+            if isinstance(condition, OnData) or is_symbol(condition):
+                if len(safe) == 1:  # an assertion: the checks of the exporter run it on numbers
+                    return _run_block(frame, safe[0])
+                if isinstance(condition, OnData):
+                    raise refusal("a branch that depends on the data", _place(node))
+            return _run_block(frame, blocks[0 if condition else 1])
+
+        return run
+
+    def loop(self, node):
+        (body,) = (self.block(block) for block in node.blocks())
+
+        def run(frame, most, goes_on, *carried):
+            count = 0
+            while True:
+                if isinstance(goes_on, OnData) or isinstance(most, torch.Tensor):
+                    raise refusal("a loop whose length depends on the data", _place(node))
+                if is_symbol(goes_on) or is_symbol(most):
+                    raise refusal("a loop whose length depends on the number of rows", _place(node))
+                if not goes_on or count >= most:
+                    return carried[0] if len(carried) == 1 else carried
+                for slot, value in zip(body.inputs, (count, *carried)):
+                    frame[slot] = value
+                run_steps(frame, body.steps)
+                goes_on, *carried = (frame[slot] for slot in body.outputs)
+                count += 1
+
+        return run
+
+    def raising(self, node):
+        def run(frame, message, *_):
+            raise RuntimeError(f"it raises {message!r}" if message else "it raises an exception")
+
+        return run
+
+    def is_instance(self, node):
+        classes = tuple(CLASSES.get(kind.kind()) for kind in node.tys("types"))
+        if None in classes:
+            raise refusal("its operator prim::isinstance of a class of its own", _place(node))
+
+        def run(frame, value):
+            return isinstance(value, classes) or (int in classes and isinstance(value, torch.SymInt))
+
+        return run
+
+    def operator(self, node, space, name):
+        schema = _schema(node.schema())
+        overload = getattr(getattr(getattr(torch.ops, space), name), schema.overload_name or "default", None)
+        if space == "aten" and str(node.schema()).startswith(("aten::tensor", "aten::as_tensor.list")):
+            overload = tensor_of  # torch.ops takes no list of Python there
+        converters = _converters(schema)
+        names = [argument.name for argument in schema.arguments]
+        named = [argument.kwarg_only for argument in schema.arguments]
+        takes_tensor = [str(argument.type) in ("Tensor", "Optional[Tensor]") for argument in schema.arguments]
+        is_on_tensor = bool(takes_tensor) and takes_tensor[0]
+        gives_float = [str(result.type) for result in schema.returns] == ["float"]  # also where Python gives an integer
+        has_training = "train" in names or "training" in names
+        takes_numbers = torch._C._should_allow_numbers_as_tensors(name)
+        plain = PLAIN.get(name) if space == "aten" else None
+        if (space, name) == ("aten", "to"):
+            plain = _number_to(names)
+        on_tensors = ON_TENSORS.get(name) if space == "aten" else None
+        if overload is None and plain is None and on_tensors is None:
+            raise refusal(f"its operator {node.kind()}", _place(node))
+
+        def run(frame, *arguments):
+            if plain is not None and (not is_on_tensor or _are_numbers(arguments, takes_tensor)):
+                result = plain(*(_plain(value) if is_on_tensor else value for value in arguments))
+                return torch.sym_float(result) if gives_float and not isinstance(result, OnData) else result
+            if on_tensors is not None:
+                return on_tensors(*arguments)
+            if has_training:
+                _check_evaluation(node, dict(zip(names, arguments)))
+            positional, keywords = [], {}
+            for value, change, is_named, is_tensor, key in zip(arguments, converters, named, takes_tensor, names):
+                if change is not None:
+                    value = change(frame, value)
+                elif is_tensor and not (value is None or isinstance(value, torch.Tensor) or takes_numbers):
+                    tensors = [other for other in arguments if isinstance(other, torch.Tensor)]
+                    value = torch.scalar_tensor(value, dtype=kind_of(value, tensors), device=frame.device)
+                if is_named:
+                    keywords[key] = value
+                else:
+                    positional.append(value)
+            return overload(*positional, **keywords)
+
+        return run
+
+
+def _number_to(names):
+    """aten::to of a number, whose arguments have these names."""
+
+    def run(*arguments):
+        named = dict(zip(names, arguments))
+        kind = named.get("dtype")
+        if kind is None:
+            return named["self"] if "other" not in named else cast(named["self"], kind_of(named["other"], ()))
+        return cast(named["self"], getattr(torch, DTYPES[kind]))
+
+    return run
+
+
+def _check_evaluation(node, values):
+    """A model that was traced while it was being trained is trained for ever."""
+    is_trained = values.get("train") is True or values.get("training") is True
+    draws = values.get("p", values.get("dropout", 0.0)) > 0
+    if is_trained and (draws or values.get("running_mean") is not None):
+        raise InputError(
+            f"the TorchScript model was saved while it was being trained ({node.kind()}, {_place(node)}); "
+            "call eval() before torch.jit.trace or torch.jit.script"
+        )
+
+
+def run_steps(frame, steps):
+    for step in steps:
+        try:
+            result = step.run(frame, *[frame[slot] for slot in step.inputs])
+        except InputError:
+            raise
+        except Exception as error:  # whatever operators throw
+            if isinstance(error, _Failed):
+                raise
+            if torch.compiler.is_exporting():
+                raise refusal(f"{step.name}: {first_line(error)}", _place(step.node)) from error
+            raise _Failed(f"{first_line(error)} ({step.name}, {_place(step.node)})") from error
+        if len(step.outputs) == 1:
+            frame[step.outputs[0]] = result
+        else:
+            for slot, value in zip(step.outputs, result or ()):
+                frame[slot] = value
+
+
+class _Failed(RuntimeError):
+    """What an operator says, with its place."""
+
+
+def _run_block(frame, block):
+    run_steps(frame, block.steps)
+    values = tuple(frame[slot] for slot in block.outputs)
+    return values[0] if len(values) == 1 else values

@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""How large the numbers of a value can be."""
+
+import math
+
+import numpy as np
+
+from tensoa.compiler.ir import integers
+from tensoa.compiler.ir.operations import FUNCTIONS
+from tensoa.compiler.ir.program import Value, Visitor
+from tensoa.dtypes import DTYPES, name_of
+
+EXACT = 1 << 24  # integers up to here are float32 numbers
+
+
+class Bounds(Visitor):
+    """The largest absolute value that a number of a value can have, from the program alone; inf where it is not known."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Value, float]] = {}
+
+    def __call__(self, value: Value) -> float:
+        if id(value) not in self._known:
+            self._known[id(value)] = (value, float(self.visit(value)))  # the value is kept, so that its id stays its own
+        return self._known[id(value)][1]
+
+    def of_other(self, value: Value) -> float:
+        return math.inf
+
+    def of_input(self, value: Value) -> float:
+        dtype = DTYPES.get(name_of(value.dtype))
+        if dtype is None or dtype.is_float:
+            return math.inf
+        largest = max(map(abs, integers.interval(dtype.name, value.steps)))
+        return largest if largest < EXACT else math.inf
+
+    def of_constant(self, value: Value) -> float:
+        return np.abs(value.array).max(initial=0.0)
+
+    def of_lookup(self, value: Value) -> float:
+        return np.abs(value.table).max(initial=0.0)
+
+    def of_norm(self, value: Value) -> float:
+        gain = 1.0 if value.weight is None else np.abs(value.weight).max()
+        return gain * math.sqrt(value.width // value.times) + self._of_bias(value)
+
+    def of_pack(self, value: Value) -> float:
+        return max(self(argument) for argument in value.args)
+
+    def of_gather(self, value: Value) -> float:
+        return self(value.args[0])
+
+    def of_linear(self, value: Value) -> float:
+        bound = self(value.args[0])
+        if math.isinf(bound):
+            return bound
+        return np.abs(value.weight).sum(axis=1).max() * bound + self._of_bias(value)
+
+    def of_product(self, value: Value) -> float:
+        bounds = [self(argument) for argument in value.args]
+        return value.inner * math.prod(bounds) if all(map(math.isfinite, bounds)) else math.inf
+
+    def of_reduce(self, value: Value) -> float:
+        return self(value.args[0]) * (value.args[0].width // value.times if value.name == "sum" else 1)
+
+    def of_map(self, value: Value) -> float:
+        return FUNCTIONS[value.name].bound([self(argument) for argument in value.args])
+
+    @staticmethod
+    def _of_bias(value: Value) -> float:
+        return 0.0 if value.bias is None else np.abs(value.bias).max()

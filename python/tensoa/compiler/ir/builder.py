@@ -1,0 +1,297 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Builds a row program from operations on tensors, for every front end.
+
+Programs calculate in float32. Tensors of truth values are zeros and ones there, and integers are right where float32 holds
+them: while they are known to be below 2^24, or where only their order counts (clamp, where, a comparison with what is
+below). All else that a framework would do in another dtype is not fused.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.ir import build
+from tensoa.compiler.ir.bounds import EXACT, Bounds
+from tensoa.compiler.ir.program import Value
+from tensoa.compiler.ir.rows import InputPlane, Rows, key_of, need_rows, numbers_of, plane_array
+from tensoa.dtypes import DTYPES
+
+#: What tensor operations are given: a tensor with rows, an array that is the same for all rows, or a number.
+Operand = Any
+Part = tuple[Value, int, int]  # a value, and the numbers of it from start to stop
+INDICES = (DTYPES["int32"], DTYPES["int64"])  # what tensors of indices may be
+
+
+class Builder:
+    """Makes each value once. Raises NotFused for what cannot be in a row program."""
+
+    def __init__(self) -> None:
+        self._made: dict[Any, Value] = {}
+        self.bound = Bounds()
+
+    # ---- values
+
+    def once(self, key: Any, make: Callable[[], Value]) -> Value:
+        """The value of a key, which `make` makes where it is new."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    def _input(self, planes: Sequence[InputPlane]) -> Value:
+        first = planes[0]
+        if any((plane.block, plane.steps) != (first.block, first.steps) for plane in planes):
+            raise ValueError("planes of several blocks, or after several steps, are not one input")
+        places = tuple(plane.plane for plane in planes)
+        return self.once(
+            ("input", first.block, places, first.steps),
+            lambda: build.columns(first.domain, first.block, places, first.dtype, first.is_scalar, first.steps),
+        )
+
+    def parts(self, planes: Iterable[Any], domain: int) -> list[Part]:
+        """(value, start, stop) for planes in order."""
+        found: list[Part] = []
+        run: list[InputPlane] = []
+
+        def end() -> None:
+            if run:
+                value = self._input(run)
+                found.append((value, 0, value.width))
+                run.clear()
+
+        for plane in planes:
+            if isinstance(plane, InputPlane):
+                if run and (run[0].block, run[0].steps) != (plane.block, plane.steps):
+                    end()
+                run.append(plane)
+                continue
+            end()
+            if isinstance(plane, tuple):
+                value, at = plane
+                if found and found[-1][0] is value and found[-1][2] == at:
+                    found[-1] = (value, found[-1][1], at + 1)
+                else:
+                    found.append((value, at, at + 1))
+            else:
+                found.append((self.number(plane, domain), 0, 1))
+        end()
+        return found
+
+    def number(self, number: float, domain: int) -> Value:
+        return self.once(("number", key_of(number), domain), lambda: build.constant(domain, [number]))
+
+    def constant(self, number: float, like: Value) -> Value:
+        return self.number(number, like.domain)
+
+    def value(self, array: np.ndarray, domain: int) -> Value:
+        """The planes of an array, side by side."""
+        planes = list(array.reshape(-1))
+        if all(isinstance(plane, (int, float)) for plane in planes):
+            key = ("constant", domain, *map(key_of, planes))
+            return self.once(key, lambda: build.constant(domain, planes))
+        packed = build.pack(self.parts(self._read_once(planes), domain))
+        if packed.op != "pack":
+            return packed
+        return self.once(("pack", tuple(id(part) for part in packed.args), packed.ranges), lambda: packed)
+
+    def _read_once(self, planes: list[Any]) -> list[Any]:
+        """Planes, where input planes that come several times are taken from a value that has each once."""
+        inputs = [plane for plane in planes if isinstance(plane, InputPlane)]
+        distinct = sorted(set(inputs), key=lambda plane: (plane.block, plane.steps, plane.plane))
+        if len(distinct) == len(inputs):
+            return planes
+        places: dict[InputPlane, tuple[Value, int]] = {}
+        for _, group in itertools.groupby(distinct, key=lambda plane: (plane.block, plane.steps)):
+            of_block = list(group)
+            value = self._input(of_block)
+            places.update((plane, (value, i)) for i, plane in enumerate(of_block))
+        return [places.get(plane, plane) for plane in planes]
+
+    def map(self, name: str, *args: Value) -> Value:
+        return self.once(("map", name, *(id(arg) for arg in args)), lambda: build.apply(name, *args))
+
+    def reduce(self, name: str, value: Value, times: int) -> Value:
+        if value.width == times:
+            return value
+        return self.once(("reduce", name, id(value), times), lambda: build.reduce(name, value, times))
+
+    def each(self, value: Value, like: Value) -> Value:
+        """The numbers of groups, for a map with all numbers of the groups, `like`."""
+        if value.width in (1, like.width):
+            return value
+        count = like.width // value.width
+        planes = plane_array((-1,), [(value, i) for i in range(value.width) for _ in range(count)])
+        return self.value(planes, value.domain)
+
+    def linear(self, x: Value, weight: ArrayLike, bias: ArrayLike | None = None, times: int = 1) -> Value:
+        return build.linear(x, np.asarray(weight), None if bias is None else np.asarray(bias), times)
+
+    def index(self, rows: Operand) -> Value:
+        """The one integer plane of a tensor that is used to gather or scatter."""
+        need_rows(rows)
+        planes = list(dict.fromkeys(rows.planes.reshape(-1))) if isinstance(rows, Rows) else []
+        if len(planes) != 1 or not isinstance(planes[0], InputPlane) or planes[0].is_scalar:
+            raise NotFused("indices that are computed, or not one column")
+        if rows.dtype not in INDICES:
+            raise NotFused(f"indices of {rows.dtype.name}")
+        plane = planes[0]
+        return self.once(
+            ("index", plane.block, plane.plane, plane.steps),
+            lambda: build.index(plane.domain, plane.block, plane.plane, plane.dtype, plane.steps),
+        )
+
+    # ---- tensors
+
+    def rows(self, shape: Sequence[int], axis: int, value: Value) -> Rows:
+        """The numbers of a value as a tensor of this shape."""
+        return Rows(plane_array(shape, [(value, i) for i in range(value.width)]), axis, value.domain)
+
+    def filled(self, constant: Operand, shape: Sequence[int], axis: int, domain: int) -> Rows:
+        """A constant as a tensor with rows."""
+        planes = np.broadcast_to(plane_array(*numbers_of(constant)), shape)
+        return Rows(planes, axis, domain)
+
+    def broadcast(self, *args: Operand) -> tuple[list[np.ndarray], int, int]:
+        """Arrays of planes of one shape, and the axis and domain of its rows."""
+        arrays = [arg.planes if isinstance(arg, Rows) else plane_array(*numbers_of(arg)) for arg in args]
+        rank = max(array.ndim for array in arrays)
+        places = {
+            (arg.axis + rank - arg.planes.ndim, arg.domain, arg.planes.shape[arg.axis]) for arg in args if isinstance(arg, Rows)
+        }
+        if len(places) != 1:
+            raise NotFused("arithmetic between tensors of different rows")
+        ((axis, domain, _),) = places
+        others = [array for arg, array in zip(args, arrays) if not isinstance(arg, Rows)]
+        if any(array.ndim >= rank - axis and array.shape[array.ndim - rank + axis] != 1 for array in others):
+            raise NotFused("a constant that differs from row to row")
+        return list(np.broadcast_arrays(*arrays)), axis, domain
+
+    def _operand(self, planes: np.ndarray, domain: int) -> Value:
+        flat = list(planes.reshape(-1))
+        if len(set(map(key_of, flat))) == 1:
+            flat = flat[:1]
+        return self.value(plane_array((len(flat),), flat), domain)
+
+    def elementwise(self, make: Callable[..., Value], *args: Operand) -> Rows:
+        """make(*values) over broadcast arguments; as a rule `make` is self.map with the name of a function."""
+        arrays, axis, domain = self.broadcast(*args)
+        value = make(*(self._operand(array, domain) for array in arrays))
+        shape = arrays[0].shape
+        if value.width == 1 and math.prod(shape) > 1:
+            return Rows(plane_array(shape, [(value, 0)] * math.prod(shape)), axis, domain)
+        return self.rows(shape, axis, value)
+
+    def function(self, name: str, *args: Operand) -> Rows:
+        """The function `name` of FUNCTIONS over broadcast arguments."""
+        return self.elementwise(lambda *values: self.map(name, *values), *args)
+
+    def over(
+        self, tensor: Rows, dims: Iterable[int] | None, make: Callable[[Value, int], Value]
+    ) -> tuple[list[list], list[int], tuple[int, ...]]:
+        """make(value, times) of the planes along `dims`, a group for each position of the others, those that are the
+        same once: [planes of the result] of each group, the dimensions in order, the shape with them as the last.
+        """
+        rank = tensor.planes.ndim
+        dims = sorted({dim % rank for dim in dims}) if dims else list(range(rank))
+        if tensor.axis in dims:
+            raise NotFused("a sum or maximum over all rows")
+        moved = np.moveaxis(tensor.planes, dims, range(rank - len(dims), rank))
+        groups = [tuple(group) for group in moved.reshape(math.prod(moved.shape[: rank - len(dims)]), -1)]
+        keys = [tuple(map(key_of, group)) for group in groups]
+        distinct = dict(zip(keys, groups))
+        places = {key: i for i, key in enumerate(distinct)}
+        planes = [plane for group in distinct.values() for plane in group]
+        value = make(self.value(plane_array((-1,), planes), tensor.domain), len(places))
+        width = value.width // len(places)
+        made = [[(value, i) for i in range(places[key] * width, (places[key] + 1) * width)] for key in keys]
+        return made, dims, moved.shape
+
+    def reduced(self, tensor: Rows, dims: Iterable[int] | None, shape: Sequence[int], axis: int, make: Callable) -> Rows:
+        """As over(), for functions that give one number of each group; `shape` and `axis` of the result."""
+        made, _, _ = self.over(tensor, dims, make)
+        return Rows(plane_array(shape, [plane for group in made for plane in group]), axis, tensor.domain)
+
+    def spread(self, tensor: Rows, dims: Iterable[int] | None, make: Callable) -> Rows:
+        """As over(), for functions that give as many numbers as they take."""
+        made, of_groups, shape = self.over(tensor, dims, make)
+        rank = tensor.planes.ndim
+        planes = plane_array(shape, [plane for group in made for plane in group])
+        planes = np.moveaxis(planes, range(rank - len(of_groups), rank), of_groups)
+        return Rows(planes, tensor.axis, tensor.domain)
+
+    def layer(self, tensor: Operand, weight: Operand, bias: Operand = None) -> Rows:
+        """A linear layer over the last dimension."""
+        if not isinstance(tensor, Rows) or isinstance(weight, Rows) or isinstance(bias, Rows):
+            raise NotFused("a layer whose weights depend on the inputs")
+        if tensor.axis == tensor.planes.ndim - 1:
+            raise NotFused("a product over all rows")
+        made, _, shape = self.over(tensor, [-1], lambda value, times: self.linear(value, weight, bias, times))
+        planes = plane_array((*shape[:-1], weight.shape[0]), [plane for group in made for plane in group])
+        return replace(tensor, planes=planes)
+
+    def gathered(self, tensor: Rows, index: Value) -> Rows:
+        """The rows of a tensor that an index names."""
+        need_rows(tensor)
+        parts = self.parts(list(tensor.planes.reshape(-1)), tensor.domain)
+        by_source = {
+            id(source): self.once(("gather", id(source), id(index)), functools.partial(build.gather, source, index))
+            for source in {id(part[0]): part[0] for part in parts}.values()
+        }
+        items = [(by_source[id(value)], i) for value, start, stop in parts for i in range(start, stop)]
+        return Rows(plane_array(tensor.planes.shape, items), tensor.axis, index.domain)
+
+    def looked_up(self, table: Any, tensor: Rows) -> Rows:
+        """Rows of a constant table, for each number of the tensor."""
+        items = []
+        for plane in tensor.planes.reshape(-1):
+            index = self.index(replace(tensor, planes=plane_array((1,), [plane])))
+            key = ("lookup", id(table), id(index))
+            value = self.once(key, functools.partial(build.lookup, index, np.asarray(table)))
+            items += [(value, i) for i in range(value.width)]
+        return Rows(plane_array((*tensor.planes.shape, table.shape[1]), items), tensor.axis, tensor.domain)
+
+    def scattered(
+        self, base: Operand, index: Value, source: Operand, shape: Sequence[int], axis: int | None, domain: int | None
+    ) -> Rows:
+        """base, a tensor [shape] of `domain` with rows at `axis`, with the rows of `source` added at `index`."""
+        if axis is None or domain is None:
+            raise NotFused("a sum into something without rows")
+        need_rows(base, source)
+        if shape[axis] != 1:
+            raise NotFused("rows and elements in one dimension")
+        if not isinstance(source, Rows):
+            source = self.filled(source, shape, axis, index.domain)
+        missing = len(shape) - source.planes.ndim
+        if missing > 0:
+            source = replace(source, planes=source.planes[(None,) * missing], axis=source.axis + missing)
+        if source.axis != axis or source.domain != index.domain:
+            raise NotFused("a sum whose rows are not those of its index")
+        planes = np.broadcast_to(source.planes, shape)
+        value = build.scatter(self.value(planes, index.domain), index, domain)
+        total = self.rows(shape, axis, value)
+        numbers = base.planes.reshape(-1) if isinstance(base, Rows) else numbers_of(base)[1]
+        return total if all(_is_zero(number) for number in numbers) else self.function("add", base, total)
+
+    # ---- what float32 holds
+
+    def largest(self, rows: Rows) -> float:
+        """The largest absolute value that the tensor can have; inf where it is not known."""
+        parts = self.parts(rows.planes.reshape(-1), rows.domain)
+        return max((self.bound(value) for value, _, _ in parts), default=0.0)
+
+    def is_small(self, arg: Operand) -> bool:
+        """Whether all numbers are integers (or truth values) that float32 holds."""
+        if not isinstance(arg, Rows):
+            return all(isinstance(number, int) and abs(number) < EXACT for number in numbers_of(arg)[1])
+        return arg.dtype.is_bool or (arg.is_integer and self.largest(arg) < EXACT)
+
+
+def _is_zero(plane: Any) -> bool:
+    return isinstance(plane, (int, float)) and plane == 0

@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The one table of functions of numbers: what each means, and its text for every back end.
+
+A new elementwise function is one line here: front ends whose operators have the same name take it as it is, bounds and
+passes know what they need, and both back ends have its code.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Bound = Callable[[Sequence[float]], float]
+
+
+def _unbounded(_: Sequence[float]) -> float:
+    return math.inf
+
+
+def _one(_: Sequence[float]) -> float:
+    return 1.0
+
+
+def _next_integer(bounds: Sequence[float]) -> float:
+    return math.ceil(bounds[0]) if math.isfinite(bounds[0]) else math.inf
+
+
+def _product(bounds: Sequence[float]) -> float:
+    return math.prod(bounds) if all(map(math.isfinite, bounds)) else math.inf
+
+
+def _where(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    return np.where(x != 0, y, z)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of one, two or three numbers, the same in every place of a row."""
+
+    name: str
+    arity: int
+    numpy: Callable[..., np.ndarray]  # what it means, of float64 arrays
+    cpp: str  # an expression of x, y, z, vectors V; f_… is in kernels/functions.hpp of the CPU back end
+    cuda: str  # an expression of x, y, z, floats
+    keeps_zero: bool = False  # zeros give zero, so that padding stays zero
+    is_truth: bool = False  # a comparison: the result is 0 or 1
+    bound: Bound = _unbounded  # the largest absolute value of the result, from those of the arguments
+
+    @property
+    def parameters(self) -> str:
+        return "xyz"[: self.arity]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A function of all numbers of a group."""
+
+    name: str
+    numpy: Callable[..., np.ndarray]  # with `axis`
+    cpp: str  # the functor of two numbers in kernels/functions.hpp of the CPU back end
+    cuda: str  # an expression of x and y
+    start: float  # what changes no other number
+    is_mean: bool = False  # divided by the count in the end
+
+
+FUNCTIONS: dict[str, Function] = {}
+
+
+def _add(name: str, arity: int, numpy: Callable[..., np.ndarray], cuda: str = "", **more: object) -> None:
+    """Of the C++ for CPUs the name is enough where functions.hpp has it; CUDA has most functions of one number."""
+    cpp = more.pop("cpp", f"f_{name}({', '.join('xyz'[:arity])})")
+    FUNCTIONS[name] = Function(name, arity, numpy, cpp, cuda or f"{name}f(x)", **more)  # type: ignore[arg-type]
+
+
+_add("neg", 1, np.negative, "-x", keeps_zero=True, bound=_next_integer)
+_add("abs", 1, np.abs, "fabsf(x)", keeps_zero=True, bound=_next_integer)
+_add("sqrt", 1, np.sqrt, keeps_zero=True)
+_add("rsqrt", 1, lambda x: 1 / np.sqrt(x), "1.f / sqrtf(x)")
+_add("reciprocal", 1, lambda x: 1 / x, "1.f / x")
+_add("exp", 1, np.exp)
+_add("exp2", 1, np.exp2, "exact_exp2(x)")
+_add("expm1", 1, np.expm1, keeps_zero=True)
+_add("log", 1, np.log)
+_add("log2", 1, np.log2, "exact_log2(x)")
+_add("log10", 1, np.log10, "exact_log10(x)")
+_add("log1p", 1, np.log1p, keeps_zero=True)
+_add("sin", 1, np.sin, keeps_zero=True, bound=_one)
+_add("cos", 1, np.cos, bound=_one)
+_add("tan", 1, np.tan, keeps_zero=True)
+_add("tanh", 1, np.tanh, keeps_zero=True, bound=_one)
+_add("sinh", 1, np.sinh, keeps_zero=True)
+_add("cosh", 1, np.cosh)
+_add("asinh", 1, np.arcsinh, keeps_zero=True)
+_add("acosh", 1, np.arccosh)
+_add("atanh", 1, np.arctanh, keeps_zero=True)
+_add("atan", 1, np.arctan, keeps_zero=True)
+_add("asin", 1, np.arcsin, keeps_zero=True)
+_add("acos", 1, np.arccos)
+_add("sigmoid", 1, lambda x: 1 / (1 + np.exp(-x)), "sigmoid(x)", bound=_one)
+_add("relu", 1, lambda x: np.maximum(x, 0), "maximum(x, 0.f)", keeps_zero=True, bound=_next_integer)
+_add("erf", 1, np.vectorize(math.erf, otypes=[float]), keeps_zero=True, bound=_one)
+_add("erfc", 1, np.vectorize(math.erfc, otypes=[float]))
+_add("floor", 1, np.floor, keeps_zero=True, bound=_next_integer)
+_add("ceil", 1, np.ceil, keeps_zero=True, bound=_next_integer)
+_add("round", 1, np.round, "rintf(x)", keeps_zero=True, bound=_next_integer)
+_add("trunc", 1, np.trunc, keeps_zero=True, bound=_next_integer)
+_add("sign", 1, np.sign, "float((x > 0.f) - (x < 0.f))", keeps_zero=True, bound=_one)
+_add("add", 2, np.add, "x + y", keeps_zero=True, bound=sum)
+_add("sub", 2, np.subtract, "x - y", keeps_zero=True, bound=sum)
+_add("mul", 2, np.multiply, "x * y", keeps_zero=True, bound=_product)
+_add("div", 2, np.divide, "x / y")
+_add("minimum", 2, np.minimum, "minimum(x, y)", keeps_zero=True, bound=max)
+_add("maximum", 2, np.maximum, "maximum(x, y)", keeps_zero=True, bound=max)
+_add("pow", 2, np.power, "powf(x, y)")
+_add("atan2", 2, np.arctan2, "atan2f(x, y)", keeps_zero=True)
+_add("fmod", 2, np.fmod, "fmodf(x, y)")
+_add("hypot", 2, np.hypot, "hypotf(x, y)", keeps_zero=True)
+_add("lt", 2, np.less, "float(x < y)", keeps_zero=True, is_truth=True, bound=_one)
+_add("le", 2, np.less_equal, "float(x <= y)", is_truth=True, bound=_one)
+_add("gt", 2, np.greater, "float(x > y)", keeps_zero=True, is_truth=True, bound=_one)
+_add("ge", 2, np.greater_equal, "float(x >= y)", is_truth=True, bound=_one)
+_add("eq", 2, np.equal, "float(x == y)", is_truth=True, bound=_one)
+_add("ne", 2, np.not_equal, "float(x != y)", keeps_zero=True, is_truth=True, bound=_one)
+_add("where", 3, _where, "x != 0.f ? y : z", bound=lambda bounds: max(bounds[1:]))
+
+REDUCTIONS = {
+    reduction.name: reduction
+    for reduction in (
+        Reduction("sum", np.sum, "Sum", "x + y", 0.0),
+        Reduction("mean", np.mean, "Sum", "x + y", 0.0, is_mean=True),
+        Reduction("amax", np.max, "Largest", "maximum(x, y)", -math.inf),
+        Reduction("amin", np.min, "Smallest", "minimum(x, y)", math.inf),
+    )
+}

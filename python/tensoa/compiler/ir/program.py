@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Row programs: what a model does to rows of numbers.
+
+A value has the rows of a domain (hits, edges: a collection of the binding) and `width` numbers in each row. All operations
+but two stay in their row: `gather` reads rows of another domain, `scatter` sums rows into another domain. So everything
+between gathers and scatters is one loop over rows, which is one kernel (stages.py).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tensoa.errors import InputError
+
+#: The operations and their attributes; those with a value need not be given. Values of FREE operations are read again where
+#: they are needed, never handed over between stages.
+ATTRIBUTES: dict[str, dict[str, Any]] = {
+    "input": {"block": ..., "planes": ..., "dtype": ..., "is_scalar": ..., "steps": ()},
+    "index": {"block": ..., "plane": ..., "dtype": ..., "steps": ()},
+    "constant": {"array": ...},
+    "linear": {"weight": ..., "bias": ..., "times": 1},
+    "product": {"inner": ..., "times": 1},
+    "map": {"name": ...},
+    "norm": {"weight": ..., "bias": ..., "eps": ..., "is_centered": False, "times": 1},
+    "reduce": {"name": ..., "times": 1},
+    "pack": {"ranges": ...},
+    "lookup": {"table": ...},
+    "gather": {},
+    "scatter": {},
+}
+FREE = ("input", "index", "constant")
+
+
+@dataclass(eq=False)
+class Value:
+    """[rows of `domain`, `width`], float32 (or int64 for `index`). Made by `op` from `args`.
+
+    | op | args | attributes | in every row |
+    | --- | --- | --- | --- |
+    | input | | block, planes, dtype, is_scalar, steps | the numbers of these planes of input block `block` after the
+      steps (integers.py), as float32; of scalar columns the first number of each plane, in every row |
+    | index | | block, plane, dtype, steps | one number of an integer plane after the steps, to gather and scatter with |
+    | constant | | array [width] | the same numbers in every row |
+    | linear | x | times, weight [out, in], bias [out] or None | weight @ x + bias, of every group of x |
+    | product | x, y | times, inner | of every group of x, a matrix [a, inner], and of y, [inner, c]: x @ y, [a, c] |
+    | map | one or more | name | a function of FUNCTIONS (operations.py); arguments have the same width, or width 1, which
+      stands for all |
+    | norm | x | times, weight, bias ([width of a group] or None), eps, is_centered | layer normalisation of every group;
+      the mean of each is zero where `is_centered` |
+    | reduce | x | times, name | a function of REDUCTIONS (operations.py): one number of every group |
+    | pack | any | ranges: (start, stop) of each argument | the numbers side by side |
+    | lookup | index | table [rows, width] | row `index` of a constant table |
+    | gather | x, index | | row `index` of x; the result has the domain of `index` |
+    | scatter | x, index | | the sum of all rows of x whose index is this row; the result has the domain `domain` |
+
+    A group is one of `times` equal parts of a row, side by side (1 where it is not said): the elements of a set in a row.
+    Values are compared by identity. Make them with the functions of build.py.
+    """
+
+    op: str
+    domain: int  # position in Program.domains
+    width: int
+    args: "tuple[Value, ...]" = ()
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = ATTRIBUTES.get(self.op)
+        if known is None:
+            raise InputError(f"a row program has no operation '{self.op}', expected one of {', '.join(ATTRIBUTES)}")
+        self.attributes = {**known, **self.attributes}
+        wrong = [name for name, value in self.attributes.items() if value is ... or name not in known]
+        if wrong:
+            raise InputError(f"{self.op}: got the attributes {list(self.attributes)}, expected {list(known)}")
+
+    @property
+    def times(self) -> int:
+        return self.attributes.get("times", 1)
+
+    @property
+    def is_free(self) -> bool:
+        return self.op in FREE
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["attributes"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __repr__(self) -> str:
+        return f"{self.op}[{self.domain}:{self.width}]"
+
+
+@dataclass
+class Output:
+    """`value` is written to block `block` (inputs are counted too, they come first): plane `planes[i]` takes number i of
+    each row, as `dtype`. What is no number becomes the integer 0.
+    """
+
+    block: int
+    planes: tuple[int, ...]
+    value: Value
+    dtype: str = "float32"
+
+
+@dataclass
+class Program:
+    """`domains[i]`: the input collection of the binding that has the rows of domain i."""
+
+    domains: tuple
+    outputs: list[Output]
+
+    def values(self) -> list[Value]:
+        """All values that the outputs need, arguments before those that use them."""
+        return in_order([output.value for output in self.outputs], lambda value: value.args)
+
+
+def in_order(roots: Sequence[Value], arguments_of: Callable[[Value], Sequence[Value]]) -> list[Value]:
+    """All values that `roots` need, arguments (`arguments_of(value)`) before those that use them."""
+    seen, ordered = set(), []
+    stack = [(root, False) for root in reversed(roots)]
+    while stack:
+        value, is_done = stack.pop()
+        if is_done:
+            ordered.append(value)
+        elif id(value) not in seen:
+            seen.add(id(value))
+            stack.append((value, True))
+            stack.extend((argument, False) for argument in reversed(arguments_of(value)) if id(argument) not in seen)
+    return ordered
+
+
+class Visitor:
+    """What is done to a value depends on its operation: `visit` calls the method `of_OP`, or `of_other`."""
+
+    def visit(self, value: Value, *args: Any) -> Any:
+        return getattr(self, f"of_{value.op}", self.of_other)(value, *args)
+
+    def of_other(self, value: Value, *args: Any) -> Any:
+        raise InputError(f"{type(self).__name__}: nothing for the operation '{value.op}'")

@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Weights in files that torch wrote: checkpoints of PyTorch Lightning, and what torch.save made of a state_dict.
+
+No code of the file runs, and none of its libraries is needed: torch's reader of weights (weights_only) makes the tensors,
+and what else is in the file (callbacks, hyperparameters of a class of its own) becomes an empty thing or a dict.
+"""
+
+import zipfile
+from dataclasses import dataclass, field
+
+import torch
+from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
+
+from tensoa.errors import InputError, first_line
+
+
+@dataclass
+class Checkpoint:
+    """Tensors by name; hyperparameters where the file has them."""
+
+    tensors: dict
+    parameters: dict = field(default_factory=dict)
+
+
+class _Anything(dict):
+    """Stands for an object of a class that is not loaded."""
+
+    def __new__(cls, *_, **__):
+        return dict.__new__(cls)
+
+    def __init__(self, *_, **__):
+        super().__init__()
+
+    def __setstate__(self, _):
+        pass
+
+
+def kind_of(path):
+    """ "script" (torch.jit.save), "weights" (torch.save), or None."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name.partition("/")[2] for name in archive.namelist()]
+    except (OSError, zipfile.BadZipFile):
+        return None
+    if "data.pkl" not in names:
+        return None
+    return "script" if "constants.pkl" in names else "weights"
+
+
+def load(path):
+    """The Checkpoint in a file of torch.save. Raises InputError."""
+    try:
+        unknown = get_unsafe_globals_in_checkpoint(path)
+        stubs = [(type("_Anything", (_Anything,), {}), name) for name in unknown]
+        with safe_globals(stubs):
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch throws many kinds
+        raise InputError(f"{path}: cannot read the weights: {first_line(error)}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: got a {type(content).__name__}, expected a checkpoint or a state_dict")
+    parameters = content.get("hyper_parameters", {})
+    tensors = content.get("state_dict", content)
+    if not isinstance(tensors, dict):
+        raise InputError(f"{path}: its state_dict is a {type(tensors).__name__}, expected a dict of tensors by name")
+    tensors = {name: value for name, value in tensors.items() if isinstance(value, torch.Tensor)}
+    return Checkpoint(tensors, parameters if isinstance(parameters, dict) else {})

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models of torch in files."""
+
+import importlib.util
+import re
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from tensoa.errors import InputError, first_line
+from tensoa.importers import checkpoints, exatrkx
+from tensoa.tracking import interaction_network
+
+
+def load_module(source: str) -> nn.Module:
+    """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2 or FILE.safetensors. Raises InputError."""
+    path, _, factory = source.rpartition(":")
+    if path.endswith(".py"):
+        return _made_by(Path(path), factory)
+    if source.endswith(".safetensors"):
+        return interaction_network.load(source)
+    if source.endswith(".pt2"):
+        return _loaded(source, "an exported program (torch.export.save)", lambda: _exported_program(source))
+    if source.endswith((".pt", ".ckpt")):
+        return _script(source)
+    raise InputError(f"{source}: got none of FILE.py:FACTORY, FILE.pt2, FILE.pt and FILE.safetensors")
+
+
+def _script(path: str) -> nn.Module:
+    if checkpoints.kind_of(path) == "weights":
+        advice = "expected FILE.py:FACTORY, a function that makes the network and loads them"
+        if exatrkx.takes(path):
+            advice = f"python -m tensoa.importers.exatrkx {path} --out FILE.pt makes one of them"
+        raise InputError(f"{path}: holds weights, not a model; {advice}")
+    return _loaded(path, "a TorchScript model (torch.jit.save)", lambda: torch.jit.load(path, "cpu"))
+
+
+def _exported_program(path: str) -> nn.Module:
+    zipfile.ZipFile(path).close()  # torch 2.15 logs a traceback when the file is something else
+    return torch.export.load(path).module()
+
+
+def _made_by(path: Path, factory: str) -> nn.Module:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file, expected Python code with a function {factory}()")
+    sys.path.insert(0, str(path.parent.resolve()))  # for what it imports from beside it
+    try:
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        if not hasattr(module, factory):
+            raise InputError(f"{path}: has no {factory}, expected a function of this name")
+        return getattr(module, factory)()
+    except InputError:
+        raise
+    except Exception as error:  # whatever the user's code throws
+        raise InputError(f"{path}: {factory}() fails with {type(error).__name__}: {first_line(error)}") from error
+    finally:
+        sys.path.pop(0)
+
+
+def _loaded(path: str, expected: str, load: Callable[[], nn.Module]) -> nn.Module:
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such file, expected {expected}")
+    try:
+        return load()
+    except Exception as error:  # torch throws many kinds
+        unknown = re.search(r"Unknown builtin op: (\S+?)\.?\s", str(error))
+        if unknown:
+            raise InputError(
+                f"{path}: needs the operator {unknown[1]} of an extension of torch; export it from the torch.nn.Module with "
+                "operators of torch in its place, or run it just in time in a program that links the extension"
+            ) from error
+        raise InputError(f"{path}: got {first_line(error)}, expected {expected}") from error

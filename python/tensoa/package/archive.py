@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The file of a package: an archive that torch reads too, with the manifest as one more record, and a SHA-256 of everything
+before it at its end.
+"""
+
+import hashlib
+import json
+import zipfile
+from os import PathLike
+from pathlib import Path
+
+from tensoa.errors import InputError, first_line
+from tensoa.package.manifest import Json
+
+RECORD = "extra/tensoa.json"  # the manifest, below model/
+MARK = b"tensoa sha256 "  # before 64 hexadecimal digits, the comment of the archive
+
+
+def write(path: str | PathLike, records: dict[str, bytes], manifest: Json) -> None:
+    """Writes a package: the files, the manifest and the checksum over both."""
+    text = json.dumps(manifest, indent=1).encode()
+    records = {"model/.data/version": b"6\n", **records}  # torch reads no archive without one
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in (*sorted(records.items()), ("model/" + RECORD, text)):
+            archive.writestr(zipfile.ZipInfo(name), content)
+        archive.comment = MARK + b"0" * 64
+    content = Path(path).read_bytes()[:-64]
+    Path(path).write_bytes(content + hashlib.sha256(content).hexdigest().encode())
+
+
+def read(path: str | PathLike) -> tuple[dict[str, bytes], Json]:
+    """(files, manifest) of a package, as write() takes them. Raises InputError."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot read: {error.strerror}") from error
+    expected = "expected a package (.pt2) that was written by python -m tensoa.export"
+    if content[-64 - len(MARK) : -64] != MARK:
+        raise InputError(f"{path}: its checksum is missing; {expected}")
+    if hashlib.sha256(content[:-64]).hexdigest().encode() != content[-64:]:
+        raise InputError(f"{path}: its checksum is wrong: it was changed or damaged; {expected}")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            files = {name: archive.read(name) for name in archive.namelist()}
+        return files, json.loads(files.pop("model/" + RECORD))
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({first_line(error)}); {expected}") from error

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is tried with a model, and what is right."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from tensoa.binding import Binding, Block
+from tensoa.binding.columns import (
+    LARGE,
+    NORMAL,
+    SMALL,
+    SPECIAL,
+    Columns,
+    all_of,
+    as_double,
+    collections_of,
+    is_integer,
+    rows_by,
+)
+from tensoa.binding.model import as_exported, results_of
+from tensoa.errors import InputError
+
+MOST_ROWS = 1000
+# 0 rows: of models with a fixed number of result rows; of others nothing runs then.
+CASES = (*((NORMAL, rows) for rows in (0, 1, 2, 33, MOST_ROWS)), (SMALL, 100), (LARGE, 100), (SPECIAL, 100))
+ROUGH = 1e-2  # an error of the model's own precision above which it says nothing of a program
+# How much larger than the model's own error a program's may be. On numbers that are hard both are large, and which is the
+# larger is chance: the worst of hundreds of planes may have it several times.
+MARGIN, MARGIN_OF_HARD_NUMBERS = 4, 16
+WRONG_CHOICES = 2e-3  # of integers and truth values: the share that may differ, where two numbers may be as good: not of
+# models that take no floats, and give the same in float64
+
+
+class Case:
+    """Columns of one call, and what the model makes of them: planes in its own precision and in float64."""
+
+    def __init__(
+        self,
+        module: Any,
+        exact: Any,
+        binding: Binding,
+        rules: list[dict],
+        numbers: str,
+        count: int,
+        rows: dict[int, int],
+        **options: Any,
+    ) -> None:
+        self.numbers, self.count, self.rows = numbers, count, rows
+        self.has_floats = any(block.column_dtype.is_floating_point for block in binding.inputs)
+        options = {"seed": count, "is_misaligned": count % 2 == 1, "numbers": numbers, **options}
+        columns = Columns(binding, rows, rules, "cpu", **options)
+        self._columns: Columns | None = columns
+        results = results_of(module, binding, columns)
+        self.eager = [block.planes(result) for block, result in zip(binding.outputs, results)]
+        self.exact = _truth(exact, binding, columns) or self.eager
+
+    def released(self) -> Columns:
+        """The columns, which are given once and then forgotten: their planes lie far apart."""
+        if self._columns is None:
+            raise ValueError("the columns of this case were given already")
+        columns, self._columns = self._columns, None
+        return columns
+
+    def __str__(self) -> str:
+        return f"{self.count} rows" + ("" if self.numbers == NORMAL else f" of {self.numbers} numbers")
+
+
+def cases_of(module: Any, binding: Binding, rules: list[dict], most: int = MOST_ROWS, **options: Any) -> Iterator[Case]:
+    """The calls that are tried, of at most so many rows of the first collection."""
+    exact = _exact(module)
+    has_sizes = any(
+        block.examples is None and (block.column_dtype.is_floating_point or _takes_all(block)) for block in binding.inputs
+    )
+    done = set()
+    for numbers, count in CASES:
+        count = min(count, most)
+        rows = {collection: count * (1 + 2 * collection) for collection in collections_of(binding)}
+        if count == 0 and not all(block.column_dtype.is_floating_point for block in binding.inputs):
+            continue  # an index into nothing
+        if (numbers, count) in done or sum(rows_by(rules, rows)) == 0 or (numbers != NORMAL and not has_sizes):
+            continue
+        done.add((numbers, count))
+        try:
+            yield Case(module, exact, binding, rules, numbers, count, rows, **options)
+        except InputError:
+            if numbers == NORMAL:  # a model need not take every number
+                raise
+
+
+def _takes_all(block: Block) -> bool:
+    return is_integer(block.column_dtype) and block.integers == all_of(block.column_dtype)
+
+
+def _exact(module: Any) -> Any:
+    try:
+        return copy.deepcopy(module).double()
+    except Exception:  # an exported program has fixed dtypes
+        return None
+
+
+def _truth(exact: Any, binding: Binding, columns: Columns) -> list[torch.Tensor] | None:
+    """The results in float64, as planes, or None where the model has fixed dtypes."""
+    if exact is None:
+        return None
+    try:
+        with as_exported():
+            results = binding.call(exact, columns.inputs, convert=as_double)
+    except Exception:  # a model may insist on its dtypes
+        return None
+    return [block.planes(result) for block, result in zip(binding.outputs, results)]
+
+
+class Right:
+    """What the cases of one kind of numbers say of one output block; plane by plane, since one may hold energies and the
+    next probabilities. Errors are relative to the largest number of the plane in all cases.
+
+    Numbers that are finite in one precision of the model and not in the other are not judged. All others that are not
+    finite must be just so: both no numbers, or the same infinity.
+    """
+
+    def __init__(self, cases: list[Case], at: int) -> None:
+        self.margin = MARGIN if cases[0].numbers == NORMAL else MARGIN_OF_HARD_NUMBERS
+        self.eager, self.exact = ([getattr(case, name)[at] for case in cases] for name in ("eager", "exact"))
+        self.is_choice = not self.eager[0].dtype.is_floating_point
+        if self.is_choice:
+            self.exact = [exact.to(eager.dtype) for exact, eager in zip(self.exact, self.eager)]
+            self.eager_errors = [(a != b).double().mean(1).nan_to_num() for a, b in zip(self.eager, self.exact)]
+        else:
+            self.eager, self.exact = ([tensor.double() for tensor in all] for all in (self.eager, self.exact))
+            self.judged = [_kind(a) == _kind(b) for a, b in zip(self.eager, self.exact)]
+            self.finite = [judged & torch.isfinite(b) for judged, b in zip(self.judged, self.exact)]
+            kept = torch.cat([torch.where(finite, b, 0.0) for finite, b in zip(self.finite, self.exact)], 1)
+            self.largest, self.norm = kept.abs().amax(1), kept.norm(dim=1)
+            self.eager_errors = [self.errors(i, eager) for i, eager in enumerate(self.eager)]
+        self.eager_error = torch.stack(self.eager_errors).amax(0)
+        may_be_as_good = cases[0].has_floats or bool(self.eager_error.any())  # or all choices are between integers
+        self.wrong_choices = WRONG_CHOICES if may_be_as_good else 0.0
+
+    def errors(self, case: int, got: torch.Tensor) -> torch.Tensor:
+        """Of each plane: the largest difference over the largest number; of integers and truth values, the share that
+        differs from both precisions of the model. Infinity where one is not finite and the other is.
+        """
+        exact = self.exact[case]
+        if self.is_choice:
+            return ((got != exact) & (got != self.eager[case])).double().mean(1).nan_to_num()
+        if got.shape[1] == 0:
+            return torch.zeros(len(got), dtype=torch.float64)
+        got = got.double()
+        difference = torch.where(self.finite[case], (got - exact).abs(), 0.0).amax(1)
+        error = torch.where(self.largest > 0, difference / self.largest, difference)
+        is_other = (self.judged[case] & (_kind(got) != _kind(exact))).any(1)
+        return torch.where(is_other | error.isnan(), torch.inf, error)
+
+    def is_rough(self) -> bool:
+        """Whether the model differs so much from itself in float64 that it says nothing."""
+        return bool((self.eager_error > ROUGH).any())
+
+    def norm_tolerances(self, tolerance: float) -> list[float]:
+        """Of each plane: the largest ||a - b|| / ||b||, or share of wrong choices, that is right."""
+        if self.is_choice:
+            return [max(tolerance, self.wrong_choices)] * len(self.eager[0])
+        differences = [torch.where(f, a - b, 0.0) for f, a, b in zip(self.finite, self.eager, self.exact)]
+        errors = self.margin * torch.cat(differences, 1).norm(dim=1) / self.norm
+        return torch.where((errors > tolerance) & errors.isfinite(), errors, tolerance).tolist()
+
+    def recorded(self, case: int) -> tuple[torch.Tensor, bool]:
+        """The numbers to compare with, and whether all of them are the same kind in both precisions."""
+        is_clear = self.is_choice or bool(self.judged[case].all())
+        return (self.exact if is_clear and not self.is_choice else self.eager)[case].double(), is_clear
+
+
+def _kind(numbers: torch.Tensor) -> torch.Tensor:
+    """Of each number: finite, infinite (of which sign), or none."""
+    return torch.where(numbers.isnan(), 2.0, torch.where(numbers.isinf(), numbers.sign(), 0.0))
+
+
+def by_numbers(cases: list[Case]) -> dict[str, list[int]]:
+    """The positions of the cases of each kind of numbers."""
+    return {kind: [i for i, case in enumerate(cases) if case.numbers == kind] for kind in {c.numbers: 0 for c in cases}}

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The fused part of a package: code for every processor that it is for, and how to call it (docs/ahead_of_time.md)."""
+
+import ctypes
+import platform
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from tensoa.binding.columns import Columns
+from tensoa.compiler import passes, stages
+from tensoa.compiler.backends import cpu, cuda
+from tensoa.compiler.backends.processors import CPU_FLAGS
+from tensoa.compiler.errors import NotFused, surprises_as_not_fused
+from tensoa.compiler.ir import Program
+from tensoa.package.manifest import BUILT, CHECKED, Check, CpuVariant, CudaProgram, Fused, GpuCode
+
+FOLDER = "fused/"  # of the files in a package, below model/
+CUDA_OPERATIONS = 256  # of a kernel, at most: NVRTC takes 11 s for 174, and more than linear time
+
+Files = dict[str, bytes]
+Run = Callable[[Columns, Sequence[int]], None]
+
+
+class _Block(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("pitch", ctypes.c_int64)]
+
+
+def load(library: str | PathLike) -> Run:
+    """run(columns, rows): calls a program built for this processor on Columns that are whole."""
+    program = ctypes.CDLL(str(library))
+    program.tensoa_program_workspace.restype = ctypes.c_int64
+
+    def run(columns: Columns, rows: Sequence[int]) -> None:
+        blocks = (_Block * len(columns.blocks))(*(_Block(*block) for block in columns.blocks))
+        counts = (ctypes.c_int64 * len(rows))(*rows)
+        workspace = np.empty(program.tensoa_program_workspace(counts) + 64, np.uint8)
+        aligned = workspace.ctypes.data + -workspace.ctypes.data % 64
+        program.tensoa_program_run(blocks, counts, ctypes.c_void_p(aligned))
+
+    return run
+
+
+def for_cpu(
+    program: Program, flags: set[str], check: Callable[[Run], list[Check]], folder: str
+) -> tuple[Fused, Files, list[Check]]:
+    """(what the manifest says, files, checks) of a program for CPUs.
+
+    `flags`: what this processor has. `check(run)` is called for every program that it can run, and returns what it found.
+    Raises NotFused on machines that there are no programs for.
+    """
+    if platform.machine() != "x86_64":
+        raise NotFused(f"there are no fused programs for {platform.machine()}")
+    with surprises_as_not_fused():
+        plan = stages.plan(program)
+        source = cpu.generate(program, plan)
+    variants, files, checks = [], {}, []
+    for level in cpu.LEVELS:
+        library = Path(folder) / f"{level}.so"
+        cpu.build(source, level, library)
+        status = BUILT
+        if flags.issuperset(CPU_FLAGS[level]):
+            checks.append(check(load(library)))
+            status = CHECKED
+        name = f"{FOLDER}{level}.so"
+        variants.append(CpuVariant(level, name, CPU_FLAGS[level], status))
+        files[name] = library.read_bytes()
+    if not checks:
+        raise NotFused("this processor runs none of the programs, so that they cannot be checked")
+    return Fused(list(program.domains), _described(plan), True, cpu=variants), files, checks[0]
+
+
+def code_for(code: Sequence[GpuCode], architecture: str) -> GpuCode | None:
+    """The entry of `code` that runs on GPUs of `architecture`: the latest of its generation; None where there is none."""
+
+    def number(name: str) -> int:
+        digits = name.removeprefix("sm_")
+        return int(digits) if digits.isdigit() else 0
+
+    here = number(architecture)
+    numbers = {number(entry.architecture): entry for entry in code}
+    fitting = [n for n in numbers if 0 < n <= here and n // 10 == here // 10]
+    return numbers[max(fitting)] if fitting else None
+
+
+def for_cuda(program: Program, precision: str, deterministic: bool) -> tuple[Fused, Files]:
+    """(what the manifest says, files) of a program for GPUs. It is not run here. Raises NotFused where the compiler would
+    take minutes: kernels keep a row in registers, so that groups of it are not loops but copies of code.
+    """
+    with surprises_as_not_fused():
+        program = passes.unrolled(program)
+        plan = stages.plan(program, with_totals=deterministic)
+        most = max(len(stage.values) for stage in plan.stages)
+        if most > CUDA_OPERATIONS:
+            raise NotFused(f"the size of its code: a kernel of {most} operations, at most {CUDA_OPERATIONS} are compiled")
+        made = cuda.generate(program, plan, precision)
+    weights = FOLDER + "weights.bin"
+    files, code = {weights: made.weights}, []
+    for architecture in cuda.ARCHITECTURES:
+        name = f"{FOLDER}{architecture}.cubin"
+        files[name] = cuda.compile(made.source, architecture)
+        code.append(GpuCode(architecture, name, BUILT))
+    entry = CudaProgram(made.params, made.kernels, made.buffers, made.steps, weights, code)
+    is_the_same = deterministic or not any(stage.sums for stage in plan.stages)
+    return Fused(list(program.domains), _described(plan), is_the_same, cuda=entry, precision=precision), files
+
+
+def _described(plan: stages.Plan) -> list[str]:
+    return [stages.describe(stage) for stage in plan.stages]

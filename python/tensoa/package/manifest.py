@@ -1,0 +1,176 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of a package: the one place that knows its keys and the number of its format (docs/ahead_of_time.md).
+
+Every key of the JSON is the name of a field here, or in compiler/backends/cuda/program.py. What is None is not in the file.
+"""
+
+import dataclasses
+import types
+import typing
+from dataclasses import dataclass, field
+from typing import Any
+
+from tensoa.compiler.backends.cuda.program import BufferEntry, KernelEntry, Launch, Params, Zero
+from tensoa.errors import InputError
+
+SCHEMA = 2
+CHECKED, BUILT = "checked", "built, not run"  # the status of code
+
+Json = dict[str, Any]
+
+
+@dataclass
+class Check:
+    """A call of the program beside the model when it was exported: the largest error of each block, and the model's own."""
+
+    rows: list[int]
+    numbers: str
+    relative_error: dict[str, float] = field(default_factory=dict)
+    relative_error_eager: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class GpuCheck:
+    """What `tensoa check` found on a GPU. `cuda_graphs`: True, or why calls cannot be captured."""
+
+    architecture: str
+    gpu: str
+    relative_error: dict[str, float]
+    cuda_graphs: bool | str
+
+
+@dataclass
+class RecordedCase:
+    """Inputs and results in `file`; `tolerances` of each plane of each output block where they are not that of all."""
+
+    rows: int
+    numbers: str
+    file: str
+    tolerances: list[list[float]] | None = None
+
+
+@dataclass
+class Recorded:
+    tolerance: float
+    cases: list[RecordedCase]
+
+
+@dataclass
+class CpuVariant:
+    """A library for processors with these flags (names of /proc/cpuinfo)."""
+
+    name: str
+    file: str
+    cpu_flags: list[str]
+    status: str
+
+
+@dataclass
+class GpuCode:
+    """A cubin for an architecture and later ones of its generation; `gpu`: the one that it ran on."""
+
+    architecture: str
+    file: str
+    status: str
+    gpu: str | None = None
+
+
+@dataclass
+class CudaProgram:
+    params: Params
+    kernels: list[KernelEntry]
+    buffers: list[BufferEntry]
+    steps: list[Zero | Launch]
+    weights: str
+    code: list[GpuCode]
+
+
+@dataclass
+class Fused:
+    """A fused program: `cpu` or `cuda`. `stages`: what its kernels do, in words."""
+
+    domains: list[int]
+    stages: list[str]
+    deterministic: bool
+    cpu: list[CpuVariant] | None = None
+    cuda: CudaProgram | None = None
+    precision: str | None = None
+
+
+@dataclass
+class Manifest:
+    """`rows`: of each output, {"collection": of the input that it follows} or {"rows": always}. `inputs`, `outputs`: the
+    arguments of each block.
+    """
+
+    binding: Json
+    inputs: list[list[Json]]
+    outputs: list[list[Json]]
+    rows: list[dict[str, int]]
+    target: str
+    machine: str
+    torch: str
+    checks: list[Check]
+    recorded: Recorded
+    fused: Fused | None = None
+    cpu_flags: list[str] | None = None  # of TorchInductor's programs, as the two that follow
+    gpu_architecture: str | None = None
+    gpu: str | None = None
+    lengths: list[int] | None = None  # the collection that each collection has as many rows as
+    gpu_checks: list[GpuCheck] | None = None
+    schema: int = SCHEMA
+
+    def to_json(self) -> Json:
+        return {**_without_none(dataclasses.asdict(self)), "binding": self.binding}
+
+    @staticmethod
+    def from_json(text: Any, where: str) -> "Manifest":
+        """`where`: the file, for messages. Raises InputError for what is no manifest of this format."""
+        schema = text.get("schema") if isinstance(text, dict) else None
+        if schema != SCHEMA:
+            raise InputError(f"{where}: its format is {schema}, this version of tensoa reads {SCHEMA}; export it again")
+        return _parsed(Manifest, text, f"{where}: its manifest")
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_none(entry) for key, entry in value.items() if entry is not None}
+    return [_without_none(entry) for entry in value] if isinstance(value, (list, tuple)) else value
+
+
+def _parsed(kind: Any, value: Any, where: str) -> Any:
+    """A JSON value as a type of the fields above. Raises InputError."""
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any:
+        return value
+    if origin in (typing.Union, types.UnionType):
+        return _parsed(next((part for part in parts if _fits(part, value)), parts[0]), value, where)
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(value, dict):
+        known = typing.get_type_hints(kind)
+        missing = [f.name for f in dataclasses.fields(kind) if _is_needed(f) and f.name not in value]
+        wrong = [*missing, *(key for key in value if key not in known)]
+        if wrong:
+            raise InputError(f'{where}: "{wrong[0]}" is {"missing" if missing else "unknown"}; export it again')
+        return kind(**{key: _parsed(known[key], entry, f'{where}, "{key}"') for key, entry in value.items()})
+    if origin is list and isinstance(value, list):
+        return [_parsed(parts[0], entry, where) for entry in value]
+    if origin is dict and isinstance(value, dict):
+        return {key: _parsed(parts[1], entry, where) for key, entry in value.items()}
+    if origin is None and not dataclasses.is_dataclass(kind) and _fits(kind, value):
+        return value
+    raise InputError(f"{where}: got {str(value)[:60]}, expected {getattr(kind, '__name__', kind)}")
+
+
+def _is_needed(one: dataclasses.Field) -> bool:
+    return one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether a JSON value can be of one of the types that a field may have."""
+    if dataclasses.is_dataclass(kind):
+        return isinstance(value, dict) and set(value) == {one.name for one in dataclasses.fields(kind)}
+    origin = typing.get_origin(kind)
+    if kind is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, origin or kind) and (kind is bool or not isinstance(value, bool))

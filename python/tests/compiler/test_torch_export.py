@@ -1,0 +1,432 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The front end of torch.export, passes.py and stages.py against the module itself, in float64."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as f
+
+import row_programs
+from bindings import GRAPH, block, bound
+from tensoa.binding.columns import Columns, as_double
+from tensoa.binding.model import result_rows, with_examples
+from tensoa.compiler import passes, stages
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends import torch_export
+from tensoa.compiler.frontends.torch_export import walk
+from tensoa.importers.exatrkx import ExaTrkX
+from tensoa.tracking.interaction_network import InteractionNetwork
+
+
+def captured(module, columns):
+    module = module.eval()
+    rules = result_rows(module, columns, "cpu")
+    return torch_export.capture(torch_export.exported_program(module, columns), columns, rules)
+
+
+def check(module, columns, rows=(37, 111), numbers="normal"):
+    """The program before and after the passes gives what the module gives; the passes' program."""
+    columns = with_examples(module, columns)
+    torch.manual_seed(1)
+    for parameter in module.state_dict().values():
+        if parameter.is_floating_point() and parameter.dim() < 2:
+            parameter.uniform_(0.5, 1.5)
+    program = captured(module, columns)
+    of_collection = dict(zip(program.domains, rows))
+    data = Columns(columns, of_collection, (), "cpu", numbers=numbers)
+    with torch.no_grad():
+        results = columns.call(module.double(), data.inputs, convert=as_double)
+    module.float()
+    truth = [block.planes(result).numpy().T for block, result in zip(columns.outputs, results)]
+    arrays = [
+        [argument[place - part.first].numpy() for place in range(max(one.places) + 1)]
+        if (part := one.input_arguments()[0]).step == 1 and part.first == 0
+        else dict(zip(one.places, argument.numpy()))
+        for one, argument in zip(columns.inputs, data.inputs)
+    ]
+    simple = passes.simplify(program)
+    for candidate in (program, passes.unrolled(simple), simple):
+        for got, expected in zip(row_programs.evaluate(candidate, arrays, rows), truth):
+            np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5 * abs(expected).max())
+    return candidate
+
+
+class Formulas(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(3, 8), nn.Linear(8, 2)
+        self.norm, self.batch = nn.LayerNorm(8), nn.BatchNorm1d(8)
+
+    def forward(self, x):
+        h = self.batch(f.gelu(self.first((x - 0.5) / 2)))
+        h = f.silu(self.norm(h)) + f.gelu(h, approximate="tanh")
+        h = f.elu(h) + f.leaky_relu(h, 0.2) + f.softplus(h) + f.hardtanh(h) + f.hardsigmoid(h)
+        h = torch.where(h > 0.3, h, -h).clamp(max=3) ** 2 + h.abs().sqrt() * torch.atan2(h, h + 4)
+        return torch.softmax(self.last(h), dim=1), h.mean(1), f.normalize(h, dim=-1)[:, ::3], h[:, 1:2]
+
+
+def test_elementwise_functions_normalisations_and_reductions_are_captured():
+    outputs = [block("soft", 2), block("mean", 1), block("unit", 3), block("one", 1)]
+    check(Formulas(), bound([block("x", 3, places=(2, 0, 5))], outputs))
+
+
+class Elements(nn.Module):
+    """All kinds of columns."""
+
+    def forward(self, vectors, matrices, flags, layer, constants):
+        product = (matrices * vectors.unsqueeze(1)).sum(2) + constants[:, 1:]
+        return product * flags.float() + layer.float() / 10, matrices.transpose(1, 2) + 1
+
+
+def test_vectors_matrices_scalars_and_integer_features_are_captured():
+    inputs = [
+        block("vectors", 1, kind="vector", element=(3,)),
+        block("matrices", 1, kind="matrix", element=(2, 3)),
+        block("flags", 1, "bool"),
+        block("layer", 1, "int16"),
+        block("constants", 2, kind="scalar"),
+    ]
+    outputs = [block("product", 2), block("turned", 1, kind="matrix", element=(3, 2))]
+    check(Elements(), bound(inputs, outputs))
+
+
+class Results(nn.Module):
+    """The results of a function of the module and its inputs."""
+
+    def __init__(self, function, **members):
+        super().__init__()
+        self.function = function
+        for name, member in members.items():
+            self.register_buffer(name, member) if isinstance(member, torch.Tensor) else setattr(self, name, member)
+
+    def forward(self, *inputs):
+        return self.function(self, *inputs)
+
+
+def assert_same(function, inputs, widths, rows=(37, 111), collections=None, numbers="normal", **members):
+    collections = collections or [0] * len(widths)
+    outputs = [block(f"y{i}", w, collection=c) for i, (w, c) in enumerate(zip(widths, collections))]
+    return check(Results(function, **members), bound(inputs, outputs), rows, numbers)
+
+
+def of_numbers(m, x):
+    pair, turned = x.view(-1, 2, 3), x.flip(1)
+    dot = torch.einsum("ni,nj->nij", x[:, :2], x[:, 2:4]).flatten(1) + torch.einsum("ni,oi->no", x, m.layer.weight)[:, :4]
+    attended = f.scaled_dot_product_attention(pair, pair, pair).flatten(1)
+    places = torch.stack([x.argmax(1), x.min(1).indices], 1)
+    spread = torch.stack([x.std(1), x.var(1, unbiased=False), x.max(1).values, x.norm(p=1, dim=1)], 1)
+    wrapped = torch.remainder(x + 3, 2) - torch.remainder(x, -0.7) + x.trunc() + torch.hypot(x, turned) + torch.erfc(x)
+    finite = torch.nan_to_num(torch.log(x), nan=2.0) + torch.clamp(x, m.low, turned)
+    return (
+        m.inner(pair).flatten(1),
+        dot,
+        attended,
+        places.float(),
+        spread,
+        wrapped + x.roll(2, 1) * m.low.repeat(x.shape[0], 1) + f.pad(x[:, 1:], (1, 0)),
+        finite,
+        m.group(x),
+        m.low.expand(x.shape[0], 6),
+    )
+
+
+def test_products_moves_and_extremes_inside_a_row_are_captured():
+    members = {"layer": nn.Linear(6, 5), "inner": nn.Linear(3, 2), "group": nn.GroupNorm(2, 6)}
+    members["low"] = torch.randn(6)
+    assert_same(of_numbers, [block("x", 6)], (4, 4, 6, 2, 4, 6, 6, 6, 6), **members)
+
+
+def of_sets(m, x):
+    """A set of 4 elements with 3 numbers each, and 2 heads, in the ways that people write."""
+    sets, n = x.reshape(-1, 4, 3), x.shape[0]
+    flat = torch.relu(m.inner(x.reshape(-1, 3)) @ m.turn.t() + m.turn[0]).reshape(n, 4, 2)
+    wide = f.layer_norm(m.wide(torch.relu(m.conv(sets.transpose(1, 2)))), (4,)).flatten(1)
+    image = m.image(x.reshape(n, 3, 2, 2)).sum((2, 3))
+    heads = m.heads(sets).reshape(n, 4, 2, 3).transpose(1, 2).reshape(n * 2, 4, 3)
+    attended = torch.softmax(torch.bmm(heads, heads.transpose(1, 2)) / 2, -1) @ heads
+    mixed = attended.reshape(n, 2, 4, 3).transpose(1, 2).reshape(n, 4, 6)
+    best = flat.reshape(n * 4, 2).amax(1).reshape(n, 4)
+    return flat.flatten(1), wide, image, mixed.flatten(1), best
+
+
+def test_sets_inside_a_row_are_captured_as_people_write_them():
+    members = {"inner": nn.Linear(3, 2), "turn": torch.randn(2, 2), "heads": nn.Linear(3, 6)}
+    members |= {"conv": nn.Conv1d(3, 5, 1), "wide": nn.Conv1d(5, 2, 1, bias=False), "image": nn.Conv2d(3, 4, 1)}
+    assert_same(of_sets, [block("x", 12)], (8, 8, 4, 24, 4), **members)
+
+
+def test_encoder_layer_with_a_mask_is_captured():
+    layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True)
+
+    def of_elements(m, x, mask):
+        return m.layer(x.unflatten(1, (3, 4)), src_key_padding_mask=mask)[:, 0]
+
+    assert_same(of_elements, [block("x", 12), block("mask", 3, "bool")], (4,), layer=layer)
+
+
+@pytest.mark.parametrize(
+    "function, reason",
+    [
+        (lambda m, x, e: m.wide(x.reshape(-1, 3, 2))[:, :, 0], "a convolution over more than one element"),
+        (lambda m, x, e: x.reshape(-1, 3).sum(0).expand(x.shape[0], 3), "a sum or maximum over all rows"),
+        (lambda m, x, e: x[:, :3].index_add(0, e[1], x.reshape(-1, 3)[e[0]]), "rows and elements in one dimension"),
+        (lambda m, x, e: torch.relu(x.t().reshape(-1, 1)).reshape(6, x.shape[0]).t()[:, :3], "relu of elements and rows"),
+        (lambda m, x, e: x.reshape(-1, 3).t().reshape(6, x.shape[0]).t()[:, :3], "a reshape across the rows"),
+        (lambda m, x, e: x.reshape(-1, 3).cumsum(0).reshape(-1, 6)[:, :3], "the operation cumsum"),
+        (lambda m, x, e: x.reshape(-1, 3).flip(0).reshape(-1, 6)[:, :3], "rows in reverse order"),
+    ],
+)
+def test_rows_and_elements_in_one_dimension_are_not_mixed(function, reason):
+    inputs, outputs = [block("x", 6), block("e", 2, "int64", 1, "columns")], [block("y", 3)]
+    module = Results(function, wide=nn.Conv1d(3, 3, 2, padding="same"))
+    with pytest.raises(NotFused, match=reason):
+        captured(module, bound(inputs, outputs))
+
+
+MIXED = [block("x", 3), block("k", 1, "int64"), block("q", 1, "int8"), block("m", 1, "bool"), block("w", 1, "int16")]
+
+
+def of_integers(m, x, k, q, mask, w):
+    signs = (x > 0) | ~mask | (k > 20)
+    return (
+        torch.where(x.long() == 0, x, -x) + x.int(),
+        torch.where(torch.logical_or(x.trunc(), x - x), x + 3, x - 3),
+        ((x > 0) + mask).to(x.dtype) * x + (mask ^ (q > 3)),
+        x / signs.sum(1, keepdim=True).clamp(min=1) + torch.cat([mask, k > 2, q == w], 1).any(1, keepdim=True),
+        x * q + k.clamp(max=9) + (q.int() * w.int() - 5).float(),
+    )
+
+
+def test_integers_and_truth_values_are_calculated_as_torch_does():
+    assert_same(of_integers, MIXED, (3, 3, 3, 3, 3))
+
+
+def of_tables(m, x, k, q, mask, w):
+    return m.wide(k.squeeze(-1))[:, 2:], m.wide(q.long()).squeeze(1) * m.one(k).squeeze(1) + m.table[k[:, 0]] @ m.table
+
+
+def test_embeddings_are_captured_though_their_tables_are_shorter_than_columns():
+    members = {"wide": nn.Embedding(21, 4), "one": nn.Embedding(5, 1), "table": torch.randn(4, 4)}
+    assert_same(of_tables, MIXED, (2, 4), **members)
+
+
+def of_sums(m, x, edges, e):
+    zero, column = torch.zeros_like(x), edges[1].unsqueeze(1)
+    return (
+        zero.scatter_add(0, column, e),
+        x.scatter_add(0, column.expand(-1, 2), e),
+        x[:, 0].index_add(0, edges[0], e[:, 2]).unsqueeze(1),
+        zero.scatter_reduce(0, column.expand(-1, 3), e[:, :3], "mean", include_self=False),
+        x.scatter_reduce(0, column.repeat(1, 3), e[:, :3], "mean"),
+        x.index_put((edges[1],), x.new_full((3,), 2.0), accumulate=True),
+        (x[edges.t()][:, 0] - x.gather(0, column.expand(-1, 2)).sum(1, keepdim=True)) * (edges[0] < 9).unsqueeze(1),
+    )
+
+
+def test_sums_and_gathers_take_the_part_that_their_index_has():
+    assert_same(of_sums, GRAPH, (3, 3, 1, 3, 3, 3, 3), collections=[0] * 6 + [1])
+
+
+def test_far_offsets_are_subtracted_before_a_layer_and_others_become_part_of_it():
+    for mean, width, left in ((2000.0, 300.0, []), (2000.0, 0.1, ["sub", "div"])):
+        program = assert_same(lambda m, x: m.layer((x - mean) / width), [block("x", 3)], (4,), layer=nn.Linear(3, 4))
+        assert [value.name for value in program.values() if value.op == "map"] == left
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda m, x, k, q, mask, w: x + (q + q).float(), "arithmetic on integers"),
+        (lambda m, x, k, q, mask, w: x + (k + k), "arithmetic on integers"),
+        (lambda m, x, k, q, mask, w: x + (k.to(torch.int16) * q), "arithmetic on integers"),
+        (lambda m, x, k, q, mask, w: x + (k * torch.tensor([1, 2, 3])), "arithmetic on integers"),
+        (lambda m, x, k, q, mask, w: x + (x > 0).sum(1, keepdim=True).to(torch.uint8), "int64 made uint8"),
+        (lambda m, x, k, q, mask, w: x + x.to(torch.int8), "float32 made int8"),
+        (lambda m, x, k, q, mask, w: x + torch.relu(x).to(torch.uint8), "float32 made uint8"),
+        (lambda m, x, k, q, mask, w: x * (k == 1000000007), "comparisons of integers"),
+        (lambda m, x, k, q, mask, w: x + torch.cat([k, k + 1], 1).argmax(1, keepdim=True), "the place of an extreme among"),
+        (lambda m, x, k, q, mask, w: x * torch.cat([k, k + 1], 1).int().min(1, keepdim=True)[1], "the place of an extreme"),
+        (lambda m, x, k, q, mask, w: x + (~(x > 0).sum(1, keepdim=True)), "bits of int64"),
+        (lambda m, x, k, q, mask, w: x + torch.full_like(x, x.shape[0]), "full_like of a number of rows"),
+        (lambda m, x, k, q, mask, w: x + torch.rand(3), "random numbers"),
+        (lambda m, x, k, q, mask, w: (x * torch.ones(3, dtype=torch.float64)).float(), "numbers of float64"),
+    ],
+)
+def test_what_float32_would_give_otherwise_is_refused(function, reason):
+    with pytest.raises(NotFused, match=reason):
+        captured(Results(function), bound(MIXED, [block("y", 3)]))
+
+
+def test_constant_that_torch_would_take_apart_is_captured():
+    inputs = [block("v", 1, "uint8")]
+    assert_same(lambda m, v: (torch.eye(256)[v.long()[:, 0]][:, :3], torch.eye(8, 5)[:3].sum(0) * v), inputs, (3, 5))
+
+
+@pytest.mark.parametrize(
+    "dtype, other",
+    [
+        ("int8", "uint8"), ("int64", "int32"), ("int16", "uint8"), ("uint8", "int8"),  # which wrap around
+        ("bool", "int64"), ("bool", "uint8"), ("uint8", "int16"), ("int8", "int32"),  # which hold them
+    ],
+)  # fmt: skip
+def test_columns_as_other_integers_are_what_torch_makes_of_them(dtype, other):
+    assert_same(lambda m, v: v.float().sum(1, keepdim=True), [block("v", 2, dtype, as_dtype=other)], (1,))
+
+
+@pytest.mark.parametrize("numbers", ["normal", "large", "special"])
+def test_arithmetic_of_integer_columns_with_constants_wraps_as_in_torch(numbers):
+    def of_columns(m, k, i, q, u, mask):
+        return (
+            ((k + 1).float() + (-k).float() * 0.5 + (k * 3 - 7).float()) * 1e-18,
+            ((2 - i) * 1000003).float() + (i.long() * 5).float(),
+            (q + 100).float() + (q * 3).to(torch.uint8).float() + (-q).long().float(),
+            (u - 1).float() + (u + 200).int().float() + (mask.to(torch.uint8) - 1).float(),
+            k.clamp(-3, 3).float() + (k.clamp(max=5).clamp(min=-5) * q.clamp(-2, 7)).float() + i.to(torch.int16).float(),
+        )
+
+    inputs = [block("k", 1, "int64"), block("i", 1, "int32"), block("q", 1, "int8"), block("u", 1, "uint8")]
+    assert_same(of_columns, [*inputs, block("mask", 1, "bool")], (1, 1, 1, 1, 1), numbers=numbers)
+
+
+def test_tables_are_read_with_columns_after_arithmetic_with_constants():
+    def of_tables(m, k, q):
+        return m.table(k.squeeze(1) + 1), m.table((q.long().clamp(-1, 2) + 1)[:, 0]) + m.table.weight[(2 - k[:, 0]).clamp(0, 3)]
+
+    inputs = [block("k", 1, "int64"), block("q", 1, "int8")]
+    assert_same(of_tables, inputs, (2, 2), table=nn.Embedding(4, 2))
+
+
+def of_signed_zeros(m, x):
+    minus, plus = torch.full_like(x, -0.0), torch.zeros_like(x)
+    pairs = torch.stack([plus, minus, x * 0 + 1], 1)  # [n, 3 groups, 3]
+    return (
+        torch.where(torch.where(x > 0, 0.0, -0.0).reciprocal() > 0, 1.0, -1.0),
+        torch.atan2(minus, x),
+        torch.atan2(plus, x),
+        torch.atan2(x * 0 + 2, torch.tensor([0.0, -0.0, 0.0])) + torch.atan2(torch.tensor([0.0, -0.0, 0.0]), x),
+        torch.atan2(pairs.amax(2), x),
+    )
+
+
+def test_zeros_keep_their_sign():
+    assert_same(of_signed_zeros, [block("x", 3)], (3, 3, 3, 3, 3))
+
+
+def of_choices(m, x, k, q, mask, w):
+    return (
+        x.argmax(1),
+        (x > 0) & mask,
+        (x > 0.5).sum(1, dtype=torch.int32),
+        k.clamp(0, 9) * 2 + q,
+        torch.where(mask, q, 3).squeeze(1),
+        ~mask.squeeze(1),
+        torch.cat([w, q.to(torch.int16), w.clamp(max=3)], 1).argmin(1),
+        (torch.cat([k, k + 1], 1).max(1)[0] > 2),
+    )
+
+
+def test_results_of_integers_and_truth_values_are_captured():
+    dtypes = "int64 bool int32 int64 int8 bool int64 bool".split()
+    outputs = [block(f"y{i}", 3 if i == 1 else 1, dtype) for i, dtype in enumerate(dtypes)]
+    program = check(Results(of_choices), bound(MIXED, outputs))
+    assert [output.dtype for output in program.outputs] == dtypes
+
+
+@pytest.mark.parametrize("function", [lambda m, k: k + 0, lambda m, k: k.clamp(max=1 << 25).clamp(min=-5), lambda m, k: k])
+def test_results_of_integers_that_float32_may_not_hold_are_refused(function):
+    columns = with_examples(Results(function), bound([block("k", 1, "int64")], [block("y", 1, "int64")]))
+    with pytest.raises(NotFused, match='block "y" of int64 that float32 may not hold'):
+        captured(Results(function), columns)
+
+
+def test_surprise_is_a_reason_not_to_fuse(monkeypatch):
+    def fails(*arguments):
+        raise TypeError("what nobody thought of\nsecond line")
+
+    monkeypatch.setitem(walk.OPERATIONS, "clamp", fails)
+    columns = bound([block("x", 3)], [block("y", 3)])
+    exported = torch_export.exported_program(Refused(lambda x: x.clamp(min=0.5)), columns)
+    reason = r"an unexpected error \(TypeError: what nobody thought of\)$"
+    with pytest.raises(NotFused, match=reason):
+        torch_export.row_program(exported, columns, [{"collection": 0}])
+
+
+def test_our_interaction_network_is_captured_and_needs_one_kernel_for_each_update():
+    program = check(InteractionNetwork(8, 2), bound(GRAPH, [block("score", 1, collection=1)]), (37, 211))
+    plan = stages.plan(program)
+    assert [stage.domain for stage in plan.stages] == [0, 1, 0, 1, 0, 1]
+
+
+def exatrkx(hidden=8):
+    def network(inputs, outputs):
+        return nn.Sequential(nn.Linear(inputs, hidden), nn.LayerNorm(hidden), nn.ReLU(), nn.Linear(hidden, outputs))
+
+    state = hidden + 3
+    return ExaTrkX(2, network(3, hidden), network(2 * state, 1), network(2 * state, hidden))
+
+
+def test_the_first_edge_layer_of_exatrkx_moves_to_the_nodes():
+    program = check(exatrkx(), bound(GRAPH[:2], [block("score", 1, collection=1)]), (37, 211))
+    plan = stages.plan(program)
+    assert [stage.domain for stage in plan.stages] == [0, 1, 0, 1, 0, 1]
+    edge = plan.stages[1]
+    assert [value.width for value in edge.values if value.op == "linear"] == [1]
+    assert all(value.is_centered for stage in plan.stages for value in stage.values if value.op == "norm")
+
+
+class Twice(nn.Module):
+    """A layer whose result is used as it is, and scaled."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 4)
+
+    def forward(self, x):
+        y = self.layer(x * 2 - 1)
+        return y * 3 + 1, (y * y).sum(dim=1)
+
+
+def test_a_layer_that_is_used_twice_is_computed_once():
+    program = check(Twice(), bound([block("x", 3)], [block("scaled", 4), block("square", 1)]))
+    assert sum(value.op == "linear" for value in program.values()) == 1
+
+
+class ByName(nn.Module):
+    def forward(self, b, a):
+        return {"total": a + b, "product": a * b}
+
+
+def test_blocks_are_found_by_name():
+    inputs = [block("a", 2), block("b", 2)]
+    check(ByName(), bound(inputs, [block("product", 2), block("total", 2)], match="name"))
+
+
+class Refused(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda x: x - x.mean(0), "a sum or maximum over all rows"),
+        (lambda x: x.sort(dim=1).values, "the operation sort"),
+        (lambda x: x + x.flip(0), "rows in reverse order"),
+        (lambda x: x * x.shape[0], "mul of a number of rows"),
+        (lambda x: (x.double() * 2).float(), "numbers of float64"),
+        (lambda x: x @ (x.t() @ x), "a product of two tensors"),
+        (lambda x: torch.cumsum(x, 0), "the operation cumsum"),
+        (lambda x: x / int(x.shape[0]), "exactly 1021 rows"),
+        (lambda x: x if x.shape[0] < 5000 else -x, "a number of rows of block x that is not any"),
+    ],
+)
+def test_what_is_no_row_program_is_refused_with_its_reason(function, reason):
+    columns = bound([block("x", 3)], [block("y", 3)])
+    with pytest.raises(NotFused, match=reason):
+        captured(Refused(function), columns)

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kinds of models that people have: sets inside a row become loops, whose code does not grow with the sets.
+
+All kinds, exported: bench/width.py.
+"""
+
+import pytest
+
+from tensoa.binding.model import result_rows, with_examples
+from tensoa.compiler import passes, stages
+from tensoa.compiler.backends import cpu
+from tensoa.compiler.backends.processors import runs_here
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends.torch_export import exported_program, row_program
+from tensoa.package import fused
+from tensoa.package.checks import validate
+from width_models import Attention, DeepSets, Hits, Interaction, Kind, block, kinds
+
+KINDS = kinds()
+LEVEL = next((level for level in cpu.LEVELS if runs_here(level)), None)
+
+
+def traced(kind):
+    """(module, binding, rules, program)"""
+    module = kind.module.eval()
+    columns = with_examples(module, kind.binding())
+    rules = result_rows(module, columns, "cpu")
+    return module, columns, rules, row_program(exported_program(module, columns), columns, rules)
+
+
+def lines_of(program):
+    source = cpu.generate(program, stages.plan(program))
+    return sum(".long" not in line for line in source[len(cpu.kernel_text()) :].splitlines())
+
+
+@pytest.mark.skipif(LEVEL is None, reason="no CPU of level x86-64-v3 here")
+@pytest.mark.parametrize("name", ["DeepSets, 30 padded", "attention, pair bias", "interaction network"])
+def test_sets_inside_a_row_give_what_the_model_gives(name, tmp_path):
+    module, columns, rules, program = traced(KINDS[name])
+    library = tmp_path / "program.so"
+    cpu.build(cpu.generate(program, stages.plan(program)), LEVEL, library)
+    found = validate(fused.load(library), module, columns, rules, is_whole=True)
+    errors = [error for check in found if check.numbers == "normal" for error in check.relative_error.values()]
+    assert len(errors) >= 4 and max(errors) < 2e-6
+
+
+@pytest.mark.parametrize(
+    ("make", "elements", "width", "outputs"),
+    [(DeepSets, 30, 5, 3), (Hits, 128, 3, 2), (Attention, 12, 8, 3), (Interaction, 8, 4, 3)],
+    ids=["sets", "hits", "attention", "interaction"],
+)
+def test_code_does_not_grow_with_a_set(make, elements, width, outputs):
+    def lines(k):
+        module = make(**{"k": k, "p" if make is Interaction else "w": width})
+        x = block("x", 1, kind="vector", element=(k * width,))
+        return lines_of(traced(Kind(module, [x], [block("y", outputs)]))[3])
+
+    assert lines(elements) < min(120, 1.5 * lines(elements // 2))  # copies would be twice as many
+
+
+def test_what_is_done_to_groups_is_told():
+    plan = stages.plan(traced(KINDS["attention, pair bias"])[3])
+    told = stages.describe(plan.stages[0])
+    for words in ("12 x linear 8 -> 32", "12 x layer norm 32", "4 x product 12 x 8 x 12", "48 x amax", "32 x mean"):
+        assert words in told
+
+
+def test_a_kernel_of_too_many_operations_is_not_fused_for_cuda():
+    program = traced(KINDS["attention, pair bias"])[3]
+    with pytest.raises(NotFused, match=f"kernel of [0-9]+ operations, at most {fused.CUDA_OPERATIONS} are compiled"):
+        fused.for_cuda(program, "tf32x3", deterministic=False)
+    assert max(len(stage.values) for stage in stages.plan(passes.unrolled(program)).stages) > 1000

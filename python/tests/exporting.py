@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of the exporter share."""
+
+import pytest
+import torch
+from torch import nn
+
+from tensoa import binding
+from tensoa.errors import InputError
+from tensoa.export import Options, export
+
+
+def block(name, columns, planes=None, collection=0, **other):
+    text = {
+        "name": name,
+        "collection": collection,
+        "shape": "rows",
+        "kind": "plain",
+        "element": [],
+        "column_dtype": "float32",
+        "dtype": "float32",
+    }
+    planes = planes or range(len(columns))
+    return {**text, **other, "columns": [{"name": c, "plane": p} for c, p in zip(columns, planes)]}
+
+
+def bind(inputs, outputs, match="order"):
+    return binding.parse({"schema": 1, "match": match, "inputs": inputs, "outputs": outputs})
+
+
+#: (kind of numbers, rows) of what a package of floats is checked with.
+CASES = [*(("normal", [n]) for n in (1, 2, 33, 1000)), *((kind, [100]) for kind in ("small", "large", "special"))]
+THREE_TO_TWO = ([block("features", "xyz")], [block("preds", "mn")])
+
+
+class Module(nn.Module):
+    """A module of one function."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        self.weight = nn.Parameter(torch.full((3, 2), 0.5))
+
+    def forward(self, *inputs):
+        return self.function(self, *inputs)
+
+
+def refusal(module, columns, tmp_path, **options):
+    """The message of the InputError; nothing may be left behind."""
+    with pytest.raises(InputError) as caught:
+        export(module, columns, tmp_path / "package.pt2", Options(**options))
+    assert list(tmp_path.iterdir()) == []
+    message = str(caught.value)
+    assert "\n" not in message
+    return message

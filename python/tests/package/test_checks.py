@@ -1,0 +1,367 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a program is compared with, and what a package records."""
+
+import numpy as np
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+import torch
+from torch import nn
+
+from exporting import CASES, THREE_TO_TWO, Module, bind, block, refusal
+from tensoa.binding import examples
+from tensoa.binding.columns import Columns
+from tensoa.binding.model import with_examples
+from tensoa.compiler.backends import inductor
+from tensoa.compiler.frontends.torch_export import exported_program
+from tensoa.errors import InputError
+from tensoa.package.checks import validate
+from tensoa.package.recorded import RECORDED_BYTES, record, summary_lines
+
+# ---- programs that are compared with their model
+
+
+def pretend_package(module, columns, spoil):
+    """Packages whose program is the module itself, after which `spoil(inputs, outputs)` acts."""
+
+    def run(data, rows):
+        inductor.Program(module, columns)(data.inputs, data.outputs)
+        spoil(data.inputs, data.outputs[0])
+
+    with torch.no_grad():
+        return validate(run, module, columns, [{"collection": 0}])
+
+
+def test_checks_several_numbers_of_rows():
+    module = Module(lambda m, x: x @ m.weight)
+    found = pretend_package(module, bind(*THREE_TO_TWO), lambda inputs, outputs: None)
+    assert [(check.numbers, check.rows) for check in found] == CASES
+    assert all(check.relative_error["preds"] < 1e-6 for check in found)
+
+
+def test_no_rows_are_tried_where_there_are_results_nevertheless():
+    def each(m, x):
+        return x @ m.weight
+
+    def total(m, x):
+        return each(m, x).sum(0, keepdim=True)
+
+    for function, rule, expected in ((total, {"rows": 1}, [0, 1, 2, 33, 1000]), (each, {"collection": 0}, [1, 2, 33, 1000])):
+        recorded, _ = record(Module(function), bind(*THREE_TO_TWO), [rule])
+        assert [case.rows for case in recorded.cases if case.numbers == "normal"] == expected
+
+
+def test_every_plane_is_judged_by_itself():
+    """A probability beside an energy."""
+
+    def both(m, x):
+        return torch.stack([1e5 * x.exp().sum(1), torch.sigmoid(x[:, 0])], 1)
+
+    def spoil(inputs, outputs):
+        outputs[0][1].mul_(1.001)
+
+    with pytest.raises(InputError, match=r'block "preds", column n: the package differs from the model by 1.00e-03'):
+        pretend_package(Module(both), bind(*THREE_TO_TWO), spoil)
+
+
+@pytest.mark.parametrize(
+    "wrong, numbers",
+    [
+        (lambda x: torch.where(x.abs() < 1e-4, 0, x), "small"),
+        (lambda x: x.clamp(-1e4, 1e4), "large"),
+        (lambda x: torch.where(x.abs().log2() % 1 == 0, x * 2, x), "special"),
+        (lambda x: torch.where(x == 0, 1, x), "special"),
+    ],
+)
+def test_numbers_of_many_magnitudes_zeros_and_powers_of_two_are_tried(wrong, numbers):
+    def spoil(inputs, outputs):
+        outputs[0].copy_(wrong(inputs[0][:2]))
+
+    with pytest.raises(InputError, match=f"at 100 rows of {numbers} numbers"):
+        pretend_package(Module(lambda m, x: x[:, :2].clone()), bind(*THREE_TO_TWO), spoil)
+
+
+WHOLE = bind([block("k", "k", column_dtype="int64", dtype="int64")], [block("preds", "m")])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda k: k.clamp(min=0),
+        lambda k: k.clamp(max=2**62),
+        lambda k: torch.where(k == 0, 1, k),
+        lambda k: torch.where(k == -(2**63), 0, k),
+        lambda k: k.to(torch.int16),
+    ],
+)
+def test_integers_have_negatives_zeros_and_extremes_where_the_model_takes_them(wrong):
+    module = Module(lambda m, k: k.float())
+    columns = with_examples(module, WHOLE)
+    assert columns.inputs[0].integers == (-(2**63), 2**63 - 1)
+    pretend_package(module, columns, lambda inputs, outputs: None)
+    with pytest.raises(InputError, match="the package differs from the model"):
+        pretend_package(module, columns, lambda inputs, outputs: outputs[0].copy_(wrong(inputs[0]).float()))
+
+
+LARGER = bind([block("k", "ab", column_dtype="int64", dtype="int64")], [block("at", "i", column_dtype="int64", dtype="int64")])
+
+
+def test_neighbours_that_are_one_number_in_float32_are_tried():
+    module = Module(lambda m, k: k.argmax(1))
+    columns = with_examples(module, LARGER)
+    pretend_package(module, columns, lambda inputs, outputs: None)
+    with pytest.raises(InputError, match="at 100 rows of special numbers"):
+        pretend_package(module, columns, lambda inputs, outputs: outputs[0].copy_(inputs[0].float().argmax(0)))
+
+
+def test_no_choice_between_integers_may_be_wrong():
+    """One row of a thousand, which may be where the model gets floats."""
+
+    def spoil(inputs, outputs):
+        if outputs[0].shape[1] == 1000:
+            outputs[0][0, 7] += 1
+
+    module = Module(lambda m, k: k.argmax(1))
+    with pytest.raises(InputError, match="differs from the model by 1.00e-03 .*expected at most 0e"):
+        pretend_package(module, with_examples(module, LARGER), spoil)
+    floats = bind(THREE_TO_TWO[0], LARGER.text["outputs"])
+    for function, model, expected in ((Module(lambda m, x: x.argmax(1)), floats, 2e-3), (module, LARGER, 3e-5)):
+        for case in record(function, with_examples(function, model), [{"collection": 0}])[0].cases:
+            assert case.tolerances == [[expected]]
+    pretend_package(Module(lambda m, x: x.argmax(1)), floats, spoil)
+
+
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (lambda m, k: m.table(k), (0, 3)),
+        (lambda m, k: m.table(k + 1), (-1, 2)),
+        (lambda m, k: m.table(k.clamp(-1, 2) + 1), (-(2**63), 2**63 - 1)),
+        (lambda m, k: k.float()[k.squeeze(1)], None),  # rows, which are never negative though torch takes that
+    ],
+)
+def test_integers_stay_within_what_a_table_or_an_index_takes(function, expected):
+    module = Module(function)
+    module.table = nn.Embedding(4, 1)
+    columns = with_examples(module, bind(WHOLE.text["inputs"], WHOLE.text["outputs"]))
+    assert columns.inputs[0].integers == expected
+    for rows in (1, 2, 1000):
+        drawn = Columns(columns, {0: rows}, (), "cpu").inputs[0]
+        low, high = expected or (0, rows - 1)
+        assert low <= drawn.min() and drawn.max() <= high
+        if expected and rows > 1 and high < 2**62:
+            assert (drawn.min(), drawn.max()) == expected
+
+
+def test_a_mask_leaves_something_and_masks_something():
+    columns = bind([block("mask", "abcd", column_dtype="bool", dtype="bool")], [])
+    mask = Columns(columns, {0: 1000}, (), "cpu", seed=3).inputs[0]
+    assert mask.any(0).all() and (~mask).any(0).all()
+
+
+def test_what_is_no_number_in_both_is_right_and_only_there():
+    def root(m, x):
+        return x[:, :2].sqrt()
+
+    found = pretend_package(Module(root), bind(*THREE_TO_TWO), lambda inputs, outputs: None)
+    assert all(check.relative_error["preds"] < 1e-6 for check in found)
+    with pytest.raises(InputError, match="differs from the model by inf"):
+        pretend_package(Module(root), bind(*THREE_TO_TWO), lambda inputs, outputs: outputs[0].nan_to_num_(0))
+
+
+class Encoder(nn.Module):
+    """An encoder layer over the elements of a row, some of which are padding."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True)
+
+    def forward(self, x, is_padding):
+        return self.layer(x.unflatten(1, (3, 4)), src_key_padding_mask=is_padding)[:, 0]
+
+
+def test_encoder_layers_with_a_mask_are_checked_as_torch_exports_them():
+    """Rows that are masked throughout among them: they are no numbers by torch's fast path."""
+    torch.manual_seed(0)
+    module = Encoder().eval().requires_grad_(False)
+    inputs = [block("x", "abcdefghijkl"), block("is_padding", "pqr", column_dtype="bool", dtype="bool")]
+    columns = bind(inputs, [block("y", "stuv")])
+    exported = exported_program(module, columns).module()
+
+    def run(data, rows):
+        data.inputs[1][:, ::5] = True
+        data.before[1].copy_(data.memory[1])
+        results = exported([block.tensor(x) for block, x in zip(columns.inputs, data.inputs)])
+        columns.outputs[0].write(results[0], data.outputs[0])
+
+    class Masked(nn.Module):
+        """The module on what run() makes of the mask."""
+
+        def __init__(self):
+            super().__init__()
+            self.module = module
+
+        def forward(self, x, is_padding):
+            is_padding = is_padding.clone()
+            is_padding[::5] = True
+            return self.module(x, is_padding)
+
+    with torch.no_grad():
+        found = validate(run, Masked().eval(), columns, [{"collection": 0}])
+    assert [(check.numbers, check.rows) for check in found] == CASES
+    assert all(check.relative_error["y"] < 1e-5 for check in found)
+
+
+def test_what_float32_cannot_hold_is_not_judged():
+    found = pretend_package(Module(lambda m, x: x[:, :2].exp()), bind(*THREE_TO_TWO), lambda inputs, outputs: None)
+    assert [check.relative_error["preds"] < 1e-6 for check in found] == [True] * len(CASES)
+
+
+def test_numbers_of_which_the_model_itself_says_nothing_are_left_out():
+    def rough(m, x):
+        return torch.sin(1000 * x[:, :2])
+
+    rules = [{"collection": 0}]
+    found = pretend_package(Module(rough), bind(*THREE_TO_TWO), lambda inputs, outputs: None)
+    assert "large" not in {check.numbers for check in found} and len(found) == len(CASES) - 1
+    recorded = record(Module(rough), bind(*THREE_TO_TWO), rules)[0].cases
+    assert [case.numbers for case in recorded] == ["normal"] * 4 + ["small", "special"]
+
+
+def test_no_result_is_recorded_that_any_package_would_pass():
+    def rough(m, x):
+        return torch.sin(1e9 * x[:, :2])
+
+    recorded, files = record(Module(rough), bind(*THREE_TO_TWO), [{"collection": 0}])
+    assert "normal" not in {case.numbers for case in recorded.cases} and len(files) == len(recorded.cases)
+    for case in recorded.cases:
+        assert all(one < 0.5 for block in case.tolerances or [] for one in block)
+    (line,) = summary_lines(recorded)
+    assert line.startswith("too rough to be judged: the model differs from itself in float64 by more than 1e-02")
+    recorded, _ = record(Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), [{"collection": 0}])
+    assert not list(summary_lines(recorded))
+
+
+def test_recorded_results_are_bounded_however_wide_the_columns_are():
+    names = [f"c{i}" for i in range(3000)]
+    wide = bind([block("x", names)], [block("y", names)])
+    entry, files = record(Module(lambda m, x: x * 2), wide, [{"collection": 0}])
+    assert 0 < sum(map(len, files.values())) <= RECORDED_BYTES
+    assert {one.file for one in entry.cases} == set(files)
+    entry, files = record(Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), [{"collection": 0}])
+    assert [(one.numbers, [one.rows]) for one in entry.cases] == CASES
+
+
+def events(path, rows=50, **more):
+    """A file of particles: charges of -1 and 1."""
+    columns = {"x": np.linspace(0, 1, rows), "y": np.ones(rows), "z": np.arange(rows) / rows}
+    columns |= {"q": np.where(np.arange(rows) % 3, 1, -1), "name": ["a"] * rows, **more}
+    table = pyarrow.table({name: column for name, column in columns.items() if column is not None})
+    write = pyarrow.parquet.write_table if path.suffix == ".parquet" else pyarrow.csv.write_csv
+    write(table, path)
+    return path
+
+
+WITH_CHARGE = bind([*THREE_TO_TWO[0], block("q", "q", column_dtype="int8", dtype="int8")], [block("preds", "m")])
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_checks_take_rows_of_the_users_file_by_the_names_of_columns(suffix, tmp_path):
+    columns = examples.with_columns(WITH_CHARGE, examples.read(events(tmp_path / f"particles{suffix}")))
+    seen = []
+
+    def model(m, x, q):
+        seen.append((x, q))
+        return torch.log(x[:, :1] + q.abs()) * m.weight[0, 0]
+
+    columns = with_examples(Module(model), columns)
+    found = pretend_package(Module(model), columns, lambda inputs, outputs: None)
+    assert {check.numbers for check in found} == {"normal"}
+    for x, q in seen:
+        assert torch.equal(x[:, 1], torch.ones(len(x), dtype=x.dtype)) and set(q.flatten().tolist()) <= {-1, 1}
+        rows = (x[:, 2] * 50).round().long() % 50
+        assert torch.equal(torch.where(rows % 3 > 0, 1, -1), q[:, 0].long())  # each row as it is in the file
+
+
+@pytest.mark.parametrize(
+    "columns, message",
+    [
+        ({"z": None}, 'block "features": the examples have no z; expected all of its columns'),
+        (dict.fromkeys("xyzq"), "the examples have no columns; expected some of x, y, z, q"),
+        ({"q": [None] * 50}, 'block "q": the examples have nulls in q; expected a number in every row'),
+        ({"z": [None] + [1.0] * 49}, 'block "features": the examples have nulls in z; expected a number in every row'),
+        ({"q": [1] * 9 + [300] * 41}, 'block "q": row 9 of q of the examples is 300; expected numbers that columns of int8'),
+        ({"q": [0.7] * 50}, "row 0 of q of the examples is 0.7; expected numbers that columns of int8 hold"),
+        ({"q": [1.0, np.nan] * 25}, "row 1 of q of the examples is nan"),
+        ({"z": [1e39] * 50}, 'block "features": row 0 of z of the examples is 1e+39; expected numbers that'),
+    ],
+)
+def test_examples_that_do_not_fit_are_refused(columns, message, tmp_path):
+    with pytest.raises(InputError) as caught:
+        examples.with_columns(WITH_CHARGE, examples.read(events(tmp_path / "particles.parquet", **columns)))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "dtype, held, others",
+    [
+        (torch.uint8, [0, 255, 255.0], [-1, 256, 255.5, np.inf]),
+        (torch.int64, [-(2**63), 2**63 - 1, -(2.0**63)], [2**63, 2.0**63]),
+        (torch.bool, [0, 1, True, 1.0], [-1, 2, 0.5]),
+        (torch.float32, [2**40 + 1, np.inf, np.nan, 0.1, True], [1e39]),
+        (torch.float16, [65504], [70000]),
+    ],
+)
+def test_examples_are_what_columns_hold(dtype, held, others):
+    name = str(dtype).removeprefix("torch.")
+    columns = bind([block("q", "q", column_dtype=name, dtype=name)], [])
+
+    def examples_of(number):
+        dtype = np.array(number).dtype.str  # of uint64 numpy has two, torch takes one
+        return examples.with_columns(columns, {"q": torch.as_tensor(np.array([1, number], dtype))}).inputs[0].examples
+
+    for number in held:
+        assert torch.equal(examples_of(number)[0, 1:].nan_to_num(), torch.tensor([number]).to(dtype).nan_to_num())
+    for number in others:
+        with pytest.raises(InputError, match="row 1 of q of the examples"):
+            examples_of(number)
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [("no.csv", "no.csv: cannot be read"), ("bad.parquet", "cannot be read"), ("x.root", "FILE.parquet or FILE.csv")],
+)
+def test_examples_that_cannot_be_read_are_refused(name, message, tmp_path):
+    (tmp_path / "bad.parquet").write_text("nothing")
+    with pytest.raises(InputError, match=message):
+        examples.read(tmp_path / name)
+    (tmp_path / "empty.csv").write_text("x,y,z,q\n")
+    with pytest.raises(InputError, match="examples have no"):
+        examples.with_columns(WITH_CHARGE, examples.read(tmp_path / "empty.csv"))
+
+
+def test_model_that_needs_several_rows_says_at_how_many_it_fails(tmp_path):
+    function = lambda m, x: x.topk(5, dim=0).values.sum(0) + x @ m.weight[:, :1]  # noqa: E731
+    columns = bind([block("features", "xyz")], [block("preds", "mno")])
+    assert "with 1 rows: selected index k out of range" in refusal(Module(function), columns, tmp_path)
+
+
+def beyond_the_rows(inputs, outputs):
+    memory = outputs[0].as_strided((outputs[0].shape[1] + 1,), (1,))
+    memory[-1] += 1
+
+
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (lambda inputs, outputs: outputs[0][1, -1].add_(0.1), 'block "preds", column n: the package differs'),
+        (lambda inputs, outputs: outputs[0].fill_(torch.nan), "differs from the model by inf"),
+        (lambda inputs, outputs: inputs[0].add_(1), "writes memory that is not its own"),
+        (beyond_the_rows, "writes memory that is not its own"),
+    ],
+)
+def test_wrong_package_is_not_written(spoil, message):
+    with pytest.raises(InputError, match=message):
+        pretend_package(Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), spoil)

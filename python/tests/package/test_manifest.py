@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of a package: what is written is read again, and what is no manifest is refused by the name of its key."""
+
+import copy
+import json
+
+import pytest
+
+from tensoa.compiler.backends.cuda.program import BufferEntry, KernelEntry, Launch, Params, Zero
+from tensoa.errors import InputError
+from tensoa.package.manifest import Check, CudaProgram, Fused, GpuCheck, GpuCode, Manifest, Recorded, RecordedCase
+
+
+def whole():
+    cuda = CudaProgram(
+        params=Params(2, 1, 1),
+        kernels=[KernelEntry("stage_0", 512, 0, 16, 2)],
+        buffers=[BufferEntry(0, 32)],
+        steps=[Zero(0), Launch(0, 0)],
+        weights="fused/weights.bin",
+        code=[GpuCode("sm_80", "fused/sm_80.cubin", "built, not run")],
+    )
+    return Manifest(
+        binding={"schema": 1, "note": None},
+        inputs=[[{"first": 0, "step": 1, "planes": 3}]],
+        outputs=[[{"first": 0, "step": 1, "planes": 2}]],
+        rows=[{"collection": 0}],
+        target="cuda",
+        machine="x86_64",
+        torch="2.11.0",
+        checks=[Check([1], "normal", {"y": 1e-7}, {"y": 0.0})],
+        recorded=Recorded(3e-5, [RecordedCase(33, "normal", "check/33.bin"), RecordedCase(1, "small", "a", [[0.5]])]),
+        fused=Fused([0], ["linear 3 -> 2"], True, cuda=cuda, precision="tf32x3"),
+        gpu_checks=[GpuCheck("sm_90", "H100", {"y": 1e-7}, "it synchronises"), GpuCheck("sm_80", "A100", {}, True)],
+    )
+
+
+def test_what_is_written_is_read_again():
+    text = json.loads(json.dumps(whole().to_json()))
+    assert Manifest.from_json(text, "p.pt2") == whole()
+    assert text["fused"]["cuda"]["steps"] == [{"zero": 0}, {"kernel": 0, "domain": 0}]
+    assert text["binding"] == {"schema": 1, "note": None}  # as it was described
+    assert "lengths" not in text and "gpu" not in text["fused"]["cuda"]["code"][0]
+
+
+@pytest.mark.parametrize(
+    "edit, message",
+    [
+        (lambda text: text.update(schema=1), "p.pt2: its format is 1, this version of tensoa reads 2; export it again"),
+        (lambda text: text.pop("schema"), "p.pt2: its format is None, this version"),
+        (lambda text: text.pop("rows"), 'p.pt2: its manifest: "rows" is missing'),
+        (lambda text: text.update(colour="red"), 'p.pt2: its manifest: "colour" is unknown'),
+        (
+            lambda text: text["fused"]["cuda"]["params"].pop("blocks"),
+            '"fused", "cuda", "params": "blocks" is missing',
+        ),
+        (lambda text: text.update(target=3), 'p.pt2: its manifest, "target": got 3, expected str'),
+        (lambda text: text["recorded"].update(cases={}), 'manifest, "recorded", "cases": got {}, expected'),
+        (lambda text: text["fused"].update(domains=["a"]), 'manifest, "fused", "domains": got a, expected int'),
+        (lambda text: text["fused"].update(deterministic=1), 'manifest, "fused", "deterministic": got 1, expected bool'),
+    ],
+)
+def test_what_is_no_manifest_is_refused_by_the_name_of_its_key(edit, message):
+    text = copy.deepcopy(whole().to_json())
+    edit(text)
+    with pytest.raises(InputError) as error:
+        Manifest.from_json(text, "p.pt2")
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", [None, [], "text", 3])
+def test_json_that_is_no_object_is_refused(text):
+    with pytest.raises(InputError, match="p.pt2: its format is None"):
+        Manifest.from_json(text, "p.pt2")
