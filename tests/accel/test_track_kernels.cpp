@@ -15,7 +15,7 @@ namespace {
 using test::Acc;
 
 // [launcher]
-/// Rows by alpaka; see graph_kernels.hpp.
+/// Rows by alpaka; see hit_buckets.hpp.
 struct AlpakaLauncher {
   test::AlpakaQueue& queue;
 

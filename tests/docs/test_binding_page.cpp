@@ -561,7 +561,7 @@ TEST_F(BindingPageErrors, OfRaggedForms) {
   expect_error(
       "the offset first_hit[3] is 9; expected ascending offsets from 0 to the 8 rows of the "
       "collection",
-      [&] { model.forward(queue, Plan(ModelMetadata(padded, outputs))); });
+      [&] { model.forward(queue, model.plan(ModelMetadata(padded, outputs))); });
 }
 
 TEST_F(BindingPageErrors, OfTheMetadata) {
@@ -592,12 +592,12 @@ TEST_F(BindingPageErrors, OfCalls) {
   inputs.append_block("x", hit_.x(), hit_.y(), hit_.z());
   outputs_.append_block("score", edge_.score());
   expect_error("takes 2 inputs (x, edge_index), got 1 blocks",
-               [&] { model.forward(queue, Plan(ModelMetadata(inputs, outputs_))); });
+               [&] { model.forward(queue, model.plan(ModelMetadata(inputs, outputs_))); });
   SoAMetadata<Hit, Edge> misnamed(n_hits, n_edges);
   misnamed.append_block("hits", hit_.x(), hit_.y(), hit_.z());
   misnamed.append_block(BlockShape::kColumns, "x", edge_.source(), edge_.target());
   expect_error("takes 2 inputs (x, edge_index), got block \"x\" as number 2; name all blocks",
-               [&] { model.forward(queue, Plan(ModelMetadata(misnamed, outputs_))); });
+               [&] { model.forward(queue, model.plan(ModelMetadata(misnamed, outputs_))); });
 
   std::fill_n(edges_.data(), edges_.bytes(), std::byte{0});
   inputs.append_block(BlockShape::kColumns, "edge_index", edge_.source(), edge_.target());
@@ -607,12 +607,13 @@ TEST_F(BindingPageErrors, OfCalls) {
       [&] {
         SoAMetadata<Hit> outputs(n_hits);
         outputs.append_block("x", hit_.x(), hit_.y(), hit_.z());
-        model.forward(queue, Plan(ModelMetadata(inputs, outputs)));
+        model.forward(queue, model.plan(ModelMetadata(inputs, outputs)));
       });
-  expect_error("batches need blocks of equal length",
-               [&] { model.forward_batches(queue, Plan(ModelMetadata(inputs, outputs_)), 32); });
+  expect_error("batches need blocks of equal length", [&] {
+    model.forward_batches(queue, model.plan(ModelMetadata(inputs, outputs_)), 32);
+  });
 
-  const Plan plan(ModelMetadata(inputs, outputs_));
+  const Plan plan = model.plan(ModelMetadata(inputs, outputs_));
   {
     SoAMetadata<Edge> twice = outputs_;
     twice.append_block("again", edge_.score());
@@ -621,7 +622,7 @@ TEST_F(BindingPageErrors, OfCalls) {
   }
   outputs_.append_block("target", edge_.target());
   expect_error("gives 1 outputs, got 2 output blocks",
-               [&] { model.forward(queue, Plan(ModelMetadata(inputs, outputs_))); });
+               [&] { model.forward(queue, model.plan(ModelMetadata(inputs, outputs_))); });
   Plan half = plan;
   EXPECT_THROW(half.rebind(hits_.view(), edges_.view(), edges_.const_view()), BindingError);
   expect_error("the last rebind of this plan failed; rebind it before the next call",
@@ -649,7 +650,7 @@ TEST_F(BindingPageErrors, OfResultsByName) {
   expect_error(
       "gives an output called \"pt\", got output blocks called charge, momentum; name them as the "
       "outputs",
-      [&] { model.forward(queue, Plan(ModelMetadata(inputs, outputs, Match::kByName))); });
+      [&] { model.forward(queue, model.plan(ModelMetadata(inputs, outputs, Match::kByName))); });
 }
 
 TEST_F(BindingPageErrors, OfViews) {

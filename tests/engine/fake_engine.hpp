@@ -11,8 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "../support/function_loader.hpp"
 #include "../support/temporary_folder.hpp"
-#include "tensoa/engine/engine.hpp"
+#include "tensoa/engine/loader.hpp"
+#include "tensoa/engine/model.hpp"
 
 namespace tensoa::test {
 
@@ -43,6 +45,7 @@ struct FakeEngines {
   std::vector<Device> loaded_on;
   std::vector<Binding> calls;                ///< one a run
   std::function<void(const Binding&)> look;  ///< called by each run, while the columns are there
+  int prepared = 0;                          ///< bindings
   ModelOptions options;                      ///< of the last load
 
   static FakeEngines& get();
@@ -50,6 +53,17 @@ struct FakeEngines {
   /// As at the start of the program, with the fake kinds registered: files ending in .fake just in
   /// time, in .aot ahead of time. Both take `x` and, optionally, `y`.
   static void reset();
+};
+
+/// Options that the fake engines take.
+struct FakeOptions {
+  static constexpr std::string_view kOptionsOf = "fakes";
+  int number = 0;
+};
+
+/// Options of an engine that is not there.
+struct OtherOptions {
+  static constexpr std::string_view kOptionsOf = "others (test::OtherOptions)";
 };
 
 /// A file that lives as long as the test.
@@ -63,5 +77,13 @@ class TemporaryFile {
   TemporaryFolder folder_;
   std::filesystem::path path_;
 };
+
+/// A model that takes up to 64 blocks of any names, and computes nothing: for plans as such.
+const Model<>& model_of_anything();
+
+template <template <template <class> class> class... Layouts>
+Plan<Layouts...> plan_of(const ModelMetadata<Layouts...>& metadata) {
+  return model_of_anything().plan(metadata);
+}
 
 }  // namespace tensoa::test

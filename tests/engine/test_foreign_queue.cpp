@@ -152,13 +152,14 @@ struct Seen {
   class Engine final : public tensoa::Engine {
    public:
     const tensoa::Signature& signature() const noexcept override { return signature_; }
-    tensoa::CopyReport run(const tensoa::Queue& queue, const tensoa::Binding&) const override {
+    tensoa::CopyReport run(const tensoa::Queue& queue, const tensoa::Binding&,
+                           const tensoa::Prepared&) const override {
       queues().push_back(queue);
       return {};
     }
 
    private:
-    tensoa::Signature signature_{.inputs = {"x"}, .required_inputs = 1};
+    tensoa::Signature signature_{.inputs = {{.name = "x"}}, .required_inputs = 1};
   };
 };
 
@@ -166,13 +167,7 @@ class ForeignQueue : public testing::Test {
  protected:
   void SetUp() override {
     Seen::queues().clear();
-    tensoa::register_engine(
-        {"Seen", tensoa::CompilationType::kJustInTime,
-         [](const std::filesystem::path& path) { return path.extension() == ".seen"; },
-         [](const std::filesystem::path&, tensoa::Device,
-            const tensoa::ModelOptions&) -> std::shared_ptr<const tensoa::Engine> {
-           return std::make_shared<const Seen::Engine>();
-         }});
+    tensoa::test::register_engine_of<Seen::Engine>("Seen", ".seen");
   }
 
   std::string path() const { return file_.path().string(); }

@@ -60,11 +60,11 @@ TEST_F(ModelTest, ForwardRunsTheEngineOnTheBoundColumns) {
   EXPECT_EQ(FakeEngines::get().calls[0].outputs[0].tensor.data, scores_.view().score.data());
 }
 
-TEST_F(ModelTest, IsLoadedWhenTheFirstCallOnADeviceNeedsItAndOnlyOnce) {
+TEST_F(ModelTest, IsLoadedWhenTheFirstPlanOnADeviceNeedsItAndOnlyOnce) {
   const Model<> model(file_.path());
   EXPECT_EQ(FakeEngines::get().loads, 0);
   const Plan plan = model.plan(metadata());
-  EXPECT_EQ(FakeEngines::get().loads, 0);
+  EXPECT_EQ(FakeEngines::get().loads, 1);
   model.forward(queue_, plan);
   model.forward(queue_, plan);
   EXPECT_THAT(FakeEngines::get().loaded_on, ElementsAre(Device::cpu()));
@@ -96,14 +96,26 @@ TEST_F(ModelTest, ALoadThatFailedIsTriedAgain) {
   FakeEngines::get().loads_to_fail = 1;
   const Model<> model(file_.path());
   EXPECT_THROW(model.deploy(Device::cpu()), LoadError);
-  EXPECT_THAT(model.deploy(Device::cpu()).inputs, ElementsAre("x", "y"));
+  EXPECT_THAT(
+      model.deploy(Device::cpu()).inputs,
+      ElementsAre(testing::Field(&TensorSpec::name, "x"), testing::Field(&TensorSpec::name, "y")));
   EXPECT_EQ(FakeEngines::get().loads, 2);
 }
 
 TEST_F(ModelTest, HandsItsOptionsToTheEngine) {
-  const Model<> model(file_.path(), {.dtype = DType::kF64});
+  const Model<> model(file_.path(), test::FakeOptions{.number = 7});
   model.deploy(Device::cpu());
-  EXPECT_EQ(FakeEngines::get().options.dtype, DType::kF64);
+  EXPECT_EQ(FakeEngines::get().options.get<test::FakeOptions>().number, 7);
+  Model<>(file_.path()).deploy(Device::cpu());
+  EXPECT_EQ(FakeEngines::get().options.get<test::FakeOptions>().number, 0) << "the defaults";
+}
+
+TEST_F(ModelTest, OptionsOfAnotherEngineAreALoadError) {
+  EXPECT_THAT(
+      [&] { Model<>(file_.path(), test::OtherOptions{}); },
+      ThrowsMessage<LoadError>(HasSubstr(
+          "model.fake: got options of others (test::OtherOptions), the engine that loads it "
+          "is Fake; leave them out, or give those of that engine")));
 }
 
 TEST_F(ModelTest, WarmUpRunsOnZerosOfTheDeclaredSizes) {
@@ -182,13 +194,16 @@ TEST_F(ModelTest, RefusesTooManyAndTooFewInputs) {
 TEST_F(ModelTest, RefusesColumnsOfAnotherDeviceThanTheQueues) {
   const View<Points> elsewhere{points_.view().columns(), 10, 10, Device::cuda(0)};
   const View<Scores> scores_elsewhere{scores_.view().columns(), 10, 10, Device::cuda(0)};
-  const Model<> model(file_.path());
-  Plan plan = model.plan(metadata());
-  plan.rebind(elsewhere, scores_elsewhere);
-  EXPECT_THAT([&] { model.forward(queue_, plan); },
+  SoAMetadata<Points> inputs(10);
+  inputs.append_block("x0", elsewhere.records().x());
+  SoAMetadata<Scores> outputs(10);
+  outputs.append_block("score", scores_elsewhere.records().score());
+  Model<> model(file_.path());
+  model.to(queue_);
+  EXPECT_THAT([&] { model.forward(ModelMetadata(inputs, outputs)); },
               ThrowsMessage<BindingError>(HasSubstr(
                   "block \"x0\" lies on cuda:0, the queue belongs to cpu; run where the data is")));
-  EXPECT_EQ(FakeEngines::get().loads, 0);
+  EXPECT_TRUE(FakeEngines::get().calls.empty());
 }
 
 TEST_F(ModelTest, RunsNothingWhenNoOutputHasRows) {
@@ -429,7 +444,7 @@ TEST_F(ModelTest, OfAnotherCompilationTypeIsALoadError) {
   EXPECT_THAT([&] { Model<CompilationType::kAheadOfTime>{file_.path()}; },
               ThrowsMessage<LoadError>(HasSubstr("(asked for: ahead-of-time)")));
   const TemporaryFile ahead("model.aot");
-  EXPECT_EQ(Model<CompilationType::kAheadOfTime>(ahead.path()).path(), ahead.path());
+  EXPECT_EQ(Model<CompilationType::kAheadOfTime>(ahead.path()).location(), ahead.path());
 }
 
 TEST_F(ModelTest, OnADeviceThatIsNotThereIsADeviceErrorAndIsNotLoaded) {

@@ -60,7 +60,7 @@ class CopyEngine final : public Engine {
 
   const Signature& signature() const noexcept override { return signature_; }
 
-  CopyReport run(const Queue& queue, const Binding& binding) const override {
+  CopyReport run(const Queue& queue, const Binding& binding, const Prepared&) const override {
     const TensorView& from = binding.inputs[0].tensor;
     const TensorView& to = binding.outputs[0].tensor;
     copy_bytes(queue, to.data, to.device, from.data, from.device, from.bytes());
@@ -69,11 +69,10 @@ class CopyEngine final : public Engine {
 
  private:
   Buffer weights_;
-  Signature signature_{.inputs = {"x"}, .required_inputs = 1};
+  Signature signature_{.inputs = {{.name = "x"}}, .required_inputs = 1};
 };
 
-std::shared_ptr<const Engine> load(const std::filesystem::path&, Device device,
-                                   const ModelOptions&) {
+std::shared_ptr<const Engine> load(const ModelLocation&, Device device, const ModelOptions&) {
   Loads& loads = Loads::get();
   const int number = ++loads.count;
   if (device == kFirst) {
@@ -105,9 +104,7 @@ class ModelDevices : public testing::Test {
   }
 
   static Model<> model_of(const std::filesystem::path& path) {
-    register_engine({"Copy", CompilationType::kJustInTime,
-                     [](const std::filesystem::path& file) { return file.extension() == ".copy"; },
-                     load});
+    test::register_function("Copy", ".copy", load);
     return Model<>(path);
   }
 
@@ -265,7 +262,7 @@ TEST_F(ModelDevices, AQueueOfAnotherDeviceThanTheDataNamesBoth) {
         ThrowsMessage<BindingError>(AllOf(HasSubstr("lies on cuda:1"),
                                           HasSubstr("the queue belongs to " + to_string(device)))));
   }
-  EXPECT_EQ(Loads::get().count, 0);
+  EXPECT_EQ(Loads::get().count, 1) << "on the device of the plan alone";
   EXPECT_EQ(model_.forward(Queue(kSecond), plan).bytes_out, 16U) << "the right queue runs";
 }
 
@@ -331,6 +328,55 @@ TEST_F(ModelDevices, ALostDeviceIsATypedErrorAndTheOthersGoOn) {
   EXPECT_THROW(Model<>(file_.path()).deploy(kFirst), DeviceLostError);
   EXPECT_EQ(model_.forward(good, second).bytes_out, 16U);
   good.wait();
+}
+
+TEST_F(ModelDevices, ASubmittedCallIsCompletedWhenTheDeviceGetsThereAndNotBefore) {
+  Event event(kFirst);
+  const Queue queue(kFirst);
+  const Plan plan = model_.plan(event.metadata());
+  int calls = 0;
+  DeviceDouble::hold(0);
+  model_.submit(queue, plan, [&](const Result<CopyReport>& result) {
+    ++calls;
+    EXPECT_TRUE(result);
+  });
+  EXPECT_EQ(calls, 0);
+  DeviceDouble::let_go(0);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(ModelDevices, ADeviceThatIsLostIsTheErrorOfASubmittedCall) {
+  Event event(kFirst);
+  const Queue queue(kFirst);
+  const Plan plan = model_.plan(event.metadata());
+  int lost = 0;
+  const auto expect_lost = [&](const Result<CopyReport>& result) {
+    EXPECT_THAT(result.message(), HasSubstr("cuda:0 is lost"));
+    EXPECT_THROW(static_cast<void>(result.value()), DeviceLostError);
+    ++lost;
+  };
+  DeviceDouble::hold(0);
+  model_.submit(queue, plan, expect_lost);
+  EXPECT_EQ(lost, 0);
+  DeviceDouble::lose(0);
+  EXPECT_EQ(lost, 1) << "in flight";
+  model_.submit(queue, plan, expect_lost);
+  EXPECT_EQ(lost, 2) << "afterwards";
+}
+
+TEST_F(ModelDevices, APlanIsForOneDeviceAndAnotherIsMadeOfIt) {
+  Event first(kFirst);
+  Event second(kSecond);
+  Plan plan = model_.plan(first.metadata());
+  EXPECT_THAT([&] { plan.rebind(second.points.const_view(), second.scores.view()); },
+              ThrowsMessage<BindingError>(
+                  AllOf(HasSubstr("the plan was made for cuda:0, the views lie on cuda:1"),
+                        HasSubstr("model.plan(plan, views…)"))));
+  EXPECT_THAT([&] { model_.forward(Queue(kFirst), plan); },
+              ThrowsMessage<BindingError>(HasSubstr("the last rebind of this plan failed")));
+  const Plan there = model_.plan(plan, second.points.const_view(), second.scores.view());
+  EXPECT_EQ(model_.forward(Queue(kSecond), there).bytes_out, 16U);
+  model_.warm_up(Queue(kSecond), plan, 4, 4);
 }
 
 TEST_F(ModelDevices, ADestroyedStreamIsATypedErrorAndTheDeviceGoesOn) {

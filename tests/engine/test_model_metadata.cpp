@@ -45,32 +45,6 @@ TEST_F(Metadata, DeducesTheLayoutsOfInputsThenOfOutputs) {
   EXPECT_EQ(spelled_out.binding().inputs.size(), 1U);
 }
 
-TEST(Matching, IsByNameWhereEveryBlockHasThatOfAPlaceAndNotInOrder) {
-  const std::vector<std::string> arguments = {"x", "y", "z"};
-  const auto answer = [&](const std::vector<std::string>& names, Match match = Match::kAuto) {
-    std::vector<BoundBlock> blocks(names.size());
-    for (std::size_t i = 0; i < names.size(); ++i) blocks[i].name = names[i];
-    const auto [by_name, misplaced] = detail::match_names(match, blocks, arguments);
-    if (misplaced != nullptr) return misplaced->name;
-    return std::string(by_name ? "by name" : "in order");
-  };
-  EXPECT_EQ(answer({"x", "y", "z"}), "in order");
-  EXPECT_EQ(answer({"x"}), "in order");
-  EXPECT_EQ(answer({}), "in order");
-  EXPECT_EQ(answer({"a", "b", "c"}), "in order");
-  EXPECT_EQ(answer({"a", "y"}), "in order");
-  EXPECT_EQ(answer({"z", "x", "y"}), "by name");
-  EXPECT_EQ(answer({"z"}), "by name");
-  EXPECT_EQ(answer({"x", "y", "z", "a"}), "in order") << "too many, which is another error";
-  EXPECT_EQ(answer({"a", "x"}), "x");
-  EXPECT_EQ(answer({"x", "a", "y"}), "y");
-  for (const std::vector<std::string>& names :
-       {std::vector<std::string>{"a", "x"}, {"z", "x", "y"}, {"x", "y", "z"}}) {
-    EXPECT_EQ(answer(names, Match::kByOrder), "in order");
-    EXPECT_EQ(answer(names, Match::kByName), "by name");
-  }
-}
-
 TEST_F(Metadata, KeepsTheBlocksInOrder) {
   PortableCollection<Scores> more(10, Device::cpu());
   outputs_.append_block("again", more.view().records().score());

@@ -53,7 +53,7 @@ void expect_same(const std::vector<BoundBlock>& got, const std::vector<BoundBloc
 TEST(Plan, RebindEqualsAFreshBinding) {
   PortableCollection<Points> first_points(10, Device::cpu());
   PortableCollection<Scores> first_scores(20, Device::cpu());
-  Plan plan(bind(first_points.view(), first_scores.view()));
+  Plan plan = test::plan_of(bind(first_points.view(), first_scores.view()));
   expect_same(plan.binding().inputs,
               bind(first_points.view(), first_scores.view()).binding().inputs);
   for (const std::size_t rows : {0U, 1U, 33U, 1000U}) {
@@ -70,7 +70,7 @@ TEST(Plan, RebindEqualsAFreshBinding) {
 TEST(Plan, RebindTakesAConstViewAsInputButNotAsOutput) {
   PortableCollection<Points> points(10, Device::cpu());
   PortableCollection<Scores> scores(10, Device::cpu());
-  Plan plan(bind(points.view(), scores.view()));
+  Plan plan = test::plan_of(bind(points.view(), scores.view()));
   plan.rebind(points.const_view(), scores.const_view(), scores.view());
   EXPECT_TRUE(plan.binding().inputs[0].tensor.read_only);
   EXPECT_THAT([&] { plan.rebind(points.view(), scores.view(), scores.const_view()); },
@@ -80,7 +80,7 @@ TEST(Plan, RebindTakesAConstViewAsInputButNotAsOutput) {
 TEST(Plan, RebindRefusesForeignColumnsThatAreNotEquallySpaced) {
   PortableCollection<Points> points(10, Device::cpu());
   PortableCollection<Scores> scores(10, Device::cpu());
-  Plan plan(bind(points.view(), scores.view()));
+  Plan plan = test::plan_of(bind(points.view(), scores.view()));
   std::vector<float> memory(100);
   const View<Points> uneven{
       {{memory.data()}, {memory.data() + 10}, {memory.data() + 50}}, 10, 10, Device::cpu()};
@@ -91,7 +91,7 @@ TEST(Plan, RebindRefusesForeignColumnsThatAreNotEquallySpaced) {
 TEST(Plan, RebindRefusesViewsOnSeveralDevices) {
   PortableCollection<Points> points(10, Device::cpu());
   PortableCollection<Scores> scores(10, Device::cpu());
-  Plan plan(bind(points.view(), scores.view()));
+  Plan plan = test::plan_of(bind(points.view(), scores.view()));
   const View<Scores> elsewhere{scores.view().columns(), 10, 10, Device::cuda(0)};
   EXPECT_THROW(plan.rebind(points.view(), elsewhere, elsewhere), BindingError);
 }
@@ -115,13 +115,13 @@ class LivePlan : public testing::Test {
   Model<> model_{file_.path()};
   std::optional<PortableCollection<Points>> points_{std::in_place, 10, Device::cpu()};
   std::optional<PortableCollection<Scores>> scores_{std::in_place, 10, Device::cpu()};
-  Plan<Points, Scores> plan_{[this] {
+  Plan<Points, Scores> plan_ = model_.plan([this] {
     SoAMetadata<Points> inputs(10);
     inputs.append_block("x", points_->view().records().x(), points_->view().records().z());
     SoAMetadata<Scores> outputs(10);
     outputs.append_block("score", scores_->view().records().score());
     return ModelMetadata(inputs, outputs);
-  }()};
+  }());
 };
 
 const std::string kGone =
@@ -161,8 +161,7 @@ TEST_F(LivePlan, MetadataOfACollectionThatIsGoneIsRefused) {
   scores_.reset();
   model_.to(queue_);
   EXPECT_THAT([&] { model_.forward(metadata); }, ThrowsMessage<BindingError>(HasSubstr(kGone)));
-  EXPECT_THAT([&] { model_.forward_batches(queue_, Plan(metadata), 3); },
-              ThrowsMessage<BindingError>(HasSubstr(kGone)));
+  EXPECT_THAT([&] { model_.plan(metadata); }, ThrowsMessage<BindingError>(HasSubstr(kGone)));
   EXPECT_TRUE(test::FakeEngines::get().calls.empty());
 }
 
@@ -172,7 +171,7 @@ TEST_F(LivePlan, OfRaggedBlocksIsRefusedWhenTheOffsetsAreGone) {
   inputs.append_padded("x", groups->view().records().offsets(), 2, points_->view().records().x());
   SoAMetadata<Scores> outputs(10);
   outputs.append_block("score", scores_->view().records().score());
-  const Plan plan{ModelMetadata(inputs, outputs)};
+  const Plan plan = model_.plan(ModelMetadata(inputs, outputs));
   groups.reset();
   EXPECT_THAT([&] { model_.forward(queue_, plan); },
               ThrowsMessage<BindingError>(HasSubstr("block \"x\" (column x): " + kGone)));
@@ -208,7 +207,7 @@ TEST_F(LivePlan, RebindRefusesOutputsThatShareMemory) {
   SoAMetadata<Scores, Points> outputs(10, 10);
   outputs.append_block("score", scores_->view().records().score());
   outputs.append_block("y", points_->view().records().y(), points_->view().records().z());
-  Plan plan{ModelMetadata(inputs, outputs)};
+  Plan plan = model_.plan(ModelMetadata(inputs, outputs));
   View<Scores> into_points = scores_->view();
   into_points.score = {points_->view().z.data()};
   EXPECT_THAT([&] { plan.rebind(points_->view(), into_points, points_->view()); },
@@ -238,7 +237,7 @@ struct Vectors {
 class RebindRefuses : public testing::Test {
  protected:
   void expect_error(const View<Points>& points, const std::string& message) {
-    Plan plan(bind(points_.view(), scores_.view()));
+    Plan plan = test::plan_of(bind(points_.view(), scores_.view()));
     EXPECT_THAT([&] { plan.rebind(points, scores_.view(), scores_.view()); },
                 ThrowsMessage<BindingError>(HasSubstr(message)));
     plan.rebind(points_.view(), scores_.view(), scores_.view());  // the plan can still be used
@@ -287,7 +286,7 @@ TEST_F(RebindRefuses, MetadataOverTwoCollectionsOfOneLayout) {
   inputs.append_block("b", others.view().records().x());
   SoAMetadata<Scores> outputs(10);
   outputs.append_block("score", scores_.view().records().score());
-  Plan plan(ModelMetadata(inputs, outputs));
+  Plan plan = test::plan_of(ModelMetadata(inputs, outputs));
   EXPECT_THAT([&] { plan.rebind(points_.view(), scores_.view()); },
               ThrowsMessage<BindingError>(HasSubstr(
                   "block \"a\" (column x) and block \"b\" (column x) lie in two collections")));
@@ -303,7 +302,7 @@ TEST_F(RebindRefuses, MetadataWithOffsetsOfAnotherCollectionThanItsLayoutHas) {
   const auto expect_refused = [&](const auto& append, const std::string& message) {
     SoAMetadata<Points, Groups> inputs(10, 10);
     append(inputs);
-    Plan plan(ModelMetadata(inputs, outputs));
+    Plan plan = test::plan_of(ModelMetadata(inputs, outputs));
     EXPECT_THAT([&] { plan.rebind(points_.view(), groups.const_view(), scores_.view()); },
                 ThrowsMessage<BindingError>(HasSubstr(message)));
   };
@@ -339,7 +338,7 @@ TEST_F(RebindRefuses, OffsetsOfAnotherCollectionThanTheRowsOfTheirBlock) {
                        others.const_view().records().offsets());
   SoAMetadata<Scores> outputs(10);
   outputs.append_block("score", scores_.view().records().score());
-  Plan plan(ModelMetadata(inputs, outputs));
+  Plan plan = test::plan_of(ModelMetadata(inputs, outputs));
   EXPECT_THAT([&] { plan.rebind(groups.const_view(), scores_.view()); },
               ThrowsMessage<BindingError>(HasSubstr(
                   "block \"a\" (column offsets) and its offsets offsets lie in two collections")));
@@ -351,7 +350,7 @@ TEST_F(RebindRefuses, VectorsOfUnequalPitch) {
   inputs.append_block("uv", vectors.view().records().u(), vectors.view().records().v());
   SoAMetadata<Scores> outputs(10);
   outputs.append_block("score", scores_.view().records().score());
-  Plan plan(ModelMetadata(inputs, outputs));
+  Plan plan = test::plan_of(ModelMetadata(inputs, outputs));
   const View<Vectors> uneven{
       {{memory_.data(), 10}, {memory_.data() + 20, 20}}, 10, 10, Device::cpu()};
   EXPECT_THAT([&] { plan.rebind(uneven, scores_.view()); },
@@ -361,7 +360,7 @@ TEST_F(RebindRefuses, VectorsOfUnequalPitch) {
 }
 
 TEST_F(RebindRefuses, InputsAndOutputsOnSeveralDevices) {
-  Plan plan(bind(points_.view(), scores_.view()));
+  Plan plan = test::plan_of(bind(points_.view(), scores_.view()));
   const View<Scores> elsewhere{scores_.view().columns(), 10, 10, Device::cuda(1)};
   EXPECT_THAT([&] { plan.rebind(points_.view(), scores_.view(), elsewhere); },
               ThrowsMessage<BindingError>(

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fake_engine.hpp"
 #include "random_layouts.hpp"
 #include "tensoa/engine/plan.hpp"
 
@@ -90,7 +91,7 @@ void check_plan(std::mt19937& random) {
   auto a = make_collection<A>(random);
   auto b = make_collection<B>(random);
   auto output = make_collection<B>(random);
-  Plan plan(bind(a.view(), b.view(), output.view()));
+  Plan plan = test::plan_of(bind(a.view(), b.view(), output.view()));
   for (int event = 0; event < 5; ++event) {
     a = make_collection<A>(random);
     b = make_collection<B>(random);

@@ -55,13 +55,13 @@ class Does final : public Engine {
   explicit Does(Run run) : run_(std::move(run)) {}
 
   const Signature& signature() const noexcept override { return signature_; }
-  CopyReport run(const Queue& queue, const Binding& binding) const override {
+  CopyReport run(const Queue& queue, const Binding& binding, const Prepared&) const override {
     run_(queue, binding);
     return {.bytes_in = 3, .bytes_out = 4};
   }
 
  private:
-  Signature signature_{.inputs = {"x", "y"}, .required_inputs = 1};
+  Signature signature_{.inputs = {{.name = "x"}, {.name = "y"}}, .required_inputs = 1};
   Run run_;
 };
 
@@ -74,6 +74,8 @@ PortableCollection<Layout> ones(const Queue& queue, std::size_t rows) {
   queue.wait();
   return collection;
 }
+
+const Prepared kNothing({});
 
 class VerifiedRun : public testing::TestWithParam<DeviceKind> {
  protected:
@@ -101,7 +103,7 @@ TEST_P(VerifiedRun, NamesTheBlockThatChangedAndWhere) {
   const Binding binding{{inputs.blocks().begin(), inputs.blocks().end()}, {}, 1};
   const Does engine(
       [&](const Queue& on, const Binding&) { zero_bytes(on, points.view().y.data() + 70, 1); });
-  EXPECT_THAT([&] { verified_run(engine, queue(), binding, "model rogue.pt: "); },
+  EXPECT_THAT([&] { verified_run(engine, queue(), binding, kNothing, "model rogue.pt: "); },
               ThrowsMessage<EngineError>(
                   AllOf(HasSubstr("model rogue.pt: changed input block \"features\" (columns x, y, "
                                   "z): TENSOA_VERIFY_CONST=1 found other bytes after the call"),
@@ -116,8 +118,8 @@ TEST_P(VerifiedRun, HandsOnTheReportOfAnEngineThatOnlyReads) {
   inputs.append_block("x", points.view().records().x());
   int runs = 0;
   const Does engine([&](const Queue&, const Binding&) { ++runs; });
-  const CopyReport report =
-      verified_run(engine, queue(), {{inputs.blocks().begin(), inputs.blocks().end()}, {}, 1}, "");
+  const CopyReport report = verified_run(
+      engine, queue(), {{inputs.blocks().begin(), inputs.blocks().end()}, {}, 1}, kNothing, "");
   EXPECT_EQ(report, (CopyReport{.bytes_in = 3, .bytes_out = 4}));
   EXPECT_EQ(runs, 1);
 }
@@ -156,7 +158,7 @@ TEST_P(VerifiedRun, FindsEveryByteOfTheBlocksAndNoOther) {
         const Does engine([&](const Queue& on, const Binding&) { zero_bytes(on, target, 1); });
         bool is_found = false;
         try {
-          verified_run(engine, queue(), {{block}, {}, 1}, "");
+          verified_run(engine, queue(), {{block}, {}, 1}, kNothing, "");
         } catch (const EngineError&) {
           is_found = true;
         }
@@ -183,11 +185,12 @@ TEST_P(VerifiedRun, LeavesOutWhatAnOutputCovers) {
         [=](const Queue& on, const Binding&) { zero_bytes(on, from, count * sizeof(float)); });
   };
   float* const y = points.view().y.data();
-  EXPECT_NO_THROW(verified_run(writes(y, 70), queue(), binding, ""));
-  EXPECT_THAT([&] { verified_run(writes(y + 70, 1), queue(), binding, ""); },
+  EXPECT_NO_THROW(verified_run(writes(y, 70), queue(), binding, kNothing, ""));
+  EXPECT_THAT([&] { verified_run(writes(y + 70, 1), queue(), binding, kNothing, ""); },
               ThrowsMessage<EngineError>(HasSubstr("[64:100, 1]")));
-  EXPECT_THAT([&] { verified_run(writes(points.view().x.data(), 1), queue(), binding, ""); },
-              ThrowsMessage<EngineError>(HasSubstr("[0:64, 0]")));
+  EXPECT_THAT(
+      [&] { verified_run(writes(points.view().x.data(), 1), queue(), binding, kNothing, ""); },
+      ThrowsMessage<EngineError>(HasSubstr("[0:64, 0]")));
 }
 
 // The memory of such blocks is that of their columns: the tensor itself is the engine's.
@@ -204,7 +207,7 @@ TEST_P(VerifiedRun, ChecksTheColumnsOfBlocksThatAreCopied) {
   const auto zeroes = [&](auto* place) {
     return [&, place] {
       const Does engine([&](const Queue& on, const Binding&) { zero_bytes(on, place, 1); });
-      verified_run(engine, queue(), binding, "");
+      verified_run(engine, queue(), binding, kNothing, "");
     };
   };
   EXPECT_THAT(
@@ -245,11 +248,11 @@ TEST_P(VerifiedRun, TakesAnyStrides) {
     if (k % 3 == 0) {
       const std::string row = std::to_string(9 - k / 3);
       EXPECT_THAT(
-          [&] { verified_run(engine, queue(), binding, ""); },
+          [&] { verified_run(engine, queue(), binding, kNothing, ""); },
           ThrowsMessage<EngineError>(AllOf(HasSubstr("changed input block \"rows\": TENSOA"),
                                            HasSubstr("[" + row + ", 0:"))));
     } else {
-      EXPECT_NO_THROW(verified_run(engine, queue(), binding, "")) << k;
+      EXPECT_NO_THROW(verified_run(engine, queue(), binding, kNothing, "")) << k;
     }
   }
 }
@@ -260,13 +263,13 @@ TEST_P(VerifiedRun, AnInputWithoutRowsHasNothingToCheck) {
   inputs.append_block("x", points.view().records().x());
   const Does engine(
       [&](const Queue& on, const Binding&) { zero_bytes(on, points.data(), points.bytes()); });
-  EXPECT_NO_THROW(
-      verified_run(engine, queue(), {{inputs.blocks().begin(), inputs.blocks().end()}, {}, 1}, ""));
+  EXPECT_NO_THROW(verified_run(
+      engine, queue(), {{inputs.blocks().begin(), inputs.blocks().end()}, {}, 1}, kNothing, ""));
 }
 
 TEST_P(VerifiedRun, AFailureOfTheEngineIsWhatItWas) {
   const Does engine([](const Queue&, const Binding&) { throw BindingError("does not fit"); });
-  EXPECT_THROW(verified_run(engine, queue(), {}, ""), BindingError);
+  EXPECT_THROW(verified_run(engine, queue(), {}, kNothing, ""), BindingError);
 }
 
 /// What a program does whose model writes its input; ends it with 3 when that was found.
@@ -276,14 +279,11 @@ TEST_P(VerifiedRun, AFailureOfTheEngineIsWhatItWas) {
   } else {
     setenv("TENSOA_VERIFY_CONST", verify_const, 1);
   }
-  register_engine({"Rogue", CompilationType::kJustInTime,
-                   [](const std::filesystem::path& path) { return path.extension() == ".rogue"; },
-                   [](const std::filesystem::path&, Device, const ModelOptions&) {
-                     return std::shared_ptr<const Engine>(
-                         new Does([](const Queue&, const Binding& binding) {
-                           *static_cast<float*>(binding.inputs[0].tensor.data) = -1;
-                         }));
-                   }});
+  test::register_function("Rogue", ".rogue", [](const ModelLocation&, Device, const ModelOptions&) {
+    return std::shared_ptr<const Engine>(new Does([](const Queue&, const Binding& binding) {
+      *static_cast<float*>(binding.inputs[0].tensor.data) = -1;
+    }));
+  });
   const TemporaryFile file("model.rogue");
   const Queue queue(Device::cpu());
   auto points = ones<Points>(queue, 10);

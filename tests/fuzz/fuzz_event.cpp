@@ -8,8 +8,8 @@
 
 #include "support/temporary_folder.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/track/event_source.hpp"
 #include "tensoa/track/graph_builder.hpp"
-#include "tensoa/track/reader.hpp"
 
 // The files of an event, divided by form feeds: hits, then truth and particles where there are any.
 // Refused with an InputError that is one line, or finite hits of which a graph can be built.

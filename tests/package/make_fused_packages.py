@@ -14,9 +14,10 @@ import platform
 import sys
 from pathlib import Path
 
-from tensoa import aot
-from tensoa.command import InputError
-from tensoa.fusion import cuda as nvrtc
+from tensoa.errors import InputError
+from tensoa.package import archive
+from tensoa.package.manifest import SCHEMA
+from tensoa.compiler.backends import cuda as nvrtc
 
 RULES = {"mlp": [{"collection": 0}], "graph": [{"collection": 1}, {"collection": 0}]}
 DOMAINS = {"mlp": [0], "graph": [0, 1]}
@@ -82,7 +83,7 @@ def main(folder, whole, graph, other_abi, no_run):
 
     def write(name, files, edit=lambda manifest: None, model="mlp"):
         manifest = {
-            "schema": aot.SCHEMA,
+            "schema": SCHEMA,
             "binding": json.loads((folder / f"{model}.json").read_text()),
             "rows": RULES[model],
             "target": "cpu",
@@ -94,7 +95,7 @@ def main(folder, whole, graph, other_abi, no_run):
         }
         edit(manifest)
         records = {f"model/{file if '/' in file else 'fused/' + file}": content for file, content in files.items()}
-        aot.write(folder / f"{name}.pt2", records, manifest)
+        archive.write(folder / f"{name}.pt2", records, manifest)
 
     def cpu(*variants):
         return lambda manifest: manifest["fused"].update(cpu=list(variants))

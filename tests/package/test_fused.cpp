@@ -21,6 +21,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/package/engines.hpp"
+#include "tensoa/package/options.hpp"
 #include "tensoa/soa/slice.hpp"
 
 // Packages with fused programs on the CPU. The programs are those of fused_fixture.cpp; here they are
@@ -214,17 +215,20 @@ TEST_F(FusedCpu, RefusesCollectionsOfUnequalRowsWhereTheModelNeedsEqualOnes) {
   for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(fewer.view().product[i], kUntouched);
 }
 
-TEST_F(FusedCpu, APlanIsCheckedByEveryModelThatRunsIt) {
+TEST_F(FusedCpu, APlanRunsOnlyWithTheModelThatMadeIt) {
   const AotModel sums(fused_package("fused"));
   const AotModel graph(fused_package("fused_graph"));
   const auto in = points(10);
   auto out = answers(10);
-  const auto plan = sums.plan(mlp_metadata(in.const_view(), out.view()));
-  for (int repeat = 0; repeat < 2; ++repeat) {
-    sums.forward(queue_, plan);
-    EXPECT_THAT([&] { graph.forward(queue_, plan); },
-                ThrowsMessage<BindingError>(HasSubstr("takes 2 inputs")));
-  }
+  const auto metadata = mlp_metadata(in.const_view(), out.view());
+  EXPECT_THAT([&] { graph.plan(metadata); },
+              ThrowsMessage<BindingError>(HasSubstr("takes 2 inputs")));
+  const auto plan = sums.plan(metadata);
+  EXPECT_THAT([&] { graph.forward(queue_, plan); },
+              ThrowsMessage<ConfigError>(HasSubstr("got a plan that another model made")));
+  const AotModel same_file(fused_package("fused"));
+  EXPECT_THROW(same_file.forward(queue_, plan), ConfigError);
+  sums.forward(queue_, plan);
   expect_sums(out, 0, 10);
 }
 
@@ -403,7 +407,7 @@ class FusedGpu : public testing::TestWithParam<bool> {
   static constexpr Device kDevice = Device::cuda(0);
 
   AotModel sums() const {
-    return AotModel(fused_package("fused_gpu_sums"), {.cuda_graphs = GetParam()});
+    return AotModel(fused_package("fused_gpu_sums"), package::Options{.cuda_graphs = GetParam()});
   }
 
   template <template <template <class> class> class Layout>

@@ -14,7 +14,9 @@
 
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
+#include "tensoa/package/options.hpp"
 #include "tensoa/pytorch/engines.hpp"
+#include "tensoa/pytorch/options.hpp"
 #include "tensoa/soa/portable_collection.hpp"
 
 namespace tensoa {

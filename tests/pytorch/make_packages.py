@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the packages of TorchInductor for the tests of pytorch/, for the CPU and, where there is one, for the GPU.
 
-    python make_packages.py FOLDER     reads FOLDER/NAME.json, writes FOLDER/NAME-cpu.pt2 and FOLDER/NAME-cuda.pt2
+    python make_packages.py FOLDER              reads FOLDER/NAME.json, writes FOLDER/NAME-cpu.pt2 and FOLDER/NAME-cuda.pt2
+    python make_packages.py FOLDER --network    the same for the edge network alone, and edge_network.pt: for tests/track
 
-and fused programs for both (sums-cpu.pt2 with sums by index, scattered_fused-cpu.pt2, …-cuda.pt2), and files that are no packages, or are
-packages no more.
+and without --network fused programs for both (sums-cpu.pt2 with sums by index, scattered_fused-cpu.pt2, …-cuda.pt2), and files
+that are no packages, or are packages no more.
 """
 
 import hashlib
@@ -17,7 +18,12 @@ import torch
 from torch import nn
 
 from make_models import Mlp
-from tensoa import aot, binding, gpu_check, interaction_network
+from tensoa import binding
+from tensoa.export import TARGETS, Options
+from tensoa.export import export as write_package
+from tensoa.package import archive, gpu_check
+from tensoa.package.manifest import GpuCheck, Manifest
+from tensoa.tracking import interaction_network
 
 
 class Kinds(nn.Module):
@@ -61,12 +67,13 @@ def edge_network():
     return interaction_network.load(Path(__file__).parents[2] / "models" / "interaction_network.safetensors")
 
 
-MODELS = {"mlp": Mlp, "kinds": Kinds, "graph": Graph, "scattered": Scattered, "edge_network": edge_network}
+MODELS = {"mlp": Mlp, "kinds": Kinds, "graph": Graph, "scattered": Scattered}
+NETWORK = {"edge_network": edge_network}
 
 
 def changed(package, edit):
     """The package with its manifest edited and a checksum that is right."""
-    records, manifest = aot.read(package)
+    records, manifest = archive.read(package)
     edit(manifest, records)
     return records, manifest
 
@@ -74,22 +81,22 @@ def changed(package, edit):
 def export(folder, name, model, columns, target):
     print(f"exporting {name} for {target}", flush=True)
     file = folder / f"{name}-{target}.pt2"
-    aot.export(model(), binding.load(folder / f"{columns}.json"), file, target, fuse=False)
+    write_package(model(), binding.load(folder / f"{columns}.json"), file, Options(target, fuse=False))
     return file
 
 
 def write_graphs(folder, name, graphs, package):
     """A package that says of CUDA graphs on this GPU what `graphs` is, whether it is true or not."""
-    files, manifest = aot.read(package)
-    check = {"architecture": manifest["gpu_architecture"], "gpu": manifest["gpu"], "relative_error": {}}
-    gpu_check.enter(manifest, {**check, "cuda_graphs": graphs})
-    aot.write(folder / f"{name}-cuda.pt2", files, manifest)
+    files, text = archive.read(package)
+    manifest = Manifest.from_json(text, str(package))
+    gpu_check.record_check(manifest, GpuCheck(manifest.gpu_architecture, manifest.gpu, {}, graphs))
+    archive.write(folder / f"{name}-cuda.pt2", files, manifest.to_json())
 
 
-def write_for_gpu(folder, name=None):
-    """The packages for CUDA; of one model, or of all."""
-    for model in [name] if name else MODELS:
-        file = export(folder, model, MODELS[model], model, "cuda")
+def write_for_gpu(folder, models=MODELS):
+    """The packages for CUDA."""
+    for model, factory in models.items():
+        file = export(folder, model, factory, model, "cuda")
         write_graphs(folder, f"{model}_graphs", True, file)
         if model == "mlp":
             write_graphs(folder, "mlp_no_graphs", "it cannot", file)
@@ -97,20 +104,27 @@ def write_for_gpu(folder, name=None):
             write_graphs(folder, "synchronises_graphs", True, file)
 
 
-def main(folder: Path):
-    for name, model in MODELS.items():
+def write(folder, models):
+    for name, model in models.items():
         export(folder, name, model, name, "cpu")
     if torch.cuda.is_available():
-        write_for_gpu(folder)
+        write_for_gpu(folder, models)
 
-    for target in aot.TARGETS:
+
+def write_network(folder):
+    write(folder, NETWORK)
+    torch.jit.script(edge_network()).save(folder / "edge_network.pt")
+
+
+def main(folder: Path):
+    write(folder, MODELS)
+    for target in TARGETS:
         columns = binding.load(folder / "graph.json")
-        aot.export(Graph(), columns, folder / f"sums-{target}.pt2", target, deterministic=True)
+        write_package(Graph(), columns, folder / f"sums-{target}.pt2", Options(target, deterministic=True))
 
         columns = binding.load(folder / "scattered.json")
-        aot.export(Scattered(), columns, folder / f"scattered_fused-{target}.pt2", target)
+        write_package(Scattered(), columns, folder / f"scattered_fused-{target}.pt2", Options(target))
 
-    torch.jit.script(edge_network()).save(folder / "edge_network.pt")
     torch.jit.script(Scattered()).save(folder / "scattered.pt")
 
     whole = folder / "mlp-cpu.pt2"
@@ -121,9 +135,9 @@ def main(folder: Path):
         tampered = bytearray(content)
         tampered[place] ^= 1
         (folder / f"tampered_{name}.pt2").write_bytes(tampered)
-    with zipfile.ZipFile(folder / "foreign.pt2", "w") as archive:
-        archive.writestr("model/hello.txt", "hello")
-    no_archive = aot.MARK + b"0" * 64
+    with zipfile.ZipFile(folder / "foreign.pt2", "w") as foreign:
+        foreign.writestr("model/hello.txt", "hello")
+    no_archive = archive.MARK + b"0" * 64
     digest = hashlib.sha256(no_archive[:-64]).hexdigest().encode()
     (folder / "no_archive.pt2").write_bytes(no_archive[:-64] + digest)
 
@@ -137,8 +151,8 @@ def main(folder: Path):
         "no_program": lambda manifest, records: [records.pop(name) for name in list(records) if name.endswith(".so")],
     }
     for name, edit in edits.items():
-        aot.write(folder / f"{name}.pt2", *changed(whole, edit))
+        archive.write(folder / f"{name}.pt2", *changed(whole, edit))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    (write_network if "--network" in sys.argv else main)(Path(sys.argv[1]))

@@ -23,11 +23,10 @@
 #include "support/process_threads.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
+#include "tensoa/package/options.hpp"
 #include "tensoa/pytorch/engines.hpp"
+#include "tensoa/pytorch/options.hpp"
 #include "tensoa/soa/slice.hpp"
-#include "tensoa/track/edge_scorer.hpp"
-#include "tensoa/track/generator.hpp"
-#include "tensoa/track/graph_builder.hpp"
 
 namespace tensoa {
 namespace {
@@ -241,7 +240,9 @@ TEST_P(AotEngine, BatchesOfRowsAreWrittenOneAfterAnother) {
 TEST_P(AotEngine, AnyModelTakesAPackage) {
   Model<> model(package("mlp"));
   model.to(*queue_);
-  EXPECT_EQ(model.deploy(GetParam()).inputs, std::vector<std::string>{"features"});
+  const std::vector<TensorSpec>& inputs = model.deploy(GetParam()).inputs;
+  ASSERT_EQ(inputs.size(), 1U);
+  EXPECT_EQ(inputs[0].name, "features");
   const auto in = points(4);
   auto out = answers(4);
   model.forward(mlp_metadata(in.const_view(), out.view()));
@@ -345,22 +346,6 @@ TEST_P(AotEngine, TwoLengthsArgumentsAndResultsByName) {
     for (std::size_t i = 0; i < n; ++i) {
       ASSERT_NEAR(summed.const_view().total[i], total[i], 1e-5);
     }
-  }
-}
-
-TEST_P(AotEngine, TheEdgeNetworkScoresAsTorchScriptDoes) {
-  track::EdgeScorer just_in_time(Model<>(packages() / "edge_network.pt"), *queue_);
-  track::EdgeScorer ahead_of_time(Model<>(package("edge_network")), *queue_);
-  track::GraphBuilder builder;
-  for (std::size_t i = 0; i < 3; ++i) {
-    track::Event event = track::generate({.seed = 1, .particles = 50}, i);
-    PortableCollection<track::Edge>& edges = builder.build(event.hits.view());
-    ASSERT_GT(edges.size(), 1000U);
-    just_in_time.score(event.hits, edges);
-    const float* scores = edges.view().score.data();
-    const std::vector<float> expected(scores, scores + edges.size());
-    EXPECT_EQ(ahead_of_time.score(event.hits, edges).copies, kNothingCopied);
-    for (std::size_t k = 0; k < edges.size(); ++k) ASSERT_NEAR(scores[k], expected[k], 1e-4);
   }
 }
 
@@ -559,7 +544,7 @@ TEST_P(AotEngine, ResultsByNameNeedABlockOfTheirName) {
 /// Packages of TorchInductor that say that they can be captured, on a GPU.
 class AotGraphs : public AotEngine {
  protected:
-  static constexpr ModelOptions kGraphs{.dtype = {}, .cuda_graphs = true};
+  static constexpr package::Options kGraphs{.cuda_graphs = true};
 
   static CopyReport staged(std::size_t rows) {
     return {.bytes_in = rows * 3 * sizeof(float), .bytes_out = rows * 2 * sizeof(float)};
@@ -696,11 +681,13 @@ TEST_P(AotGraphs, PackagesThatDoNotSaySoAreRefusedWithTheWayOut) {
   const auto loading = [&](const std::string& name) {
     return [this, name] { AotModel(package(name), kGraphs).deploy(GetParam()); };
   };
-  EXPECT_THAT(loading("mlp"),
-              ThrowsMessage<LoadError>(AllOf(
-                  is_short(), HasSubstr("CUDA graphs are off for it: nobody has tried on sm_"),
-                  HasSubstr("python -m tensoa.export --check"),
-                  HasSubstr("the device can be used as before"))));
+  EXPECT_THAT(
+      loading("mlp"),
+      ThrowsMessage<LoadError>(
+          AllOf(is_short(),
+                HasSubstr("CUDA graphs are off for it: no capture of its program was tried on sm_"),
+                HasSubstr("python -m tensoa.export --check"),
+                HasSubstr("the device can be used as before"))));
   EXPECT_THAT(loading("mlp_no_graphs"),
               ThrowsMessage<LoadError>(AllOf(
                   is_short(), HasSubstr("a capture failed when it was checked (it cannot)"))));
@@ -809,9 +796,23 @@ TEST_F(AotPackage, IsLoadedByTheTypesThatSayAheadOfTimeOrAny) {
 }
 
 TEST_F(AotPackage, ADTypeCannotBeAskedFor) {
-  const AotModel model(packages() / "mlp-cpu.pt2", {.dtype = DType::kF64});
-  EXPECT_THAT([&] { model.deploy(Device::cpu()); },
-              fails_with("a package has the dtypes that it was exported with"));
+  EXPECT_THAT(
+      [] {
+        AotModel(packages() / "mlp-cpu.pt2", pytorch::TorchScriptOptions{.dtype = DType::kF64});
+      },
+      fails_with("got options of TorchScript (pytorch::TorchScriptOptions), the engine that loads "
+                 "it is package"));
+}
+
+TEST_F(AotPackage, SaysWhatItTakesAndGives) {
+  const AotModel model(packages() / "mlp-cpu.pt2");
+  const Signature& signature = model.deploy(Device::cpu());
+  ASSERT_EQ(signature.inputs.size(), 1U);
+  EXPECT_EQ(signature.inputs[0].name, "features");
+  EXPECT_EQ(signature.inputs[0].type(), "float32[?, 3]");
+  ASSERT_EQ(signature.outputs.size(), 1U);
+  EXPECT_EQ(signature.outputs[0].type(), "float32[?, 2]");
+  EXPECT_EQ(signature.outputs[0].block->columns.size(), 2U);
 }
 
 TEST_F(AotPackage, IsUnpackedInAPrivateFolderThatGoesWithTheModel) {

@@ -635,7 +635,8 @@ TEST_P(Ragged, AColumnsOfOffsetsWithoutRoomIsRefusedWhenAPlanIsRebound) {
                        from.const_view().records().a());
   SoAMetadata<Answers> outputs(kGroups);
   outputs.append_block("out", to.view().records().m());
-  Plan plan{ModelMetadata(inputs, outputs)};
+  const JitModel model(model_file("row_sum"));
+  Plan plan = model.plan(ModelMetadata(inputs, outputs));
   const PortableCollection<Groups> full(kGroups, GetParam());
   EXPECT_THAT([&] { plan.rebind(from.const_view(), full.const_view(), to.view()); },
               ThrowsMessage<BindingError>(HasSubstr("make it one row larger")));

@@ -11,10 +11,11 @@
 #include <stdexcept>
 #include <vector>
 
-#include "captured_graph.hpp"
-#include "stream_guard.hpp"
+#include "inductor/captured_graph.hpp"
+#include "runtime/stream_guard.hpp"
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/memory.hpp"
+#include "tensoa/core/strided_copy.hpp"
 
 // What a capture keeps, and what is left when it fails.
 
@@ -53,7 +54,14 @@ class CapturedGraphTest : public testing::Test {
   }
 
   /// Two lines of five bytes, 8 and 16 apart.
-  void copy() { copy_lines(*queue_, to_.data(), 16, from_.data(), 8, 5, 2); }
+  void copy() { strided_copy(*queue_, lines(to_, 16), lines(from_, 8)); }
+
+  static TensorView lines(const Buffer& buffer, std::int64_t pitch) {
+    TensorView view{.data = buffer.data(), .dtype = DType::kU8, .device = kDevice, .rank = 2};
+    view.size_of_dim = {2, 5};
+    view.stride_of_dim = {pitch, 1};
+    return view;
+  }
 
   void expect_copied(std::uint8_t first) {
     const auto bytes = got();

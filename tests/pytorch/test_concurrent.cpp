@@ -20,6 +20,7 @@
 #include "package/aot_layouts.hpp"
 #include "tensoa/core/event.hpp"
 #include "tensoa/engine/model.hpp"
+#include "tensoa/package/options.hpp"
 #include "tensoa/pytorch/engines.hpp"
 #include "tensoa/soa/slice.hpp"
 
@@ -42,6 +43,11 @@ struct Way {
 };
 void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
 
+ModelOptions options_of(const Way& way) {
+  if (way.cuda_graphs) return package::Options{.cuda_graphs = true};
+  return {};
+}
+
 constexpr Way kWays[] = {
     {"Jit", TENSOA_TEST_MODELS "mlp.pt", Device::cpu()},
     {"Aot", TENSOA_TEST_PACKAGES "mlp-cpu.pt2", Device::cpu()},
@@ -62,8 +68,7 @@ class Concurrent : public testing::TestWithParam<Way> {
     if (device_count(device().kind) == 0) GTEST_SKIP() << "no CUDA device";
     pytorch::register_engines();
     queue_.emplace(device());
-    model_.emplace(GetParam().file,
-                   ModelOptions{.dtype = {}, .cuda_graphs = GetParam().cuda_graphs});
+    model_.emplace(GetParam().file, options_of(GetParam()));
     for (const std::size_t rows : kRows) {
       PortableCollection<Points> host(rows, Device::cpu());
       for (std::size_t i = 0; i < rows; ++i) {
@@ -215,8 +220,7 @@ TEST_P(ConcurrentSums, EveryThreadGetsTheBitsOfASerialRun) {
   const Device device = GetParam().device;
   if (device_count(device.kind) == 0) GTEST_SKIP() << "no CUDA device";
   pytorch::register_engines();
-  const Model<> model(GetParam().file,
-                      ModelOptions{.dtype = {}, .cuda_graphs = GetParam().cuda_graphs});
+  const Model<> model(GetParam().file, options_of(GetParam()));
   constexpr std::size_t kNodes = 500;
   constexpr std::size_t kLinks = 20'000;
   PortableCollection<Nodes> nodes(kNodes, Device::cpu());

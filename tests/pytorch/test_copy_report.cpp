@@ -430,11 +430,10 @@ TEST_P(CopyTruth, PaddedRowsAreCopiedOnce) {
 TEST_P(CopyTruth, NothingHappensForNoRows) {
   const auto in = make<Six>(kRows);
   auto out = make<Six>(kRows);
-  JitModel model(model_file("writes_input"));
-  model.to(*queue_);
-  const ModelMetadata metadata(block<Six>(0, in.const_view().records().a()),
-                               block<Six>(0, out.view().records().a()));
-  EXPECT_EQ(lies_of([&] { return model.forward(metadata); }), "");
+  const JitModel model(model_file("writes_input"));
+  const Plan plan = model.plan(ModelMetadata(block<Six>(0, in.const_view().records().a()),
+                                             block<Six>(0, out.view().records().a())));
+  EXPECT_EQ(lies_of([&] { return model.forward(*queue_, plan); }), "");
   EXPECT_EQ(seen_.story, "");
   EXPECT_EQ(seen_.allocations, 0U);
 }

@@ -330,7 +330,8 @@ TEST_P(ForeignColumns, GiveWhatTorchScriptGivesOnContiguousCopiesAndNothingElseI
     PortableCollection<Scattered> plain(n, Device::cpu());
     PortableCollection<Found> answers(n, Device::cpu());
     fill(in, n, plain);
-    reference.forward(cpu, Plan(test::scattered_metadata(plain.const_view(), answers.view())));
+    reference.forward(cpu,
+                      reference.plan(test::scattered_metadata(plain.const_view(), answers.view())));
     expected_ = host_;
     write_expected(out, n, answers);
     copy_memory(queue, /*to_device=*/true);
@@ -338,7 +339,7 @@ TEST_P(ForeignColumns, GiveWhatTorchScriptGivesOnContiguousCopiesAndNothingElseI
     const auto inputs = view_of_inputs(in, n);
     const auto outputs = view_of_outputs(out, n);
     if (!plan || below(2) == 0) {
-      plan.emplace(test::scattered_metadata(inputs, outputs));
+      plan = model.plan(test::scattered_metadata(inputs, outputs));
     } else {
       plan->rebind(inputs, outputs);
     }

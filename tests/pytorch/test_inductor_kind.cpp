@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "inductor_program.hpp"
+#include "inductor/inductor_program.hpp"
 
 namespace tensoa::pytorch {
 namespace {
@@ -12,11 +12,13 @@ using testing::HasSubstr;
 
 TEST(InductorKind, APackageSaysWhetherItsProgramCanBeCapturedOnTheGpu) {
   package::Manifest manifest;
-  EXPECT_THAT(why_no_graphs(manifest, "sm_90"), HasSubstr("nobody has tried on sm_90"));
+  EXPECT_THAT(why_no_graphs(manifest, "sm_90"),
+              HasSubstr("no capture of its program was tried on sm_90"));
   manifest.gpu_checks.push_back(
       {.architecture = "sm_80", .gpu = "", .error = {}, .has_graphs = true, .why_no_graphs = ""});
   EXPECT_EQ(why_no_graphs(manifest, "sm_80"), "");
-  EXPECT_THAT(why_no_graphs(manifest, "sm_90"), HasSubstr("nobody has tried on sm_90"));
+  EXPECT_THAT(why_no_graphs(manifest, "sm_90"),
+              HasSubstr("no capture of its program was tried on sm_90"));
   manifest.gpu_checks.push_back({.architecture = "sm_90",
                                  .gpu = "",
                                  .error = {},

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -13,8 +15,8 @@
 #include <vector>
 
 #include "jit_fixture.hpp"
+#include "runtime/torch_memory.hpp"
 #include "support/process_threads.hpp"
-#include "torch_memory.hpp"
 
 namespace tensoa {
 namespace {
@@ -153,7 +155,7 @@ TEST_P(JitEngine, WeightsAreConvertedToTheDtypeOfTheOptions) {
   SoAMetadata<PointsInDouble> outputs(Mlp::kRows);
   outputs.append_block("out", out.m(), out.n());
   const ModelMetadata metadata(inputs, outputs);
-  EXPECT_EQ(run("mlp", metadata, {.dtype = DType::kF64}).bytes_out,
+  EXPECT_EQ(run("mlp", metadata, pytorch::TorchScriptOptions{.dtype = DType::kF64}).bytes_out,
             Mlp::kRows * 2 * sizeof(double));
   const auto host = download(columns);
   for (std::size_t i = 0; i < Mlp::kRows; ++i) {
@@ -585,7 +587,8 @@ TEST_P(JitEngine, WhatTorchWasRefusedBeforeIsNotTheErrorOfThisCall) {
   auto out = answers(8);
   JitModel model(model_file("wrong_shape"));
   model.to(*queue_);
-  pytorch::note_refusal("torch asked for too much");  // as where the program itself uses torch
+  pytorch::note_allocation_failure(
+      "torch asked for too much");  // as where the program itself uses torch
   EXPECT_THAT([&] { model.forward(mlp_metadata(in.const_view(), out.view())); },
               ThrowsMessage<EngineError>(HasSubstr("8x3 and 5x2")));
 }
@@ -688,10 +691,7 @@ TEST(JitEngineLoad, OfAFileThatIsNoTorchScriptIsALoadErrorOfOneLine) {
   for (const auto& [name, what] :
        {std::pair<std::string, std::string>{"truncated", "it is no archive: cut off, or a file of"},
         {"empty", "it is no archive"},
-        {"text", "it is no archive"},
-        {"state_dict",
-         "it is a file of torch.save, a state_dict or a pickled module: load that in "
-         "Python, and write torch.jit.script(module).save(\"model.pt\")"}}) {
+        {"text", "it is no archive"}}) {
     const JitModel model(model_file(name));
     EXPECT_THAT([&] { model.deploy(Device::cpu()); },
                 ThrowsMessage<LoadError>(
@@ -736,7 +736,8 @@ TEST(JitEngineLoad, TakesOptionalTensorsAndLeavesOtherDefaultsAlone) {
   pytorch::register_engines();
   const JitModel model(model_file("takes_optional"));
   const Signature& signature = model.deploy(Device::cpu());
-  EXPECT_THAT(signature.inputs, ElementsAre("x", "y"));
+  EXPECT_THAT(signature.inputs, ElementsAre(testing::Field(&TensorSpec::name, "x"),
+                                            testing::Field(&TensorSpec::name, "y")));
   EXPECT_EQ(signature.required_inputs, 1U);
 }
 
@@ -772,7 +773,8 @@ TEST_P(JitEngine, BuffersOfIntegersKeepTheirDtype) {
   inputs.append_block("x", in.x(), in.y());
   SoAMetadata<PointsInDouble> outputs(2);
   outputs.append_block("out", out.m(), out.n());
-  run("picks_columns", ModelMetadata(inputs, outputs), {.dtype = DType::kF64});
+  run("picks_columns", ModelMetadata(inputs, outputs),
+      pytorch::TorchScriptOptions{.dtype = DType::kF64});
   const auto host = download(columns);
   EXPECT_EQ(host.const_view().m[1], 2);
   EXPECT_EQ(host.const_view().n[1], 1);
@@ -782,17 +784,46 @@ TEST(JitEngineLoad, GivesTheSignatureOfTheModel) {
   pytorch::register_engines();
   const JitModel model(model_file("graph"));
   const Signature& signature = model.deploy(Device::cpu());
-  EXPECT_THAT(signature.inputs, ElementsAre("x", "edge_index"));
+  EXPECT_THAT(signature.inputs, ElementsAre(testing::Field(&TensorSpec::name, "x"),
+                                            testing::Field(&TensorSpec::name, "edge_index")));
+  EXPECT_EQ(signature.inputs[0].type(), "tensor") << "the file does not say more";
+  EXPECT_TRUE(signature.outputs.empty());
   EXPECT_EQ(signature.required_inputs, 2U);
 }
 
-TEST(JitEngineLoad, LeavesAheadOfTimePackagesToOthers) {
+TEST(JitEngineLoad, TakesWhatIsTorchScriptWhateverItIsCalled) {
   pytorch::register_engines();
   pytorch::register_engines();  // harmless
-  EXPECT_THROW(find_engine("model.pt2", CompilationType::kJustInTime), LoadError);
-  EXPECT_THROW(find_engine("model.pt", CompilationType::kAheadOfTime), LoadError);
-  EXPECT_EQ(find_engine("model.pt2", CompilationType::kAny).name, "package");
-  EXPECT_EQ(find_engine("model.pt", CompilationType::kAny).name, "TorchScript");
+  // Not in a TemporaryFolder: the filesystem::remove_all that libtorch exports ends the process.
+  const std::filesystem::path start =
+      std::filesystem::temp_directory_path() / ("tensoa-jit-" + std::to_string(getpid()));
+  for (const char* ending : {".pt", ".pt2", ""}) {
+    const std::filesystem::path copy = start.string() + ending;
+    std::filesystem::copy_file(model_file("affine"), copy);
+    EXPECT_EQ(find_loader(copy)->name(), "TorchScript") << ending;
+    EXPECT_THROW(find_loader(copy, CompilationType::kAheadOfTime), LoadError);
+    EXPECT_NO_THROW(JitModel(copy).deploy(Device::cpu()));
+    std::filesystem::remove(copy);
+  }
+}
+
+TEST(JitEngineLoad, OfAFileOfTorchSaveSaysWhatItIs) {
+  pytorch::register_engines();
+  EXPECT_THAT([] { JitModel{model_file("state_dict")}; },
+              ThrowsMessage<LoadError>(AllOf(
+                  HasSubstr("state_dict.pt: is not a TorchScript file: it is a file of torch.save, "
+                            "a state_dict or a pickled module; load that in Python, and write "
+                            "torch.jit.script(module).save(\"model.pt\"), or make a package: "
+                            "python -m tensoa.export FILE.py:FACTORY --binding"),
+                  Not(HasSubstr("\n")))));
+}
+
+TEST(JitEngineLoad, TakesNoOptionsOfPackages) {
+  pytorch::register_engines();
+  EXPECT_THAT([] { JitModel(model_file("affine"), package::Options{.cuda_graphs = true}); },
+              ThrowsMessage<LoadError>(HasSubstr(
+                  "affine.pt: got options of packages (package::Options), the engine that loads it "
+                  "is TorchScript")));
 }
 
 }  // namespace

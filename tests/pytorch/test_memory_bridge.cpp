@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "memory_bridge.hpp"
+#include "runtime/memory_bridge.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

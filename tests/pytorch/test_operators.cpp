@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether torch's operators do to their arguments what pytorch/src/writes.cpp believes of them: all that
+// Whether torch's operators do to their arguments what pytorch/src/mutation_analysis.cpp believes of them: all that
 // this torch has are called, as often as TENSOA_OPERATOR_CALLS says, with small arguments at random.
 
 #include <ATen/Functions.h>
@@ -29,7 +29,7 @@
 #include <string_view>
 #include <vector>
 
-#include "writes.hpp"
+#include "torchscript/mutation_analysis.hpp"
 
 namespace tensoa::pytorch {
 namespace {
@@ -64,7 +64,7 @@ std::optional<OneCall> graph_of(const Operator& an_operator) {
 }
 
 std::vector<bool> believed_writes(const Operator& an_operator) {
-  return Writes(*graph_of(an_operator)->graph).to_arguments();
+  return MutationAnalysis(*graph_of(an_operator)->graph).to_arguments();
 }
 
 /// The arguments in which results may lie: those that are written where all results are.
@@ -78,7 +78,7 @@ std::vector<bool> believed_shares(const Operator& an_operator) {
           call.graph->create(c10::Symbol::fromQualString("aten::_foreach_zero_"), {output}, 0));
     }
   }
-  return Writes(*call.graph).to_arguments();
+  return MutationAnalysis(*call.graph).to_arguments();
 }
 
 // ---- what is so
@@ -397,11 +397,12 @@ TEST(Operators, WriteAndShareNoArgumentOfWhichItIsNotBelieved) {
       if (seen.written.contains(name)) {
         EXPECT_TRUE(written[i])
             << full_name(an_operator) << " writes " << name
-            << ", which its schema hides: add it to kHiddenWrites in writes.cpp";
+            << ", which its schema hides: add it to kHiddenWrites in mutation_analysis.cpp";
       }
       if (seen.shared.contains(name)) {
-        EXPECT_TRUE(shared[i]) << full_name(an_operator) << " gives back " << name
-                               << ", which its schema hides: add it to kShares in writes.cpp";
+        EXPECT_TRUE(shared[i])
+            << full_name(an_operator) << " gives back " << name
+            << ", which its schema hides: add it to kShares in mutation_analysis.cpp";
       }
     }
   }

@@ -31,12 +31,15 @@
 #include <vector>
 
 #include "copy_truth.hpp"
+#include "support/function_loader.hpp"
 #include "support/process_threads.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/engine/engine.hpp"
 #include "tensoa/engine/model.hpp"
+#include "tensoa/package/options.hpp"
 #include "tensoa/pytorch/engines.hpp"
+#include "tensoa/pytorch/options.hpp"
 #include "tensoa/soa/foreign_view.hpp"
 #include "tensoa/soa/group.hpp"
 #include "tensoa/soa/portable_collection.hpp"
@@ -437,9 +440,9 @@ TEST_P(Pitfall, L08_TheModelHasOneDtypeInEveryCallAndRefusesAnother) {
       kRows, [](const View<InDouble>& view) { std::fill_n(view.x.data(), kRows, 1.); }, GetParam());
   const auto in = columns.const_view().records();
   const auto out = columns.view().records();
-  const JitModel model(model_file("mlp"), {.dtype = DType::kF64});
-  const Plan in_double(ModelMetadata(block<InDouble>(kRows, in.x(), in.y(), in.z()),
-                                     block<InDouble>(kRows, out.m(), out.n())));
+  const JitModel model(model_file("mlp"), pytorch::TorchScriptOptions{.dtype = DType::kF64});
+  const Plan in_double = model.plan(ModelMetadata(block<InDouble>(kRows, in.x(), in.y(), in.z()),
+                                                  block<InDouble>(kRows, out.m(), out.n())));
   model.deploy(GetParam());
   for (int call = 0; call < 3; ++call) {  // none of them moves the model
     EXPECT_EQ(model.forward(*queue_, in_double), (CopyReport{0, 2 * kRows * sizeof(double)}));
@@ -448,8 +451,8 @@ TEST_P(Pitfall, L08_TheModelHasOneDtypeInEveryCallAndRefusesAnother) {
   auto answers_in_float = answers();
   const auto from = floats.const_view().records();
   const auto to = answers_in_float.view().records();
-  const Plan in_float(ModelMetadata(block<Hits>(kRows, from.x(), from.y(), from.z()),
-                                    block<Answers>(kRows, to.m(), to.n())));
+  const Plan in_float = model.plan(ModelMetadata(block<Hits>(kRows, from.x(), from.y(), from.z()),
+                                                 block<Answers>(kRows, to.m(), to.n())));
   EXPECT_THAT([&] { model.forward(*queue_, in_float); },
               ThrowsMessage<EngineError>(HasSubstr("block \"block\" (columns x, y, z) float32")));
   expect_untouched(answers_in_float);
@@ -477,9 +480,9 @@ TEST_P(Pitfall, L10_OneModelRunsOnSeveralDevices) {
     const auto in = hits(kRows, device);
     auto out = answers(kRows, device);
     const Queue queue(device);
-    model.forward(queue,
-                  Plan(ModelMetadata(block<Hits>(kRows, in.const_view().records().covariance()),
-                                     block<Answers>(kRows, out.view().records().matrix()))));
+    model.forward(
+        queue, model.plan(ModelMetadata(block<Hits>(kRows, in.const_view().records().covariance()),
+                                        block<Answers>(kRows, out.view().records().matrix()))));
     queue.wait();
     EXPECT_NEAR(download(out).const_view().matrix[7](1, 2), 9.F, 1e-3) << to_string(device);
   }
@@ -487,17 +490,15 @@ TEST_P(Pitfall, L10_OneModelRunsOnSeveralDevices) {
 
 /// TorchScript, which counts the files that it loads.
 std::atomic<int> loads = 0;
-EngineKind torch_script;
 
 TEST_P(Pitfall, L11_ThreadsShareOneModelThatIsLoadedOnce) {
-  torch_script = find_engine("model.pt", CompilationType::kJustInTime);
-  EngineKind counting = torch_script;
-  counting.load = [](const std::filesystem::path& path, Device device,
-                     const ModelOptions& options) {
-    ++loads;
-    return torch_script.load(path, device, options);
-  };
-  register_engine(counting);
+  const auto torch_script = find_loader(model_file("affine"));
+  test::register_function(
+      "TorchScript", ".pt",
+      [torch_script](const ModelLocation& location, Device device, const ModelOptions& options) {
+        ++loads;
+        return torch_script->load(location, device, options);
+      });
   loads = 0;
   const JitModel model(model_file("affine"));
   std::vector<PortableCollection<Answers>> out;
@@ -507,14 +508,14 @@ TEST_P(Pitfall, L11_ThreadsShareOneModelThatIsLoadedOnce) {
   for (PortableCollection<Answers>& mine : out) {
     threads.emplace_back([&] {
       const Queue queue(GetParam());
-      const Plan plan(ModelMetadata(block<Hits>(kRows, in.const_view().records().x()),
-                                    block<Answers>(kRows, mine.view().records().m())));
+      const Plan plan = model.plan(ModelMetadata(block<Hits>(kRows, in.const_view().records().x()),
+                                                 block<Answers>(kRows, mine.view().records().m())));
       for (int call = 0; call < 20; ++call) model.forward(queue, plan);
       queue.wait();
     });
   }
   for (std::thread& thread : threads) thread.join();
-  register_engine(torch_script);
+  register_loader(torch_script);
   EXPECT_EQ(loads, 1);
   for (const PortableCollection<Answers>& mine : out) {
     EXPECT_EQ(values(mine, kM), each_row(kRows, [](float i) { return 2 * i + 1; }));
@@ -527,8 +528,9 @@ TEST_P(Pitfall, L15_ANewThreadWithANewQueueNeedsNoHook) {
   std::thread([&] {
     at::set_num_threads(2);
     const Queue queue(GetParam());
-    JitModel(model_file("affine"))
-        .forward(queue, Plan(ModelMetadata(block<Hits>(kRows, in.const_view().records().x()),
+    const JitModel model(model_file("affine"));
+    model.forward(queue,
+                  model.plan(ModelMetadata(block<Hits>(kRows, in.const_view().records().x()),
                                            block<Answers>(kRows, out.view().records().m()))));
     queue.wait();
     EXPECT_EQ(at::get_num_threads(), 1);
@@ -561,9 +563,9 @@ TEST_P(Pitfall, L16_DeviceAndStreamAreSetTogetherAndPutBack) {
   if (GetParam().is_cpu()) GTEST_SKIP() << "the CPU has no streams";
   const auto in = hits();
   auto out = answers();
-  const Plan plan(ModelMetadata(block<Hits>(kRows, in.const_view().records().x()),
-                                block<Answers>(kRows, out.view().records().m())));
   const JitModel model(model_file("affine"));
+  const Plan plan = model.plan(ModelMetadata(block<Hits>(kRows, in.const_view().records().x()),
+                                             block<Answers>(kRows, out.view().records().m())));
   model.deploy(GetParam());
   const auto call = [&](const Queue& queue) { model.forward(queue, plan); };
   expect_guarded(GetParam(), GetParam(), call);
@@ -576,9 +578,9 @@ TEST_P(Pitfall, L16_AlsoOnTheSecondOfTwoDevices) {
   const Device second = Device::cuda(1);
   const auto in = hits(kRows, second);
   auto out = answers(kRows, second);
-  const Plan plan(ModelMetadata(block<Hits>(kRows, in.const_view().records().x()),
-                                block<Answers>(kRows, out.view().records().m())));
   const JitModel model(model_file("affine"));
+  const Plan plan = model.plan(ModelMetadata(block<Hits>(kRows, in.const_view().records().x()),
+                                             block<Answers>(kRows, out.view().records().m())));
   model.deploy(second);
   expect_guarded(second, Device::cuda(0), [&](const Queue& queue) { model.forward(queue, plan); });
   EXPECT_EQ(values(out, kM), each_row(kRows, [](float i) { return 2 * i + 1; }));
@@ -603,8 +605,8 @@ TEST_P(Pitfall, L18_BatchesAreOfAnySizeAndStartAnywhere) {
   const JitModel model(model_file("affine"));
   for (const std::size_t batch : {1U, 3U, 7U, 31U, 64U, 100U, 1000U}) {
     auto out = answers();
-    const Plan plan(ModelMetadata(block<Hits>(kRows, in.const_view().records().x()),
-                                  block<Answers>(kRows, out.view().records().m())));
+    const Plan plan = model.plan(ModelMetadata(block<Hits>(kRows, in.const_view().records().x()),
+                                               block<Answers>(kRows, out.view().records().m())));
     EXPECT_EQ(model.forward_batches(*queue_, plan, batch), (CopyReport{0, kColumn}));
     queue_->wait();
     EXPECT_EQ(values(out, kM), expected) << batch;
@@ -642,8 +644,9 @@ TEST(Pitfall, L19_ABatchThatIsCopiedEndsWhereItsColumnEnds) {
   inputs.append_block("x", from.x(), from.y());
   outputs.append_block("out", to.x(), to.y());
   const JitModel model(model_file("writes_input"));
-  EXPECT_EQ(model.forward_batches(Queue(Device::cpu()), Plan(ModelMetadata(inputs, outputs)), 7),
-            (CopyReport{2 * kOdd * sizeof(float), 2 * kOdd * sizeof(float)}));
+  EXPECT_EQ(
+      model.forward_batches(Queue(Device::cpu()), model.plan(ModelMetadata(inputs, outputs)), 7),
+      (CopyReport{2 * kOdd * sizeof(float), 2 * kOdd * sizeof(float)}));
   EXPECT_EQ(out.floats()[2 * kOdd - 1], 2.F * (2 * kOdd - 1) + 1);
 }
 
@@ -664,7 +667,7 @@ TEST(Pitfall, L20_AScalarIsOneElementAlsoWhenItIsCopied) {
   inputs.append_block("field", view.records().field());
   outputs.append_block("x", view.records().x());
   const JitModel model(model_file("writes_input"));
-  EXPECT_EQ(model.forward(Queue(Device::cpu()), Plan(ModelMetadata(inputs, outputs))),
+  EXPECT_EQ(model.forward(Queue(Device::cpu()), model.plan(ModelMetadata(inputs, outputs))),
             (CopyReport{kColumn, kColumn}));
   EXPECT_THAT(memory, Each(8.F));
   EXPECT_EQ(*one.floats(), 3.5F);
@@ -683,11 +686,14 @@ TEST_P(Pitfall, L21_BatchesCopyNoRowTwiceAndMayRunOnSeveralQueues) {
   with_scalar.append_block("matrix", from.covariance());
   with_scalar.append_block("vector", from.direction());
   with_scalar.append_block("offset", from.field());
-  const Plan moments(ModelMetadata(with_scalar, block<Answers>(kRows, to.m(), to.n())));
-  EXPECT_EQ(JitModel(model_file("moments")).forward_batches(*queue_, moments, 7).bytes_in, 0U);
+  const JitModel reads(model_file("moments"));
+  const Plan moments =
+      reads.plan(ModelMetadata(with_scalar, block<Answers>(kRows, to.m(), to.n())));
+  EXPECT_EQ(reads.forward_batches(*queue_, moments, 7).bytes_in, 0U);
 
   const JitModel model(model_file("writes_input"));
-  Plan plan(ModelMetadata(block<Hits>(kRows, from.x()), block<Answers>(kRows, to.m())));
+  Plan plan =
+      model.plan(ModelMetadata(block<Hits>(kRows, from.x()), block<Answers>(kRows, to.m())));
   EXPECT_EQ(model.forward_batches(*queue_, plan, 7), (CopyReport{kColumn, kColumn}));
   queue_->wait();
 
@@ -709,8 +715,8 @@ TEST_P(Pitfall, L22_ACallKeepsNothingForTheNext) {
   auto out_of_large = answers();
   auto out_of_small = answers(5);
   const JitModel model(model_file("affine"));
-  Plan plan(ModelMetadata(block<Hits>(kRows, large.const_view().records().x()),
-                          block<Answers>(kRows, out_of_large.view().records().m())));
+  Plan plan = model.plan(ModelMetadata(block<Hits>(kRows, large.const_view().records().x()),
+                                       block<Answers>(kRows, out_of_large.view().records().m())));
   const CopyReport first = model.forward_batches(*queue_, plan, 7);
   EXPECT_EQ(model.forward_batches(*queue_, plan, 7), first);
   const auto untouched = answers();
@@ -856,12 +862,13 @@ TEST(Pitfall, L30_SizesAndStridesHave64Bits) {
   pytorch::register_engines();
   const std::size_t first = kMany - 10;
   in.y[kMany - 1] = 20.F;
-  Plan plan(ModelMetadata(inputs, outputs));
+  const JitModel model(model_file("affine"));
+  Plan plan = model.plan(ModelMetadata(inputs, outputs));
   Binding batch = plan.binding();
   detail::take_rows(plan.binding(), first, 10, batch);
   EXPECT_EQ(batch.inputs[0].tensor.data, at + first);
   plan.rebind(slice(in, first, 10), slice(out, first, 10));
-  JitModel(model_file("affine")).forward(Queue(Device::cpu()), plan);
+  model.forward(Queue(Device::cpu()), plan);
   EXPECT_EQ(out.y[kMany - 1], 41.F);
   EXPECT_EQ(out.x[kMany - 10], 1.F);
   munmap(reserved, bytes);
@@ -875,17 +882,17 @@ TEST_P(Pitfall, L31_RebindingAPlanAllocatesNothing) {
   const auto from = in.const_view().records();
   const auto to = out.view().records();
   SoAMetadata<Hits> inputs(kRows);
-  inputs.append_block("in_place", from.x(), from.y(), from.z());
   inputs.append_block("matrix", from.covariance());
-  inputs.append_block("scalar", from.field());
-  inputs.append_block(Repack{DType::kF32}, "mixed", from.x(), from.layer());
-  Plan plan(ModelMetadata(inputs, block<Answers>(kRows, to.m(), to.n())));
+  inputs.append_block(Repack{DType::kF32}, "vector", from.x(), from.layer(), from.y());
+  inputs.append_block("offset", from.field());
+  const JitModel model(model_file("moments"));
+  Plan plan = model.plan(ModelMetadata(inputs, block<Answers>(kRows, to.m(), to.n())));
   const Seen seen = watch({}, 1, [&] {
     plan.rebind(other.const_view(), other_out.view());
     plan.rebind(in.const_view(), out.view());
   });
   EXPECT_EQ(seen.allocations, 0U) << seen.story;
-  EXPECT_EQ(plan.binding().inputs[0].tensor.data, in.const_view().x.data());
+  EXPECT_EQ(plan.binding().inputs[1].sources[0].data, in.const_view().x.data());
 }
 
 TEST_P(Pitfall, L32_ConstInputOfEveryKindStaysAsItIs) {
@@ -1004,8 +1011,8 @@ TEST_P(Pitfall, L35_ACollectionThatIsGoneIsAnErrorAndNoWildRead) {
   std::optional in(hits());
   auto out = answers();
   const JitModel model(model_file("affine"));
-  const Plan plan(ModelMetadata(block<Hits>(kRows, in->const_view().records().x()),
-                                block<Answers>(kRows, out.view().records().m())));
+  const Plan plan = model.plan(ModelMetadata(block<Hits>(kRows, in->const_view().records().x()),
+                                             block<Answers>(kRows, out.view().records().m())));
   auto moved = std::move(*in);
   model.forward(*queue_, plan);  // the memory is where it was
   queue_->wait();

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "scratch.hpp"
+#include "torchscript/scratch.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "stream_guard.hpp"
+#include "runtime/stream_guard.hpp"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "stream_guard.hpp"
+#include "runtime/stream_guard.hpp"
 #include "support/device_double.hpp"
 #include "tensoa/core/error.hpp"
 

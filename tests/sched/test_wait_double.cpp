@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <mutex>
@@ -15,21 +14,20 @@
 #include <thread>
 #include <vector>
 
+#include "sched/event_sources.hpp"
 #include "support/device_double.hpp"
 #include "support/sanitizers.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
-#include "tensoa/sched/event_loop.hpp"
 #include "tensoa/sched/wait.hpp"
 
 namespace tensoa::sched {
 namespace {
 
 using test::DeviceDouble;
+using test::run_work;
 
 constexpr Device kGpu = Device::cuda(0);
-
-void ignore_finish(std::size_t) {}
 
 class WaitSuspendedOnTheDouble : public testing::Test {
  protected:
@@ -48,25 +46,22 @@ TEST_F(WaitSuspendedOnTheDouble, LeavesTheOnlyThreadToAnotherEvent) {
   std::byte seen{7};
   std::vector<std::string> log;
   DeviceDouble::hold(0);
-  run_events(
-      2, 1, 2,
-      [&](std::size_t event, std::size_t) {
-        EXPECT_EQ(std::this_thread::get_id(), here);
-        if (event == 1) {
-          log.emplace_back("another");
-          EXPECT_EQ(seen, std::byte{7});
-          DeviceDouble::let_go(0);
-          return;
-        }
-        zero_bytes(queue, buffer.data(), 1);
-        copy_bytes(queue, &seen, Device::cpu(), buffer.data(), kGpu, 1);
-        log.emplace_back("before");
-        wait_suspended(queue);
-        log.emplace_back("after");
-        EXPECT_EQ(seen, std::byte{0});
-        EXPECT_EQ(std::this_thread::get_id(), here);
-      },
-      ignore_finish);
+  run_work(2, 1, 2, [&](std::size_t event, std::size_t) {
+    EXPECT_EQ(std::this_thread::get_id(), here);
+    if (event == 1) {
+      log.emplace_back("another");
+      EXPECT_EQ(seen, std::byte{7});
+      DeviceDouble::let_go(0);
+      return;
+    }
+    zero_bytes(queue, buffer.data(), 1);
+    copy_bytes(queue, &seen, Device::cpu(), buffer.data(), kGpu, 1);
+    log.emplace_back("before");
+    wait_suspended(queue);
+    log.emplace_back("after");
+    EXPECT_EQ(seen, std::byte{0});
+    EXPECT_EQ(std::this_thread::get_id(), here);
+  });
   EXPECT_EQ(log, (std::vector<std::string>{"before", "another", "after"}));
 }
 
@@ -77,22 +72,19 @@ TEST_F(WaitSuspendedOnTheDouble, AsManyEventsAreUnderWayAsSaidEachWithASlotOfIts
   std::set<std::size_t> slots;
   std::atomic<std::size_t> under_way = 0;
   DeviceDouble::hold(0);
-  run_events(
-      50, kThreads, kInFlight,
-      [&](std::size_t, std::size_t slot) {
-        const Queue queue(kGpu);
-        {
-          const std::lock_guard lock(mutex);
-          EXPECT_TRUE(slots.insert(slot).second) << "slot " << slot << " is another event's";
-          EXPECT_LT(slot, kInFlight);
-        }
-        // None goes on before as many wait as may.
-        if (++under_way == kInFlight) DeviceDouble::let_go(0);
-        wait_suspended(queue);
-        const std::lock_guard lock(mutex);
-        slots.erase(slot);
-      },
-      ignore_finish);
+  run_work(50, kThreads, kInFlight, [&](std::size_t, std::size_t slot) {
+    const Queue queue(kGpu);
+    {
+      const std::lock_guard lock(mutex);
+      EXPECT_TRUE(slots.insert(slot).second) << "slot " << slot << " is another event's";
+      EXPECT_LT(slot, kInFlight);
+    }
+    // None goes on before as many wait as may.
+    if (++under_way == kInFlight) DeviceDouble::let_go(0);
+    wait_suspended(queue);
+    const std::lock_guard lock(mutex);
+    slots.erase(slot);
+  });
   EXPECT_EQ(under_way, 50U);
 }
 
@@ -106,23 +98,18 @@ TEST_F(WaitSuspendedOnTheDouble, EventsOfAQueueThatIsHeldAgainAndAgainAllComeOut
       DeviceDouble::let_go(0);
     }
   });
-  std::vector<std::size_t> finished;
-  run_events(
-      kEvents, 2, 8,
-      [&](std::size_t event, std::size_t) {
-        const Queue queue(kGpu);
-        const Buffer buffer(kGpu, sizeof event);
-        std::size_t seen = kEvents;
-        copy_bytes(queue, buffer.data(), kGpu, &event, Device::cpu(), sizeof event);
-        wait_suspended(queue);
-        copy_bytes(queue, &seen, Device::cpu(), buffer.data(), kGpu, sizeof event);
-        wait_suspended(queue);
-        EXPECT_EQ(seen, event);
-      },
-      [&](std::size_t event) { finished.push_back(event); });
+  const std::size_t delivered = run_work(kEvents, 2, 8, [&](std::size_t event, std::size_t) {
+    const Queue queue(kGpu);
+    const Buffer buffer(kGpu, sizeof event);
+    std::size_t seen = kEvents;
+    copy_bytes(queue, buffer.data(), kGpu, &event, Device::cpu(), sizeof event);
+    wait_suspended(queue);
+    copy_bytes(queue, &seen, Device::cpu(), buffer.data(), kGpu, sizeof event);
+    wait_suspended(queue);
+    EXPECT_EQ(seen, event);
+  });
   is_over = true;
-  EXPECT_EQ(finished.size(), kEvents);
-  EXPECT_TRUE(std::is_sorted(finished.begin(), finished.end()));
+  EXPECT_EQ(delivered, kEvents);
 }
 
 TEST_F(WaitSuspendedOnTheDouble, GoesOnWithTheErrorWhereTheDeviceIsLostMeanwhile) {
@@ -130,18 +117,15 @@ TEST_F(WaitSuspendedOnTheDouble, GoesOnWithTheErrorWhereTheDeviceIsLostMeanwhile
   const Buffer buffer(kGpu, 1);
   int errors = 0;
   DeviceDouble::hold(0);
-  run_events(
-      2, 1, 2,
-      [&](std::size_t event, std::size_t) {
-        if (event == 1) {
-          DeviceDouble::lose(0);
-          return;
-        }
-        zero_bytes(queue, buffer.data(), 1);
-        EXPECT_THROW(wait_suspended(queue), DeviceLostError);
-        ++errors;
-      },
-      ignore_finish);
+  run_work(2, 1, 2, [&](std::size_t event, std::size_t) {
+    if (event == 1) {
+      DeviceDouble::lose(0);
+      return;
+    }
+    zero_bytes(queue, buffer.data(), 1);
+    EXPECT_THROW(wait_suspended(queue), DeviceLostError);
+    ++errors;
+  });
   EXPECT_EQ(errors, 1);
 }
 
@@ -152,16 +136,13 @@ TEST_F(WaitSuspendedOnTheDouble, WaitsWithItsThreadWhereTheHostHasNoMemoryForACa
   std::byte seen{7};
   int finished = 0;
   DeviceDouble::take_host_memory();
-  run_events(
-      2, 1, 2,
-      [&](std::size_t, std::size_t) {
-        zero_bytes(queue, buffer.data(), 1);
-        copy_bytes(queue, &seen, Device::cpu(), buffer.data(), kGpu, 1);
-        wait_suspended(queue);
-        EXPECT_EQ(seen, std::byte{0});
-        ++finished;
-      },
-      ignore_finish);
+  run_work(2, 1, 2, [&](std::size_t, std::size_t) {
+    zero_bytes(queue, buffer.data(), 1);
+    copy_bytes(queue, &seen, Device::cpu(), buffer.data(), kGpu, 1);
+    wait_suspended(queue);
+    EXPECT_EQ(seen, std::byte{0});
+    ++finished;
+  });
   EXPECT_EQ(finished, 2);
 }
 
@@ -170,8 +151,7 @@ TEST_F(WaitSuspendedOnTheDouble, OnADeviceThatIsLostThrowsAndTheOtherDeviceWorks
   const Queue good(Device::cuda(1));
   DeviceDouble::lose(0);
   const auto run = [&](const Queue& queue) {
-    run_events(
-        4, 2, 4, [&](std::size_t, std::size_t) { wait_suspended(queue); }, ignore_finish);
+    run_work(4, 2, 4, [&](std::size_t, std::size_t) { wait_suspended(queue); });
   };
   EXPECT_THROW(run(lost), DeviceLostError);
   run(good);

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 #include <malloc.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,7 +21,7 @@
 #include "support/process_threads.hpp"
 #include "tensoa/core/device.hpp"
 #include "tensoa/pytorch/engines.hpp"
-#include "tensoa/sched/event_loop.hpp"
+#include "tensoa/sched/event_pipeline.hpp"
 #include "tensoa/sched/wait.hpp"
 #include "tensoa/track/event_source.hpp"
 #include "tensoa/track/pipeline.hpp"
@@ -92,15 +95,24 @@ bool soak(const std::string& file, std::size_t events, Device device) {
   std::printf("%zu events on %s, %u threads, %zu events in flight\n", events,
               to_string(device).c_str(), threads, pipelines.size());
 
+  const tbb::global_control enough(tbb::global_control::max_allowed_parallelism, threads);
+  tbb::task_arena arena(static_cast<int>(threads));
   std::vector<Figure> before;
   std::vector<Figure> now;
   for (std::size_t round = 0; round < kRounds; ++round) {
-    sched::run_events(
-        events / kRounds + 1, static_cast<int>(threads), static_cast<int>(pipelines.size()),
-        [&](std::size_t event, std::size_t slot) {
-          pipelines[slot]->process(sources[event % sources.size()]);
-        },
-        [](std::size_t) {});
+    arena.execute([&] {
+      return sched::run_events(
+          [&, next = std::size_t{0}]() mutable {
+            return next <= events / kRounds ? std::optional(next++) : std::nullopt;
+          },
+          [&](std::size_t event, std::size_t slot) {
+            return pipelines[slot]->process(sources[event % sources.size()]).tracks;
+          },
+          [](std::size_t, const Result<std::size_t>& tracks) {
+            static_cast<void>(tracks.value());  // throws where an event failed
+          },
+          {.in_flight = pipelines.size()});
+    });
     now = figures(device);
     if (round + 1 == kWarmUp) before = now;
     for (const Figure& figure : now) std::printf("%12zu %s", figure.value, figure.name);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@
 #include <utility>
 
 #include "device_ops.hpp"
+#include "strided.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
 
@@ -38,7 +40,8 @@ struct FakeEvent {
 struct Work {
   std::shared_ptr<Point> after;  ///< what it waits for, if anything
   std::function<void()> run;
-  bool is_call = false;  ///< of the host, made also where the device is lost
+  std::function<void(std::exception_ptr)> call =
+      {};  ///< of the host, also where the device is lost
 };
 
 struct FakeStream {
@@ -58,6 +61,11 @@ struct Allocation {
   int device = 0;
   std::size_t bytes = 0;
 };
+
+DeviceLostError lost(int device) {
+  return DeviceLostError("cuda:" + std::to_string(device) +
+                         " is lost; go on with the other devices");
+}
 
 /// All make-believe devices, under one lock.
 struct Machine {
@@ -79,8 +87,7 @@ struct Machine {
   FakeGpu& gpu(int device) {
     FakeGpu& found = gpus.at(static_cast<std::size_t>(device));
     if (found.is_lost) {
-      throw DeviceLostError("cuda:" + std::to_string(device) +
-                            " is lost; go on with the other devices");
+      throw lost(device);
     }
     return found;
   }
@@ -155,7 +162,11 @@ struct Machine {
         auto& pending = stream->pending;
         while (!pending.empty() && !gpu.is_held && !gpu.is_lost &&
                (pending.front().after == nullptr || pending.front().after->is_reached)) {
-          pending.front().run();
+          if (pending.front().call) {
+            pending.front().call(nullptr);
+          } else {
+            pending.front().run();
+          }
           pending.pop_front();
           did_some = true;
         }
@@ -229,7 +240,7 @@ void DeviceDouble::lose(int device) {
   for (auto& [handle, stream] : machine.streams) {
     if (stream->device != device) continue;
     for (const Work& work : std::exchange(stream->pending, {})) {
-      if (work.is_call) work.run();
+      if (work.call) work.call(std::make_exception_ptr(lost(device)));
     }
   }
   machine.drain();
@@ -299,11 +310,11 @@ void gpu_stream_wait(int device, void* stream) {
   machine.wait(lock, device, [&] { return found.pending.empty(); });
 }
 
-void gpu_stream_when_done(int device, void* stream, std::function<void()> call) {
+void gpu_stream_when_done(int device, void* stream, std::function<void(std::exception_ptr)> call) {
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
   if (machine.is_host_full) throw std::bad_alloc();
-  machine.enqueue(machine.stream(device, stream), {nullptr, std::move(call), true});
+  machine.enqueue(machine.stream(device, stream), {nullptr, {}, std::move(call)});
 }
 
 int gpu_stream_device(int device, void* stream) {
@@ -401,6 +412,37 @@ void gpu_copy(int device, void* stream, void* to, const void* from, std::size_t 
   machine.require_reachable(device, to, bytes);
   machine.require_reachable(device, from, bytes);
   machine.enqueue(found, {nullptr, [=] { std::memmove(to, from, bytes); }});
+}
+
+void gpu_copy_2d(int device, void* stream, void* to, std::size_t to_pitch, const void* from,
+                 std::size_t from_pitch, std::size_t width, std::size_t height) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  FakeStream& found = machine.stream(device, stream);
+  if (to_pitch < width || from_pitch < width) throw DeviceError("a pitch below the width");
+  machine.require_reachable(device, to, (height - 1) * to_pitch + width);
+  machine.require_reachable(device, from, (height - 1) * from_pitch + width);
+  machine.enqueue(found, {nullptr, [=] {
+                            for (std::size_t row = 0; row < height; ++row) {
+                              std::memmove(static_cast<std::byte*>(to) + row * to_pitch,
+                                           static_cast<const std::byte*>(from) + row * from_pitch,
+                                           width);
+                            }
+                          }});
+}
+
+// The body of the kernel, for one element after the other.
+void gpu_copy_strided(int device, void* stream, const StridedCopy& copy) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  FakeStream& found = machine.stream(device, stream);
+  machine.require_reachable(device, copy.to, 1);
+  machine.require_reachable(device, copy.from, 1);
+  machine.enqueue(found, {nullptr, [copy] {
+                            for (std::int64_t i = 0; i < copy.elements(); ++i) {
+                              copy_element(copy, i);
+                            }
+                          }});
 }
 
 void gpu_zero(int device, void* stream, void* data, std::size_t bytes) {

@@ -3,11 +3,9 @@
 """Runs the program, and makes the small events and models that its tests feed it."""
 
 import gzip
-import json
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 SHARED_DATA = Path(os.environ.get("TENSOA_SHARED_DATA", ROOT.parent / "shared" / "data"))
 PROGRAM = Path(os.environ.get("TENSOA_PROGRAM", ROOT / "build" / "tensoa"))
 PACKAGES = Path(os.environ.get("TENSOA_TEST_PACKAGES", ROOT / "build" / "tests" / "pytorch" / "packages"))
+TRACK_PACKAGES = Path(os.environ.get("TENSOA_TRACK_PACKAGES", ROOT / "build" / "tests" / "track" / "packages"))
 FUSED_PACKAGES = Path(os.environ.get("TENSOA_FUSED_PACKAGES", ROOT / "build" / "tests" / "package" / "packages"))
 sys.path += [str(ROOT / "python"), str(ROOT / "python" / "tests")]  # the package tensoa, and candidate_edges
 
@@ -62,7 +61,7 @@ def shared(name):
 
 def package(name):
     """A package of tests/pytorch/make_packages.py or tests/package/make_fused_packages.py; skips the test where they are not built."""
-    path = next((folder / name for folder in (FUSED_PACKAGES, PACKAGES) if (folder / name).exists()), PACKAGES / name)
+    path = next((folder / name for folder in (FUSED_PACKAGES, TRACK_PACKAGES, PACKAGES) if (folder / name).exists()), PACKAGES / name)
     if not path.exists():
         pytest.skip(f"{path} is not here")
     return path
@@ -70,13 +69,11 @@ def package(name):
 
 def edited(path, to, edit):
     """Writes the package with `edit(manifest, records)` done to it, and a checksum that is right."""
-    from tensoa import aot
+    from tensoa.package import archive
 
-    with zipfile.ZipFile(path) as archive:
-        records = {name: archive.read(name) for name in archive.namelist()}
-    manifest = json.loads(records.pop("model/" + aot.RECORD))
+    records, manifest = archive.read(path)
     edit(manifest, records)
-    aot.write(to, records, manifest)
+    archive.write(to, records, manifest)
     return to
 
 

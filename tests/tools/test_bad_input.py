@@ -79,7 +79,7 @@ BAD = {
     "beyond_float32": ({"e-hits.csv": replaced("z", "1e39")}, ["z", "e-hits.csv"]),
     "nan_large_radius": ({"e.csv": "0.1,nan,0.2\n0.1,0.1,0.1\n"}, ["line 1", "phi = NaN"]),
     "infinity_large_radius": ({"e.csv": "0.1,0.2,0.3\n0.1,0.1,inf\n"}, ["line 2", "z = infinity"]),
-    "hit_twice": ({"e-hits.csv": HEADER + "4,1,2,3,8,2\n4,5,6,7,8,4\n"}, ["hit_id 4 comes twice"]),
+    "hit_twice": ({"e-hits.csv": HEADER + "4,1,2,3,8,2\n4,5,6,7,8,4\n"}, ["hit_id 4 is duplicated"]),
     "layer_out_of_range": ({"e-hits.csv": HEADER + "4,1,2,3,8,1000\n"}, ["line 2", "layer_id 1000", "0 to 999"]),
     "one_hit": ({"e-hits.csv": HEADER + "1,32,0,0,8,2\n"}, ["1 hit ", "without a candidate edge"]),
     "two_far_hits": (
@@ -97,7 +97,7 @@ BAD = {
     ),
     "truth_twice": (
         {"e-hits.csv": TWO_HITS, "e-truth.csv": "hit_id,particle_id\n1,5\n2,5\n2,6\n"},
-        ["e-truth.csv", "hit_id 2 comes twice"],
+        ["e-truth.csv", "hit_id 2 is duplicated"],
     ),
     "truth_with_wrong_columns": (
         {"e-hits.csv": TWO_HITS, "e-truth.csv": "hit_id,weight\n1,0.5\n2,0.5\n"},

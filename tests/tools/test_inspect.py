@@ -209,7 +209,7 @@ def test_files_that_are_no_models(tmp_path):
     program = torch.export.export(Close(), (torch.zeros(2, 3), torch.zeros(2, 1).long()))
     torch.export.save(program, tmp_path / "export.pt2")
     refuse("inspect", tmp_path / "text.pt", says=["text.pt", "torch.jit.save"])
-    refuse("inspect", tmp_path / "weights.pt", says=["weights.pt", "torch.jit.save"])
+    refuse("inspect", tmp_path / "weights.pt", says=["weights.pt", "not a TorchScript file", "torch.jit.script"])
     refuse("inspect", tmp_path / "export.pt2", says=["export.pt2", "python -m tensoa.export"])
     refuse("inspect", tmp_path / "nothing.pt", says=["nothing.pt", "there is no such file"])
     refuse("inspect", tmp_path, says=["is not a file"])

@@ -18,10 +18,10 @@ def track(folder, *arguments):
 def exatrkx_model(tmp_path_factory):
     """The Exa.TrkX weights as TorchScript."""
     weights = shared("exatrkx_gnn/weights.txt.gz")
-    from tensoa import import_exatrkx
+    from tensoa.importers.exatrkx.__main__ import main
 
     path = tmp_path_factory.mktemp("models") / "exatrkx.pt"
-    import_exatrkx.main([str(weights), "--out", str(path)])
+    main([str(weights), "--out", str(path)])
     return path
 
 

@@ -11,9 +11,9 @@
 
 #include "tensoa/track/generator.hpp"
 #include "tensoa/track/graph_builder.hpp"
-#include "tensoa/track/graph_kernels.hpp"
-#include "tensoa/track/random.hpp"
-#include "tensoa/track/track_kernels.hpp"
+#include "tensoa/track/impl/edge_search.hpp"
+#include "tensoa/track/impl/hit_groups.hpp"
+#include "tensoa/track/impl/random.hpp"
 #include "tensoa/track/tracks.hpp"
 
 namespace tensoa::track {

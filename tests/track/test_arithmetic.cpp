@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/track/arithmetic.hpp"
+#include "tensoa/track/impl/arithmetic.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tensoa/track/random.hpp"
+#include "tensoa/track/impl/random.hpp"
 
 namespace tensoa::track {
 namespace {

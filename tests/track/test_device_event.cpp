@@ -22,11 +22,11 @@
 #include "runtime_calls.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory_budget.hpp"
+#include "tensoa/track/event_source.hpp"
 #include "tensoa/track/generator.hpp"
 #include "tensoa/track/graph_builder.hpp"
-#include "tensoa/track/random.hpp"
-#include "tensoa/track/reader.hpp"
-#include "tensoa/track/serial_launcher.hpp"
+#include "tensoa/track/impl/random.hpp"
+#include "tensoa/track/impl/serial_launcher.hpp"
 #include "tensoa/track/tracks.hpp"
 
 namespace tensoa::track {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/track/event_source.hpp"
 #include "tensoa/track/generator.hpp"
-#include "tensoa/track/random.hpp"
-#include "tensoa/track/reader.hpp"
+#include "tensoa/track/impl/random.hpp"
 
 namespace tensoa::track {
 namespace {

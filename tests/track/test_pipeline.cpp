@@ -17,12 +17,13 @@
 #include <utility>
 #include <vector>
 
+#include "../support/function_loader.hpp"
 #include "../support/sanitizers.hpp"
 #include "../support/temporary_folder.hpp"
 #include "kernel_checks.hpp"
+#include "sched/event_sources.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/engine.hpp"
-#include "tensoa/sched/event_loop.hpp"
 #include "tensoa/sched/wait.hpp"
 #include "tensoa/track/generator.hpp"
 #include "tensoa/track/graph_builder.hpp"
@@ -46,7 +47,7 @@ class HostEngine final : public Engine {
 
   const Signature& signature() const noexcept override { return signature_; }
 
-  CopyReport run(const Queue& queue, const Binding& binding) const override {
+  CopyReport run(const Queue& queue, const Binding& binding, const Prepared&) const override {
     const TensorView& index = binding.inputs.at(1).tensor;
     const TensorView& edge = binding.inputs.at(2).tensor;
     const auto z = column<float>(queue, binding.inputs.at(0).tensor, 0, 2);
@@ -80,7 +81,8 @@ class HostEngine final : public Engine {
     return values;
   }
 
-  Signature signature_{.inputs = {"x", "edge_index", "edge_attr"}, .required_inputs = 3};
+  Signature signature_{.inputs = {{.name = "x"}, {.name = "edge_index"}, {.name = "edge_attr"}},
+                       .required_inputs = 3};
 };
 
 struct Answer {
@@ -125,12 +127,7 @@ class TrackPipelineOn : public testing::TestWithParam<Device> {
   void SetUp() override {
     const Device device = GetParam();
     if (!device.is_cpu() && device_count(device.kind) == 0) GTEST_SKIP() << "no CUDA device";
-    register_engine({"Host", CompilationType::kJustInTime,
-                     [](const std::filesystem::path& path) { return path.extension() == ".host"; },
-                     [](const std::filesystem::path&, Device,
-                        const ModelOptions&) -> std::shared_ptr<const Engine> {
-                       return std::make_shared<HostEngine>();
-                     }});
+    test::register_engine_of<HostEngine>("Host", ".host");
     HostEngine::nans = 0;
     model_.emplace(folder_.write("network.host", ""));
     queue_.emplace(device);
@@ -251,12 +248,11 @@ TEST_P(TrackPipelineOn, WorksOnSeveralEventsAtOnceAsOnOneAfterAnother) {
     std::deque<TrackPipeline> pipelines;
     for (int i = 0; i < in_flight; ++i) pipelines.emplace_back(*model_, Queue(GetParam()), options);
     std::vector<Answer> answers(kEvents);
-    sched::run_events(
-        kEvents, threads, in_flight,
-        [&](std::size_t event, std::size_t slot) {
+    const std::size_t delivered = test::run_work(
+        kEvents, threads, pipelines.size(), [&](std::size_t event, std::size_t slot) {
           answers[event] = answer_of(pipelines[slot].process(source(event)));
-        },
-        [](std::size_t) {});
+        });
+    EXPECT_EQ(delivered, kEvents);
     for (std::size_t event = 0; event < kEvents; ++event) {
       EXPECT_EQ(answers[event], expected_answer(source(event).read(), {})) << "event " << event;
     }

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/track/random.hpp"
+#include "tensoa/track/impl/random.hpp"
 
 #include <gtest/gtest.h>
 

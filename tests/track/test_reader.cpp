@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/track/reader.hpp"
+#include "tensoa/track/event_source.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -264,7 +264,7 @@ TEST_F(Reader, RejectsLayersOutOfRange) {
 
 TEST_F(Reader, RejectsAHitIdThatComesTwice) {
   EXPECT_THAT(complaint("a-hits.csv", std::string(kHits) + "7,1,2,3,8,2,1\n"),
-              HasSubstr("hit_id 7 comes twice"));
+              HasSubstr("hit_id 7 is duplicated"));
 }
 
 TEST_F(Reader, RejectsTruthThatDoesNotFit) {
@@ -272,7 +272,7 @@ TEST_F(Reader, RejectsTruthThatDoesNotFit) {
   EXPECT_THAT(complaint("a-hits.csv", kHits),
               AllOf(HasSubstr("a-truth.csv"), HasSubstr("no row for hit_id 3")));
   folder_.write("a-truth.csv", "hit_id,particle_id\n7,1\n3,1\n7,2\n");
-  EXPECT_THAT(complaint("a-hits.csv", kHits), HasSubstr("hit_id 7 comes twice"));
+  EXPECT_THAT(complaint("a-hits.csv", kHits), HasSubstr("hit_id 7 is duplicated"));
   folder_.write("a-truth.csv", "hit_id,weight\n7,1\n");
   EXPECT_THAT(complaint("a-hits.csv", kHits), HasSubstr("expected hit_id, particle_id"));
   folder_.write("a-truth.csv", "");

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/track/report.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -22,36 +24,52 @@ using nlohmann::json;
 
 constexpr std::string_view kSummary = R"({"events": 1, "device": "cpu", "model": "m.pt"})";
 
-ReportEvent small_event() {
-  ReportEvent event;
-  event.name = "event000000001";
-  event.x = {1.5F, -2.0F, 3.25F};
-  event.y = {0.0F, 1.0F, -1.0F};
-  event.z = {10.0F, 20.0F, -30.5F};
-  event.track_id = {0, 0, -1};
-  event.particle_id = {4505867370102784, 4505867370102784, 0};
-  event.source = {0, 0};
-  event.target = {1, 2};
-  event.score = {0.75F, 0.125F};
-  event.truth = {1, 0};
-  event.has_truth = true;
+/// An event with its collections, of which a report sees views.
+struct KeptEvent {
+  std::string name;
+  PortableCollection<Hit> hits{0, Device::cpu()};
+  PortableCollection<Edge> edges{0, Device::cpu()};
+  bool has_truth = true;
+
+  ReportEvent seen() const { return {name, hits.const_view(), edges.const_view(), has_truth}; }
+};
+
+KeptEvent small_event() {
+  KeptEvent event{.name = "event000000001",
+                  .hits = PortableCollection<Hit>(3, Device::cpu()),
+                  .edges = PortableCollection<Edge>(2, Device::cpu())};
+  const View<Hit> hits = event.hits.view();
+  std::ranges::copy(std::array{1.5F, -2.0F, 3.25F}, hits.x.data());
+  std::ranges::copy(std::array{0.0F, 1.0F, -1.0F}, hits.y.data());
+  std::ranges::copy(std::array{10.0F, 20.0F, -30.5F}, hits.z.data());
+  std::ranges::copy(std::array{0, 0, -1}, hits.track_id.data());
+  std::ranges::copy(std::array{4505867370102784, 4505867370102784, 0L}, hits.particle_id.data());
+  const View<Edge> edges = event.edges.view();
+  std::ranges::copy(std::array{0, 0}, edges.source.data());
+  std::ranges::copy(std::array{1, 2}, edges.target.data());
+  std::ranges::copy(std::array{0.75F, 0.125F}, edges.score.data());
+  std::ranges::copy(std::array{1, 0}, edges.truth.data());
   return event;
 }
 
 // A chain of hits with one edge to the next: edge i has score i / n and is true if i is even.
-ReportEvent large_event(std::size_t hits) {
-  ReportEvent event;
-  event.x.assign(hits, 1.0F);
-  event.y = event.z = event.x;
-  event.track_id.assign(hits, -1);
-  event.particle_id.assign(hits, 1);
-  for (std::size_t i = 0; i + 1 < hits; ++i) {
-    event.source.push_back(static_cast<std::int32_t>(i));
-    event.target.push_back(static_cast<std::int32_t>(i + 1));
-    event.score.push_back(static_cast<float>(i) / static_cast<float>(hits));
-    event.truth.push_back(i % 2 == 0 ? 1 : 0);
+KeptEvent large_event(std::size_t n) {
+  KeptEvent event{.name = "chain",
+                  .hits = PortableCollection<Hit>(n, Device::cpu()),
+                  .edges = PortableCollection<Edge>(n - 1, Device::cpu())};
+  const View<Hit> hits = event.hits.view();
+  for (std::size_t i = 0; i < n; ++i) {
+    hits.x[i] = hits.y[i] = hits.z[i] = 1;
+    hits.track_id[i] = -1;
+    hits.particle_id[i] = 1;
   }
-  event.has_truth = true;
+  const View<Edge> edges = event.edges.view();
+  for (std::size_t i = 0; i + 1 < n; ++i) {
+    edges.source[i] = static_cast<std::int64_t>(i);
+    edges.target[i] = static_cast<std::int64_t>(i + 1);
+    edges.score[i] = static_cast<float>(i) / static_cast<float>(n);
+    edges.truth[i] = i % 2 == 0 ? 1 : 0;
+  }
   return event;
 }
 
@@ -89,6 +107,7 @@ class Report : public testing::Test {
     return read(page());
   }
   json write_data(const std::vector<ReportEvent>& events) { return data_of(write(events)); }
+  json write_data(const KeptEvent& event) { return write_data(std::vector{event.seen()}); }
 
   fs::path page() const { return folder_ / "page.html"; }
 
@@ -112,7 +131,8 @@ class Report : public testing::Test {
 };
 
 TEST_F(Report, NeedsNothingFromOutside) {
-  const std::string text = write({small_event()});
+  const KeptEvent event = small_event();
+  const std::string text = write({event.seen()});
   EXPECT_EQ(text.rfind("<!doctype html>", 0), 0U);
   for (const auto* outside : {"http:", "https:", "src=", "href=", "url(", "@import", "fetch("}) {
     EXPECT_EQ(count(text, outside), 0U) << outside;
@@ -121,29 +141,28 @@ TEST_F(Report, NeedsNothingFromOutside) {
 }
 
 TEST_F(Report, ColumnsArriveBitByBit) {
-  const ReportEvent event = small_event();
-  const json data = write_data({event});
+  const KeptEvent event = small_event();
+  const json data = write_data(event);
   ASSERT_EQ(data["events"].size(), 1U);
   const json& shown = data["events"][0];
   EXPECT_EQ(shown["name"], event.name);
-  EXPECT_EQ(unpack<float>(shown["x"]), event.x);
-  EXPECT_EQ(unpack<float>(shown["y"]), event.y);
-  EXPECT_EQ(unpack<float>(shown["z"]), event.z);
-  EXPECT_EQ(unpack<std::int32_t>(shown["track"]), event.track_id);
-  EXPECT_EQ(unpack<std::int64_t>(shown["particle"]), event.particle_id);
+  EXPECT_EQ(unpack<float>(shown["x"]), (std::vector{1.5F, -2.0F, 3.25F}));
+  EXPECT_EQ(unpack<float>(shown["y"]), (std::vector{0.0F, 1.0F, -1.0F}));
+  EXPECT_EQ(unpack<float>(shown["z"]), (std::vector{10.0F, 20.0F, -30.5F}));
+  EXPECT_EQ(unpack<std::int32_t>(shown["track"]), (std::vector{0, 0, -1}));
+  EXPECT_EQ(unpack<std::int64_t>(shown["particle"]),
+            (std::vector<std::int64_t>{4505867370102784, 4505867370102784, 0}));
   EXPECT_EQ(unpack<std::uint16_t>(shown["source"]), (std::vector<std::uint16_t>{0, 0}));
   EXPECT_EQ(unpack<std::uint16_t>(shown["target"]), (std::vector<std::uint16_t>{1, 2}));
-  EXPECT_EQ(unpack<float>(shown["score"]), event.score);
-  EXPECT_EQ(unpack<std::uint8_t>(shown["truth"]), event.truth);
+  EXPECT_EQ(unpack<float>(shown["score"]), (std::vector{0.75F, 0.125F}));
+  EXPECT_EQ(unpack<std::uint8_t>(shown["truth"]), (std::vector<std::uint8_t>{1, 0}));
   EXPECT_EQ(data["summary"], json::parse(kSummary));
 }
 
 TEST_F(Report, EventWithoutTruthHasNoTruthColumns) {
-  ReportEvent event = small_event();
+  KeptEvent event = small_event();
   event.has_truth = false;
-  event.particle_id.clear();
-  event.truth.clear();
-  const json data = write_data({event});
+  const json data = write_data(event);
   EXPECT_TRUE(data["events"][0]["truth"].is_null());
   EXPECT_TRUE(data["events"][0]["particle"].is_null());
   EXPECT_EQ(data["scores"]["efficiency"], "");
@@ -151,7 +170,7 @@ TEST_F(Report, EventWithoutTruthHasNoTruthColumns) {
 
 TEST_F(Report, CurvesAreThoseOfTheHistogram) {
   ScoreHistogram scores;
-  scores.add(small_event().score, small_event().truth);
+  scores.add(std::array{0.75F, 0.125F}, std::array<std::uint8_t, 2>{1, 0});
   const json curves = data_of(write({}, kSummary, scores))["scores"];
   EXPECT_EQ(curves["true"][750], 1);
   EXPECT_EQ(curves["false"][125], 1);
@@ -162,17 +181,18 @@ TEST_F(Report, CurvesAreThoseOfTheHistogram) {
 }
 
 TEST_F(Report, NoEventAndAnEmptyEventAreNoErrors) {
-  EXPECT_EQ(write_data({})["events"].size(), 0U);
-  EXPECT_EQ(write_data({ReportEvent{}})["events"].size(), 1U);
+  EXPECT_EQ(write_data(std::vector<ReportEvent>{})["events"].size(), 0U);
+  EXPECT_EQ(write_data(KeptEvent{})["events"].size(), 1U);
 }
 
 TEST_F(Report, NastyNamesStayText) {
   const std::string nasty = R"(</script><script>alert("1")</script><!--<script> & 'x' \ )"
                             "\n\u2028";
-  ReportEvent event = small_event();
+  const KeptEvent plain = small_event();
+  KeptEvent event = small_event();
   event.name = nasty;
-  const std::string text = write({event}, json{{"model", nasty}, {"device", nasty}}.dump());
-  EXPECT_EQ(count(text, "</script"), count(write({small_event()}), "</script"));
+  const std::string text = write({event.seen()}, json{{"model", nasty}, {"device", nasty}}.dump());
+  EXPECT_EQ(count(text, "</script"), count(write({plain.seen()}), "</script"));
   EXPECT_EQ(count(text, "alert(\"1"), 0U);
   const json data = data_of(text);
   EXPECT_EQ(data["events"][0]["name"], nasty);
@@ -180,13 +200,14 @@ TEST_F(Report, NastyNamesStayText) {
 }
 
 TEST_F(Report, NameThatIsNoUtf8IsShownAsFarAsItGoes) {
-  ReportEvent event = small_event();
+  KeptEvent event = small_event();
   event.name = "run\xff.csv";
-  EXPECT_EQ(write_data({event})["events"][0]["name"], "run\ufffd.csv");
+  EXPECT_EQ(write_data(event)["events"][0]["name"], "run\ufffd.csv");
 }
 
 TEST_F(Report, KeepsTheFirstThreeEvents) {
-  std::vector<ReportEvent> events(5, small_event());
+  const KeptEvent event = small_event();
+  std::vector<ReportEvent> events(5, event.seen());
   events[2].name = "third";
   const json data = write_data(events);
   ASSERT_EQ(data["events"].size(), kMaxReportEvents);
@@ -195,7 +216,7 @@ TEST_F(Report, KeepsTheFirstThreeEvents) {
 
 TEST_F(Report, OfAHugeEventItKeepsTrueEdgesThenHighScores) {
   const std::size_t hits = 2 * kMaxReportEdges - 1000 + 1;
-  const json shown = write_data({large_event(hits)})["events"][0];
+  const json shown = write_data(large_event(hits))["events"][0];
   EXPECT_EQ(shown["edges"], hits - 1);
   EXPECT_EQ(shown["wide"], true);
   const auto truth = unpack<std::uint8_t>(shown["truth"]);
@@ -210,22 +231,22 @@ TEST_F(Report, OfAHugeEventItKeepsTrueEdgesThenHighScores) {
 }
 
 TEST_F(Report, StaysSmallForThreeLargeEvents) {
-  write(std::vector<ReportEvent>(3, large_event(60'000)));
+  const KeptEvent event = large_event(60'000);
+  write(std::vector<ReportEvent>(3, event.seen()));
   EXPECT_LT(fs::file_size(page()), 8'000'000U);
 }
 
-TEST_F(Report, RejectsColumnsThatDoNotFitTogether) {
-  ReportEvent uneven = small_event();
-  uneven.z.pop_back();
-  EXPECT_THROW(write({uneven}), ConfigError);
-  ReportEvent untrue = small_event();
-  untrue.truth.clear();
-  EXPECT_THROW(write({untrue}), ConfigError);
-  ReportEvent stray = small_event();
-  stray.target[0] = 3;
-  EXPECT_THROW(write({stray}), ConfigError);
-  stray.target[0] = -1;
-  EXPECT_THROW(write({stray}), ConfigError);
+TEST_F(Report, RejectsAnEdgeThatRefersToNoHit) {
+  for (const std::int64_t row : {3, -1}) {
+    KeptEvent stray = small_event();
+    stray.edges.view().target[1] = row;
+    EXPECT_THAT([&] { write({stray.seen()}); },
+                testing::ThrowsMessage<ConfigError>(testing::AllOf(
+                    testing::HasSubstr("report_page(): edge 1 of event event000000001 joins rows 0 "
+                                       "and " +
+                                       std::to_string(row)),
+                    testing::HasSubstr("expected rows of the 3 hits"))));
+  }
   EXPECT_EQ(files(), 0U);
 }
 

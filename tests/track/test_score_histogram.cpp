@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/track/score_histogram.hpp"
+#include "tensoa/track/metrics.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tensoa/core/error.hpp"
-#include "tensoa/track/random.hpp"
+#include "tensoa/track/impl/random.hpp"
 
 namespace tensoa::track {
 namespace {

@@ -129,6 +129,10 @@ inline Error allocate_pinned(void** data, std::size_t) {
   return Runtime::get().call("allocate_pinned", true);
 }
 inline Error release_pinned(void*) { return Runtime::get().call("release_pinned"); }
+inline Error copy_2d(void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t, int,
+                     Stream) {
+  return Runtime::get().call_with_handle("copy_2d");
+}
 inline Error copy(void*, const void*, std::size_t, int, Stream) {
   return Runtime::get().call_with_handle("copy");
 }

@@ -14,11 +14,12 @@ namespace {
 
 void write_binding(const std::filesystem::path& file) {
   using namespace tensoa;
+  std::filesystem::create_directories(file.parent_path());
   PortableCollection<track::Hit> hits(1, Device::cpu());
   PortableCollection<track::Edge> edges(1, Device::cpu());
-  const auto plan = track::plan_edge_network(/*takes_edge_columns=*/true, hits.const_view(),
-                                             edges.const_view(), edges.view());
-  test::write_if_changed(file, to_json(description_of(plan.binding())));
+  const auto metadata = track::bind_edge_network(/*takes_edge_columns=*/true, hits.const_view(),
+                                                 edges.const_view(), edges.view());
+  test::write_if_changed(file, describe(metadata));
 }
 
 }  // namespace

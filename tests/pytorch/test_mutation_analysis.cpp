@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "writes.hpp"
+#include "torchscript/mutation_analysis.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
 std::vector<bool> written_by(const std::string& source) {
   const auto module = torch::jit::freeze(test::module_of(source));
-  const Writes writes(*module.get_method("forward").graph());
+  const MutationAnalysis writes(*module.get_method("forward").graph());
   EXPECT_EQ(writes.state_writer(), "") << source;
   return writes.to_arguments();
 }
@@ -266,7 +266,7 @@ graph(%self, %x : Tensor, %y : Tensor):
   return (%more)
 )IR",
                       graph.get());
-  EXPECT_EQ(Writes(*graph).to_arguments(), (std::vector<bool>{false, true}));
+  EXPECT_EQ(MutationAnalysis(*graph).to_arguments(), (std::vector<bool>{false, true}));
 }
 
 // As networks do it: nothing is copied.
@@ -432,7 +432,7 @@ def forward(self, x):
   };
   for (const auto& [source, by] : changes) {
     const auto module = torch::jit::freeze(test::module_of(source));
-    const Writes writes(*module.get_method("forward").graph());
+    const MutationAnalysis writes(*module.get_method("forward").graph());
     EXPECT_EQ(writes.state_writer(), by) << source;
   }
 }

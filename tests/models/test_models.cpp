@@ -18,7 +18,7 @@
 #include "tensoa/pytorch/engines.hpp"
 #include "trigger_autoencoder.hpp"
 
-namespace tensoa::zoo {
+namespace tensoa::models {
 namespace {
 
 constexpr double kTolerance = 1e-5;  // of the largest number of a block
@@ -56,7 +56,7 @@ void clear_outputs(const Binding& binding) {
   }
 }
 
-class ZooModel : public testing::Test {
+class ShippedModel : public testing::Test {
  protected:
   void SetUp() override { pytorch::register_engines(); }
 
@@ -96,7 +96,7 @@ void for_each_row_count(const Run& run) {
   }
 }
 
-TEST_F(ZooModel, JetImagesEqualFloat64) {
+TEST_F(ShippedModel, JetImagesEqualFloat64) {
   for_each_row_count([&](std::size_t rows) {
     PortableCollection<JetImage> images(rows, Device::cpu());
     PortableCollection<JetTag> tags(rows, Device::cpu());
@@ -104,7 +104,7 @@ TEST_F(ZooModel, JetImagesEqualFloat64) {
   });
 }
 
-TEST_F(ZooModel, TriggerAutoencoderEqualsFloat64) {
+TEST_F(ShippedModel, TriggerAutoencoderEqualsFloat64) {
   for_each_row_count([&](std::size_t rows) {
     PortableCollection<TriggerObjects> objects(rows, Device::cpu());
     PortableCollection<TriggerObjects> reconstruction(rows, Device::cpu());
@@ -115,7 +115,7 @@ TEST_F(ZooModel, TriggerAutoencoderEqualsFloat64) {
   });
 }
 
-TEST_F(ZooModel, ShowerGeneratorEqualsFloat64) {
+TEST_F(ShippedModel, ShowerGeneratorEqualsFloat64) {
   for_each_row_count([&](std::size_t rows) {
     PortableCollection<ShowerSeed> seeds(rows, Device::cpu());
     PortableCollection<Shower> showers(rows, Device::cpu());
@@ -123,7 +123,7 @@ TEST_F(ZooModel, ShowerGeneratorEqualsFloat64) {
   });
 }
 
-TEST_F(ZooModel, ShowersOfTheSameRandomNumbersAreTheSame) {
+TEST_F(ShippedModel, ShowersOfTheSameRandomNumbersAreTheSame) {
   const std::size_t rows = 50;
   PortableCollection<ShowerSeed> seeds(rows, Device::cpu());
   PortableCollection<Shower> first(rows, Device::cpu());
@@ -144,7 +144,7 @@ TEST_F(ZooModel, ShowersOfTheSameRandomNumbersAreTheSame) {
 
 // ---- graphs
 
-TEST_F(ZooModel, CalorimeterClustersEqualFloat64) {
+TEST_F(ShippedModel, CalorimeterClustersEqualFloat64) {
   const std::string model = "calorimeter_clusters";
   for (std::size_t example = 0; example < 3; ++example) {
     SCOPED_TRACE(example);
@@ -161,7 +161,7 @@ TEST_F(ZooModel, CalorimeterClustersEqualFloat64) {
   }
 }
 
-TEST_F(ZooModel, ClustersWithoutPairsAreCorrectedToo) {
+TEST_F(ShippedModel, ClustersWithoutPairsAreCorrectedToo) {
   PortableCollection<Cluster> clusters(20, Device::cpu());
   PortableCollection<ClusterPair> pairs(0, Device::cpu());
   const auto view = clusters.view();
@@ -187,7 +187,7 @@ TEST_F(ZooModel, ClustersWithoutPairsAreCorrectedToo) {
 
 // ---- columns
 
-TEST_F(ZooModel, ExamplesLieInTheColumnsThatTheirNamesSay) {
+TEST_F(ShippedModel, ExamplesLieInTheColumnsThatTheirNamesSay) {
   PortableCollection<JetImage> images(3, Device::cpu());
   PortableCollection<JetTag> tags(3, Device::cpu());
   fill_inputs(jet_images(images.const_view(), tags.view()).binding(), "jet_images", 0);
@@ -212,7 +212,7 @@ TEST_F(ZooModel, ExamplesLieInTheColumnsThatTheirNamesSay) {
   }
 }
 
-TEST_F(ZooModel, BindingsInPythonAreThoseOfTheLayouts) {
+TEST_F(ShippedModel, BindingsInPythonAreThoseOfTheLayouts) {
   PortableCollection<Cluster> clusters(1, Device::cpu());
   PortableCollection<ClusterPair> pairs(1, Device::cpu());
   EXPECT_EQ(describe(calorimeter_clusters(clusters.const_view(), pairs.const_view(), pairs.view(),
@@ -235,4 +235,4 @@ TEST_F(ZooModel, BindingsInPythonAreThoseOfTheLayouts) {
 }
 
 }  // namespace
-}  // namespace tensoa::zoo
+}  // namespace tensoa::models
