@@ -5,8 +5,10 @@
 
 include(GNUInstallDirs)
 
-# -Wrestrict: g++ 12 warns of std::string's own copying (GCC bug 105651).
+# -Wrestrict: g++ 12 warns of std::string's own copying (GCC bug 105651). -Wsubobject-linkage: a unity build includes sources, which
+# g++ takes for headers.
 set(TENSOA_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>
     $<$<BOOL:${TENSOA_WERROR}>:-Werror>)
 
 # What all our compiled targets have in common. RUNPATH and not RPATH: LD_LIBRARY_PATH then leads a program to another torch.
@@ -27,6 +29,9 @@ function(tensoa_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
   set(target tensoa_${name})
   if(arg_SOURCES)
+    # Tests link other implementations of a seam: each is an object of its own in the archive.
+    file(GLOB_RECURSE seams "${CMAKE_CURRENT_SOURCE_DIR}/src/*_none.cpp")
+    set_source_files_properties(${seams} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     add_library(${target} STATIC ${arg_SOURCES})
     tensoa_configure_target(${target})
     target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
@@ -61,17 +66,30 @@ endfunction()
 
 # tensoa_add_test(NAME SOURCES file... LINK target...)
 #
-# One GoogleTest program test_NAME; each of its tests is a CTest case. TENSOA_SHARED_DATA is a string in the sources.
+# One GoogleTest program test_NAME; TENSOA_SHARED_DATA is a string in the sources. Each of its tests is a CTest case; a program that
+# links torch is one case, because each start of it takes a third of a second.
 function(tensoa_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   set(target test_${name})
+  set(needs_torch FALSE)
+  if(arg_LINK MATCHES "tensoa::(pytorch|tensoa)|TensoaTorch")
+    set(needs_torch ${TENSOA_PYTORCH})
+  endif()
   add_executable(${target} ${arg_SOURCES})
   tensoa_configure_target(${target})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_compile_definitions(${target} PRIVATE TENSOA_SHARED_DATA="${TENSOA_SHARED_DATA}")
   target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${target} NO_PRETTY_VALUES TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT 300 SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+  if(TENSOA_TESTS STREQUAL "torch" AND NOT needs_torch)
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  elseif(needs_torch)
+    add_test(NAME ${name} COMMAND ${target} --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+  else()
+    gtest_discover_tests(${target} NO_PRETTY_VALUES TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
+      PROPERTIES TIMEOUT 300 SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+  endif()
 endfunction()
 
 # tensoa_add_python_tests(PREFIX file... [TIMEOUT seconds] [ENVIRONMENT NAME=value...])
@@ -89,6 +107,18 @@ function(tensoa_add_python_tests prefix)
     set_tests_properties(${prefix}.${name} PROPERTIES TIMEOUT ${arg_TIMEOUT}
       ENVIRONMENT "PYTHONPATH=${PROJECT_SOURCE_DIR}/python;TENSOA_SHARED_DATA=${TENSOA_SHARED_DATA};${arg_ENVIRONMENT}")
   endforeach()
+endfunction()
+
+# tensoa_exporter_sources(VARIABLE)
+#
+# What a package is made by: the Python files and kernel texts of the exporter, for DEPENDS.
+function(tensoa_exporter_sources variable)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+    "${PROJECT_SOURCE_DIR}/python/tensoa/*.py"
+    "${PROJECT_SOURCE_DIR}/python/tensoa/*.hpp"
+    "${PROJECT_SOURCE_DIR}/python/tensoa/*.cuh")
+  list(FILTER sources EXCLUDE REGEX "/python/tensoa/(models/|tracking/(train|evaluate|metrics))")
+  set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
 # tensoa_add_benchmark(NAME SOURCES file... LINK target...)

@@ -8,7 +8,10 @@ option(TENSOA_SCHED "Build sched/: events on the threads of oneTBB" ${PROJECT_IS
 option(TENSOA_TRACK "Build track/: the tracking application (needs Arrow)" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_TOOLS "Build tools/: the program tensoa (needs TENSOA_SCHED and TENSOA_TRACK)" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_BUILD_TESTS "Build tests/ and examples/" ${PROJECT_IS_TOP_LEVEL})
-option(TENSOA_BUILD_BENCHMARKS "Build benchmarks/" ${PROJECT_IS_TOP_LEVEL})
+set(TENSOA_TESTS all CACHE STRING "Which test programs: all, or torch (those that link torch; the preset asan has the others)")
+set_property(CACHE TENSOA_TESTS PROPERTY STRINGS all torch)
+option(TENSOA_BENCH "Build the suites of bench/, which are the command `tensoa bench`" ${PROJECT_IS_TOP_LEVEL})
+option(TENSOA_BUILD_BENCHMARKS "Build the programs of bench/ over Google Benchmark" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_FUZZ "Build tests/fuzz; needs clang and its flags, as the preset fuzz has them" OFF)
 option(TENSOA_INSTALL "Make the install rules" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_WERROR "Compiler warnings are errors" OFF)
@@ -26,6 +29,10 @@ set(TENSOA_TEST_SEED 1 CACHE STRING "A whole number: the seed of the layouts and
 
 if(NOT TENSOA_DEVICE MATCHES "^(auto|cuda|hip|none)$")
   message(FATAL_ERROR "TENSOA_DEVICE is ${TENSOA_DEVICE}, expected auto, cuda, hip or none")
+endif()
+
+if(NOT TENSOA_TESTS MATCHES "^(all|torch)$")
+  message(FATAL_ERROR "TENSOA_TESTS is ${TENSOA_TESTS}, expected all or torch")
 endif()
 
 file(GLOB TENSOA_VENV_PACKAGES "${TENSOA_VENV}/lib/python3*/site-packages")

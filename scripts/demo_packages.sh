@@ -25,7 +25,7 @@ make_package() {
     [[ $target == cpu ]] || nvidia-smi --query-gpu=name --format=csv,noheader
     sha256sum <"$weights"
     sha256sum <"$binding"
-    cat python/tensoa/*.py python/tensoa/fusion/*.py
+    find python/tensoa -name '*.py' -o -name '*.hpp' -o -name '*.cuh' | sort | xargs cat
   } | sha256sum | cut -d ' ' -f 1)
   before=$(cat "$package.made_from" 2>/dev/null || true)
   [[ -f $package && $before == "$key" ]] && return
@@ -38,5 +38,5 @@ make_package() {
 mkdir -p "$folder"
 make_package tensoa models/interaction_network.safetensors export
 if [[ -n ${1:-} ]]; then
-  make_package exatrkx "$1" import_exatrkx --without-edge-columns
+  make_package exatrkx "$1" importers.exatrkx --without-edge-columns
 fi

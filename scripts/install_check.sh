@@ -2,52 +2,77 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs tensoa into fresh prefixes, with and without torch, then builds and runs tests/install/ against them with find_package,
-# whole and of one component, and against the source tree with add_subdirectory.
+# Installs build/ and a build without torch into fresh prefixes, then builds and runs tests/install/ against them with find_package,
+# whole and of each component, and against the source tree with add_subdirectory. Runs a fused package where there is no torch,
+# and in an empty root. Prints the figures of the build without torch, and fails where one is above its limit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# install BUILD [CMAKE OPTION...]: into BUILD/prefix.
-install() {
-  rm -rf "$1/prefix"
-  cmake --preset release -B "$1" "${@:2}" >/dev/null
-  cmake --build "$1"
-  cmake --install "$1" --prefix "$PWD/$1/prefix" >/dev/null
+fail() {
+  echo "install-check: $1" >&2
+  exit 1
 }
 
-# outside BUILD WAY: the outside project, built in BUILD/outside-WAY.
+# outside PREFIX WAY [CMAKE OPTION...]: the outside project, configured in build-outside/PREFIX-WAY.
 outside() {
-  echo "install-check: $1, $2"
-  rm -rf "$1/outside-$2"
-  cmake -S tests/install -B "$1/outside-$2" -G Ninja -DCMAKE_PREFIX_PATH="$PWD/$1/prefix" -DWAY="$2" >/dev/null
-  cmake --build "$1/outside-$2"
+  echo "install-check: $1, ${*:2}"
+  at=build-outside/$1-$2
+  rm -rf "$at"
+  cmake -S tests/install -B "$at" -G Ninja -DCMAKE_PREFIX_PATH="$PWD/build-outside/$1" -DWAY="$2" "${@:3}" >/dev/null
 }
 
-install build-release
-for way in find_package add_subdirectory; do
-  outside build-release $way
-  build-release/outside-$way/outside
+rm -rf build-outside
+cmake --install build --prefix "$PWD/build-outside/torch" >/dev/null
+build-outside/torch/bin/tensoa --version
+outside torch find_package
+cmake --build "$at"
+"$at/outside"
+for component in core soa accel interop engine package pytorch sched track; do
+  [[ $component != interop || -f build/interop/libtensoa_interop.a ]] || continue
+  outside torch component -DCOMPONENT=$component
 done
-build-release/prefix/bin/tensoa --version
+outside torch add_subdirectory -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON
+cmake --build "$at"
+"$at/outside"
 
-# Without torch: what is installed, and a program of somebody else's, run a fused package.
+# Without torch: what is installed, and an external program, run a fused package.
 without=build-release-without-torch
-install $without -DTENSOA_PYTORCH=OFF
-outside $without find_package
-$without/outside-find_package/outside
-outside build-release component
-outside $without component
-program=$without/outside-component/outside
-package=$without/model.pt2
-$program --describe $without/binding.json
-PYTHONPATH=python .venv/bin/python -m tensoa.export tests/install/model.py:factory --binding $without/binding.json --out $package
-for executable in $program $without/prefix/bin/tensoa; do
-  if ldd $executable | grep -iE 'torch|c10'; then
-    echo "install-check: $executable of a build without torch needs torch" >&2
-    exit 1
-  fi
-done
+[[ -f $without/build.ninja ]] || nothing=", from nothing"
+started=$SECONDS
+cmake --preset release -B $without -DTENSOA_PYTORCH=OFF >/dev/null
+cmake --build $without
+seconds=$((SECONDS - started))
+cmake --install $without --strip --prefix "$PWD/build-outside/none" >/dev/null
+outside none find_package
+cmake --build "$at"
+"$at/outside"
+outside none component -DCOMPONENT=package -DCMAKE_BUILD_TYPE=Release
+cmake --build "$at"
+program=$at/outside
+package=build-outside/model.pt2
+$program --describe build-outside/binding.json
+PYTHONPATH=python .venv/bin/python -m tensoa.export tests/install/model.py:factory --binding build-outside/binding.json --out $package
 $program $package
-$without/prefix/bin/tensoa --version
-$without/prefix/bin/tensoa inspect $package
-$without/prefix/bin/tensoa check $package
+build-outside/none/bin/tensoa --version
+build-outside/none/bin/tensoa inspect $package
+build-outside/none/bin/tensoa check $package
+scripts/empty_root.sh $program $package
+
+# The figures, and their limits.
+for executable in $program build-outside/none/bin/tensoa; do
+  ! ldd $executable | grep -E '^\s*lib(torch|c10)' || fail "$executable of a build without torch needs torch"
+done
+megabytes=$(du -s --block-size=1M build-outside/none | cut -f1)
+milliseconds=$(.venv/bin/python - $program $package <<'P'
+import subprocess, sys, time
+def once():
+    start = time.perf_counter()
+    subprocess.run(sys.argv[1:], check=True, capture_output=True)
+    return 1e3 * (time.perf_counter() - start)
+print(round(min(once() for _ in range(20))))
+P
+)
+echo "install-check: without torch: configured and built in $seconds s${nothing:-} on $(nproc) cores (limit 240 s from nothing on 2)," \
+  "$megabytes MB installed (limit 30), 0 libraries of torch, a fused package loaded and run in $milliseconds ms (limit 30)"
+((megabytes <= 30)) || fail "$megabytes MB are installed, expected 30 at most"
+((milliseconds <= 30)) || fail "a program that loads and runs a fused package takes $milliseconds ms, expected 30 at most"

@@ -39,7 +39,7 @@ row='%-13s %-11s %-9s %-7s %8s  %s\n'
 : >"$logs/rows"
 cat "$table" >"$logs/before" 2>/dev/null || true
 
-# Again after each step: nobody knows how long the next one takes.
+# Again after each step, because the next one may take hours.
 write_table() {
   {
     echo "What each step of \`make nightly\` said when it ran last; written by scripts/nightly.sh. A step is \`make STEP\`;"

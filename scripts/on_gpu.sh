@@ -7,11 +7,15 @@
 #   scripts/on_gpu.sh FOLDER STEP...     each step writes FOLDER/STEP.log and its figures
 #
 #   packages   what the others need: the packages of `tensoa bench forward`, and those of TorchInductor for the tests
-#   forward    `tensoa bench forward`, and benchmarks/python_jit.py in between
+#   forward    `tensoa bench forward`, and bench/python_jit.py in between
 #   path       `tensoa bench path`, both networks
 #   track      `tensoa bench track`
 #   scaling    `tensoa bench scaling`, over all GPUs
-#   tests      the C++ tests and those of Python that use a GPU
+#   gpus       `tensoa bench track` over all GPUs, in one process; and the first GPU's figures beside those of as many processes
+#   tests      the C++ tests
+#   python     the Python tests that use a GPU
+#   programs   `make fuzz-programs`: needs many cores, no GPU
+#   width      `make width`, likewise
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +23,8 @@ out=$1
 shift
 mkdir -p "$out"
 python=$(command -v python3)
+export python
+cores=$(nproc)
 packages=$($python -c 'import torch; print(torch.__path__[0] + "/..")')
 libraries=$PWD/.carry/build/lib:$packages/torch/lib:$packages/pyarrow:$packages/nvidia/cu13/lib
 export PYTHONPATH=$PWD/python TENSOA_SHARED_DATA=$PWD/.carry/data TENSOA_PROGRAM=$PWD/.carry/tensoa
@@ -39,12 +45,13 @@ half=generate:1:77:475
 packages() {
   mkdir -p build/bench_packages
   ours build/tensoa bench describe-forward build/bench_packages
-  $python benchmarks/make_packages.py build/bench_packages $weights --target cuda &
+  $python bench/make_packages.py build/bench_packages $weights --target cuda &
   $python -c "
 import sys; sys.path.insert(0, 'tests/pytorch')
 from pathlib import Path
 import make_packages
-make_packages.write_for_gpu(Path('build/tests/pytorch/packages'))" &
+make_packages.write_for_gpu(Path('build/tests/pytorch/packages'))
+make_packages.write_for_gpu(Path('build/tests/track/packages'), make_packages.NETWORK)" &
   wait -n
   wait -n
 }
@@ -52,7 +59,7 @@ make_packages.write_for_gpu(Path('build/tests/pytorch/packages'))" &
 forward() {
   ours build/tensoa bench forward --device cuda:0 --packages build/bench_packages --repeats 10 --json "$out/forward.json" \
     $small .carry/data/trackml generate:1:77:2050
-  $python benchmarks/python_jit.py build/bench_packages/mlp.pt --json "$out/python_jit.json"
+  $python bench/python_jit.py build/bench_packages/mlp.pt --json "$out/python_jit.json"
   ours build/tensoa bench forward --device cuda:0 --packages build/bench_packages --repeats 10 $small --json "$out/forward_again.json"
 }
 
@@ -74,6 +81,21 @@ track() {
   done
 }
 
+gpus() {
+  local network=build/bench_packages/edge_network-cuda-fused.pt2
+  nvidia-smi topo -m
+  ours build/tensoa bench track $half --edge-room 1.25 --model $network --events-per-thread 2 --json "$out/track.json"
+  ours build/tensoa bench track $small --edge-room 1.25 --model $network --events-per-thread 2 --json "$out/track_small.json"
+  local gpu
+  for gpu in $(nvidia-smi --query-gpu=index --format=csv,noheader); do
+    CUDA_VISIBLE_DEVICES=$gpu ours build/tensoa bench track $half --edge-room 1.25 --model $network --threads 4 \
+      --events-per-thread 2 >"$out/process_$gpu.txt" &
+  done
+  wait
+  tail -n 4 "$out"/process_*.txt
+  rm "$out"/process_*.txt
+}
+
 scaling() { ours build/tensoa bench scaling --device cuda:0 --packages build/bench_packages --repeats 5 --json "$out/scaling.json"; }
 
 tests() {
@@ -86,12 +108,32 @@ tests() {
          END { printf "%s tests, %s passed, %d skipped, %d failed\n", ran, passed, skipped, bad }' "$out/last_test.log"
   done
   rm -f "$out/last_test.log"
-  $python -m pytest -q -p no:cacheprovider python/tests -k "cuda or gpu or sums or indices or numbers" || failed=1
   for program in .carry/build/examples/03_alpaka/03_alpaka_*; do
     ours "$program" .carry/build/examples/03_alpaka/model.pt | diff examples/03_alpaka/expected_output.txt - && echo "$(basename "$program"): as expected"
   done
   return $failed
 }
+
+# Files one by one, so that they share the cores and the GPUs.
+python() {
+  export TENSOA_TEST_PACKAGES=$PWD/build/tests/pytorch/packages TENSOA_FUSED_PACKAGES=$PWD/build/tests/package/packages
+  export TENSOA_TRACK_PACKAGES=$PWD/build/tests/track/packages
+  export gpus
+  gpus=$(nvidia-smi --query-gpu=index --format=csv,noheader | wc -l)
+  # shellcheck disable=SC2016
+  find python/tests tests/tools -name 'test_*.py' | nl -v0 | xargs -P "$cores" -L 1 bash -c '
+    CUDA_VISIBLE_DEVICES=$(($0 % gpus)) timeout 400 "$python" -m pytest -q -p no:cacheprovider "$1" \
+      -k "cuda or gpu or sums or indices or numbers" >"/tmp/python_$0" 2>&1
+    code=$?
+    ((code != 5)) || exit 0 # no such test in this file
+    ((code == 0)) || cat "/tmp/python_$0"
+    echo "$1: $(tail -n 1 "/tmp/python_$0")"
+    exit $code'
+}
+
+programs() { $python -W ignore python/tests/random_programs.py --seeds 0:10000 --jobs "$((cores * 3 / 4))"; }
+
+width() { $python bench/width.py --jobs "$((cores / 4 + 1))"; }
 
 for step in "$@"; do
   begin=$SECONDS
