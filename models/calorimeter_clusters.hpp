@@ -10,7 +10,7 @@
 /// @file
 /// The columns of the model calorimeter_clusters (calorimeter_clusters.md).
 
-namespace tensoa::zoo {
+namespace tensoa::models {
 
 /// A cluster: a fragment of a shower, or noise.
 template <template <class> class F>
@@ -51,4 +51,4 @@ inline ModelMetadata<Cluster, ClusterPair, ClusterPair, Cluster> calorimeter_clu
   return {inputs, outputs};
 }
 
-}  // namespace tensoa::zoo
+}  // namespace tensoa::models

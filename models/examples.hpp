@@ -15,10 +15,10 @@
 #include "tensoa/engine/model_metadata.hpp"
 
 /// @file
-/// The examples that `python -m tensoa.zoo export` writes beside the packages: inputs, and what the
+/// The examples that `python -m tensoa.models export` writes beside the packages: inputs, and what the
 /// network gives for them in float64.
 
-namespace tensoa::zoo {
+namespace tensoa::models {
 
 /// The file of one block of one example; "in" or "out".
 inline std::filesystem::path example_file(const std::string& model, std::size_t example,
@@ -71,4 +71,4 @@ inline void fill_inputs(const Binding& binding, const std::string& model, std::s
   }
 }
 
-}  // namespace tensoa::zoo
+}  // namespace tensoa::models

@@ -8,7 +8,7 @@
 /// @file
 /// The columns of the model jet_images (jet_images.md).
 
-namespace tensoa::zoo {
+namespace tensoa::models {
 
 /// Images of a jet, transverse momentum in GeV in cells of 0.1 x 0.1 (eta, phi) about its axis.
 template <template <class> class F>
@@ -31,4 +31,4 @@ inline ModelMetadata<JetImage, JetTag> jet_images(ConstView<JetImage> images, Vi
   return {inputs, outputs};
 }
 
-}  // namespace tensoa::zoo
+}  // namespace tensoa::models

@@ -8,7 +8,7 @@
 /// @file
 /// The columns of the model shower_generator (shower_generator.md).
 
-namespace tensoa::zoo {
+namespace tensoa::models {
 
 /// What a shower is made from.
 template <template <class> class F>
@@ -34,4 +34,4 @@ inline ModelMetadata<ShowerSeed, Shower> shower_generator(ConstView<ShowerSeed> 
   return {inputs, outputs};
 }
 
-}  // namespace tensoa::zoo
+}  // namespace tensoa::models

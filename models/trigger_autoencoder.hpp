@@ -8,7 +8,7 @@
 /// @file
 /// The columns of the model trigger_autoencoder (trigger_autoencoder.md).
 
-namespace tensoa::zoo {
+namespace tensoa::models {
 
 /// The objects of an event: pt in GeV, phi in rad; objects of one kind by falling pt, 0 where there
 /// is none.
@@ -69,4 +69,4 @@ inline ModelMetadata<TriggerObjects, TriggerObjects, Anomaly> trigger_autoencode
   return {inputs, outputs};
 }
 
-}  // namespace tensoa::zoo
+}  // namespace tensoa::models

@@ -8,14 +8,18 @@
 #include <utility>
 #include <vector>
 
-#include "bench.hpp"
+#include "bench/suites/suites.hpp"
 #include "command.hpp"
 #include "tensoa/core/output_file.hpp"
+#include "torch_seam.hpp"
 
 namespace tensoa::tools {
 namespace {
 
-using Bench = std::vector<ResultRow> (*)(const BenchOptions& options);
+using bench::BenchOptions;
+using bench::ResultRow;
+
+using Suite = std::vector<ResultRow> (*)(const BenchOptions& options);
 
 struct Call {
   BenchOptions options;
@@ -27,12 +31,13 @@ struct Call {
 std::pair<CLI::App&, BenchOptions&> add_bench(CLI::App& command, Action& action,
                                               const std::string& command_line,
                                               const std::string& name, const std::string& help,
-                                              Bench bench) {
+                                              Suite suite) {
   CLI::App* sub = command.add_subcommand(name, help);
   auto call = std::make_shared<Call>();
-  sub->add_option("--device", call->options.device,
-                  "cpu, cuda:N (`scaling`: and the GPUs after it), or auto: the first GPU, if any; "
-                  "`forward` and `scaling` then measure the CPU too")
+  sub->add_option(
+         "--device", call->options.device,
+         "cpu, cuda:N (`scaling`, `track`: and the GPUs after it), or auto: the first GPU, if "
+         "any; `forward` and `scaling` then measure the CPU too")
       ->capture_default_str();
   sub->add_option("--repeats", call->options.repeats,
                   "Timed runs of each variant, after those that warm up")
@@ -43,10 +48,14 @@ std::pair<CLI::App&, BenchOptions&> add_bench(CLI::App& command, Action& action,
     action = [=] {
       std::optional<OutputFile> file;
       if (!call->json.empty()) file.emplace(call->json);
-      const std::vector<ResultRow> rows = bench(call->options);
-      fmt::print("{}", table_of(rows));
-      if (file) write_file(*file, result_file(name, command_line, rows).dump(2) + '\n');
-      return kRight;
+      if (!call->options.model.empty()) require_model(call->options.model);
+      const std::vector<ResultRow> rows = suite(call->options);
+      fmt::print("{}", bench::table_of(rows));
+      if (file) {
+        const auto json = bench::result_file(name, command_line, torch_version(), rows);
+        write_file(*file, json.dump(2) + '\n');
+      }
+      return kSuccess;
     };
   });
   return {*sub, call->options};
@@ -81,7 +90,9 @@ void add_event_options(std::pair<CLI::App&, BenchOptions&> bench) {
 void add_track_options(std::pair<CLI::App&, BenchOptions&> bench) {
   add_event_options(bench);
   auto& [command, options] = bench;
-  command.add_option("--threads", options.threads, "Threads, each with a pipeline and a queue")
+  command
+      .add_option("--threads", options.threads,
+                  "Threads on each GPU, each with a pipeline and a queue")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command
@@ -134,8 +145,8 @@ void add_describe_forward_command(CLI::App& command, Action& action) {
   sub->add_option("FOLDER", *folder, "Where to")->required();
   sub->callback([folder, &action] {
     action = [folder] {
-      describe_forward(*folder);
-      return kRight;
+      bench::describe_forward(*folder);
+      return kSuccess;
     };
   });
 }
@@ -145,24 +156,26 @@ void add_describe_forward_command(CLI::App& command, Action& action) {
 void add_bench_command(CLI::App& program, Action& action, const std::string& command_line) {
   CLI::App* command = program.add_subcommand("bench", "Measure on this machine");
   command->require_subcommand(1);
-  add_event_options(add_bench(
-      *command, action, command_line, "path",
-      "The road through host copies and packing beside columns where they lie", bench_path));
+  add_event_options(add_bench(*command, action, command_line, "path",
+                              "Host copies and row-major packing beside columns where they lie",
+                              bench::bench_path));
   add_event_options(add_bench(*command, action, command_line, "accuracy",
                               "Scores on CPU and GPU against a float64 evaluation",
-                              bench_accuracy));
+                              bench::bench_accuracy));
   add_track_options(add_bench(*command, action, command_line, "track",
                               "Events per second on a GPU: graph on the host, or all on the device",
-                              bench_track));
+                              bench::bench_track));
   add_binding_options(add_bench(*command, action, command_line, "binding",
                                 "Tensors over columns beside the bare library call and packing",
-                                bench_binding));
-  add_package_options(add_bench(*command, action, command_line, "forward",
-                                "Calls of models: packed, TorchScript, packages", bench_forward),
-                      {1, 16, 1'000, 16'384, 1'000'000},
-                      {"generate:1:77:50", "generate:1:77:475", "generate:1:77:2050"});
-  const auto scaling = add_bench(*command, action, command_line, "scaling",
-                                 "Calls of models on many threads, queues and GPUs", bench_scaling);
+                                bench::bench_binding));
+  add_package_options(
+      add_bench(*command, action, command_line, "forward",
+                "Calls of models: packed, TorchScript, packages", bench::bench_forward),
+      {1, 16, 1'000, 16'384, 1'000'000},
+      {"generate:1:77:50", "generate:1:77:475", "generate:1:77:2050"});
+  const auto scaling =
+      add_bench(*command, action, command_line, "scaling",
+                "Calls of models on many threads, queues and GPUs", bench::bench_scaling);
   scaling.first.footer(kScalingFigures);
   add_package_options(scaling, {16, 1'000, 16'384}, {"generate:1:77:50", "generate:1:77:475"}, 5);
   add_describe_forward_command(*command, action);

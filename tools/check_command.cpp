@@ -276,9 +276,9 @@ class Results {
 
   int finish(const ordered_json& json, bool is_right, const std::string& complaint) {
     if (file_) write_file(*file_, json.dump(2) + '\n');
-    if (is_right) return kRight;
+    if (is_right) return kSuccess;
     fmt::print(stderr, "tensoa: {}\n", complaint);
-    return kBroken;
+    return kFailure;
   }
 
   /// What all checks of one device say of it.
@@ -300,8 +300,8 @@ std::vector<std::vector<double>> outputs_of(const Side& side, const GeneratedCol
                                             std::size_t outputs, std::size_t rows, const Run& run) {
   run(columns.binding());
   if (const std::string block = columns.changed(); !block.empty()) {
-    throw EngineError("model " + side.model.path().string() + ": wrote memory of block \"" + block +
-                      "\" that is not its own, at " + std::to_string(rows) + " rows");
+    throw EngineError("model " + side.model.location().text() + ": wrote memory of block \"" +
+                      block + "\" that is not its own, at " + std::to_string(rows) + " rows");
   }
   std::vector<std::vector<double>> all;
   for (std::size_t i = 0; i < outputs; ++i) all.push_back(columns.output(i));
@@ -355,6 +355,10 @@ int try_graphs(const CheckCall& call) {
                       " has none; expected a package for CUDA");
   }
   const auto with_graphs = package::load_to_try_graphs(call.model, queue.device());
+  const auto prepared = [&](const Binding& binding) {
+    return with_graphs->prepare(
+        binding, detail::match_arguments(binding, with_graphs->signature(), "model " + call.model));
+  };
   Comparisons compared(call.tolerance);
   ordered_json json = Results::about(call.model, queue.device());
   try {
@@ -362,13 +366,16 @@ int try_graphs(const CheckCall& call) {
       const std::size_t outputs = side.description.outputs.size();
       const GeneratedColumns first(side.description, rows, 0, 1, queue);
       if (first.binding().is_empty()) continue;
-      outputs_of(side, first, outputs, rows,
-                 [&](const Binding& binding) { with_graphs->warm_up(queue, binding); });
+      outputs_of(side, first, outputs, rows, [&](const Binding& binding) {
+        with_graphs->warm_up(queue, binding, *prepared(binding));
+      });
       const GeneratedColumns replayed(side.description, rows, 1, 2, queue);
       const GeneratedColumns plain(side.description, rows, 1, 3, queue);
       compared.add(name_of_case(rows, 1), side.description,
                    outputs_of(side, replayed, outputs, rows,
-                              [&](const Binding& binding) { with_graphs->run(queue, binding); }),
+                              [&](const Binding& binding) {
+                                with_graphs->run(queue, binding, *prepared(binding));
+                              }),
                    outputs_of(side, plain, outputs, rows,
                               [&](const Binding& binding) { side.model.forward(queue, binding); }));
     }
@@ -432,9 +439,10 @@ class Check {
     if (package == nullptr) return true;
     PortableCollection<Hit> hits(1, Device::cpu());
     PortableCollection<Edge> edges(1, Device::cpu());
-    const auto plan = track::plan_edge_network(package->description.inputs.size() >= 3,
-                                               hits.const_view(), edges.const_view(), edges.view());
-    return to_json(description_of(plan.binding())) == to_json(*package->description.binding);
+    const auto metadata =
+        track::bind_edge_network(package->description.inputs.size() >= 3, hits.const_view(),
+                                 edges.const_view(), edges.view());
+    return describe(metadata) == to_json(*package->description.binding);
   }
 
   std::vector<std::vector<double>> run_on_columns(const Side& side,

@@ -11,9 +11,9 @@ namespace tensoa::tools {
 /// What a subcommand does once its arguments are read; the result is the program's exit status.
 using Action = std::function<int()>;
 
-/// Exit status: 0 right, 2 bad input or use, 1 anything else.
-inline constexpr int kRight = 0;
-inline constexpr int kBroken = 1;
+/// Exit status: 0 success, 2 bad input or use, 1 anything else.
+inline constexpr int kSuccess = 0;
+inline constexpr int kFailure = 1;
 inline constexpr int kBadInput = 2;
 
 // Each adds one subcommand to the program and sets `action` when it is chosen.
@@ -25,10 +25,6 @@ void add_check_command(CLI::App& program, Action& action);
 void add_inspect_command(CLI::App& program, Action& action);
 void add_describe_command(CLI::App& program, Action& action);
 void add_bench_command(CLI::App& program, Action& action, const std::string& command_line);
-
-/// Why an event failed for which std::bad_alloc was thrown.
-inline constexpr const char* kNoMemory =
-    "there is not enough memory for this event; fewer --threads may help";
 
 /// What the path "-" stands for.
 inline const std::string kStdout = "/dev/stdout";

@@ -20,10 +20,10 @@ struct DescribeCall {
 int write_description(const DescribeCall& call) {
   const PortableCollection<track::Hit> hits(1, Device::cpu());
   PortableCollection<track::Edge> edges(1, Device::cpu());
-  const auto plan = track::plan_edge_network(!call.without_edge_columns, hits.const_view(),
-                                             edges.const_view(), edges.view());
-  write_file(call.output, to_json(description_of(plan.binding())));
-  return kRight;
+  const auto metadata = track::bind_edge_network(!call.without_edge_columns, hits.const_view(),
+                                                 edges.const_view(), edges.view());
+  write_file(call.output, describe(metadata));
+  return kSuccess;
 }
 
 }  // namespace

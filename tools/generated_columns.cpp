@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "tensoa/soa/soa_metadata.hpp"
-#include "tensoa/track/random.hpp"
+#include "tensoa/track/impl/random.hpp"
 
 namespace tensoa::tools {
 namespace {

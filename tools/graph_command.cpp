@@ -41,14 +41,14 @@ int write_graphs(const GraphCall& call) {
     } catch (const InputError& error) {
       fail(source, error.what());
     } catch (const std::bad_alloc&) {
-      fail(source, kNoMemory);
+      fail(source, "there is not enough memory for this event");
     }
     bar.advance();
   }
   bar.clear();
   fmt::print("{} graphs in {}{}\n", sources.size() - failed, call.output,
              failed > 0 ? fmt::format(", {} events failed and left out", failed) : "");
-  return failed == 0 ? kRight : kBadInput;
+  return failed == 0 ? kSuccess : kBadInput;
 }
 
 }  // namespace

@@ -277,7 +277,7 @@ void add_inspect_command(CLI::App& program, Action& action) {
       } else {
         print(inspect(call->file));
       }
-      return kRight;
+      return kSuccess;
     };
   });
 }

@@ -63,7 +63,7 @@ int run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? kRight : kBadInput;
+    return program.exit(error) == 0 ? kSuccess : kBadInput;
   }
   try {
     register_engines();
@@ -72,13 +72,13 @@ int run(int argc, char** argv) {
     return status;
   } catch (const EngineError& error) {
     fmt::print(stderr, "tensoa: {}\n", error.what());
-    return kBroken;
+    return kFailure;
   } catch (const Error& error) {
     fmt::print(stderr, "tensoa: {}\n", error.what());
     return kBadInput;
   } catch (const std::exception& error) {
     fmt::print(stderr, "tensoa: a bug, please report it: {}\n", error.what());
-    return kBroken;
+    return kFailure;
   }
 }
 

@@ -10,8 +10,7 @@
 #include "tensoa/core/device.hpp"
 #include "tensoa/package/inspect.hpp"
 
-// What the program asks of torch: a seam. with_torch.cpp or without_torch.cpp is linked, which has
-// bench_binding() (bench.hpp), too.
+// What the program asks of torch: a seam. with_torch.cpp or without_torch.cpp is linked.
 
 namespace tensoa::tools {
 

@@ -3,20 +3,21 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "arena.hpp"
 #include "command.hpp"
 #include "progress_bar.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
-#include "tensoa/sched/event_loop.hpp"
+#include "tensoa/sched/event_pipeline.hpp"
 #include "tensoa/sched/wait.hpp"
 #include "tensoa/track/report.hpp"
 #include "tensoa/track/writer.hpp"
@@ -41,34 +42,13 @@ struct TrackCall {
   std::string json;
 };
 
-/// What the finishing of an event needs: the event itself, or why it failed, and copies of its
-/// edges' columns where the pipeline of its thread goes on to the next event.
+/// An event that is done.
 struct Outcome {
-  std::string error;
-  std::optional<ProcessedEvent> done;
+  track::Event event;
+  TrackFigures figures;
+  /// For the report: the pipeline goes on to the next event.
   std::optional<PortableCollection<track::Edge>> edges;
 };
-
-track::ReportEvent report_event(const ProcessedEvent& done, ConstView<track::Edge> edges) {
-  const auto column = []<class T>(const PlainColumn<const T>& values, std::size_t n) {
-    return std::vector<T>(values.data(), values.data() + n);
-  };
-  const auto rows = [&](const PlainColumn<const std::int64_t>& values, std::size_t n) {
-    return std::vector<std::int32_t>(values.data(), values.data() + n);
-  };
-  const auto hits = done.event.hits.const_view();
-  return {.name = done.event.name,
-          .x = column(hits.x, hits.size()),
-          .y = column(hits.y, hits.size()),
-          .z = column(hits.z, hits.size()),
-          .track_id = rows(hits.track_id, hits.size()),
-          .particle_id = column(hits.particle_id, hits.size()),
-          .source = rows(edges.source, edges.size()),
-          .target = rows(edges.target, edges.size()),
-          .score = column(edges.score, edges.size()),
-          .truth = column(edges.truth, edges.size()),
-          .has_truth = done.event.has_truth};
-}
 
 /// @throws ConfigError when a file is to be written twice, or over an input.
 void require_different_files(const TrackCall& call) {
@@ -98,7 +78,8 @@ class TrackRun {
         options_{.tracks = {.min_score = call.min_score},
                  .graph_on_host = call.graph_on_host,
                  .keep_edges = !call.report.empty() || !call.json.empty(),
-                 .edge_capacity = call.edge_capacity} {
+                 .edge_capacity = call.edge_capacity},
+        wants_edges_(!call.report.empty()) {
     if (!(call.min_score >= 0 && call.min_score <= 1)) {
       throw ConfigError(fmt::format("--cut: got {}, expected 0 to 1", call.min_score));
     }
@@ -126,20 +107,28 @@ class TrackRun {
       pipelines_.push_back(
           std::make_unique<track::TrackPipeline>(model_, Queue(device_), options_));
     }
-    outcomes_.resize(static_cast<std::size_t>(summary_.in_flight));
     const auto start = std::chrono::steady_clock::now();
     {
       ProgressBar bar("tracking", sources_.size());
-      sched::run_events(
-          sources_.size(), summary_.threads, summary_.in_flight,
-          [&](std::size_t event, std::size_t slot) { work(event, slot); },
-          [&](std::size_t event) { finish(event, bar); });
+      in_arena(summary_.threads, [&] {
+        return sched::run_events(
+            [next = sources_.begin(), end = sources_.end()]() mutable {
+              return next < end ? std::optional(&*next++) : std::nullopt;
+            },
+            [&](const track::EventSource* source, std::size_t slot) {
+              return work(*source, *pipelines_[slot]);
+            },
+            [&](const track::EventSource* source, Result<Outcome> outcome) {
+              finish(*source, std::move(outcome), bar);
+            },
+            {.in_flight = static_cast<std::size_t>(summary_.in_flight)});
+      });
     }
     summary_.wall_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (summary_.events > 0) write_files();
     fmt::print(figures_, "{}", to_table(summary_));
-    return summary_.failed == 0 ? kRight : kBadInput;
+    return summary_.failed == 0 ? kSuccess : kBadInput;
   }
 
  private:
@@ -149,40 +138,44 @@ class TrackRun {
     if (!report_ && !json_) return;
     const std::string json =
         to_json(summary_).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
-    if (report_) write_file(*report_, track::report_page(json, report_events_, summary_.scores));
+    if (report_) {
+      std::vector<track::ReportEvent> events;
+      events.reserve(shown_.size());
+      for (const auto& [event, figures, edges] : shown_) {
+        events.push_back({.name = event.name,
+                          .hits = event.hits.const_view(),
+                          .edges = edges->const_view(),
+                          .has_truth = event.has_truth});
+      }
+      write_file(*report_, track::report_page(json, events, summary_.scores));
+    }
     if (json_) write_file(*json_, json);
   }
 
-  void work(std::size_t event, std::size_t slot) {
-    Outcome& outcome = outcomes_[event % outcomes_.size()];
-    track::TrackPipeline& pipeline = *pipelines_[slot];
-    try {
-      outcome.done = pipeline.process(sources_[event]);
-      const auto& edges = pipeline.edges();
+  Outcome work(const track::EventSource& source, track::TrackPipeline& pipeline) {
+    track::ProcessedEvent done = pipeline.process(source);
+    const PortableCollection<track::Edge>& edges = pipeline.edges();
+    TrackFigures figures = figures_of(done, edges.const_view());
+    Outcome outcome{std::move(done.event), std::move(figures), {}};
+    if (wants_edges_) {
       outcome.edges.emplace(edges.size(), Device::cpu());
       copy(Queue(Device::cpu()), edges, *outcome.edges);
-    } catch (const Error& error) {
-      outcome.error = error.what();
-      outcome.done.reset();
-    } catch (const std::bad_alloc&) {
-      outcome.error = kNoMemory;
-      outcome.done.reset();
     }
+    return outcome;
   }
 
-  void finish(std::size_t event, ProgressBar& bar) {
-    const Outcome outcome = std::exchange(outcomes_[event % outcomes_.size()], {});
-    if (outcome.done) {
-      const auto edges = outcome.edges->const_view();
-      summary_.add(*outcome.done, edges);
-      if (tracks_) tracks_->append(outcome.done->event.name, outcome.done->event.hits.const_view());
-      if (report_ && report_events_.size() < track::kMaxReportEvents) {
-        report_events_.push_back(report_event(*outcome.done, edges));
+  void finish(const track::EventSource& source, Result<Outcome> result, ProgressBar& bar) {
+    if (result) {
+      summary_ += result->figures;
+      if (tracks_) tracks_->append(result->event.name, result->event.hits.const_view());
+      if (wants_edges_) {
+        shown_.push_back(std::move(*result));
+        wants_edges_ = shown_.size() < track::kMaxReportEvents;
       }
     } else {
       ++summary_.failed;
       bar.clear();
-      fmt::print(stderr, "tensoa: event {}: {}\n", sources_[event].name(), outcome.error);
+      fmt::print(stderr, "tensoa: event {}: {}\n", source.name(), result.message());
     }
     bar.advance();
   }
@@ -197,8 +190,8 @@ class TrackRun {
   std::FILE* figures_ = stdout;
   TrackSummary summary_;
   std::vector<std::unique_ptr<track::TrackPipeline>> pipelines_;  ///< by slot
-  std::vector<Outcome> outcomes_;  ///< a ring: run_events has at most that many under way
-  std::vector<track::ReportEvent> report_events_;
+  std::atomic<bool> wants_edges_;  ///< the report shows further events
+  std::vector<Outcome> shown_;     ///< in the report
 };
 
 }  // namespace

@@ -49,24 +49,42 @@ std::string auc_of(const TrackSummary& summary) {
 
 }  // namespace
 
-void TrackSummary::add(const track::ProcessedEvent& done, ConstView<track::Edge> edge_view) {
-  ++events;
-  hits += done.event.hits.size();
-  edges += done.edges;
-  host_edges += edge_view.size();
-  tracks += done.tracks;
-  seconds += done.seconds;
-  moved += done.moved;
-  const std::span scores_of_event(edge_view.score.data(), edge_view.size());
+TrackFigures& TrackFigures::operator+=(const TrackFigures& other) {
+  events += other.events;
+  hits += other.hits;
+  edges += other.edges;
+  tracks += other.tracks;
+  seconds += other.seconds;
+  moved += other.moved;
+  events_with_truth += other.events_with_truth;
+  edge_counts += other.edge_counts;
+  edge_auc += other.edge_auc;
+  host_edges += other.host_edges;
+  track_counts += other.track_counts;
+  scores.merge(other.scores);
+  return *this;
+}
+
+TrackFigures figures_of(const track::ProcessedEvent& done, ConstView<track::Edge> edges) {
+  TrackFigures figures;
+  figures.events = 1;
+  figures.hits = done.event.hits.size();
+  figures.edges = done.edges;
+  figures.host_edges = edges.size();
+  figures.tracks = done.tracks;
+  figures.seconds = done.seconds;
+  figures.moved = done.moved;
+  const std::span scores(edges.score.data(), edges.size());
   if (!done.event.has_truth) {
-    scores.add(scores_of_event);
-    return;
+    figures.scores.add(scores);
+    return figures;
   }
-  ++events_with_truth;
-  edge_counts += done.edge_counts;
-  edge_auc.add(edge_view);
-  track_counts += track::count_tracks(done.event.hits.const_view());
-  scores.add(scores_of_event, std::span(edge_view.truth.data(), edge_view.size()));
+  figures.events_with_truth = 1;
+  figures.edge_counts = done.edge_counts;
+  figures.edge_auc.add(edges);
+  figures.track_counts = track::count_tracks(done.event.hits.const_view());
+  figures.scores.add(scores, std::span(edges.truth.data(), edges.size()));
+  return figures;
 }
 
 nlohmann::json to_json(const TrackSummary& summary) {

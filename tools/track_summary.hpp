@@ -8,25 +8,16 @@
 
 #include "tensoa/track/metrics.hpp"
 #include "tensoa/track/pipeline.hpp"
-#include "tensoa/track/score_histogram.hpp"
 
 namespace tensoa::tools {
 
-/// What a run of `tensoa track` adds up over its events.
-struct TrackSummary {
-  std::string device;
-  std::string model;
-  float min_score = 0;
-  int threads = 1;
-  int in_flight = 1;  ///< events begun and not finished, at most
-
-  std::size_t events = 0;  ///< finished ones
-  std::size_t failed = 0;
+/// Figures of events that add up.
+struct TrackFigures {
+  std::size_t events = 0;
   std::size_t hits = 0;
   std::size_t edges = 0;
   std::size_t tracks = 0;
   track::StageSeconds seconds;  ///< summed over threads
-  double wall_seconds = 0;
   track::ScoreReport moved;
 
   std::size_t events_with_truth = 0;
@@ -36,8 +27,22 @@ struct TrackSummary {
   track::TrackCounts track_counts;
   track::ScoreHistogram scores;
 
-  /// Adds one event. @param edges its edges, with scores; none where they stayed on a device
-  void add(const track::ProcessedEvent& done, ConstView<track::Edge> edges);
+  TrackFigures& operator+=(const TrackFigures& other);
+};
+
+/// The figures of one event.
+/// @param edges its edges, with scores; none where they stayed on a device
+TrackFigures figures_of(const track::ProcessedEvent& done, ConstView<track::Edge> edges);
+
+/// A run of `tensoa track`.
+struct TrackSummary : TrackFigures {
+  std::string device;
+  std::string model;
+  float min_score = 0;
+  int threads = 1;
+  int in_flight = 1;       ///< events begun and not finished, at most
+  std::size_t failed = 0;  ///< events that are not in the figures
+  double wall_seconds = 0;
 };
 
 /// The object of `--json`; what needs truth is null where there is none.

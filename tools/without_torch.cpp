@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "bench.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory_budget.hpp"
 #include "tensoa/package/engines.hpp"
@@ -38,12 +37,6 @@ MemoryOfCall memory_of_call(Device device, const std::function<void()>& call) {
     memory.peak += all.of(purpose).peak;
   }
   return memory;
-}
-
-std::vector<ResultRow> bench_binding(const BenchOptions& /*options*/) {
-  throw ConfigError(
-      "bench binding: compares with tensors of torch, which this tensoa was built without; use one "
-      "that is built with TENSOA_PYTORCH=ON");
 }
 
 }  // namespace tensoa::tools

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/result_file.hpp"
+
+namespace tensoa::bench {
+
+/// One way to do the work of a benchmark.
+struct Variant {
+  std::string name;
+  std::function<std::size_t(std::size_t calls)> run;  ///< @return bytes that its last call copied
+  std::string baseline = {};
+  double parts = 1;       ///< one call counts as so many
+  std::size_t calls = 1;  ///< of one batch
+  std::size_t bytes_copied = 0;
+  std::vector<double> times = {};  ///< microseconds a part, one entry a batch
+};
+
+/// Runs the variants in turns, in both orders, in batches that take `shortest_us` at least.
+void run_in_turns(std::vector<Variant>& variants, int turns, double shortest_us);
+
+/// Sets the ratio of each row that has a baseline: to the row of that variant in [first, end) that is
+/// of the same stage.
+void set_ratios(std::vector<ResultRow>& rows, std::size_t first);
+
+/// Microseconds since the last `lap` or since it was made.
+class Stopwatch {
+ public:
+  double lap() {
+    const Clock::time_point now = Clock::now();
+    return std::chrono::duration<double, std::micro>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
+};
+
+}  // namespace tensoa::bench

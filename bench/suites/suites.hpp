@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "bench/result_file.hpp"
+#include "tensoa/core/device.hpp"
+
+namespace tensoa::bench {
+
+/// What a benchmark is told.
+struct BenchOptions {
+  std::vector<std::string> inputs = {"generate:1"};                 ///< over events
+  std::string model;                                                ///< file, over events
+  std::vector<std::size_t> rows = {1, 1'000, 100'000, 10'000'000};  ///< of collections
+  std::string packages;                                             ///< folder, of `forward`
+  std::vector<int> threads = {1, 4};                                ///< of `track`
+  std::vector<int> events_per_thread = {1, 2, 4};                   ///< of `track`
+  std::vector<double> edge_room;                                    ///< of `track`
+  std::string device = "auto";
+  int repeats = 10;
+};
+
+/// The packing baseline (PackingBaseline) beside the model on the columns where they lie, on the same
+/// events, stage by stage. The baseline is called `pack` on the CPU and `host_roundtrip` on a GPU,
+/// where the columns lie in device memory.
+std::vector<ResultRow> bench_path(const BenchOptions& options);
+
+/// The scores of the model on the CPU, and on the GPU where there is one, against a float64
+/// evaluation of the same file.
+std::vector<ResultRow> bench_accuracy(const BenchOptions& options);
+
+/// Tensors over columns where they lie, made and bound again, beside the bare library call and the
+/// packing baseline; on the CPU, and on the GPU where there is one. Needs torch.
+/// @throws ConfigError in a build without torch
+std::vector<ResultRow> bench_binding(const BenchOptions& options);
+
+/// The track pipeline on a GPU, hits in memory to tracks in memory: the graph built on the host beside
+/// the whole event on the device. Stages one by one, then the time per event (`total`) with so many
+/// threads, which is the inverse of events per second: threads that block while they wait for the GPU,
+/// and, as `suspended_N`, threads that work on N events in turns. `masked_X_N` have room for X times the
+/// edges of the largest event, and do not wait for their number. Where there are several GPUs, each way also
+/// runs on 1, 2, 4 and 8 of them (`gpus`), with as many threads on each.
+std::vector<ResultRow> bench_track(const BenchOptions& options);
+
+/// One call of each kind of model on the same columns: through the host or packed, TorchScript with
+/// its copy, packages, plain and fused; the multi-layer perceptron over `rows`, the graph network
+/// over `inputs`; on the CPU, and on the GPU where there is one. With errors against float64.
+std::vector<ResultRow> bench_forward(const BenchOptions& options);
+
+/// Calls per second of fused packages, from one host thread for each queue: the multi-layer
+/// perceptron over `rows`, the graph network over `inputs`; threads of the CPU, 1 to 32 queues on one
+/// GPU, and several GPUs. Beside each its ceilings, which the help of the command explains. Then the
+/// memory of a further queue, what grows over 10 000 calls, and how many calls return while their
+/// queue is blocked.
+std::vector<ResultRow> bench_scaling(const BenchOptions& options);
+
+/// Writes what the packages of bench_forward are made for, one binding a model: FOLDER/NAME.json.
+void describe_forward(const std::string& folder);
+
+}  // namespace tensoa::bench
