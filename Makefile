@@ -32,10 +32,10 @@ models += build/models/exatrkx.pt
 endif
 real_event := $(wildcard $(TENSOA_SHARED_DATA)/trackml)
 
-cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard '*.hpp' '*.cpp'))
+cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard '*.hpp' '*.cpp' '*.cu' '*.cuh'))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build models packages demo test bench bench-packages headers format format-check conventions tidy asan tsan clang hip \
+.PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
         install-check newest-torch fuzz fuzz-programs fuzz-scripts fuzz-columns soak width nightly options clean
 .DELETE_ON_ERROR:
 
@@ -58,11 +58,11 @@ build: build/.configured-$(PRESET) ## Build everything
 program: build/.configured-$(PRESET)
 	@cmake --build build --target tensoa_program
 
-build/models/tensoa.pt: models/interaction_network.safetensors $(wildcard python/tensoa/*.py) | setup
+build/models/tensoa.pt: models/interaction_network.safetensors python/tensoa/tracking/interaction_network.py | setup
 	@$(PYTHON) -m tensoa.export $< --out $@
 
-build/models/exatrkx.pt: $(exatrkx) $(wildcard python/tensoa/*.py) | setup
-	@$(PYTHON) -m tensoa.import_exatrkx $< --out $@
+build/models/exatrkx.pt: $(exatrkx) python/tensoa/importers/exatrkx.py | setup
+	@$(PYTHON) -m tensoa.importers.exatrkx $< --out $@
 
 models: $(models) ## Make the TorchScript models in build/models/
 
@@ -79,29 +79,34 @@ test: build models ## Run all tests
 	@ctest --preset $(PRESET) --parallel $(JOBS) --progress
 
 bench: build models ## Run all benchmarks
-	@for program in build/benchmarks/*/bench_*; do $$program || exit 1; done
+	@for program in build/bench/*/bench_*; do $$program || exit 1; done
 
 # What `build/tensoa bench forward` runs; each package takes up to a minute.
 bench-packages: program ## Make the models and packages of `tensoa bench forward` in build/bench_packages/
 	@mkdir -p build/bench_packages
 	@build/tensoa bench describe-forward build/bench_packages
-	@$(PYTHON) benchmarks/make_packages.py build/bench_packages $(exatrkx)
+	@$(PYTHON) bench/make_packages.py build/bench_packages $(exatrkx)
 
 headers: build/.configured-$(PRESET) ## Check that every public header compiles alone
 	@cmake --build build --target all_verify_interface_header_sets
 
-format: ## Format all C++ files
+format: ## Format all C++, CUDA and Python files
 	@clang-format-16 -i $(cpp_files)
+	@if [ -x .venv/bin/ruff ]; then .venv/bin/ruff format -q python; fi
 
-format-check: ## Check the format of all C++ files
+format-check: ## Check the format of all C++ and CUDA files
 	@clang-format-16 --dry-run --Werror $(cpp_files)
+
+lint: setup ## Check style, format and types of python/
+	@cd python && ../.venv/bin/ruff check -q . && ../.venv/bin/ruff format -q --check . && ../.venv/bin/mypy
 
 conventions: ## Check licence lines, file sizes and machine paths
 	@scripts/check_conventions.sh
 
-tidy: build/.configured-$(PRESET) ## Run clang-tidy over our sources
-	@cmake --build build --target tensoa_generated
-	@run-clang-tidy-16 -quiet -p build -j $(JOBS) '$(CURDIR)/(core|soa|engine|package|interop|pytorch|sched|track|tools)/.*[.]cpp$$'
+tidy: setup ## Run clang-tidy over our sources, those of a folder as one
+	@cmake --preset tidy $(CMAKE_ARGS) >/dev/null
+	@cmake --build build-tidy --target tensoa_generated
+	@run-clang-tidy-16 -quiet -p build-tidy -j $(JOBS) '$(CURDIR)/(build-tidy/.*/Unity/.*[.]cxx|[a-z]*/.*[.]cpp)$$'
 
 asan: setup ## Test all layers but pytorch and tools under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan: setup ## Test the same under ThreadSanitizer
@@ -117,7 +122,7 @@ hip: setup ## Compile and link the HIP seam with hipcc, where it is installed; n
 	  cmake --build --preset hip --target test_core && build-hip/tests/core/test_core --gtest_brief=1; \
 	else echo "make hip: no hipcc here; apt-get install hipcc libamdhip64-dev brings it (350 MB)"; fi
 
-install-check: setup ## Install into fresh folders, with torch and without, and build outside projects against them
+install-check: build ## Install into fresh folders, with torch and without, and build outside projects against them
 	@scripts/install_check.sh
 
 newest-torch: ## Build and test everything with the newest torch, in a .venv-newest-torch of its own
@@ -135,9 +140,9 @@ fuzz-programs: setup ## Make fused programs of random networks and hard numbers,
 	@$(PYTHON) -W ignore python/tests/random_programs.py --seeds $(PROGRAM_SEEDS) --jobs $(JOBS)
 
 fuzz-scripts: build/.configured-$(PRESET) ## Run random TorchScript programs and all operators of torch: inputs must stay as they are
-	@cmake --build build --target test_writes
+	@cmake --build build --target test_mutation_analysis
 	@TENSOA_RANDOM_PROGRAMS=$(SCRIPTS) TENSOA_TEST_SEED=$${TENSOA_TEST_SEED:-$$(date -u +%Y%m%d)} TENSOA_OPERATOR_CALLS=100 \
-	  build/tests/pytorch/test_writes --gtest_brief=1
+	  build/tests/pytorch/test_mutation_analysis --gtest_brief=1
 
 fuzz-columns: build ## Many draws, from the date, of the property tests that draw columns when they run
 	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/package/test_planes --gtest_brief=1
@@ -148,7 +153,7 @@ soak: packages ## Run over many events with all cores, and see that memory, file
 	@build/tests/soak/tensoa_soak build/models/tensoa.pt2 $(SOAK_EVENTS)
 
 width: setup ## Export a model of each kind: kernels or why not, CPU seconds, errors
-	@$(PYTHON) benchmarks/width.py
+	@$(PYTHON) bench/width.py
 
 nightly: ## What takes too long for each change; writes benchmarks/results/nightly.txt
 	@scripts/nightly.sh $(STEPS)

@@ -2,10 +2,14 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks what no compiler checks: the two licence lines, file sizes, nothing of ours in a namespace called torch or alpaka.
+# Checks what no compiler checks: the two licence lines, file sizes, nothing of ours in a namespace called torch or alpaka, reserved
+# names, words of docs/style.md, the subjects of commits.
 # Exit status 1 on a finding.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+# Words that are never the plain one.
+words='roads?|mends?|mended|whoever|whomever|make-believe|told|somebody|nobody|troubles?|comes twice|that which'
 
 status=0
 finding() {
@@ -27,11 +31,35 @@ while IFS= read -r file; do
     examples/02_namespace/main.cpp | tests/pytorch/test_namespace.cpp) ;; # they define an alias of that name
     *.cpp | *.hpp | *.ipp | *.cu)
       # All code would have to write ::torch:: and ::alpaka::.
-      ! grep -nE '^\s*(inline )?namespace +(\w+::)*(torch|alpaka)\b' "$file" >&2 ||
+      ! grep -HnE '^\s*(inline )?namespace +(\w+::)*(torch|alpaka)\b' "$file" >&2 ||
         finding "$file: a namespace called torch or alpaka; those names belong to the libraries"
+      ;;
+  esac
+  case $file in
+    # In place of clang-tidy's bugprone-reserved-identifier and modernize-redundant-void-arg, which cost minutes.
+    python/* | tests/pytorch/copy_truth.cpp) ;; # kernel texts and a simulation of CUDA, a double of malloc: the names are theirs
+    *.cpp | *.hpp)
+      ! grep -HnE '^\s*#\s*define\s+(_[A-Z_]|__)|\b(auto|int|bool|void|float|double|class|struct)[&* ]+(__\w|_[A-Z])|\w\(void\)' "$file" >&2 ||
+        finding "$file: a reserved name (_X, __x), or (void) for no parameters"
+      ;;
+  esac
+  case $file in
+    docs/style.md | docs/decisions/* | benchmarks/* | CHANGELOG.md) ;; # the list itself, and what is a record
+    scripts/check_conventions.sh) ;;
+    *.md | scripts/* | cmake/* | core/* | soa/* | accel/* | interop/* | pytorch/*)
+      ! grep -HniwE "$words" "$file" >&2 || finding "$file: words that docs/style.md replaces"
       ;;
   esac
   (($(stat -c %s "$file") <= 1000000)) || finding "$file: larger than 1 MB"
 done < <(git ls-files --cached --others --exclude-standard)
+
+# Commits after the one that brought the rule, where the history is here.
+rule=$(git log --format=%H -1 --grep='^docs: plain words, and a check of them$' 2>/dev/null || true)
+if [[ -n $rule ]]; then
+  while IFS= read -r subject; do
+    ((${#subject} <= 72)) || finding "commit subject of ${#subject} characters, expected at most 72: $subject"
+    [[ $subject =~ ^[a-z_,./\ -]+:\ .+ ]] || finding "commit subject without the folder before a colon: $subject"
+  done < <(git log --no-merges --format=%s "$rule..HEAD")
+fi
 
 exit $status

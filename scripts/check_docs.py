@@ -8,7 +8,7 @@ comment line of its own (all such regions of the file together, indentation take
 
 Each `code` in a table after a line `<!-- in: GLOB... -->` must be in one of these files, "…" standing for anything; a string
 literal of several lines is one line. Each `test_NAME: Suite.Case`, in any page, must be a test of the program test_NAME.
-docs/pitfalls.md names all of test_pitfalls.
+Each `folder/file.ext` in backticks whose folder is in the tree must be a file, but for `in history, ` before it. docs/pitfalls.md names all of test_pitfalls.
 """
 
 import re
@@ -21,6 +21,8 @@ BLOCK = re.compile(r"^<!-- from: (?P<path>[^#\s]+)(?:#(?P<mark>\w+))? -->\n+```\
 TABLE = re.compile(r"^<!-- in: (?P<globs>.+) -->\n(?P<rows>(?:\|.*\n)+)", re.M)
 TEST = re.compile(r"`test_(?P<program>\w+): (?P<suite>\w+)\.(?P<name>\w+)`")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
+CODE_BLOCK = re.compile(r"^```.*?^```$", re.M | re.S)
+PATH = re.compile(r"(?<!in history, )`([\w.-]+(?:/[\w.-]+)+\.\w+)`")
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 
 
@@ -64,6 +66,15 @@ def missing_tests(text):
             yield test[0]
 
 
+def missing_paths(text):
+    """The files in backticks that are not in the tree; what is built there, or stands for several files, is not looked for."""
+    for path in PATH.findall(CODE_BLOCK.sub("", text)):
+        folder = ROOT / path.split("/")[0]
+        places = (ROOT / path, folder / "include" / "tensoa" / path)  # or as it is included
+        if folder.is_dir() and not folder.name.startswith("build") and not any(place.exists() for place in places):
+            yield path
+
+
 def findings(page):
     """What is wrong with one page, a line each."""
     text = page.read_text(encoding="utf-8")
@@ -82,6 +93,8 @@ def findings(page):
         yield f"{name}: `{code}` is in none of the files that its table names"
     for test in missing_tests(text):
         yield f"{name}: there is no test {test}"
+    for path in missing_paths(text):
+        yield f"{name}: there is no file `{path}`"
     for target in LINK.findall(CODE.sub("", text)):
         if not (page.parent / target).exists():
             yield f"{name}: the link to {target} leads nowhere"
