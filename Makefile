@@ -61,7 +61,7 @@ program: build/.configured-$(PRESET)
 build/models/tensoa.pt: models/interaction_network.safetensors python/tensoa/tracking/interaction_network.py | setup
 	@$(PYTHON) -m tensoa.export $< --out $@
 
-build/models/exatrkx.pt: $(exatrkx) python/tensoa/importers/exatrkx.py | setup
+build/models/exatrkx.pt: $(exatrkx) $(wildcard python/tensoa/importers/exatrkx/*.py) | setup
 	@$(PYTHON) -m tensoa.importers.exatrkx $< --out $@
 
 models: $(models) ## Make the TorchScript models in build/models/

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Checks what no compiler checks: the two licence lines, file sizes, nothing of ours in a namespace called torch or alpaka, reserved
-# names, words of docs/style.md, the subjects of commits.
+# names, words of docs/style.md, the subjects of commits, files that the Makefile names.
 # Exit status 1 on a finding.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -61,5 +61,9 @@ if [[ -n $rule ]]; then
     [[ $subject =~ ^[a-z_,./\ -]+:\ .+ ]] || finding "commit subject without the folder before a colon: $subject"
   done < <(git log --no-merges --format=%s "$rule..HEAD")
 fi
+
+# No target of `make help` needs a file that is not there and that nothing makes. Nothing runs.
+awk -F ':.*## ' '/^[a-z-]+:.*## / {print $1}' Makefile | xargs make --no-print-directory -n >/dev/null ||
+  finding "Makefile: a target cannot be made"
 
 exit $status
