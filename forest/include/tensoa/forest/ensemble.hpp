@@ -19,7 +19,8 @@ namespace tensoa::forest {
 enum class Test : std::uint8_t {
   kGreaterEqual = 0,  ///< x >= threshold goes right
   kGreater = 1,       ///< x > threshold goes right
-  kInSet = 2,         ///< x, cut to an integer, in the set goes right; negative ones are in no set
+  kInSet = 2,         ///< x, cut to an integer, in the set goes right; negative values are in no set
+  kCutInSet = 3,      ///< the same, but what lies between -1 and 0 is 0: LightGBM cuts first
 };
 
 /// Which values are missing, and where they go.

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "followed.hpp"
+
+namespace tensoa::forest {
+
+Followed::Followed(const Ensemble& ensemble, const Questions& questions,
+                   const std::vector<TreeShape>& shapes, bool all)
+    : of_tree(ensemble.trees.size(), kNotFollowed) {
+  for (std::size_t t = 0; t < ensemble.trees.size(); ++t) {
+    if (shapes[t].depth <= kDeepestFull && !all) continue;
+    const Tree& tree = ensemble.trees[t];
+    of_tree[t] = static_cast<std::uint32_t>(trees.size());
+    trees.push_back({static_cast<std::uint32_t>(nodes.size()), shapes[t].depth});
+    for (std::uint32_t i = 0; i < tree.nodes; ++i) {
+      const Node& node = ensemble.nodes[tree.first_node + i];
+      const Question& question = questions.of_node[tree.first_node + i];
+      if (node.is_leaf()) {
+        nodes.push_back({FollowedNode::kLeafBin, 0, i, node.left});
+      } else {
+        nodes.push_back({question.bin, question.feature, node.left, node.right});
+      }
+    }
+  }
+}
+
+}  // namespace tensoa::forest

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "questions.hpp"
+#include "tensoa/forest/ensemble.hpp"
+#include "tree_shape.hpp"
+
+// Deep trees, node by node.
+
+namespace tensoa::forest {
+
+/// A leaf asks for a bin that no value has, and leads to itself.
+struct FollowedNode {
+  static constexpr std::uint32_t kLeafBin = kMissingBin + 1;
+
+  std::uint32_t bin;
+  std::uint32_t feature;
+  std::uint32_t left;   ///< counted from the root
+  std::uint32_t right;  ///< of a leaf: the first of its values in Ensemble::leaf_values
+};
+
+struct FollowedTree {
+  std::uint32_t root;  ///< in Followed::nodes
+  std::uint32_t depth;
+};
+
+/// The trees that are deeper than kDeepestFull, or all, where bins are too many for packed nodes.
+struct Followed {
+  static constexpr std::uint32_t kNotFollowed = 0xFFFF'FFFF;
+
+  /// @param all also those that are not so deep
+  Followed(const Ensemble& ensemble, const Questions& questions,
+           const std::vector<TreeShape>& shapes, bool all);
+
+  std::vector<FollowedNode> nodes;
+  std::vector<FollowedTree> trees;
+  std::vector<std::uint32_t> of_tree;  ///< of each tree of the ensemble its number here
+};
+
+/// Follows a tree for kLanes rows at once, so that each waits for its own memory alone.
+/// @param bins of row 0 for each feature, `stride` apart; those of the next row lie one after them
+/// @param leaves first value of each row's leaf
+template <int kLanes>
+void follow(const FollowedNode* root, std::uint32_t depth, const std::uint32_t* bins,
+            std::size_t stride, std::uint32_t* leaves) noexcept {
+  std::uint32_t at[kLanes] = {};
+  for (std::uint32_t level = 0; level < depth; ++level) {
+#pragma GCC unroll 8
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const FollowedNode node = root[at[lane]];
+      const std::uint32_t bin = bins[node.feature * stride + static_cast<std::size_t>(lane)];
+      at[lane] = bin >= node.bin ? node.right : node.left;
+    }
+  }
+  for (int lane = 0; lane < kLanes; ++lane) leaves[lane] = root[at[lane]].right;
+}
+
+}  // namespace tensoa::forest
