@@ -19,7 +19,7 @@ namespace tensoa::forest {
 enum class Test : std::uint8_t {
   kGreaterEqual = 0,  ///< x >= threshold goes right
   kGreater = 1,       ///< x > threshold goes right
-  kInSet = 2,         ///< x, cut to an integer, in the set goes right; negative values are in no set
+  kInSet = 2,         ///< x from 0 on, cut to an integer, in the set goes right; x < 0 is in no set
   kCutInSet = 3,      ///< the same, but what lies between -1 and 0 is 0: LightGBM cuts first
 };
 
@@ -47,6 +47,7 @@ struct Node {
 };
 static_assert(sizeof(Node) == 32 && std::is_trivially_copyable_v<Node>);  // as it is in files
 
+/// Nodes of trees follow each other in the order of the trees.
 struct Tree {
   std::uint32_t first_node = 0;  ///< the root, in Ensemble::nodes
   std::uint32_t nodes = 0;
@@ -117,7 +118,7 @@ struct Ensemble {
 };
 
 /// Whether the numbers in it are whole: nodes, columns, outputs, sets and values that are there, no circle,
-/// thresholds that are numbers, at most 2^31 nodes.
+/// trees one after another, thresholds that are numbers, a finite base, at most 2^31 nodes. Linear in the nodes.
 /// @param subject the beginning of messages: "model FILE: "
 /// @throws LoadError that names the tree and the node
 void require_whole(const Ensemble& ensemble, const std::string& subject);
@@ -125,7 +126,8 @@ void require_whole(const Ensemble& ensemble, const std::string& subject);
 /// The bytes of the file of a package that holds an ensemble: the 16 bytes "tensoa forest 1\n", the length of a JSON
 /// text as a uint64, the text, filled with spaces to a multiple of 8, and then, little-endian and one after
 /// another: nodes, trees, sets, set_words, leaf_values, each filled with zeros to a multiple of 8. The text has the
-/// other members by their names, and "counts": {"nodes": …, "trees": …, "sets": …, "set_words": …, "leaf_values": …}.
+/// other members by their names (Precision: "float32", "float64"; Link: name_of), and
+/// "counts": {"nodes": …, "trees": …, "sets": …, "set_words": …, "leaf_values": …}.
 std::string to_bytes(const Ensemble& ensemble);
 
 /// @throws LoadError that begins with `subject` where the bytes are no whole ensemble
