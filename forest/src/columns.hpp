@@ -21,8 +21,8 @@ namespace tensoa::forest {
 template <class Value>
 void read_values(const Column& column, std::int64_t first, int n, Value* values) {
   tensoa::detail::with_type(column.dtype, [&]<class Element>(Element /*of the column*/) {
-    // What is no number of the domain is compiled for no such column.
-    if constexpr (!std::is_same_v<Element, std::int64_t> || std::is_same_v<Value, std::int64_t>) {
+    // No column of int64 is read as float.
+    if constexpr (!std::is_same_v<Element, std::int64_t> || !std::is_same_v<Value, float>) {
       const auto* const elements = reinterpret_cast<const Element*>(column.first);
       for (int i = 0; i < n; ++i) {
         values[i] = static_cast<Value>(
@@ -32,14 +32,16 @@ void read_values(const Column& column, std::int64_t first, int n, Value* values)
   });
 }
 
-/// Whether a value goes where `missing` says, and not to a bin.
+/// A value as the framework sees it.
 template <class Value>
-bool is_missing(Value value, Missing missing) noexcept {
-  if constexpr (std::is_same_v<Value, std::int64_t>) {
-    return zero_is_missing(missing) && value == 0;
-  } else {
-    return value != value || (zero_is_missing(missing) && value >= -Value{kLightgbmZero} && value <= Value{kLightgbmZero});
-  }
+double seen(Value value, Precision features) noexcept {
+  return features == Precision::kFloat32 ? double{static_cast<float>(value)} : static_cast<double>(value);
+}
+
+/// Whether a value, as seen, goes where `missing` says, and not to a bin.
+inline bool is_missing(double value, Missing missing) noexcept {
+  return value != value || (zero_is_missing(missing) && value >= -double{kLightgbmZero} &&
+                            value <= double{kLightgbmZero});
 }
 
 /// How many thresholds are not above `value`, which is a number.

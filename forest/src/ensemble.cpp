@@ -130,10 +130,10 @@ class Check {
                  std::to_string(nodes));
       }
     }
-    if (node.test > Test::kInSet || node.missing > Missing::kZeroRight) {
+    if (node.test > Test::kCutInSet || node.missing > Missing::kZeroRight) {
       fail(t, n, "its test or its direction of missing values is unknown");
     }
-    if (node.test == Test::kInSet) {
+    if (node.asks_set()) {
       if (node.set >= all_.sets.size()) {
         fail(t, n,
              "its category set is " + std::to_string(node.set) + ", there are " +

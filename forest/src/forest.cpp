@@ -57,6 +57,7 @@ struct Forest::Compiled {
   Compiled(const Ensemble& of, std::span<const DType> dtypes)
       : columns(of.columns),
         outputs(of.outputs),
+        features(of.features),
         sums(of.sums),
         trees(of.trees),
         leaf_size(of.leaf_size),
@@ -85,6 +86,7 @@ struct Forest::Compiled {
 
   std::size_t columns;
   std::size_t outputs;
+  Precision features;
   Precision sums;
   std::vector<Tree> trees;
   std::size_t leaf_size;
@@ -165,6 +167,11 @@ class Call {
 
  private:
   const Feature& feature(std::uint32_t f) const { return forest_.questions.features[f]; }
+
+  template <class Value>
+  double see(Value value) const {
+    return seen(value, forest_.features);
+  }
 
   const Column& caller_column(std::size_t used) const {
     return columns_[forest_.questions.columns[used].column];
@@ -269,7 +276,7 @@ class Call {
           const auto& all = std::get<std::vector<Value>>(forest_.questions.columns[used].thresholds);
           const std::span<const Value> thresholds(all.data() + page.first, page.size);
           for (int i = 0; i < n_; ++i) {
-            set_bin(i, is_missing(values[i], zero ? Missing::kZeroLeft : Missing::kNanLeft),
+            set_bin(i, is_missing(see(values[i]), zero ? Missing::kZeroLeft : Missing::kNanLeft),
                     [&] { return bin_of(values[i], thresholds); });
           }
         }
@@ -293,7 +300,7 @@ class Call {
     std::array<double, kMostRows> values;
     read_values(caller_column(set.column), first_, n_, values.data());
     for (int i = 0; i < n_; ++i) {
-      const double value = values[static_cast<std::size_t>(i)];
+      const double value = see(values[static_cast<std::size_t>(i)]);
       set_bin(i, is_missing(value, set.missing), [&] { return bin_in_set(set, value); });
     }
     constexpr std::uint8_t kIsIn = 1;
@@ -363,10 +370,10 @@ class Call {
       for (const std::uint32_t f : forest_.features_of[used]) {
         const Feature& asked = feature(f);
         std::uint32_t& place = mine_.bins[f * stride_ + static_cast<std::size_t>(i)];
-        if (is_missing(value, asked.missing)) {
+        if (is_missing(see(value), asked.missing)) {
           place = missing_goes_right(asked.missing) ? kMissingBin : 0;
         } else {
-          place = asked.is_set() ? bin_in_set(asked, static_cast<double>(value)) : bin;
+          place = asked.is_set() ? bin_in_set(asked, see(value)) : bin;
         }
       }
     }

@@ -13,10 +13,6 @@
 namespace tensoa::forest {
 namespace {
 
-bool is_of_set(const Node& node) noexcept {
-  return node.test == Test::kInSet || node.test == Test::kCutInSet;
-}
-
 /// Numbers of the features, given out as they are asked for.
 class FeatureNumbers {
  public:
@@ -88,7 +84,7 @@ Questions::Questions(const Ensemble& ensemble, std::span<const DType> dtypes)
       ColumnQuestions<Value> of_column;
       for (const std::uint32_t i : nodes_of[column]) {
         const Node& node = ensemble.nodes[i];
-        if (is_of_set(node)) {
+        if (node.asks_set()) {
           const bool cut_first = node.test == Test::kCutInSet;
           of_node[i] = {numbers.of({used, node.missing, static_cast<std::int32_t>(node.set), cut_first}), 1};
         } else {

@@ -34,7 +34,7 @@ inline bool goes_right(const forest::Ensemble& ensemble, const forest::Node& nod
   if (std::isnan(x) || (zero_is_missing && std::abs(x) <= double{1e-35F})) {
     return node.missing == Missing::kNanRight || node.missing == Missing::kZeroRight;
   }
-  if (node.test == Test::kInSet || node.test == Test::kCutInSet) return is_in(ensemble, node, x);
+  if (node.asks_set()) return is_in(ensemble, node, x);
   return node.test == Test::kGreater ? x > node.threshold : x >= node.threshold;
 }
 

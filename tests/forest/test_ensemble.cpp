@@ -69,7 +69,7 @@ TEST(Ensemble, NodesThatAreNotWholeAreRefusedByTreeAndNode) {
   expect_refused(node(1, [](Node& n) { n.left = 4; }), "tree 0, node 1: its first leaf value is 4");
   expect_refused(node(0, [](Node& n) { n.threshold = kNan; }), "node 0: its threshold is not");
   expect_refused(node(3, [](Node& n) { n.set = 1; }), "tree 1, node 0: its category set is 1");
-  expect_refused(node(4, [](Node& n) { n.test = static_cast<tensoa::forest::Test>(3); }),
+  expect_refused(node(4, [](Node& n) { n.test = static_cast<tensoa::forest::Test>(4); }),
                  "test or its direction");
   expect_refused(node(4, [](Node& n) { n.missing = static_cast<Missing>(4); }), "its direction");
 }

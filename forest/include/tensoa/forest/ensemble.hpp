@@ -38,12 +38,13 @@ struct Node {
   std::int32_t column = -1;  ///< -1: a leaf
   std::uint32_t left = 0;    ///< of a leaf: the first of its values in Ensemble::leaf_values
   std::uint32_t right = 0;
-  std::uint32_t set = 0;  ///< of kInSet: the place in Ensemble::sets
+  std::uint32_t set = 0;  ///< of tests for sets: the place in Ensemble::sets
   Test test = Test::kGreaterEqual;
   Missing missing = Missing::kNanLeft;
   std::uint8_t unused[6] = {};  ///< zeros
 
   bool is_leaf() const noexcept { return column < 0; }
+  bool asks_set() const noexcept { return test == Test::kInSet || test == Test::kCutInSet; }
 };
 static_assert(sizeof(Node) == 32 && std::is_trivially_copyable_v<Node>);  // as it is in files
 
