@@ -16,7 +16,8 @@ struct AlignedAllocator {
 
   AlignedAllocator() = default;
   template <class Other>
-  AlignedAllocator(const AlignedAllocator<Other>& /*other*/) noexcept {}  // NOLINT(google-explicit-constructor)
+  AlignedAllocator(const AlignedAllocator<Other>& /*other*/) noexcept {
+  }  // NOLINT(google-explicit-constructor)
 
   T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kAlignment)); }
   void deallocate(T* memory, std::size_t /*n*/) noexcept { ::operator delete(memory, kAlignment); }

@@ -66,7 +66,8 @@ struct BlockKernels {
                 std::uint64_t* slots, std::uint64_t* planes);
 
   /// Adds to each sum the leaf of its row. @param leaves 32 at least, aligned to 64 bytes, as the sums are
-  void (*add_float[kMostPlanes])(const std::uint64_t* planes, int n, const float* leaves, float* sums);
+  void (*add_float[kMostPlanes])(const std::uint64_t* planes, int n, const float* leaves,
+                                 float* sums);
   void (*add_double[kMostPlanes])(const std::uint64_t* planes, int n, const double* leaves,
                                   double* sums);
 };

@@ -41,8 +41,10 @@ struct Avx2 {
     __m256i place = _mm256_setzero_si256();
     place = next(place, _mm256_broadcast_ss(table + 1));
     // Lower levels lie closer than a register is long; what follows them is not picked.
-    if constexpr (kLevels > 1) place = next(place, _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 2), place));
-    if constexpr (kLevels > 2) place = next(place, _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 4), place));
+    if constexpr (kLevels > 1)
+      place = next(place, _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 2), place));
+    if constexpr (kLevels > 2)
+      place = next(place, _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 4), place));
     if constexpr (kLevels > 3) place = next(place, pick<1>(table + 8, place, 2));
     if constexpr (kLevels > 4) place = next(place, pick<2>(table + 16, place, 3));
     if constexpr (kLevels > 5) place = next(place, pick<4>(table + 32, place, 4));
@@ -57,14 +59,15 @@ struct Avx2 {
     const __m256 zero = _mm256_set1_ps(zero_is_missing ? kLightgbmZero : -1.0F);
     const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FFF'FFFF));
     // The lowest byte of each number, side by side in both halves.
-    const __m256i lowest = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4, 8,
-                                            12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    const __m256i lowest =
+        _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4, 8, 12,
+                         -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
     for (int i = 0; i < n; i += 8) {
       const __m256 eight = _mm256_loadu_ps(values + i);
       const __m256i place = search<kLevels>(eight, table);
       const __m256 is_zero = _mm256_cmp_ps(_mm256_and_ps(eight, magnitude), zero, _CMP_LE_OQ);
-      const __m256i is_missing = _mm256_castps_si256(
-          _mm256_or_ps(is_zero, _mm256_cmp_ps(eight, eight, _CMP_UNORD_Q)));
+      const __m256i is_missing =
+          _mm256_castps_si256(_mm256_or_ps(is_zero, _mm256_cmp_ps(eight, eight, _CMP_UNORD_Q)));
       store_bytes(left + i, _mm256_shuffle_epi8(_mm256_andnot_si256(is_missing, place), lowest));
       store_bytes(right + i, _mm256_shuffle_epi8(_mm256_or_si256(is_missing, place), lowest));
     }
@@ -97,7 +100,8 @@ struct Avx2 {
     for (std::size_t q = 0; q < count; ++q) {
       const __m256i least = _mm256_set1_epi8(static_cast<char>(questions[q]));
       for (int part = 0; part < kParts; ++part) {
-        const __m256i is_least = _mm256_cmpeq_epi8(_mm256_max_epu8(parts[part], least), parts[part]);
+        const __m256i is_least =
+            _mm256_cmpeq_epi8(_mm256_max_epu8(parts[part], least), parts[part]);
         const int rows = _mm256_movemask_epi8(is_least);
         __builtin_memcpy(words, &rows, sizeof rows);
         words += sizeof rows;
@@ -108,15 +112,16 @@ struct Avx2 {
   /// 32 rows at a time: of each plane, the bit of a row as a byte.
   template <int kPlanes, class Sum>
   static void add(const std::uint64_t* planes, int words, int n, const Sum* leaves, Sum* sums) {
-    const __m256i byte_of_row = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2,
-                                                 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
+    const __m256i byte_of_row = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2,
+                                                 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
     const __m256i bit_of_row = _mm256_set1_epi64x(static_cast<long long>(0x8040'2010'0804'0201ULL));
     alignas(32) std::uint8_t numbers[32];
     for (int first = 0; first < n; first += 32) {
       __m256i leaf = _mm256_setzero_si256();
       for (int p = 0; p < kPlanes; ++p) {
         int rows;
-        __builtin_memcpy(&rows, reinterpret_cast<const char*>(planes + p * words) + first / 8, sizeof rows);
+        __builtin_memcpy(&rows, reinterpret_cast<const char*>(planes + p * words) + first / 8,
+                         sizeof rows);
         const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(rows), byte_of_row);
         const __m256i is_set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit_of_row), bit_of_row);
         leaf = _mm256_sub_epi8(_mm256_add_epi8(leaf, leaf), is_set);

@@ -29,7 +29,8 @@ struct Avx512 {
     } else {
       const __m512 low = pick<kTables / 2>(table, place, bit - 1);
       const __m512 high = pick<kTables / 2>(table + 16 * kTables, place, bit - 1);
-      return _mm512_mask_blend_ps(_mm512_test_epi32_mask(place, _mm512_set1_epi32(1 << bit)), low, high);
+      return _mm512_mask_blend_ps(_mm512_test_epi32_mask(place, _mm512_set1_epi32(1 << bit)), low,
+                                  high);
     }
   }
 
@@ -43,10 +44,14 @@ struct Avx512 {
     };
     __m512i place = next(_mm512_setzero_si512(), _mm512_set1_ps(table[1]));
     // Lower levels lie closer than a register is long; what follows them is not picked.
-    if constexpr (kLevels > 1) place = next(place, _mm512_permutexvar_ps(place, _mm512_loadu_ps(table + 2)));
-    if constexpr (kLevels > 2) place = next(place, _mm512_permutexvar_ps(place, _mm512_loadu_ps(table + 4)));
-    if constexpr (kLevels > 3) place = next(place, _mm512_permutexvar_ps(place, _mm512_loadu_ps(table + 8)));
-    if constexpr (kLevels > 4) place = next(place, _mm512_permutexvar_ps(place, _mm512_load_ps(table + 16)));
+    if constexpr (kLevels > 1)
+      place = next(place, _mm512_permutexvar_ps(place, _mm512_loadu_ps(table + 2)));
+    if constexpr (kLevels > 2)
+      place = next(place, _mm512_permutexvar_ps(place, _mm512_loadu_ps(table + 4)));
+    if constexpr (kLevels > 3)
+      place = next(place, _mm512_permutexvar_ps(place, _mm512_loadu_ps(table + 8)));
+    if constexpr (kLevels > 4)
+      place = next(place, _mm512_permutexvar_ps(place, _mm512_load_ps(table + 16)));
     if constexpr (kLevels > 5) place = next(place, pick<1>(table + 32, place, 4));
     if constexpr (kLevels > 6) place = next(place, pick<2>(table + 64, place, 5));
     if constexpr (kLevels > 7) place = next(place, pick<4>(table + 128, place, 6));
@@ -97,7 +102,8 @@ struct Avx512 {
     } else {
       const __m512d low = pick<kTables / 2>(table, place, bit - 1);
       const __m512d high = pick<kTables / 2>(table + 8 * kTables, place, bit - 1);
-      return _mm512_mask_blend_pd(_mm512_test_epi64_mask(place, _mm512_set1_epi64(1LL << bit)), low, high);
+      return _mm512_mask_blend_pd(_mm512_test_epi64_mask(place, _mm512_set1_epi64(1LL << bit)), low,
+                                  high);
     }
   }
 
@@ -118,23 +124,26 @@ struct Avx512 {
   }
 
   template <int kPlanes>
-  [[gnu::always_inline]] static inline void add_64(const std::uint8_t* numbers, const float* leaves, float* sums) {
+  [[gnu::always_inline]] static inline void add_64(const std::uint8_t* numbers, const float* leaves,
+                                                   float* sums) {
     constexpr int kTables = kPlanes > 5 ? 1 << (kPlanes - 5) : 1;
     constexpr int kHighest = kPlanes > 5 ? kPlanes - 1 : 4;
     for (int i = 0; i < 64; i += 16) {
-      const __m512i place = _mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(numbers + i)));
+      const __m512i place =
+          _mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(numbers + i)));
       const __m512 picked = pick<kTables>(leaves, place, kHighest);
       _mm512_store_ps(sums + i, _mm512_add_ps(_mm512_load_ps(sums + i), picked));
     }
   }
 
   template <int kPlanes>
-  [[gnu::always_inline]] static inline void add_64(const std::uint8_t* numbers, const double* leaves,
-                                                   double* sums) {
+  [[gnu::always_inline]] static inline void add_64(const std::uint8_t* numbers,
+                                                   const double* leaves, double* sums) {
     constexpr int kTables = kPlanes > 4 ? 1 << (kPlanes - 4) : 1;
     constexpr int kHighest = kPlanes > 4 ? kPlanes - 1 : 3;
     for (int i = 0; i < 64; i += 8) {
-      const __m512i place = _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(numbers + i)));
+      const __m512i place =
+          _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(numbers + i)));
       const __m512d picked = pick<kTables>(leaves, place, kHighest);
       _mm512_store_pd(sums + i, _mm512_add_pd(_mm512_load_pd(sums + i), picked));
     }
@@ -144,8 +153,9 @@ struct Avx512 {
 }  // namespace
 
 const BlockKernels* avx512_block_kernels() noexcept {
-  const bool is_there = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-                        __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+  const bool is_there =
+      __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+      __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
   return is_there ? kKernelsOf<Avx512> : nullptr;
 }
 

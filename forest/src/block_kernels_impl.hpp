@@ -55,7 +55,8 @@ struct Kernels {
   }
 
   template <int kLevels>
-  static void select(const std::uint64_t* tests, const std::uint32_t* nodes, std::uint64_t* stored) {
+  static void select(const std::uint64_t* tests, const std::uint32_t* nodes,
+                     std::uint64_t* stored) {
     Bits planes[kLevels];
     select_levels<kLevels>(tests, nodes, planes, stored);
   }
@@ -94,7 +95,8 @@ struct Kernels {
       .words = kWords,
       .quantise = Isa::quantise,
       .compare = compare,
-      .select = {select<1>, select<2>, select<3>, select<4>, select<5>, select<6>, select<7>, select<8>},
+      .select = {select<1>, select<2>, select<3>, select<4>, select<5>, select<6>, select<7>,
+                 select<8>},
       .reach = reach,
       .add_float = {add<1, float>, add<2, float>, add<3, float>, add<4, float>, add<5, float>,
                     add<6, float>, add<7, float>, add<8, float>},

@@ -41,7 +41,8 @@ struct Plain {
     for (int i = 0; i < n; ++i) {
       const float value = values[i];
       unsigned place = 1;
-      for (int level = 0; level < levels; ++level) place = 2 * place + (value >= table[place] ? 1U : 0U);
+      for (int level = 0; level < levels; ++level)
+        place = 2 * place + (value >= table[place] ? 1U : 0U);
       const bool is_missing =
           value != value || (zero_is_missing && value >= -kLightgbmZero && value <= kLightgbmZero);
       const unsigned bin = is_missing ? 0 : place - (1U << static_cast<unsigned>(levels));

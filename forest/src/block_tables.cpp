@@ -47,7 +47,8 @@ class Tests {
         page.levels = std::max(1, static_cast<int>(std::bit_width(page.size)));
         for (std::uint32_t f = 0; f < tests_.size(); ++f) {
           const Feature& feature = questions_.features[f];
-          if (feature.column == column && !feature.is_set()) add(page, f, first + page.size == size);
+          if (feature.column == column && !feature.is_set())
+            add(page, f, first + page.size == size);
         }
         if (page.questioned.empty()) continue;
         add_search(questions_.columns[column], page);
@@ -80,7 +81,8 @@ class Tests {
       all.bins.push_back(static_cast<std::uint8_t>(bin));
       test = tables_.tests++;
     };
-    for (std::uint32_t bin = 1; bin <= page.size; ++bin) take(tests_[feature][page.first + bin], bin);
+    for (std::uint32_t bin = 1; bin <= page.size; ++bin)
+      take(tests_[feature][page.first + bin], bin);
     if (is_last) take(tests_[feature].back(), kMissingByte);
     if (!all.bins.empty()) page.questioned.push_back(std::move(all));
   }
@@ -180,8 +182,7 @@ class TreeBuilder {
       for (std::uint32_t first = bit; first < leaves; first += 2 * bit) {
         cover(0, first, std::min(leaves, first + bit));
       }
-      block.ends.ends[p] =
-          static_cast<std::uint16_t>(tables_.slots_of_planes.size() - block.slots);
+      block.ends.ends[p] = static_cast<std::uint16_t>(tables_.slots_of_planes.size() - block.slots);
     }
   }
 
@@ -193,8 +194,10 @@ class TreeBuilder {
     } else {
       const auto number = static_cast<std::uint32_t>(tables_.reach_nodes.size()) - block.first;
       tables_.reach_nodes.push_back({slot, 0, test(i)});
-      const std::uint32_t left = descend(block, node(i).left, static_cast<std::uint16_t>(2 * number + 1));
-      const std::uint32_t right = descend(block, node(i).right, static_cast<std::uint16_t>(2 * number + 2));
+      const std::uint32_t left =
+          descend(block, node(i).left, static_cast<std::uint16_t>(2 * number + 1));
+      const std::uint32_t right =
+          descend(block, node(i).right, static_cast<std::uint16_t>(2 * number + 2));
       below_[place].left = left;
       below_[place].right = right;
     }

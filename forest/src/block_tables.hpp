@@ -27,8 +27,9 @@ struct Page {
 
   std::uint32_t first = 0;  ///< threshold of the column
   std::uint32_t size = 0;
-  int levels = 1;              ///< of a search
-  std::uint32_t table = 0;     ///< of 256 floats, in BlockTables::searches; columns of other domains have none
+  int levels = 1;  ///< of a search
+  std::uint32_t table =
+      0;  ///< of 256 floats, in BlockTables::searches; columns of other domains have none
   std::vector<Questioned> questioned;
 };
 
@@ -46,12 +47,14 @@ struct BlockTree {
   };
 
   Form form = Form::kFull;
-  std::uint8_t planes = 1;     ///< bits of the number of a leaf
-  std::uint32_t first = 0;     ///< in `nodes` or `reach_nodes`; of followed ones their number in Followed
-  std::uint32_t size = 0;      ///< kRagged: inner nodes
-  std::uint32_t slots = 0;     ///< kRagged: in slots_of_planes
-  ReachPlanes ends{};          ///< kRagged
-  std::uint32_t leaves = 0;    ///< in the tables of leaves, one after another for each value of a leaf
+  std::uint8_t planes = 1;  ///< bits of the number of a leaf
+  std::uint32_t first =
+      0;  ///< in `nodes` or `reach_nodes`; of followed ones their number in Followed
+  std::uint32_t size = 0;   ///< kRagged: inner nodes
+  std::uint32_t slots = 0;  ///< kRagged: in slots_of_planes
+  ReachPlanes ends{};       ///< kRagged
+  std::uint32_t leaves =
+      0;  ///< in the tables of leaves, one after another for each value of a leaf
   std::uint32_t leaf_stride = 0;  ///< from one of them to the next
   std::uint32_t output = 0;
 };
@@ -60,7 +63,7 @@ struct BlockTables {
   BlockTables(const Ensemble& ensemble, const Questions& questions,
               const std::vector<TreeShape>& shapes, const Followed& followed);
 
-  std::uint32_t tests = 1;  ///< distinct ones; test 0 is never true
+  std::uint32_t tests = 1;               ///< distinct ones; test 0 is never true
   std::vector<std::vector<Page>> pages;  ///< of each used column
   AlignedVector<float> searches;
   std::vector<SetTest> set_tests;

@@ -25,8 +25,8 @@ void read_values(const Column& column, std::int64_t first, int n, Value* values)
     if constexpr (!std::is_same_v<Element, std::int64_t> || !std::is_same_v<Value, float>) {
       const auto* const elements = reinterpret_cast<const Element*>(column.first);
       for (int i = 0; i < n; ++i) {
-        values[i] = static_cast<Value>(
-            tensoa::detail::number_of(elements[(first + i) * column.stride]));
+        values[i] =
+            static_cast<Value>(tensoa::detail::number_of(elements[(first + i) * column.stride]));
       }
     }
   });
@@ -35,7 +35,8 @@ void read_values(const Column& column, std::int64_t first, int n, Value* values)
 /// A value as the framework sees it.
 template <class Value>
 double seen(Value value, Precision features) noexcept {
-  return features == Precision::kFloat32 ? double{static_cast<float>(value)} : static_cast<double>(value);
+  return features == Precision::kFloat32 ? double{static_cast<float>(value)}
+                                         : static_cast<double>(value);
 }
 
 /// Whether a value, as seen, goes where `missing` says, and not to a bin.

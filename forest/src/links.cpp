@@ -13,10 +13,12 @@ namespace {
 /// one step of Halley's method, which makes it exact but for rounding.
 double normal_quantile(double p) noexcept {
   if (!(p > 0) || !(p < 1)) {
-    if (p == 0 || p == 1) return p == 0 ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+    if (p == 0 || p == 1)
+      return p == 0 ? -std::numeric_limits<double>::infinity()
+                    : std::numeric_limits<double>::infinity();
     return std::numeric_limits<double>::quiet_NaN();
   }
-  constexpr double kA[] = {-3.969683028665376e+01, 2.209460984245205e+02, -2.759285104469687e+02,
+  constexpr double kA[] = {-3.969683028665376e+01, 2.209460984245205e+02,  -2.759285104469687e+02,
                            1.383577518672690e+02,  -3.066479806614716e+01, 2.506628277459239e+00};
   constexpr double kB[] = {-5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02,
                            6.680131188771972e+01, -1.328068155288572e+01};
@@ -87,7 +89,8 @@ void softmax(Sum* margins, std::size_t outputs, std::size_t stride, bool zero_st
 }  // namespace
 
 template <class Sum>
-void apply(Link link, double scale, Sum* margins, std::size_t outputs, std::size_t stride, int n) noexcept {
+void apply(Link link, double scale, Sum* margins, std::size_t outputs, std::size_t stride,
+           int n) noexcept {
   if (link == Link::kNone) return;
   for (int row = 0; row < n; ++row) {
     if (link == Link::kSoftmax || link == Link::kSoftmaxZero) {

@@ -86,14 +86,16 @@ Questions::Questions(const Ensemble& ensemble, std::span<const DType> dtypes)
         const Node& node = ensemble.nodes[i];
         if (node.asks_set()) {
           const bool cut_first = node.test == Test::kCutInSet;
-          of_node[i] = {numbers.of({used, node.missing, static_cast<std::int32_t>(node.set), cut_first}), 1};
+          of_node[i] = {
+              numbers.of({used, node.missing, static_cast<std::int32_t>(node.set), cut_first}), 1};
         } else {
           of_node[i].feature = numbers.of({.column = used, .missing = node.missing});
           of_column.add(i, node, ensemble.features);
         }
       }
       auto thresholds = of_column.thresholds();
-      of_column.number(thresholds, [&](std::uint32_t i, std::uint32_t bin) { of_node[i].bin = bin; });
+      of_column.number(thresholds,
+                       [&](std::uint32_t i, std::uint32_t bin) { of_node[i].bin = bin; });
       last.thresholds = std::move(thresholds);
     };
     switch (domain_of(last.dtype)) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "thresholds.hpp"
+
 namespace tensoa::forest {
 namespace {
 
@@ -11,7 +13,8 @@ template <class Word>
 bool fits(const Questions& questions) {
   using Packed = PackedNode<Word>;
   const auto has_few = [](const UsedColumn& column) { return column.size() <= Packed::kMostBins; };
-  return questions.features.size() < Packed::kOnes && std::ranges::all_of(questions.columns, has_few);
+  return questions.features.size() + 1 < Packed::kOnes &&
+         std::ranges::all_of(questions.columns, has_few);
 }
 
 template <class Word>
@@ -54,12 +57,24 @@ class Packer {
   std::size_t first_ = 0;
 };
 
+/// Where a search of a block's page finds all bins of a column: its thresholds are float32, on one page, and missing values
+/// are not numbers.
+bool is_simple(const Questions& questions, const BlockTables& blocks, std::uint32_t used) {
+  const UsedColumn& column = questions.columns[used];
+  const std::vector<Page>& pages = blocks.pages[used];
+  if (column.dtype != DType::kF32 || pages.size() != 1 || pages[0].size != column.size())
+    return false;
+  return std::ranges::none_of(questions.features, [&](const Feature& feature) {
+    return feature.column == used && (feature.is_set() || zero_is_missing(feature.missing));
+  });
+}
+
 }  // namespace
 
 bool can_be_packed(const Questions& questions) { return fits<std::uint32_t>(questions); }
 
 RowTables::RowTables(const Ensemble& ensemble, const Questions& questions,
-                     const std::vector<TreeShape>& shapes)
+                     const std::vector<TreeShape>& shapes, const BlockTables& blocks)
     : is_narrow(fits<std::uint16_t>(questions)) {
   const auto trees = static_cast<std::uint32_t>(ensemble.trees.size());
   const bool can_pack = can_be_packed(questions);
@@ -67,7 +82,7 @@ RowTables::RowTables(const Ensemble& ensemble, const Questions& questions,
   Packer wide_packer(ensemble, questions, wide, leaves);
   for (std::uint32_t t = 0; t < trees;) {
     RowGroup group{.is_packed = can_pack && shapes[t].depth <= kDeepestFull, .first = t};
-    group.nodes = group.leaves = static_cast<std::uint32_t>(leaves.size());
+    group.nodes = static_cast<std::uint32_t>(leaves.size());
     if (!group.is_packed) {
       group.trees = 1;
       groups.push_back(group);
@@ -87,6 +102,7 @@ RowTables::RowTables(const Ensemble& ensemble, const Questions& questions,
     }
     groups.push_back(group);
   }
+  add_columns(questions, blocks);
   if (ensemble.leaf_size != 1) return;
   for (const std::uint32_t leaf : leaves) {
     if (ensemble.sums == Precision::kFloat32) {
@@ -94,6 +110,26 @@ RowTables::RowTables(const Ensemble& ensemble, const Questions& questions,
     } else {
       double_leaves.push_back(ensemble.leaf_values[leaf]);
     }
+  }
+}
+
+void RowTables::add_columns(const Questions& questions, const BlockTables& blocks) {
+  // Trees that are followed need the bins of all columns.
+  const bool all_are_packed = std::ranges::all_of(groups, &RowGroup::is_packed);
+  const auto unused = static_cast<std::uint32_t>(questions.features.size());
+  for (std::uint32_t used = 0; used < questions.columns.size(); ++used) {
+    if (!all_are_packed || !is_simple(questions, blocks, used)) {
+      general.push_back(used);
+      continue;
+    }
+    const Page& page = blocks.pages[used][0];
+    SimpleColumn column{questions.columns[used].column, static_cast<std::uint32_t>(page.levels),
+                        page.table, unused, unused};
+    for (std::uint32_t f = 0; f < questions.features.size(); ++f) {
+      if (questions.features[f].column != used) continue;
+      (missing_goes_right(questions.features[f].missing) ? column.right : column.left) = f;
+    }
+    simple.push_back(column);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "aligned.hpp"
+#include "block_tables.hpp"
 #include "followed.hpp"
 #include "questions.hpp"
 #include "tensoa/forest/ensemble.hpp"
@@ -20,7 +21,8 @@ namespace tensoa::forest {
 template <class Word>
 struct PackedNode {
   static constexpr unsigned kHalf = 4 * sizeof(Word);
-  static constexpr Word kOnes = static_cast<Word>((1U << kHalf) - 1);  ///< no feature has this number
+  static constexpr Word kOnes =
+      static_cast<Word>((1U << kHalf) - 1);  ///< no feature has this number
   static constexpr std::uint32_t kMostBins = kOnes - 1U;
   static constexpr std::uint32_t kMissing = kOnes;
 
@@ -38,27 +40,43 @@ struct PackedNode {
 struct RowGroup {
   static constexpr std::uint32_t kTrees = 8;
 
-  bool is_packed = true;     ///< full arrays of one depth, else one tree of Followed
-  std::uint32_t first = 0;   ///< tree
+  bool is_packed = true;    ///< full arrays of one depth, else one tree of Followed
+  std::uint32_t first = 0;  ///< tree
   std::uint32_t trees = 0;
   std::uint32_t depth = 1;
-  std::uint32_t nodes = 0;   ///< in `narrow` or `wide`: 2^depth for each tree
-  std::uint32_t leaves = 0;  ///< in `leaves`: the same
+  std::uint32_t nodes =
+      0;  ///< in `narrow` or `wide`, and leaves in `leaves`: 2^depth for each tree
+};
+
+/// A column of float32 with one page of thresholds, and no tests for sets or zeros.
+struct SimpleColumn {
+  std::uint32_t column;  ///< of the ensemble
+  std::uint32_t levels;  ///< of a search
+  std::uint32_t table;   ///< level l at [2^l, 2^(l+1)) after this, in BlockTables::searches
+  std::uint32_t left;    ///< feature whose missing values go left, or one that no node asks for
+  std::uint32_t right;
 };
 
 /// Whether nodes of the ensemble fit PackedNode.
 bool can_be_packed(const Questions& questions);
 
 struct RowTables {
-  RowTables(const Ensemble& ensemble, const Questions& questions, const std::vector<TreeShape>& shapes);
+  RowTables(const Ensemble& ensemble, const Questions& questions,
+            const std::vector<TreeShape>& shapes, const BlockTables& blocks);
 
-  bool is_narrow = false;  ///< at most 254 features, and bins of each
+  bool is_narrow = false;  ///< few features, and at most 254 bins of each
+  std::vector<SimpleColumn> simple;
+  std::vector<std::uint32_t> general;  ///< the other used columns
   std::vector<RowGroup> groups;
   AlignedVector<std::uint16_t> narrow;
   AlignedVector<std::uint32_t> wide;
   std::vector<std::uint32_t> leaves;  ///< first values in Ensemble::leaf_values
-  AlignedVector<float> float_leaves;    ///< of leaves with a single value: these, where sums are float32
+  AlignedVector<float>
+      float_leaves;  ///< of leaves with a single value: these, where sums are float32
   AlignedVector<double> double_leaves;  ///< where they are float64
+
+ private:
+  void add_columns(const Questions& questions, const BlockTables& blocks);
 };
 
 }  // namespace tensoa::forest

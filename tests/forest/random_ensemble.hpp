@@ -72,9 +72,11 @@ class RandomEnsemble {
       case 1:
         return threshold;
       case 2:
-        return std::nextafter(static_cast<float>(threshold), std::numeric_limits<float>::infinity());
+        return std::nextafter(static_cast<float>(threshold),
+                              std::numeric_limits<float>::infinity());
       case 3:
-        return std::nextafter(static_cast<float>(threshold), -std::numeric_limits<float>::infinity());
+        return std::nextafter(static_cast<float>(threshold),
+                              -std::numeric_limits<float>::infinity());
       case 4:
         return std::nextafter(threshold, below(2) == 0 ? kInfinity : -kInfinity);
       case 5:

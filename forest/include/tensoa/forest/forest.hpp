@@ -12,6 +12,8 @@
 
 namespace tensoa::forest {
 
+struct Compiled;
+
 /// A column of the caller: row r is the element `r * stride` after `first`.
 struct Column {
   const std::byte* first = nullptr;
@@ -49,19 +51,19 @@ class Forest {
   /// Writes the answers of `rows` rows. Reads and writes columns where they lie.
   /// @param columns,answers on the CPU, of the dtypes given to the constructor; one for each output. An answer
   ///     may lie on the column of a feature, row on row, and must not otherwise share memory with one.
-  void run(std::span<const Column> columns, std::span<const AnswerColumn> answers, std::int64_t rows) const;
+  void run(std::span<const Column> columns, std::span<const AnswerColumn> answers,
+           std::int64_t rows) const;
 
   /// How many of the columns' distinct tests and trees take which form: for benchmarks and `tensoa inspect`.
   struct Shape {
-    std::size_t tests = 0;      ///< distinct ones: bits a row
-    std::size_t full = 0;       ///< trees as selections, level by level
-    std::size_t ragged = 0;     ///< trees as masks of the rows that reach a node
-    std::size_t followed = 0;   ///< trees of more than 256 leaves, node by node
+    std::size_t tests = 0;     ///< distinct ones: bits a row
+    std::size_t full = 0;      ///< trees as selections, level by level
+    std::size_t ragged = 0;    ///< trees as masks of the rows that reach a node
+    std::size_t followed = 0;  ///< trees of more than 256 leaves, node by node
   };
   Shape shape() const noexcept;
 
  private:
-  struct Compiled;
   std::unique_ptr<const Compiled> compiled_;
 };
 

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "block_tables.hpp"
+#include "followed.hpp"
+#include "questions.hpp"
+#include "row_tables.hpp"
+#include "tensoa/forest/ensemble.hpp"
+#include "tree_shape.hpp"
+
+namespace tensoa::forest {
+
+/// Everything that calls read.
+struct Compiled {
+  Compiled(const Ensemble& of, std::span<const DType> dtypes);
+
+  Ensemble ensemble;  ///< without its nodes
+  std::vector<float> float_leaf_values;
+
+  std::vector<TreeShape> shapes;
+  Questions questions;
+  Followed followed;
+  BlockTables blocks;
+  RowTables rows;
+  std::vector<std::vector<std::uint32_t>> features_of;  ///< of each used column
+  bool follows_in_blocks = false;
+};
+
+/// Of numbers in both precisions those in the precision of the sums.
+template <class Sum>
+const Sum* choose(const auto& floats, const auto& doubles) {
+  if constexpr (std::is_same_v<Sum, float>) {
+    return floats.data();
+  } else {
+    return doubles.data();
+  }
+}
+
+}  // namespace tensoa::forest

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "call.hpp"
+#include "followed.hpp"
+#include "row_tables.hpp"
+
+namespace tensoa::forest {
+
+/// Rows one by one.
+template <class Sum>
+class RowCall : Call<Sum> {
+ public:
+  RowCall(const Compiled& forest, std::span<const Column> columns,
+          std::span<const AnswerColumn> answers)
+      : Call<Sum>(forest, columns, answers, 1), rows_(forest.rows) {
+    this->n_ = 1;
+  }
+
+  void run(std::int64_t rows) {
+    std::array<std::uint16_t, PackedNode<std::uint16_t>::kOnes + 1> narrow;
+    for (this->first_ = 0; this->first_ < rows; ++this->first_) {
+      this->begin_sums();
+      if (rows_.is_narrow) {
+        row(narrow.data(), rows_.narrow.data());
+      } else {
+        row(Workspace::at_least(this->mine_.wide_row,
+                                PackedNode<std::uint32_t>::kOnes + std::size_t{1}),
+            rows_.wide.data());
+      }
+      this->end_sums();
+    }
+  }
+
+ private:
+  /// @param words memory for one word a feature
+  template <class Word>
+  void row(Word* words, const Word* nodes) {
+    for (const std::uint32_t used : rows_.general) {
+      this->in_domain(used, [&]<class Value>(Value value) {
+        read_values(this->caller_column(used), this->first_, 1, &value);
+        this->bins_of_column(used, &value);
+      });
+      for (const std::uint32_t f : this->forest_.features_of[used]) {
+        words[f] = PackedNode<Word>::of_row(this->mine_.bins[f]);
+      }
+    }
+    for (const SimpleColumn& column : rows_.simple) pack(column, words);
+    words[PackedNode<Word>::kOnes] = 0;
+    for (const RowGroup& group : rows_.groups) {
+      if (!group.is_packed) {
+        add_followed(group.first);
+      } else if (group.trees == RowGroup::kTrees) {
+        add_group<RowGroup::kTrees>(group, nodes, words);
+      } else {
+        RowGroup one = group;
+        for (std::uint32_t i = 0; i < group.trees;
+             ++i, ++one.first, one.nodes += 1U << group.depth) {
+          add_group<1>(one, nodes, words);
+        }
+      }
+    }
+  }
+
+  template <class Word>
+  void pack(const SimpleColumn& column, Word* words) {
+    const Column& from = this->columns_[column.column];
+    const float value = *(reinterpret_cast<const float*>(from.first) + this->first_ * from.stride);
+    const float* const table = this->forest_.blocks.searches.data() + column.table;
+    unsigned place = 1;
+    for (unsigned level = 0; level < column.levels; ++level) {
+      place += place + (value >= table[place] ? 1U : 0U);
+    }
+    const Word word = PackedNode<Word>::of_row(place - (1U << column.levels));
+    const bool is_number = value == value;
+    words[column.left] = is_number ? word : PackedNode<Word>::of_row(0);
+    words[column.right] = is_number ? word : PackedNode<Word>::of_row(kMissingBin);
+  }
+
+  template <int kTrees, class Word>
+  void add_group(const RowGroup& group, const Word* nodes, const Word* words) {
+    using Add = void (RowCall::*)(const RowGroup&, const Word*, const Word*);
+    static constexpr Add kOfDepth[] = {
+        &RowCall::add_trees<1, kTrees, Word>, &RowCall::add_trees<2, kTrees, Word>,
+        &RowCall::add_trees<3, kTrees, Word>, &RowCall::add_trees<4, kTrees, Word>,
+        &RowCall::add_trees<5, kTrees, Word>, &RowCall::add_trees<6, kTrees, Word>,
+        &RowCall::add_trees<7, kTrees, Word>, &RowCall::add_trees<8, kTrees, Word>};
+    (this->*kOfDepth[group.depth - 1])(group, nodes, words);
+  }
+
+  template <int kDepth, int kTrees, class Word>
+  void add_trees(const RowGroup& group, const Word* nodes, const Word* words) {
+    constexpr std::size_t kNodes = std::size_t{1} << kDepth;
+    const Word* const roots = nodes + group.nodes;
+    std::uint32_t at[kTrees];
+#pragma GCC unroll 8
+    for (int i = 0; i < kTrees; ++i) at[i] = 1;
+#pragma GCC unroll 8
+    for (int level = 0; level < kDepth; ++level) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kTrees; ++i) {
+        const Word node = roots[static_cast<std::size_t>(i) * kNodes + at[i]];
+        at[i] += at[i] + (node < words[node & PackedNode<Word>::kOnes] ? 1U : 0U);
+      }
+    }
+    const std::size_t first_leaf = group.nodes - kNodes;
+    if (this->ensemble_.leaf_size == 1) {
+      const Sum* const leaves = choose<Sum>(rows_.float_leaves, rows_.double_leaves) + first_leaf;
+      if (this->ensemble_.outputs == 1) {
+        Sum sum = *this->sums(0);
+#pragma GCC unroll 8
+        for (int i = 0; i < kTrees; ++i)
+          sum += leaves[static_cast<std::size_t>(i) * kNodes + at[i]];
+        *this->sums(0) = sum;
+        return;
+      }
+      for (std::size_t i = 0; i < kTrees; ++i) {
+        *this->sums(this->ensemble_.trees[group.first + i].output) += leaves[i * kNodes + at[i]];
+      }
+      return;
+    }
+    for (std::size_t i = 0; i < kTrees; ++i) {
+      add_leaf(this->ensemble_.trees[group.first + i].output,
+               rows_.leaves[first_leaf + i * kNodes + at[i]]);
+    }
+  }
+
+  void add_followed(std::uint32_t t) {
+    const FollowedTree& tree = this->forest_.followed.trees[this->forest_.followed.of_tree[t]];
+    std::uint32_t leaf;
+    follow<1>(this->forest_.followed.nodes.data() + tree.root, tree.depth, this->mine_.bins.data(),
+              1, &leaf);
+    add_leaf(this->ensemble_.trees[t].output, leaf);
+  }
+
+  void add_leaf(std::uint32_t output, std::uint32_t leaf) {
+    const Sum* const values = this->leaf_values() + leaf;
+    for (std::size_t k = 0; k < this->ensemble_.leaf_size; ++k)
+      *this->sums(output + k) += values[k];
+  }
+
+  const RowTables& rows_;
+};
+
+}  // namespace tensoa::forest
