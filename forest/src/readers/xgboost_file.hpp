@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tensoa::forest {
+
+/// A tree as XGBoost writes it: lists with a value for each node, and those of the categorical nodes.
+struct XgboostTree {
+  std::vector<std::int32_t> left_children;  ///< -1: a leaf
+  std::vector<std::int32_t> right_children;
+  std::vector<std::int32_t> split_indices;
+  std::vector<float> split_conditions;  ///< of a leaf its value
+  std::vector<std::int32_t> default_left;
+  std::vector<std::int32_t> split_type;  ///< 1: categorical; empty before XGBoost 1.3
+  std::vector<float> leaf_weights;       ///< of leaves with several values
+  std::vector<std::int32_t> categories_nodes;
+  std::vector<std::int32_t> categories_segments;
+  std::vector<std::int32_t> categories_sizes;
+  std::vector<std::int32_t> categories;
+  std::string size_leaf_vector;
+};
+
+/// What a model file of XGBoost says. Numbers are texts where the file has them as texts.
+struct XgboostFile {
+  std::vector<std::int32_t> version;
+  std::string booster;
+  std::string objective;
+  std::string base_score;
+  std::string num_class;
+  std::string num_feature;
+  std::string num_target;
+  std::string num_parallel_tree;
+  std::string best_iteration;
+  bool has_numbers_as_categories =
+      false;  ///< its categories are counted in the order of these numbers
+  std::vector<std::string> feature_names;
+  std::vector<float> weight_drop;
+  std::vector<std::int32_t> iteration_indptr;
+  std::vector<std::int32_t> tree_info;
+  std::vector<XgboostTree> trees;
+};
+
+/// @throws std::runtime_error
+XgboostFile parse_xgboost_json(std::string_view bytes);
+XgboostFile parse_xgboost_ubjson(std::string_view bytes);
+
+}  // namespace tensoa::forest
