@@ -9,6 +9,10 @@
 
 namespace tensoa {
 
+std::vector<std::size_t> Engine::match(const Binding& binding, const std::string& subject) const {
+  return detail::match_arguments(binding, signature(), subject);
+}
+
 std::shared_ptr<const Prepared> Engine::prepare(const Binding& /*binding*/,
                                                 std::vector<std::size_t> arguments) const {
   return std::make_shared<const Prepared>(std::move(arguments));

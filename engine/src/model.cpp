@@ -116,8 +116,7 @@ const Engine& AnyModel::deploy(Device device) const {
 std::shared_ptr<const Prepared> AnyModel::prepare(const Engine& engine,
                                                   const Binding& binding) const {
   require_live(binding);
-  return engine.prepare(
-      binding, match_arguments(binding, engine.signature(), "model " + shared_->location.text()));
+  return engine.prepare(binding, engine.match(binding, "model " + shared_->location.text()));
 }
 
 Planned AnyModel::plan(Binding binding) const {

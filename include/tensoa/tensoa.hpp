@@ -4,7 +4,7 @@
 
 /// @file
 /// All that a program needs to run models on columns. Including it makes the engines of this
-/// library known: that of packages, and those of torch where tensoa was built with it. Programs that
+/// library known: those of packages and trees, and those of torch where tensoa was built with it. Programs that
 /// include single headers call `package::register_engines()` or `pytorch::register_engines()`
 /// themselves.
 
@@ -25,6 +25,7 @@
 #include "tensoa/engine/model.hpp"
 #include "tensoa/engine/model_metadata.hpp"
 #include "tensoa/engine/plan.hpp"
+#include "tensoa/forest/engines.hpp"
 #include "tensoa/package/engines.hpp"
 #include "tensoa/soa/block_collection.hpp"
 #include "tensoa/soa/foreign_view.hpp"
@@ -41,7 +42,7 @@
 namespace tensoa::detail {
 
 inline void register_all_engines() {
-  package::register_engines();
+  forest::register_engines();
 #ifdef TENSOA_HAS_PYTORCH
   pytorch::register_engines();
 #endif

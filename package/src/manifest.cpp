@@ -36,6 +36,7 @@ class Reader {
     all.torch = object.at("torch").get<std::string>();
     read_checks(object, all);
     if (object.contains("fused")) read_fused(object["fused"], all);
+    if (object.contains("forest")) read_forest(object["forest"], all);
     read_inductor(object, all);
     if (object.contains("recorded")) all.recorded = recorded_files(object["recorded"]);
     if (all.rows.size() != all.binding.outputs.size()) {
@@ -206,6 +207,24 @@ class Reader {
     if (got <= most) return;
     fail("its fused program has " + std::to_string(got) + ' ' + what + ", at most " +
          std::to_string(most) + " are possible; export it again");
+  }
+
+  // ---- trees
+
+  void read_forest(const json& object, Manifest& all) const {
+    ForestDescription& forest = all.forest.emplace();
+    forest.file = object.at("file").get<std::string>();
+    for (const json& column : object.at("columns")) {
+      forest.columns.push_back({column.at(0).get<std::size_t>(), column.at(1).get<std::size_t>()});
+    }
+    forest.facts = object.at("facts").get<std::vector<std::pair<std::string, std::string>>>();
+    all.programs.push_back({.kind = "forest",
+                            .target = DeviceKind::kCpu,
+                            .name = "any",
+                            .status = all.checks.empty() ? "built, not run" : "checked",
+                            .cpu_flags = {},
+                            .file = forest.file,
+                            .bytes = archive_.file(forest.file).size()});
   }
 
   // ---- that of TorchInductor

@@ -24,6 +24,7 @@ const ProgramDescription& program_for(const Package& package, Device device) {
   const Manifest& manifest = package.manifest();
   const auto found = std::ranges::find(manifest.programs, device.kind, &ProgramDescription::target);
   if (found != manifest.programs.end()) return *found;
+  if (manifest.forest) package.fail("its trees run on the CPU, asked for on " + to_string(device));
   const std::string wanted = device.is_cpu() ? "cpu" : "cuda";
   if (manifest.target != wanted) {
     package.fail("was made for --target " + manifest.target + ", asked for on " +
@@ -46,6 +47,10 @@ ProgramKind kind_of(const Package& package, const ProgramDescription& program) {
         "its program is one of TorchInductor, which needs torch; this process runs " + runs +
         ". Use a tensoa that is built with TENSOA_PYTORCH=ON, and call "
         "pytorch::register_engines(); or export a model that can be fused, without --no-fuse");
+  }
+  if (program.kind == "forest") {
+    package.fail("it holds trees; this process runs " + runs +
+                 ". Link tensoa::forest, and call forest::register_engines()");
   }
   package.fail("its program is of the kind \"" + program.kind + "\", this process runs " + runs);
 }

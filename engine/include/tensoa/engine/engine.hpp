@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,12 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual const Signature& signature() const noexcept = 0;
+
+  /// Of each input block the number of its argument: by name or in order, as Binding::match says.
+  /// Engines of models that take columns, not tensors, have a way of their own.
+  /// @param subject "model FILE", the beginning of messages
+  /// @throws BindingError where an argument that has no default has no block, or a block no argument
+  virtual std::vector<std::size_t> match(const Binding& binding, const std::string& subject) const;
 
   /// Checks all that stays the same when the binding is rebound: names, forms, dtypes, numbers of columns.
   /// @param binding checked, on the device of the engine

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tensoa/core/device.hpp"
@@ -29,7 +30,7 @@ struct RowRule {
 
 /// Compiled code in a package.
 struct ProgramDescription {
-  std::string kind;  ///< of the ProgramKind that runs it: "fused", "inductor"
+  std::string kind;  ///< of the ProgramKind that runs it: "fused", "inductor", "forest"
   DeviceKind target = DeviceKind::kCpu;
   std::string name;                    ///< what it runs on: "x86-64-v4", "sm_90", "x86_64"
   std::string status;                  ///< "checked", "built, not run"
@@ -90,6 +91,19 @@ struct FusedDescription {
   std::optional<FusedKernels> kernels;  ///< of those for GPUs
 };
 
+/// An ensemble of trees, which forest/ runs.
+struct ForestDescription {
+  /// A column: an input block, and the place in it, where a vector counts as its parts.
+  struct Feature {
+    std::size_t block = 0;
+    std::size_t place = 0;
+  };
+
+  std::string file;                                        ///< in the archive
+  std::vector<Feature> columns;                            ///< of each feature
+  std::vector<std::pair<std::string, std::string>> facts;  ///< for people: "trees", "100"
+};
+
 /// One argument of a program of TorchInductor: planes `first`, `first + step`, … of a block, counted
 /// from its first in memory.
 struct PlaneRange {
@@ -143,6 +157,7 @@ struct Manifest {
   /// In the order in which they are to be taken. All their files are in the archive.
   std::vector<ProgramDescription> programs;
   std::optional<FusedDescription> fused;
+  std::optional<ForestDescription> forest;
   std::vector<std::vector<PlaneRange>> arguments;  ///< of TorchInductor's program, for each block
 
   std::vector<CheckDescription> checks;

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "tensoa/forest/readers.hpp"
+
+namespace tensoa::forest {
+
+/// How a tree file is loaded: `Model<> model("model.json", forest::Options{.margin = true})`.
+struct Options {
+  static constexpr std::string_view kOptionsOf = "tree files (forest::Options)";
+
+  /// Sums of leaves instead of answers: no sigmoid, no softmax.
+  bool margin = false;
+
+  /// The trees that are read.
+  ReadOptions trees = {};
+};
+
+/// Makes trees known to Model, on the CPU: tree files of XGBoost (JSON, UBJSON) and LightGBM (text) as they are, and
+/// packages that `python -m tensoa.import` made of these and other formats.
+///
+/// A tree file takes the columns of all input blocks: by the names of its features where it has names and all
+/// of them are names of columns, else in order, a vector as its parts. Any dtype, any stride, Repack too: nothing is
+/// copied. It gives one float32 or float64 column for each output, in order. Ragged forms are a BindingError.
+/// Answers are written block by block while later rows are read, so an output column may be an input column, but
+/// must not otherwise share memory with one.
+///
+/// Calling it twice is harmless; `#include <tensoa/tensoa.hpp>` calls it.
+void register_engines();
+
+}  // namespace tensoa::forest

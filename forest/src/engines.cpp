@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engines.hpp"
+
+#include <array>
+#include <fstream>
+#include <string_view>
+
+#include "tensoa/engine/loader.hpp"
+#include "tensoa/package/engines.hpp"
+
+namespace tensoa::forest {
+namespace {
+
+class TreeFileLoader final : public EngineLoader {
+ public:
+  std::string_view name() const noexcept override { return "tree file"; }
+  CompilationType compilation() const noexcept override { return CompilationType::kJustInTime; }
+
+  bool accepts(const ModelLocation& location) const override {
+    if (!location.is_file()) return false;
+    std::ifstream file(location.path(), std::ios::binary);
+    std::array<char, 64> beginning;
+    file.read(beginning.data(), beginning.size());
+    return kind_of({beginning.data(), static_cast<std::size_t>(file.gcount())}).has_value();
+  }
+
+  bool takes(std::type_index options) const noexcept override { return options == typeid(Options); }
+
+  std::shared_ptr<const Engine> load(const ModelLocation& location, Device device,
+                                     const ModelOptions& options) const override {
+    return load_tree_engine(location.path(), device, options.get<Options>());
+  }
+};
+
+}  // namespace
+
+void register_engines() {
+  package::register_engines();
+  package::register_program_kind({.name = "forest", .load = load_forest_program});
+  register_loader(std::make_shared<const TreeFileLoader>());
+}
+
+}  // namespace tensoa::forest

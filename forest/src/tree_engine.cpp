@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engines.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/forest/forest.hpp"
+
+namespace tensoa::forest {
+namespace {
+
+/// A plane of a block of a binding: in one of its tensors, the place in the dimensions that do not count rows.
+struct Place {
+  std::size_t block;
+  std::size_t tensor;
+  std::array<std::int64_t, kMaxRank> index{};
+  std::uint8_t row_dimension = 0;
+
+  const TensorView& in(const std::vector<BoundBlock>& blocks) const {
+    return blocks[block].memory()[tensor];
+  }
+  std::byte* first_of(const TensorView& view) const noexcept {
+    std::int64_t elements = 0;
+    for (std::size_t d = 0; d < view.rank; ++d) elements += index[d] * view.stride_of_dim[d];
+    return static_cast<std::byte*>(view.data) +
+           elements * static_cast<std::int64_t>(size_of(view.dtype));
+  }
+};
+
+/// A place, and the name of its column where it is one of plain values.
+struct NamedPlace {
+  Place place;
+  std::string name;
+};
+
+/// All planes of a tensor: column by column, of each its parts.
+void append_planes(const TensorView& view, Place place, const std::vector<std::string>& names,
+                   std::vector<NamedPlace>& all) {
+  std::int64_t count = 1;
+  for (std::size_t d = 0; d < view.rank; ++d) {
+    if (d != place.row_dimension) count *= view.size_of_dim[d];
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t left = i;
+    for (std::size_t d = view.rank; d-- > 0;) {
+      if (d == place.row_dimension) continue;
+      place.index[d] = left % view.size_of_dim[d];
+      left /= view.size_of_dim[d];
+    }
+    const auto column = static_cast<std::size_t>(i);
+    all.push_back({place, names.size() == static_cast<std::size_t>(count) ? names[column] : ""});
+  }
+}
+
+std::vector<NamedPlace> planes_of(const std::vector<BoundBlock>& blocks,
+                                  const std::string& subject) {
+  std::vector<NamedPlace> all;
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const BoundBlock& block = blocks[b];
+    if (block.form != BlockForm::kInPlace && block.form != BlockForm::kRepacked) {
+      throw BindingError(
+          subject + to_string(block) +
+          " is of padded rows, a mask or segments; trees take columns, one value a row");
+    }
+    const auto tensors = block.memory();
+    for (std::size_t t = 0; t < tensors.size(); ++t) {
+      const bool is_one_column = block.form == BlockForm::kRepacked;
+      std::vector<std::string> names;
+      for (std::size_t c = 0; c < block.columns.size(); ++c) {
+        if (!is_one_column || c == t) names.push_back(block.columns[c].name);
+      }
+      Place place{b, t, {}, static_cast<std::uint8_t>(is_one_column ? 0 : block.row_dimension())};
+      append_planes(tensors[t], place, names, all);
+    }
+  }
+  return all;
+}
+
+struct TreePrepared final : Prepared {
+  using Prepared::Prepared;
+
+  std::vector<Place> features;
+  std::vector<Place> answers;
+  std::shared_ptr<const Forest> forest;
+};
+
+class TreeEngine final : public Engine {
+ public:
+  TreeEngine(std::string subject, Ensemble ensemble)
+      : subject_(std::move(subject)), ensemble_(std::move(ensemble)) {}
+
+  const Signature& signature() const noexcept override { return signature_; }
+
+  /// Blocks are only where columns are.
+  std::vector<std::size_t> match(const Binding& binding,
+                                 const std::string& /*subject*/) const override {
+    std::vector<std::size_t> arguments(binding.inputs.size());
+    std::iota(arguments.begin(), arguments.end(), std::size_t{0});
+    return arguments;
+  }
+
+  std::shared_ptr<const Prepared> prepare(const Binding& binding,
+                                          std::vector<std::size_t> arguments) const override {
+    auto prepared = std::make_shared<TreePrepared>(std::move(arguments));
+    prepared->features = features_in(planes_of(binding.inputs, subject_));
+    prepared->answers = answers_in(binding);
+    std::vector<DType> dtypes;
+    for (const Place& place : prepared->features) dtypes.push_back(place.in(binding.inputs).dtype);
+    prepared->forest = std::make_shared<const Forest>(ensemble_, dtypes);
+    return prepared;
+  }
+
+  CopyReport run(const Queue& /*queue*/, const Binding& binding,
+                 const Prepared& prepared) const override {
+    const auto& plan = static_cast<const TreePrepared&>(prepared);
+    thread_local std::vector<Column> columns;
+    thread_local std::vector<AnswerColumn> answers;
+    columns.clear();
+    answers.clear();
+    const std::int64_t rows = rows_in(binding);
+    for (const Place& place : plan.answers) {
+      const TensorView& view = place.in(binding.outputs);
+      answers.push_back(
+          {place.first_of(view), view.stride_of_dim[place.row_dimension], view.dtype});
+    }
+    for (const Place& place : plan.features) {
+      const TensorView& view = place.in(binding.inputs);
+      columns.push_back(
+          {place.first_of(view), view.stride_of_dim[place.row_dimension], view.dtype});
+      for (const AnswerColumn& answer : answers) require_apart(columns.back(), answer, rows);
+    }
+    plan.forest->run(columns, answers, rows);
+    return {};
+  }
+
+ private:
+  /// Of each feature its place: by name, or in order.
+  std::vector<Place> features_in(const std::vector<NamedPlace>& planes) const {
+    std::vector<Place> places;
+    const auto is_there = [&](const std::string& name) {
+      return std::ranges::find(planes, name, &NamedPlace::name) != planes.end();
+    };
+    const std::vector<std::string>& names = ensemble_.column_names;
+    const auto missing = std::ranges::find_if_not(names, is_there);
+    if (!names.empty() && missing == names.end()) {
+      for (const std::string& name : names) {
+        places.push_back(std::ranges::find(planes, name, &NamedPlace::name)->place);
+      }
+      return places;
+    }
+    if (planes.size() != ensemble_.columns) {
+      std::string text = subject_ + "takes " + std::to_string(ensemble_.columns) +
+                         " columns, got " + std::to_string(planes.size());
+      if (!names.empty()) text += "; by name, there is none called \"" + *missing + '"';
+      throw BindingError(text + "; bind one for each feature, in their order or under their names");
+    }
+    for (const NamedPlace& plane : planes) places.push_back(plane.place);
+    return places;
+  }
+
+  std::vector<Place> answers_in(const Binding& binding) const {
+    std::vector<Place> answers;
+    for (const NamedPlace& plane : planes_of(binding.outputs, subject_)) {
+      const DType dtype = plane.place.in(binding.outputs).dtype;
+      if (dtype != DType::kF32 && dtype != DType::kF64) {
+        throw BindingError(subject_ + to_string(binding.outputs[plane.place.block]) + " is of " +
+                           std::string(name_of(dtype)) +
+                           ", expected float32 or float64 for answers");
+      }
+      answers.push_back(plane.place);
+    }
+    if (answers.size() == ensemble_.outputs) return answers;
+    throw BindingError(subject_ + "gives " + std::to_string(ensemble_.outputs) +
+                       " outputs a row, got " + std::to_string(answers.size()) +
+                       " output columns; bind one for each");
+  }
+
+  std::int64_t rows_in(const Binding& binding) const {
+    const BoundBlock& first = binding.outputs.front();
+    const std::int64_t rows = first.tensor.size_of_dim[first.row_dimension()];
+    for (const auto* const blocks : {&binding.inputs, &binding.outputs}) {
+      for (const BoundBlock& block : *blocks) {
+        const std::int64_t got = block.tensor.size_of_dim[block.row_dimension()];
+        if (got == rows) continue;
+        throw BindingError(subject_ + to_string(block) + " has " + std::to_string(got) +
+                           " rows, expected " + std::to_string(rows) + ", as " + to_string(first));
+      }
+    }
+    return rows;
+  }
+
+  void require_apart(const Column& column, const AnswerColumn& answer, std::int64_t rows) const {
+    const auto extent = [&](const std::byte* first, std::int64_t stride, DType dtype) {
+      const std::int64_t strides[] = {stride};
+      const std::int64_t sizes[] = {rows};
+      return extent_of(first, sizes, strides, size_of(dtype));
+    };
+    const bool is_same = column.first == answer.first && column.stride == answer.stride &&
+                         size_of(column.dtype) == size_of(answer.dtype);
+    if (is_same || !extent(column.first, column.stride, column.dtype)
+                        .overlaps(extent(answer.first, answer.stride, answer.dtype))) {
+      return;
+    }
+    throw BindingError(subject_ +
+                       "an output column lies on an input column, not row on row; bind them apart");
+  }
+
+  std::string subject_;
+  Ensemble ensemble_;
+  Signature signature_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Engine> load_tree_engine(const std::filesystem::path& path, Device device,
+                                               const Options& options) {
+  const std::string subject = "model " + path.string() + ": ";
+  if (!device.is_cpu()) {
+    throw LoadError(subject + "trees run on the CPU, asked for on " + to_string(device));
+  }
+  Ensemble ensemble = read_tree_file(path, options.trees);
+  if (options.margin) ensemble.link = Link::kNone;
+  return std::make_shared<const TreeEngine>(subject, std::move(ensemble));
+}
+
+}  // namespace tensoa::forest
