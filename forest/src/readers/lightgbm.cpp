@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -28,7 +29,7 @@ struct Objective {
 };
 
 constexpr std::array<Objective, 18> kObjectives = {{
-    {"", Link::kNone},
+    {"", Link::kNone},  // trained by a function
     {"custom", Link::kNone},
     {"regression", Link::kNone},
     {"regression_l1", Link::kNone},
@@ -151,6 +152,7 @@ class Builder {
       fail("it is cut off: after tree " + std::to_string(trees.size()) +
            " there is no \"end of trees\"");
     }
+    require_no_encoded_numbers(text);
     if (trees.size() % all_.outputs != 0) {
       fail("it has " + std::to_string(trees.size()) + " trees, expected a multiple of " +
            std::to_string(all_.outputs) + ", its num_tree_per_iteration");
@@ -208,7 +210,11 @@ class Builder {
     all_.objective = text;
     const std::string_view name = cut(text, ' ');
     const auto* const objective = std::ranges::find(kObjectives, name, &Objective::name);
-    if (objective == kObjectives.end()) fail("its objective " + std::string(name) + " is unknown");
+    if (objective == kObjectives.end()) {
+      std::string known;
+      for (const Objective& each : kObjectives) known += ' ' + std::string(each.name);
+      fail("its objective " + std::string(name) + " is unknown; expected one of" + known);
+    }
     all_.link = objective->link;
     for_each_word(text, [&](std::string_view word) {
       if (word == "sqrt" && name.starts_with("regression")) {
@@ -219,6 +225,25 @@ class Builder {
         fail("its objective " + all_.objective + " is unknown: " + std::string(word));
       }
     });
+  }
+
+  /// Categories of data frames, in the last line. Texts become numbers where they are counted, numbers are ambiguous.
+  static void require_no_encoded_numbers(std::string_view text) {
+    constexpr std::string_view kKey = "\npandas_categorical:";
+    const std::size_t at = text.rfind(kKey);
+    if (at == std::string_view::npos) return;
+    text.remove_prefix(at + kKey.size());
+    const auto columns = nlohmann::json::parse(cut(text, '\n'), nullptr, false);
+    if (columns.is_discarded()) fail("pandas_categorical is damaged");
+    for (const auto& categories : columns) {
+      for (std::size_t i = 0; i < categories.size(); ++i) {
+        if (categories.is_array() && categories[i].is_number() && categories[i] != i) {
+          fail(
+              "its categories were numbers other than 0, 1, 2 …, which LightGBM counts before its "
+              "trees see them; number them so and train it again");
+        }
+      }
+    }
   }
 
   void add_tree(const Section& tree, std::size_t output) {

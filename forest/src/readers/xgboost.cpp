@@ -140,7 +140,9 @@ class Builder {
     const auto* const objective = std::ranges::find(kObjectives, file_.objective, &Objective::name);
     if (file_.objective.empty()) fail("\"objective\" or its \"name\" is missing");
     if (objective == kObjectives.end()) {
-      fail("its objective " + file_.objective + " is unknown");
+      std::string known;
+      for (const Objective& each : kObjectives) known += ' ' + std::string(each.name);
+      fail("its objective " + file_.objective + " is unknown; expected one of" + known);
     }
     all_.objective = file_.objective;
     all_.link = objective->link;
@@ -164,10 +166,10 @@ class Builder {
         file_.version >= sorts_quantiles) {
       fail("it has several quantiles, which XGBoost sorts since 3.4; train a model for each");
     }
-    if (file_.has_numbers_as_categories) {
+    if (file_.has_encoded_numbers) {
       fail(
-          "its categories were numbers, which XGBoost counts before its trees see them; train it "
-          "with categories that are 0, 1, 2 …, by feature_types");
+          "its categories were numbers other than 0, 1, 2 …, which XGBoost counts before its trees "
+          "see them; number them so and train it again");
     }
   }
 
@@ -313,6 +315,7 @@ class Builder {
 
   void add_set(std::size_t node, std::span<const std::int32_t> categories) {
     constexpr std::int32_t kMostCategories = 1 << 24;  // floats count no further
+    if (categories.empty()) fail("node " + std::to_string(node) + ": it has no categories");
     const auto [least, most] = std::ranges::minmax(categories);
     if (least < 0 || most >= kMostCategories) {
       fail("node " + std::to_string(node) + ": category " +

@@ -94,7 +94,8 @@ constexpr std::array<Member<Integers>, 12> kIntegers = {{
      [](auto& f) -> auto& { return f.trees.back().categories_sizes; }},
 }};
 
-constexpr std::array<Member<Floats>, 3> kFloats = {{
+constexpr std::array<Member<Floats>, 4> kFloats = {{
+    {Place::kEncoder, "values", [](auto& f) -> auto& { return f.encoder_values; }},
     {Place::kBooster, "weight_drop", [](auto& f) -> auto& { return f.weight_drop; }},
     {Place::kTree, "split_conditions",
      [](auto& f) -> auto& { return f.trees.back().split_conditions; }},
@@ -120,7 +121,11 @@ class Collector final : public JsonEvents {
   }
 
   void end_object() override {
-    if (place() == Place::kEncoder && !has_offsets_) file_.has_numbers_as_categories = true;
+    if (place() == Place::kEncoder && !has_offsets_) {
+      for (std::size_t i = 0; i < file_.encoder_values.size(); ++i) {
+        if (file_.encoder_values[i] != static_cast<float>(i)) file_.has_encoded_numbers = true;
+      }
+    }
     open_.pop_back();
   }
 

@@ -38,8 +38,8 @@ struct XgboostFile {
   std::string num_target;
   std::string num_parallel_tree;
   std::string best_iteration;
-  bool has_numbers_as_categories =
-      false;  ///< its categories are counted in the order of these numbers
+  std::vector<float> encoder_values;  ///< of the last column: its categories, if they were numbers
+  bool has_encoded_numbers = false;   ///< that some column had others than 0, 1, 2 …
   std::vector<std::string> feature_names;
   std::vector<float> weight_drop;
   std::vector<std::int32_t> iteration_indptr;

@@ -13,6 +13,17 @@
 
 /// @file
 /// Tree files of XGBoost and LightGBM as they are. Other formats become packages by `python -m tensoa.import`.
+///
+/// Margins are equal to the last bit to those of the framework: XGBoost's `Booster.predict(output_margin=True)`
+/// (not `inplace_predict` of dart, which adds and subtracts the base for each tree), LightGBM's
+/// `Booster.predict(raw_score=True)` (of a random forest divided by the number of rounds). Columns hold what the
+/// trees see: NaN where a value is missing, categories as the numbers 0, 1, 2 … of the training.
+///
+/// Links are those of the objective, with these differences: multi:softmax gives the probabilities, not the most
+/// probable class; categories between -1 and 0, which LightGBM cuts to 0, are in no set.
+///
+/// Refused: linear boosters and trees, unknown objectives, several quantiles of XGBoost 3.4 on (it sorts them),
+/// categories that were numbers other than 0, 1, 2 … in a data frame.
 
 namespace tensoa::forest {
 
@@ -25,16 +36,17 @@ enum class TreeFile : std::uint8_t {
 /// What the first bytes of a file say; nothing for another format.
 std::optional<TreeFile> kind_of(std::string_view beginning) noexcept;
 
+/// Which rounds of boosting to take: all, the first ones, or those up to the best iteration.
 struct ReadOptions {
-  /// How many rounds of boosting to take: all, those up to the file's best iteration, or a number.
   static constexpr std::size_t kAllRounds = 0;
   std::size_t rounds = kAllRounds;
-  bool best_iteration = false;
+  bool best_iteration = false;  ///< instead of `rounds`; files of LightGBM do not have it
 };
 
 /// @param bytes the whole file
 /// @param subject the beginning of messages: "model FILE: "
-/// @throws LoadError that names what is missing or unknown, with tree and node
+/// @return a whole ensemble (require_whole); its memory is bounded by the size of the file
+/// @throws LoadError that names what is missing or unknown, with the tree and the node as the file counts it
 Ensemble read_xgboost_json(std::string_view bytes, const std::string& subject,
                            const ReadOptions& options = {});
 Ensemble read_xgboost_ubjson(std::string_view bytes, const std::string& subject,
