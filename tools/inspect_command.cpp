@@ -73,6 +73,10 @@ ordered_json json_of(const std::string& file, const ModelDescription& model) {
                                   {"bytes", program.bytes}});
   }
   object["fused_stages"] = model.fused_stages;
+  if (!model.forest_facts.empty()) {
+    ordered_json& trees = object["trees"];
+    for (const auto& [name, value] : model.forest_facts) trees[name] = value;
+  }
   if (model.is_deterministic) object["deterministic"] = *model.is_deterministic;
   object["checks"] = ordered_json::array();
   for (const CheckDescription& check : model.checks) {
@@ -183,7 +187,14 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
     text += fmt::format("  {:<12} {:<12} {:<16} {:>12} bytes\n", program.kind, program.name,
                         program.status, in_groups(program.bytes));
   }
-  text += model.fused_stages.empty() ? "fused: nothing\n" : "fused, each one loop over rows:\n";
+  if (!model.forest_facts.empty()) {
+    text += "trees:\n";
+    for (const auto& [name, value] : model.forest_facts) {
+      text += fmt::format("  {:<24} {}\n", name, value);
+    }
+  } else {
+    text += model.fused_stages.empty() ? "fused: nothing\n" : "fused, each one loop over rows:\n";
+  }
   for (std::size_t i = 0; i < model.fused_stages.size(); ++i) {
     text += fmt::format("  {:>2}  {}\n", i + 1, model.fused_stages[i]);
   }

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
+#include "tensoa/forest/engines.hpp"
 #include "tensoa/pytorch/engines.hpp"
 #include "tensoa/pytorch/inspect.hpp"
 #include "tensoa/pytorch/runtime.hpp"
@@ -7,7 +8,10 @@
 
 namespace tensoa::tools {
 
-void register_engines() { pytorch::register_engines(); }
+void register_engines() {
+  forest::register_engines();
+  pytorch::register_engines();
+}
 
 std::string torch_version() { return pytorch::torch_version(); }
 

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory_budget.hpp"
-#include "tensoa/package/engines.hpp"
+#include "tensoa/forest/engines.hpp"
 #include "torch_seam.hpp"
 
 namespace tensoa::tools {
 
-void register_engines() { package::register_engines(); }
+void register_engines() { forest::register_engines(); }
 
 std::string torch_version() { return {}; }
 

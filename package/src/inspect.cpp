@@ -59,6 +59,11 @@ ModelDescription described(const Manifest& manifest) {
     model.fused_stages = manifest.fused->stages;
     model.is_deterministic = manifest.fused->is_deterministic;
   }
+  if (manifest.forest) {
+    model.forest_facts = manifest.forest->facts;
+    model.is_deterministic = true;
+    model.proof = "trees: columns are read, answers are written";
+  }
   model.checks = manifest.checks;
   model.gpu_checks = manifest.gpu_checks;
   return model;

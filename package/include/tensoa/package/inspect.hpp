@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensoa/engine/describe.hpp"
@@ -73,6 +74,8 @@ struct ModelDescription {
   std::vector<std::string> fused_stages;     ///< loops of the fused program; none without one
   /// Whether the fused program gives the same bits at every call; nothing where it does not say.
   std::optional<bool> is_deterministic;
+  /// What a package says of its trees: "objective", "binary:logistic".
+  std::vector<std::pair<std::string, std::string>> forest_facts;
   std::vector<CheckDescription> checks;         ///< of a package
   std::vector<GpuCheckDescription> gpu_checks;  ///< of a package
   std::optional<BindingDescription> binding;    ///< of a package
