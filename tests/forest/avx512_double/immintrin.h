@@ -147,6 +147,8 @@ inline Floats magnitudes(const Floats& a) {
   tensoa::avx512_double::add_integers<std::uint32_t>(~std::uint64_t{0}, a, b)
 #define _mm512_add_pd tensoa::avx512_double::plus<double>
 #define _mm512_add_ps tensoa::avx512_double::plus<float>
+#undef _mm512_cmp_ps_mask  // clang has macros
+#undef _mm512_cmpge_epu8_mask
 #define _mm512_cmp_ps_mask tensoa::avx512_double::compare
 #define _mm512_cmpge_epu8_mask tensoa::avx512_double::at_least
 #define _mm512_cvtepi32_epi8 tensoa::avx512_double::lowest_bytes
@@ -169,7 +171,7 @@ inline Floats magnitudes(const Floats& a) {
 #define _mm512_permutexvar_ps(place, a) \
   tensoa::avx512_double::picked<float, std::uint32_t>(a, place, a)
 #define _mm512_set1_epi32 tensoa::avx512_double::set_integers<std::int32_t>
-#define _mm512_set1_epi64 tensoa::avx512_double::set_integers<std::int64_t>
+#define _mm512_set1_epi64 tensoa::avx512_double::set_integers<long long>
 #define _mm512_set1_epi8 tensoa::avx512_double::set_integers<char>
 #define _mm512_set1_ps(value) tensoa::avx512_double::each<float>([&](int) { return value; })
 #define _mm512_setzero_si512() \
