@@ -118,7 +118,7 @@ void read_header(const ordered_json& header, Ensemble& ensemble) {
   header.at("classes").get_to(ensemble.classes);
 }
 
-Ensemble read(std::string_view bytes) {
+Ensemble read_lists(std::string_view bytes) {
   if (!bytes.starts_with(kMagic)) {
     throw std::runtime_error("it does not begin with \"tensoa forest 1\"");
   }
@@ -170,14 +170,17 @@ std::string to_bytes(const Ensemble& ensemble) {
 
 Ensemble from_bytes(std::string_view bytes, const std::string& subject) {
   Ensemble ensemble;
+  const auto fail = [&](std::string what) {
+    std::ranges::replace(what, '\n', ' ');  // of texts in the header
+    throw LoadError(subject + "its ensemble of trees cannot be read: " + what +
+                    "; import the model again");
+  };
   try {
-    ensemble = read(bytes);
+    ensemble = read_lists(bytes);
   } catch (const std::runtime_error& error) {
-    throw LoadError(subject + "its ensemble of trees cannot be read: " + error.what() +
-                    "; import the model again");
+    fail(error.what());
   } catch (const nlohmann::json::exception& error) {
-    throw LoadError(subject + "its ensemble of trees cannot be read: " + error.what() +
-                    "; import the model again");
+    fail(error.what());
   }
   require_whole(ensemble, subject);
   return ensemble;

@@ -9,8 +9,6 @@
 namespace tensoa::forest {
 namespace {
 
-constexpr std::size_t kDeepest = 64;
-
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 bool is_of_word(char c) {
@@ -18,9 +16,9 @@ bool is_of_word(char c) {
          c == '+' || c == '.';
 }
 
-class Reader {
+class JsonReader {
  public:
-  Reader(std::string_view text, JsonEvents& events) : text_(text), events_(events) {}
+  JsonReader(std::string_view text, JsonEvents& events) : text_(text), events_(events) {}
 
   void run() {
     value();
@@ -78,7 +76,7 @@ class Reader {
     const char first = next();
     is_first_ = first == '{' || first == '[';
     if (is_first_) {
-      if (open_.size() == kDeepest) fail("nested deeper than " + std::to_string(kDeepest));
+      if (open_.size() == kDeepestJson) fail("nested deeper than " + std::to_string(kDeepestJson));
       ++at_;
       open_.push_back(first);
       if (first == '{') {
@@ -126,6 +124,6 @@ class Reader {
 
 }  // namespace
 
-void read_json(std::string_view text, JsonEvents& events) { Reader(text, events).run(); }
+void read_json(std::string_view text, JsonEvents& events) { JsonReader(text, events).run(); }
 
 }  // namespace tensoa::forest

@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace tensoa::forest {
+
+/// Of lists and objects in each other; parsers and messages recurse.
+inline constexpr std::size_t kDeepestJson = 64;
 
 /// What read_json finds, in the order of the text.
 class JsonEvents {

@@ -13,9 +13,7 @@
 #include <vector>
 
 #include "append_tree.hpp"
-#include "rounds.hpp"
-#include "tensoa/core/error.hpp"
-#include "tensoa/forest/readers.hpp"
+#include "reading.hpp"
 
 namespace tensoa::forest {
 namespace {
@@ -23,12 +21,12 @@ namespace {
 // Values up to it become 0 before any tree sees them.
 constexpr double kZero = double{1e-35F};
 
-struct Objective {
+struct LightgbmObjective {
   std::string_view name;
   Link link;
 };
 
-constexpr std::array<Objective, 18> kObjectives = {{
+constexpr std::array<LightgbmObjective, 18> kLightgbmObjectives = {{
     {"", Link::kNone},  // trained by a function
     {"custom", Link::kNone},
     {"regression", Link::kNone},
@@ -48,8 +46,6 @@ constexpr std::array<Objective, 18> kObjectives = {{
     {"lambdarank", Link::kNone},
     {"rank_xendcg", Link::kNone},
 }};
-
-[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
 
 template <class Number>
 Number number_of(std::string_view text, std::string_view key) {
@@ -137,9 +133,9 @@ class Section {
   std::vector<std::pair<std::string_view, std::string_view>> lines_;
 };
 
-class Builder {
+class LightgbmBuilder {
  public:
-  explicit Builder(const ReadOptions& options) : options_(options) {}
+  explicit LightgbmBuilder(const ReadOptions& options) : options_(options) {}
 
   Ensemble build(std::string_view text) {
     read_header(Section(text), text.size());
@@ -209,10 +205,12 @@ class Builder {
   void read_objective(std::string_view text) {
     all_.objective = text;
     const std::string_view name = cut(text, ' ');
-    const auto* const objective = std::ranges::find(kObjectives, name, &Objective::name);
-    if (objective == kObjectives.end()) {
+    const auto* const objective =
+        std::ranges::find(kLightgbmObjectives, name, &LightgbmObjective::name);
+    if (objective == kLightgbmObjectives.end()) {
       std::string known;
-      for (const Objective& each : kObjectives) known += ' ' + std::string(each.name);
+      for (const LightgbmObjective& each : kLightgbmObjectives)
+        known += ' ' + std::string(each.name);
       fail("its objective " + std::string(name) + " is unknown; expected one of" + known);
     }
     all_.link = objective->link;
@@ -372,14 +370,7 @@ class Builder {
 
 Ensemble read_lightgbm(std::string_view bytes, const std::string& subject,
                        const ReadOptions& options) {
-  Ensemble ensemble;
-  try {
-    ensemble = Builder(options).build(bytes);
-  } catch (const std::runtime_error& error) {
-    throw LoadError(subject + "this model of LightGBM cannot be read: " + error.what());
-  }
-  require_whole(ensemble, subject);
-  return ensemble;
+  return read_whole(subject, "LightGBM", [&] { return LightgbmBuilder(options).build(bytes); });
 }
 
 }  // namespace tensoa::forest

@@ -11,9 +11,7 @@
 #include <vector>
 
 #include "append_tree.hpp"
-#include "rounds.hpp"
-#include "tensoa/core/error.hpp"
-#include "tensoa/forest/readers.hpp"
+#include "reading.hpp"
 #include "xgboost_file.hpp"
 
 namespace tensoa::forest {
@@ -21,14 +19,14 @@ namespace {
 
 enum class BaseScore : std::uint8_t { kMargin, kLogit, kLog };
 
-struct Objective {
+struct XgboostObjective {
   std::string_view name;
   BaseScore base;
   Link link;
 };
 
 // multi:softmax answers with the class of the largest of these.
-constexpr std::array<Objective, 20> kObjectives = {{
+constexpr std::array<XgboostObjective, 20> kXgboostObjectives = {{
     {"reg:squarederror", BaseScore::kMargin, Link::kNone},
     {"reg:linear", BaseScore::kMargin, Link::kNone},
     {"reg:squaredlogerror", BaseScore::kMargin, Link::kNone},
@@ -50,8 +48,6 @@ constexpr std::array<Objective, 20> kObjectives = {{
     {"rank:ndcg", BaseScore::kMargin, Link::kNone},
     {"rank:map", BaseScore::kMargin, Link::kNone},
 }};
-
-[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
 
 std::size_t number(std::string_view text, const char* key, std::size_t most) {
   std::size_t value = 0;
@@ -104,10 +100,10 @@ float margin_of(float base_score, BaseScore kind) {
   return base_score;
 }
 
-class Builder {
+class XgboostBuilder {
  public:
-  Builder(const XgboostFile& file, const ReadOptions& options, std::size_t bytes)
-      : file_(file), options_(options), bytes_(bytes) {}
+  XgboostBuilder(XgboostFile file, const ReadOptions& options, std::size_t bytes)
+      : file_(std::move(file)), options_(options), bytes_(bytes) {}
 
   Ensemble build() {
     read_header();
@@ -137,11 +133,12 @@ class Builder {
     if (file_.booster != "gbtree" && file_.booster != "dart") {
       fail("its booster is " + file_.booster + ", expected gbtree or dart");
     }
-    const auto* const objective = std::ranges::find(kObjectives, file_.objective, &Objective::name);
+    const auto* const objective =
+        std::ranges::find(kXgboostObjectives, file_.objective, &XgboostObjective::name);
     if (file_.objective.empty()) fail("\"objective\" or its \"name\" is missing");
-    if (objective == kObjectives.end()) {
+    if (objective == kXgboostObjectives.end()) {
       std::string known;
-      for (const Objective& each : kObjectives) known += ' ' + std::string(each.name);
+      for (const XgboostObjective& each : kXgboostObjectives) known += ' ' + std::string(each.name);
       fail("its objective " + file_.objective + " is unknown; expected one of" + known);
     }
     all_.objective = file_.objective;
@@ -340,37 +337,27 @@ class Builder {
   static constexpr std::uint32_t kNoSet = 0xFFFF'FFFF;
   static constexpr std::size_t kMostWordsOfByte = 32;
 
-  const XgboostFile& file_;
+  XgboostFile file_;
   const ReadOptions& options_;
   std::size_t bytes_;
   Ensemble all_;
   std::vector<std::uint32_t> set_of_node_;  ///< of the tree that is added
 };
 
-template <class Parse>
-Ensemble read(std::string_view bytes, const std::string& subject, const ReadOptions& options,
-              const Parse& parse) {
-  Ensemble ensemble;
-  try {
-    const XgboostFile file = parse(bytes);
-    ensemble = Builder(file, options, bytes.size()).build();
-  } catch (const std::runtime_error& error) {
-    throw LoadError(subject + "this model of XGBoost cannot be read: " + error.what());
-  }
-  require_whole(ensemble, subject);
-  return ensemble;
-}
-
 }  // namespace
 
 Ensemble read_xgboost_json(std::string_view bytes, const std::string& subject,
                            const ReadOptions& options) {
-  return read(bytes, subject, options, parse_xgboost_json);
+  return read_whole(subject, "XGBoost", [&] {
+    return XgboostBuilder(parse_xgboost_json(bytes), options, bytes.size()).build();
+  });
 }
 
 Ensemble read_xgboost_ubjson(std::string_view bytes, const std::string& subject,
                              const ReadOptions& options) {
-  return read(bytes, subject, options, parse_xgboost_ubjson);
+  return read_whole(subject, "XGBoost", [&] {
+    return XgboostBuilder(parse_xgboost_ubjson(bytes), options, bytes.size()).build();
+  });
 }
 
 }  // namespace tensoa::forest

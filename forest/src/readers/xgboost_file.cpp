@@ -319,9 +319,8 @@ class UbjsonEvents final : public nlohmann::json_sax<Json> {
   }
 
   void require_shallow() const {
-    constexpr std::size_t kDeepest = 64;  // the parser recurses
-    if (collector_.depth() == kDeepest) {
-      throw std::runtime_error("it is nested deeper than " + std::to_string(kDeepest));
+    if (collector_.depth() == kDeepestJson) {
+      throw std::runtime_error("it is nested deeper than " + std::to_string(kDeepestJson));
     }
   }
 
