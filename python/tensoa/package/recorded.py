@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs and results of a model that its package keeps, for `tensoa check` on the machine where it shall run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -34,7 +34,7 @@ def record(module: Any, binding: Binding, rules: list[dict], precision: str | No
     for case in cases_of(module, binding, rules, most, is_whole=True):
         cases.append(case)
         columns = case.released()
-        inputs.append([_bytes(_planes(*pair)) for pair in zip(binding.inputs, columns.inputs)])
+        inputs.append(input_bytes(binding, columns.inputs))
     entries: list[RecordedCase] = []
     files: dict[str, bytes] = {}
     for numbers, chosen in by_numbers(cases).items():
@@ -42,7 +42,7 @@ def record(module: Any, binding: Binding, rules: list[dict], precision: str | No
         tolerances = [one.norm_tolerances(tolerance) for one in right]
         for place, i in enumerate(chosen):
             results, is_clear = zip(*(one.recorded(place) for one in right))
-            content = b"".join([*inputs[i], *(_bytes(result) for result in results)])
+            content = inputs[i] + result_bytes(results)
             is_too_much = bool(files) and len(content) + sum([len(other) for other in files.values()]) > RECORDED_BYTES
             if numbers == NORMAL:
                 is_vague = any(one > MARGIN * max(ROUGH, tolerance) for block in tolerances for one in block)
@@ -57,6 +57,15 @@ def record(module: Any, binding: Binding, rules: list[dict], precision: str | No
                 entry.tolerances = tolerances
             entries.append(entry)
     return Recorded(tolerance, entries), files
+
+
+def input_bytes(binding: Binding, arguments: Sequence[torch.Tensor]) -> bytes:
+    """The beginning of the file of a recorded case: the planes of the input blocks. result_bytes() follow."""
+    return b"".join(_bytes(_planes(*pair)) for pair in zip(binding.inputs, arguments))
+
+
+def result_bytes(results: Iterable[torch.Tensor]) -> bytes:
+    return b"".join(_bytes(planes.double()) for planes in results)
 
 
 def summary_lines(recorded: Recorded) -> Iterator[str]:
@@ -85,5 +94,6 @@ def _bytes(tensor: torch.Tensor) -> bytes:
 
 def _planes(block: Block, argument: torch.Tensor) -> torch.Tensor:
     """The planes of an input in the order of its columns; of scalars one number each."""
-    planes = argument if len(argument) == len(block.places) else argument[block.places]
+    (given,) = block.input_arguments()
+    planes = argument[[(place - given.first) // given.step for place in block.places]]
     return planes[:, :1] if block.kind == "scalar" else planes

@@ -254,6 +254,14 @@ def test_recorded_results_are_bounded_however_wide_the_columns_are():
     assert [(one.numbers, [one.rows]) for one in entry.cases] == CASES
 
 
+def test_records_have_the_planes_in_the_order_of_the_columns():
+    permuted = bind([block("x", "abc", planes=[2, 0, 1])], [block("y", "abc")])
+    entry, files = record(Module(lambda m, x: x * 2), permuted, [{"collection": 0}])
+    for case in entry.cases:
+        given = np.frombuffer(files[case.file], "f4", 3 * case.rows)
+        np.testing.assert_array_equal(2 * given, np.frombuffer(files[case.file], "f8", offset=12 * case.rows))
+
+
 def events(path, rows=50, **more):
     """A file of particles: charges of -1 and 1."""
     columns = {"x": np.linspace(0, 1, rows), "y": np.ones(rows), "z": np.arange(rows) / rows}
