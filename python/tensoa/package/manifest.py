@@ -99,6 +99,17 @@ class Fused:
 
 
 @dataclass
+class Forest:
+    """An ensemble of trees in `file`. `columns`: of each feature the number of the input block and of the column in it,
+    where a vector counts as its parts. `facts`: pairs of a name and a text, for people.
+    """
+
+    file: str
+    columns: list[list[int]]
+    facts: list[list[str]]
+
+
+@dataclass
 class Manifest:
     """`rows`: of each output, {"collection": of the input that it follows} or {"rows": always}. `inputs`, `outputs`: the
     arguments of each block.
@@ -114,6 +125,7 @@ class Manifest:
     checks: list[Check]
     recorded: Recorded
     fused: Fused | None = None
+    forest: Forest | None = None
     cpu_flags: list[str] | None = None  # of TorchInductor's programs, as the two that follow
     gpu_architecture: str | None = None
     gpu: str | None = None

@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which importer a file is for: its content says so, not its name."""
+
+import gzip
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from tensoa.errors import InputError
+from tensoa.importers.trees import xgboost
+from tensoa.importers.trees.imported import Imported
+
+GZIP = b"\x1f\x8b"
+READ = "XGBoost (JSON or UBJ)"
+#: Beginnings of files that are not read, and the advice.
+OTHERS = {
+    b"binf": "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON",
+    b"bs64": "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON",
+    b"CONFIG-offset": "is a serialised booster of XGBoost; save_model() it as JSON",
+    b"\x89HDF": "is an HDF5 file, not an ensemble of trees",
+}
+
+
+@dataclass
+class ImportOptions:
+    """`best_iteration`: stop where early stopping found the best. `trust_pickle`: loading a pickle runs code that is in it."""
+
+    best_iteration: bool = False
+    trust_pickle: bool = False
+
+
+def load(path: str | PathLike, options: ImportOptions) -> Imported:
+    """The model of a file. Raises InputError."""
+    subject = f"{path}: "
+    content = _content(path)
+    formats: list[tuple[Callable[[bytes], bool], Callable[[], Imported], bool]] = [
+        (xgboost.is_json, lambda: xgboost.read(content, subject, options.best_iteration), True),
+        (xgboost.is_ubjson, lambda: xgboost.read(content, subject, options.best_iteration), True),
+    ]
+    for takes, read, has_best_iteration in formats:
+        if takes(content):
+            if options.best_iteration and not has_best_iteration:
+                raise InputError(f"{path}: files of this format have no best iteration; import it without --best-iteration")
+            return read()
+    advice = next((text for beginning, text in OTHERS.items() if content.startswith(beginning)), "is of an unknown format")
+    raise InputError(f"{path}: {advice}; expected an ensemble of trees of {READ}")
+
+
+def _content(path: str | PathLike) -> bytes:
+    try:
+        content = Path(path).read_bytes()
+        return gzip.decompress(content) if content.startswith(GZIP) else content
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}") from error

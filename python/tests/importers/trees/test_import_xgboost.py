@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models of XGBoost beside XGBoost: margins are the same bits."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from tensoa import forest
+from tensoa.forest import Link, Test
+from tree_models import COLUMNS, checked, load, refusal, rows
+
+xgboost = pytest.importorskip("xgboost")
+
+
+def trained(y=None, rounds=8, x=None, names=None, types=None, **parameters):
+    default, target = rows()
+    matrix = xgboost.DMatrix(
+        default if x is None else x, target if y is None else y, feature_names=names, feature_types=types,
+        enable_categorical=types is not None,
+    )  # fmt: skip
+    return xgboost.train({"max_depth": 4, "nthread": 1, **parameters}, matrix, rounds)
+
+
+def saved(booster, tmp_path, name="model.json"):
+    booster.save_model(tmp_path / name)
+    return tmp_path / name
+
+
+def text_of(booster):
+    return json.loads(booster.save_raw("json"))
+
+
+Y = rows()[1]
+CLASSES = (Y > 0).astype(int) + (Y > 1)
+SEVERAL = np.stack([Y, -Y, Y * Y], 1)
+
+
+@pytest.mark.parametrize(
+    "link, y, parameters",
+    [
+        (Link.NONE, Y, {}),
+        (Link.NONE, Y, {"objective": "reg:pseudohubererror"}),
+        (Link.NONE, Y, {"objective": "reg:absoluteerror"}),
+        (Link.NONE, Y, {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.5, 0.9]}),
+        (Link.SIGMOID, Y > 0, {"objective": "binary:logistic"}),
+        (Link.SIGMOID, Y > 0, {"objective": "binary:logistic", "base_score": 0.1}),
+        (Link.SIGMOID, Y > 0, {"objective": "reg:logistic"}),
+        (Link.NONE, Y > 0, {"objective": "binary:logitraw"}),
+        (Link.STEP, Y > 0, {"objective": "binary:hinge"}),
+        (Link.EXP, np.abs(Y).round(), {"objective": "count:poisson"}),
+        (Link.EXP, np.abs(Y) + 1, {"objective": "reg:gamma"}),
+        (Link.EXP, np.abs(Y), {"objective": "reg:tweedie"}),
+        (Link.EXP, np.abs(Y), {"objective": "survival:cox"}),
+        (Link.SOFTMAX, CLASSES, {"objective": "multi:softprob", "num_class": 3}),
+        (Link.SOFTMAX, CLASSES, {"objective": "multi:softmax", "num_class": 3, "num_parallel_tree": 2}),
+        (Link.NONE, Y, {"booster": "dart", "rate_drop": 0.5}),
+        (Link.SOFTMAX, CLASSES, {"objective": "multi:softprob", "num_class": 3, "booster": "dart", "rate_drop": 0.5}),
+        (Link.SIGMOID, Y > 0, {"objective": "binary:logistic", "num_parallel_tree": 5, "subsample": 0.5}),
+        (Link.NONE, SEVERAL, {}),
+        (Link.NONE, SEVERAL, {"multi_strategy": "multi_output_tree"}),
+        (Link.NONE, Y, {"tree_method": "exact", "gamma": 0.5}),
+        (Link.NONE, Y, {"grow_policy": "lossguide", "max_leaves": 20, "max_depth": 0}),
+    ],
+)
+@pytest.mark.parametrize("name", ["model.json", "model.ubj"])
+def test_margins_are_those_of_xgboost(tmp_path, link, y, parameters, name):
+    made = checked(saved(trained(y, **parameters), tmp_path, name))
+    assert made.ensemble.link is link and made.ensemble.source == f"XGBoost {xgboost.__version__}"
+    assert made.reference.name == f"XGBoost {xgboost.__version__}" and made.reference.tolerance == 0
+
+
+def test_categories_in_the_set_go_right(tmp_path):
+    x, y = rows(categories=(1, 3))
+    booster = trained(y, x=x, types=["q", "c", "q", "c", "q"], max_cat_to_onehot=4)
+    made = checked(saved(booster, tmp_path))
+    assert (made.ensemble.nodes["test"] == Test.IN_SET).any() and len(made.ensemble.sets) > 3
+
+
+def test_names_and_gzip(tmp_path):
+    path = saved(trained(names=list("abcde")), tmp_path)
+    (tmp_path / "packed").write_bytes(gzip.compress(path.read_bytes()))
+    assert load(tmp_path / "packed").ensemble.column_names == list("abcde")
+
+
+def test_best_iteration_is_an_option(tmp_path):
+    x, y = rows()
+    train, other = xgboost.DMatrix(x[:50], y[:50]), xgboost.DMatrix(x[50:], -y[50:])
+    booster = xgboost.train({"nthread": 1}, train, 20, evals=[(other, "e")], early_stopping_rounds=5, verbose_eval=False)
+    path, best = saved(booster, tmp_path), booster.best_iteration
+    every, some = checked(path), checked(path, best_iteration=True)
+    assert len(some.ensemble.trees) == best + 1 < len(every.ensemble.trees)
+    expected = booster.inplace_predict(x, iteration_range=(0, best + 1))
+    np.testing.assert_array_equal(forest.margins(some.ensemble, x.T).ravel(), expected)
+    assert every.notes == [
+        f"all {best + 6} rounds of boosting are used, the best is number {best}: --best-iteration stops there"
+    ]
+    assert some.notes == []
+    path = saved(trained(), tmp_path)
+    assert refusal(path, best_iteration=True) == "has no best_iteration; import it without --best-iteration"
+
+
+def test_older_files(tmp_path):
+    """Before 3.1 base_score was a number, before 2.0 there was no iteration_indptr, before 1.6 default_left had truth values,
+    before 1.3 there were no categories; vectors of leaves were among the weights of the nodes.
+    """
+    booster = trained(Y > 0, objective="binary:logistic")
+    text = text_of(booster)
+    model = text["learner"]["gradient_booster"]["model"]
+    score = text["learner"]["learner_model_param"]["base_score"]
+    assert score.startswith("[")
+    text["learner"]["learner_model_param"]["base_score"] = score.strip("[]")
+    del model["iteration_indptr"], model["cats"], text["learner"]["learner_model_param"]["num_target"]
+    for tree in model["trees"]:
+        tree["default_left"] = [bool(number) for number in tree["default_left"]]
+        for key in ("split_type", "categories", "categories_nodes", "categories_segments", "categories_sizes"):
+            del tree[key]
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(text))
+    x = rows()[0]
+    expected = booster.inplace_predict(x, predict_type="margin")
+    np.testing.assert_array_equal(forest.margins(_read_alone(path), x.T).ravel(), expected)
+
+    booster = trained(SEVERAL, multi_strategy="multi_output_tree")
+    text = text_of(booster)
+    for tree in text["learner"]["gradient_booster"]["model"]["trees"]:
+        vectors, weights = np.reshape(tree.pop("leaf_weights"), (-1, 3)), np.reshape(tree["base_weights"], (-1, 1))
+        weights = np.zeros((len(tree["left_children"]), 3))
+        for node, (left, right) in enumerate(zip(tree["left_children"], tree["right_children"])):
+            if left == -1:
+                weights[node], tree["right_children"][node] = vectors[right], -1
+        tree["base_weights"] = weights.ravel().tolist()
+    path.write_text(json.dumps(text))
+    expected = booster.inplace_predict(x, predict_type="margin")
+    np.testing.assert_array_equal(forest.margins(_read_alone(path), x.T), expected)
+
+
+def _read_alone(path):
+    """Without XGBoost, which may not read what an older one wrote."""
+    from tensoa.importers.trees import xgboost as importer
+
+    return importer._Reader(json.loads(path.read_bytes()), "old: ", False).ensemble()
+
+
+def test_without_xgboost_the_record_says_so(tmp_path, monkeypatch):
+    path = saved(trained(), tmp_path)
+    monkeypatch.setitem(__import__("sys").modules, "xgboost", None)
+    assert checked(path).reference.name == "tensoa itself (xgboost is not installed here)"
+
+
+# ---- what is refused
+
+
+def edited(change):
+    text = text_of(trained(Y > 0, rounds=2, objective="binary:logistic"))
+    learner = text["learner"]
+    model = learner["gradient_booster"]["model"]
+    change(learner, model, model["trees"])
+    return json.dumps(text)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda learner, model, trees: trees[1].update(left_children=3), 'tree 1: "left_children" is 3, expected a list of'),
+        (lambda learner, model, trees: trees[1].pop("right_children"), 'tree 1: "right_children" is missing, expected'),
+        (lambda learner, model, trees: trees[1]["split_indices"].pop(), 'tree 1: "split_indices" is'),
+        (
+            lambda learner, model, trees: trees[1]["left_children"].__setitem__(1, 0),
+            "tree 1, node 1: it leads to node 0, which another node leads to",
+        ),
+        (
+            lambda learner, model, trees: trees[1]["right_children"].__setitem__(0, 999),
+            "tree 1, node 0: it leads to node 999, there are",
+        ),
+        (
+            lambda learner, model, trees: trees[1]["split_indices"].__setitem__(0, COLUMNS),
+            f"tree 1, node 0: its column is {COLUMNS}, there are {COLUMNS}",
+        ),
+        (
+            lambda learner, model, trees: trees[1]["split_conditions"].__setitem__(0, float("nan")),
+            "tree 1, node 0: its threshold is nan, expected a number",
+        ),
+        (lambda learner, model, trees: trees[1]["split_type"].__setitem__(0, 1), 'tree 1: "categories_nodes" are not'),
+        (lambda learner, model, trees: trees.pop(), 'it has 1 trees, "num_trees" is 2'),
+        (lambda learner, model, trees: model.update(tree_info=[0, 1]), '"tree_info" does not have 2 numbers from 0 to 0'),
+        (lambda learner, model, trees: model.update(iteration_indptr=[0, 3]), '"iteration_indptr" does not lead from 0 to'),
+        (lambda learner, model, trees: learner["objective"].update(name="my:own"), 'its objective is "my:own", expected one'),
+        (lambda learner, model, trees: learner["gradient_booster"].update(name="gblinear"), 'its booster is "gblinear"'),
+        (
+            lambda learner, model, trees: learner["learner_model_param"].update(base_score="[1E0,2E0]"),
+            '"base_score" is 1E0,2E0, expected 1 or 1 numbers',
+        ),
+        (lambda learner, model, trees: learner["learner_model_param"].update(num_feature="9" * 30), '"num_feature" is 999'),
+        (lambda learner, model, trees: learner.update(feature_names=["a"]), '"feature_names" are not 5 names'),
+        (
+            lambda learner, model, trees: trees[1]["tree_param"].update(size_leaf_vector="2"),
+            "tree 1: its leaves have 2 values, expected 1",
+        ),
+    ],
+)
+def test_damaged_json_is_refused(tmp_path, change, message):
+    assert refusal(tmp_path / "model.json", edited(change)).startswith(message)
+
+
+def test_files_that_are_cut_off_are_refused(tmp_path):
+    for kind in ("json", "ubj"):
+        content = bytes(trained(rounds=1).save_raw(kind))
+        for end in range(100, len(content), 331):
+            message = refusal(tmp_path / "model", content[:end])
+            assert message.startswith("cannot be read (") and message.endswith("expected a whole model of XGBoost")
+
+
+def test_damaged_ubj_never_crashes(tmp_path):
+    from tensoa.errors import InputError
+    from tensoa.importers.trees import ubjson
+
+    content, random = bytes(trained(rounds=1).save_raw("ubj")), np.random.default_rng(0)
+    outcomes = set()
+    for _ in range(500):
+        damaged = bytearray(content)
+        for at in random.integers(0, len(content), 2):
+            damaged[at] = random.integers(0, 256)
+        try:
+            importer_input = ubjson.parse(bytes(damaged))
+            from tensoa.importers.trees import xgboost as importer
+
+            importer._Reader(importer_input, "f: ", False).ensemble()
+            outcomes.add("read")
+        except (ValueError, InputError) as error:
+            outcomes.add(type(error).__name__)
+    assert {"read", "InputError", "ValueError"} <= outcomes
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "is of an unknown format; expected an ensemble of trees of"),
+        (b"hello", "is of an unknown format"),
+        (b"binf\0\0", "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON"),
+        (b"{L" + b"\xff" * 8 + b"learner", "cannot be read"),
+        (b'{"learner": {}}', '"gradient_booster" is missing, expected dict'),
+        (b'{"learner": ' + b"[" * 100_000, "cannot be read"),
+        (gzip.compress(b"hello")[:10], "cannot read: "),
+    ],
+)
+def test_foreign_files_are_refused(tmp_path, content, message):
+    assert refusal(tmp_path / "model.json", content).startswith(message)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    assert refusal(tmp_path / "absent.json") == "cannot read: No such file or directory"
