@@ -25,6 +25,7 @@ def rows(missing=0.2, seed=0, categories=()):
     for column in categories:
         x[:, column] = random.integers(0, 70, ROWS)
     y = np.sin(x @ np.arange(1, COLUMNS + 1)) + x[:, 0] + 0.1 * random.normal(size=ROWS)
+    y += sum(3 * np.sin(7 * x[:, column]) for column in categories)
     x[random.random(x.shape) < missing] = np.nan
     return x, y.astype(np.float32)
 

@@ -10,17 +10,18 @@ from os import PathLike
 from pathlib import Path
 
 from tensoa.errors import InputError
-from tensoa.importers.trees import xgboost
+from tensoa.importers.trees import lightgbm, xgboost
 from tensoa.importers.trees.imported import Imported
 
 GZIP = b"\x1f\x8b"
-READ = "XGBoost (JSON or UBJ)"
+READ = "XGBoost (JSON or UBJ), LightGBM (text)"
 #: Beginnings of files that are not read, and the advice.
 OTHERS = {
     b"binf": "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON",
     b"bs64": "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON",
     b"CONFIG-offset": "is a serialised booster of XGBoost; save_model() it as JSON",
     b"\x89HDF": "is an HDF5 file, not an ensemble of trees",
+    b'{"name":"tree"': "is a dump of LightGBM; save_model() it as text",
 }
 
 
@@ -39,6 +40,7 @@ def load(path: str | PathLike, options: ImportOptions) -> Imported:
     formats: list[tuple[Callable[[bytes], bool], Callable[[], Imported], bool]] = [
         (xgboost.is_json, lambda: xgboost.read(content, subject, options.best_iteration), True),
         (xgboost.is_ubjson, lambda: xgboost.read(content, subject, options.best_iteration), True),
+        (lightgbm.takes, lambda: lightgbm.read(content, subject), False),
     ]
     for takes, read, has_best_iteration in formats:
         if takes(content):

@@ -89,7 +89,10 @@ def check(imported: Imported) -> int:
     random = np.random.default_rng(1)
     normal: np.ndarray = random.normal(size=(RANDOM_ROWS, ensemble.columns)).astype(ensemble.features)
     normal[random.random(normal.shape) < 0.1] = np.nan
-    x = np.concatenate([edge_rows(ensemble, _edge_count(ensemble)), normal])
+    edges = edge_rows(ensemble, _edge_count(ensemble))
+    of_sets = np.unique(ensemble.nodes["column"][ensemble.nodes["test"] == Test.IN_SET])
+    normal[:, of_sets] = edges[:RANDOM_ROWS, of_sets]
+    x = np.concatenate([edges, normal])
     ours, theirs = forest.margins(ensemble, x.T), reference.margins(x)
     scale = np.abs(theirs).max(initial=0) if reference.tolerance else 0
     _require_equal("margin", x, ours, theirs, np.full(ours.shape, reference.tolerance * scale), reference)
