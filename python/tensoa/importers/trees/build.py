@@ -64,9 +64,11 @@ class Builder:
         sets: Any = 0,
         output: int = 0,
         is_shared: bool = False,
+        names: Any = None,
     ) -> None:
         """Adds the tree whose root is node 0, of arrays with an entry for each node, in any order; `values` [nodes] or
-        [nodes, leaf_size]. `is_shared`: two nodes may lead to the same one. Raises InputError.
+        [nodes, leaf_size]. `is_shared`: two nodes may lead to the same one. `names`: the numbers of the nodes in messages,
+        where they have others. Raises InputError.
         """
         is_leaf = np.asarray(is_leaf, bool)
         left, right, column = (np.asarray(numbers, np.int64) for numbers in (left, right, column))
@@ -82,11 +84,14 @@ class Builder:
             (np.isnan(threshold[inner]) & ~is_set[inner], "its threshold is {}, expected a number", threshold),
         ):
             if wrong.any():
-                self.fail_at(inner[wrong.argmax()], what.format(numbers[inner[wrong.argmax()]]))
+                at = inner[wrong.argmax()]
+                self.fail_at(at if names is None else names[at], what.format(numbers[at]))
         is_wrong = ~np.isfinite(values[leaves]).all(1)
         if is_wrong.any():
             at = leaves[is_wrong.argmax()]
-            self.fail_at(at, f"its leaf value is {values[at].tolist()[0]}, expected a finite number")
+            self.fail_at(
+                at if names is None else names[at], f"its leaf value is {values[at].tolist()[0]}, expected a finite number"
+            )
         nodes = np.zeros(len(is_leaf), NODE)
         nodes["column"][leaves] = LEAF
         nodes["left"][leaves] = self._value_count + np.arange(len(leaves)) * self.leaf_size

@@ -1,0 +1,237 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ensembles of trees in ONNX: TreeEnsembleRegressor and TreeEnsembleClassifier of ai.onnx.ml 1 to 5, TreeEnsemble of 5.
+
+The rules are those of ONNX Runtime: base values are added last, a regressor of one target has no transformation, a
+classifier of two classes whose leaves speak of one of them gives the score of the second.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tensoa.errors import InputError, first_line
+from tensoa.forest import Ensemble, Link
+from tensoa.importers.trees.build import Builder
+from tensoa.importers.trees.imported import Imported, Reference, own_reference
+from tensoa.importers.trees.onnx_nodes import Nodes, from_lists, from_tensors
+from tensoa.importers.trees.onnx_tests import TreeOfTests
+
+DOMAIN = "ai.onnx.ml"
+REGRESSOR, CLASSIFIER, ENSEMBLE = "TreeEnsembleRegressor", "TreeEnsembleClassifier", "TreeEnsemble"
+TRIVIAL = ("Cast", "ZipMap", "Identity")
+LINKS = {"NONE": Link.NONE, "SOFTMAX": Link.SOFTMAX, "LOGISTIC": Link.SIGMOID, "SOFTMAX_ZERO": Link.SOFTMAX_ZERO}
+TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")  # their numbers in TreeEnsemble
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+MOST_OUTPUTS = 1 << 16
+
+
+def takes(content: bytes) -> bool:
+    """Whether it begins with the version of the format and a member of a model."""
+    return content[:1] == b"\x08" and content[1:2] < b"\x40" and content[2:3] in (b"\x12", b"\x1a", b"\x2a", b"\x3a", b"B")
+
+
+def read(content: bytes, subject: str) -> Imported:
+    """The model in the bytes of a file. Raises InputError, which begins with `subject`."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise InputError(f"{subject}is a model of ONNX, which needs the package onnx: {first_line(error)}") from error
+    try:
+        model = onnx.load_model_from_string(content)
+    except Exception as error:
+        raise InputError(f"{subject}cannot be read ({first_line(error)}), expected a whole model of ONNX") from error
+    reader = _Reader(model, subject)
+    ensemble = reader.ensemble()
+    return Imported(ensemble, _reference(reader, ensemble), reader.notes)
+
+
+class _Reader:
+    def __init__(self, model: Any, subject: str) -> None:
+        from onnx import TensorProto, helper, numpy_helper
+
+        self.subject, self.notes = subject, list[str]()
+        self.opset = next((one.version for one in model.opset_import if one.domain == DOMAIN), 1)
+        self.producer = f"{model.producer_name} {model.producer_version}".strip()
+        self.node = self.only_node(model.graph)
+        self.attributes: dict[str, Any] = {}
+        for attribute in self.node.attribute:
+            try:
+                value = helper.get_attribute_value(attribute)
+                value = numpy_helper.to_array(value) if isinstance(value, TensorProto) else value
+            except Exception as error:  # onnx throws many kinds
+                self.fail(f'its attribute "{attribute.name}" cannot be read: {first_line(error)}')
+            self.attributes[attribute.name] = value
+        self.is_double, self.columns = self.input(model.graph, TensorProto)
+
+    def fail(self, what: str) -> None:
+        raise InputError(f"{self.subject}{what}")
+
+    def only_node(self, graph: Any) -> Any:
+        found = [node for node in graph.node if node.op_type in (REGRESSOR, CLASSIFIER, ENSEMBLE)]
+        others = [node.op_type for node in graph.node if node not in found and node.op_type not in TRIVIAL]
+        if others or len(found) != 1:
+            got = f"the operator {others[0]}" if others else f"{len(found)} ensembles of trees"
+            self.fail(
+                f"its graph has {got}, expected one of {REGRESSOR}, {CLASSIFIER}, {ENSEMBLE} with {', '.join(TRIVIAL)} only"
+            )
+        return found[0]
+
+    def input(self, graph: Any, types: Any) -> tuple[bool, int]:
+        """(whether it is of float64, columns). Numbers before a Cast may have any type."""
+        name, casts = self.node.input[0], {node.output[0]: node for node in graph.node if node.op_type in TRIVIAL}
+        kind = None
+        for _ in range(len(casts)):
+            if name not in casts:
+                break
+            if casts[name].op_type == "Cast" and kind is None:
+                kind = casts[name].attribute[0].i
+            name = casts[name].input[0]
+        given = next((one.type.tensor_type for one in graph.input if one.name == name), None)
+        if given is None:
+            raise InputError(f'{self.subject}the input "{name}" of its trees is not an input of the graph')
+        kind = given.elem_type if kind is None else kind
+        if kind not in (types.FLOAT, types.DOUBLE):
+            self.fail(f"its trees see {types.DataType.Name(kind).lower()}, expected float or double")
+        dimensions = given.shape.dim
+        used = np.asarray(self.attributes.get("nodes_featureids", ()), np.int64).max(initial=-1) + 1
+        columns = dimensions[1].dim_value if len(dimensions) == 2 and dimensions[1].HasField("dim_value") else int(used)
+        if not 0 <= columns < 2**31:
+            self.fail(f"it has {columns} columns")
+        return kind == types.DOUBLE, columns
+
+    def text(self, name: str, otherwise: str, choices: tuple[str, ...]) -> str:
+        """An attribute that is a text, or in TreeEnsemble a number."""
+        value = self.attributes.get(name, otherwise)
+        value = value.decode("latin-1") if isinstance(value, bytes) else value
+        if isinstance(value, int):
+            value = choices[value] if 0 <= value < len(choices) else str(value)
+        if value not in choices:
+            self.fail(f'its {name} is "{value}", expected one of {", ".join(choices)}')
+        return value
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Of a list or of the tensor that may stand for it."""
+        value = self.attributes.get(name + "_as_tensor", self.attributes.get(name, ()))
+        try:
+            return np.asarray(value, np.float64).ravel()
+        except (TypeError, ValueError):
+            raise InputError(f"{self.subject}its {name} are not numbers") from None
+
+    def ensemble(self) -> Ensemble:
+        kind = self.node.op_type
+        transform = self.text("post_transform", "NONE", TRANSFORMS)
+        aggregate = self.text("aggregate_function", "SUM", AGGREGATES)
+        if transform == "PROBIT":
+            self.fail("its post_transform is PROBIT, which ONNX Runtime calculates with an error of 1e-3; expected another")
+        if aggregate in ("MIN", "MAX"):
+            self.fail(f"its aggregate_function is {aggregate}, expected SUM or AVERAGE")
+        if kind == ENSEMBLE:
+            nodes = from_tensors(self.attributes, self.subject)
+        else:
+            nodes = from_lists(self.attributes, "class" if kind == CLASSIFIER else "target", self.numbers, self.subject)
+        labels = self.labels() if kind == CLASSIFIER else []
+        outputs = len(labels) if kind == CLASSIFIER else self.attributes.get("n_targets", 1)
+        if not isinstance(outputs, int) or not 1 <= outputs <= MOST_OUTPUTS:
+            self.fail(f"it has {outputs} outputs, expected 1 to {MOST_OUTPUTS}")
+        targets = {output for pairs in nodes.weights.values() for output, _ in pairs}
+        self.has_one_score = kind == CLASSIFIER and outputs == 2 and targets <= {0}
+        if self.has_one_score:
+            outputs, labels = 1, labels[1:]
+        wrong = next((output for output in targets if not 0 <= output < outputs), None)
+        if wrong is not None:
+            self.fail(f"a leaf adds to output {wrong}, there are {outputs}")
+        link = self.link(transform, outputs)
+        base = self.numbers("base_values")
+        if len(base) not in (0, outputs) or not np.isfinite(base).all():
+            self.fail(f"it has {len(base)} base values, expected {outputs}")
+        divisor = float(len(nodes.roots)) if aggregate == "AVERAGE" else 1.0
+        precision = np.float64 if self.is_double else np.float32
+        builder = self.add_trees(nodes, outputs)
+        return builder.ensemble(
+            outputs=outputs,
+            features=precision,
+            sums=precision,
+            base=(np.resize(base, outputs) * divisor if len(base) else np.zeros(outputs)).tolist(),
+            base_is_last=True,
+            divisor=divisor,
+            link=link,
+            source=f"ONNX, {self.producer}" if self.producer else "ONNX",
+            objective=f"{kind}, {transform}",
+            classes=labels,
+        )
+
+    def link(self, transform: str, outputs: int) -> Link:
+        if self.node.op_type != CLASSIFIER and outputs == 1:
+            if transform != "NONE":
+                self.notes.append(f"ONNX Runtime ignores the post_transform {transform} of one target, and so does the package")
+            return Link.NONE
+        if self.has_one_score:
+            return Link.SIGMOID if transform == "LOGISTIC" else Link.NONE
+        return LINKS[transform]
+
+    def labels(self) -> list[str]:
+        texts, numbers = self.attributes.get("classlabels_strings", ()), self.attributes.get("classlabels_int64s", ())
+        return [one.decode("utf-8", "replace") for one in texts] or [str(one) for one in numbers]
+
+    def add_trees(self, nodes: Nodes, outputs: int) -> Builder:
+        """Leaves of one value where each tree adds to one output, else of vectors."""
+        builder = Builder(self.columns, 1, self.subject)
+        trees = [TreeOfTests(nodes, root, builder) for root in nodes.roots]
+        if any(len(tree.targets()) > 1 for tree in trees):
+            builder.leaf_size = outputs
+        for tree in trees:
+            tree.add_to(builder, min(tree.targets(), default=0) if builder.leaf_size == 1 else 0)
+        return builder
+
+
+def _reference(reader: _Reader, ensemble: Ensemble) -> Reference:
+    try:
+        import onnxruntime
+    except ImportError:
+        return own_reference(ensemble, "onnxruntime")
+    from onnx import TensorProto, helper
+
+    def session(**changed: Any) -> Any:
+        """The trees alone, with other attributes."""
+        node = type(reader.node)()
+        node.CopyFrom(reader.node)
+        kept = [attribute for attribute in node.attribute if attribute.name not in changed]
+        del node.attribute[:], node.input[:], node.output[:]
+        node.attribute.extend([*kept, *(helper.make_attribute(name, value) for name, value in changed.items())])
+        node.input.append("x")
+        has_labels = node.op_type == CLASSIFIER
+        node.output.extend(["label", "scores"] if has_labels else ["scores"])
+        kind = TensorProto.DOUBLE if reader.is_double else TensorProto.FLOAT
+        # of TreeEnsemble the result has the type of the input
+        result = kind if node.op_type == ENSEMBLE else TensorProto.FLOAT
+        graph = helper.make_graph(
+            [node], "trees", [helper.make_tensor_value_info("x", kind, [None, reader.columns])],
+            [helper.make_tensor_value_info("scores", result, [None, None])],
+        )  # fmt: skip
+        opsets = [helper.make_opsetid(DOMAIN, reader.opset), helper.make_opsetid("", 17)]
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.log_severity_level = 1, 4  # several threads add trees in any order
+        content = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+        try:
+            return onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
+        except Exception as error:
+            version = onnxruntime.__version__
+            raise InputError(f"{reader.subject}ONNX Runtime {version} cannot run it: {first_line(error)}") from error
+
+    whole = session()
+    plain = session(post_transform=0 if reader.node.op_type == ENSEMBLE else "NONE")
+
+    def called(session: Any, x: np.ndarray) -> np.ndarray:
+        if not len(x):
+            return np.empty((0, ensemble.outputs), np.float32)
+        scores = session.run(["scores"], {"x": np.ascontiguousarray(x)})[0].reshape(len(x), -1)
+        return scores[:, scores.shape[1] - ensemble.outputs :]
+
+    is_rounded = reader.is_double or (ensemble.divisor != 1 and any(ensemble.base))
+    return Reference(
+        f"ONNX Runtime {onnxruntime.__version__}",
+        lambda x: called(plain, x),
+        lambda x: called(whole, x),
+        tolerance=1e-6 if is_rounded else 0.0,
+    )
