@@ -9,6 +9,7 @@ writes it): a package that reads and writes them where they lie. MODEL is
   FILE.py:FACTORY       a function without arguments that returns a torch.nn.Module
   FILE.pt2              an exported program (torch.export.save)
   FILE.pt               a TorchScript model (scripted or traced, also by others) without control flow that depends on the data
+  FILE.onnx             an ONNX model of opset 11 to 21 (docs/onnx_operators.md), compared with ONNX Runtime where that is here
   FILE.safetensors      weights of our interaction network
 What can be fused is fused (docs/ahead_of_time.md) and needs g++ for CPUs, no GPU and no compiler for GPUs. The rest goes
 through TorchInductor, which takes half a minute and, with --target cuda, needs the GPU that the package is for.
@@ -59,7 +60,7 @@ from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends import torch_export, torchscript
 from tensoa.errors import InputError, first_line
 from tensoa.importers.files import load_module
-from tensoa.package import archive, fused, gpu_check
+from tensoa.package import archive, fused, gpu_check, reference
 from tensoa.package.checks import validate
 from tensoa.package.manifest import Check, Fused, Manifest
 from tensoa.package.recorded import record, summary_lines
@@ -128,6 +129,8 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
             options.report(line)
         columns = with_examples(module, columns)
         rules = result_rows(module, columns, "cpu")
+        for line in reference.compared(module, columns, rules):
+            options.report(line)
         recorded, tests = record(module, columns, rules, options.precision)
         for line in summary_lines(recorded):
             options.report(line)
@@ -253,7 +256,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tensoa.export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("model", metavar="MODEL", nargs="?", help="FILE.py:FACTORY, FILE.pt2, FILE.pt or FILE.safetensors")
+    parser.add_argument(
+        "model", metavar="MODEL", nargs="?", help="FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx or FILE.safetensors"
+    )
     parser.add_argument("--binding", metavar="BINDING.json", help="the columns that a package is made for")
     parser.add_argument(
         "--examples", metavar="FILE", help="Parquet or CSV: rows that the package is checked with, by the names of columns"
@@ -291,7 +296,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         columns = binding.load(options.binding)
         if options.examples is not None:
             columns = examples.with_columns(columns, examples.read(options.examples))
-        module = load_module(options.model)
+        module = load_module(options.model, [block.name for block in columns.outputs])
         with working(f"compiling {options.out}") as report:
             wanted = Options(
                 options.target, options.precision, not options.no_fuse, options.deterministic, options.program, report

@@ -6,7 +6,7 @@ import importlib.util
 import re
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -17,8 +17,10 @@ from tensoa.importers import checkpoints, exatrkx
 from tensoa.tracking import interaction_network
 
 
-def load_module(source: str) -> nn.Module:
-    """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2 or FILE.safetensors. Raises InputError."""
+def load_module(source: str, results: Sequence[str] = ()) -> nn.Module:
+    """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx or FILE.safetensors; of an ONNX model only the
+    outputs that are among `results`, where those all are. Raises InputError.
+    """
     path, _, factory = source.rpartition(":")
     if path.endswith(".py"):
         return _made_by(Path(path), factory)
@@ -28,7 +30,17 @@ def load_module(source: str) -> nn.Module:
         return _loaded(source, "an exported program (torch.export.save)", lambda: _exported_program(source))
     if source.endswith((".pt", ".ckpt")):
         return _script(source)
-    raise InputError(f"{source}: got none of FILE.py:FACTORY, FILE.pt2, FILE.pt and FILE.safetensors")
+    if source.endswith(".onnx"):
+        return _onnx(source, results)
+    raise InputError(f"{source}: got none of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx and FILE.safetensors")
+
+
+def _onnx(path: str, results: Sequence[str]) -> nn.Module:
+    try:
+        from tensoa.importers.onnx import import_onnx
+    except ImportError as error:
+        raise InputError(f"{path}: needs the package {error.name}, which is not here; pip install onnx") from error
+    return import_onnx(path, results)
 
 
 def _script(path: str) -> nn.Module:

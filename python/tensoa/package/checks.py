@@ -18,19 +18,24 @@ TOLERANCE = 1e-5  # relative, of float32; of other dtypes as much coarser as the
 
 
 def validate(
-    run: Callable[[Columns, list[int]], None], module: Any, binding: Binding, rules: list[dict], is_whole: bool = False
+    run: Callable[[Columns, list[int]], None],
+    module: Any,
+    binding: Binding,
+    rules: list[dict],
+    is_whole: bool = False,
+    what: str = "the package",
 ) -> list[Check]:
     """Calls `run(columns, rows of each domain)` beside the module, in float32 and float64. Raises InputError where it
-    differs too much.
+    differs too much; messages call it `what`.
     """
     cases, got, checks = [], [], []
-    step("checking the program")
+    step(f"checking {what}")
     for case in cases_of(module, binding, rules, is_whole=is_whole):
         rows = list(case.rows.values())
         columns = case.released()
         run(columns, rows)
         if columns.changed():
-            raise InputError(f"the package writes memory that is not its own at {case}; it is not written")
+            raise InputError(f"{what} writes memory that is not its own at {case}; it is not written")
         cases.append(case)
         got.append([torch.cat(arguments) for arguments in columns.outputs])
         checks.append(Check(rows, case.numbers))
@@ -43,11 +48,11 @@ def validate(
                     continue
                 checks[i].relative_error[block.name] = errors.max().item()
                 checks[i].relative_error_eager[block.name] = right.eager_errors[place].max().item()
-            _judge(block, [cases[i] for i in chosen], torch.stack(all_errors), right, binding)
+            _judge(block, [cases[i] for i in chosen], torch.stack(all_errors), right, binding, what)
     return [check for check in checks if check.relative_error]
 
 
-def _judge(block: Block, cases: list[Case], errors: torch.Tensor, right: Right, binding: Binding) -> None:
+def _judge(block: Block, cases: list[Case], errors: torch.Tensor, right: Right, binding: Binding, what: str) -> None:
     """Raises InputError where an error [cases, planes] is too large, about the worst."""
     dtypes = [b.dtype for b in (*binding.inputs, block) if b.dtype.is_floating_point]
     coarser = max([torch.finfo(dtype).eps / torch.finfo(torch.float32).eps for dtype in dtypes], default=1)
@@ -56,10 +61,10 @@ def _judge(block: Block, cases: list[Case], errors: torch.Tensor, right: Right, 
     excess = torch.where(errors > 0, errors / limits, 0.0)
     case, plane = divmod(int(excess.argmax()), excess.shape[1])
     if not excess[case, plane] <= 1:
-        what = "of its numbers" if right.is_choice else "relative"
+        kind = "of its numbers" if right.is_choice else "relative"
         raise InputError(
-            f'block "{block.name}", column {block.plane_name(plane)}: the package differs from the model by '
-            f"{errors[case, plane]:.2e} ({what}, at {cases[case]}; the model itself from float64 by "
+            f'block "{block.name}", column {block.plane_name(plane)}: {what} differs from the model by '
+            f"{errors[case, plane]:.2e} ({kind}, at {cases[case]}; the model itself from float64 by "
             f"{right.eager_error[plane]:.2e}), "
             f"expected at most {limits[plane]:.0e}; it is not written"
         )

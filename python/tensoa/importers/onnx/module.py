@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""A graph of ONNX as a module of torch."""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from tensoa.errors import InputError, first_line
+from tensoa.importers.onnx import read, runtime
+from tensoa.importers.onnx.graph import Graph, Input, Node, array_of_tensor, tensor_of
+from tensoa.importers.onnx.operators import find
+from tensoa.importers.onnx.operators.table import SIZES
+from tensoa.importers.onnx.values import Call, Known, Refused, Value, named
+
+
+def import_onnx(path: str | PathLike, outputs: Sequence[str] = ()) -> "OnnxModule":
+    """The model in a file; of its results only `outputs`, where all of these are among them. Raises InputError."""
+    model = read.read(path)
+    graph, opset = read.graph(model, path, outputs)
+    try:
+        return OnnxModule(graph, opset, str(path))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+class OnnxModule(nn.Module):
+    """Takes a tensor for each input of the graph, in order or by name; gives one for each output, several in a named tuple.
+
+    Constants are buffers, and what depends on constants alone is one. Raises InputError, with the name of the node, for
+    what cannot be run.
+    """
+
+    framework = "ONNX Runtime"
+
+    def __init__(self, graph: Graph, opset: int, path: str | None = None) -> None:
+        super().__init__()
+        self.graph, self.opset, self.path = graph, opset, path
+        self.floats: torch.Tensor
+        self.register_buffer("floats", torch.zeros(()))  # its dtype is that of float32 numbers, its device that of all
+        self.constants: dict[str, str] = {}  # the buffer of each value that is a constant
+        self._fold(graph)
+
+    @property
+    def argument_names(self) -> list[str]:
+        return [argument.name for argument in self.graph.inputs]
+
+    def reference(self) -> Callable[[Sequence[torch.Tensor]], Any] | None:
+        """ONNX Runtime on the same file: tensors in the order of the arguments to results; None where it is not installed.
+        Raises InputError where it does not take the model.
+        """
+        return None if self.path is None else runtime.session(self.path, self.argument_names, self.graph.outputs)
+
+    def forward(self, *tensors: torch.Tensor, **by_name: torch.Tensor) -> Any:
+        values: dict[str, Value] = {name: self._constant(name) for name in self.constants}
+        for argument, tensor in zip(self.graph.inputs, self._bound(tensors, by_name)):
+            self._check(argument, tensor)
+            values[argument.name] = tensor
+        results = self._run(self.graph, values)
+        call = self._call(Node("", "", "", [], [], {}), values)
+        tensors = tuple(call.as_tensor(result) for result in results)
+        return named(tensors, self.graph.outputs)
+
+    def _bound(self, tensors: Sequence[torch.Tensor], by_name: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
+        names = self.argument_names
+        rest = names[len(tensors) :]
+        if len(tensors) > len(names) or sorted(rest) != sorted(by_name):
+            got = [*map(str, range(len(tensors))), *by_name]
+            raise InputError(f"the model takes {', '.join(names)}; got {', '.join(got) or 'nothing'}")
+        return [*tensors, *(by_name[name] for name in rest)]
+
+    def _check(self, argument: Input, tensor: torch.Tensor) -> None:
+        dtype = self.floats.dtype if argument.dtype == torch.float32 else argument.dtype
+        what = f'input "{argument.name}"'
+        if tensor.dtype != dtype:
+            names = [str(one).removeprefix("torch.") for one in (tensor.dtype, dtype)]
+            raise InputError(f"{what}: got {names[0]}, the model takes {names[1]}")
+        expected = argument.shape
+        if expected is None:
+            return
+        sizes = zip(tensor.shape, expected)
+        if tensor.dim() != len(expected) or any(isinstance(a, int) and b is not None and a != b for a, b in sizes):
+            text = ", ".join("n" if size is None else str(size) for size in expected)
+            advice = "" if None in expected else "; write the model with a free number of rows (dynamic_axes)"
+            raise InputError(f"{what}: got the shape {list(tensor.shape)}, the model takes [{text}]{advice}")
+
+    # ---- running
+
+    def _run(self, graph: Graph, values: dict[str, Value]) -> list[Value]:
+        """The results of a graph. `values` by name; those of its nodes are added."""
+        for node in graph.nodes:
+            results = self._results(node, values)
+            values.update((name, value) for name, value in zip(node.outputs, results) if name)
+        missing = [name for name in graph.outputs if name not in values]
+        if missing:
+            raise InputError(f'output "{missing[0]}" is given by no node')
+        return [values[name] for name in graph.outputs]
+
+    def _results(self, node: Node, values: dict[str, Value]) -> Sequence[Value]:
+        function = find(node.domain, node.operator, self.opset)
+        call = self._call(node, values)
+        try:
+            if not node.domain and node.operator in SIZES and call.is_known:
+                function = SIZES[node.operator]
+            result = function(call)  # type: ignore[misc]  # the reader has looked for it
+            unread = sorted(set(node.attributes) - call.read)
+            if unread:
+                raise Refused(f"the attribute {', '.join(unread)} is not read")
+        except InputError:
+            raise
+        except Refused as error:
+            raise InputError(f"{node}: {error}") from error
+        except Exception as error:  # whatever torch throws
+            raise InputError(f"{node}: {first_line(error)}") from error
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        if len(results) < len(node.outputs):
+            raise InputError(f"{node}: has {len(node.outputs)} results, {len(results)} are made")
+        return results
+
+    def _call(self, node: Node, values: dict[str, Value]) -> Call:
+        try:
+            inputs = [values[name] if name else None for name in node.inputs]
+        except KeyError as error:
+            raise InputError(f"{node}: its input {error} is given by nothing") from error
+        device, floats = self.floats.device, self.floats.dtype
+        return Call(node, inputs, self.opset, floats, device, lambda graph: self._run(graph, dict(values)))
+
+    # ---- constants
+
+    def _fold(self, graph: Graph) -> None:
+        """Runs the nodes of all graphs that depend on constants alone: their results become constants, they go."""
+        for name, array in list(graph.constants.items()):
+            self._keep(name, array, tensor_of(array))
+        kept = []
+        for node in graph.nodes:
+            for inner in node.attributes.values():
+                if isinstance(inner, Graph):
+                    self._fold(inner)
+            if node.operator == "If" or not all(name in self.constants for name in node.inputs if name):
+                kept.append(node)
+                continue
+            values: dict[str, Value] = {name: self._constant(name) for name in node.inputs if name}
+            with torch.no_grad():
+                results = self._results(node, values)
+            for name, value in zip(node.outputs, results):
+                if name:
+                    tensor = self._call(node, values).as_tensor(value)
+                    self._keep(name, value.array if isinstance(value, Known) else array_of_tensor(tensor), tensor)
+        graph.nodes = kept
+
+    def _keep(self, name: str, array: np.ndarray, tensor: torch.Tensor) -> None:
+        self.graph.constants[name] = array
+        self.constants[name] = f"constant_{len(self.constants)}"
+        self.register_buffer(self.constants[name], tensor)
+
+    def _constant(self, name: str) -> Known:
+        return Known(self.graph.constants[name], getattr(self, self.constants[name]))

@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What each operator of ONNX does, in functions of torch, by theme."""
+
+from tensoa.importers.onnx.operators import (
+    control,
+    convolution,
+    elementwise,
+    indices,
+    matrices,
+    movement,
+    normalisation,
+    pooling,
+    quantisation,
+    recurrent,
+    reductions,
+    sizes,
+)
+from tensoa.importers.onnx.operators.table import OPERATORS, find
+
+__all__ = ["OPERATORS", "find"]
+_THEMES = (control, convolution, elementwise, indices, matrices, movement)  # they fill the table
+_MORE = (normalisation, pooling, quantisation, recurrent, reductions, sizes)

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files of ONNX."""
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import TensorProto, checker, external_data_helper, inliner
+
+from tensoa.errors import InputError, first_line
+from tensoa.importers.onnx.graph import Graph, graph_of
+from tensoa.importers.onnx.operators import find
+
+FIRST, LAST = 11, 21  # opsets
+LAST_OF_ML = 5
+
+
+def read(path: str | PathLike) -> onnx.ModelProto:
+    """The model in a file, with the numbers of the files beside it. Raises InputError."""
+    expected = "expected an ONNX model"
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot read: {error.strerror}, {expected}") from error
+    try:
+        model = onnx.load_model_from_string(content)
+    except DecodeError as error:
+        raise InputError(f"{path}: is truncated or something else, {expected}") from error
+    if not model.ir_version or not model.graph.node and not model.graph.output:
+        raise InputError(f"{path}: has no graph, {expected}")
+    _load_external(model, Path(path))
+    return model
+
+
+def graph(model: onnx.ModelProto, path: str | PathLike, outputs: Sequence[str] = ()) -> tuple[Graph, int]:
+    """(its graph, its opset). Of its results only `outputs`, where all of these are among them. Raises InputError."""
+    try:
+        opset = _opset(model)
+        if model.functions:
+            model = inliner.inline_local_functions(model)
+        _prune(model.graph, outputs)
+        versions = {"": opset, "ai.onnx": opset}
+        versions |= {entry.domain: entry.version for entry in model.opset_import if entry.domain == "ai.onnx.ml"}
+        _check_operators(model.graph, versions)
+        try:
+            checker.check_model(model)
+        except (checker.ValidationError, ValueError) as error:
+            raise InputError(f"is not valid: {first_line(error)}") from error
+        return graph_of(model.graph), opset
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _opset(model: onnx.ModelProto) -> int:
+    versions = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
+    opset = versions.get("", LAST if versions else None)
+    if opset is None:
+        raise InputError("names no opset; it is truncated, or not an ONNX model")
+    if not FIRST <= opset <= LAST:
+        raise InputError(f"opset {opset}; {FIRST} to {LAST} are read")
+    if versions.get("ai.onnx.ml", 1) > LAST_OF_ML:
+        raise InputError(f"opset {versions['ai.onnx.ml']} of ai.onnx.ml; 1 to {LAST_OF_ML} are read")
+    return opset
+
+
+def _prune(graph: onnx.GraphProto, outputs: Sequence[str]) -> None:
+    """Leaves out what the results do not need."""
+    kept = [value for value in graph.output if value.name in outputs]
+    if kept and len(kept) == len(set(outputs)):
+        del graph.output[:]
+        graph.output.extend(kept)
+    needed = {value.name for value in graph.output}
+    nodes = []
+    for node in reversed(graph.node):
+        if needed.intersection(node.output):
+            nodes.append(node)
+            needed.update(_read_by(node))
+    nodes.reverse()
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _read_by(node: onnx.NodeProto) -> Iterator[str]:
+    """Names of values that a node needs, those in its graphs too."""
+    yield from node.input
+    for inner in _graphs(node):
+        yield from (value.name for value in inner.output)
+        for one in inner.node:
+            yield from _read_by(one)
+
+
+def _graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    for node in graph.node:
+        yield node
+        for inner in _graphs(node):
+            yield from _all_nodes(inner)
+
+
+def _check_operators(graph: onnx.GraphProto, versions: dict[str, int]) -> None:
+    """Raises InputError that lists all nodes of operators that are not here."""
+    unknown: dict[str, list[str]] = {}
+    for node in _all_nodes(graph):
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if find(domain, node.op_type, versions.get(domain, 1)) is None:
+            name = f"{domain}.{node.op_type}" if domain else node.op_type
+            unknown.setdefault(name, []).append(f'"{node.name or next(iter(node.output), "")}"')
+    if unknown:
+        listed = "; ".join(f"{name} (node {', '.join(nodes)})" for name, nodes in sorted(unknown.items()))
+        raise InputError(f"operators that are not read: {listed}; docs/onnx_operators.md lists those that are")
+
+
+def _tensors(graph: onnx.GraphProto) -> Iterator[TensorProto]:
+    yield from graph.initializer
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.TENSOR:
+                yield attribute.t
+        for inner in _graphs(node):
+            yield from _tensors(inner)
+
+
+def _load_external(model: onnx.ModelProto, path: Path) -> None:
+    """Numbers in files beside the model."""
+    for tensor in _tensors(model.graph):
+        if tensor.data_location != TensorProto.EXTERNAL:
+            continue
+        location = external_data_helper.ExternalDataInfo(tensor).location
+        what = f'{path}: initialiser "{tensor.name}": its numbers are in "{location}"'
+        if not (path.parent / location).is_file():
+            raise InputError(f"{what}, which is not there; expected the file beside the model")
+        try:
+            external_data_helper.load_external_data_for_tensor(tensor, str(path.parent))
+        except Exception as error:  # onnx throws many kinds
+            raise InputError(f"{what}, which cannot be read: {first_line(error)}") from error
+        tensor.data_location = TensorProto.DEFAULT
+        del tensor.external_data[:]

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""A model that came from another framework, beside that framework."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tensoa.binding import Binding, argument_names
+from tensoa.binding.columns import Columns
+from tensoa.errors import InputError, first_line
+from tensoa.package.checks import validate
+
+
+def compared(module: Any, binding: Binding, rules: list[dict]) -> Iterator[str]:
+    """Calls the function that module.reference() gives, where there is one, on all columns that a package is checked with;
+    yields lines for people. Raises InputError where the module differs from it too much.
+    """
+    make = getattr(module, "reference", None)
+    if make is None:
+        return
+    try:
+        reference = make()
+    except InputError as error:
+        yield f"not compared: {error}"
+        return
+    if reference is None:
+        yield f"not compared with {module.framework}, which is not installed"
+        return
+    names = argument_names(module)
+
+    def run(columns: Columns, rows: list[int]) -> None:
+        tensors = [block.tensor(argument) for block, argument in zip(binding.inputs, columns.inputs)]
+        if binding.goes_by_name(names):
+            given = {block.name: tensor for block, tensor in zip(binding.inputs, tensors)}
+            tensors = [given[name] for name in names or ()]
+        try:
+            results = binding.results(reference(tensors))
+        except Exception as error:  # whatever the framework throws
+            raise InputError(f"{module.framework} fails on columns of {rows} rows: {first_line(error)}") from error
+        for block, result, arguments in zip(binding.outputs, results, columns.outputs):
+            block.write(result, arguments)
+
+    checks = validate(run, module, binding, rules, is_whole=False, what=module.framework)
+    yield f"compared with {module.framework}: the same in {len(checks)} sets of columns"
