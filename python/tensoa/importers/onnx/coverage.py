@@ -7,6 +7,7 @@ after 21 are run too, as opset 21, where onnx takes them so: they are counted by
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,14 +21,30 @@ from tensoa.errors import InputError, first_line
 from tensoa.importers.onnx import read
 from tensoa.importers.onnx.graph import array_of_tensor, tensor_of
 from tensoa.importers.onnx.module import OnnxModule
+from tensoa.importers.onnx.operators import OPERATORS
 
 PASSED, WRONG, REFUSED = "passed", "wrong", "refused"
 HALVES = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # from 1 to the next number: two of these may differ, whatever a test says
+HEAD = """# Operators of ONNX
+
+Written by `python -m tensoa.importers.onnx --coverage > docs/onnx_operators.md`, with the node tests of onnx {version}. A model
+with another operator, attribute or type is refused when it is read or exported, and the message names the node.
+
+A test passes where the module gives the expected numbers, of the expected type and shape. It is refused where the module
+says that it does not take the model: strings, sequences, types that torch lacks (float8, int4), training, losses, loops,
+negative indices that are no constants for GatherElements and ScatterElements, conditions that depend on the inputs.
+Tests of opset 1 to 10 are of operators that have not changed since. Half precision may differ by two units in the last place.
+
+| tests of | number | passed | wrong | refused | share that passes |
+| --- | --- | --- | --- | --- | --- |
+"""
 
 
 @dataclass
 class Outcome:
-    """Of one test. `operators`: those of its nodes; `is_later`: of an opset after 21."""
+    """Of one test. `operators`: those of its nodes, more than one where it is the function that an operator stands for;
+    `is_later`: of an opset after 21.
+    """
 
     name: str
     operators: tuple[str, ...]
@@ -89,6 +106,25 @@ def _outcome(test: Any, model: onnx.ModelProto, is_later: bool) -> Outcome:
     except AssertionError as error:
         outcome.result, outcome.reason = WRONG, " ".join(str(error).split())[:300]
     return outcome
+
+
+def page(all_outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """The lines of docs/onnx_operators.md."""
+    found = list(all_outcomes)
+    yield from HEAD.format(version=onnx.__version__).splitlines()
+    for title, is_later in (("opset 1 to 21", False), ("later opsets, read as 21", True)):
+        counts = Counter(one.result for one in found if one.is_later == is_later)
+        total = counts.total()
+        share = f"{100 * counts[PASSED] / total:.1f} %" if total else "-"
+        yield f"| {title} | {total} | {counts[PASSED]} | {counts[WRONG]} | {counts[REFUSED]} | {share} |"
+    yield from ("", "## Operators that are read", "", "| operator | passed | wrong | refused |", "| --- | --- | --- | --- |")
+    for domain, name in sorted(OPERATORS):
+        counts = Counter(one.result for one in found if one.operators == (name,))
+        yield f"| {f'{domain}.{name}' if domain else name} | {counts[PASSED]} | {counts[WRONG]} | {counts[REFUSED]} |"
+    known = {name for _, name in OPERATORS}
+    others = Counter(one.operators[0] for one in found if len(one.operators) == 1 and one.operators[0] not in known)
+    yield from ("", "## Operators that have tests and are refused", "")
+    yield ", ".join(f"{name} ({count})" for name, count in sorted(others.items()))
 
 
 def _array(value: object) -> np.ndarray:

@@ -45,11 +45,14 @@ def graph(model: onnx.ModelProto, path: str | PathLike, outputs: Sequence[str] =
         versions = {"": opset, "ai.onnx": opset}
         versions |= {entry.domain: entry.version for entry in model.opset_import if entry.domain == "ai.onnx.ml"}
         _check_operators(model.graph, versions)
+        made = graph_of(model.graph)
+        for value in (*model.graph.input, *model.graph.output):
+            value.type.tensor_type.shape.SetInParent()  # which many models leave out, and the checker insists on
         try:
             checker.check_model(model)
         except (checker.ValidationError, ValueError) as error:
             raise InputError(f"is not valid: {first_line(error)}") from error
-        return graph_of(model.graph), opset
+        return made, opset
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 

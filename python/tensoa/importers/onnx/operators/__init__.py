@@ -8,16 +8,18 @@ from tensoa.importers.onnx.operators import (
     elementwise,
     indices,
     matrices,
+    ml,
     movement,
     normalisation,
     pooling,
     quantisation,
     recurrent,
     reductions,
+    resizing,
     sizes,
 )
 from tensoa.importers.onnx.operators.table import OPERATORS, find
 
 __all__ = ["OPERATORS", "find"]
-_THEMES = (control, convolution, elementwise, indices, matrices, movement)  # they fill the table
-_MORE = (normalisation, pooling, quantisation, recurrent, reductions, sizes)
+_THEMES = (control, convolution, elementwise, indices, matrices, ml, movement)  # they fill the table
+_MORE = (normalisation, pooling, quantisation, recurrent, reductions, resizing, sizes)

@@ -65,19 +65,28 @@ BINARY = {
 VARIADIC = {"Max": torch.maximum, "Min": torch.minimum, "Sum": torch.add}
 
 
+def _of(function, *tensors):
+    """What a function gives; of dtypes that torch does not calculate with, through larger ones."""
+    dtype = tensors[0].dtype
+    if dtype not in (torch.uint16, torch.uint32):
+        return function(*tensors)
+    result = function(*(tensor.long() for tensor in tensors))
+    return result if result.dtype == torch.bool else result.to(dtype)
+
+
 @operator(*UNARY)
 def _unary(call):
-    return UNARY[call.node.operator](call.tensor(0))
+    return _of(UNARY[call.node.operator], call.tensor(0))
 
 
 @operator(*BINARY)
 def _binary(call):
-    return BINARY[call.node.operator](call.tensor(0), call.tensor(1))
+    return _of(BINARY[call.node.operator], call.tensor(0), call.tensor(1))
 
 
 @operator(*VARIADIC)
 def _variadic(call):
-    return functools.reduce(VARIADIC[call.node.operator], call.tensors())
+    return functools.reduce(functools.partial(_of, VARIADIC[call.node.operator]), call.tensors())
 
 
 @operator("Mean")
@@ -88,7 +97,7 @@ def _mean(call):
 @operator("Div")
 def _div(call):
     a, b = call.tensor(0), call.tensor(1)
-    return a / b if a.is_floating_point() else torch.div(a, b, rounding_mode="trunc")
+    return a / b if a.is_floating_point() else _of(functools.partial(torch.div, rounding_mode="trunc"), a, b)
 
 
 @operator("Mod")
@@ -97,7 +106,7 @@ def _mod(call):
     is_c = call.attribute("fmod", 0)
     if a.is_floating_point() and not is_c:
         raise Refused("fmod 0 for floats; expected 1")
-    return torch.fmod(a, b) if is_c else torch.remainder(a, b)
+    return _of(torch.fmod if is_c else torch.remainder, a, b)
 
 
 @operator("Pow")
@@ -117,7 +126,7 @@ def _bit_shift(call):
     shift = {"LEFT": torch.bitwise_left_shift, "RIGHT": torch.bitwise_right_shift}.get(direction)
     if shift is None:
         raise Refused(f"direction {direction}; expected LEFT or RIGHT")
-    return shift(call.tensor(0), call.tensor(1))
+    return _of(shift, call.tensor(0), call.tensor(1))
 
 
 @operator("Where")

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of ai.onnx.ml around networks of scikit-learn."""
+
+import numpy as np
+import torch
+
+from tensoa.importers.onnx.operators.table import operator
+from tensoa.importers.onnx.values import Known, Refused
+
+DOMAIN = "ai.onnx.ml"
+
+
+def _numbers(call, name):
+    """An attribute, as a tensor of the model's floats."""
+    return call.as_tensor(Known(np.array(call.attribute(name, []), np.float32)))
+
+
+@operator("ArrayFeatureExtractor", domain=DOMAIN)
+def _chosen(call):
+    x = call.tensor(0)
+    return (x if x.dim() > 1 else x[None])[..., call.tensor(1).reshape(-1)]
+
+
+@operator("Scaler", domain=DOMAIN)
+def _scaler(call):
+    return (call.tensor(0).to(call.floats) - _numbers(call, "offset")) * _numbers(call, "scale")
+
+
+@operator("Binarizer", domain=DOMAIN)
+def _binarizer(call):
+    x = call.tensor(0)
+    return (x > call.attribute("threshold", 0.0)).to(x.dtype)
+
+
+@operator("Normalizer", domain=DOMAIN)
+def _normalizer(call):
+    x, norm = call.tensor(0).to(call.floats), call.attribute("norm", "MAX")
+    functions = {
+        "MAX": lambda: x.abs().amax(-1, keepdim=True),
+        "L1": lambda: x.abs().sum(-1, keepdim=True),
+        "L2": lambda: torch.sqrt((x * x).sum(-1, keepdim=True)),
+    }
+    if norm not in functions:
+        raise Refused(f"norm {norm}")
+    total = functions[norm]()
+    return torch.where(total == 0, x, x / total)
+
+
+@operator("LinearRegressor", domain=DOMAIN)
+def _linear(call):
+    targets, post = call.attribute("targets", 1), call.attribute("post_transform", "NONE")
+    if post != "NONE":
+        raise Refused(f"post_transform {post}")
+    weight, bias = _numbers(call, "coefficients").reshape(targets, -1), _numbers(call, "intercepts")
+    return torch.nn.functional.linear(call.tensor(0).to(call.floats), weight, bias if bias.numel() else None)
