@@ -146,14 +146,19 @@ def _recurrent(call):
             states[t] = torch.where(is_there, new, torch.zeros_like(new))
             h = torch.where(is_there, new, h)
             cell = torch.where(is_there, new_cell, cell) if kind.HAS_CELL else None
-        all_states.append(torch.stack(states))
+        all_states.append(_stacked(states, 0))
         last_states.append(h)
         last_cells.append(cell)
-    y, h = torch.stack(all_states, 1), torch.stack(last_states)
-    results = [y, h] + ([torch.stack(last_cells)] if kind.HAS_CELL else [])
+    y, h = _stacked(all_states, 1), _stacked(last_states, 0)
+    results = [y, h] + ([_stacked(last_cells, 0)] if kind.HAS_CELL else [])
     if is_batch_first:
         results = [y.permute(2, 0, 1, 3), *(one.transpose(0, 1) for one in results[1:])]
     return results
+
+
+def _stacked(tensors, axis):
+    """As torch.stack, which joins rows with rows on the way where rows are the first axis."""
+    return torch.cat([tensor.unsqueeze(axis) for tensor in tensors], axis)
 
 
 def _initial(call, at, direction, x, hidden, is_batch_first):

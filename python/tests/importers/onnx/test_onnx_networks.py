@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutional, recurrent and attention networks, and networks of scikit-learn, as packages beside ONNX Runtime."""
+
+import numpy as np
+import pytest
+import torch
+from onnx import helper
+from packages import FLOAT, compare, of_nodes, of_torch, session
+from torch import nn
+
+from exporting import bind, block
+from tensoa.binding.model import result_rows
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends import torch_export
+from tensoa.importers.onnx import import_onnx
+from tensoa.package import reference
+
+COMPARED = "compared with ONNX Runtime: the same in 7 sets of columns"
+
+
+def rows_of(name, count):
+    """A block of plain columns."""
+    return block(name, [f"c{i}" for i in range(count)])
+
+
+def beside_onnx_runtime(path, module, *arguments, tolerance=1e-5):
+    """The module of a file, the torch module that it was made of, and ONNX Runtime, for a different number of rows."""
+    made = session(path)
+    expected = made.run(None, {one.name: argument.numpy() for one, argument in zip(made.get_inputs(), arguments)})
+    with torch.no_grad():
+        results, own = import_onnx(path)(*arguments), module(*arguments)
+    results = results if isinstance(results, tuple) else (results,)
+    for result, right in zip(results, expected):
+        np.testing.assert_allclose(result.numpy(), right, rtol=tolerance, atol=tolerance)
+    torch.testing.assert_close(results[0], own, rtol=tolerance, atol=tolerance)
+
+
+class Pictures(nn.Module):
+    """Convolutions, pools and both normalisations."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 2, groups=2),
+            nn.GroupNorm(2, 6), nn.SiLU(), nn.AvgPool2d(2, 1, padding=1), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+            nn.Linear(6, 2),
+        )  # fmt: skip
+
+    def forward(self, x):
+        return self.layers(x.reshape(-1, 1, 6, 6))
+
+
+def test_convolutional_network(tmp_path):
+    torch.manual_seed(3)
+    module = Pictures()
+    nn.init.uniform_(module.layers[1].running_mean)
+    path = of_torch(tmp_path / "m.onnx", module, (torch.randn(4, 36),), ["x"], ["y"], {"x": 0, "y": 0})
+    beside_onnx_runtime(path, module, torch.randn(9, 36))
+    columns = bind([rows_of("x", 36)], [rows_of("y", 2)])
+    imported = import_onnx(path)
+    assert [*reference.compared(imported, columns, result_rows(imported, columns, "cpu"))] == [COMPARED]
+    program = torch_export.exported_program(imported, columns)  # which TorchInductor compiles, with a free number of rows
+    sizes = next(node for node in program.graph.nodes if node.name.startswith("tensors")).meta["val"].shape
+    assert isinstance(sizes[0], torch.SymInt) and sizes[1] == 36
+    with pytest.raises(NotFused, match="a convolution over more than one element"):
+        torch_export.row_program(program, columns, [{"collection": 0}])
+
+
+class Sequences(nn.Module):
+    def __init__(self, kind, **options):
+        super().__init__()
+        self.layer = kind(3, 4, batch_first=True, **options)
+        self.last = nn.Linear(8 if options.get("bidirectional") else 4, 2)
+
+    def forward(self, x):
+        return self.last(self.layer(x.reshape(-1, 5, 3))[0][:, -1])
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("options", [{}, {"bidirectional": True, "num_layers": 2}], ids=["one", "both"])
+def test_recurrent_networks(kind, options, tmp_path):
+    torch.manual_seed(4)
+    module = Sequences(kind, **options)
+    path = of_torch(tmp_path / "m.onnx", module, (torch.randn(4, 15),), ["x"], ["y"], {"x": 0, "y": 0})
+    beside_onnx_runtime(path, module, torch.randn(9, 15))
+
+
+def test_recurrent_network_is_fused(tmp_path):
+    torch.manual_seed(5)
+    path = of_torch(tmp_path / "m.onnx", Sequences(nn.LSTM), (torch.randn(4, 15),), ["x"], ["y"], {"x": 0, "y": 0})
+    lines = compare(path, [rows_of("x", 15)], [rows_of("y", 2)], tmp_path, {0: 50})
+    assert lines[:2] == [COMPARED, "fused into 1 kernel:"]
+
+
+class Attention(nn.Module):
+    """A block of a transformer over the five particles of a row."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(3, 8), nn.Linear(8, 2)
+        self.block = nn.TransformerEncoderLayer(8, 2, 16, 0.0, "gelu", batch_first=True)
+
+    def forward(self, x):
+        return self.last(self.block(self.first(x.reshape(-1, 5, 3))).mean(1))
+
+
+def test_transformer_block(tmp_path):
+    torch.manual_seed(6)
+    module = Attention()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        path = of_torch(tmp_path / "m.onnx", module, (torch.randn(4, 15),), ["x"], ["y"], {"x": 0, "y": 0})
+        beside_onnx_runtime(path, module, torch.randn(9, 15))
+    finally:
+        torch.backends.mha.set_fastpath_enabled(True)
+    lines = compare(path, [rows_of("x", 15)], [rows_of("y", 2)], tmp_path, {0: 50})
+    assert lines[0] == COMPARED and lines[1].startswith("fused into ")
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("operator, gates", [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_recurrent_nodes_with_all_inputs(operator, gates, direction, tmp_path):
+    """Lengths, first states, peepholes, activations: as ONNX Runtime."""
+    random = np.random.default_rng(7)
+    directions, hidden, batch, steps = 2 if direction == "bidirectional" else 1, 3, 4, 5
+
+    def draw(*shape):
+        return random.normal(size=shape).astype(np.float32)
+
+    constants = {"w": draw(directions, gates * hidden, 2), "r": draw(directions, gates * hidden, hidden)}
+    constants |= {"b": draw(directions, 2 * gates * hidden), "h": draw(directions, batch, hidden)}
+    constants["lengths"] = np.array([5, 1, 3, 2], np.int32)
+    inputs, outputs = ["x", "w", "r", "b", "lengths", "h"], {"y": (FLOAT, None), "yh": (FLOAT, None)}
+    options = {"GRU": {"linear_before_reset": 1}, "RNN": {"activations": ["Relu"] * directions}}.get(operator, {})
+    if operator == "LSTM":
+        constants |= {"c": draw(directions, batch, hidden), "p": draw(directions, 3 * hidden)}
+        inputs, outputs = [*inputs, "c", "p"], outputs | {"yc": (FLOAT, None)}
+    node = helper.make_node(operator, inputs, [*outputs], hidden_size=hidden, direction=direction, **options)
+    path = of_nodes(tmp_path / "m.onnx", [node], {"x": (FLOAT, [steps, batch, 2])}, outputs, constants)
+    x = draw(steps, batch, 2)
+    for got, right in zip(import_onnx(path)(torch.from_numpy(x)), session(path).run(None, {"x": x})):
+        np.testing.assert_allclose(got.numpy(), right, rtol=1e-5, atol=1e-6)
+
+
+def test_classifier_of_scikit_learn(tmp_path):
+    """With its scaler; the label that the binding does not have, and its dictionary, are left out."""
+    sklearn_networks = pytest.importorskip("sklearn.neural_network")
+    skl2onnx = pytest.importorskip("skl2onnx")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    random = np.random.default_rng(8)
+    x = random.normal(size=(300, 4)).astype(np.float32) * 3 + 1
+    classes = (x[:, 0] > 1).astype(int) + (x[:, 1] * x[:, 2] > 2)
+    network = sklearn_networks.MLPClassifier((8, 6), max_iter=60, random_state=1)
+    model = make_pipeline(StandardScaler(), network).fit(x, classes)
+    kind = skl2onnx.common.data_types.FloatTensorType([None, 4])
+    made = skl2onnx.to_onnx(model, initial_types=[("features", kind)], options={"zipmap": False}, target_opset=17)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(made.SerializeToString())
+    label, probabilities = import_onnx(path)(torch.from_numpy(x))
+    np.testing.assert_allclose(probabilities.numpy(), model.predict_proba(x), atol=1e-5)
+    assert (label.numpy() == model.predict(x)).mean() > 0.99
+    inputs, outputs = [block("features", "abcd")], [block("probabilities", "xyz")]
+    lines = compare(path, inputs, outputs, tmp_path, {0: 50})
+    assert lines[:2] == [COMPARED, "fused into 1 kernel:"]
