@@ -10,6 +10,7 @@ writes it): a package that reads and writes them where they lie. MODEL is
   FILE.pt2              an exported program (torch.export.save)
   FILE.pt               a TorchScript model (scripted or traced, also by others) without control flow that depends on the data
   FILE.onnx             an ONNX model of opset 11 to 21 (docs/onnx_operators.md), compared with ONNX Runtime where that is here
+  FILE.json             a network of LWTNN, sequential or a graph; its variables are columns of these names
   FILE.safetensors      weights of our interaction network
 What can be fused is fused (docs/ahead_of_time.md) and needs g++ for CPUs, no GPU and no compiler for GPUs. The rest goes
 through TorchInductor, which takes half a minute and, with --target cuda, needs the GPU that the package is for.
@@ -257,7 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m tensoa.export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "model", metavar="MODEL", nargs="?", help="FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx or FILE.safetensors"
+        "model", metavar="MODEL", nargs="?", help="FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.json or FILE.safetensors"
     )
     parser.add_argument("--binding", metavar="BINDING.json", help="the columns that a package is made for")
     parser.add_argument(
@@ -296,7 +297,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         columns = binding.load(options.binding)
         if options.examples is not None:
             columns = examples.with_columns(columns, examples.read(options.examples))
-        module = load_module(options.model, [block.name for block in columns.outputs])
+        module = load_module(options.model, columns)
         with working(f"compiling {options.out}") as report:
             wanted = Options(
                 options.target, options.precision, not options.no_fuse, options.deterministic, options.program, report

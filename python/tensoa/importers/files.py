@@ -12,14 +12,16 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from tensoa.binding import Binding
 from tensoa.errors import InputError, first_line
 from tensoa.importers import checkpoints, exatrkx
+from tensoa.importers.lwtnn import import_lwtnn
 from tensoa.tracking import interaction_network
 
 
-def load_module(source: str, results: Sequence[str] = ()) -> nn.Module:
-    """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx or FILE.safetensors; of an ONNX model only the
-    outputs that are among `results`, where those all are. Raises InputError.
+def load_module(source: str, columns: Binding | None = None) -> nn.Module:
+    """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.json (LWTNN) or FILE.safetensors. Where a
+    binding is given, ONNX models give only its output blocks, and LWTNN's take its columns by name. Raises InputError.
     """
     path, _, factory = source.rpartition(":")
     if path.endswith(".py"):
@@ -31,8 +33,10 @@ def load_module(source: str, results: Sequence[str] = ()) -> nn.Module:
     if source.endswith((".pt", ".ckpt")):
         return _script(source)
     if source.endswith(".onnx"):
-        return _onnx(source, results)
-    raise InputError(f"{source}: got none of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx and FILE.safetensors")
+        return _onnx(source, [block.name for block in columns.outputs] if columns is not None else [])
+    if source.endswith(".json"):
+        return import_lwtnn(source, columns)
+    raise InputError(f"{source}: got none of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.json and FILE.safetensors")
 
 
 def _onnx(path: str, results: Sequence[str]) -> nn.Module:

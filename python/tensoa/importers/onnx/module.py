@@ -15,7 +15,8 @@ from tensoa.importers.onnx import read, runtime
 from tensoa.importers.onnx.graph import Graph, Input, Node, array_of_tensor, tensor_of
 from tensoa.importers.onnx.operators import find
 from tensoa.importers.onnx.operators.table import SIZES
-from tensoa.importers.onnx.values import Call, Known, Refused, Value, named
+from tensoa.importers.onnx.values import Call, Known, Refused, Value
+from tensoa.importers.results import named
 
 
 def import_onnx(path: str | PathLike, outputs: Sequence[str] = ()) -> "OnnxModule":

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from tensoa.errors import InputError, first_line
-from tensoa.importers.onnx.values import named
+from tensoa.importers.results import named
 
 
 def session(path: str, inputs: Sequence[str], outputs: Sequence[str]) -> Callable[[Sequence[torch.Tensor]], Any] | None:

@@ -47,21 +47,6 @@ def _objects(numbers: Any) -> np.ndarray:
     return array
 
 
-class _Results(tuple):
-    """As a named tuple, with any text as names."""
-
-    _fields: tuple[str, ...]
-
-
-def named(tensors: Sequence[torch.Tensor], names: Sequence[str]) -> Any:
-    """What a model gives: a tensor, or several with their names."""
-    if len(tensors) == 1:
-        return tensors[0]
-    results = _Results(tensors)
-    results._fields = tuple(names)
-    return results
-
-
 Value = torch.Tensor | Known
 
 

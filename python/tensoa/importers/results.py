@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What models of others give."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+
+class _Results(tuple):
+    """As a named tuple, with any text as names."""
+
+    _fields: tuple[str, ...]
+
+
+def named(tensors: Sequence[torch.Tensor], names: Sequence[str]) -> Any:
+    """A tensor, or several with their names."""
+    if len(tensors) == 1:
+        return tensors[0]
+    results = _Results(tensors)
+    results._fields = tuple(names)
+    return results
