@@ -25,7 +25,7 @@ FLOAT_MAX = float(np.finfo(np.float32).max)
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-45, 1e-38, -1e-38, FLOAT_MAX, -FLOAT_MAX]
 SPECIAL += [sign * float(np.nextafter(np.float32(1e-35), to)) for sign in (1, -1) for to in (0, np.float32(1))]
 SPECIAL += [float(np.float32(1e-35)), -float(np.float32(1e-35))]
-SPECIAL_CATEGORIES = [np.nan, np.inf, -np.inf, -0.0, -1.0, -7.0, 1.5, 63.0, 64.0, 127.0, 128.0, 1e6, 16777216.0, 3e9]
+SPECIAL_CATEGORIES = [np.nan, np.inf, -np.inf, -0.0, -0.5, -1.0, -7.0, 1.5, 63.0, 64.0, 127.0, 128.0, 1e6, 16777216.0, 3e9]
 
 Matrix = NDArray[Any]
 

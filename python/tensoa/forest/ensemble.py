@@ -21,6 +21,7 @@ class Test(enum.IntEnum):
     GREATER_EQUAL = 0
     GREATER = 1
     IN_SET = 2
+    CUT_IN_SET = 3  # what lies between -1 and 0 is 0
 
 
 class Missing(enum.IntEnum):
@@ -166,7 +167,7 @@ class _Check:
         every, nodes, trees = self.all, self.all.nodes, self.all.trees
         place = np.arange(len(nodes)) - np.repeat(trees["first_node"].astype(np.int64), trees["nodes"])
         size = np.repeat(trees["nodes"].astype(np.int64), trees["nodes"])
-        is_leaf, is_set = nodes["column"] == LEAF, nodes["test"] == Test.IN_SET
+        is_leaf, is_set = nodes["column"] == LEAF, nodes["test"] >= Test.IN_SET
         left = nodes["left"].astype(np.int64)
         inner = ~is_leaf
 

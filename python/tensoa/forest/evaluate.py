@@ -61,7 +61,8 @@ def _goes_right(ensemble: Ensemble, nodes: np.ndarray, x: np.ndarray) -> np.ndar
     """Of each value of `x`, at the node of its row."""
     test, missing = nodes["test"], nodes["missing"]
     right = np.where(test == Test.GREATER, x > nodes["threshold"], x >= nodes["threshold"])
-    is_set = test == Test.IN_SET
+    is_set = test >= Test.IN_SET
+    x = np.where(test == Test.CUT_IN_SET, np.trunc(x), x)
     if is_set.any():
         right[is_set] = _in_sets(ensemble, nodes["set"][is_set], x[is_set])
     is_missing = np.isnan(x) | ((missing >= Missing.ZERO_LEFT) & (np.abs(x) <= LIGHTGBM_ZERO))

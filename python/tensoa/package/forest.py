@@ -95,7 +95,7 @@ def write(
 def facts_of(ensemble: Ensemble) -> list[list[str]]:
     """Pairs of a name and a text: what people want to know of an ensemble."""
     inner = ensemble.nodes[ensemble.nodes["column"] != LEAF]
-    compared = inner[inner["test"] != Test.IN_SET]
+    compared = inner[inner["test"] < Test.IN_SET]
     pairs = np.unique(np.stack([compared["column"].astype(np.float64), compared["threshold"]], 1), axis=0)
     most = np.bincount(pairs[:, 0].astype(np.int64)).max(initial=0) if len(pairs) else 0
     used = len(np.unique(inner["column"]))

@@ -78,7 +78,7 @@ class Builder:
         place = np.empty(len(is_leaf), np.int64)
         place[order] = np.arange(len(order))
         inner, leaves = order[~is_leaf[order]], order[is_leaf[order]]
-        is_set = np.broadcast_to(np.asarray(test) == Test.IN_SET, is_leaf.shape)
+        is_set = np.broadcast_to(np.asarray(test) >= Test.IN_SET, is_leaf.shape)
         for wrong, what, numbers in (
             ((column[inner] < 0) | (column[inner] >= self.columns), f"its column is {{}}, there are {self.columns}", column),
             (np.isnan(threshold[inner]) & ~is_set[inner], "its threshold is {}, expected a number", threshold),

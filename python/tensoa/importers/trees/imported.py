@@ -67,7 +67,7 @@ def edge_rows(ensemble: Ensemble, rows: int, seed: int = 0) -> np.ndarray:
 
 
 def _edges_of(ensemble: Ensemble, nodes: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    dtype, is_set = ensemble.features, nodes["test"] == Test.IN_SET
+    dtype, is_set = ensemble.features, nodes["test"] >= Test.IN_SET
     with np.errstate(over="ignore"):
         thresholds = np.unique(nodes["threshold"][~is_set].astype(dtype))
     beside = [np.nextafter(thresholds, dtype(end)) for end in (-np.inf, np.inf)]
@@ -77,7 +77,7 @@ def _edges_of(ensemble: Ensemble, nodes: np.ndarray, random: np.random.Generator
         sets = [ensemble.sets[number] for number in np.unique(nodes["set"][is_set])]
         words = max(int(one["words"]) for one in sets)
         members = random.integers(0, 64 * words + 2, MOST_MEMBERS) if 64 * words > MOST_MEMBERS else np.arange(64 * words + 2)
-        return np.concatenate([members, [-1, 10**6, 2**30], thresholds, special[:5]]).astype(dtype)
+        return np.concatenate([members, [-1, -0.5, 1.5, 10**6, 2**30], thresholds, special[:5]]).astype(dtype)
     return np.concatenate([thresholds, *beside, special, random.normal(size=40).astype(dtype)])
 
 
@@ -90,7 +90,7 @@ def check(imported: Imported) -> int:
     normal: np.ndarray = random.normal(size=(RANDOM_ROWS, ensemble.columns)).astype(ensemble.features)
     normal[random.random(normal.shape) < 0.1] = np.nan
     edges = edge_rows(ensemble, _edge_count(ensemble))
-    of_sets = np.unique(ensemble.nodes["column"][ensemble.nodes["test"] == Test.IN_SET])
+    of_sets = np.unique(ensemble.nodes["column"][ensemble.nodes["test"] >= Test.IN_SET])
     normal[:, of_sets] = edges[:RANDOM_ROWS, of_sets]
     x = np.concatenate([edges, normal])
     ours, theirs = forest.margins(ensemble, x.T), reference.margins(x)

@@ -187,7 +187,7 @@ def _tests(threshold: np.ndarray, kind: np.ndarray) -> tuple[np.ndarray, np.ndar
     is_zero_left = np.where(goes_left, Missing.ZERO_LEFT, Missing.ZERO_RIGHT)
     is_below = (threshold >= -LIGHTGBM_ZERO) & (threshold < 0) & ~is_set
     is_above = (threshold >= 0) & (threshold < LIGHTGBM_ZERO) & ~is_set
-    test = np.where(is_set, Test.IN_SET, np.where(is_below, Test.GREATER_EQUAL, Test.GREATER))
+    test = np.where(is_set, Test.CUT_IN_SET, np.where(is_below, Test.GREATER_EQUAL, Test.GREATER))
     threshold = np.where(is_below, -LIGHTGBM_ZERO, np.where(is_above, LIGHTGBM_ZERO, threshold))
     return test, np.where((missing == ZERO) & ~is_set, is_zero_left, is_left), threshold
 

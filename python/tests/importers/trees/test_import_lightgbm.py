@@ -81,7 +81,7 @@ def test_thresholds_within_what_is_zero(tmp_path, threshold):
 def test_categories_in_the_set_go_left(tmp_path):
     x, y = rows(categories=(1, 3), missing=0.1)
     made = checked(saved(trained(y, x, categories=[1, 3], max_cat_to_onehot=4, **GROUPS), tmp_path))
-    assert (made.ensemble.nodes["test"] == Test.IN_SET).any() and len(made.ensemble.sets) > 3
+    assert (made.ensemble.nodes["test"] == Test.CUT_IN_SET).any() and len(made.ensemble.sets) > 3
 
 
 def test_packages_of_categories_are_checked_with_whole_numbers(tmp_path):
