@@ -51,7 +51,9 @@ def walked(ensemble, row):
             is_missing = math.isnan(x) or (node["missing"] >= Missing.ZERO_LEFT and abs(x) <= float(np.float32(1e-35)))
             if is_missing:
                 goes_right = node["missing"] in (Missing.NAN_RIGHT, Missing.ZERO_RIGHT)
-            elif node["test"] == Test.IN_SET:
+            elif node["test"] >= Test.IN_SET:
+                if node["test"] == Test.CUT_IN_SET and -1 < x < 0:
+                    x = 0.0
                 start, words = ensemble.sets[node["set"]].tolist()
                 is_inside = 0 <= x < 64 * words
                 goes_right = is_inside and bool(int(ensemble.set_words[start + int(x) // 64]) >> int(x) % 64 & 1)
@@ -197,7 +199,7 @@ def whole():
         ("nodes", 2, "threshold", np.nan, "tree 0, node 2: its threshold is not a number"),
         ("nodes", 7, "left", 5, "tree 1, node 2: its first leaf value is 5, there are 5"),
         ("nodes", 5, "set", 1, "tree 1, node 0: its category set is 1, there are 1"),
-        ("nodes", 5, "test", 3, "tree 1, node 0: its test or its direction of missing values is unknown"),
+        ("nodes", 5, "test", 4, "tree 1, node 0: its test or its direction of missing values is unknown"),
         ("trees", 1, "first_node", 4, "tree 1: its first node is 4, expected one after those of the trees before"),
         ("trees", 1, "nodes", 4, "tree 1: it has 4 nodes, expected 1 to 8"),
         ("trees", 1, "nodes", 2, "it has 8 nodes, its trees have 7"),

@@ -69,7 +69,7 @@ def edge_rows(ensemble: Ensemble, rows: int, seed: int = 0) -> np.ndarray:
 def _edges_of(ensemble: Ensemble, nodes: np.ndarray, random: np.random.Generator) -> np.ndarray:
     dtype, is_set = ensemble.features, nodes["test"] >= Test.IN_SET
     with np.errstate(over="ignore"):
-        thresholds = np.unique(nodes["threshold"][~is_set].astype(dtype))
+        thresholds: np.ndarray = np.unique(nodes["threshold"][~is_set].astype(dtype))
     beside = [np.nextafter(thresholds, dtype(end)) for end in (-np.inf, np.inf)]
     least = np.finfo(dtype).smallest_subnormal
     special: np.ndarray = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, least, -least, 1e-40, -1e-40, 1e-35, -1e-35], dtype)
