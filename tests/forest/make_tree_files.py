@@ -4,8 +4,9 @@
 
     make_tree_files.py FOLDER
 
-FOLDER/NAME.json, NAME.ubj or NAME.txt is a model; NAME.rows and NAME.margins are matrices: rows and columns as int64,
-then float64 values, row after row. NAME.best_margins, where it is there, are those up to the best iteration.
+FOLDER/NAME.json, NAME.ubj or NAME.txt is a model; NAME.rows, NAME.margins and NAME.answers are matrices: rows and columns
+as int64, then float64 values, row after row. NAME.best_margins are margins up to the best iteration. Models that answer
+with a class have no NAME.answers.
 """
 
 import json
@@ -80,12 +81,13 @@ def booster_of(model: xgboost.Booster) -> dict[str, Any]:
     return json.loads(model.save_raw("json"))["learner"]["gradient_booster"]
 
 
-def xgboost_margins(model: xgboost.Booster, x: Matrix, rounds: int = 0) -> Matrix:
+def xgboost_predict(model: xgboost.Booster, x: Matrix, margin: bool, rounds: int = 0) -> Matrix:
     if "weight_drop" in booster_of(model):
         # In place, dart adds the base to each tree and takes it off again.
-        return model.predict(xgboost.DMatrix(x), output_margin=True)
+        return model.predict(xgboost.DMatrix(x), output_margin=margin)
     # In place: a DMatrix refuses infinities.
-    return model.inplace_predict(x.astype(np.float32), iteration_range=(0, rounds), predict_type="margin")
+    kind = "margin" if margin else "value"
+    return model.inplace_predict(x.astype(np.float32), iteration_range=(0, rounds), predict_type=kind)
 
 
 def xgboost_thresholds(model: xgboost.Booster) -> list[tuple[int, float]]:
@@ -105,9 +107,11 @@ def write_xgboost(case: Case, model: xgboost.Booster) -> None:
     if "weight_drop" in booster_of(model):
         x = np.clip(x, -FLOAT_MAX, FLOAT_MAX)
     case.write(".rows", x)
-    case.write(".margins", xgboost_margins(model, x))
+    case.write(".margins", xgboost_predict(model, x, margin=True))
+    if case.path.name != "xgboost_softmax":
+        case.write(".answers", xgboost_predict(model, x, margin=False))
     if model.attr("best_iteration") is not None:
-        case.write(".best_margins", xgboost_margins(model, x, model.best_iteration + 1))
+        case.write(".best_margins", xgboost_predict(model, x, True, model.best_iteration + 1))
 
 
 def train_xgboost(
@@ -256,6 +260,7 @@ def write_lightgbm(folder: Path, name: str, label: Any, params: dict[str, Any], 
     model.save_model(one.path.with_suffix(".txt"))
     x = one.edges(lightgbm_thresholds(model), np.float64)
     margins = model.predict(x, raw_score=True)
+    one.write(".answers", model.predict(x))
     # Of a random forest LightGBM calls the sum the raw score.
     one.write(".rows", x)
     one.write(".margins", margins / model.current_iteration() if params.get("boosting") == "rf" else margins)

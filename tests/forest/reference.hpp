@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +12,7 @@
 #include "tensoa/forest/ensemble.hpp"
 
 /// @file
-/// The margins of an ensemble by plain traversal, as the documentation of Ensemble says: what compiled forms are
+/// The margins and answers of an ensemble by plain traversal, as the documentation of Ensemble says: what compiled forms are
 /// compared with.
 
 namespace tensoa::test {
@@ -73,6 +74,57 @@ std::vector<double> margins_in(const forest::Ensemble& ensemble, std::span<const
 inline std::vector<double> margins(const forest::Ensemble& ensemble, std::span<const double> row) {
   return ensemble.sums == forest::Precision::kFloat32 ? margins_in<float>(ensemble, row)
                                                       : margins_in<double>(ensemble, row);
+}
+
+/// The z below which a share `p` of the normal distribution lies, by bisection.
+inline double probit(double p) {
+  double low = -40;
+  double high = 40;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(-middle / std::sqrt(2.0)) / 2 < p ? low : high) = middle;
+  }
+  return low;
+}
+
+inline double answer_of(forest::Link link, double scale, double x) {
+  using forest::Link;
+  switch (link) {
+    case Link::kSigmoid:
+      return 1 / (1 + std::exp(-scale * x));
+    case Link::kExp:
+      return std::exp(x);
+    case Link::kTanh:
+      return 2 / (1 + std::exp(-2 * x)) - 1;
+    case Link::kSoftplus:
+      return std::log1p(std::exp(x));
+    case Link::kProbit:
+      return probit(x);
+    case Link::kSignedSquare:
+      return x * std::abs(x);
+    case Link::kStep:
+      return x > 0 ? 1 : 0;
+    default:
+      return x;
+  }
+}
+
+/// From margins to answers, in double.
+inline std::vector<double> answers(const forest::Ensemble& ensemble, std::vector<double> values) {
+  using forest::Link;
+  const bool keeps_zeros = ensemble.link == Link::kSoftmaxZero;
+  if (ensemble.link != Link::kSoftmax && !keeps_zeros) {
+    for (double& x : values) x = answer_of(ensemble.link, ensemble.link_scale, x);
+    return values;
+  }
+  const double largest = *std::ranges::max_element(values);
+  double sum = 0;
+  for (double& x : values) {
+    x = keeps_zeros && x == 0 ? 0 : std::exp(x - largest);
+    sum += x;
+  }
+  for (double& x : values) x /= sum;
+  return values;
 }
 
 }  // namespace tensoa::test

@@ -13,6 +13,7 @@
 namespace tensoa::forest {
 namespace {
 
+using test::expect_answers;
 using test::expect_margins;
 using test::tree_file;
 using test::tree_files;
@@ -60,6 +61,13 @@ TEST(Lightgbm, MarginsAreItsRawScoresToTheBit) {
   }
 }
 
+TEST(Lightgbm, LinksGiveItsAnswers) {
+  for (const auto& file : tree_files("lightgbm_", ".txt")) {
+    SCOPED_TRACE(file.filename());
+    expect_answers(read_tree_file(file), file, 1e-14);
+  }
+}
+
 // Values up to 1e-35f go where 0 goes: thresholds there are among the models.
 TEST(Lightgbm, ThresholdsBesideZeroAreTested) {
   EXPECT_THAT(tree_file("lightgbm_regression.txt"), HasSubstr(" -1.0000000180025095e-35 "));
@@ -71,6 +79,12 @@ TEST(Lightgbm, LinesMayEndAsOnWindows) {
   for (const char c : tree_file("lightgbm_categories.txt"))
     text += c == '\n' ? "\r\n" : std::string(1, c);
   EXPECT_EQ(kind_of(text), TreeFile::kLightgbm);
+  EXPECT_EQ(to_bytes(read(text)), to_bytes(read(tree_file("lightgbm_categories.txt"))));
+}
+
+TEST(Lightgbm, TreesEndedOtherwiseOnce) {
+  std::string text = tree_file("lightgbm_categories.txt");
+  text.replace(text.find("end of trees"), 12, "\nfeature importances:");
   EXPECT_EQ(to_bytes(read(text)), to_bytes(read(tree_file("lightgbm_categories.txt"))));
 }
 
@@ -123,7 +137,7 @@ TEST(Lightgbm, WhatItCannotDoIsRefusedByName) {
   expect_refused(with(name, "decision_type=", "12 2 2 2 2 2 2 2 2 2 2", 2),
                  "tree 2: node 0: its decision_type 12 is unknown");
   expect_refused(with(name, "pandas_categorical:", "[[\"a\"], [0, 1], [10, 20]]"),
-                 "its categories were numbers other than 0, 1, 2");
+                 "categories that are not the numbers 0, 1, 2");
   EXPECT_NO_THROW(read(with(name, "pandas_categorical:", "[[\"a\", \"b\"], [0, 1, 2]]")));
   expect_refused(with(name, "pandas_categorical:", "[["), "pandas_categorical is damaged");
 }

@@ -15,6 +15,7 @@ namespace tensoa::forest {
 namespace {
 
 using nlohmann::json;
+using test::expect_answers;
 using test::expect_margins;
 using test::tree_file;
 using test::tree_files;
@@ -74,6 +75,13 @@ TEST(Xgboost, MarginsOfUbjsonAreItsOwnToTheBit) {
   }
 }
 
+TEST(Xgboost, LinksGiveItsAnswers) {
+  for (const auto& file : tree_files("xgboost_", ".json")) {
+    SCOPED_TRACE(file.filename());
+    expect_answers(read_tree_file(file), file, 4e-6);  // it computes them in float
+  }
+}
+
 TEST(Xgboost, BothFormsAreTheSameModel) {
   for (const auto& file : tree_files("xgboost_", ".json")) {
     auto other = file;
@@ -113,6 +121,18 @@ TEST(Xgboost, TakesRoundsUpToTheBestIterationOrANumber) {
   const std::string other = tree_file("xgboost_regression.json");
   EXPECT_THAT([&] { read(other, {.best_iteration = true}); }, fails_with("no \"best_iteration\""));
   EXPECT_EQ(read(tree_file("xgboost_before_2.json"), {.rounds = 3}).trees.size(), 3U);
+  const auto best_at = [](const char* iteration) {
+    return with("xgboost_best_iteration.json", "/learner/attributes/best_iteration", iteration);
+  };
+  EXPECT_THAT([&] { read(best_at("99"), {.best_iteration = true}); },
+              fails_with("\"best_iteration\" is 99, expected a whole number up to"));
+  const std::string no_rounds = changed("xgboost_best_iteration.json", [](json& model) {
+    json& trees = model["learner"]["gradient_booster"]["model"];
+    trees["iteration_indptr"] = {0};
+    trees["trees"] = trees["tree_info"] = json::array();
+  });
+  EXPECT_TRUE(read(no_rounds).trees.empty());
+  EXPECT_THAT([&] { read(no_rounds, {.best_iteration = true}); }, fails_with("but no rounds"));
 }
 
 TEST(Xgboost, BaseScoreIsReadInAllItsForms) {
@@ -123,6 +143,7 @@ TEST(Xgboost, BaseScoreIsReadInAllItsForms) {
   EXPECT_THAT(base("5E-1"), testing::ElementsAre(0.5, 0.5, 0.5));
   EXPECT_THAT(base("[5E-1]"), testing::ElementsAre(0.5, 0.5, 0.5));
   EXPECT_THAT(base("[1,-2E0,3.5]"), testing::ElementsAre(1, -2, 3.5));
+  EXPECT_THAT(base("[1, -2E0, 3.5]"), testing::ElementsAre(1, -2, 3.5));
   EXPECT_THAT(base(0.25), testing::ElementsAre(0.25, 0.25, 0.25));
   for (const char* wrong : {"[1,2]", "[]", "[1,,2]", "1 2 3", "[1,2,3", "half", "[1,2,3]x"}) {
     expect_refused(with("xgboost_softprob.json", "/learner/learner_model_param/base_score", wrong),
@@ -157,7 +178,7 @@ TEST(Xgboost, WhatItCannotDoIsRefusedByName) {
   expect_refused(with("xgboost_quantiles.json", "/version", {3, 4, 1}), "several quantiles");
   expect_refused(with("xgboost_categories.json", "/learner/gradient_booster/model/cats/enc",
                       json::parse(R"([{"values": [10, 20, 30], "type": 4}])")),
-                 "its categories were numbers other than 0, 1, 2");
+                 "categories that are not the numbers 0, 1, 2");
   for (const char* encoder : {R"([{"values": [0, 1, 2], "type": 4}])",
                               R"([{"offsets": [0, 1, 2], "values": [97, 98]}])"}) {
     EXPECT_NO_THROW(read(with("xgboost_categories.json", "/learner/gradient_booster/model/cats/enc",

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -90,6 +91,22 @@ inline void expect_margins(const forest::Ensemble& ensemble, std::filesystem::pa
     }
   }
   EXPECT_EQ(wrong, 0U) << "of " << rows.rows * expected.columns;
+}
+
+/// Answers are those of the framework, but for roundings: of margins in NAME.margins those in NAME.answers.
+inline void expect_answers(const forest::Ensemble& ensemble, std::filesystem::path model,
+                           double tolerance) {
+  if (!std::filesystem::exists(model.replace_extension(".answers"))) return;
+  const Matrix expected(model);
+  const Matrix given(model.replace_extension(".margins"));
+  for (std::size_t i = 0; i < given.rows; ++i) {
+    const auto row = given.row(i);
+    const std::vector<double> got = answers(ensemble, {row.begin(), row.end()});
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      const double want = expected.row(i)[k];
+      ASSERT_NEAR(got[k], want, tolerance * std::abs(want)) << "row " << i << ", output " << k;
+    }
+  }
 }
 
 }  // namespace tensoa::test

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -44,9 +45,13 @@ void expect_ensemble_or_load_error(const Read& read) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   forest::kind_of(bytes);
-  expect_ensemble_or_load_error([&] { return forest::read_xgboost_json(bytes, ""); });
-  expect_ensemble_or_load_error([&] { return forest::read_xgboost_ubjson(bytes, ""); });
-  expect_ensemble_or_load_error([&] { return forest::read_lightgbm(bytes, ""); });
+  const std::array<forest::ReadOptions, 3> all_options = {
+      {{}, {.rounds = 1}, {.best_iteration = true}}};
+  for (const forest::ReadOptions& options : all_options) {
+    expect_ensemble_or_load_error([&] { return forest::read_xgboost_json(bytes, "", options); });
+    expect_ensemble_or_load_error([&] { return forest::read_xgboost_ubjson(bytes, "", options); });
+    expect_ensemble_or_load_error([&] { return forest::read_lightgbm(bytes, "", options); });
+  }
   expect_ensemble_or_load_error([&] { return forest::from_bytes(bytes, ""); });
   return 0;
 }

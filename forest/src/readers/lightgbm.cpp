@@ -144,7 +144,8 @@ class LightgbmBuilder {
       cut(text, '\n');
       trees.emplace_back(text);
     }
-    if (!text.starts_with("end of trees")) {
+    // The second until LightGBM 2.2.
+    if (!text.starts_with("end of trees") && !text.starts_with("feature importances:")) {
       fail("it is cut off: after tree " + std::to_string(trees.size()) +
            " there is no \"end of trees\"");
     }
@@ -237,8 +238,8 @@ class LightgbmBuilder {
       for (std::size_t i = 0; i < categories.size(); ++i) {
         if (categories.is_array() && categories[i].is_number() && categories[i] != i) {
           fail(
-              "its categories were numbers other than 0, 1, 2 …, which LightGBM counts before its "
-              "trees see them; number them so and train it again");
+              "it was trained with categories that are not the numbers 0, 1, 2 …, which LightGBM "
+              "counts before its trees see them; number them so and train it again");
         }
       }
     }

@@ -65,22 +65,29 @@ std::size_t number_or(std::string_view text, std::size_t otherwise, const char* 
   return text.empty() ? otherwise : number(text, key, most);
 }
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
 /// "5E-1", and since XGBoost 3.1 "[5E-1]" or one value for each output.
 std::vector<float> numbers_of(std::string_view base_score) {
   if (base_score.empty()) fail("\"base_score\" is missing");
   std::vector<float> all;
-  std::string_view left = base_score;
+  std::string_view left = trimmed(base_score);
   if (left.starts_with('[') && left.ends_with(']')) left = left.substr(1, left.size() - 2);
   while (true) {
-    const std::string_view text = left.substr(0, left.find(','));
+    const std::string_view part = left.substr(0, left.find(','));
+    const std::string_view text = trimmed(part);
     float& value = all.emplace_back();
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (text.empty() || end != text.data() + text.size() || error != std::errc()) {
       fail("\"base_score\" is " + std::string(base_score.substr(0, 40)) +
            ", expected a number or a list of numbers");
     }
-    if (text.size() == left.size()) return all;
-    left.remove_prefix(text.size() + 1);
+    if (part.size() == left.size()) return all;
+    left.remove_prefix(part.size() + 1);
   }
 }
 
@@ -165,8 +172,8 @@ class XgboostBuilder {
     }
     if (file_.has_encoded_numbers) {
       fail(
-          "its categories were numbers other than 0, 1, 2 …, which XGBoost counts before its trees "
-          "see them; number them so and train it again");
+          "it was trained with categories that are not the numbers 0, 1, 2 …, which XGBoost counts "
+          "before its trees see them; number them so and train it again");
     }
   }
 
@@ -209,6 +216,7 @@ class XgboostBuilder {
     if (file_.best_iteration.empty()) {
       fail("it has no \"best_iteration\"; it was trained without early stopping");
     }
+    if (rounds == 0) fail("it has a \"best_iteration\" but no rounds");
     return number(file_.best_iteration, "best_iteration", rounds - 1) + 1;
   }
 
