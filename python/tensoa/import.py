@@ -9,6 +9,8 @@ tensoa/engine/describe.hpp writes it). FILE is an ensemble of decision trees:
   scikit-learn   a pickle, also of joblib: trees, random forests, extra trees, gradient boosting, HistGradientBoosting.
                  Loading a pickle runs code that is in the file: give --trust-pickle if you trust where it is from
   ONNX           TreeEnsembleRegressor, TreeEnsembleClassifier or TreeEnsemble, with Cast, ZipMap and Identity around it
+  TMVA           weights.xml of the method BDT with two classes, boosted by AdaBoost, Grad or Bagging
+  conifer        the JSON that Model.save writes, with its splitting_convention
 What FILE is, its content says, not its name; it may be packed by gzip.
 
 Features are the columns of the input blocks with their names (x, or x_0 and x[0] for parts of a vector, or BLOCK.x where two

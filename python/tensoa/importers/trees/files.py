@@ -10,11 +10,11 @@ from os import PathLike
 from pathlib import Path
 
 from tensoa.errors import InputError
-from tensoa.importers.trees import lightgbm, onnx, sklearn, xgboost
+from tensoa.importers.trees import conifer, lightgbm, onnx, sklearn, tmva, xgboost
 from tensoa.importers.trees.imported import Imported
 
 GZIP = b"\x1f\x8b"
-READ = "XGBoost (JSON or UBJ), LightGBM (text), scikit-learn (pickle), ONNX"
+READ = "XGBoost (JSON or UBJ), LightGBM (text), scikit-learn (pickle), ONNX, TMVA (XML), conifer (JSON)"
 #: Beginnings of files that are not read, and the advice.
 OTHERS = {
     b"binf": "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON",
@@ -42,6 +42,8 @@ def load(path: str | PathLike, options: ImportOptions) -> Imported:
         (xgboost.is_ubjson, lambda: xgboost.read(content, subject, options.best_iteration), True),
         (lightgbm.takes, lambda: lightgbm.read(content, subject), False),
         (onnx.takes, lambda: onnx.read(content, subject), False),
+        (tmva.takes, lambda: tmva.read(content, subject), False),
+        (conifer.takes, lambda: conifer.read(content, subject), False),
         (sklearn.takes, lambda: sklearn.read(content, subject, options.trust_pickle), False),
     ]
     for takes, read, has_best_iteration in formats:

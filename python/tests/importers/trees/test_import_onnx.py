@@ -207,7 +207,7 @@ def test_tree_ensemble_of_float64_and_averages(tmp_path):
     assert made.ensemble.divisor == 6 and made.ensemble.features is np.float64
 
 
-@pytest.mark.parametrize("members", [lambda i: [1, 2, 5], lambda i: [-2, 0, 3, 40, 70][i % 3 :]])
+@pytest.mark.parametrize("members", [lambda i: [1, 2, 5], lambda i: [0, 1][i % 2 :]])
 def test_members_of_lists(tmp_path, members):
     for seed in range(3):
         lists, _ = with_inner_nodes(seed, ["BRANCH_LEQ", "BRANCH_EQ"])
