@@ -3,7 +3,7 @@
 """What is tried with a model, and what is right."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import torch
@@ -27,6 +27,7 @@ from tensoa.errors import InputError
 MOST_ROWS = 1000
 # 0 rows: of models with a fixed number of result rows; of others nothing runs then.
 CASES = (*((NORMAL, rows) for rows in (0, 1, 2, 33, MOST_ROWS)), (SMALL, 100), (LARGE, 100), (SPECIAL, 100))
+KINDS = (NORMAL, SMALL, LARGE, SPECIAL)
 ROUGH = 1e-2  # an error of the model's own precision above which it says nothing of a program
 # How much larger than the model's own error a program's may be. On numbers that are hard both are large, and which is the
 # larger is chance: the worst of hundreds of planes may have it several times.
@@ -69,8 +70,15 @@ class Case:
         return f"{self.count} rows" + ("" if self.numbers == NORMAL else f" of {self.numbers} numbers")
 
 
-def cases_of(module: Any, binding: Binding, rules: list[dict], most: int = MOST_ROWS, **options: Any) -> Iterator[Case]:
-    """The calls that are tried, of at most so many rows of the first collection."""
+def cases_of(
+    module: Any,
+    binding: Binding,
+    rules: list[dict],
+    most: int = MOST_ROWS,
+    kinds: Container[str] = KINDS,
+    **options: Any,
+) -> Iterator[Case]:
+    """The calls that are tried, of at most so many rows of the first collection, with these kinds of numbers."""
     exact = _exact(module)
     has_sizes = any(
         block.examples is None and (block.column_dtype.is_floating_point or _takes_all(block)) for block in binding.inputs
@@ -81,7 +89,12 @@ def cases_of(module: Any, binding: Binding, rules: list[dict], most: int = MOST_
         rows = {collection: count * (1 + 2 * collection) for collection in collections_of(binding)}
         if count == 0 and not all(block.column_dtype.is_floating_point for block in binding.inputs):
             continue  # an index into nothing
-        if (numbers, count) in done or sum(rows_by(rules, rows)) == 0 or (numbers != NORMAL and not has_sizes):
+        if (
+            numbers not in kinds
+            or (numbers, count) in done
+            or sum(rows_by(rules, rows)) == 0
+            or (numbers != NORMAL and not has_sizes)
+        ):
             continue
         done.add((numbers, count))
         try:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program beside the model that it was made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from tensoa.binding import Binding, Block
 from tensoa.binding.columns import NORMAL, Columns
 from tensoa.command import step
 from tensoa.errors import InputError
-from tensoa.package.cases import Case, Right, by_numbers, cases_of
+from tensoa.package.cases import KINDS, Case, Right, by_numbers, cases_of
 from tensoa.package.manifest import Check
 
 TOLERANCE = 1e-5  # relative, of float32; of other dtypes as much coarser as they are
@@ -24,13 +24,14 @@ def validate(
     rules: list[dict],
     is_whole: bool = False,
     what: str = "the package",
+    kinds: Container[str] = KINDS,
 ) -> list[Check]:
-    """Calls `run(columns, rows of each domain)` beside the module, in float32 and float64. Raises InputError where it
-    differs too much; messages call it `what`.
+    """Calls `run(columns, rows of each domain)` beside the module, in float32 and float64, on these kinds of numbers. Raises
+    InputError where it differs too much; messages call it `what`.
     """
     cases, got, checks = [], [], []
     step(f"checking {what}")
-    for case in cases_of(module, binding, rules, is_whole=is_whole):
+    for case in cases_of(module, binding, rules, kinds=kinds, is_whole=is_whole):
         rows = list(case.rows.values())
         columns = case.released()
         run(columns, rows)

@@ -48,15 +48,11 @@ def _layer(call):
     return normed if bias is None else normed + bias, mean, inverse
 
 
-@operator("GroupNormalization", since=18)
+@operator("GroupNormalization", since=21)  # that of 18 was withdrawn
 def _group(call):
     x, scale, bias = call.tensors()
     call.ignore("stash_type")
-    groups = call.attribute("num_groups")
-    if call.opset < 21:  # one number for each group
-        each = x.shape[1] // groups
-        scale, bias = scale.repeat_interleave(each), bias.repeat_interleave(each)
-    return functional.group_norm(x, groups, scale, bias, call.attribute("epsilon", 1e-5))
+    return functional.group_norm(x, call.attribute("num_groups"), scale, bias, call.attribute("epsilon", 1e-5))
 
 
 @operator("LpNormalization")

@@ -14,6 +14,9 @@ from tensoa.importers.onnx.values import Refused
 def _all_windows(call, x):
     """(the windows, elements to add behind each dimension so that the last windows are whole)."""
     made = windows(call, x.shape[2:], call.attribute("kernel_shape"))
+    automatic = call.attribute("auto_pad", "NOTSET")
+    if automatic.startswith("SAME") and any(dilation != 1 for dilation in made.dilations):
+        raise Refused(f"auto_pad {automatic} with dilations, which ONNX Runtime reads otherwise")
     ceil, more = call.attribute("ceil_mode", 0), []
     for elements, stride, span, (before, behind) in zip(x.shape[2:], made.strides, made.spans(), made.pads):
         room = elements + before + behind - span
