@@ -37,7 +37,7 @@ while IFS= read -r file; do
   esac
   case $file in
     # In place of clang-tidy's bugprone-reserved-identifier and modernize-redundant-void-arg, which cost minutes.
-    python/* | tests/pytorch/copy_truth.cpp) ;; # kernel texts and a simulation of CUDA, a double of malloc: the names are theirs
+    python/* | tests/pytorch/copy_truth.cpp | tests/forest/avx512_double/*) ;; # kernel texts and a simulation of CUDA, doubles: the names are theirs
     *.cpp | *.hpp)
       ! grep -HnE '^\s*#\s*define\s+(_[A-Z_]|__)|\b(auto|int|bool|void|float|double|class|struct)[&* ]+(__\w|_[A-Z])|\w\(void\)' "$file" >&2 ||
         finding "$file: a reserved name (_X, __x), or (void) for no parameters"

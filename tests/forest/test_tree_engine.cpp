@@ -87,9 +87,12 @@ class TreeFiles : public testing::Test {
 TEST_F(TreeFiles, GiveTheFrameworksMarginsOnColumnsOfAnyDtypeAndPlaceWithoutACopy) {
   fill();
   const Matrix margins(std::filesystem::path(model).replace_extension(".margins"));
-  Model<> trees(model, forest::Options{.margin = true});
   const auto out = answers.view();
-  const CopyReport copies = trees.forward(queue, trees.plan(metadata(out.records().margin())));
+  // [load]
+  Model<> trees(model, forest::Options{.margin = true});  // model.json, model.ubj, model.txt
+  const auto plan = trees.plan(metadata(out.records().margin()));
+  const CopyReport copies = trees.forward(queue, plan);  // 0 bytes
+  // [/load]
   EXPECT_EQ(copies.bytes_in + copies.bytes_out, 0U);
   for (std::size_t r = 0; r < rows.rows; ++r) {
     ASSERT_EQ(std::bit_cast<std::uint32_t>(out.margin[r]),

@@ -7,9 +7,10 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import refuse, succeed
 from exporting import block
 from tree_models import command, rows
+
+from conftest import refuse, succeed
 
 X, Y = rows()
 NAMES = ["pt", "eta", "pos_0", "pos_1", "n"]
