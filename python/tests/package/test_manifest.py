@@ -9,7 +9,7 @@ import pytest
 
 from tensoa.compiler.backends.cuda.program import BufferEntry, KernelEntry, Launch, Params, Zero
 from tensoa.errors import InputError
-from tensoa.package.manifest import Check, CudaProgram, Fused, GpuCheck, GpuCode, Manifest, Recorded, RecordedCase
+from tensoa.package.manifest import Check, CudaProgram, Forest, Fused, GpuCheck, GpuCode, Manifest, Recorded, RecordedCase
 
 
 def whole():
@@ -42,6 +42,16 @@ def test_what_is_written_is_read_again():
     assert text["fused"]["cuda"]["steps"] == [{"zero": 0}, {"kernel": 0, "domain": 0}]
     assert text["binding"] == {"schema": 1, "note": None}  # as it was described
     assert "lengths" not in text and "gpu" not in text["fused"]["cuda"]["code"][0]
+
+
+def test_ensembles_of_trees_are_read_again():
+    manifest = whole()
+    manifest.fused, manifest.forest = None, Forest("forest/ensemble.bin", [[0, 1], [2, 0]], [["trees", "3"]])
+    text = json.loads(json.dumps(manifest.to_json()))
+    assert Manifest.from_json(text, "p.pt2") == manifest and "fused" not in text
+    text["forest"]["columns"] = [[0, "x"]]
+    with pytest.raises(InputError, match='manifest, "forest", "columns": got x, expected int'):
+        Manifest.from_json(text, "p.pt2")
 
 
 @pytest.mark.parametrize(

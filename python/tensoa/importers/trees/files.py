@@ -19,6 +19,7 @@ READ = "XGBoost (JSON or UBJ), LightGBM (text), scikit-learn (pickle), ONNX, TMV
 OTHERS = {
     b"binf": "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON",
     b"bs64": "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON",
+    b"\0\0\0?": "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON",
     b"CONFIG-offset": "is a serialised booster of XGBoost; save_model() it as JSON",
     b"\x89HDF": "is an HDF5 file, not an ensemble of trees",
     b'{"name":"tree"': "is a dump of LightGBM; save_model() it as text",

@@ -240,6 +240,7 @@ def test_damaged_ubj_never_crashes(tmp_path):
         (b"", "is of an unknown format; expected an ensemble of trees of"),
         (b"hello", "is of an unknown format"),
         (b"binf\0\0", "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON"),
+        (b"\0\0\0\x3f\x7e\0\0\0", "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON"),
         (b"{L" + b"\xff" * 8 + b"learner", "cannot be read"),
         (b'{"learner": {}}', '"gradient_booster" is missing, expected dict'),
         (b'{"learner": ' + b"[" * 100_000, "cannot be read"),
