@@ -24,8 +24,16 @@ struct Variant {
   std::vector<double> times = {};  ///< microseconds a part, one entry a batch
 };
 
+/// Returns microseconds of a clock.
+using ReadClock = double (*)();
+
+double wall_clock();
+double process_clock();  ///< processor time of all threads of the process
+double thread_clock();   ///< processor time of the thread that asks
+
 /// Runs the variants in turns, in both orders, in batches that take `shortest_us` at least.
-void run_in_turns(std::vector<Variant>& variants, int turns, double shortest_us);
+void run_in_turns(std::vector<Variant>& variants, int turns, double shortest_us,
+                  ReadClock clock = wall_clock);
 
 /// Sets the ratio of each row that has a baseline: to the row of that variant in [first, end) that is
 /// of the same stage.

@@ -137,6 +137,28 @@ void add_package_options(std::pair<CLI::App&, BenchOptions&> bench, std::vector<
       ->capture_default_str();
 }
 
+void add_forest_options(std::pair<CLI::App&, BenchOptions&> bench) {
+  auto& [command, options] = bench;
+  constexpr std::size_t kMost = 100'000'000;
+  options.inputs.clear();
+  options.rows = {1, 4, 16, 64, 256, 1'000, 10'000, 100'000};
+  options.repeats = 7;
+  command.get_option("--repeats")->capture_default_str();
+  command.add_option("MODEL", options.inputs, "Tree files of XGBoost or LightGBM")->required();
+  command
+      .add_option("--features", options.features,
+                  "Rows of float32, packed, as many columns as the models have")
+      ->required();
+  command.add_option("--rows", options.rows, "Rows of a call")
+      ->check(CLI::Range(std::size_t{1}, kMost))
+      ->capture_default_str();
+  command.add_option("--xgboost", options.xgboost,
+                     "Also by this library: libxgboost.so, MODEL.json");
+  command.add_option("--lightgbm", options.lightgbm, "The same: lib_lightgbm.so, MODEL.txt");
+  command.add_option("--onnxruntime", options.onnxruntime,
+                     "The same: libonnxruntime.so, MODEL.onnx");
+}
+
 /// What the packages of `bench forward` are made for; `make bench-packages` asks.
 void add_describe_forward_command(CLI::App& command, Action& action) {
   CLI::App* sub =
@@ -178,6 +200,9 @@ void add_bench_command(CLI::App& program, Action& action, const std::string& com
                 "Calls of models on many threads, queues and GPUs", bench::bench_scaling);
   scaling.first.footer(kScalingFigures);
   add_package_options(scaling, {16, 1'000, 16'384}, {"generate:1:77:50", "generate:1:77:475"}, 5);
+  add_forest_options(add_bench(*command, action, command_line, "forest",
+                               "Decision trees on columns beside other libraries",
+                               bench::bench_forest));
   add_describe_forward_command(*command, action);
 }
 

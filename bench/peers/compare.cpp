@@ -4,7 +4,6 @@
 // Our packages beside ONNX Runtime and SOFIE, on one thread of the CPU: what run.py calls.
 //     compare ONNXRUNTIME_LIBRARY PEERS_FOLDER PACKAGES_FOLDER RESULT.json [INPUT...]
 
-#include <dlfcn.h>
 #include <fmt/core.h>
 
 #include <array>
@@ -21,6 +20,7 @@
 
 #include "bench/harness.hpp"
 #include "bench/workloads.hpp"
+#include "library.hpp"
 #include "onnxruntime.hpp"
 #include "tensoa/core/output_file.hpp"
 #include "tensoa/pytorch/engines.hpp"
@@ -47,13 +47,6 @@ struct Paths {
   std::filesystem::path peers;     ///< what run.py made
   std::filesystem::path packages;  ///< what `make bench-packages` made
 };
-
-void* symbol(const std::filesystem::path& library, const char* name) {
-  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  void* const found = handle == nullptr ? nullptr : dlsym(handle, name);
-  if (found == nullptr) throw EngineError(dlerror());
-  return found;
-}
 
 /// The tensors of a binding as peers take them: row-major, their own memory.
 class RowMajor {

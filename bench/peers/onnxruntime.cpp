@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnxruntime.hpp"
 
-#include <dlfcn.h>
-
 #include <utility>
 
+#include "library.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::peers {
@@ -21,6 +20,7 @@ enum Place : std::size_t {
   kSetIntraOpNumThreads = 24,
   kCreateTensorWithData = 49,
   kCreateCpuMemoryInfo = 69,
+  kReleaseMemoryInfo = 94,
   kReleaseSession = 95,
   kReleaseValue = 96,
 };
@@ -37,9 +37,7 @@ constexpr int kFloat = 1;
 constexpr int kInt64 = 7;
 
 void* const* open_api(const std::string& library) {
-  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  void* const base = handle == nullptr ? nullptr : dlsym(handle, "OrtGetApiBase");
-  if (base == nullptr) throw EngineError("ONNX Runtime: " + std::string(dlerror()));
+  void* const base = symbol(library, "OrtGetApiBase");
   return reinterpret_cast<const ApiBase* (*)()>(base)()->get_api(kApiVersion);
 }
 
@@ -67,23 +65,27 @@ OnnxRuntime::OnnxRuntime(const std::string& library, const std::string& model,
   call<void*, int>(kSetIntraOpNumThreads, options, 1);
   call<void*, const char*, void*, void**>(kCreateSession, environment, model.c_str(), options,
                                           &session_);
-  void* memory = nullptr;
-  call<int, int, void**>(kCreateCpuMemoryInfo, kArenaAllocator, 0, &memory);
-  for (const TensorView& tensor : tensors) {
-    call<void*, void*, std::size_t, const std::int64_t*, std::size_t, int, void**>(
-        kCreateTensorWithData, memory, tensor.data, tensor.bytes(), tensor.size_of_dim.data(),
-        std::size_t{tensor.rank}, tensor.dtype == DType::kI64 ? kInt64 : kFloat,
-        &values_.emplace_back());
-  }
+  call<int, int, void**>(kCreateCpuMemoryInfo, kArenaAllocator, 0, &memory_);
+  values_.resize(names_.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) bind(i, tensors[i]);
   for (const std::string& name : names_) name_pointers_.push_back(name.c_str());
 }
 
 OnnxRuntime::~OnnxRuntime() {
-  const auto release = [&](std::size_t place, void* object) {
-    reinterpret_cast<void (*)(void*)>(api_[place])(object);
-  };
   for (void* value : values_) release(kReleaseValue, value);
+  release(kReleaseMemoryInfo, memory_);
   release(kReleaseSession, session_);
+}
+
+void OnnxRuntime::bind(std::size_t i, const TensorView& tensor) {
+  release(kReleaseValue, std::exchange(values_[i], nullptr));
+  call<void*, void*, std::size_t, const std::int64_t*, std::size_t, int, void**>(
+      kCreateTensorWithData, memory_, tensor.data, tensor.bytes(), tensor.size_of_dim.data(),
+      std::size_t{tensor.rank}, tensor.dtype == DType::kI64 ? kInt64 : kFloat, &values_[i]);
+}
+
+void OnnxRuntime::release(std::size_t place, void* object) const {
+  reinterpret_cast<void (*)(void*)>(api_[place])(object);
 }
 
 void OnnxRuntime::run() {

@@ -19,7 +19,8 @@ namespace tensoa::peers {
 /// *Lifetime*: the memory of the tensors must outlive it.
 class OnnxRuntime {
  public:
-  /// @param tensors row-major, float32 or int64, in host memory: the inputs, then one output
+  /// @param tensors row-major, float32 or int64, in host memory: the inputs, then one output; bind() gives
+  ///     those that are missing
   /// @param names of them in the model
   /// @throws EngineError with what ONNX Runtime says
   OnnxRuntime(const std::string& library, const std::string& model,
@@ -28,14 +29,20 @@ class OnnxRuntime {
   OnnxRuntime(const OnnxRuntime&) = delete;
   OnnxRuntime& operator=(const OnnxRuntime&) = delete;
 
+  /// Takes another tensor for the i-th one.
+  void bind(std::size_t i, const TensorView& tensor);
+
   void run();
 
  private:
   template <class... Parameters, class... Arguments>
   void call(std::size_t place, Arguments... arguments) const;
 
+  void release(std::size_t place, void* object) const;
+
   void* const* api_ = nullptr;
   void* session_ = nullptr;
+  void* memory_ = nullptr;
   std::vector<std::string> names_;
   std::vector<const char*> name_pointers_;
   std::vector<void*> values_;

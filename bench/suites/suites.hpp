@@ -20,6 +20,8 @@ struct BenchOptions {
   std::vector<int> threads = {1, 4};                                ///< of `track`
   std::vector<int> events_per_thread = {1, 2, 4};                   ///< of `track`
   std::vector<double> edge_room;                                    ///< of `track`
+  std::string features;                                             ///< file, of `forest`
+  std::string xgboost, lightgbm, onnxruntime;                       ///< libraries, of `forest`
   std::string device = "auto";
   int repeats = 10;
 };
@@ -57,6 +59,14 @@ std::vector<ResultRow> bench_forward(const BenchOptions& options);
 /// memory of a further queue, what grows over 10 000 calls, and how many calls return while their
 /// queue is blocked.
 std::vector<ResultRow> bench_scaling(const BenchOptions& options);
+
+/// Tree files (`inputs`) on float32 columns, in calls of `rows` rows of `features`, other ones from call to call,
+/// beside the libraries that are given and a plain traversal, which get a row-major matrix that lies there already.
+/// One thread; times are processor time of the process, so that other processes do not count. Answers are
+/// margins; rows of peers state how far they are from ours. Then the time to load, and two threads on halves of
+/// all rows beside one: processor time of the thread that takes longer.
+/// @throws EngineError where an answer is not XGBoost's to the last bit
+std::vector<ResultRow> bench_forest(const BenchOptions& options);
 
 /// Writes what the packages of bench_forward are made for, one binding a model: FOLDER/NAME.json.
 void describe_forward(const std::string& folder);

@@ -1,0 +1,336 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/forest/forest.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bench/harness.hpp"
+#include "bench/peers/tree_peers.hpp"
+#include "bench/suites/suites.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/forest/readers.hpp"
+
+namespace tensoa::bench {
+namespace {
+
+using forest::AnswerColumn;
+using forest::Column;
+using forest::Ensemble;
+using forest::Forest;
+using peers::TreePeer;
+
+constexpr const char* kOurs = "tensoa";
+
+/// Rows twice: as a row-major matrix, and as columns.
+struct Features {
+  Features(const std::string& file, std::size_t width) : columns(width) {
+    const std::size_t row_bytes = columns * sizeof(float);
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(file, error);
+    if (error || bytes == 0 || bytes % row_bytes != 0) {
+      throw InputError("features " + file + ": got " +
+                       (error ? error.message() : std::to_string(bytes) + " bytes") +
+                       ", expected rows of " + std::to_string(columns) + " float32");
+    }
+    size = bytes / row_bytes;
+    by_row.resize(size * columns);
+    std::ifstream(file, std::ios::binary)
+        .read(reinterpret_cast<char*>(by_row.data()), static_cast<std::streamsize>(bytes));
+    by_column.resize(by_row.size());
+    for (std::size_t row = 0; row < size; ++row) {
+      for (std::size_t c = 0; c < columns; ++c)
+        by_column[c * size + row] = by_row[row * columns + c];
+    }
+  }
+
+  std::size_t columns;
+  std::size_t size = 0;
+  std::vector<float> by_row;
+  std::vector<float> by_column;
+};
+
+/// Our evaluation; the margins are float32 or float64, as the framework sums them.
+class Ours {
+ public:
+  Ours(const Forest& forest, const Features& features, DType sums)
+      : forest_(forest),
+        features_(features),
+        columns_(features.columns),
+        floats_(features.size),
+        doubles_(features.size) {
+    answer_.dtype = sums;
+    answer_.first = sums == DType::kF32 ? reinterpret_cast<std::byte*>(floats_.data())
+                                        : reinterpret_cast<std::byte*>(doubles_.data());
+  }
+
+  void run(std::size_t first, std::size_t n) {
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      columns_[c].first = reinterpret_cast<const std::byte*>(features_.by_column.data() +
+                                                             c * features_.size + first);
+    }
+    forest_.run(columns_, {&answer_, 1}, static_cast<std::int64_t>(n));
+  }
+
+  double answer(std::size_t row) const {
+    return answer_.dtype == DType::kF32 ? floats_[row] : doubles_[row];
+  }
+
+ private:
+  const Forest& forest_;
+  const Features& features_;
+  std::vector<Column> columns_;
+  std::vector<float> floats_;
+  std::vector<double> doubles_;
+  AnswerColumn answer_;
+};
+
+/// Where calls of n rows begin: few rows come from a pool that stays in the cache, more walk over all.
+class Walk {
+ public:
+  Walk(std::size_t n, std::size_t rows) : n_(n), calls_(1) {
+    constexpr std::size_t kPool = 1024;
+    constexpr std::size_t kFew = 256;
+    calls_ = std::max<std::size_t>(1, (n <= kFew ? std::min(kPool, rows) : rows) / n);
+  }
+
+  std::size_t calls() const { return calls_; }
+  std::size_t next() { return next_++ % calls_ * n_; }
+
+ private:
+  std::size_t n_;
+  std::size_t calls_;
+  std::size_t next_ = 0;
+};
+
+/// A peer, and what it answers for all rows.
+struct Answered {
+  TreePeer peer;
+  std::vector<double> answers;
+};
+
+struct Difference {
+  double most = 0;
+  std::size_t rows = 0;  ///< that are not the same number
+};
+
+class ModelBench {
+ public:
+  ModelBench(const std::filesystem::path& file, const BenchOptions& options)
+      : name_(file.stem()),
+        options_(options),
+        ensemble_(margins_of(file)),
+        features_(options.features, ensemble_.columns),
+        forest_(ensemble_, std::vector(ensemble_.columns, DType::kF32)),
+        ours_(forest_, features_, sums()) {
+    for (TreePeer& peer : peers::tree_peers(
+             {options.xgboost, options.lightgbm, options.onnxruntime}, file, ensemble_)) {
+      peer.run(features_.by_row.data(), static_cast<std::int64_t>(features_.size));
+      std::vector<double> answers(features_.size);
+      for (std::size_t row = 0; row < answers.size(); ++row) answers[row] = peer.answer(row);
+      peers_.push_back({std::move(peer), std::move(answers)});
+    }
+  }
+
+  void measure_calls(std::vector<ResultRow>& rows, std::size_t n) {
+    if (n > features_.size) {
+      throw ConfigError("--rows " + std::to_string(n) + ": got " + std::to_string(features_.size) +
+                        " rows in " + options_.features + ", expected at least as many");
+    }
+    constexpr double kShortest = 1000;  // us, of a batch
+    constexpr std::size_t kMany = 50'000;
+    constexpr int kTurnsOfMany = 3;  // seconds each
+    const std::size_t first = rows.size();
+    std::vector<Variant> variants;
+    variants.push_back(variant(kOurs, n, [this, n](std::size_t row) { ours_.run(row, n); }));
+    for (const Answered& answered : peers_) {
+      variants.push_back(variant(answered.peer.name, n, [this, n, &answered](std::size_t row) {
+        answered.peer.run(features_.by_row.data() + row * features_.columns,
+                          static_cast<std::int64_t>(n));
+      }));
+    }
+    run_in_turns(variants, n > kMany ? std::min(options_.repeats, kTurnsOfMany) : options_.repeats,
+                 kShortest, process_clock);
+    for (Variant& variant : variants) {
+      ResultRow& row = add_row(rows, variant.name, "total", n);
+      row.timing = summarize(std::move(variant.times));
+      row.more["ns_per_row_and_tree"] = row.timing->median_us * 1000 / static_cast<double>(n) /
+                                        static_cast<double>(ensemble_.trees.size());
+    }
+    compare_answers(rows, first + 1, n);
+    compare_times(rows, first);
+  }
+
+  void measure_load(std::vector<ResultRow>& rows, const std::filesystem::path& file) const {
+    std::vector<Variant> variants{{.name = kOurs, .run = [&](std::size_t calls) {
+                                     for (std::size_t i = 0; i < calls; ++i) {
+                                       const Ensemble ensemble = forest::read_tree_file(file);
+                                       const Forest forest(
+                                           ensemble, std::vector(ensemble.columns, DType::kF32));
+                                     }
+                                     return std::size_t{0};
+                                   }}};
+    run_in_turns(variants, options_.repeats, 0, process_clock);
+    ResultRow& row = add_row(rows, kOurs, "load", 0);
+    row.timing = summarize(std::move(variants[0].times));
+    const Forest::Shape shape = forest_.shape();
+    row.more["trees"] = ensemble_.trees.size();
+    row.more["tests"] = shape.tests;
+    row.more["full"] = shape.full;
+    row.more["ragged"] = shape.ragged;
+    row.more["followed"] = shape.followed;
+  }
+
+  /// One thread, and two on halves of all rows.
+  void measure_threads(std::vector<ResultRow>& rows) const {
+    constexpr std::size_t kThreads[] = {1, 2};
+    constexpr int kTurns = 5;
+    std::vector<double> longest[std::size(kThreads)];
+    std::vector<double> wall[std::size(kThreads)];
+    for (int turn = 0; turn < kTurns * options_.repeats; ++turn) {
+      for (std::size_t i = 0; i < std::size(kThreads); ++i) {
+        const double start = wall_clock();
+        longest[i].push_back(run_on(kThreads[i]));
+        wall[i].push_back(wall_clock() - start);
+      }
+    }
+    const std::size_t first = rows.size();
+    for (std::size_t i = 0; i < std::size(kThreads); ++i) {
+      ResultRow& row =
+          add_row(rows, kThreads[i] == 1 ? "one_thread" : "two_threads", "threads", features_.size);
+      row.threads = static_cast<int>(kThreads[i]);
+      row.timing = summarize(std::move(longest[i]));
+      row.more["wall_us"] = summarize(std::move(wall[i])).median_us;
+      row.baseline = "one_thread";
+    }
+    set_ratios(rows, first);
+  }
+
+ private:
+  static Ensemble margins_of(const std::filesystem::path& file) {
+    Ensemble ensemble = forest::read_tree_file(file);
+    if (ensemble.outputs != 1) {
+      throw ConfigError("model " + file.string() + ": got " + std::to_string(ensemble.outputs) +
+                        " outputs, expected 1");
+    }
+    ensemble.link = forest::Link::kNone;
+    return ensemble;
+  }
+
+  DType sums() const {
+    return ensemble_.sums == forest::Precision::kFloat32 ? DType::kF32 : DType::kF64;
+  }
+
+  template <class Run>
+  Variant variant(const std::string& name, std::size_t n, const Run& run) const {
+    return {.name = name, .run = [run, walk = Walk(n, features_.size)](std::size_t calls) mutable {
+              for (std::size_t i = 0; i < calls; ++i) run(walk.next());
+              return std::size_t{0};
+            }};
+  }
+
+  ResultRow& add_row(std::vector<ResultRow>& rows, const std::string& variant, const char* stage,
+                     std::size_t n) const {
+    ResultRow& row = rows.emplace_back();
+    row.model = name_;
+    row.variant = variant;
+    row.stage = stage;
+    row.device = "cpu";
+    row.n = n;
+    row.columns = features_.columns;
+    return row;
+  }
+
+  /// Our calls of n rows beside what the peers answer for the same rows.
+  void compare_answers(std::vector<ResultRow>& rows, std::size_t first, std::size_t n) {
+    std::vector<Difference> differences(peers_.size());
+    Walk walk(n, features_.size);
+    for (std::size_t call = 0; call < walk.calls(); ++call) {
+      const std::size_t begin = walk.next();
+      ours_.run(begin, n);
+      for (std::size_t p = 0; p < peers_.size(); ++p) {
+        for (std::size_t row = 0; row < n; ++row) {
+          const double by = std::abs(ours_.answer(row) - peers_[p].answers[begin + row]);
+          differences[p].rows += by == 0 ? 0 : 1;  // NaN differs too
+          differences[p].most = std::max(differences[p].most, by);
+        }
+      }
+    }
+    for (std::size_t p = 0; p < peers_.size(); ++p) {
+      if (peers_[p].peer.name == "xgboost" && differences[p].rows > 0) {
+        throw EngineError("model " + name_ + ": in calls of " + std::to_string(n) + " rows got " +
+                          std::to_string(differences[p].rows) + " margins of " +
+                          std::to_string(n * walk.calls()) +
+                          " that are not those of XGBoost, expected none");
+      }
+      rows[first + p].max_abs_error = differences[p].most;
+      rows[first + p].more["rows_off"] = differences[p].rows;
+      rows[first + p].more["rows_compared"] = n * walk.calls();
+    }
+  }
+
+  /// Ratios of our row, the first one, to the fastest peer.
+  void compare_times(std::vector<ResultRow>& rows, std::size_t first) const {
+    if (peers_.empty()) return;
+    const auto best = std::min_element(rows.begin() + static_cast<std::ptrdiff_t>(first) + 1,
+                                       rows.end(), [](const ResultRow& a, const ResultRow& b) {
+                                         return a.timing->median_us < b.timing->median_us;
+                                       });
+    rows[first].baseline = best->variant;
+    for (std::size_t i = first + 1; i < rows.size(); ++i) {
+      rows[first].more["over_" + rows[i].variant] =
+          rows[i].timing->median_us / rows[first].timing->median_us;
+    }
+    rows[first].more["ratio_of_min"] = best->timing->min_us / rows[first].timing->min_us;
+    set_ratios(rows, first);
+  }
+
+  /// @return processor time of the thread that takes longest, us
+  double run_on(std::size_t threads) const {
+    std::vector<double> times(threads);
+    std::vector<std::thread> running;
+    for (std::size_t t = 0; t < threads; ++t) {
+      running.emplace_back([&, t] {
+        Ours mine(forest_, features_, sums());
+        const std::size_t begin = features_.size * t / threads;
+        const double start = thread_clock();
+        mine.run(begin, features_.size * (t + 1) / threads - begin);
+        times[t] = thread_clock() - start;
+      });
+    }
+    for (std::thread& thread : running) thread.join();
+    return *std::max_element(times.begin(), times.end());
+  }
+
+  std::string name_;
+  const BenchOptions& options_;
+  Ensemble ensemble_;
+  Features features_;
+  Forest forest_;
+  Ours ours_;
+  std::vector<Answered> peers_;
+};
+
+}  // namespace
+
+std::vector<ResultRow> bench_forest(const BenchOptions& options) {
+  std::vector<ResultRow> rows;
+  for (const std::string& file : options.inputs) {
+    ModelBench bench(file, options);
+    bench.measure_load(rows, file);
+    for (const std::size_t n : options.rows) bench.measure_calls(rows, n);
+    bench.measure_threads(rows);
+  }
+  return rows;
+}
+
+}  // namespace tensoa::bench
