@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -83,6 +84,29 @@ std::vector<NamedPlace> planes_of(const std::vector<BoundBlock>& blocks,
   return all;
 }
 
+/// Names that XGBoost (f0) and LightGBM (Column_0) make up where the user gave none.
+bool is_made_up(const std::string& name) {
+  const bool is_lightgbm = name.starts_with("Column_");
+  if (!is_lightgbm && !name.starts_with('f')) return false;
+  const std::string_view number = std::string_view(name).substr(is_lightgbm ? 7 : 1);
+  return !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// How many characters have to be changed, put in or taken out (Levenshtein).
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
 struct TreePrepared final : Prepared {
   using Prepared::Prepared;
 
@@ -109,7 +133,7 @@ class TreeEngine final : public Engine {
   std::shared_ptr<const Prepared> prepare(const Binding& binding,
                                           std::vector<std::size_t> arguments) const override {
     auto prepared = std::make_shared<TreePrepared>(std::move(arguments));
-    prepared->features = features_in(planes_of(binding.inputs, subject_));
+    prepared->features = features_in(binding);
     prepared->answers = answers_in(binding);
     std::vector<DType> dtypes;
     for (const Place& place : prepared->features) dtypes.push_back(place.in(binding.inputs).dtype);
@@ -142,27 +166,41 @@ class TreeEngine final : public Engine {
 
  private:
   /// Of each feature its place: by name, or in order.
-  std::vector<Place> features_in(const std::vector<NamedPlace>& planes) const {
+  std::vector<Place> features_in(const Binding& binding) const {
+    const std::vector<NamedPlace> planes = planes_of(binding.inputs, subject_);
     std::vector<Place> places;
-    const auto is_there = [&](const std::string& name) {
-      return std::ranges::find(planes, name, &NamedPlace::name) != planes.end();
-    };
     const std::vector<std::string>& names = ensemble_.column_names;
-    const auto missing = std::ranges::find_if_not(names, is_there);
-    if (!names.empty() && missing == names.end()) {
-      for (const std::string& name : names) {
-        places.push_back(std::ranges::find(planes, name, &NamedPlace::name)->place);
-      }
+    if (binding.match != Match::kByOrder && !names.empty() &&
+        !std::ranges::all_of(names, is_made_up)) {
+      for (const std::string& name : names) places.push_back(find(name, planes));
       return places;
     }
     if (planes.size() != ensemble_.columns) {
-      std::string text = subject_ + "takes " + std::to_string(ensemble_.columns) +
-                         " columns, got " + std::to_string(planes.size());
-      if (!names.empty()) text += "; by name, there is none called \"" + *missing + '"';
-      throw BindingError(text + "; bind one for each feature, in their order or under their names");
+      throw BindingError(subject_ + "takes " + std::to_string(ensemble_.columns) +
+                         " columns, got " + std::to_string(planes.size()) +
+                         "; bind one for each feature, in their order");
     }
     for (const NamedPlace& plane : planes) places.push_back(plane.place);
     return places;
+  }
+
+  Place find(const std::string& name, const std::vector<NamedPlace>& planes) const {
+    const auto found = std::ranges::find(planes, name, &NamedPlace::name);
+    if (found != planes.end()) return found->place;
+    std::string there;
+    const NamedPlace* nearest = nullptr;
+    for (const NamedPlace& plane : planes) {
+      if (plane.name.empty()) continue;
+      there += (there.empty() ? "" : ", ") + plane.name;
+      if (nearest == nullptr || distance(plane.name, name) < distance(nearest->name, name)) {
+        nearest = &plane;
+      }
+    }
+    throw BindingError(subject_ + "its feature \"" + name +
+                       "\" is no column of the input blocks; there are: " +
+                       (there.empty() ? "none with a name" : there) +
+                       (nearest == nullptr ? "" : "; the nearest is \"" + nearest->name + '"') +
+                       ". Rename the column, or ask for Match::kByOrder");
   }
 
   std::vector<Place> answers_in(const Binding& binding) const {

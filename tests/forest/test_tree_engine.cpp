@@ -74,7 +74,7 @@ class TreeFiles : public testing::Test {
     inputs.append_block("last", in.last());
     SoAMetadata<Answers> out(rows.rows);
     out.append_block("answers", outputs...);
-    return {inputs, out};
+    return {inputs, out, Match::kByOrder};
   }
 
   std::filesystem::path model;
@@ -125,7 +125,7 @@ TEST_F(TreeFiles, AnAnswerMayLieOnAFeatureRowOnRow) {
   inputs.append_block("last", in.last());
   SoAMetadata<Features> outputs(rows.rows);
   outputs.append_block("answers", in.a());
-  trees.forward(queue, trees.plan(ModelMetadata(inputs, outputs)));
+  trees.forward(queue, trees.plan(ModelMetadata(inputs, outputs, Match::kByOrder)));
   for (std::size_t r = 0; r < rows.rows; ++r) {
     ASSERT_EQ(features.view().a[r], out.margin[r]) << "row " << r;
   }
@@ -142,9 +142,43 @@ TEST_F(TreeFiles, WrongBindingsAreRefusedBeforeACall) {
   inputs.append_block("numbers", in.a(), in.b());
   SoAMetadata<Answers> outputs(rows.rows);
   outputs.append_block("answers", out.margin());
-  EXPECT_THAT([&] { trees.plan(ModelMetadata(inputs, outputs)); },
+  EXPECT_THAT([&] { trees.plan(ModelMetadata(inputs, outputs, Match::kByOrder)); },
               ThrowsMessage<BindingError>(AllOf(HasSubstr("takes 7 columns, got 2"),
                                                 HasSubstr("bind one for each feature"))));
+}
+
+template <template <class> class F>
+struct Named {
+  F<float> pt, eta_jet, phi, n_tracks;
+};
+
+/// The model with other names of its features.
+std::filesystem::path file_with_names(const std::string& names) {
+  std::string text = tensoa::test::tree_file("xgboost_regression.json");
+  const std::string key = "\"feature_names\":[";
+  const auto begin = text.find(key) + key.size();
+  text.replace(begin, text.find(']', begin) - begin, names);
+  auto path = std::filesystem::path(testing::TempDir()) / "names.json";
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST_F(TreeFiles, AFeatureThatNoColumnHasTheNameOfIsNamedBesideTheNearest) {
+  const std::string names = R"("pt","eta_jets","phi","n_tracks","x","y","z")";
+  Model<> trees(file_with_names(names));
+  PortableCollection<Named> named(4, Device::cpu());
+  const auto in = named.const_view().records();
+  SoAMetadata<Named> inputs(4);
+  inputs.append_block("kinematics", in.pt(), in.eta_jet(), in.phi(), in.n_tracks());
+  PortableCollection<Answers> few(4, Device::cpu());
+  SoAMetadata<Answers> outputs(4);
+  outputs.append_block("answers", few.view().records().margin());
+  EXPECT_THAT([&] { trees.plan(ModelMetadata(inputs, outputs)); },
+              ThrowsMessage<BindingError>(AllOf(HasSubstr("feature \"eta_jets\" is no column"),
+                                                HasSubstr("pt, eta_jet, phi, n_tracks"),
+                                                HasSubstr("nearest is \"eta_jet\""))));
+  EXPECT_THAT([&] { trees.plan(ModelMetadata(inputs, outputs, Match::kByOrder)); },
+              ThrowsMessage<BindingError>(HasSubstr("takes 7 columns, got 4")));
 }
 
 TEST_F(TreeFiles, FilesThatAreNoTreesAreNotTaken) {
