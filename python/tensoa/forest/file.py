@@ -27,7 +27,7 @@ def to_bytes(ensemble: Ensemble) -> bytes:
     header["link"] = ensemble.link.value
     lists = {name: np.ascontiguousarray(getattr(ensemble, name), kind) for name, kind in LISTS.items()}
     header["counts"] = {name: len(values) for name, values in lists.items()}
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode(errors="replace")
     text += b" " * (-len(text) % UNIT)
     parts = [MAGIC, len(text).to_bytes(UNIT, "little"), text]
     for values in lists.values():

@@ -14,6 +14,15 @@ from tensoa.forest.ensemble import CATEGORY_SET, LEAF, NODE, TREE, VALUE, WORD
 MOST_CATEGORIES = 1 << 24
 
 
+def numbers_of(values: Any, dtype: Any) -> np.ndarray:
+    """A list as an array of one dimension. Raises ValueError for another thing, and for fractions among integers."""
+    given = np.asarray(values)
+    if given.ndim != 1 or (given.size and given.dtype.kind not in ("biuf" if np.dtype(dtype).kind == "f" else "biu")):
+        raise ValueError("not a list of numbers")
+    with np.errstate(over="ignore"):
+        return given.astype(dtype)
+
+
 class Builder:
     """`columns` that a row has; `leaf_size` values in each leaf; `subject`: the beginning of messages."""
 

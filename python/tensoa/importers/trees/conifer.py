@@ -13,7 +13,7 @@ import numpy as np
 
 from tensoa.errors import InputError, first_line
 from tensoa.forest import Ensemble, Missing, Test
-from tensoa.importers.trees.build import Builder
+from tensoa.importers.trees.build import Builder, numbers_of
 from tensoa.importers.trees.imported import Imported, Reference
 
 LEAF = -2  # the feature of one
@@ -55,8 +55,8 @@ class _Reader:
 
     def array(self, mapping: Any, key: str, dtype: Any, where: str, size: int | None = None) -> np.ndarray:
         try:
-            numbers = np.asarray(self.member(mapping, key, list, where), dtype)
-        except (ValueError, TypeError, OverflowError):
+            numbers = numbers_of(self.member(mapping, key, list, where), dtype)
+        except ValueError:
             numbers = np.empty((0, 0))
         if numbers.ndim != 1 or (size is not None and len(numbers) != size):
             self.fail(f'{where}"{key}" is not a list of {"" if size is None else f"{size} "}numbers')

@@ -17,7 +17,7 @@ from tensoa import forest
 from tensoa.errors import InputError, first_line
 from tensoa.forest import Ensemble, Link, Missing, Test
 from tensoa.importers.trees import ubjson
-from tensoa.importers.trees.build import Builder
+from tensoa.importers.trees.build import Builder, numbers_of
 from tensoa.importers.trees.imported import Imported, Reference, own_reference
 
 _libm = ctypes.CDLL(ctypes.util.find_library("m"))
@@ -102,8 +102,8 @@ class _Reader:
     def array(self, mapping: Any, key: str, dtype: Any, where: str = "", size: int | None = None) -> np.ndarray:
         value = mapping.get(key) if isinstance(mapping, dict) else None
         try:
-            numbers = np.asarray([] if value is None else value, dtype)
-        except (ValueError, TypeError, OverflowError):
+            numbers = numbers_of([] if value is None else value, dtype)
+        except ValueError:
             numbers = np.empty((0, 0))
         if value is None or numbers.ndim != 1 or (size is not None and len(numbers) != size):
             got = "missing" if value is None else f"{numbers.size} numbers" if numbers.ndim == 1 else str(value)[:40]

@@ -167,6 +167,7 @@ def edited(change):
         (lambda learner, model, trees: trees[1].update(left_children=3), 'tree 1: "left_children" is 3, expected a list of'),
         (lambda learner, model, trees: trees[1].pop("right_children"), 'tree 1: "right_children" is missing, expected'),
         (lambda learner, model, trees: trees[1]["split_indices"].pop(), 'tree 1: "split_indices" is'),
+        (lambda learner, model, trees: trees[1]["left_children"].__setitem__(1, 3.5), 'tree 1: "left_children" is [1, 3.5,'),
         (
             lambda learner, model, trees: trees[1]["left_children"].__setitem__(1, 0),
             "tree 1, node 1: it leads to node 0, which another node leads to",
