@@ -49,32 +49,25 @@ def session(path):
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def package_of(path, inputs, outputs, tmp_path, match="auto"):
-    """(what the export said, run(Columns, rows)) of the package of an ONNX file; None where nothing is fused: the export has
-    compared the package with the model, and the model with ONNX Runtime.
-    """
-    columns = binding.parse({"schema": 1, "match": match, "inputs": inputs, "outputs": outputs})
+def compare(path, inputs, outputs, tmp_path, rows):
+    """Makes the package of an ONNX file and runs it beside ONNX Runtime; returns what the export said."""
+    columns = binding.parse({"schema": 1, "match": "auto", "inputs": inputs, "outputs": outputs})
     lines, package = [], tmp_path / "package.pt2"
     module = import_onnx(path, [block.name for block in columns.outputs])
     export(module, columns, package, Options(report=lines.append))
-    files, manifest = archive.read(package)
-    if manifest.get("fused") is None:
-        return lines, None
+    beside(package, path, inputs, outputs, tmp_path, rows)
+    return lines
+
+
+def beside(package, path, inputs, outputs, tmp_path, rows, tolerance=2e-5):
+    """Runs the fused program of a package beside ONNX Runtime. `rows` of each collection."""
+    columns = binding.parse({"schema": 1, "match": "auto", "inputs": inputs, "outputs": outputs})
     level = next(level for level in ("x86-64-v4", "x86-64-v3") if cpu_flags().issuperset(CPU_FLAGS[level]))
     library = tmp_path / "program.so"
-    library.write_bytes(files[f"model/fused/{level}.so"])
-    return lines, fused.load(library)
-
-
-def compare(path, inputs, outputs, tmp_path, rows, tolerance=2e-5, match="auto"):
-    """Makes the package, runs it beside ONNX Runtime; returns what the export said. `rows` of each collection."""
-    lines, run = package_of(path, inputs, outputs, tmp_path, match)
-    if run is None:
-        return lines
-    columns = binding.parse({"schema": 1, "match": match, "inputs": inputs, "outputs": outputs})
+    library.write_bytes(archive.read(package)[0][f"model/fused/{level}.so"])
     rules = [{"collection": block.collection} for block in columns.outputs]
     given = Columns(columns, rows, rules, "cpu", seed=5, is_whole=True)
-    run(given, [rows[collection] for collection in sorted(rows)])
+    fused.load(library)(given, [rows[collection] for collection in sorted(rows)])
     made = session(path)
     tensors = [block.tensor(argument).contiguous().numpy() for block, argument in zip(columns.inputs, given.inputs)]
     names = [value.name for value in made.get_inputs()]
@@ -86,7 +79,6 @@ def compare(path, inputs, outputs, tmp_path, rows, tolerance=2e-5, match="auto")
         right = block.planes(torch.from_numpy(right)).reshape(got.shape).numpy()
         assert np.abs(got.astype(float) - right).max() <= tolerance * max(1, np.abs(right).max()), block.name
         assert right.std() > 0
-    return lines
 
 
 def refused(path, message, outputs=()):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from onnx import helper
-from packages import FLOAT, INT64, compare, of_nodes, of_torch
+from packages import FLOAT, INT64, beside, compare, of_nodes, of_torch
 from torch import nn
 
 from bindings import GRAPH, block
@@ -38,11 +38,15 @@ def test_dense_network_of_any_opset(opset, tmp_path):
         torch.testing.assert_close(import_onnx(path)(features), network(features))
 
 
-def test_dense_network_is_fused(tmp_path):
+def test_command_fuses_a_dense_network(tmp_path, capsys):
     path = of_torch(tmp_path / "m.onnx", dense(), (torch.randn(4, 5),), ["features"], ["probabilities"], ROWS)
     inputs, outputs = [named_block("features", "abcde")], [named_block("probabilities", "xyz")]
-    lines = compare(path, inputs, outputs, tmp_path, {0: 100})
+    (tmp_path / "b.json").write_text(json.dumps({"schema": 1, "match": "auto", "inputs": inputs, "outputs": outputs}))
+    arguments = [str(path), "--binding", str(tmp_path / "b.json"), "--out", str(tmp_path / "m.pt2")]
+    assert run(lambda: main(arguments)) == 0
+    lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["compared with ONNX Runtime: the same in 7 sets of columns", "fused into 1 kernel:"]
+    beside(tmp_path / "m.pt2", path, inputs, outputs, tmp_path, {0: 100})
 
 
 class InteractionNetwork(nn.Module):
@@ -109,17 +113,6 @@ def test_results_that_the_binding_does_not_have_are_left_out(tmp_path):
     path = of_nodes(tmp_path / "m.onnx", nodes, {"x": (FLOAT, ["n", 3])}, outputs, {"w": weight})
     module = import_onnx(path, ["y"])
     torch.testing.assert_close(module(torch.ones(2, 3)), torch.ones(2, 3) @ torch.from_numpy(weight))
-
-
-def test_command(tmp_path, capsys):
-    path = of_torch(tmp_path / "m.onnx", dense(), (torch.randn(4, 5),), ["features"], ["probabilities"], ROWS)
-    text = {"schema": 1, "match": "auto"}
-    text |= {"inputs": [named_block("features", "abcde")], "outputs": [named_block("probabilities", "xyz")]}
-    (tmp_path / "b.json").write_text(json.dumps(text))
-    arguments = [str(path), "--binding", str(tmp_path / "b.json"), "--out", str(tmp_path / "m.pt2")]
-    assert run(lambda: main(arguments)) == 0
-    assert "compared with ONNX Runtime: the same in 7 sets of columns" in capsys.readouterr().out
-    assert (tmp_path / "m.pt2").exists()
 
 
 def test_model_that_differs_from_onnx_runtime_is_refused(tmp_path):
