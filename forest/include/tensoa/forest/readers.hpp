@@ -19,8 +19,7 @@
 /// `Booster.predict(raw_score=True)` (of a random forest divided by the number of rounds). Columns hold what the
 /// trees see: NaN where a value is missing, categories as the numbers 0, 1, 2 … of the training.
 ///
-/// Links are those of the objective, with these differences: multi:softmax gives the probabilities, not the most
-/// probable class; categories between -1 and 0, which LightGBM cuts to 0, are in no set.
+/// Links are those of the objective, but multi:softmax gives the probabilities, not the most probable class.
 ///
 /// Refused: linear boosters and trees, unknown objectives, several quantiles of XGBoost 3.4 on (it sorts them),
 /// categories that were numbers other than 0, 1, 2 … in a data frame.
