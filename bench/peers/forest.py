@@ -191,6 +191,7 @@ def main() -> None:
     parser.add_argument("--out", required=True, metavar="FILE.json")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="where the project is built")
     parser.add_argument("--repeats", default="7", help="rounds")
+    parser.add_argument("--rows", nargs="+", help="rows of a call (default: that of the program)")
     options = parser.parse_args()
     folder = options.build / "forest_models"
     folder.mkdir(parents=True, exist_ok=True)
@@ -207,7 +208,8 @@ def main() -> None:
     ]
     models = [folder / f"{name}.json" for name in XGBOOST] + [folder / f"{LIGHTGBM}.txt"]
     command = [options.build / "tensoa", "bench", "forest", *models, "--features", stamp, *libraries]
-    sys.exit(subprocess.run([*command, "--repeats", options.repeats, "--json", options.out], check=False).returncode)
+    command += ["--repeats", options.repeats, "--json", options.out]
+    sys.exit(subprocess.run([*command, *(["--rows", *options.rows] if options.rows else [])], check=False).returncode)
 
 
 if __name__ == "__main__":

@@ -193,7 +193,7 @@ class ModelBench {
   /// One thread, and two on halves of all rows.
   void measure_threads(std::vector<ResultRow>& rows) const {
     constexpr std::size_t kThreads[] = {1, 2};
-    constexpr int kTurns = 5;
+    constexpr int kTurns = 3;
     std::vector<double> longest[std::size(kThreads)];
     std::vector<double> wall[std::size(kThreads)];
     for (int turn = 0; turn < kTurns * options_.repeats; ++turn) {

@@ -14,8 +14,14 @@
 namespace tensoa::forest {
 namespace {
 
-/// Below this many rows they are evaluated one by one. Measured: `tensoa bench forest`.
-constexpr std::int64_t kFewRows = 16;
+/// Below this many rows they are evaluated one by one. Rows of trees that are walked several at a time cost as
+/// much as a block of 64 rows from 9 to 12 rows on, those of single trees from 2 to 3 rows on. Measured on AVX2:
+/// `tensoa bench forest`.
+std::int64_t few_rows(const Compiled& forest) noexcept {
+  constexpr std::int64_t kOfGroups = 10;
+  constexpr std::int64_t kOfSingleTrees = 3;
+  return 2 * forest.rows.groups.size() < forest.blocks.trees.size() ? kOfGroups : kOfSingleTrees;
+}
 
 }  // namespace
 
@@ -47,7 +53,7 @@ Forest::Shape Forest::shape() const noexcept {
 void Forest::run(std::span<const Column> columns, std::span<const AnswerColumn> answers,
                  std::int64_t rows) const {
   const auto call = [&]<class Sum>(Sum /*of the ensemble*/) {
-    if (rows < kFewRows) {
+    if (rows < few_rows(*compiled_)) {
       RowCall<Sum>(*compiled_, columns, answers).run(rows);
     } else {
       const auto words = static_cast<int>(std::min<std::int64_t>((rows + 63) / 64, kMostWords));
