@@ -27,7 +27,7 @@ struct Avx2 {
       return _mm256_permutevar8x32_ps(_mm256_load_ps(table), place);
     } else {
       const __m256 low = pick<kTables / 2>(table, place, bit - 1);
-      const __m256 high = pick<kTables / 2>(table + 4 * kTables, place, bit - 1);
+      const __m256 high = pick<kTables / 2>(table + std::ptrdiff_t{4} * kTables, place, bit - 1);
       return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(place, 31 - bit)));
     }
   }
@@ -94,7 +94,8 @@ struct Avx2 {
     constexpr int kParts = 2 * kWords;
     __m256i parts[kParts];
     for (int part = 0; part < kParts; ++part) {
-      parts[part] = _mm256_load_si256(reinterpret_cast<const __m256i*>(bins + 32 * part));
+      parts[part] =
+          _mm256_load_si256(reinterpret_cast<const __m256i*>(bins + std::ptrdiff_t{32} * part));
     }
     auto* words = reinterpret_cast<char*>(tests);
     for (std::size_t q = 0; q < count; ++q) {
@@ -120,8 +121,9 @@ struct Avx2 {
       __m256i leaf = _mm256_setzero_si256();
       for (int p = 0; p < kPlanes; ++p) {
         int rows;
-        __builtin_memcpy(&rows, reinterpret_cast<const char*>(planes + p * words) + first / 8,
-                         sizeof rows);
+        __builtin_memcpy(
+            &rows, reinterpret_cast<const char*>(planes + std::ptrdiff_t{p} * words) + first / 8,
+            sizeof rows);
         const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(rows), byte_of_row);
         const __m256i is_set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit_of_row), bit_of_row);
         leaf = _mm256_sub_epi8(_mm256_add_epi8(leaf, leaf), is_set);

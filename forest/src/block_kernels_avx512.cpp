@@ -28,7 +28,7 @@ struct Avx512 {
       return _mm512_permutex2var_ps(_mm512_load_ps(table), place, _mm512_load_ps(table + 16));
     } else {
       const __m512 low = pick<kTables / 2>(table, place, bit - 1);
-      const __m512 high = pick<kTables / 2>(table + 16 * kTables, place, bit - 1);
+      const __m512 high = pick<kTables / 2>(table + std::ptrdiff_t{16} * kTables, place, bit - 1);
       return _mm512_mask_blend_ps(_mm512_test_epi32_mask(place, _mm512_set1_epi32(1 << bit)), low,
                                   high);
     }
@@ -86,7 +86,7 @@ struct Avx512 {
   static void compare(const std::uint8_t* bins, const std::uint8_t* questions, std::size_t count,
                       std::uint64_t* tests) {
     __m512i parts[kWords];
-    for (int w = 0; w < kWords; ++w) parts[w] = _mm512_loadu_si512(bins + 64 * w);
+    for (int w = 0; w < kWords; ++w) parts[w] = _mm512_loadu_si512(bins + std::ptrdiff_t{64} * w);
     for (std::size_t q = 0; q < count; ++q) {
       const __m512i least = _mm512_set1_epi8(static_cast<char>(questions[q]));
 #pragma GCC unroll 8
@@ -101,7 +101,7 @@ struct Avx512 {
       return _mm512_permutex2var_pd(_mm512_load_pd(table), place, _mm512_load_pd(table + 8));
     } else {
       const __m512d low = pick<kTables / 2>(table, place, bit - 1);
-      const __m512d high = pick<kTables / 2>(table + 8 * kTables, place, bit - 1);
+      const __m512d high = pick<kTables / 2>(table + std::ptrdiff_t{8} * kTables, place, bit - 1);
       return _mm512_mask_blend_pd(_mm512_test_epi64_mask(place, _mm512_set1_epi64(1LL << bit)), low,
                                   high);
     }
@@ -116,7 +116,8 @@ struct Avx512 {
 #pragma GCC unroll 8
       for (int p = 0; p < kPlanes; ++p) {
         const __m512i bit = _mm512_set1_epi8(static_cast<char>(1U << (kPlanes - 1 - p)));
-        leaf = _mm512_mask_add_epi8(leaf, planes[p * words + first / 64], leaf, bit);
+        leaf =
+            _mm512_mask_add_epi8(leaf, planes[std::ptrdiff_t{p} * words + first / 64], leaf, bit);
       }
       _mm512_store_si512(numbers, leaf);
       add_64<kPlanes>(numbers, leaves, sums + first);

@@ -12,7 +12,7 @@ struct Plain {
 
   template <int kWords>
   struct Bits {
-    struct type {
+    struct type {  // NOLINT(readability-identifier-naming): as of vectors
       std::uint64_t words[kWords];
 
       template <class Of>
@@ -69,7 +69,8 @@ struct Plain {
         std::uint64_t word = 0;
         for (int part = 0; part < 8; ++part) {
           std::uint64_t eight;
-          __builtin_memcpy(&eight, bins + 64 * w + 8 * part, sizeof eight);
+          __builtin_memcpy(&eight, bins + std::ptrdiff_t{64} * w + std::ptrdiff_t{8} * part,
+                           sizeof eight);
           word |= at_least(eight, least) << 8 * part;
         }
         *tests++ = word;

@@ -16,7 +16,7 @@ namespace tensoa::forest {
 namespace {
 
 /// A plane of a block of the package.
-struct Place {
+struct PackagePlane {
   std::size_t block;
   std::int64_t plane;
   DType dtype;
@@ -28,8 +28,8 @@ struct Place {
 };
 
 /// The planes of a block, column by column, a vector as its parts.
-std::vector<Place> places_of(const BlockDescription& block, std::size_t number) {
-  std::vector<Place> places;
+std::vector<PackagePlane> places_of(const BlockDescription& block, std::size_t number) {
+  std::vector<PackagePlane> places;
   for (const ColumnDescription& column : block.columns) {
     const std::size_t parts = block.element.planes();
     for (std::size_t part = 0; part < parts; ++part) {
@@ -50,7 +50,7 @@ class ForestProgram final : public package::Program {
     const BindingDescription& binding = package.manifest().binding;
     const Ensemble ensemble =
         from_bytes(package.archive().file(description.file), package.subject());
-    std::vector<std::vector<Place>> inputs;
+    std::vector<std::vector<PackagePlane>> inputs;
     for (const BlockDescription& block : binding.inputs) {
       inputs.push_back(places_of(block, inputs.size()));
       require_rows(package, block);
@@ -70,7 +70,7 @@ class ForestProgram final : public package::Program {
     }
     for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
       require_rows(package, binding.outputs[i]);
-      for (const Place& place : places_of(binding.outputs[i], binding.inputs.size() + i)) {
+      for (const PackagePlane& place : places_of(binding.outputs[i], binding.inputs.size() + i)) {
         if (place.dtype != DType::kF32 && place.dtype != DType::kF64) {
           package.fail("its output \"" + binding.outputs[i].name + "\" is of " +
                        std::string(name_of(place.dtype)) +
@@ -91,9 +91,10 @@ class ForestProgram final : public package::Program {
     thread_local std::vector<AnswerColumn> answers;
     columns.clear();
     answers.clear();
-    for (const Place& place : features_)
+    for (const PackagePlane& place : features_)
       columns.push_back({place.first_of(blocks), 1, place.dtype});
-    for (const Place& place : answers_) answers.push_back({place.first_of(blocks), 1, place.dtype});
+    for (const PackagePlane& place : answers_)
+      answers.push_back({place.first_of(blocks), 1, place.dtype});
     forest_->run(columns, answers, blocks.back().rows);
     return {};
   }
@@ -105,8 +106,8 @@ class ForestProgram final : public package::Program {
                  "\" is of scalars, expected one value a row; import it again");
   }
 
-  std::vector<Place> features_;
-  std::vector<Place> answers_;
+  std::vector<PackagePlane> features_;
+  std::vector<PackagePlane> answers_;
   std::optional<Forest> forest_;
 };
 

@@ -18,7 +18,7 @@ namespace tensoa::forest {
 namespace {
 
 /// A plane of a block of a binding: in one of its tensors, the place in the dimensions that do not count rows.
-struct Place {
+struct BoundPlane {
   std::size_t block;
   std::size_t tensor;
   std::array<std::int64_t, kMaxRank> index{};
@@ -36,14 +36,14 @@ struct Place {
 };
 
 /// A place, and the name of its column where it is one of plain values.
-struct NamedPlace {
-  Place place;
+struct NamedPlane {
+  BoundPlane place;
   std::string name;
 };
 
 /// All planes of a tensor: column by column, of each its parts.
-void append_planes(const TensorView& view, Place place, const std::vector<std::string>& names,
-                   std::vector<NamedPlace>& all) {
+void append_planes(const TensorView& view, BoundPlane place, const std::vector<std::string>& names,
+                   std::vector<NamedPlane>& all) {
   std::int64_t count = 1;
   for (std::size_t d = 0; d < view.rank; ++d) {
     if (d != place.row_dimension) count *= view.size_of_dim[d];
@@ -60,9 +60,9 @@ void append_planes(const TensorView& view, Place place, const std::vector<std::s
   }
 }
 
-std::vector<NamedPlace> planes_of(const std::vector<BoundBlock>& blocks,
+std::vector<NamedPlane> planes_of(const std::vector<BoundBlock>& blocks,
                                   const std::string& subject) {
-  std::vector<NamedPlace> all;
+  std::vector<NamedPlane> all;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const BoundBlock& block = blocks[b];
     if (block.form != BlockForm::kInPlace && block.form != BlockForm::kRepacked) {
@@ -77,7 +77,8 @@ std::vector<NamedPlace> planes_of(const std::vector<BoundBlock>& blocks,
       for (std::size_t c = 0; c < block.columns.size(); ++c) {
         if (!is_one_column || c == t) names.push_back(block.columns[c].name);
       }
-      Place place{b, t, {}, static_cast<std::uint8_t>(is_one_column ? 0 : block.row_dimension())};
+      BoundPlane place{
+          b, t, {}, static_cast<std::uint8_t>(is_one_column ? 0 : block.row_dimension())};
       append_planes(tensors[t], place, names, all);
     }
   }
@@ -110,8 +111,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
 struct TreePrepared final : Prepared {
   using Prepared::Prepared;
 
-  std::vector<Place> features;
-  std::vector<Place> answers;
+  std::vector<BoundPlane> features;
+  std::vector<BoundPlane> answers;
   std::shared_ptr<const Forest> forest;
 };
 
@@ -136,7 +137,8 @@ class TreeEngine final : public Engine {
     prepared->features = features_in(binding);
     prepared->answers = answers_in(binding);
     std::vector<DType> dtypes;
-    for (const Place& place : prepared->features) dtypes.push_back(place.in(binding.inputs).dtype);
+    for (const BoundPlane& place : prepared->features)
+      dtypes.push_back(place.in(binding.inputs).dtype);
     prepared->forest = std::make_shared<const Forest>(ensemble_, dtypes);
     return prepared;
   }
@@ -149,12 +151,12 @@ class TreeEngine final : public Engine {
     columns.clear();
     answers.clear();
     const std::int64_t rows = rows_in(binding);
-    for (const Place& place : plan.answers) {
+    for (const BoundPlane& place : plan.answers) {
       const TensorView& view = place.in(binding.outputs);
       answers.push_back(
           {place.first_of(view), view.stride_of_dim[place.row_dimension], view.dtype});
     }
-    for (const Place& place : plan.features) {
+    for (const BoundPlane& place : plan.features) {
       const TensorView& view = place.in(binding.inputs);
       columns.push_back(
           {place.first_of(view), view.stride_of_dim[place.row_dimension], view.dtype});
@@ -166,9 +168,9 @@ class TreeEngine final : public Engine {
 
  private:
   /// Of each feature its place: by name, or in order.
-  std::vector<Place> features_in(const Binding& binding) const {
-    const std::vector<NamedPlace> planes = planes_of(binding.inputs, subject_);
-    std::vector<Place> places;
+  std::vector<BoundPlane> features_in(const Binding& binding) const {
+    const std::vector<NamedPlane> planes = planes_of(binding.inputs, subject_);
+    std::vector<BoundPlane> places;
     const std::vector<std::string>& names = ensemble_.column_names;
     if (binding.match != Match::kByOrder && !names.empty() &&
         !std::ranges::all_of(names, is_made_up)) {
@@ -180,16 +182,16 @@ class TreeEngine final : public Engine {
                          " columns, got " + std::to_string(planes.size()) +
                          "; bind one for each feature, in their order");
     }
-    for (const NamedPlace& plane : planes) places.push_back(plane.place);
+    for (const NamedPlane& plane : planes) places.push_back(plane.place);
     return places;
   }
 
-  Place find(const std::string& name, const std::vector<NamedPlace>& planes) const {
-    const auto found = std::ranges::find(planes, name, &NamedPlace::name);
+  BoundPlane find(const std::string& name, const std::vector<NamedPlane>& planes) const {
+    const auto found = std::ranges::find(planes, name, &NamedPlane::name);
     if (found != planes.end()) return found->place;
     std::string there;
-    const NamedPlace* nearest = nullptr;
-    for (const NamedPlace& plane : planes) {
+    const NamedPlane* nearest = nullptr;
+    for (const NamedPlane& plane : planes) {
       if (plane.name.empty()) continue;
       there += (there.empty() ? "" : ", ") + plane.name;
       if (nearest == nullptr || distance(plane.name, name) < distance(nearest->name, name)) {
@@ -203,9 +205,9 @@ class TreeEngine final : public Engine {
                        ". Rename the column, or ask for Match::kByOrder");
   }
 
-  std::vector<Place> answers_in(const Binding& binding) const {
-    std::vector<Place> answers;
-    for (const NamedPlace& plane : planes_of(binding.outputs, subject_)) {
+  std::vector<BoundPlane> answers_in(const Binding& binding) const {
+    std::vector<BoundPlane> answers;
+    for (const NamedPlane& plane : planes_of(binding.outputs, subject_)) {
       const DType dtype = plane.place.in(binding.outputs).dtype;
       if (dtype != DType::kF32 && dtype != DType::kF64) {
         throw BindingError(subject_ + to_string(binding.outputs[plane.place.block]) + " is of " +
