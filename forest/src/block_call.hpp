@@ -149,16 +149,20 @@ class BlockCall : Call<Sum> {
 
   void add_followed(const BlockTree& tree) {
     constexpr int kLanes = 8;
+    const FollowedNode* const nodes = this->forest_.followed.nodes.data();
     const FollowedTree& followed = this->forest_.followed.trees[tree.first];
-    const FollowedNode* const root = this->forest_.followed.nodes.data() + followed.root;
     const Sum* const values = this->leaf_values();
-    std::uint32_t leaves[kLanes];
+    std::uint32_t at[kLanes];
     for (int row = 0; row < this->n_; row += kLanes) {
+      std::fill_n(at, kLanes, followed.root);
       // Rows that are not there have bins of an earlier block.
-      follow<kLanes>(root, followed.depth, this->mine_.bins.data() + row, this->stride_, leaves);
+      follow<kLanes, Lanes::kRows>(nodes, followed.depth, this->mine_.bins.data() + row,
+                                   this->stride_, at);
       const int end = std::min(kLanes, this->n_ - row);
       for (std::size_t k = 0; k < this->ensemble_.leaf_size; ++k) {
-        for (int i = 0; i < end; ++i) this->sums(tree.output + k)[row + i] += values[leaves[i] + k];
+        for (int i = 0; i < end; ++i) {
+          this->sums(tree.output + k)[row + i] += values[nodes[at[i]].right + k];
+        }
       }
     }
   }

@@ -11,14 +11,15 @@ Followed::Followed(const Ensemble& ensemble, const Questions& questions,
     if (shapes[t].depth <= kDeepestFull && !all) continue;
     const Tree& tree = ensemble.trees[t];
     of_tree[t] = static_cast<std::uint32_t>(trees.size());
-    trees.push_back({static_cast<std::uint32_t>(nodes.size()), shapes[t].depth});
+    const auto root = static_cast<std::uint32_t>(nodes.size());
+    trees.push_back({root, shapes[t].depth});
     for (std::uint32_t i = 0; i < tree.nodes; ++i) {
       const Node& node = ensemble.nodes[tree.first_node + i];
       const Question& question = questions.of_node[tree.first_node + i];
       if (node.is_leaf()) {
-        nodes.push_back({FollowedNode::kLeafBin, 0, i, node.left});
+        nodes.push_back({FollowedNode::kLeafBin, 0, root + i, node.left});
       } else {
-        nodes.push_back({question.bin, question.feature, node.left, node.right});
+        nodes.push_back({question.bin, question.feature, root + node.left, root + node.right});
       }
     }
   }

@@ -19,7 +19,7 @@ struct FollowedNode {
 
   std::uint32_t bin;
   std::uint32_t feature;
-  std::uint32_t left;   ///< counted from the root
+  std::uint32_t left;   ///< in Followed::nodes
   std::uint32_t right;  ///< of a leaf: the first of its values in Ensemble::leaf_values
 };
 
@@ -41,22 +41,24 @@ struct Followed {
   std::vector<std::uint32_t> of_tree;  ///< of each tree of the ensemble its number here
 };
 
-/// Follows a tree for kLanes rows at once, so that each waits for its own memory alone.
-/// @param bins of row 0 for each feature, `stride` apart; those of the next row lie one after them
-/// @param leaves first value of each row's leaf
-template <int kLanes>
-void follow(const FollowedNode* root, std::uint32_t depth, const std::uint32_t* bins,
-            std::size_t stride, std::uint32_t* leaves) noexcept {
-  std::uint32_t at[kLanes] = {};
+/// Whether lanes of follow() are rows of one tree, or trees of one row.
+enum class Lanes : std::uint8_t { kRows, kTrees };
+
+/// Follows nodes in kLanes lanes at once, so that their loads are waited for together.
+/// @param at of each lane the root, and then the leaf
+/// @param depth of the deepest tree
+/// @param bins of the first row for each feature, `stride` apart; those of the next row lie one after them
+template <int kLanes, Lanes kKind>
+void follow(const FollowedNode* nodes, std::uint32_t depth, const std::uint32_t* bins,
+            std::size_t stride, std::uint32_t* at) noexcept {
   for (std::uint32_t level = 0; level < depth; ++level) {
 #pragma GCC unroll 8
     for (int lane = 0; lane < kLanes; ++lane) {
-      const FollowedNode node = root[at[lane]];
-      const std::uint32_t bin = bins[node.feature * stride + static_cast<std::size_t>(lane)];
-      at[lane] = bin >= node.bin ? node.right : node.left;
+      const FollowedNode node = nodes[at[lane]];
+      const auto row = static_cast<std::size_t>(kKind == Lanes::kRows ? lane : 0);
+      at[lane] = bins[node.feature * stride + row] >= node.bin ? node.right : node.left;
     }
   }
-  for (int lane = 0; lane < kLanes; ++lane) leaves[lane] = root[at[lane]].right;
 }
 
 }  // namespace tensoa::forest

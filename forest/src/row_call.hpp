@@ -56,7 +56,7 @@ class RowCall : Call<Sum> {
     words[PackedNode<Word>::kOnes] = 0;
     for (const RowGroup& group : rows_.groups) {
       if (!group.is_packed) {
-        add_followed(group.first);
+        add_followed(group);
       } else if (group.trees == RowGroup::kTrees) {
         add_group<RowGroup::kTrees>(group, nodes, words);
       } else {
@@ -132,12 +132,24 @@ class RowCall : Call<Sum> {
     }
   }
 
-  void add_followed(std::uint32_t t) {
-    const FollowedTree& tree = this->forest_.followed.trees[this->forest_.followed.of_tree[t]];
-    std::uint32_t leaf;
-    follow<1>(this->forest_.followed.nodes.data() + tree.root, tree.depth, this->mine_.bins.data(),
-              1, &leaf);
-    add_leaf(this->ensemble_.trees[t].output, leaf);
+  void add_followed(const RowGroup& group) {
+    const Followed& followed = this->forest_.followed;
+    const FollowedNode* const nodes = followed.nodes.data();
+    const std::uint32_t* const bins = this->mine_.bins.data();
+    std::uint32_t at[RowGroup::kTrees];
+    for (std::uint32_t i = 0; i < group.trees; ++i) {
+      at[i] = followed.trees[followed.of_tree[group.first + i]].root;
+    }
+    if (group.trees == RowGroup::kTrees) {
+      follow<RowGroup::kTrees, Lanes::kTrees>(nodes, group.depth, bins, 1, at);
+    } else {
+      for (std::uint32_t i = 0; i < group.trees; ++i) {
+        follow<1, Lanes::kTrees>(nodes, group.depth, bins, 1, at + i);
+      }
+    }
+    for (std::uint32_t i = 0; i < group.trees; ++i) {
+      add_leaf(this->ensemble_.trees[group.first + i].output, nodes[at[i]].right);
+    }
   }
 
   void add_leaf(std::uint32_t output, std::uint32_t leaf) {

@@ -83,17 +83,14 @@ RowTables::RowTables(const Ensemble& ensemble, const Questions& questions,
   for (std::uint32_t t = 0; t < trees;) {
     RowGroup group{.is_packed = can_pack && shapes[t].depth <= kDeepestFull, .first = t};
     group.nodes = static_cast<std::uint32_t>(leaves.size());
-    if (!group.is_packed) {
-      group.trees = 1;
-      groups.push_back(group);
-      ++t;
-      continue;
-    }
-    for (; t < trees && group.trees < RowGroup::kTrees && shapes[t].depth <= kDeepestFull; ++t) {
+    const auto belongs = [&](std::uint32_t tree) {
+      return group.is_packed == (can_pack && shapes[tree].depth <= kDeepestFull);
+    };
+    for (; t < trees && group.trees < RowGroup::kTrees && belongs(t); ++t) {
       group.depth = std::max(group.depth, shapes[t].depth);
       ++group.trees;
     }
-    for (std::uint32_t i = group.first; i < t; ++i) {
+    for (std::uint32_t i = group.first; i < t && group.is_packed; ++i) {
       if (is_narrow) {
         narrow_packer.add(ensemble.trees[i], group.depth);
       } else {

@@ -40,7 +40,7 @@ struct PackedNode {
 struct RowGroup {
   static constexpr std::uint32_t kTrees = 8;
 
-  bool is_packed = true;    ///< full arrays of one depth, else one tree of Followed
+  bool is_packed = true;    ///< full arrays of one depth, else trees of Followed
   std::uint32_t first = 0;  ///< tree
   std::uint32_t trees = 0;
   std::uint32_t depth = 1;
