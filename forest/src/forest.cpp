@@ -14,13 +14,13 @@
 namespace tensoa::forest {
 namespace {
 
-/// Below this many rows they are evaluated one by one. Rows of trees that are walked several at a time cost as
-/// much as a block of 64 rows from 9 to 12 rows on, those of single trees from 2 to 3 rows on. Measured on AVX2:
-/// `tensoa bench forest`.
+/// Below this many rows they are evaluated one by one. Rows of full trees cost as much as a block of 64 rows
+/// from 9 to 12 rows on, those of deep trees from about 4 rows on. Measured on AVX2: `tensoa bench forest`.
 std::int64_t few_rows(const Compiled& forest) noexcept {
-  constexpr std::int64_t kOfGroups = 10;
-  constexpr std::int64_t kOfSingleTrees = 3;
-  return 2 * forest.rows.groups.size() < forest.blocks.trees.size() ? kOfGroups : kOfSingleTrees;
+  constexpr std::int64_t kOfFullTrees = 10;
+  constexpr std::int64_t kOfDeepTrees = 4;
+  return 2 * forest.followed.trees.size() < forest.blocks.trees.size() ? kOfFullTrees
+                                                                       : kOfDeepTrees;
 }
 
 }  // namespace
