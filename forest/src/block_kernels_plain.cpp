@@ -64,7 +64,7 @@ struct Plain {
   static void compare(const std::uint8_t* bins, const std::uint8_t* questions, std::size_t count,
                       std::uint64_t* tests) {
     for (std::size_t q = 0; q < count; ++q) {
-      const std::uint64_t least = 0x0101'0101'0101'0101 * questions[q];
+      const std::uint64_t least = std::uint64_t{0x0101'0101'0101'0101} * questions[q];
       for (int w = 0; w < kWords; ++w) {
         std::uint64_t word = 0;
         for (int part = 0; part < 8; ++part) {
