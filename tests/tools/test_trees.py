@@ -20,6 +20,8 @@ INPUTS = [
     block("positions", ["pos"], kind="vector", element=[2]),
     block("counts", ["n"], column_dtype="int32", dtype="int32"),
 ]
+# The features in their order, for models without names.
+IN_ORDER = [block("kinematics", ["pt", "eta"]), block("positions", ["pos"], kind="vector", element=[2]), block("counts", ["n"])]
 
 
 def xgboost_model(folder):
@@ -51,8 +53,9 @@ def forest_model(folder):
 @pytest.mark.parametrize("train", [xgboost_model, lightgbm_model, forest_model])
 def test_a_package_gives_the_answers_of_the_framework(tmp_path, train):
     path, outputs = train(tmp_path)
-    trust = ["--trust-pickle"] if path.suffix == ".pkl" else []
-    status, package = command(path, INPUTS, [f"score_{k}" for k in range(outputs)], *trust)
+    is_pickle = path.suffix == ".pkl"
+    scores = [f"score_{k}" for k in range(outputs)]
+    status, package = command(path, IN_ORDER if is_pickle else INPUTS, scores, *["--trust-pickle"] * is_pickle)
     assert status == 0
     succeed("check", package)
 
