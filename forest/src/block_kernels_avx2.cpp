@@ -11,13 +11,8 @@
 namespace tensoa::forest {
 namespace {
 
-struct Avx2 {
+struct Avx2 : Vectors<Avx2> {
   static constexpr int kWords = 4;
-
-  template <int kWords>
-  struct Bits {
-    using type [[gnu::vector_size(8 * kWords)]] = std::uint64_t;
-  };
 
   /// Level `level` of the search for 8 values: `place` among its 2^level thresholds. Of a register, one instruction
   /// picks 8 thresholds at once; larger levels are picked by the upper bits of the place.
@@ -78,14 +73,6 @@ struct Avx2 {
     const auto high = static_cast<std::uint32_t>(_mm256_extract_epi32(halves, 4));
     const std::uint64_t both = low | std::uint64_t{high} << 32;
     __builtin_memcpy(to, &both, sizeof both);
-  }
-
-  static void quantise(const float* values, int n, const float* table, int levels,
-                       bool zero_is_missing, std::uint8_t* left, std::uint8_t* right) {
-    static constexpr decltype(&quantise_levels<1>) kOfLevels[] = {
-        quantise_levels<1>, quantise_levels<2>, quantise_levels<3>, quantise_levels<4>,
-        quantise_levels<5>, quantise_levels<6>, quantise_levels<7>, quantise_levels<8>};
-    kOfLevels[levels - 1](values, n, table, zero_is_missing, left, right);
   }
 
   template <int kWords>

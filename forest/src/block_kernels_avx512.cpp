@@ -13,13 +13,8 @@
 namespace tensoa::forest {
 namespace {
 
-struct Avx512 {
+struct Avx512 : Vectors<Avx512> {
   static constexpr int kWords = 8;
-
-  template <int kWords>
-  struct Bits {
-    using type [[gnu::vector_size(8 * kWords)]] = std::uint64_t;
-  };
 
   /// Of 2^(bit + 1) numbers the one at `place`: an instruction picks from 32, larger tables by the upper bits.
   template <int kTables>
@@ -72,14 +67,6 @@ struct Avx512 {
       _mm_storeu_si128(reinterpret_cast<__m128i*>(left + i), _mm_andnot_si128(missing, bins));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(right + i), _mm_or_si128(missing, bins));
     }
-  }
-
-  static void quantise(const float* values, int n, const float* table, int levels,
-                       bool zero_is_missing, std::uint8_t* left, std::uint8_t* right) {
-    static constexpr decltype(&quantise_levels<1>) kOfLevels[] = {
-        quantise_levels<1>, quantise_levels<2>, quantise_levels<3>, quantise_levels<4>,
-        quantise_levels<5>, quantise_levels<6>, quantise_levels<7>, quantise_levels<8>};
-    kOfLevels[levels - 1](values, n, table, zero_is_missing, left, right);
   }
 
   template <int kWords>

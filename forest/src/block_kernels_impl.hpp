@@ -18,6 +18,26 @@
 namespace tensoa::forest {
 namespace {
 
+/// What kinds of processors with vectors have in common. Isa has quantise_levels<levels>(…), a search of that many levels.
+template <class Isa>
+struct Vectors {
+  template <int kWords>
+  struct Bits {
+    using type [[gnu::vector_size(8 * kWords)]] = std::uint64_t;
+  };
+
+  static void quantise(const float* values, int n, const float* table, int levels,
+                       bool zero_is_missing, std::uint8_t* left, std::uint8_t* right) {
+    using Search = void (*)(const float*, int, const float*, bool, std::uint8_t*, std::uint8_t*);
+    static constexpr Search kOfLevels[] = {
+        Isa::template quantise_levels<1>, Isa::template quantise_levels<2>,
+        Isa::template quantise_levels<3>, Isa::template quantise_levels<4>,
+        Isa::template quantise_levels<5>, Isa::template quantise_levels<6>,
+        Isa::template quantise_levels<7>, Isa::template quantise_levels<8>};
+    kOfLevels[levels - 1](values, n, table, zero_is_missing, left, right);
+  }
+};
+
 template <class Isa, int kWords>
 struct Kernels {
   using Bits = typename Isa::template Bits<kWords>::type;
