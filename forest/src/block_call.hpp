@@ -83,11 +83,10 @@ class BlockCall : Call<Sum> {
         } else {
           const auto& all =
               std::get<std::vector<Value>>(this->forest_.questions.columns[used].thresholds);
-          const std::span<const Value> thresholds(all.data() + page.first, page.size);
           for (int i = 0; i < this->n_; ++i) {
             set_bin(i,
                     is_missing(this->see(values[i]), zero ? Missing::kZeroLeft : Missing::kNanLeft),
-                    [&] { return bin_of(values[i], thresholds); });
+                    [&] { return bin_of(values[i], all.data() + page.first, page.size); });
           }
         }
         has_bins = true;

@@ -85,7 +85,9 @@ class Call {
       if (ensemble_.divisor != 1)
         each([by = static_cast<Sum>(ensemble_.divisor)](Sum& sum) { sum /= by; });
     }
-    apply(ensemble_.link, ensemble_.link_scale, sums(0), ensemble_.outputs, stride_, n_);
+    for (int row = 0; row < n_ && ensemble_.link != Link::kNone; ++row) {
+      apply(ensemble_.link, ensemble_.link_scale, sums(0) + row, ensemble_.outputs, stride_);
+    }
     for (std::size_t k = 0; k < ensemble_.outputs; ++k) {
       if (answers_[k].dtype == DType::kF32) {
         write<float>(k);
@@ -102,16 +104,17 @@ class Call {
 
   std::uint32_t bin_in_set(const Feature& set, double value) const {
     const CategorySet& categories = ensemble_.sets[static_cast<std::size_t>(set.set)];
-    return is_in_set(value, set.cut_first, categories, ensemble_.set_words) ? 1 : 0;
+    return is_in_set(value, set.cut_first, categories, ensemble_.set_words.data()) ? 1 : 0;
   }
 
   /// Bins of all features of a column, for trees that are followed.
   template <class Value>
   void bins_of_column(std::size_t used, const Value* values) {
     const auto& all = std::get<std::vector<Value>>(forest_.questions.columns[used].thresholds);
+    const auto size = static_cast<std::uint32_t>(all.size());
     for (int i = 0; i < n_; ++i) {
       const Value value = values[i];
-      const std::uint32_t bin = bin_of<Value>(value, all);
+      const std::uint32_t bin = bin_of(value, all.data(), size);
       for (const std::uint32_t f : forest_.features_of[used]) {
         const Feature& feature = forest_.questions.features[f];
         std::uint32_t& place = mine_.bins[f * stride_ + static_cast<std::size_t>(i)];

@@ -9,6 +9,8 @@
 #include <span>
 #include <type_traits>
 
+#include "block_kernels.hpp"
+#include "hints.hpp"
 #include "questions.hpp"
 #include "tensoa/core/impl/element.hpp"
 #include "tensoa/forest/forest.hpp"
@@ -34,27 +36,37 @@ void read_values(const Column& column, std::int64_t first, int n, Value* values)
 
 /// A value as the framework sees it.
 template <class Value>
-double seen(Value value, Precision features) noexcept {
+constexpr double seen(Value value, Precision features) noexcept {
   return features == Precision::kFloat32 ? double{static_cast<float>(value)}
                                          : static_cast<double>(value);
 }
 
 /// Whether a value, as seen, goes where `missing` says, and not to a bin.
-inline bool is_missing(double value, Missing missing) noexcept {
+constexpr bool is_missing(double value, Missing missing) noexcept {
   return value != value || (zero_is_missing(missing) && value >= -double{kLightgbmZero} &&
                             value <= double{kLightgbmZero});
 }
 
 /// How many thresholds are not above `value`, which is a number.
 template <class Value>
-std::uint32_t bin_of(Value value, std::span<const Value> thresholds) noexcept {
-  const Value* first = thresholds.data();
-  for (std::size_t left = thresholds.size(); left > 0;) {
-    const std::size_t half = (left + 1) / 2;
-    first += first[half - 1] <= value ? half : 0;  // no jump that has to be guessed
+constexpr std::uint32_t bin_of(Value value, const Value* thresholds, std::uint32_t size) noexcept {
+  std::uint32_t bin = 0;
+  TENSOA_NO_UNROLL
+  for (std::uint32_t left = size; left > 0;) {
+    const std::uint32_t half = (left + 1) / 2;
+    bin += thresholds[bin + half - 1] <= value ? half : 0;  // no jump that has to be guessed
     left -= half;
   }
-  return static_cast<std::uint32_t>(first - thresholds.data());
+  return bin;
+}
+
+/// Whether category `value`, not missing, is in `set`.
+constexpr bool is_in_set(double value, bool cut_first, const CategorySet& set,
+                         const std::uint64_t* words) noexcept {
+  const double categories = 64.0 * set.words;
+  if (!(value < categories) || !(cut_first ? value > -1 : value >= 0)) return false;
+  const auto category = static_cast<std::uint32_t>(value);  // cut towards 0
+  return (words[set.first_word + category / 64] >> category % 64 & 1U) != 0;
 }
 
 }  // namespace tensoa::forest

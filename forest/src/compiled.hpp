@@ -19,7 +19,8 @@ namespace tensoa::forest {
 
 /// Everything that calls read.
 struct Compiled {
-  Compiled(const Ensemble& of, std::span<const DType> dtypes);
+  /// @param wide_rows packed nodes in words of 32 bits even where fewer are enough, as GPUs take them
+  Compiled(const Ensemble& of, std::span<const DType> dtypes, bool wide_rows);
 
   Ensemble ensemble;  ///< without its nodes
   std::vector<float> float_leaf_values;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "hints.hpp"
 #include "questions.hpp"
 #include "tensoa/forest/ensemble.hpp"
 #include "tree_shape.hpp"
@@ -52,7 +53,7 @@ template <int kLanes, Lanes kKind>
 void follow(const FollowedNode* nodes, std::uint32_t depth, const std::uint32_t* bins,
             std::size_t stride, std::uint32_t* at) noexcept {
   for (std::uint32_t level = 0; level < depth; ++level) {
-#pragma GCC unroll 8
+    TENSOA_UNROLL
     for (int lane = 0; lane < kLanes; ++lane) {
       const FollowedNode node = nodes[at[lane]];
       const auto row = static_cast<std::size_t>(kKind == Lanes::kRows ? lane : 0);

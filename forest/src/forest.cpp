@@ -8,6 +8,7 @@
 #include "block_call.hpp"
 #include "block_kernels.hpp"
 #include "compiled.hpp"
+#include "gpu_forest.hpp"
 #include "row_call.hpp"
 #include "tensoa/core/error.hpp"
 
@@ -25,16 +26,20 @@ std::int64_t few_rows(const Compiled& forest) noexcept {
 
 }  // namespace
 
-Forest::Forest(const Ensemble& ensemble, std::span<const DType> columns) {
+Forest::Forest(const Ensemble& ensemble, std::span<const DType> columns, Device device)
+    : device_(device) {
   if (columns.size() != ensemble.columns) {
     throw ConfigError("Forest: got the dtypes of " + std::to_string(columns.size()) +
                       " columns, expected " + std::to_string(ensemble.columns) +
                       ", one for each column of the ensemble");
   }
-  compiled_ = std::make_unique<const Compiled>(ensemble, columns);
+  compiled_ = std::make_unique<const Compiled>(ensemble, columns, !device.is_cpu());
+  if (!device.is_cpu()) gpu_ = make_gpu_forest(*compiled_, device);
 }
 
 Forest::~Forest() = default;
+
+Device Forest::device() const noexcept { return device_; }
 
 std::size_t Forest::columns() const noexcept { return compiled_->ensemble.columns; }
 
@@ -50,8 +55,13 @@ Forest::Shape Forest::shape() const noexcept {
   return shape;
 }
 
-void Forest::run(std::span<const Column> columns, std::span<const AnswerColumn> answers,
-                 std::int64_t rows) const {
+void Forest::run(const Queue& queue, std::span<const Column> columns,
+                 std::span<const AnswerColumn> answers, std::int64_t rows) const {
+  if (queue.device() != device_) {
+    throw ConfigError("Forest: got a queue of " + to_string(queue.device()) +
+                      ", its trees are on " + to_string(device_));
+  }
+  if (gpu_) return gpu_->run(queue, columns, answers, rows);
   const auto call = [&]<class Sum>(Sum /*of the ensemble*/) {
     if (rows < few_rows(*compiled_)) {
       RowCall<Sum>(*compiled_, columns, answers).run(rows);

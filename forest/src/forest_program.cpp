@@ -46,7 +46,8 @@ std::vector<PackagePlane> places_of(const BlockDescription& block, std::size_t n
 
 class ForestProgram final : public package::Program {
  public:
-  ForestProgram(const package::Package& package, const package::ForestDescription& description) {
+  ForestProgram(const package::Package& package, const package::ForestDescription& description,
+                Device device) {
     const BindingDescription& binding = package.manifest().binding;
     const Ensemble ensemble =
         from_bytes(package.archive().file(description.file), package.subject());
@@ -83,10 +84,10 @@ class ForestProgram final : public package::Program {
       package.fail("its trees give " + std::to_string(ensemble.outputs) + " outputs, it has " +
                    std::to_string(answers_.size()) + " output columns; import it again");
     }
-    forest_.emplace(ensemble, dtypes);
+    forest_.emplace(ensemble, dtypes, device);
   }
 
-  CopyReport run(const Queue& /*queue*/, std::span<const package::Planes> blocks) override {
+  CopyReport run(const Queue& queue, std::span<const package::Planes> blocks) override {
     thread_local std::vector<Column> columns;
     thread_local std::vector<AnswerColumn> answers;
     columns.clear();
@@ -95,7 +96,7 @@ class ForestProgram final : public package::Program {
       columns.push_back({place.first_of(blocks), 1, place.dtype});
     for (const PackagePlane& place : answers_)
       answers.push_back({place.first_of(blocks), 1, place.dtype});
-    forest_->run(columns, answers, blocks.back().rows);
+    forest_->run(queue, columns, answers, blocks.back().rows);
     return {};
   }
 
@@ -114,10 +115,10 @@ class ForestProgram final : public package::Program {
 }  // namespace
 
 std::unique_ptr<package::Program> load_forest_program(const package::Package& package,
-                                                      Device /*device*/,
+                                                      Device device,
                                                       const package::Options& /*options*/,
                                                       package::GraphTrial /*trial*/) {
-  return std::make_unique<ForestProgram>(package, *package.manifest().forest);
+  return std::make_unique<ForestProgram>(package, *package.manifest().forest, device);
 }
 
 }  // namespace tensoa::forest

@@ -112,12 +112,4 @@ Questions::Questions(const Ensemble& ensemble, std::span<const DType> dtypes)
   }
 }
 
-bool is_in_set(double value, bool cut_first, const CategorySet& set,
-               std::span<const std::uint64_t> words) noexcept {
-  const double categories = 64.0 * set.words;
-  if (!(value < categories) || !(cut_first ? value > -1 : value >= 0)) return false;
-  const auto category = static_cast<std::uint32_t>(value);  // cut towards 0
-  return (words[set.first_word + category / 64] >> category % 64 & 1U) != 0;
-}
-
 }  // namespace tensoa::forest

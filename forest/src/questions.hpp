@@ -39,7 +39,7 @@ struct Feature {
   std::int32_t set = kNoSet;  ///< in Ensemble::sets
   bool cut_first = false;     ///< of sets: Test::kCutInSet
 
-  bool is_set() const noexcept { return set != kNoSet; }
+  constexpr bool is_set() const noexcept { return set != kNoSet; }
   friend bool operator==(const Feature&, const Feature&) = default;
 };
 
@@ -59,9 +59,5 @@ struct Questions {
   std::vector<Feature> features;
   std::vector<Question> of_node;  ///< of each node of the ensemble; of leaves, none
 };
-
-/// Whether category `value`, not missing, is in `set`.
-bool is_in_set(double value, bool cut_first, const CategorySet& set,
-               std::span<const std::uint64_t> words) noexcept;
 
 }  // namespace tensoa::forest

@@ -74,8 +74,9 @@ bool is_simple(const Questions& questions, const BlockTables& blocks, std::uint3
 bool can_be_packed(const Questions& questions) { return fits<std::uint32_t>(questions); }
 
 RowTables::RowTables(const Ensemble& ensemble, const Questions& questions,
-                     const std::vector<TreeShape>& shapes, const BlockTables& blocks)
-    : is_narrow(fits<std::uint16_t>(questions)) {
+                     const std::vector<TreeShape>& shapes, const BlockTables& blocks,
+                     bool wide_rows)
+    : is_narrow(!wide_rows && fits<std::uint16_t>(questions)) {
   const auto trees = static_cast<std::uint32_t>(ensemble.trees.size());
   const bool can_pack = can_be_packed(questions);
   Packer narrow_packer(ensemble, questions, narrow, leaves);
@@ -99,7 +100,7 @@ RowTables::RowTables(const Ensemble& ensemble, const Questions& questions,
     }
     groups.push_back(group);
   }
-  add_columns(questions, blocks);
+  add_columns(questions, blocks, wide_rows);
   if (ensemble.leaf_size != 1) return;
   for (const std::uint32_t leaf : leaves) {
     if (ensemble.sums == Precision::kFloat32) {
@@ -110,12 +111,13 @@ RowTables::RowTables(const Ensemble& ensemble, const Questions& questions,
   }
 }
 
-void RowTables::add_columns(const Questions& questions, const BlockTables& blocks) {
-  // Trees that are followed need the bins of all columns.
-  const bool all_are_packed = std::ranges::all_of(groups, &RowGroup::is_packed);
+void RowTables::add_columns(const Questions& questions, const BlockTables& blocks, bool wide_rows) {
+  // On the CPU trees that are followed need the bins of all columns, on a GPU they take the words.
+  const bool may_be_simple =
+      can_be_packed(questions) && (wide_rows || std::ranges::all_of(groups, &RowGroup::is_packed));
   const auto unused = static_cast<std::uint32_t>(questions.features.size());
   for (std::uint32_t used = 0; used < questions.columns.size(); ++used) {
-    if (!all_are_packed || !is_simple(questions, blocks, used)) {
+    if (!may_be_simple || !is_simple(questions, blocks, used)) {
       general.push_back(used);
       continue;
     }

@@ -26,11 +26,11 @@ struct PackedNode {
   static constexpr std::uint32_t kMostBins = kOnes - 1U;
   static constexpr std::uint32_t kMissing = kOnes;
 
-  static Word of(std::uint32_t bin, std::uint32_t feature) noexcept {
+  static constexpr Word of(std::uint32_t bin, std::uint32_t feature) noexcept {
     const std::uint32_t upper = bin == kMissingBin ? kMissing : bin;
     return static_cast<Word>(upper << kHalf | feature);
   }
-  static Word of_row(std::uint32_t bin) noexcept { return of(bin, kOnes); }
+  static constexpr Word of_row(std::uint32_t bin) noexcept { return of(bin, kOnes); }
 
   /// A node whose answer does not matter; a row has a word for it.
   static constexpr Word kAny = static_cast<Word>(~Word{0});
@@ -62,7 +62,7 @@ bool can_be_packed(const Questions& questions);
 
 struct RowTables {
   RowTables(const Ensemble& ensemble, const Questions& questions,
-            const std::vector<TreeShape>& shapes, const BlockTables& blocks);
+            const std::vector<TreeShape>& shapes, const BlockTables& blocks, bool wide_rows);
 
   bool is_narrow = false;  ///< few features, and at most 254 bins of each
   std::vector<SimpleColumn> simple;
@@ -76,7 +76,7 @@ struct RowTables {
   AlignedVector<double> double_leaves;  ///< where they are float64
 
  private:
-  void add_columns(const Questions& questions, const BlockTables& blocks);
+  void add_columns(const Questions& questions, const BlockTables& blocks, bool wide_rows);
 };
 
 }  // namespace tensoa::forest

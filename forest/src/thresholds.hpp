@@ -31,6 +31,13 @@ constexpr Domain domain_of(DType dtype) noexcept {
   }
 }
 
+/// The type of the domain of the values of an Element.
+template <class Element>
+using DomainType = std::conditional_t<
+    std::is_same_v<Element, std::int64_t>, std::int64_t,
+    std::conditional_t<std::is_same_v<Element, std::int32_t> || std::is_same_v<Element, double>,
+                       double, float>>;
+
 namespace detail {
 
 /// Numbers as integers of the same order: -0 comes just before +0.

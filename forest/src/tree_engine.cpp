@@ -118,8 +118,8 @@ struct TreePrepared final : Prepared {
 
 class TreeEngine final : public Engine {
  public:
-  TreeEngine(std::string subject, Ensemble ensemble)
-      : subject_(std::move(subject)), ensemble_(std::move(ensemble)) {}
+  TreeEngine(std::string subject, Ensemble ensemble, Device device)
+      : subject_(std::move(subject)), ensemble_(std::move(ensemble)), device_(device) {}
 
   const Signature& signature() const noexcept override { return signature_; }
 
@@ -139,11 +139,11 @@ class TreeEngine final : public Engine {
     std::vector<DType> dtypes;
     for (const BoundPlane& place : prepared->features)
       dtypes.push_back(place.in(binding.inputs).dtype);
-    prepared->forest = std::make_shared<const Forest>(ensemble_, dtypes);
+    prepared->forest = std::make_shared<const Forest>(ensemble_, dtypes, device_);
     return prepared;
   }
 
-  CopyReport run(const Queue& /*queue*/, const Binding& binding,
+  CopyReport run(const Queue& queue, const Binding& binding,
                  const Prepared& prepared) const override {
     const auto& plan = static_cast<const TreePrepared&>(prepared);
     thread_local std::vector<Column> columns;
@@ -162,7 +162,7 @@ class TreeEngine final : public Engine {
           {place.first_of(view), view.stride_of_dim[place.row_dimension], view.dtype});
       for (const AnswerColumn& answer : answers) require_apart(columns.back(), answer, rows);
     }
-    plan.forest->run(columns, answers, rows);
+    plan.forest->run(queue, columns, answers, rows);
     return {};
   }
 
@@ -254,6 +254,7 @@ class TreeEngine final : public Engine {
 
   std::string subject_;
   Ensemble ensemble_;
+  Device device_;
   Signature signature_;
 };
 
@@ -262,12 +263,9 @@ class TreeEngine final : public Engine {
 std::shared_ptr<const Engine> load_tree_engine(const std::filesystem::path& path, Device device,
                                                const Options& options) {
   const std::string subject = "model " + path.string() + ": ";
-  if (!device.is_cpu()) {
-    throw LoadError(subject + "trees run on the CPU, asked for on " + to_string(device));
-  }
   Ensemble ensemble = read_tree_file(path, options.trees);
   if (options.margin) ensemble.link = Link::kNone;
-  return std::make_shared<const TreeEngine>(subject, std::move(ensemble));
+  return std::make_shared<const TreeEngine>(subject, std::move(ensemble), device);
 }
 
 }  // namespace tensoa::forest

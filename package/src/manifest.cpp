@@ -218,13 +218,16 @@ class Reader {
       forest.columns.push_back({column.at(0).get<std::size_t>(), column.at(1).get<std::size_t>()});
     }
     forest.facts = object.at("facts").get<std::vector<std::pair<std::string, std::string>>>();
-    all.programs.push_back({.kind = "forest",
-                            .target = DeviceKind::kCpu,
-                            .name = "any",
-                            .status = all.checks.empty() ? "built, not run" : "checked",
-                            .cpu_flags = {},
-                            .file = forest.file,
-                            .bytes = archive_.file(forest.file).size()});
+    for (const DeviceKind target : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+      const bool is_checked = target == DeviceKind::kCpu && !all.checks.empty();
+      all.programs.push_back({.kind = "forest",
+                              .target = target,
+                              .name = "any",
+                              .status = is_checked ? "checked" : "built, not run",
+                              .cpu_flags = {},
+                              .file = forest.file,
+                              .bytes = archive_.file(forest.file).size()});
+    }
   }
 
   // ---- that of TorchInductor

@@ -24,7 +24,6 @@ const ProgramDescription& program_for(const Package& package, Device device) {
   const Manifest& manifest = package.manifest();
   const auto found = std::ranges::find(manifest.programs, device.kind, &ProgramDescription::target);
   if (found != manifest.programs.end()) return *found;
-  if (manifest.forest) package.fail("its trees run on the CPU, asked for on " + to_string(device));
   const std::string wanted = device.is_cpu() ? "cpu" : "cuda";
   if (manifest.target != wanted) {
     package.fail("was made for --target " + manifest.target + ", asked for on " +

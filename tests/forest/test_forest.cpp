@@ -5,13 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <limits>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "package/draws.hpp"
@@ -20,10 +20,11 @@
 #include "small_ensemble.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/impl/element.hpp"
+#include "tensoa/core/memory.hpp"
 
 namespace {
 
-using tensoa::DType;
+using namespace tensoa;
 using namespace tensoa::forest;
 using tensoa::test::RandomEnsemble;
 
@@ -48,6 +49,7 @@ class DrawnColumn {
     });
   }
 
+  const std::vector<std::byte>& bytes() const { return bytes_; }
   Column column() const { return {bytes_.data(), stride_, dtype_}; }
   double operator[](std::size_t row) const { return values_[row]; }
 
@@ -102,20 +104,44 @@ Event draw_event(RandomEnsemble& random, const Ensemble& ensemble, std::size_t r
 }
 
 /// Answers in columns of their own, output after output.
-std::vector<double> answers_of(const Forest& forest, const std::vector<Column>& columns,
-                               std::size_t rows, std::int64_t stride = 1) {
-  std::vector<double> all(forest.outputs() * rows * static_cast<std::size_t>(stride), -99);
+std::vector<double> answers_of(const Forest& forest, const Event& event, std::int64_t stride = 1) {
+  const Device device = forest.device();
+  const Queue queue(device);
+  std::vector<double> all(forest.outputs() * event.rows * static_cast<std::size_t>(stride), -99);
+  const std::size_t bytes = all.size() * sizeof(double);
+  const Buffer there(device, bytes);
+  copy_bytes(queue, there.data(), device, all.data(), Device::cpu(), bytes);
   std::vector<AnswerColumn> answers;
   for (std::size_t k = 0; k < forest.outputs(); ++k) {
-    answers.push_back(
-        {reinterpret_cast<std::byte*>(all.data() + k * rows * static_cast<std::size_t>(stride)),
-         stride, DType::kF64});
+    answers.push_back({there.data() + k * bytes / forest.outputs(), stride, DType::kF64});
   }
-  forest.run(columns, answers, static_cast<std::int64_t>(rows));
+  std::vector<Buffer> columns_there;
+  std::vector<Column> columns;
+  for (const DrawnColumn& drawn : event.drawn) {
+    columns_there.emplace_back(device, drawn.bytes().size());
+    columns.push_back(drawn.column());
+    columns.back().first = columns_there.back().data();
+    copy_bytes(queue, columns_there.back().data(), device, drawn.bytes().data(), Device::cpu(),
+               drawn.bytes().size());
+  }
+  forest.run(queue, columns, answers, static_cast<std::int64_t>(event.rows));
+  copy_bytes(queue, all.data(), Device::cpu(), there.data(), device, bytes);
+  queue.wait();
   return all;
 }
 
-TEST(Forest, GivesTheBitsOfAPlainTraversalForRandomTreesColumnsAndRows) {
+/// On the CPU, and on the first GPU; in another program that GPU is a double on the host.
+class ForestOn : public testing::TestWithParam<Device> {
+ protected:
+  void SetUp() override {
+    if (device_count(GetParam().kind) == 0) GTEST_SKIP() << "no CUDA device";
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, ForestOn, testing::Values(Device::cpu(), Device::cuda(0)),
+                         [](const auto& on) { return on.param.is_cpu() ? "Cpu" : "Gpu"; });
+
+TEST_P(ForestOn, GivesTheBitsOfAPlainTraversalForRandomTreesColumnsAndRows) {
   constexpr std::size_t kRows[] = {1,   2,   15,  16,  17,  63,  64,  65,
                                    128, 200, 256, 300, 512, 513, 1111};
   for (std::size_t draw = 0; draw < tensoa::test::draws(200); ++draw) {
@@ -124,28 +150,8 @@ TEST(Forest, GivesTheBitsOfAPlainTraversalForRandomTreesColumnsAndRows) {
     const Ensemble ensemble = random.make();
     const std::size_t rows = kRows[random.below(std::size(kRows))];
     const Event event = draw_event(random, ensemble, rows);
-    const Forest forest(ensemble, event.dtypes());
-    const std::vector<double> answers = answers_of(forest, event.columns(), rows);
-    if (getenv("DBG")) {
-      auto sh = forest.shape();
-      printf(
-          "seed %u rows %zu tests %zu full %zu ragged %zu followed %zu sets %zu sums %d leaf %zu\n",
-          seed, rows, sh.tests, sh.full, sh.ragged, sh.followed, ensemble.sets.size(),
-          int(ensemble.sums), ensemble.leaf_size);
-      size_t bad = 0, bad1 = 0;
-      for (std::size_t r = 0; r < rows; ++r) {
-        auto e = tensoa::test::margins(ensemble, event.row(r));
-        auto cols = event.columns();
-        for (auto& c : cols) c.first += r * c.stride * size_of(c.dtype);
-        auto one = answers_of(forest, cols, 1);
-        for (size_t k = 0; k < ensemble.outputs; ++k) {
-          bad += answers[k * rows + r] != e[k];
-          bad1 += one[k] != e[k];
-        }
-      }
-      printf("bad blocks %zu rows %zu\n", bad, bad1);
-      continue;
-    }
+    const Forest forest(ensemble, event.dtypes(), GetParam());
+    const std::vector<double> answers = answers_of(forest, event);
     for (std::size_t r = 0; r < rows; ++r) {
       const std::vector<double> expected = tensoa::test::margins(ensemble, event.row(r));
       for (std::size_t k = 0; k < ensemble.outputs; ++k) {
@@ -155,6 +161,141 @@ TEST(Forest, GivesTheBitsOfAPlainTraversalForRandomTreesColumnsAndRows) {
             << answers[k * rows + r] << ", expected " << expected[k];
       }
     }
+  }
+}
+
+/// Several outputs, and more groups of trees than one.
+Ensemble wide_ensemble(RandomEnsemble& random) {
+  Ensemble ensemble = random.make();
+  while (ensemble.outputs < 3 || ensemble.trees.size() < 20) ensemble = random.make();
+  return ensemble;
+}
+
+TEST_P(ForestOn, WritesAnswersWithAStrideAndNothingBetween) {
+  RandomEnsemble random(7);
+  const Ensemble ensemble = wide_ensemble(random);
+  const Event event = draw_event(random, ensemble, 100);
+  const Forest forest(ensemble, event.dtypes(), GetParam());
+  const std::vector<double> dense = answers_of(forest, event);
+  const std::vector<double> apart = answers_of(forest, event, 3);
+  for (std::size_t i = 0; i < apart.size(); ++i) {
+    EXPECT_EQ(apart[i], i % 3 == 0 ? dense[i / 3] : -99) << "element " << i;
+  }
+}
+
+TEST_P(ForestOn, GivesTheSameBitsForARowHoweverManyThereAre) {
+  RandomEnsemble random(8);
+  const Ensemble ensemble = wide_ensemble(random);
+  Event event = draw_event(random, ensemble, 3'000);
+  const Forest forest(ensemble, event.dtypes(), GetParam());
+  const std::vector<double> all = answers_of(forest, event);
+  const std::size_t all_rows = event.rows;
+  for (const std::size_t rows : {1, 2, 9, 70, 600}) {
+    event.rows = rows;
+    const std::vector<double> few = answers_of(forest, event);
+    for (std::size_t k = 0; k < forest.outputs(); ++k) {
+      for (std::size_t r = 0; r < rows; ++r) {
+        EXPECT_EQ(few[k * rows + r], all[k * all_rows + r]) << "row " << r << " of " << rows;
+      }
+    }
+  }
+}
+
+TEST_P(ForestOn, AppliesTheLink) {
+  struct Case {
+    Link link;
+    double (*expected)(double margin);
+  };
+  constexpr Case kCases[] = {
+      {Link::kSigmoid, [](double x) { return 1 / (1 + std::exp(-2 * x)); }},
+      {Link::kExp, [](double x) { return std::exp(x); }},
+      {Link::kTanh, [](double x) { return std::tanh(x); }},
+      {Link::kSoftplus, [](double x) { return std::log1p(std::exp(x)); }},
+      {Link::kSignedSquare, [](double x) { return std::copysign(x * x, x); }},
+      {Link::kStep, [](double x) { return x > 0 ? 1.0 : 0.0; }},
+      // Of the normal distribution the inverse, so Phi(link(x)) is x.
+      {Link::kProbit, nullptr},
+  };
+  RandomEnsemble random(9);
+  Ensemble ensemble = random.make();
+  ensemble.sums = Precision::kFloat64;
+  ensemble.divisor = 10;  // margins that are no large numbers
+  ensemble.link_scale = 2;
+  const Event event = draw_event(random, ensemble, 300);
+  const std::vector<double> margins =
+      answers_of(Forest(ensemble, event.dtypes(), GetParam()), event);
+  for (const Case& each : kCases) {
+    ensemble.link = each.link;
+    const std::vector<double> answers =
+        answers_of(Forest(ensemble, event.dtypes(), GetParam()), event);
+    for (std::size_t i = 0; i < margins.size(); ++i) {
+      if (each.expected == nullptr) {
+        if (!(margins[i] > 0 && margins[i] < 1)) continue;
+        EXPECT_NEAR(0.5 * std::erfc(-answers[i] / std::sqrt(2.0)), margins[i], 1e-14);
+        continue;
+      }
+      const double expected = each.expected(margins[i]);
+      EXPECT_NEAR(answers[i], expected, 1e-13 * std::max(1.0, std::abs(expected)))
+          << name_of(each.link) << " of " << margins[i];
+    }
+  }
+}
+
+TEST_P(ForestOn, SoftmaxGoesOverTheOutputsOfARow) {
+  RandomEnsemble random(10);
+  Ensemble ensemble = wide_ensemble(random);
+  ensemble.sums = Precision::kFloat64;
+  ensemble.divisor = 10;
+  const Event event = draw_event(random, ensemble, 300);
+  const std::vector<double> margins =
+      answers_of(Forest(ensemble, event.dtypes(), GetParam()), event);
+  ensemble.link = Link::kSoftmax;
+  const std::vector<double> answers =
+      answers_of(Forest(ensemble, event.dtypes(), GetParam()), event);
+  for (std::size_t r = 0; r < event.rows; ++r) {
+    double sum = 0;
+    for (std::size_t k = 0; k < ensemble.outputs; ++k)
+      sum += std::exp(margins[k * event.rows + r] - margins[r]);
+    for (std::size_t k = 0; k < ensemble.outputs; ++k) {
+      const double expected = std::exp(margins[k * event.rows + r] - margins[r]) / sum;
+      EXPECT_NEAR(answers[k * event.rows + r], expected, 1e-13);
+    }
+  }
+}
+
+TEST_P(ForestOn, NoRowsAreNoWork) {
+  RandomEnsemble random(11);
+  const Ensemble ensemble = random.make();
+  Event event = draw_event(random, ensemble, 1);
+  event.rows = 0;
+  EXPECT_TRUE(answers_of(Forest(ensemble, event.dtypes(), GetParam()), event).empty());
+}
+
+TEST_P(ForestOn, RefusesAnotherNumberOfDTypes) {
+  RandomEnsemble random(12);
+  Ensemble ensemble = random.make();
+  ensemble.columns = 3;
+  const std::vector<DType> two(2, DType::kF32);
+  try {
+    const Forest forest(ensemble, two, GetParam());
+    FAIL() << "expected a ConfigError";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "Forest: got the dtypes of 2 columns, expected 3, one for each column of the "
+                 "ensemble");
+  }
+}
+
+TEST(Forest, RefusesAQueueOfAnotherDevice) {
+  if (device_count(DeviceKind::kCuda) == 0) GTEST_SKIP() << "no CUDA device";
+  RandomEnsemble random(13);
+  const Ensemble ensemble = random.make();
+  const Forest forest(ensemble, std::vector<DType>(ensemble.columns, DType::kF32));
+  try {
+    forest.run(Queue(Device::cuda(0)), {}, {}, 0);
+    FAIL() << "expected a ConfigError";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "Forest: got a queue of cuda:0, its trees are on cpu");
   }
 }
 

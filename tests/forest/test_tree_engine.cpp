@@ -211,7 +211,7 @@ TEST(TreeFile, CompiledGivesTheFrameworksMargins) {
         for (std::size_t k = 0; k < ensemble.outputs; ++k) {
           answers.push_back({reinterpret_cast<std::byte*>(got.data() + k), outputs, DType::kF64});
         }
-        compiled.run(columns, answers, static_cast<std::int64_t>(rows.rows));
+        compiled.run(Queue(Device::cpu()), columns, answers, static_cast<std::int64_t>(rows.rows));
         for (std::size_t i = 0; i < got.size(); ++i) {
           ASSERT_EQ(std::bit_cast<std::uint64_t>(got[i]),
                     std::bit_cast<std::uint64_t>(margins.values[i]))

@@ -8,11 +8,13 @@
 #include <span>
 
 #include "tensoa/core/dtype.hpp"
+#include "tensoa/core/queue.hpp"
 #include "tensoa/forest/ensemble.hpp"
 
 namespace tensoa::forest {
 
 struct Compiled;
+class GpuForest;
 
 /// A column of the caller: row r is the element `r * stride` after `first`.
 struct Column {
@@ -28,31 +30,37 @@ struct AnswerColumn {
   DType dtype = DType::kF32;
 };
 
-/// An ensemble compiled for columns of certain dtypes: a few milliseconds, without a compiler.
+/// An ensemble compiled for a device and columns of certain dtypes: a few milliseconds, without a compiler.
 ///
 /// Rows are worked on in blocks. Every column becomes bins once for all trees; every test that occurs, whatever
 /// the number of trees it stands in, becomes one bit a row; trees combine these bits, 64 to 512 rows at a time.
-/// Few rows, and trees that are too large for that, follow the nodes. Which of them runs never changes a bit of
-/// an answer: thresholds are exact in the dtype of the column, leaves are added in the order of the trees.
+/// Few rows, and trees that are too large for that, follow the nodes; so does a GPU, eight trees of a row in each
+/// thread. Which of them runs never changes a bit of a margin: thresholds are exact in the dtype of the column,
+/// leaves are added in the order of the trees. (Answers of a GPU with a link may differ in the last bit.)
 ///
 /// *Threads*: run() is safe from any number of threads; rows that are shared among threads give the same bits.
 class Forest {
  public:
   /// @param columns one dtype for each column of the ensemble
-  /// @throws ConfigError for another number of dtypes
-  Forest(const Ensemble& ensemble, std::span<const DType> columns);
+  /// @throws ConfigError for another number of dtypes; for a GPU where this build has no kernels for it, and for
+  ///     more columns that are tested and outputs than 1 280 together; DeviceError
+  Forest(const Ensemble& ensemble, std::span<const DType> columns, Device device = Device::cpu());
   ~Forest();
   Forest(const Forest&) = delete;
   Forest& operator=(const Forest&) = delete;
 
+  Device device() const noexcept;
   std::size_t columns() const noexcept;
   std::size_t outputs() const noexcept;
 
-  /// Writes the answers of `rows` rows. Reads and writes columns where they lie.
-  /// @param columns,answers on the CPU, of the dtypes given to the constructor; one for each output. An answer
+  /// Writes the answers of `rows` rows. Reads and writes columns where they lie; on a GPU in the order of `queue`,
+  /// without waiting, with one kernel.
+  /// @param queue of the device
+  /// @param columns,answers on the device, of the dtypes given to the constructor; one for each output. An answer
   ///     may lie on the column of a feature, row on row, and must not otherwise share memory with one.
-  void run(std::span<const Column> columns, std::span<const AnswerColumn> answers,
-           std::int64_t rows) const;
+  /// @throws DeviceError; ConfigError for a queue of another device
+  void run(const Queue& queue, std::span<const Column> columns,
+           std::span<const AnswerColumn> answers, std::int64_t rows) const;
 
   /// How many of the columns' distinct tests and trees take which form: for benchmarks and `tensoa inspect`.
   struct Shape {
@@ -64,7 +72,9 @@ class Forest {
   Shape shape() const noexcept;
 
  private:
+  Device device_;
   std::unique_ptr<const Compiled> compiled_;
+  std::unique_ptr<const GpuForest> gpu_;  ///< none on the CPU
 };
 
 }  // namespace tensoa::forest
