@@ -154,6 +154,8 @@ void add_forest_options(std::pair<CLI::App&, BenchOptions&> bench) {
       ->capture_default_str();
   command.add_option("--xgboost", options.xgboost,
                      "Also by this library: libxgboost.so, MODEL.json");
+  command.add_option("--xgboost-cuda", options.xgboost_cuda,
+                     "With --device cuda:0, a libxgboost.so with CUDA");
   command.add_option("--lightgbm", options.lightgbm, "The same: lib_lightgbm.so, MODEL.txt");
   command.add_option("--onnxruntime", options.onnxruntime,
                      "The same: libonnxruntime.so, MODEL.onnx");

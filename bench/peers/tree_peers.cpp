@@ -38,18 +38,12 @@ class CLibrary {
   const char* (*last_error_)();
 };
 
-TreePeer xgboost(const path& file, const path& model, std::size_t columns) {
-  const CLibrary library(file, "XGBGetLastError");
-  const auto set = library.function<void*, const char*, const char*>("XGBoosterSetParam");
-  const auto predict =
-      library.function<void*, const char*, const char*, void*, const std::uint64_t**,
-                       std::uint64_t*, const float**>("XGBoosterPredictFromDense");
-  void* booster = nullptr;  // until the program ends
-  library.function<void* const*, std::uint64_t, void**>("XGBoosterCreate")(nullptr, 0, &booster);
-  library.function<void*, const char*>("XGBoosterLoadModel")(booster, model.c_str());
-  set(booster, "nthread", "1");
-  const auto answers = std::make_shared<const float*>(nullptr);
-  const auto run = [=](const float* rows, std::int64_t n) {
+/// Calls one of XGBoost's functions that predict, with a row-major matrix.
+template <class Function>
+std::function<void(const float*, std::int64_t)> xgboost_call(
+    const Function& predict, void* booster, std::size_t columns,
+    const std::shared_ptr<const float*>& answers) {
+  return [=](const float* rows, std::int64_t n) {
     const std::string matrix =
         fmt::format(R"({{"data": [{}, true], "shape": [{}, {}], "typestr": "<f4", "version": 3}})",
                     reinterpret_cast<std::uintptr_t>(rows), n, columns);
@@ -60,7 +54,31 @@ TreePeer xgboost(const path& file, const path& model, std::size_t columns) {
     std::uint64_t rank = 0;
     predict(booster, matrix.c_str(), kMargins, nullptr, &shape, &rank, answers.get());
   };
-  return {"xgboost", run, [answers](std::size_t row) { return (*answers)[row]; }};
+}
+
+/// A model of XGBoost, until the program ends.
+void* xgboost_booster(const CLibrary& library, const path& model, const char* parameter,
+                      const std::string& value) {
+  void* booster = nullptr;
+  library.function<void* const*, std::uint64_t, void**>("XGBoosterCreate")(nullptr, 0, &booster);
+  library.function<void*, const char*>("XGBoosterLoadModel")(booster, model.c_str());
+  library.function<void*, const char*, const char*>("XGBoosterSetParam")(booster, parameter,
+                                                                         value.c_str());
+  return booster;
+}
+
+auto xgboost_function(const CLibrary& library, const char* name) {
+  return library.function<void*, const char*, const char*, void*, const std::uint64_t**,
+                          std::uint64_t*, const float**>(name);
+}
+
+TreePeer xgboost(const path& file, const path& model, std::size_t columns) {
+  const CLibrary library(file, "XGBGetLastError");
+  const auto answers = std::make_shared<const float*>(nullptr);
+  return {"xgboost",
+          xgboost_call(xgboost_function(library, "XGBoosterPredictFromDense"),
+                       xgboost_booster(library, model, "nthread", "1"), columns, answers),
+          [answers](std::size_t row) { return (*answers)[row]; }};
 }
 
 TreePeer lightgbm(const path& file, const path& model, std::size_t columns) {
@@ -125,6 +143,16 @@ TreePeer onnxruntime(const path& file, const path& model, std::size_t columns) {
 }
 
 }  // namespace
+
+GpuTreePeer xgboost_on_gpu(const path& file, const path& model, std::size_t columns,
+                           Device device) {
+  const CLibrary library(file, "XGBGetLastError");
+  const auto answers = std::make_shared<const float*>(nullptr);
+  return {
+      xgboost_call(xgboost_function(library, "XGBoosterPredictFromCudaArray"),
+                   xgboost_booster(library, model, "device", to_string(device)), columns, answers),
+      [answers] { return *answers; }};
+}
 
 std::vector<TreePeer> tree_peers(const TreeLibraries& libraries, const path& model,
                                  const forest::Ensemble& ensemble) {

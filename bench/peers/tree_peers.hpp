@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tensoa/core/device.hpp"
 #include "tensoa/forest/ensemble.hpp"
 
 namespace tensoa::peers {
@@ -36,6 +37,19 @@ struct TreeLibraries {
 /// @throws EngineError with what a library says
 std::vector<TreePeer> tree_peers(const TreeLibraries& libraries, const std::filesystem::path& model,
                                  const forest::Ensemble& ensemble);
+
+/// XGBoost with `device=cuda`.
+struct GpuTreePeer {
+  /// Evaluates `n` rows of a packed row-major matrix on the device, and waits.
+  std::function<void(const float* rows, std::int64_t n)> run;
+
+  /// The margins of the last call, on the device.
+  std::function<const float*()> answers;
+};
+
+/// @param library a libxgboost.so with CUDA @param model JSON @throws EngineError with what the library says
+GpuTreePeer xgboost_on_gpu(const std::filesystem::path& library, const std::filesystem::path& model,
+                           std::size_t columns, Device device);
 
 /// Trees followed node by node, row by row, as ROOT's RBDT (FastForest) does it, but with the direction of
 /// missing values: "plain".

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "bench/peers/tree_peers.hpp"
 #include "bench/suites/suites.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/memory.hpp"
 #include "tensoa/forest/readers.hpp"
 
 namespace tensoa::bench {
@@ -78,7 +80,7 @@ class Ours {
       columns_[c].first = reinterpret_cast<const std::byte*>(features_.by_column.data() +
                                                              c * features_.size + first);
     }
-    forest_.run(columns_, {&answer_, 1}, static_cast<std::int64_t>(n));
+    forest_.run(queue_, columns_, {&answer_, 1}, static_cast<std::int64_t>(n));
   }
 
   double answer(std::size_t row) const {
@@ -88,10 +90,61 @@ class Ours {
  private:
   const Forest& forest_;
   const Features& features_;
+  const Queue queue_{Device::cpu()};
   std::vector<Column> columns_;
   std::vector<float> floats_;
   std::vector<double> doubles_;
   AnswerColumn answer_;
+};
+
+/// The same on a GPU, where the columns lie; the margins are float32.
+class OursOnGpu {
+ public:
+  OursOnGpu(const Ensemble& ensemble, const Features& features, Device device)
+      : forest_(ensemble, std::vector(ensemble.columns, DType::kF32), device),
+        size_(features.size),
+        queue_(device),
+        by_column_(device, features.by_column.size() * sizeof(float)),
+        by_row_(device, by_column_.size()),
+        answers_(device, features.size * sizeof(float)),
+        columns_(features.columns) {
+    copy_bytes(queue_, by_column_.data(), device, features.by_column.data(), Device::cpu(),
+               by_column_.size());
+    copy_bytes(queue_, by_row_.data(), device, features.by_row.data(), Device::cpu(),
+               by_row_.size());
+    queue_.wait();
+  }
+
+  void enqueue(std::size_t first, std::size_t n) {
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      columns_[c].first = by_column_.data() + (c * size_ + first) * sizeof(float);
+    }
+    const AnswerColumn answer{answers_.data()};
+    forest_.run(queue_, columns_, {&answer, 1}, static_cast<std::int64_t>(n));
+  }
+  void wait() const { queue_.wait(); }
+
+  /// The row-major matrix of all features, on the GPU.
+  const float* by_row() const { return reinterpret_cast<const float*>(by_row_.data()); }
+
+  /// Margins of the last call.
+  std::vector<float> answers(std::size_t n) const { return to_host(answers_.data(), n); }
+
+  std::vector<float> to_host(const void* margins, std::size_t n) const {
+    std::vector<float> all(n);
+    copy_bytes(queue_, all.data(), Device::cpu(), margins, queue_.device(), n * sizeof(float));
+    queue_.wait();
+    return all;
+  }
+
+ private:
+  Forest forest_;
+  std::size_t size_;
+  Queue queue_;
+  Buffer by_column_;
+  Buffer by_row_;
+  Buffer answers_;
+  std::vector<Column> columns_;
 };
 
 /// Where calls of n rows begin: few rows come from a pool that stays in the cache, more walk over all.
@@ -127,6 +180,7 @@ class ModelBench {
  public:
   ModelBench(const std::filesystem::path& file, const BenchOptions& options)
       : name_(file.stem()),
+        file_(file),
         options_(options),
         ensemble_(margins_of(file)),
         features_(options.features, ensemble_.columns),
@@ -168,6 +222,50 @@ class ModelBench {
     }
     compare_answers(rows, first + 1, n);
     compare_times(rows, first);
+  }
+
+  /// On a GPU: calls one after another, each waited for by itself, and those of XGBoost, which waits too.
+  void measure_gpu_calls(std::vector<ResultRow>& rows, std::size_t n, Device device) {
+    constexpr double kShortest = 2000;  // us, of a batch
+    OursOnGpu ours(ensemble_, features_, device);
+    const Walk walk(n, features_.size);
+    const auto per_call = [&](const auto& call) {
+      return [call, mine = walk](std::size_t calls) mutable {
+        for (std::size_t i = 0; i < calls; ++i) call(mine.next());
+        return std::size_t{0};
+      };
+    };
+    std::vector<Variant> variants;
+    variants.push_back({.name = kOurs, .run = per_call([&](std::size_t row) {
+                                         ours.enqueue(row, n);
+                                         ours.wait();
+                                       })});
+    variants.push_back({.name = kOurs + std::string("_queued"),
+                        .run = [&, mine = walk](std::size_t calls) mutable {
+                          for (std::size_t i = 0; i < calls; ++i) ours.enqueue(mine.next(), n);
+                          ours.wait();
+                          return std::size_t{0};
+                        }});
+    const std::size_t first = rows.size();
+    std::optional<peers::GpuTreePeer> peer;
+    if (!options_.xgboost_cuda.empty() && ensemble_.source.starts_with("XGBoost")) {
+      peer = peers::xgboost_on_gpu(options_.xgboost_cuda, file_, ensemble_.columns, device);
+      variants.push_back({.name = "xgboost_cuda", .run = per_call([&](std::size_t row) {
+                                                    peer->run(
+                                                        ours.by_row() + row * features_.columns,
+                                                        static_cast<std::int64_t>(n));
+                                                  })});
+    }
+    run_in_turns(variants, options_.repeats, kShortest, wall_clock);
+    for (Variant& variant : variants) {
+      ResultRow& row = add_row(rows, variant.name, "gpu", n);
+      row.device = to_string(device);
+      row.timing = summarize(std::move(variant.times));
+      row.more["rows_per_us"] = static_cast<double>(n) / row.timing->median_us;
+      if (peer) row.baseline = "xgboost_cuda";
+    }
+    set_ratios(rows, first);
+    compare_gpu_answers(rows, first, n, ours, peer);
   }
 
   void measure_load(std::vector<ResultRow>& rows, const std::filesystem::path& file) const {
@@ -250,6 +348,32 @@ class ModelBench {
     return row;
   }
 
+  /// Our margins on the GPU beside ours on the CPU, which are those of XGBoost; and those of XGBoost on the GPU.
+  void compare_gpu_answers(std::vector<ResultRow>& rows, std::size_t first, std::size_t n,
+                           OursOnGpu& ours, const std::optional<peers::GpuTreePeer>& peer) {
+    ours_.run(0, n);
+    ours.enqueue(0, n);
+    const auto differing = [&](const std::vector<float>& answers) {
+      std::size_t rows_off = 0;
+      for (std::size_t row = 0; row < n; ++row) {
+        rows_off += static_cast<float>(ours_.answer(row)) == answers[row] ? 0 : 1;
+      }
+      return rows_off;
+    };
+    const std::size_t rows_off = differing(ours.answers(n));
+    if (rows_off > 0) {
+      throw EngineError("model " + name_ + ": in a call of " + std::to_string(n) + " rows got " +
+                        std::to_string(rows_off) +
+                        " margins on the GPU that are not those on the CPU, expected none");
+    }
+    rows[first].more["rows_off"] = rows_off;
+    rows[first].more["rows_compared"] = n;
+    if (!peer) return;
+    peer->run(ours.by_row(), static_cast<std::int64_t>(n));
+    rows.back().more["rows_off"] = differing(ours.to_host(peer->answers(), n));
+    rows.back().more["rows_compared"] = n;
+  }
+
   /// Our calls of n rows beside what the peers answer for the same rows.
   void compare_answers(std::vector<ResultRow>& rows, std::size_t first, std::size_t n) {
     std::vector<Difference> differences(peers_.size());
@@ -312,6 +436,7 @@ class ModelBench {
   }
 
   std::string name_;
+  std::filesystem::path file_;
   const BenchOptions& options_;
   Ensemble ensemble_;
   Features features_;
@@ -323,12 +448,19 @@ class ModelBench {
 }  // namespace
 
 std::vector<ResultRow> bench_forest(const BenchOptions& options) {
+  const Device device = parse_device(options.device);
   std::vector<ResultRow> rows;
   for (const std::string& file : options.inputs) {
     ModelBench bench(file, options);
     bench.measure_load(rows, file);
-    for (const std::size_t n : options.rows) bench.measure_calls(rows, n);
-    bench.measure_threads(rows);
+    for (const std::size_t n : options.rows) {
+      if (device.is_cpu()) {
+        bench.measure_calls(rows, n);
+      } else {
+        bench.measure_gpu_calls(rows, n, device);
+      }
+    }
+    if (device.is_cpu()) bench.measure_threads(rows);
   }
   return rows;
 }

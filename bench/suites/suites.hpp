@@ -21,7 +21,7 @@ struct BenchOptions {
   std::vector<int> events_per_thread = {1, 2, 4};                   ///< of `track`
   std::vector<double> edge_room;                                    ///< of `track`
   std::string features;                                             ///< file, of `forest`
-  std::string xgboost, lightgbm, onnxruntime;                       ///< libraries, of `forest`
+  std::string xgboost, xgboost_cuda, lightgbm, onnxruntime;         ///< libraries, of `forest`
   std::string device = "auto";
   int repeats = 10;
 };
