@@ -25,7 +25,7 @@ def to_bytes(ensemble: Ensemble) -> bytes:
     header: dict[str, Any] = {name: getattr(ensemble, name) for name in MEMBERS}
     header["features"], header["sums"] = np.dtype(ensemble.features).name, np.dtype(ensemble.sums).name
     header["link"] = ensemble.link.value
-    lists = {name: np.ascontiguousarray(getattr(ensemble, name), kind) for name, kind in LISTS.items()}
+    lists = {name: _without_gaps(np.asarray(getattr(ensemble, name), kind)) for name, kind in LISTS.items()}
     header["counts"] = {name: len(values) for name, values in lists.items()}
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode(errors="replace")
     text += b" " * (-len(text) % UNIT)
@@ -34,6 +34,14 @@ def to_bytes(ensemble: Ensemble) -> bytes:
         content = values.tobytes()
         parts += [content, bytes(-len(content) % UNIT)]
     return b"".join(parts)
+
+
+def _without_gaps(values: np.ndarray) -> np.ndarray:
+    """The same numbers, with zeros in what is unused between them."""
+    made = np.zeros(len(values), values.dtype)
+    for name in values.dtype.names or (Ellipsis,):
+        made[name] = values[name]
+    return made
 
 
 def from_bytes(content: bytes, subject: str) -> Ensemble:

@@ -134,6 +134,16 @@ def test_bytes_are_as_documented():
         np.testing.assert_array_equal(getattr(again, name), value)
 
 
+def test_unused_bytes_of_nodes_are_zeros():
+    ensemble = random_ensemble(3)
+    nodes = np.frombuffer(bytearray(b"\xff" * NODE.itemsize * len(ensemble.nodes)), NODE)
+    for name in NODE.names:
+        nodes[name] = ensemble.nodes[name]
+    content = forest.to_bytes(replace(ensemble, nodes=nodes))
+    assert content == forest.to_bytes(ensemble)
+    assert forest.from_bytes(content, "f: ").nodes.view("u1").reshape(-1, 32)[:, 26:].max() == 0
+
+
 def test_an_empty_ensemble_is_whole():
     ensemble = Ensemble(columns=2)
     assert forest.from_bytes(forest.to_bytes(ensemble), "f: ").columns == 2

@@ -38,7 +38,7 @@ def import_lwtnn(path: str | PathLike, columns: Binding | None = None) -> "Lwtnn
     try:
         if not isinstance(text, dict) or not {"inputs", "layers", "outputs"} <= set(text):
             raise InputError("has no inputs, layers and outputs, expected a network of LWTNN")
-        network = Lwtnn(_graph_of(text) if "nodes" not in text else text)
+        network = Lwtnn(_graph_of(text) if isinstance(text["outputs"], list) else text)
         if columns is not None:
             network.order_by(columns)
         return network

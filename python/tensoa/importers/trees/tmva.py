@@ -27,6 +27,7 @@ def takes(content: bytes) -> bool:
 
 def read(content: bytes, subject: str) -> Imported:
     """The model in the bytes of a weights.xml. Raises InputError, which begins with `subject`."""
+    content = content.lstrip()  # TMVA's parser takes space before the declaration of XML
     reader = _Reader(content, subject)
     ensemble = reader.ensemble()
     reference = _Rules(content, reader.boost, reader.has_yes_no)

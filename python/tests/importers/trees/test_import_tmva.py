@@ -114,6 +114,14 @@ def test_a_value_on_the_cut_goes_right(tmp_path):
         assert forest.margins(ensemble, x).ravel().tolist() == [on_the_cut, 1 - on_the_cut, 1 - on_the_cut]
 
 
+def test_space_before_the_declaration_is_read(tmp_path):
+    """As TMVA's parser does: a published file of CMS begins with an empty line."""
+    path = saved(tmp_path, random_trees(1))
+    whole = load(path).ensemble
+    path.write_text("\n    " + path.read_text())
+    assert forest.to_bytes(checked(path).ensemble) == forest.to_bytes(whole)
+
+
 def test_older_leaves_have_numbers_of_events(tmp_path):
     leaves = [{"pos": pos, "nType": 1, "nS": signal, "nB": 1.0, "nodes": []} for pos, signal in (("l", 3.0), ("r", 0.0))]
     root = {"pos": "s", "IVar": 1, "Cut": 0.5, "cType": 1, "nType": 0, "nodes": leaves}
