@@ -52,7 +52,8 @@ def write(
     rows = check(imported)
     if margin:
         ensemble = replace(ensemble, link=Link.NONE, link_scale=1.0)
-    right = _Module(ensemble, columns, chosen, reference.margins if margin else reference.answers)
+    answers = reference.answers if reference.has_small_answers else lambda x: forest.linked(ensemble, reference.margins(x))
+    right = _Module(ensemble, columns, chosen, reference.margins if margin else answers)
     own = _Module(ensemble, columns, chosen, lambda x: forest.answers(ensemble, x.T))
     columns, lengths = with_lengths(right, columns)
     columns = with_examples(right, _with_edges(right, columns) if len(ensemble.sets) else columns)

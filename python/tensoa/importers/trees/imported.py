@@ -23,12 +23,15 @@ Function = Callable[[np.ndarray], np.ndarray]
 class Reference:
     """What gives the numbers that are right: margins and answers [rows, outputs] of values [rows, columns], which have the
     precision of the ensemble's features. `tolerance` of margins, relative to the largest; 0: the same bits.
+    `has_small_answers`: whether answers near 0 keep their digits; where not, a package is compared with the margins through
+    the link.
     """
 
     name: str
     margins: Function
     answers: Function
     tolerance: float = 0.0
+    has_small_answers: bool = True
 
 
 @dataclass

@@ -234,4 +234,5 @@ def _reference(reader: _Reader, ensemble: Ensemble) -> Reference:
         lambda x: called(plain, x),
         lambda x: called(whole, x),
         tolerance=1e-6 if is_rounded else 0.0,
+        has_small_answers=ensemble.link is not Link.SIGMOID,
     )

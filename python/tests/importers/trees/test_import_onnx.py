@@ -118,6 +118,15 @@ def test_two_classes_of_one_score(tmp_path, transform, link, base):
     assert (made.ensemble.outputs, made.ensemble.classes, made.ensemble.link) == (1, ["1"], link)
 
 
+def test_small_probabilities_of_which_onnx_runtime_loses_digits(tmp_path):
+    """It takes 1 - sigmoid(-x) in float32, so that its 2e-4 is 1e-8 beside the right one."""
+    lists, _ = random_trees(3, MODES[:4], weights=lambda random: 0.0)
+    lists["target_weights"] = [-8.506504 if tree == 0 else 0.0 for tree in lists["target_treeids"]]
+    attributes = {**classifier(lists, ["no", "yes"]), "post_transform": "LOGISTIC"}
+    status, out = command(saved(tmp_path, "TreeEnsembleClassifier", attributes), [block("a", "abcde")], ["s"])
+    assert status == 0 and contents(out)[0].recorded.cases
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX"])
 def test_scores_of_each_class(tmp_path, classes, transform):
