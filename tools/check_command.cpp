@@ -52,9 +52,9 @@ struct CheckCall {
 /// One of the two models that are compared.
 struct Side {
   Side(const std::string& path, const std::string& device_name)
-      : description(inspect(path)), model(path), queue(device_for(device_name)) {}
+      : description(package::inspect(path)), model(path), queue(device_for(device_name)) {}
 
-  bool is_package() const { return description.binding.has_value(); }
+  bool is_package() const { return description.compilation == CompilationType::kAheadOfTime; }
 
   package::ModelDescription description;
   Model<> model;
@@ -315,12 +315,13 @@ std::string name_of_case(std::size_t rows, std::size_t offset,
 
 /// A package beside what it was made to give.
 int check_recorded(const CheckCall& call) {
-  const bool is_package = inspect(call.model).binding.has_value();
+  const bool is_package = package::inspect(call.model).compilation == CompilationType::kAheadOfTime;
   const auto recorded = is_package ? package::recorded_results(call.model) : std::nullopt;
   if (!recorded || recorded->cases.empty()) {
-    throw InputError("model " + call.model +
-                     ": holds no results to be compared with; say --against OTHER, or export it "
-                     "again as a package");
+    throw InputError(
+        "model " + call.model +
+        ": holds no results to be compared with; say --against OTHER, or make a package "
+        "of it: python -m tensoa.export, of trees python -m tensoa.import");
   }
   Results results(call);
   const Side side(call.model, call.device);
@@ -426,10 +427,12 @@ class Check {
   }
 
  private:
-  /// The package that says which columns it takes; nullptr where neither does.
+  /// The one that says which columns it takes, a package rather than a tree file; nullptr where neither does.
   const Side* described() const {
-    if (first_.is_package()) return &first_;
-    return second_.is_package() ? &second_ : nullptr;
+    if (first_.is_package() || !second_.description.binding) {
+      return first_.description.binding ? &first_ : nullptr;
+    }
+    return second_.is_package() || !first_.description.binding ? &second_ : &first_;
   }
 
   /// Whether events can be asked for by default: neither says what it takes, or a package takes
@@ -493,7 +496,8 @@ void add_check_command(CLI::App& program, Action& action) {
                              "or a package with the results "
                              "that it was made to give. Exit status 1 where they differ");
   auto call = std::make_shared<CheckCall>();
-  command->add_option("MODEL", call->model, "TorchScript file or package (.pt2)")->required();
+  command->add_option("MODEL", call->model, "Package (.pt2), TorchScript file or tree file")
+      ->required();
   CLI::Option* against = command->add_option(
       "--against", call->against, "The model to compare with (default: what is in the package)");
   command

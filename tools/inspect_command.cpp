@@ -9,7 +9,7 @@
 
 #include "command.hpp"
 #include "runtime_figures.hpp"
-#include "torch_seam.hpp"
+#include "tensoa/package/inspect.hpp"
 
 namespace tensoa::tools {
 namespace {
@@ -63,6 +63,11 @@ ordered_json json_of(const std::string& file, const ModelDescription& model) {
     object["weights"] = *model.weights;
     object["weight_bytes"] = *model.weight_bytes;
   }
+  if (!model.forest_facts.empty()) {
+    ordered_json& trees = object["trees"];
+    for (const auto& [name, value] : model.forest_facts) trees[name] = value;
+  }
+  if (model.is_deterministic) object["deterministic"] = *model.is_deterministic;
   if (model.compilation != CompilationType::kAheadOfTime) return object;
   object["programs"] = ordered_json::array();
   for (const ProgramDescription& program : model.programs) {
@@ -73,11 +78,6 @@ ordered_json json_of(const std::string& file, const ModelDescription& model) {
                                   {"bytes", program.bytes}});
   }
   object["fused_stages"] = model.fused_stages;
-  if (!model.forest_facts.empty()) {
-    ordered_json& trees = object["trees"];
-    for (const auto& [name, value] : model.forest_facts) trees[name] = value;
-  }
-  if (model.is_deterministic) object["deterministic"] = *model.is_deterministic;
   object["checks"] = ordered_json::array();
   for (const CheckDescription& check : model.checks) {
     object["checks"].push_back({{"rows", check.rows},
@@ -158,9 +158,7 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
   text += fmt::format("target: {}{}{}\n", model.target == "any" ? "any device" : model.target,
                       model.machine.empty() ? "" : ", " + model.machine,
                       model.gpu_architecture.empty() ? "" : ", " + model.gpu_architecture);
-  text += fmt::format("written by: torch{}\n", model.torch.empty()
-                                                   ? ", of which version the file does not say"
-                                                   : ' ' + model.torch);
+  if (!model.torch.empty()) text += fmt::format("written by: torch {}\n", model.torch);
   if (model.weights) {
     text += fmt::format("weights: {} numbers, {} bytes\n", in_groups(*model.weights),
                         in_groups(*model.weight_bytes));
@@ -180,6 +178,12 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
                            : "may be written, copied at every call:" + written) +
           " (" + model.proof + ")\n";
   if (model.keeps_state) text += "state: forward changes the model; it is refused when loaded\n";
+  if (!model.forest_facts.empty()) {
+    text += "trees:\n";
+    for (const auto& [name, value] : model.forest_facts) {
+      text += fmt::format("  {:<24} {}\n", name, value);
+    }
+  }
   if (!is_package) return text;
 
   text += model.programs.empty() ? "programs: none, it cannot run\n" : "programs:\n";
@@ -187,12 +191,7 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
     text += fmt::format("  {:<12} {:<12} {:<16} {:>12} bytes\n", program.kind, program.name,
                         program.status, in_groups(program.bytes));
   }
-  if (!model.forest_facts.empty()) {
-    text += "trees:\n";
-    for (const auto& [name, value] : model.forest_facts) {
-      text += fmt::format("  {:<24} {}\n", name, value);
-    }
-  } else {
+  if (model.forest_facts.empty()) {
     text += model.fused_stages.empty() ? "fused: nothing\n" : "fused, each one loop over rows:\n";
   }
   for (std::size_t i = 0; i < model.fused_stages.size(); ++i) {
@@ -256,7 +255,8 @@ void add_inspect_command(CLI::App& program, Action& action) {
       "inspect",
       "What is in a model file: signature, target, programs, checks; with --runtime what it takes");
   auto call = std::make_shared<InspectCall>();
-  command->add_option("FILE", call->file, "TorchScript file or package (.pt2)")->required();
+  command->add_option("FILE", call->file, "Package (.pt2), TorchScript file or tree file")
+      ->required();
   command->add_flag("--json", call->is_json, "Write JSON");
   CLI::Option* runtime =
       command->add_flag("--runtime", call->is_runtime,
@@ -286,7 +286,7 @@ void add_inspect_command(CLI::App& program, Action& action) {
       if (call->is_runtime) {
         print(runtime_figures(call->file, call->runtime));
       } else {
-        print(inspect(call->file));
+        print(package::inspect(call->file));
       }
       return kSuccess;
     };

@@ -95,7 +95,7 @@ class Work {
 }  // namespace
 
 RuntimeFigures runtime_figures(const std::string& file, const RuntimeCall& call) {
-  package::ModelDescription description = inspect(file);
+  package::ModelDescription description = package::inspect(file);
   if (!call.binding.empty()) bind(description, call.binding);
   const bool is_for_gpu = description.target == "cuda";
   const Queue queue(parse_device(call.device != "auto" ? call.device

@@ -3,12 +3,10 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <functional>
 #include <string>
 
 #include "tensoa/core/device.hpp"
-#include "tensoa/package/inspect.hpp"
 
 // What the program asks of torch: a seam. with_torch.cpp or without_torch.cpp is linked.
 
@@ -19,9 +17,6 @@ void register_engines();
 
 /// The version of torch; empty in a build without it.
 std::string torch_version();
-
-/// What is in a model file. @throws LoadError, also for TorchScript in a build without torch
-package::ModelDescription inspect(const std::filesystem::path& path);
 
 /// What models need on one device, in bytes, as pytorch::ModelMemory.
 struct MemoryOfCall {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/forest/engines.hpp"
 #include "tensoa/pytorch/engines.hpp"
-#include "tensoa/pytorch/inspect.hpp"
 #include "tensoa/pytorch/runtime.hpp"
 #include "torch_seam.hpp"
 
@@ -14,10 +13,6 @@ void register_engines() {
 }
 
 std::string torch_version() { return pytorch::torch_version(); }
-
-package::ModelDescription inspect(const std::filesystem::path& path) {
-  return pytorch::inspect(path);
-}
 
 MemoryOfCall memory_of_call(Device device, const std::function<void()>& call) {
   pytorch::reset_torch_peak(device);

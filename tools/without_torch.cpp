@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/core/error.hpp"
 #include "tensoa/core/memory_budget.hpp"
 #include "tensoa/forest/engines.hpp"
 #include "torch_seam.hpp"
@@ -10,16 +9,6 @@ namespace tensoa::tools {
 void register_engines() { forest::register_engines(); }
 
 std::string torch_version() { return {}; }
-
-package::ModelDescription inspect(const std::filesystem::path& path) {
-  std::error_code failure;
-  if (path.extension() != ".pt2" && std::filesystem::is_regular_file(path, failure)) {
-    throw LoadError("model " + path.string() +
-                    ": is no package (.pt2), and this tensoa was built without torch, which reads "
-                    "TorchScript files; use one that is built with TENSOA_PYTORCH=ON");
-  }
-  return package::inspect(path);
-}
 
 MemoryOfCall memory_of_call(Device device, const std::function<void()>& call) {
   call();

@@ -113,9 +113,8 @@ std::shared_ptr<const EngineLoader> find_loader(const ModelLocation& location,
   for (const auto& loader : loaders) {
     if (const auto why = loader->why_not(location)) throw LoadError(subject + *why);
   }
-  const bool runs_torchscript = std::ranges::any_of(loaders, [](const auto& loader) {
-    return loader->compilation() == CompilationType::kJustInTime;
-  });
+  const bool runs_torchscript = std::ranges::any_of(
+      loaders, [](const auto& loader) { return loader->name() == "TorchScript"; });
   throw LoadError(subject + "no engine loads this kind of file " + asked +
                   "; there is: " + list_of(loaders) +
                   (runs_torchscript ? ""

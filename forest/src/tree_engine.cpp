@@ -172,8 +172,7 @@ class TreeEngine final : public Engine {
     const std::vector<NamedPlane> planes = planes_of(binding.inputs, subject_);
     std::vector<BoundPlane> places;
     const std::vector<std::string>& names = ensemble_.column_names;
-    if (binding.match != Match::kByOrder && !names.empty() &&
-        !std::ranges::all_of(names, is_made_up)) {
+    if (binding.match != Match::kByOrder && goes_by_name(ensemble_)) {
       for (const std::string& name : names) places.push_back(find(name, planes));
       return places;
     }
@@ -259,6 +258,11 @@ class TreeEngine final : public Engine {
 };
 
 }  // namespace
+
+bool goes_by_name(const Ensemble& ensemble) {
+  const std::vector<std::string>& names = ensemble.column_names;
+  return !names.empty() && !std::ranges::all_of(names, is_made_up);
+}
 
 std::shared_ptr<const Engine> load_tree_engine(const std::filesystem::path& path, Device device,
                                                const Options& options) {

@@ -4,13 +4,13 @@
 
 #include "aot_engine.hpp"
 #include "fused.hpp"
-#include "tensoa/engine/loader.hpp"
+#include "inspect_package.hpp"
 #include "tensoa/package/file_kind.hpp"
 
 namespace tensoa::package {
 namespace {
 
-class PackageLoader final : public EngineLoader {
+class PackageLoader final : public InspectingLoader {
  public:
   std::string_view name() const noexcept override { return "package"; }
   CompilationType compilation() const noexcept override { return CompilationType::kAheadOfTime; }
@@ -31,6 +31,10 @@ class PackageLoader final : public EngineLoader {
   std::shared_ptr<const Engine> load(const ModelLocation& location, Device device,
                                      const ModelOptions& options) const override {
     return load_aot_engine(location.path(), device, options.get<Options>());
+  }
+
+  ModelDescription inspect(const ModelLocation& location) const override {
+    return inspect_package(location.path());
   }
 };
 

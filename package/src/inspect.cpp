@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "inspect_package.hpp"
+#include "tensoa/core/error.hpp"
 #include "tensoa/package/package.hpp"
 
 namespace tensoa::package {
@@ -30,12 +32,6 @@ std::string type_of(const BlockDescription& block, const std::string& rows) {
   return text + ']';
 }
 
-ArgumentDescription described(const BlockDescription& block, std::optional<std::size_t> collection,
-                              std::size_t rows) {
-  const std::string count = collection ? 'n' + std::to_string(*collection) : std::to_string(rows);
-  return {block.name, type_of(block, count), block, collection, rows};
-}
-
 ModelDescription described(const Manifest& manifest) {
   ModelDescription model;
   model.compilation = CompilationType::kAheadOfTime;
@@ -48,11 +44,11 @@ ModelDescription described(const Manifest& manifest) {
   model.binding = manifest.binding;
   model.match = manifest.binding.match;
   for (std::size_t i = 0; i < manifest.collections.size(); ++i) {
-    model.inputs.push_back(described(manifest.binding.inputs[i], manifest.collections[i], 0));
+    model.inputs.push_back(argument_of(manifest.binding.inputs[i], manifest.collections[i]));
   }
   for (std::size_t i = 0; i < manifest.binding.outputs.size(); ++i) {
     const RowRule& rule = manifest.rows[i];
-    model.outputs.push_back(described(manifest.binding.outputs[i], rule.collection, rule.rows));
+    model.outputs.push_back(argument_of(manifest.binding.outputs[i], rule.collection, rule.rows));
   }
   model.programs = manifest.programs;
   if (manifest.fused) {
@@ -124,7 +120,22 @@ RecordedResults::Case recorded_case(std::string_view record, const RecordedFiles
 
 }  // namespace
 
-ModelDescription inspect(const std::filesystem::path& path) {
+ArgumentDescription argument_of(const BlockDescription& block,
+                                std::optional<std::size_t> collection, std::size_t rows) {
+  const std::string count = collection ? 'n' + std::to_string(*collection) : std::to_string(rows);
+  return {block.name, type_of(block, count), block, collection, rows};
+}
+
+ModelDescription inspect(const ModelLocation& location) {
+  const auto loader = find_loader(location);
+  if (const auto* inspecting = dynamic_cast<const InspectingLoader*>(loader.get())) {
+    return inspecting->inspect(location);
+  }
+  throw LoadError("model " + location.text() + ": is loaded by the engine " +
+                  std::string(loader->name()) + ", which does not say what is in its models");
+}
+
+ModelDescription inspect_package(const std::filesystem::path& path) {
   const Package package(path);
   ModelDescription model = described(package.manifest());
   model.bytes = package.bytes();

@@ -8,15 +8,15 @@
 #include <array>
 
 #include "inductor/inductor_program.hpp"
-#include "tensoa/engine/loader.hpp"
 #include "tensoa/package/engines.hpp"
 #include "tensoa/package/file_kind.hpp"
+#include "torchscript/inspect.hpp"
 #include "torchscript/jit_engine.hpp"
 
 namespace tensoa::pytorch {
 namespace {
 
-class TorchScriptLoader final : public EngineLoader {
+class TorchScriptLoader final : public package::InspectingLoader {
  public:
   std::string_view name() const noexcept override { return "TorchScript"; }
   CompilationType compilation() const noexcept override { return CompilationType::kJustInTime; }
@@ -37,6 +37,10 @@ class TorchScriptLoader final : public EngineLoader {
   std::shared_ptr<const Engine> load(const ModelLocation& location, Device device,
                                      const ModelOptions& options) const override {
     return load_jit_engine(location.path(), device, options.get<TorchScriptOptions>());
+  }
+
+  package::ModelDescription inspect(const ModelLocation& location) const override {
+    return inspect_torchscript(location.path());
   }
 };
 

@@ -90,7 +90,7 @@ TEST(Lightgbm, TreesEndedOtherwiseOnce) {
 
 TEST(Lightgbm, SaysWhatTheModelIs) {
   const Ensemble binary = read(tree_file("lightgbm_binary.txt"));
-  EXPECT_EQ(binary.source, "LightGBM model v4");
+  EXPECT_EQ(binary.source, "LightGBM, text v4");
   EXPECT_EQ(binary.objective, "binary sigmoid:1.7");
   EXPECT_EQ(binary.link, Link::kSigmoid);
   EXPECT_EQ(binary.link_scale, 1.7);

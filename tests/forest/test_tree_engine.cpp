@@ -14,6 +14,7 @@
 #include "tensoa/engine/model.hpp"
 #include "tensoa/forest/engines.hpp"
 #include "tensoa/forest/forest.hpp"
+#include "tensoa/package/inspect.hpp"
 #include "tensoa/soa/portable_collection.hpp"
 #include "tree_files.hpp"
 
@@ -153,19 +154,19 @@ struct Named {
 };
 
 /// The model with other names of its features.
-std::filesystem::path file_with_names(const std::string& names) {
+std::filesystem::path file_with_names(const std::string& names, const char* file) {
   std::string text = tensoa::test::tree_file("xgboost_regression.json");
   const std::string key = "\"feature_names\":[";
   const auto begin = text.find(key) + key.size();
   text.replace(begin, text.find(']', begin) - begin, names);
-  auto path = std::filesystem::path(testing::TempDir()) / "names.json";
+  auto path = std::filesystem::path(testing::TempDir()) / file;
   std::ofstream(path) << text;
   return path;
 }
 
 TEST_F(TreeFiles, AFeatureThatNoColumnHasTheNameOfIsNamedBesideTheNearest) {
   const std::string names = R"("pt","eta_jets","phi","n_tracks","x","y","z")";
-  Model<> trees(file_with_names(names));
+  Model<> trees(file_with_names(names, "names.json"));
   PortableCollection<Named> named(4, Device::cpu());
   const auto in = named.const_view().records();
   SoAMetadata<Named> inputs(4);
@@ -185,6 +186,22 @@ TEST_F(TreeFiles, FilesThatAreNoTreesAreNotTaken) {
   const auto file = std::filesystem::path(testing::TempDir()) / "no_trees.json";
   std::ofstream(file) << "{\"learned\": 1}";
   EXPECT_THAT([&] { Model<>{file}; }, testing::Throws<LoadError>());
+}
+
+TEST_F(TreeFiles, ADescriptionTakesNoMemoryForColumnsThatAreOnlyCounted) {
+  const auto file = file_with_names("", "without_names.json");
+  const package::ModelDescription seven = package::inspect(file);
+  EXPECT_EQ(seven.match, Match::kByOrder);
+  EXPECT_EQ(seven.binding->inputs.front().columns.size(), 7U);
+  EXPECT_EQ(package::inspect(model).match, Match::kByName);
+  std::string text = tensoa::test::read_file(file);
+  const std::string count = "\"num_feature\":\"7\"";
+  text.replace(text.rfind(count), count.size(), "\"num_feature\":\"2147483647\"");
+  std::ofstream(file) << text;
+  const package::ModelDescription many = package::inspect(file);
+  EXPECT_FALSE(many.binding.has_value());
+  EXPECT_THAT(many.forest_facts,
+              testing::Contains(testing::Pair("features", testing::StartsWith("2147483647, "))));
 }
 
 /// Every file, on columns of float64, whatever form its trees have.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "fused.hpp"
+#include "inspect_package.hpp"
 #include "package/zip_writer.hpp"
 #include "sha256.hpp"
 #include "support/temporary_folder.hpp"
@@ -54,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     expect_answer_or_load_error([&] { package::code_for(read, Device::cuda(), "sm_90"); });
   });
-  expect_answer_or_load_error([&] { package::inspect(file); });
+  expect_answer_or_load_error([&] { package::inspect_package(file); });
   expect_answer_or_load_error([&] { package::recorded_results(file); });
   return 0;
 }

@@ -25,8 +25,8 @@
 #include "script.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
+#include "tensoa/package/inspect.hpp"
 #include "tensoa/pytorch/engines.hpp"
-#include "tensoa/pytorch/inspect.hpp"
 #include "tensoa/soa/portable_collection.hpp"
 
 namespace tensoa {
@@ -82,7 +82,7 @@ class RandomPrograms : public testing::Test {
     const std::string source = test::RandomProgram(seed).source();
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + source);
     test::module_of(source).save(file_);
-    const package::ModelDescription description = pytorch::inspect(file_);
+    const package::ModelDescription description = package::inspect(file_);
     ++counts_.programs;
     Model<CompilationType::kJustInTime> model(file_);
     const Queue queue(Device::cpu());

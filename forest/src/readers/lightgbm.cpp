@@ -175,7 +175,7 @@ class LightgbmBuilder {
           "with num_iteration=best_iteration, else give the number of rounds");
     }
     header.at("tree");
-    all_.source = "LightGBM model " + std::string(header.find("version").value_or("v2"));
+    all_.source = "LightGBM, text " + std::string(header.find("version").value_or("v2"));
     all_.columns = header.count("max_feature_idx", 0, 0x7FFF'FFFE) + 1;
     read_column_names(header);
     const std::size_t classes = header.count("num_class", 1, bytes);

@@ -18,7 +18,7 @@ from tensoa.binding.columns import Columns, all_of, collections_of, output_argum
 from tensoa.binding.model import result_rows, with_examples, with_lengths
 from tensoa.command import check_writable, replacing, step
 from tensoa.errors import InputError
-from tensoa.forest import Ensemble, Link, Test
+from tensoa.forest import Ensemble, Link, Missing, Test
 from tensoa.forest.ensemble import LEAF
 from tensoa.importers.trees.imported import Function, Imported, check, edge_rows
 from tensoa.importers.trees.match import Place, places
@@ -94,24 +94,40 @@ def write(
 
 
 def facts_of(ensemble: Ensemble) -> list[list[str]]:
-    """Pairs of a name and a text: what people want to know of an ensemble."""
+    """Pairs of a name and a text: what people want to know of an ensemble. The same as forest/src/facts.cpp, which tree files
+    are described with.
+    """
     inner = ensemble.nodes[ensemble.nodes["column"] != LEAF]
     compared = inner[inner["test"] < Test.IN_SET]
     pairs = np.unique(np.stack([compared["column"].astype(np.float64), compared["threshold"]], 1), axis=0)
-    most = np.bincount(pairs[:, 0].astype(np.int64)).max(initial=0) if len(pairs) else 0
-    used = len(np.unique(inner["column"]))
+    columns, counts = np.unique(pairs[:, 0].astype(np.int64), return_counts=True)
+    of_sets = np.unique(inner["column"][inner["test"] >= Test.IN_SET])
+    names = {int(i): ensemble.column_names[i] if ensemble.column_names else str(i) for i in np.union1d(columns, of_sets)}
     facts = {
         "trained by": ensemble.source,
         "objective": ensemble.objective,
         "classes": ", ".join(ensemble.classes),
         "answers": "margins" if ensemble.link is Link.NONE else ensemble.link.value,
-        "features": f"{ensemble.columns}, {used} of them in tests",
+        "features": f"{ensemble.columns}, {len(names)} of them in tests",
         "trees": str(len(ensemble.trees)),
         "leaves": str(len(ensemble.nodes) - len(inner)),
         "deepest": str(_depth(ensemble)),
-        "thresholds of a column": f"{most} at most",
+        "missing values": _missing_values(inner),
+        "thresholds of a column": f"{counts.max(initial=0)} at most",
+        "thresholds by column": ", ".join(f"{names[column]} {count}" for column, count in zip(columns, counts)),
+        "columns of categories": ", ".join(names[column] for column in of_sets),
     }
     return [[name, value] for name, value in facts.items() if value]
+
+
+def _missing_values(inner: np.ndarray) -> str:
+    kinds = set(inner["missing"].tolist())
+    if not kinds:
+        return ""
+    left = bool(kinds & {Missing.NAN_LEFT, Missing.ZERO_LEFT})
+    right = bool(kinds & {Missing.NAN_RIGHT, Missing.ZERO_RIGHT})
+    way = "left or right, as each node says" if left and right else "left" if left else "right"
+    return ("NaN, at some nodes 0 too" if kinds & {Missing.ZERO_LEFT, Missing.ZERO_RIGHT} else "NaN") + f": {way}"
 
 
 def _depth(ensemble: Ensemble) -> int:

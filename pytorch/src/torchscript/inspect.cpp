@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/pytorch/inspect.hpp"
+#include "torchscript/inspect.hpp"
 
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/api/module.h>
@@ -8,8 +8,6 @@
 #include <system_error>
 
 #include "runtime/threads.hpp"
-#include "tensoa/core/error.hpp"
-#include "tensoa/package/file_kind.hpp"
 #include "torchscript/jit_file.hpp"
 #include "torchscript/mutation_analysis.hpp"
 
@@ -18,8 +16,6 @@ namespace {
 
 using package::ArgumentDescription;
 using package::ModelDescription;
-
-// ---- TorchScript
 
 std::vector<ArgumentDescription> described(const std::vector<c10::Argument>& arguments,
                                            std::size_t first) {
@@ -32,7 +28,10 @@ std::vector<ArgumentDescription> described(const std::vector<c10::Argument>& arg
   return all;
 }
 
-ModelDescription inspect_jit_file(const std::filesystem::path& path) {
+}  // namespace
+
+package::ModelDescription inspect_torchscript(const std::filesystem::path& path) {
+  pin_torch_to_one_thread();
   ModelDescription model;
   model.proof = "data flow of the frozen graph";
   with_jit_file(path, [&](torch::jit::Module& module) {
@@ -58,24 +57,7 @@ ModelDescription inspect_jit_file(const std::filesystem::path& path) {
   });
   caffe2::serialize::PyTorchStreamReader archive(path.string());
   model.format = "TorchScript " + std::to_string(archive.version());
-  return model;
-}
-
-}  // namespace
-
-package::ModelDescription inspect(const std::filesystem::path& path) {
-  const package::FileKind kind = package::kind_of_file(path);
-  const bool is_torchscript = kind == package::FileKind::kTorchScript ||
-                              (kind == package::FileKind::kUnknown && path.extension() != ".pt2");
-  if (!is_torchscript) return package::inspect(path);
-  pin_torch_to_one_thread();
   std::error_code failure;
-  if (!std::filesystem::is_regular_file(path, failure)) {
-    throw LoadError(subject_of(path) + (std::filesystem::exists(path, failure)
-                                            ? "is not a file"
-                                            : "there is no such file"));
-  }
-  ModelDescription model = inspect_jit_file(path);
   model.bytes = std::filesystem::file_size(path, failure);
   return model;
 }

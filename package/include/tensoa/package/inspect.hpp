@@ -15,7 +15,7 @@
 #include "tensoa/package/manifest.hpp"
 
 /// @file
-/// What is in a model file, without running anything of it. Of a TorchScript file: tensoa/pytorch/inspect.hpp.
+/// What is in a model file, without running anything of it.
 
 namespace tensoa::package {
 
@@ -24,10 +24,10 @@ struct ArgumentDescription {
   std::string name;  ///< empty for a result of TorchScript that has none
   std::string type;  ///< "float32[n0, 3]"; of TorchScript as its file spells it: "Tensor"
 
-  /// The columns that it is made for; absent in TorchScript, which takes any.
+  /// The columns that it is made for, or that it can be tried with; absent in TorchScript, which does not say.
   std::optional<BlockDescription> block;
 
-  /// Of a package: the input collection that it has as many rows as, the first where several must have
+  /// With `block`: the input collection that it has as many rows as, the first where several must have
   /// equal numbers; outputs without one always have `rows`.
   std::optional<std::size_t> collection;
   std::size_t rows = 0;
@@ -74,19 +74,34 @@ struct ModelDescription {
   std::vector<std::string> fused_stages;     ///< loops of the fused program; none without one
   /// Whether the fused program gives the same bits at every call; nothing where it does not say.
   std::optional<bool> is_deterministic;
-  /// What a package says of its trees: "objective", "binary:logistic".
+  /// Of trees: "objective", "binary:logistic".
   std::vector<std::pair<std::string, std::string>> forest_facts;
   std::vector<CheckDescription> checks;         ///< of a package
   std::vector<GpuCheckDescription> gpu_checks;  ///< of a package
-  std::optional<BindingDescription> binding;    ///< of a package
+  /// Of a package: the columns that it is made for. Of a tree file: float32 columns that it can be tried with.
+  std::optional<BindingDescription> binding;
 
   /// Why columns that are only read are safe: how `may_be_written` was found.
   std::string proof;
 };
 
-/// Reads a package (.pt2), also one for another machine or torch version. No code is unpacked or loaded;
-/// its checksum is verified. @throws LoadError
-ModelDescription inspect(const std::filesystem::path& path);
+/// An argument or result of these columns.
+/// @param collection, rows as in ArgumentDescription
+ArgumentDescription argument_of(const BlockDescription& block,
+                                std::optional<std::size_t> collection, std::size_t rows = 0);
+
+/// A loader that says what is in its files.
+class InspectingLoader : public EngineLoader {
+ public:
+  /// @param location accepted @throws LoadError
+  virtual ModelDescription inspect(const ModelLocation& location) const = 0;
+};
+
+/// Asks the loader that accepts what is there. Packages: also one for another machine or torch version; no code
+/// is unpacked or loaded, its checksum is verified. TorchScript: data flow through its frozen graph is followed,
+/// nothing else. Trees: the file is read.
+/// @throws LoadError as find_loader, and where its loader does not say what is in it
+ModelDescription inspect(const ModelLocation& location);
 
 /// What the package `path` was made to give; nothing where it does not say. Reads as inspect().
 /// @throws LoadError
