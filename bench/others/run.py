@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+r"""Models that others have published, as packages, beside the frameworks that they are of.
+
+    PYTHONPATH=python .venv/bin/python bench/others/run.py MIRRORS --program build/tensoa --out FILE.md
+
+MIRRORS: a folder of git repositories, OWNER+NAME for github.com/OWNER/NAME, with or without a work tree. models.toml says
+which file of which commit is looked at. Each becomes a package, which the program runs on columns and compares with the
+answers of the framework: of trees on random values, on thresholds, one ulp beside them, NaN, infinities and denormal numbers;
+of networks on random numbers and on zeros. Nothing of the repositories is run. Of pickles only classes of scikit-learn and
+numpy are loaded.
+
+--lwtnn PROGRAM: LWTNN itself, of a work tree of github.com/lwtnn/lwtnn, Eigen and boost:
+    g++ -std=c++17 -O2 -I LWTNN/include -I /usr/include/eigen3 bench/others/lwtnn_reference.cpp LWTNN/src/[A-Z]*.cxx \
+      LWTNN/src/lightweight_nn_streamers.cxx LWTNN/src/parse_json.cxx -o PROGRAM
+Without it, networks of LWTNN are compared with nothing.
+
+Exit status 1 where a model gives other answers than its framework.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+import torch
+from tensoa import binding
+from tensoa.binding.columns import Columns
+from tensoa.binding.model import result_rows
+from tensoa.errors import InputError, first_line
+from tensoa.export import Options, export
+from tensoa.importers.files import load_module
+from tensoa.importers.trees import files as tree_files
+from tensoa.package import archive, forest
+from tensoa.package.recorded import input_bytes, result_bytes
+
+HERE = Path(__file__).resolve().parent
+FREE = 12  # length of what is free but for the rows: constituents of a jet, steps of a sequence
+ROWS = 500
+SAFE = ("sklearn.", "_loss.", "numpy.", "joblib.", "scipy.sparse.")  # modules
+SAFE_NAMES = {("builtins", "slice"), ("_codecs", "encode")}
+PAGE = """<!-- SPDX-FileCopyrightText: 2026 The tensoa authors -->
+<!-- SPDX-License-Identifier: Apache-2.0 -->
+# Models of others
+
+Written by `bench/others/run.py`, which says how they are compared, with {versions}.
+The files are not here: `bench/others/models.toml` has repository, commit and path.
+
+Of trees the difference is the largest absolute one, of margins and of answers, between what the program gives for the package
+and what the framework gives, and, where the program reads the file itself, between the two ways. Of networks it is the largest
+||a - b|| / ||b|| of an output column. A network is fused into one kernel a stage, or goes through TorchInductor.
+
+| format | file | licence | bytes | what it is | compared with | rows | largest difference | result |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+FRAMEWORKS = ("xgboost", "xgboost-cpu", "lightgbm", "scikit-learn", "onnxruntime", "onnx", "torch", "keras")
+
+
+@dataclass
+class Model:
+    family: str
+    repository: str
+    commit: str
+    path: str
+    licence: str
+    what: str = ""
+
+    def content(self, mirrors: Path) -> bytes:
+        """Raises InputError."""
+        folder = mirrors / self.repository.replace("/", "+")
+        for git in (folder / "repo" / ".git", folder / "repo", folder / ".git", folder):
+            if (git / "HEAD").is_file():
+                shown = subprocess.run(
+                    ["git", f"--git-dir={git}", "show", f"{self.commit}:{self.path}"], capture_output=True, check=False
+                )
+                if shown.returncode == 0:
+                    return shown.stdout
+                raise InputError(f"{folder}: has no {self.path} at {self.commit}")
+        raise InputError(f"{folder}: is no git repository; git clone https://github.com/{self.repository}")
+
+
+@dataclass
+class Answer:
+    """What became of a model: `is_right` where the program gave the framework's answers, or where it was refused."""
+
+    what: str
+    framework: str
+    rows: int
+    difference: str
+    result: str
+    is_right: bool = True
+
+
+def block(name: str, columns: list[str], dtype: str = "float32", **more: object) -> dict:
+    text = {"name": name, "collection": 0, "shape": "rows", "kind": "plain", "element": [], "column_dtype": dtype}
+    places = [{"name": column, "plane": i} for i, column in enumerate(columns)]
+    return {**text, "dtype": dtype, **more, "columns": places}
+
+
+def parsed(inputs: list[dict], outputs: list[dict], match: str) -> binding.Binding:
+    return binding.parse({"schema": 1, "match": match, "inputs": inputs, "outputs": outputs})
+
+
+def checked(program: Path, package: Path, *more: str) -> dict:
+    """What `tensoa check` says. Raises InputError where it cannot compare."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as out:
+        done = subprocess.run(
+            [program, "check", package, *more, "--json", out.name], capture_output=True, text=True, check=False
+        )
+        if done.returncode not in (0, 1):
+            raise InputError(done.stderr.strip().removeprefix("tensoa: "))
+        return json.loads(Path(out.name).read_text())
+
+
+# ---- trees
+
+
+@contextlib.contextmanager
+def safe_pickles():
+    """Names of other modules in a pickle are an error before they are looked up."""
+    from joblib.numpy_pickle import NumpyUnpickler
+
+    find = NumpyUnpickler.find_class
+
+    def find_safe(self, module, name):
+        if not f"{module}.".startswith(SAFE) and (module, name) not in SAFE_NAMES:
+            raise InputError(f"the pickle asks for {module}.{name}; it is not loaded")
+        return find(self, module, name)
+
+    NumpyUnpickler.find_class = find_safe
+    try:
+        yield
+    finally:
+        NumpyUnpickler.find_class = find
+
+
+def run_trees(model: Model, path: Path, program: Path) -> Answer:
+    with safe_pickles():
+        imported = tree_files.load(path, tree_files.ImportOptions(trust_pickle=True))
+    ensemble = imported.ensemble
+    names = ensemble.column_names or [f"f{i}" for i in range(ensemble.columns)]
+    outputs = [f"answer_{k}" for k in range(ensemble.outputs)]
+    of, sums = (np.dtype(kind).name for kind in (ensemble.features, ensemble.sums))
+    columns = parsed([block("features", names, of)], [block("answers", outputs, sums)], "order")
+    package = path.parent / "package.pt2"
+    found = {}
+    for kind in ("margins", "answers"):
+        forest.write(imported, columns, package, margin=kind == "margins", report=lambda line: None)
+        found[kind] = checked(program, package)
+    differences = {kind: max(row["max_abs_error"] for row in check["rows"]) for kind, check in found.items()}
+    facts = dict(forest.facts_of(ensemble))
+    what = f"{facts['objective']}, {ensemble.columns} features, {facts['trees']} trees, depth {facts['deepest']}"
+    rows = sum(row["n"] for row in found["margins"]["rows"]) // len(outputs)
+    text = ", ".join(f"{kind} {'0' if not most else f'{most:.0e}'}" for kind, most in differences.items())
+    is_right = all(check["is_right"] for check in found.values())
+    if model.family in ("XGBoost", "LightGBM"):  # the program reads these itself, too
+        beside = checked(program, package, "--against", str(path))
+        text += f", read in C++ {beside['max_rel_error']:.0e}".replace("0e+00", "0")
+        is_right &= beside["is_right"]
+    same = "the same bits" if not differences["margins"] else "the same"
+    return Answer(what, imported.reference.name, rows, text, same if is_right else "differs", is_right)
+
+
+# ---- networks
+
+
+def tensor_block(name: str, dtype: torch.dtype, shape: tuple[int | None, ...]) -> dict:
+    """A block of columns that is a tensor of this shape, rows first. Raises InputError."""
+    sizes = [FREE if size is None else size for size in shape[1:]]
+    kind = str(dtype).removeprefix("torch.")
+    if len(sizes) == 1:
+        return block(name, [f"x{i}" for i in range(sizes[0])], kind)
+    if len(sizes) == 2:
+        return block(name, ["x"], kind, kind="matrix", element=sizes)
+    if len(sizes) == 3 and sizes[0] > 1:
+        return block(name, [f"x{i}" for i in range(sizes[0])], kind, kind="matrix", element=sizes[1:])
+    raise InputError(f'"{name}" of shape {list(shape)}: this comparison makes no columns of it')
+
+
+def onnx_blocks(module) -> tuple[list[dict], list[dict]]:
+    inputs = [tensor_block(one.name, one.dtype, one.shape or ()) for one in module.graph.inputs]
+    given = [
+        torch.zeros([3, *(FREE if size is None else size for size in one.shape[1:])], dtype=one.dtype)
+        for one in module.graph.inputs
+    ]
+    results = module(*given)
+    results = results if isinstance(results, tuple) else (results,)
+    outputs = []
+    for name, result in zip(module.graph.outputs, results):
+        if not len(result.shape) or result.shape[0] != 3:
+            raise InputError(f'output "{name}" is of shape {list(result.shape)}, expected one row for each of 3')
+        outputs.append(tensor_block(name, result.dtype, tuple(result.shape) if result.dim() > 1 else (3, 1)))
+    return inputs, outputs
+
+
+def lwtnn_blocks(module) -> tuple[list[dict], list[dict]]:
+    inputs = [
+        block(one.name, one.variables, **({"kind": "vector", "element": [FREE]} if one.is_sequence else {}))
+        for one in module.inputs
+    ]
+    return inputs, [block(name, module.labels[name]) for name in module.outputs]
+
+
+def columns_of(path: Path) -> binding.Binding:
+    """Columns that a network takes, each of its inputs as one block."""
+    module = load_module(str(path))
+    make = lwtnn_blocks if path.suffix == ".json" else onnx_blocks
+    inputs, outputs = make(module)
+    return parsed(inputs, outputs, "order" if len(inputs) == 1 else "name")
+
+
+def run_network(model: Model, path: Path, program: Path, lwtnn: Path | None) -> Answer:
+    columns = columns_of(path)
+    module = load_module(str(path), columns)
+    package = path.parent / "package.pt2"
+    lines: list[str] = []
+    export(module, columns, package, Options(report=lines.append))
+    if path.suffix == ".json":
+        framework, reference = "LWTNN", lwtnn_reference(lwtnn, path, module) if lwtnn else None
+    else:
+        framework, reference = module.framework, module.reference()
+    fused = "fused" if any(line.startswith("fused into") for line in lines) else "by TorchInductor"
+    layers = len(module.layers) if path.suffix == ".json" else len(module.graph.nodes)
+    numbers = sum(constant.numel() for constant in (*module.parameters(), *module.buffers()))
+    what = f"{layers} {'layers' if path.suffix == '.json' else 'nodes'}, {numbers} weights"
+    if reference is None:
+        check = checked(program, package)
+        is_right, compared = check["is_right"], "the module in float64 alone"
+        rows = sum(row["n"] for row in check["rows"]) // sum(len(one.places) for one in columns.outputs)
+    else:
+        record_framework(package, columns, module, reference)
+        check = checked(program, package)
+        is_right, compared, rows = check["is_right"], framework, 2 * ROWS
+    return Answer(what, compared, rows, f"{check['max_rel_error']:.0e} relative", fused if is_right else "differs", is_right)
+
+
+def record_framework(package: Path, columns: binding.Binding, module, reference: Callable) -> None:
+    """Puts the framework's answers in the place of what the package was made to give; one row in ten is of zeros."""
+    records, manifest = archive.read(package)
+    rules = result_rows(module, columns, "cpu")
+    given = Columns(columns, {0: ROWS}, rules, "cpu", seed=7, is_whole=True)
+    for argument in given.inputs:
+        argument[:, ::10] = 0
+    tensors = [one.tensor(argument).contiguous() for one, argument in zip(columns.inputs, given.inputs)]
+    results = columns.results(reference(tensors))
+    planes = [one.planes(result) for one, result in zip(columns.outputs, results)]
+    records["model/check/framework.bin"] = input_bytes(columns, given.inputs) + result_bytes(planes)
+    recorded = manifest["recorded"]
+    recorded["cases"] = [{"rows": ROWS, "numbers": "normal", "file": "check/framework.bin"}]
+    archive.write(package, records, manifest)
+
+
+def lwtnn_reference(program: Path, path: Path, module) -> Callable | None:
+    """What LWTNN itself gives for a network of vectors."""
+    if any(one.is_sequence for one in module.inputs):
+        return None
+
+    def run(tensors):
+        x = torch.cat(list(tensors), 1).double().numpy()
+        rows = "".join(" ".join(f"{value:.17g}" for value in row) + "\n" for row in x)
+        done = subprocess.run([program, path], input=rows, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise InputError(f"LWTNN does not take it: {first_line(done.stderr)}")
+        return torch.from_numpy(np.loadtxt(io.StringIO(done.stdout), ndmin=2))
+
+    return run
+
+
+# ---- all
+
+
+def run(model: Model, mirrors: Path, program: Path, lwtnn: Path | None) -> tuple[Answer, int]:
+    with tempfile.TemporaryDirectory(prefix="tensoa-others-") as folder:
+        size = 0
+        try:
+            content = model.content(mirrors)
+            size = len(content)
+            path = Path(folder) / Path(model.path).name
+            path.write_bytes(content)
+            if model.family in ("ONNX network", "LWTNN", "Keras"):
+                return run_network(model, path, program, lwtnn), size
+            return run_trees(model, path, program), size
+        except InputError as error:
+            reason = str(error).replace(f"{folder}/", "").replace("|", "\\|")
+            return Answer("", "", 0, "", f"refused: {reason}"), size
+
+
+def first_cells(model: Model) -> str:
+    link = f"[{model.repository}:{model.path}](https://github.com/{model.repository}/blob/{model.commit}/{model.path})"
+    return f"| {model.family} | {link} | "
+
+
+def row(model: Model, answer: Answer, size: int) -> str:
+    what = "; ".join(filter(None, (model.what, answer.what)))
+    cells = (model.licence, size, what, answer.framework, answer.rows or "", answer.difference, answer.result)
+    return first_cells(model) + " | ".join(map(str, cells)) + " |"
+
+
+def versions() -> str:
+    found = []
+    for name in FRAMEWORKS:
+        with contextlib.suppress(PackageNotFoundError):
+            found.append(f"{name} {version(name)}")
+    return ", ".join(found)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mirrors", type=Path, metavar="MIRRORS")
+    parser.add_argument("--program", type=Path, required=True, help="tensoa")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.md")
+    parser.add_argument("--list", type=Path, default=HERE / "models.toml", help="of the models")
+    parser.add_argument("--family", nargs="*", default=[], help="only these; the rows of the others stay in FILE")
+    parser.add_argument("--lwtnn", type=Path, metavar="PROGRAM", help="LWTNN itself")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    models = [Model(**entry) for entry in tomllib.loads(options.list.read_text())["model"]]
+    is_right = True
+    for model in models:
+        if options.family and model.family not in options.family:
+            continue
+        answer, size = run(model, options.mirrors, options.program.resolve(), options.lwtnn)
+        print(f"{model.family}, {model.repository}:{model.path}: {answer.result} {answer.difference}", flush=True)
+        write(options.out, models, first_cells(model), row(model, answer, size))
+        is_right &= answer.is_right
+    return 0 if is_right else 1
+
+
+def write(path: Path, models: list[Model], cells: str, row: str) -> None:
+    """Puts a row in its place among those that are there."""
+    rows = {cells: row}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        rows.setdefault(line[: line.find(" | ", line.find("](https://")) + 3], line)
+    listed = [rows[first_cells(model)] for model in models if first_cells(model) in rows]
+    path.write_text(PAGE.format(versions=versions()) + "\n".join(listed) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
