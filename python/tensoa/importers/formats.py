@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The formats that are read, as the page docs/models_of_others.md; its figures are those of the files of results."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensoa.errors import InputError
+
+FOREST, PEERS, OTHERS = "forest-cpu.txt", "peers-cpu.json", "models-of-others.md"
+HEAD = """<!-- SPDX-FileCopyrightText: 2026 The tensoa authors -->
+<!-- SPDX-License-Identifier: Apache-2.0 -->
+# Models of others
+
+Written by `python -m tensoa.importers --results benchmarks/results > docs/models_of_others.md`.
+
+Each becomes a package that runs on columns, or is loaded as it is: [decision trees](trees.md), [networks](ahead_of_time.md).
+When it is imported it is compared with what the column "compared with" says; a model that differs is not written. "Files of
+others": how many published files give the answers of their framework through the program, of how many
+([which](../benchmarks/results/models-of-others.md)). "Speed": time of the format's own runtime over ours, one thread of a CPU;
+trees: 100, on 28 columns, of XGBoost and ONNX of depth 6, of LightGBM of 31 leaves; networks: a perceptron of 3, 64, 64 and 2
+numbers ([all figures](../benchmarks/results/README.md)). Nothing stands where nothing was measured.
+
+| format | read by | what is read | what is refused, by name | compared with | files of others | speed |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+@dataclass(frozen=True)
+class Format:
+    """`family`: its name in the results of models of others. `peer`: the runtime in the results of benchmarks."""
+
+    name: str
+    command: str
+    read: str
+    refused: str
+    compared: str
+    family: str = ""
+    model: str = ""
+    peer: str = ""
+
+
+IMPORT, EXPORT = "`tensoa.import`", "`tensoa.export`"
+FORMATS = [
+    Format(
+        "XGBoost JSON, UBJ",
+        f"the program, {IMPORT}",
+        "gbtree and dart, all forms of `base_score`, several classes and targets, leaf vectors, categories, random forests; "
+        "`--best-iteration`",
+        "gblinear, unknown objectives, binary files",
+        "XGBoost: the same bits",
+        "XGBoost",
+        "xgboost-100x6",
+        "xgboost",
+    ),
+    Format(
+        "LightGBM text",
+        f"the program, {IMPORT}",
+        "all objectives, rf and dart, categories, the three kinds of missing values",
+        "linear trees, dumps",
+        "LightGBM: the same bits",
+        "LightGBM",
+        "lightgbm-100x31",
+        "lightgbm",
+    ),
+    Format(
+        "scikit-learn pickle, with `--trust-pickle`",
+        IMPORT,
+        "decision trees, random forests, extra trees, GradientBoosting, HistGradientBoosting",
+        "other estimators, an `init` that is not constant, categories that are not whole numbers from 0 on",
+        "scikit-learn: the same bits",
+        "scikit-learn",
+    ),
+    Format(
+        "ONNX trees",
+        IMPORT,
+        "TreeEnsembleRegressor, TreeEnsembleClassifier (ai.onnx.ml 1 to 4), TreeEnsemble (5)",
+        "other operators than Cast, ZipMap, Identity; MIN, MAX, PROBIT",
+        "ONNX Runtime: the same bits in float32, 1e-6 in float64",
+        "ONNX trees",
+        "xgboost-100x6",
+        "onnxruntime",
+    ),
+    Format(
+        "TMVA weights.xml, BDT",
+        IMPORT,
+        "BDT of two classes by AdaBoost, Bagging, Grad; packed by gzip, too",
+        "Fisher cuts, transformations, regression, several classes",
+        "the rules of TMVA, by a second reader",
+        "TMVA BDT",
+    ),
+    Format(
+        "conifer JSON",
+        IMPORT,
+        "both splitting conventions; scores in float64, not in the fixed point of the firmware",
+        "files without a convention, oblique splits",
+        "the rules of conifer, by a second reader",
+        "conifer",
+    ),
+    Format(
+        "ONNX networks",
+        EXPORT,
+        "opset 11 to 21, [these operators](onnx_operators.md)",
+        "other operators, attributes and types, a fixed number of rows",
+        "ONNX Runtime",
+        "ONNX network",
+        "mlp",
+        "onnxruntime",
+    ),
+    Format(
+        "LWTNN JSON",
+        EXPORT,
+        "sequential and graph: dense, normalization, maxout, highway, embedding, lstm, gru, simplernn",
+        "other layers and activations",
+        "nothing; the tests have LWTNN's rules in NumPy",
+        "LWTNN",
+    ),
+]
+
+
+def page(results: str | Path) -> Iterator[str]:
+    """The lines of docs/models_of_others.md, with the figures of a folder of results. Raises InputError."""
+    folder = Path(results)
+    texts = {}
+    for name in (FOREST, PEERS, OTHERS):
+        try:
+            texts[name] = (folder / name).read_text()
+        except OSError as error:
+            expected = "expected the folder benchmarks/results"
+            raise InputError(f"{folder / name}: cannot read: {error.strerror}; {expected}") from error
+    yield from HEAD.splitlines()
+    for one in FORMATS:
+        speed = _speed_of_trees(one, texts[FOREST]) or _speed_of_network(one, texts[PEERS])
+        cells = (one.name, one.command, one.read, one.refused, one.compared, _files(one, texts[OTHERS]), speed)
+        yield "| " + " | ".join(cells) + " |"
+
+
+def _files(one: Format, text: str) -> str:
+    """ "9 of 10" files give the framework's answers."""
+    rows = [line.rsplit("|", 2)[1].strip() for line in text.splitlines() if line.startswith(f"| {one.family} |")]
+    if not rows or not one.family:
+        return ""
+    same = [row for row in rows if not row.startswith(("refused", "differs"))]
+    return f"{len(same)} of {len(rows)}"
+
+
+def _speed_of_trees(one: Format, text: str) -> str:
+    row = re.compile(rf"^{one.model} +tensoa +total +cpu +(\d+) .* over_{one.peer} ([\d.e+]+)", re.M)
+    return _listed({int(rows): float(over) for rows, over in row.findall(text)}) if one.peer else ""
+
+
+def _speed_of_network(one: Format, text: str) -> str:
+    rows = {(row["model"], row["variant"], row["n"]): row["median_us"] for row in json.loads(text)["rows"]}
+    found = {n: time for (model, variant, n), time in rows.items() if (model, variant) == (one.model, one.peer)}
+    return _listed({n: time / rows[one.model, "aot_fused", n] for n, time in found.items()})
+
+
+def _listed(over: dict[int, float]) -> str:
+    """Of one row, a few and many."""
+    chosen = [rows for rows in (1, 16, 1000, 100_000) if rows in over]
+    return ", ".join(f"{over[rows]:.3g} × at {rows:,}".replace(",", " ") for rows in chosen)

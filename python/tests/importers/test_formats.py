@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The page of the formats that are read."""
+
+import re
+
+import pytest
+
+from conftest import ROOT
+from tensoa.errors import InputError
+from tensoa.importers import formats
+
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def test_page_is_the_one_that_the_command_prints():
+    assert (ROOT / "docs" / "models_of_others.md").read_text().splitlines() == list(formats.page(RESULTS))
+
+
+def test_figures_are_those_of_the_results(tmp_path):
+    for name in (formats.FOREST, formats.PEERS, formats.OTHERS):
+        text = (RESULTS / name).read_text()
+        if name == formats.FOREST:
+            text, count = re.subn(r"(xgboost-100x6 +tensoa +total +cpu +1 .* over_xgboost )\S+", r"\g<1>77", text)
+            assert count == 1
+        if name == formats.OTHERS:
+            text += "| LWTNN | a file | MIT | 9 | | LWTNN | 5 | 1 | differs |\n"
+        (tmp_path / name).write_text(text)
+    changed = {line.split("|")[1].strip(): line for line in formats.page(tmp_path) if line.startswith("| ")}
+    before = {line.split("|")[1].strip(): line for line in formats.page(RESULTS) if line.startswith("| ")}
+    assert "77 × at 1," in changed["XGBoost JSON, UBJ"]
+    same, count = (int(number) for number in re.findall(r"(\d+) of (\d+)", before["LWTNN JSON"])[0])
+    assert f"{same} of {count + 1}" in changed["LWTNN JSON"]
+    assert changed["LightGBM text"] == before["LightGBM text"]
+
+
+def test_a_family_without_files_or_figures_has_empty_cells():
+    nothing = formats.Format("a", "b", "c", "d", "e", "no such family", "no such model", "no such peer")
+    assert formats._files(nothing, "| XGBoost | x | same |") == ""
+    assert formats._speed_of_trees(nothing, (RESULTS / formats.FOREST).read_text()) == ""
+
+
+def test_a_folder_without_results_is_refused(tmp_path):
+    with pytest.raises(InputError, match="forest-cpu.txt: cannot read: No such file.*expected the folder benchmarks/results"):
+        list(formats.page(tmp_path))
