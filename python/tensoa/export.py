@@ -11,6 +11,7 @@ writes it): a package that reads and writes them where they lie. MODEL is
   FILE.pt               a TorchScript model (scripted or traced, also by others) without control flow that depends on the data
   FILE.onnx             an ONNX model of opset 11 to 21 (docs/onnx_operators.md), compared with ONNX Runtime where that is here
   FILE.json             a network of LWTNN, sequential or a graph; its variables are columns of these names
+  FILE.xml              a network of TMVA (MLP, DNN, DL of dense layers); its variables are columns of these names
   FILE.safetensors      weights of our interaction network
 What can be fused is fused (docs/ahead_of_time.md) and needs g++ for CPUs, no GPU and no compiler for GPUs. The rest goes
 through TorchInductor, which takes half a minute and, with --target cuda, needs the GPU that the package is for.
@@ -257,9 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tensoa.export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "model", metavar="MODEL", nargs="?", help="FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.json or FILE.safetensors"
-    )
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="FILE.py:FACTORY, or a file, see above")
     parser.add_argument("--binding", metavar="BINDING.json", help="the columns that a package is made for")
     parser.add_argument(
         "--examples", metavar="FILE", help="Parquet or CSV: rows that the package is checked with, by the names of columns"

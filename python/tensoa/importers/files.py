@@ -16,12 +16,16 @@ from tensoa.binding import Binding
 from tensoa.errors import InputError, first_line
 from tensoa.importers import checkpoints, exatrkx
 from tensoa.importers.lwtnn import import_lwtnn
+from tensoa.importers.tmva import import_tmva
 from tensoa.tracking import interaction_network
+
+ENDINGS = (".pt2", ".pt", ".onnx", ".json", ".xml", ".safetensors")
 
 
 def load_module(source: str, columns: Binding | None = None) -> nn.Module:
-    """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.json (LWTNN) or FILE.safetensors. Where a
-    binding is given, ONNX models give only its output blocks, and LWTNN's take its columns by name. Raises InputError.
+    """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.json (LWTNN), FILE.xml (TMVA) or
+    FILE.safetensors. Where a binding is given, ONNX models give only its output blocks, and networks of LWTNN and TMVA take
+    its columns by name. Raises InputError.
     """
     path, _, factory = source.rpartition(":")
     if path.endswith(".py"):
@@ -36,7 +40,9 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
         return _onnx(source, [block.name for block in columns.outputs] if columns is not None else [])
     if source.endswith(".json"):
         return import_lwtnn(source, columns)
-    raise InputError(f"{source}: got none of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.json and FILE.safetensors")
+    if source.endswith(".xml"):
+        return import_tmva(source, columns)
+    raise InputError(f"{source}: got none of FILE.py:FACTORY, {', '.join(f'FILE{ending}' for ending in ENDINGS)}")
 
 
 def _onnx(path: str, results: Sequence[str]) -> nn.Module:

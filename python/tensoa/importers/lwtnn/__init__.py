@@ -7,9 +7,7 @@ of a sequence, whose number of steps is that of the columns. Defaults of variabl
 number: LWTNN does that only on request, too.
 """
 
-import difflib
 import json
-from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from torch import nn
 
 from tensoa.binding import Binding
 from tensoa.errors import InputError, first_line
+from tensoa.importers.columns import order_of
 from tensoa.importers.lwtnn.layers import SEQUENCES, VECTORS, checked_kind, member
 from tensoa.importers.results import named
 
@@ -90,21 +89,6 @@ class _Input(nn.Module):
         return (x + self.offset) * self.scale
 
 
-def _order(names: Sequence[str], columns: Sequence[str], what: str) -> list[int] | None:
-    """Where each of the names is among the columns; None where the columns have none of them, but their number."""
-    if set(names) <= set(columns):
-        if len(columns) != len(names):
-            extra = [column for column in columns if column not in names]
-            raise InputError(f"{what}: the block has {', '.join(extra)}, too, which the network does not take")
-        return [columns.index(name) for name in names]
-    missing = [name for name in names if name not in columns]
-    if len(missing) == len(names) == len(columns):
-        return None
-    near = difflib.get_close_matches(missing[0], columns, 1)
-    advice = f"; the nearest is {near[0]}" if near else ""
-    raise InputError(f"{what}: the block has no {', '.join(missing)}, it has {', '.join(columns)}{advice}")
-
-
 class Lwtnn(nn.Module):
     """Takes a tensor for each input of the graph, vectors first, in order or by name; gives one for each output."""
 
@@ -142,10 +126,10 @@ class Lwtnn(nn.Module):
         for one, block in zip(self.inputs, columns.inputs):
             if by_name:
                 block = next((other for other in columns.inputs if other.name == one.name), block)
-            one.order = _order(one.variables, block.columns, f'input "{one.name}"')
+            one.order = order_of(one.variables, block.columns, f'input "{one.name}"')
         for name, block in zip(self.outputs, columns.outputs):
             block = next((other for other in columns.outputs if other.name == name), block)
-            order = _order(self.labels[name], block.columns, f'output "{name}"')
+            order = order_of(self.labels[name], block.columns, f'output "{name}"')
             if order is not None:  # from labels to columns
                 self.result_order[name] = [order.index(i) for i in range(len(order))]
 

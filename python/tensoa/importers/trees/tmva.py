@@ -6,14 +6,12 @@ Values and cuts are of float32. x >= Cut goes right where cType is 1, left where
 gives -999 for it). Sums are of float64: of Grad the responses, of the others the means of the leaves by boostWeight.
 """
 
-import io
 import xml.etree.ElementTree as xml
-from collections.abc import Iterator
 
 import numpy as np
 
-from tensoa.errors import InputError, first_line
 from tensoa.forest import Ensemble, Link
+from tensoa.importers.tmva.setup import NETWORKS, Setup
 from tensoa.importers.trees.build import Builder
 from tensoa.importers.trees.imported import Imported, Reference
 
@@ -35,45 +33,19 @@ def read(content: bytes, subject: str) -> Imported:
     return Imported(ensemble, Reference(name, reference.margins, reference.answers))
 
 
-class _Reader:
+class _Reader(Setup):
     def __init__(self, content: bytes, subject: str) -> None:
-        self.content, self.subject = content, subject
-        if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
-            self.fail("declares entities of XML, expected a weights.xml of TMVA")
-        self.options: dict[str, str] = {}
-        self.info: dict[str, str] = {}
-        self.variables: list[str] = []
+        super().__init__(content, subject)
         self.weights: list[float] = []  # of the trees
         self.boost, self.has_yes_no = "", False
-
-    def fail(self, what: str) -> None:
-        raise InputError(f"{self.subject}{what}")
-
-    def elements(self) -> Iterator[tuple[str, xml.Element]]:
-        """(where, element) at the "start" and the "end" of each, whole at its end. Trees are forgotten after it: files have
-        hundreds of megabytes.
-        """
-        try:
-            for where, element in xml.iterparse(io.BytesIO(self.content), ("start", "end")):
-                yield where, element
-                if where == "end" and element.tag == "BinaryTree":
-                    element.clear()
-        except xml.ParseError as error:
-            raise InputError(f"{self.subject}cannot be read ({first_line(error)}), expected a whole weights.xml") from error
 
     def ensemble(self) -> Ensemble:
         builder: Builder | None = None
         expected, kind = "", ""
-        for where, element in self.elements():
+        for where, element in self.elements(forgotten="BinaryTree"):
             if where == "start":
-                if element.tag == "MethodSetup" and not element.get("Method", "").startswith("BDT::"):
-                    self.fail(f'its method is "{element.get("Method")}", expected BDT')
-            elif element.tag == "Option":
-                self.options[element.get("name", "")] = (element.text or "").strip()
-            elif element.tag == "Info":
-                self.info[element.get("name", "")] = element.get("value", "")
-            elif element.tag == "Variables":
-                self.variables = [self.name_of(i, one) for i, one in enumerate(element.findall("Variable"))]
+                if element.tag == "MethodSetup":
+                    self.check_method()
             elif element.tag == "Transform":
                 self.fail(f"its variables are transformed by {element.get('Name', '?')}, expected none")
             elif element.tag == "BinaryTree":
@@ -90,10 +62,11 @@ class _Reader:
             self.fail(f'the AnalysisType of its trees is "{kind}", expected {"1" if self.boost == "Grad" else "0"}')
         return self.finished(builder)
 
-    def name_of(self, number: int, variable: xml.Element) -> str:
-        if variable.get("VarIndex") != str(number):
-            self.fail(f"variable {number} has the VarIndex {variable.get('VarIndex')}")
-        return variable.get("Label") or variable.get("Expression") or f"f{number}"
+    def check_method(self) -> None:
+        if self.method in NETWORKS:
+            self.fail(f"it is a network ({self.method}), expected BDT; python -m tensoa.export makes packages of networks")
+        if self.method != "BDT":
+            self.fail(f'its method is "{self.method}", expected BDT')
 
     def builder(self) -> Builder:
         """Before the first tree: everything that it depends on comes earlier in the file."""
@@ -174,7 +147,7 @@ class _Reader:
             sums=np.float64,
             divisor=divisor,
             link=Link.TANH if self.boost == "Grad" else Link.NONE,
-            source=f"TMVA {self.info.get('TMVA Release', '').partition(' ')[0]}".strip(),
+            source=self.release,
             objective=f"BDT, {self.boost}",
         )
 
