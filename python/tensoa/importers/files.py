@@ -15,17 +15,18 @@ from torch import nn
 from tensoa.binding import Binding
 from tensoa.errors import InputError, first_line
 from tensoa.importers import checkpoints, exatrkx
+from tensoa.importers.keras import config, import_keras
 from tensoa.importers.lwtnn import import_lwtnn
 from tensoa.importers.tmva import import_tmva
 from tensoa.tracking import interaction_network
 
-ENDINGS = (".pt2", ".pt", ".onnx", ".json", ".xml", ".safetensors")
+ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".json", ".xml", ".safetensors")
 
 
 def load_module(source: str, columns: Binding | None = None) -> nn.Module:
-    """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.json (LWTNN), FILE.xml (TMVA) or
-    FILE.safetensors. Where a binding is given, ONNX models give only its output blocks, and networks of LWTNN and TMVA take
-    its columns by name. Raises InputError.
+    """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.keras or FILE.h5 (Keras), FILE.json
+    (LWTNN), FILE.xml (TMVA) or FILE.safetensors. Where a binding is given, ONNX models give only its output blocks, and
+    networks of LWTNN and TMVA take its columns by name. Raises InputError.
     """
     path, _, factory = source.rpartition(":")
     if path.endswith(".py"):
@@ -38,6 +39,8 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
         return _script(source)
     if source.endswith(".onnx"):
         return _onnx(source, [block.name for block in columns.outputs] if columns is not None else [])
+    if source.endswith((".keras", ".h5", ".hdf5")):
+        return _keras(source, columns)
     if source.endswith(".json"):
         return import_lwtnn(source, columns)
     if source.endswith(".xml"):
@@ -51,6 +54,10 @@ def _onnx(path: str, results: Sequence[str]) -> nn.Module:
     except ImportError as error:
         raise InputError(f"{path}: needs the package {error.name}, which is not here; pip install onnx") from error
     return import_onnx(path, results)
+
+
+def _keras(path: str, columns: Binding | None) -> nn.Module:
+    return import_keras(path, config.read(path), columns)
 
 
 def _script(path: str) -> nn.Module:

@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models of Keras (.keras, .h5), as graphs of torch.
+
+Keras 3 builds the model with its back end for torch, and torch.export follows it: what is left has no Keras in it.
+"""
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from tensoa.binding import Binding
+from tensoa.errors import InputError, first_line
+from tensoa.importers.keras import config
+from tensoa.importers.results import named
+
+ROWS = 3  # of the examples that torch.export follows
+
+
+def import_keras(path: str, description: dict, columns: Binding | None = None) -> "Keras":
+    """The model in a file with this configuration; where a binding is given, its inputs have the dtypes of the blocks.
+    Raises InputError.
+    """
+    _check(path, description)
+    keras = _keras(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = keras.saving.load_model(path, compile=False, safe_mode=True)
+            model = keras.Model(list(model.inputs), list(model.outputs)) if getattr(model, "inputs", None) else model
+    except Exception as error:  # Keras throws many kinds
+        raise InputError(f"{path}: Keras {keras.__version__} does not take it: {first_line(error)}") from error
+    if not getattr(model, "inputs", None):
+        raise InputError(f"{path}: its inputs have no shape; call the model once before it is saved, or give it an Input")
+    try:
+        return Keras(model, columns, keras)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _check(path: str, description: dict) -> None:
+    """Refuses code in a file, and classes that are not those of Keras."""
+    for name, entry in config.objects(description):
+        kind = entry["class_name"]
+        if kind in ("Lambda", "__lambda__"):
+            raise InputError(
+                f'{path}: layer "{name}" is a Lambda, code in a file, which is not run; write it as layers or keras.ops, '
+                "or export the model from Python (FILE.py:FACTORY)"
+            )
+        module = entry.get("module")
+        is_own = entry.get("registered_name") is not None and ">" in str(entry["registered_name"])
+        if is_own or (isinstance(module, str) and module.split(".")[0] not in ("keras", "builtins")):
+            raise InputError(
+                f'{path}: layer "{name}" has {kind}, which is not of Keras; register the class and export the model from '
+                "Python (FILE.py:FACTORY)"
+            )
+
+
+def _keras(path: str) -> Any:
+    if "keras" not in sys.modules:
+        os.environ["KERAS_BACKEND"] = "torch"
+        os.environ.setdefault("KERAS_TORCH_DEVICE", "cpu")
+    try:
+        import keras
+    except ImportError as error:
+        raise InputError(f"{path}: needs the package {error.name}, which is not here; pip install keras") from error
+    if int(keras.__version__.split(".")[0]) < 3:
+        raise InputError(f"{path}: needs Keras 3, here is {keras.__version__}; pip install -U keras")
+    if keras.backend.backend() != "torch":
+        raise InputError(
+            f"{path}: Keras runs on {keras.backend.backend()} in this process; expected torch: set KERAS_BACKEND=torch"
+        )
+    return keras
+
+
+class Keras(nn.Module):
+    """Takes a tensor for each input of the model, in order or by name; gives one for each output."""
+
+    framework = "Keras"
+
+    def __init__(self, model: Any, columns: Binding | None, keras: Any) -> None:
+        super().__init__()
+        self.framework = f"Keras {keras.__version__}"
+        self.argument_names = [tensor.name for tensor in model.inputs]
+        self.result_names = list(model.output_names)
+        dtypes = _dtypes(model, columns, self.argument_names)
+        sizes = [tensor.shape[1:] for tensor in model.inputs]
+        for name, size in zip(self.argument_names, sizes):
+            if None in size:
+                raise InputError(f'input "{name}": has the shape {list(size)}; expected sizes that are fixed, but for the rows')
+        examples = tuple(torch.zeros(ROWS, *size, dtype=dtype) for size, dtype in zip(sizes, dtypes))
+        with torch.no_grad(), keras.device("cpu"):
+            wrapped = _Model(model).eval()
+            shapes = ([{0: torch.export.Dim.AUTO} for _ in examples],)
+            try:
+                graph = torch.export.export(wrapped, (list(examples),), dynamic_shapes=shapes, strict=False)
+            except Exception as error:  # torch.export throws many kinds
+                raise InputError(f"torch.export cannot follow it ({first_line(error)})") from error
+        self.graph = graph.module(check_guards=False)
+        self._reference = [_predict(model, self.result_names)]  # in a list: the model is not a part of this one
+
+    def reference(self) -> Callable[[Sequence[torch.Tensor]], Any]:
+        """Keras' own predict: tensors in the order of the arguments to results."""
+        return self._reference[0]
+
+    def forward(self, *tensors: torch.Tensor, **by_name: torch.Tensor) -> Any:
+        rest = self.argument_names[len(tensors) :]
+        if len(tensors) > len(self.argument_names) or sorted(rest) != sorted(by_name):
+            got = len(tensors) + len(by_name)
+            raise InputError(f"the model takes {', '.join(self.argument_names)}; got {got} inputs")
+        return named(self.graph([*tensors, *(by_name[name] for name in rest)]), self.result_names)
+
+
+class _Model(nn.Module):
+    """Lists of tensors, without training."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        results = self.model(tensors, training=False)
+        return list(results) if isinstance(results, (list, tuple)) else [results]
+
+
+def _predict(model: Any, names: list[str]) -> Callable[[Sequence[torch.Tensor]], Any]:
+    def run(tensors: Sequence[torch.Tensor]) -> Any:
+        results = model.predict_on_batch([tensor.numpy(force=True) for tensor in tensors])
+        results = results if isinstance(results, (list, tuple)) else [results]
+        return named([torch.from_numpy(result) for result in results], names)
+
+    return run
+
+
+def _dtypes(model: Any, columns: Binding | None, names: list[str]) -> list[torch.dtype]:
+    """Of the blocks that go to the inputs, else as the model says."""
+    if columns is None or len(columns.inputs) != len(names):
+        return [getattr(torch, str(tensor.dtype)) for tensor in model.inputs]
+    if columns.goes_by_name(names):
+        by_name = {block.name: block.dtype for block in columns.inputs}
+        return [by_name[name] for name in names]
+    return [block.dtype for block in columns.inputs]

@@ -1,0 +1,190 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files of Keras 3, beside its own predict."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+
+from exporting import CASES, bind, block
+from tensoa.errors import InputError
+from tensoa.export import Options, export
+from tensoa.importers.files import load_module
+from tensoa.package import archive
+from tensoa.package.manifest import Manifest
+
+os.environ["KERAS_BACKEND"], os.environ["KERAS_TORCH_DEVICE"] = "torch", "cpu"
+keras = pytest.importorskip("keras")
+layers = keras.layers
+RANDOM = np.random.default_rng(5)
+
+
+def drawn(model):
+    """The model with weights that no initialiser gives: biases and moving averages that are not 0 or 1, too."""
+    for variable in model.variables:
+        if variable.dtype.startswith("float"):
+            draw = RANDOM.normal(size=variable.shape) * 0.5
+            variable.assign(np.abs(draw) + 0.5 if "variance" in variable.path else draw)
+    return model
+
+
+def saved(model, tmp_path, ending="keras"):
+    path = str(tmp_path / f"model.{ending}")
+    drawn(model).save(path)
+    return path
+
+
+def same(model, path, *arrays):
+    """Keras' own predict of the model that was saved."""
+    expected = model.predict(list(arrays) if len(arrays) > 1 else arrays[0], verbose=0)
+    got = load_module(path)(*(torch.tensor(array) for array in arrays))
+    for a, b in zip(*([value] if not isinstance(value, (list, tuple)) else value for value in (got, expected))):
+        np.testing.assert_allclose(a.numpy(), b, rtol=1e-5, atol=1e-6)
+
+
+def draw(*shape):
+    return RANDOM.normal(size=shape).astype(np.float32)
+
+
+def dense():
+    return keras.Sequential(
+        [
+            keras.Input((4,), name="x"),
+            layers.Dense(8, "relu"),
+            layers.BatchNormalization(),
+            layers.Dropout(0.5),
+            layers.Dense(2),
+        ]
+    )
+
+
+def two_inputs():
+    jet, tracks = keras.Input((3,), name="jet"), keras.Input((5,), name="tracks")
+    joined = layers.Concatenate()([layers.Dense(6, "elu")(jet), layers.Dense(6, "tanh")(tracks)])
+    joined = layers.LayerNormalization()(joined)
+    flavour = layers.Dense(2, "softmax", name="flavour")(joined)
+    return keras.Model([jet, tracks], [flavour, layers.Dense(1, name="energy")(joined)])
+
+
+SEQUENCES = {
+    "conv": [layers.Conv1D(6, 3, padding="same", activation="relu"), layers.MaxPooling1D(2), layers.Flatten()],
+    "gru": [layers.GRU(6, return_sequences=True), layers.GRU(4)],
+    "lstm": [layers.Bidirectional(layers.LSTM(5))],
+    "attention": [layers.Dense(4, "gelu"), layers.GlobalAveragePooling1D()],
+}
+
+
+@pytest.mark.parametrize("ending", ["keras", "h5"])
+def test_dense_network(tmp_path, ending):
+    model = dense()
+    same(model, saved(model, tmp_path, ending), draw(40, 4))
+
+
+def test_two_inputs_and_two_results(tmp_path):
+    model = two_inputs()
+    path = saved(model, tmp_path)
+    same(model, path, draw(40, 3), draw(40, 5))
+    module = load_module(path)
+    assert module.argument_names == ["jet", "tracks"] and module.result_names == ["flavour", "energy"]
+
+
+@pytest.mark.parametrize("kind", SEQUENCES)
+def test_sequences(tmp_path, kind):
+    model = keras.Sequential([keras.Input((8, 3)), *SEQUENCES[kind], layers.Dense(2)])
+    same(model, saved(model, tmp_path), draw(33, 8, 3))
+
+
+def test_embedding(tmp_path):
+    model = keras.Sequential([keras.Input((3,), dtype="int32"), layers.Embedding(9, 4), layers.Flatten(), layers.Dense(2)])
+    same(model, saved(model, tmp_path), RANDOM.integers(0, 9, (40, 3)).astype(np.int32))
+
+
+def test_package(tmp_path):
+    """Of columns in another order, and compared with Keras before it is written."""
+    columns = bind([block("tracks", "abcde"), block("jet", "xyz")], [block("energy", "e"), block("flavour", "lh")], "auto")
+    path, lines = saved(two_inputs(), tmp_path), []
+    export(load_module(path, columns), columns, tmp_path / "m.pt2", Options(report=lines.append))
+    assert lines[0] == f"compared with Keras {keras.__version__}: the same in 7 sets of columns"
+    assert lines[1].startswith("fused into")
+    manifest = Manifest.from_json(archive.read(tmp_path / "m.pt2")[1], "m.pt2")
+    assert [(check.numbers, check.rows) for check in manifest.checks] == CASES
+
+
+def test_a_model_that_differs_from_keras_is_not_written(tmp_path):
+    columns = bind([block("x", "abcd")], [block("y", "uv")])
+    module = load_module(saved(dense(), tmp_path), columns)
+    right = module.reference()
+    module.reference = lambda: lambda tensors: right(tensors) + 1e-3
+    with pytest.raises(InputError, match=f'block "y", column .: Keras {keras.__version__} differs from the model by'):
+        export(module, columns, tmp_path / "m.pt2")
+    assert not (tmp_path / "m.pt2").exists()
+
+
+# ---- what is refused
+
+
+def refused(path, message):
+    with pytest.raises(InputError) as caught:
+        load_module(str(path))
+    assert f"{path.name if hasattr(path, 'name') else path}: {message}" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_code_in_a_file_is_not_run(tmp_path):
+    model = keras.Sequential([keras.Input((4,)), layers.Lambda(lambda x: x * 2, name="twice")])
+    for ending in ("keras", "h5"):
+        model.save(tmp_path / f"model.{ending}")
+        refused(tmp_path / f"model.{ending}", 'layer "twice" is a Lambda, code in a file, which is not run; write it as')
+
+
+@keras.saving.register_keras_serializable("mine")
+class Twice(layers.Layer):
+    def call(self, x):
+        return x * 2
+
+
+def test_custom_layers_are_named(tmp_path):
+    keras.Sequential([keras.Input((4,)), Twice(name="doubled")]).save(tmp_path / "model.keras")
+    refused(tmp_path / "model.keras", 'layer "doubled" has Twice, which is not of Keras; register the class and export')
+
+
+def test_files_that_are_no_models(tmp_path):
+    model = dense()
+    model.save_weights(tmp_path / "model.weights.h5")
+    refused(tmp_path / "model.weights.h5", "holds weights, not a model; expected a whole model (model.save)")
+    for name, content in (("a.keras", b"text"), ("a.h5", b"text"), ("b.keras", b"")):
+        (tmp_path / name).write_bytes(content)
+        refused(tmp_path / name, "cannot be read (")
+    refused(tmp_path / "none.keras", "no such file, expected a whole model (model.save)")
+    model.save(tmp_path / "model.keras")
+    whole = (tmp_path / "model.keras").read_bytes()
+    (tmp_path / "cut.keras").write_bytes(whole[: len(whole) // 2])
+    refused(tmp_path / "cut.keras", "cannot be read (")
+    for config, message in ((b"[", "its configuration is no JSON"), (b"{}", "its configuration has no class_name")):
+        with zipfile.ZipFile(tmp_path / "odd.keras", "w") as made:
+            made.writestr("config.json", config)
+        refused(tmp_path / "odd.keras", message)
+    with zipfile.ZipFile(tmp_path / "odd.keras", "w") as made:
+        made.writestr("config.json", json.dumps({"class_name": "Dense", "module": "keras.layers", "config": {"units": 3}}))
+    refused(tmp_path / "odd.keras", f"Keras {keras.__version__} does not take it: ")
+
+
+def test_free_sizes_are_refused(tmp_path):
+    keras.Sequential([keras.Input((None, 3), name="hits"), layers.GlobalAveragePooling1D()]).save(tmp_path / "model.keras")
+    refused(tmp_path / "model.keras", 'input "hits": has the shape [None, 3]; expected sizes that are fixed, but for the rows')
+
+
+def test_without_keras_the_message_says_what_to_install(tmp_path):
+    dense().save(tmp_path / "model.keras")
+    code = (
+        "import sys; sys.modules['keras'] = None\n"
+        "from tensoa.importers.files import load_module\n"
+        f"load_module({str(tmp_path / 'model.keras')!r})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=os.getcwd())
+    assert "model.keras: needs the package keras, which is not here; pip install keras" in done.stderr
