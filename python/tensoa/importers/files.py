@@ -15,18 +15,20 @@ from torch import nn
 from tensoa.binding import Binding
 from tensoa.errors import InputError, first_line
 from tensoa.importers import checkpoints, exatrkx
+from tensoa.importers.fixed_point import qkeras
+from tensoa.importers.fixed_point.hls4ml import import_fml
 from tensoa.importers.keras import config, import_keras
 from tensoa.importers.lwtnn import import_lwtnn
 from tensoa.importers.tmva import import_tmva
 from tensoa.tracking import interaction_network
 
-ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".json", ".xml", ".safetensors")
+ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".fml", ".json", ".xml", ".safetensors")
 
 
 def load_module(source: str, columns: Binding | None = None) -> nn.Module:
-    """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.keras or FILE.h5 (Keras), FILE.json
-    (LWTNN), FILE.xml (TMVA) or FILE.safetensors. Where a binding is given, ONNX models give only its output blocks, and
-    networks of LWTNN and TMVA take its columns by name. Raises InputError.
+    """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.keras or FILE.h5 (Keras, QKeras),
+    FILE.fml (hls4ml), FILE.json (LWTNN), FILE.xml (TMVA) or FILE.safetensors. Where a binding is given, ONNX models give only
+    its output blocks, and networks of LWTNN and TMVA take its columns by name. Raises InputError.
     """
     path, _, factory = source.rpartition(":")
     if path.endswith(".py"):
@@ -41,6 +43,8 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
         return _onnx(source, [block.name for block in columns.outputs] if columns is not None else [])
     if source.endswith((".keras", ".h5", ".hdf5")):
         return _keras(source, columns)
+    if source.endswith(".fml"):
+        return import_fml(source)
     if source.endswith(".json"):
         return import_lwtnn(source, columns)
     if source.endswith(".xml"):
@@ -57,7 +61,10 @@ def _onnx(path: str, results: Sequence[str]) -> nn.Module:
 
 
 def _keras(path: str, columns: Binding | None) -> nn.Module:
-    return import_keras(path, config.read(path), columns)
+    description = config.read(path)
+    if qkeras.takes(description):
+        return qkeras.import_qkeras(path, description)
+    return import_keras(path, description, columns)
 
 
 def _script(path: str) -> nn.Module:
