@@ -22,13 +22,14 @@ from tensoa.importers.lwtnn import import_lwtnn
 from tensoa.importers.tmva import import_tmva
 from tensoa.tracking import interaction_network
 
-ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".fml", ".json", ".xml", ".safetensors")
+ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".pb", ".fml", ".json", ".xml", ".safetensors")
 
 
 def load_module(source: str, columns: Binding | None = None) -> nn.Module:
     """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.keras or FILE.h5 (Keras, QKeras),
-    FILE.fml (hls4ml), FILE.json (LWTNN), FILE.xml (TMVA) or FILE.safetensors. Where a binding is given, ONNX models give only
-    its output blocks, and networks of LWTNN and TMVA take its columns by name. Raises InputError.
+    FILE.fml (hls4ml), FILE.pb or a folder (TensorFlow), FILE.json (LWTNN), FILE.xml (TMVA) or FILE.safetensors. Where a
+    binding is given, models of ONNX and TensorFlow give only its output blocks, and networks of LWTNN and TMVA take its
+    columns by name. Raises InputError.
     """
     path, _, factory = source.rpartition(":")
     if path.endswith(".py"):
@@ -39,8 +40,11 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
         return _loaded(source, "an exported program (torch.export.save)", lambda: _exported_program(source))
     if source.endswith((".pt", ".ckpt")):
         return _script(source)
+    results = [block.name for block in columns.outputs] if columns is not None else []
     if source.endswith(".onnx"):
-        return _onnx(source, [block.name for block in columns.outputs] if columns is not None else [])
+        return _onnx(source, results)
+    if source.endswith(".pb") or Path(source, "saved_model.pb").is_file():
+        return _tensorflow(source, results)
     if source.endswith((".keras", ".h5", ".hdf5")):
         return _keras(source, columns)
     if source.endswith(".fml"):
@@ -58,6 +62,14 @@ def _onnx(path: str, results: Sequence[str]) -> nn.Module:
     except ImportError as error:
         raise InputError(f"{path}: needs the package {error.name}, which is not here; pip install onnx") from error
     return import_onnx(path, results)
+
+
+def _tensorflow(path: str, results: Sequence[str]) -> nn.Module:
+    try:
+        from tensoa.importers.tensorflow import import_tensorflow
+    except ImportError as error:
+        raise InputError(f"{path}: needs the package {error.name}, which is not here; pip install onnx") from error
+    return import_tensorflow(path, results)
 
 
 def _keras(path: str, columns: Binding | None) -> nn.Module:

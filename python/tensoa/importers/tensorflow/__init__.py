@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""SavedModels and frozen graphs of TensorFlow: tf2onnx makes ONNX of them, which the importer of ONNX reads.
+
+TensorFlow runs in a process of its own, which converts the model and answers what the module is compared with.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tensoa.command import step
+from tensoa.errors import InputError
+from tensoa.importers.onnx import OnnxModule, read
+from tensoa.importers.results import named
+
+PROCESS = Path(__file__).with_name("process.py")
+OPSET = 18
+
+
+def import_tensorflow(path: str, outputs: Sequence[str] = ()) -> "Tensorflow":
+    """The model in a folder or a file; of its results only `outputs`, where all of these are among them. Raises InputError."""
+    if not Path(path).exists():
+        raise InputError(f"{path}: no such file, expected a SavedModel (a folder) or a frozen graph (.pb)")
+    step("TensorFlow")
+    process = _Process(path)
+    with tempfile.TemporaryDirectory(prefix="tensoa-tensorflow-") as folder:
+        target = Path(folder) / "model.onnx"
+        process.ask("convert", str(target), str(OPSET))
+        graph, opset = read.graph(read.read(target), path, outputs)
+    try:
+        return Tensorflow(graph, opset, process)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+class Tensorflow(OnnxModule):
+    framework = "TensorFlow"
+
+    def __init__(self, graph: Any, opset: int, process: "_Process") -> None:
+        super().__init__(graph, opset)
+        self._ask = process.run  # a bound method: copies of the module have the same process
+
+    def reference(self) -> Callable[[Sequence[torch.Tensor]], Any]:
+        """TensorFlow's own answers: tensors in the order of the arguments to results."""
+        names, outputs = self.argument_names, self.graph.outputs
+
+        def run(tensors: Sequence[torch.Tensor]) -> Any:
+            results = self._ask({name: tensor.numpy(force=True) for name, tensor in zip(names, tensors)})
+            return named([torch.from_numpy(results[name]) for name in outputs], outputs)
+
+        return run
+
+
+class _Process:
+    """Ends with the object. Raises InputError with what it says."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        command = [sys.executable, str(PROCESS), path]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+        self.ask()
+
+    def __deepcopy__(self, memo: dict) -> "_Process":
+        return self
+
+    def __del__(self) -> None:
+        process = getattr(self, "process", None)
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+    def ask(self, *words: str) -> None:
+        """Sends a line, if any, and waits for the answer."""
+        if words:
+            self._pipe("stdin").write(json.dumps(words) + "\n")
+            self._pipe("stdin").flush()
+        line = self._pipe("stdout").readline()
+        try:
+            error = json.loads(line)["error"]
+        except ValueError:
+            error = f"the process of TensorFlow ends, or says what is no answer: {line[:100]}"
+        if error:
+            raise InputError(f"{self.path}: {error}")
+
+    def _pipe(self, name: str) -> Any:
+        return getattr(self.process, name)
+
+    def run(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        with tempfile.TemporaryDirectory(prefix="tensoa-tensorflow-") as folder:
+            given, answers = (str(Path(folder) / name) for name in ("given.npz", "answers.npz"))
+            np.savez(given, **arrays)  # type: ignore[arg-type]
+            self.ask("run", given, answers)
+            with np.load(answers) as found:
+                return dict(found)

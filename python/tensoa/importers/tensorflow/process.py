@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Run as a program with the path of a model: TensorFlow in a process of its own.
+
+Reads lines of JSON, ["convert", FILE.onnx, OPSET] or ["run", GIVEN.npz, ANSWERS.npz], and answers each, as well as its own
+start, with {"error": TEXT}, an empty one where all went well.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # the GPU is not TensorFlow's
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+
+
+class Model:
+    """A SavedModel by its signature, or a frozen graph: of its placeholders, to what nothing else in it reads."""
+
+    def __init__(self, path: str) -> None:
+        import tensorflow
+
+        self.tensorflow, self.path = tensorflow, path
+        self.convert_arguments, self.inputs, self.function = self._saved() if Path(path).is_dir() else self._frozen()
+
+    def _saved(self) -> tuple[list[str], list[str], Callable]:
+        model = self.tensorflow.saved_model.load(self.path)
+        names = [*model.signatures]
+        if not names:
+            raise ValueError("has no signature; save it with signatures=")
+        name = "serving_default" if "serving_default" in names else names[0]
+        signature = model.signatures[name]
+        self.model = model  # which its functions need
+        arguments = ["--saved-model", self.path, "--signature_def", name]
+        return arguments, list(signature.structured_input_signature[1]), lambda tensors: signature(**tensors)
+
+    def _frozen(self) -> tuple[list[str], list[str], Callable]:
+        v1 = self.tensorflow.compat.v1
+        graph = v1.GraphDef()
+        graph.ParseFromString(Path(self.path).read_bytes())
+        inputs = [node.name for node in graph.node if node.op == "Placeholder"]
+        read = {name.lstrip("^").split(":")[0] for node in graph.node for name in node.input}
+        leaves = ("Const", "NoOp", "Assert", "Placeholder")
+        outputs = [node.name for node in graph.node if node.name not in read and node.op not in leaves]
+        if not inputs or not outputs:
+            raise ValueError("has no placeholders or no results; expected a frozen graph")
+        tensors = [[f"{name}:0" for name in names] for names in (inputs, outputs)]
+        wrapped = v1.wrap_function(lambda: v1.import_graph_def(graph, name=""), [])
+        function = wrapped.prune(*([wrapped.graph.get_tensor_by_name(name) for name in names] for names in tensors))
+        arguments = ["--graphdef", self.path, "--inputs", ",".join(tensors[0]), "--outputs", ",".join(tensors[1])]
+        arguments += ["--rename-inputs", ",".join(inputs), "--rename-outputs", ",".join(outputs)]
+        return arguments, inputs, lambda given: dict(zip(outputs, function(*(given[name] for name in inputs))))
+
+    def convert(self, target: str, opset: str) -> None:
+        command = [sys.executable, "-m", "tf2onnx.convert", *self.convert_arguments, "--output", target, "--opset", opset]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode != 0 or not Path(target).is_file():
+            lines = [line for line in done.stderr.splitlines() if line.strip()]
+            raise ValueError(f"tf2onnx does not take it: {lines[-1] if lines else 'no reason given'}")
+
+    def run(self, given: str, answers: str) -> None:
+        import numpy as np
+
+        with np.load(given) as arrays:
+            tensors = {name: self.tensorflow.constant(arrays[name]) for name in self.inputs}
+        np.savez(answers, **{name: tensor.numpy() for name, tensor in self.function(tensors).items()})
+
+
+def _answer(out: TextIO, action: Callable[[], Any]) -> Any:
+    error, result = "", None
+    try:
+        result = action()
+    except ImportError as missing:
+        name = missing.name or "tensorflow"
+        error = f"needs the package {name}, which is not here; pip install tensorflow-cpu tf2onnx"
+    except Exception as other:  # whatever TensorFlow throws
+        lines = str(other).splitlines()
+        error = (lines[0] if lines else type(other).__name__)[:300]
+    print(json.dumps({"error": error}), file=out, flush=True)
+    return result
+
+
+def _load(path: str) -> Model:
+    import tf2onnx  # noqa: F401  # needed later
+
+    return Model(path)
+
+
+def main() -> None:
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what TensorFlow prints is no answer
+    model = _answer(out, lambda: _load(sys.argv[1]))
+    for line in sys.stdin:
+        what, *arguments = json.loads(line)
+        _answer(out, lambda: getattr(model, what)(*arguments))  # noqa: B023  # called in this round
+
+
+if __name__ == "__main__":
+    main()
