@@ -1,11 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of hls4ml and QKeras, bit for bit: beside fractions of Python, and beside hls4ml's own C++ where it is installed."""
+"""Networks of hls4ml and QKeras, bit for bit: beside fractions of Python, and beside both where they are
+installed.
+"""
 
+import importlib.util
 import io
 import itertools
 import json
 import math
+import subprocess
+import sys
 import tarfile
 from fractions import Fraction
 
@@ -456,3 +461,37 @@ def test_files_of_qkeras_that_are_refused(tmp_path, change, message):
     with pytest.raises(InputError) as caught:
         load_module(network.save(tmp_path))
     assert message in str(caught.value) and "network.h5: " in str(caught.value) and "\n" not in str(caught.value)
+
+
+#: Run in a process of its own, where QKeras has the Keras that it is made for.
+MAKER = """
+import os, sys
+os.environ["TF_USE_LEGACY_KERAS"] = "1"
+import numpy as np
+import tensorflow as tf
+from qkeras import QActivation, QDense, quantized_bits, quantized_relu
+
+bits = lambda *given, **more: quantized_bits(*given, alpha=1, **more)
+x = tf.keras.Input((6,))
+h = QActivation(bits(8, 2))(x)
+h = QDense(16, kernel_quantizer=bits(6, 0), bias_quantizer=bits(6, 0))(h)
+h = QActivation("quantized_relu(6, 2)")(h)
+last = quantized_relu(8, 3)
+h = QDense(8, kernel_quantizer=bits(6, 1, symmetric=1), bias_quantizer=bits(8, 2), activation=last)(h)
+h = QDense(3, kernel_quantizer=bits(7, 1), bias_quantizer=bits(7, 1))(h)
+model = tf.keras.Model(x, QActivation("quantized_bits(12, 5, alpha=1)")(h))
+random = np.random.default_rng(1)
+model.set_weights([0.7 * random.normal(size=weight.shape) for weight in model.get_weights()])
+model.save(sys.argv[1] + "/network.h5")
+given = np.load(sys.argv[1] + "/given.npy")
+np.save(sys.argv[1] + "/answers.npy", model.predict(given, verbose=0))
+"""
+
+
+def test_qkeras_calculates_the_same(tmp_path):
+    if importlib.util.find_spec("qkeras") is None:
+        pytest.skip("qkeras is not installed")
+    np.save(tmp_path / "given.npy", rows(2000, 6))
+    subprocess.run([sys.executable, "-c", MAKER, str(tmp_path)], check=True, capture_output=True)
+    got = load_module(str(tmp_path / "network.h5"))(torch.tensor(np.load(tmp_path / "given.npy"))).numpy()
+    np.testing.assert_array_equal(got, np.load(tmp_path / "answers.npy"))
