@@ -9,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <filesystem>
 #include <functional>
 #include <initializer_list>
@@ -18,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "bench/harness.hpp"
+#include "bench/result_file.hpp"
 #include "bench/workloads.hpp"
+#include "contenders.hpp"
 #include "library.hpp"
-#include "onnxruntime.hpp"
 #include "tensoa/core/output_file.hpp"
 #include "tensoa/pytorch/engines.hpp"
 #include "tensoa/track/event_source.hpp"
@@ -30,16 +29,12 @@
 namespace tensoa::peers {
 namespace {
 
-using bench::Errors;
 using bench::ForwardFiles;
 using bench::GraphCase;
 using bench::MlpCase;
 using bench::ResultRow;
-using bench::Variant;
 
-// Many short batches: a median that other processes of the machine do not reach.
-constexpr double kShortest = 200;  // us, of a batch
-constexpr int kTurns = 300;        // of the perceptron
+constexpr int kTurns = 300;  // of the perceptron
 constexpr int kTurnsOfNetwork = 30;
 
 struct Paths {
@@ -47,105 +42,6 @@ struct Paths {
   std::filesystem::path peers;     ///< what run.py made
   std::filesystem::path packages;  ///< what `make bench-packages` made
 };
-
-/// The tensors of a binding as peers take them: row-major, their own memory.
-class RowMajor {
- public:
-  explicit RowMajor(const Binding& binding) {
-    for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
-      for (const BoundBlock& block : *blocks) {
-        tensors_.push_back(packed(block.tensor));
-        names_.push_back(block.name);
-      }
-    }
-  }
-
-  const std::vector<TensorView>& tensors() const { return tensors_; }
-  const std::vector<std::string>& names() const { return names_; }
-  float* numbers(std::size_t i) const { return static_cast<float*>(tensors_[i].data); }
-
-  /// The output, in the order of columns.
-  std::vector<float> answer() const {
-    const TensorView& tensor = tensors_.back();
-    const auto n = static_cast<std::size_t>(tensor.size_of_dim[0]);
-    const auto k = static_cast<std::size_t>(tensor.size_of_dim[1]);
-    std::vector<float> columns(n * k);
-    for (std::size_t row = 0; row < n; ++row) {
-      for (std::size_t i = 0; i < k; ++i)
-        columns[i * n + row] = static_cast<const float*>(tensor.data)[row * k + i];
-    }
-    return columns;
-  }
-
- private:
-  TensorView packed(TensorView tensor) {
-    std::vector<std::byte>& memory = memory_.emplace_back(tensor.bytes());
-    const std::size_t size = size_of(tensor.dtype);
-    std::byte* to = memory.data();
-    for (std::int64_t i = 0; i < tensor.size_of_dim[0]; ++i) {
-      for (std::int64_t j = 0; j < tensor.size_of_dim[1]; ++j, to += size) {
-        const std::int64_t place = i * tensor.stride_of_dim[0] + j * tensor.stride_of_dim[1];
-        std::copy_n(
-            static_cast<const std::byte*>(tensor.data) + place * static_cast<std::int64_t>(size),
-            size, to);
-      }
-    }
-    tensor.data = memory.data();
-    tensor.stride_of_dim = {tensor.size_of_dim[1], 1};
-    if (tensor.size_of_dim[1] == 1) tensor.rank = 1;  // what our network gives
-    return tensor;
-  }
-
-  std::deque<std::vector<std::byte>> memory_;
-  std::vector<TensorView> tensors_;
-  std::vector<std::string> names_;
-};
-
-/// A variant and how to see what it answered.
-struct Contender {
-  std::string name;
-  std::function<void()> run;
-  std::function<std::vector<float>()> answer;
-  bool is_peer = true;
-};
-
-/// Runs all contenders in turns; the ratios are over the best peer in this run.
-void measure(std::vector<ResultRow>& rows, const char* model, std::size_t n,
-             const std::vector<Contender>& contenders, const std::vector<double>& truth,
-             int turns) {
-  std::vector<Variant> variants;
-  variants.reserve(contenders.size());
-  for (const Contender& contender : contenders) {
-    variants.push_back({.name = contender.name, .run = [&contender](std::size_t calls) {
-                          for (std::size_t i = 0; i < calls; ++i) contender.run();
-                          return std::size_t{0};
-                        }});
-  }
-  run_in_turns(variants, turns, kShortest);
-  const std::size_t first = rows.size();
-  std::string best;
-  double least = 0;
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
-    const Errors errors = bench::errors_of(contenders[i].answer(), truth);
-    ResultRow& row = rows.emplace_back();
-    row.model = model;
-    row.variant = contenders[i].name;
-    row.stage = "total";
-    row.device = "cpu";
-    row.n = n;
-    row.timing = bench::summarize(std::move(variants[i].times));
-    row.max_abs_error = errors.max_abs;
-    row.max_rel_error = errors.relative;
-    if (contenders[i].is_peer && (best.empty() || row.timing->median_us < least)) {
-      best = row.variant;
-      least = row.timing->median_us;
-    }
-  }
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
-    if (!contenders[i].is_peer) rows[first + i].baseline = best;
-  }
-  bench::set_ratios(rows, first);
-}
 
 /// Our models on the columns of a case, through Model.
 template <class Case>
@@ -167,15 +63,6 @@ void add_ours(std::vector<Contender>& contenders, Case& work, const ForwardFiles
   add("jit_copy", files.torchscript, true);
   add("aot", files.aot, true);
   add("aot_fused", files.aot_fused, false);
-}
-
-void add_onnxruntime(std::vector<Contender>& contenders, const Paths& paths, const char* model,
-                     const RowMajor& tensors) {
-  const auto session =
-      std::make_shared<OnnxRuntime>(paths.onnxruntime, paths.peers / (std::string(model) + ".onnx"),
-                                    tensors.tensors(), tensors.names());
-  contenders.push_back(
-      {"onnxruntime", [session] { session->run(); }, [&tensors] { return tensors.answer(); }});
 }
 
 /// The fused program of the package by its C ABI (docs/ahead_of_time.md), nothing around it.
@@ -215,7 +102,7 @@ void compare_mlp(std::vector<ResultRow>& rows, const Paths& paths, const Queue& 
     MlpCase work(n, queue);
     const RowMajor tensors(work.metadata().binding());
     std::vector<Contender> contenders;
-    add_onnxruntime(contenders, paths, MlpCase::kModel, tensors);
+    contenders.push_back(onnxruntime(paths.onnxruntime, paths.peers / "mlp.onnx", tensors));
     const auto sofie = reinterpret_cast<void (*)(const float*, float*)>(
         symbol(paths.peers / "sofie.so", ("sofie_mlp_" + std::to_string(n)).c_str()));
     contenders.push_back({"sofie",
@@ -242,7 +129,8 @@ void compare_network(std::vector<ResultRow>& rows, const Paths& paths, const Que
     GraphCase work(kNetwork, event.hits, edges, queue);
     const RowMajor tensors(work.metadata().binding());
     std::vector<Contender> contenders;
-    add_onnxruntime(contenders, paths, kNetwork.name, tensors);
+    contenders.push_back(
+        onnxruntime(paths.onnxruntime, paths.peers / "edge_network.onnx", tensors));
     add_ours(contenders, work, files, queue);
     measure(rows, kNetwork.name, edges.size(), contenders, work.truth(files.truth),
             kTurnsOfNetwork);

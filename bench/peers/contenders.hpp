@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/harness.hpp"
+#include "row_major.hpp"
+
+namespace tensoa::peers {
+
+/// A way to run a model, and what it answered.
+struct Contender {
+  std::string name;
+  std::function<void()> run;
+  std::function<std::vector<float>()> answer;  ///< column after column
+  bool is_peer = true;
+};
+
+/// ONNX Runtime on the model of a file, over tensors that stay.
+/// @throws EngineError with what it says
+Contender onnxruntime(const std::string& library, const std::filesystem::path& model,
+                      const RowMajor& tensors);
+
+/// Runs all contenders in turns and adds a row for each; the ratios are over the fastest peer of this run.
+/// @param truth column after column: what the errors are counted from
+void measure(std::vector<bench::ResultRow>& rows, const char* model, std::size_t n,
+             const std::vector<Contender>& contenders, const std::vector<double>& truth, int turns,
+             bench::ReadClock clock = bench::wall_clock);
+
+}  // namespace tensoa::peers

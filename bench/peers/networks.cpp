@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Packages made of ONNX files beside ONNX Runtime on these files, on one thread of the CPU: what networks.py calls.
+//     compare_networks describe FOLDER                                           FOLDER/NAME.json: the columns of each network
+//     compare_networks run ONNXRUNTIME_LIBRARY FOLDER RESULT.json [INPUT...]     FOLDER/NAME.onnx and FOLDER/NAME.pt2
+
+#include <fmt/core.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/result_file.hpp"
+#include "bench/workloads.hpp"
+#include "contenders.hpp"
+#include "tensoa/core/output_file.hpp"
+#include "tensoa/engine/describe.hpp"
+#include "tensoa/package/engines.hpp"
+#include "tensoa/track/event_source.hpp"
+#include "tensoa/track/graph_builder.hpp"
+
+namespace tensoa::peers {
+namespace {
+
+using bench::GraphCase;
+using bench::MlpCase;
+using bench::ResultRow;
+
+constexpr int kTurns = 100;
+constexpr int kTurnsOfGraphs = 30;
+constexpr bench::GraphModel kNetwork = bench::kGraphModels[0];
+
+template <template <class> class F>
+struct Candidate {
+  F<Vector<float, 15>> features;
+};
+template <template <class> class F>
+struct Score {
+  F<float> answers;
+};
+template <template <class> class F>
+struct Jet {
+  F<Vector<float, 16>> features;
+};
+template <template <class> class F>
+struct JetClasses {
+  F<Vector<float, 5>> answers;
+};
+/// The 16 hardest particles of a jet, four numbers each.
+template <template <class> class F>
+struct JetParticles {
+  F<Matrix<float, 16, 4>> features;
+};
+
+/// A network over n rows of one collection.
+template <template <template <class> class> class In, template <template <class> class> class Out>
+class RowCase {
+ public:
+  explicit RowCase(std::size_t n) : in_(n, Device::cpu()), out_(n, Device::cpu()) {
+    track::Random random(n);
+    auto* const numbers = reinterpret_cast<float*>(in_.data());
+    for (std::size_t i = 0; i < in_.bytes() / sizeof(float); ++i)
+      numbers[i] = static_cast<float>(random.uniform(-2, 2));
+  }
+
+  auto metadata() {
+    SoAMetadata<In> inputs(in_.size());
+    inputs.append_block("features", in_.const_view().records().features());
+    SoAMetadata<Out> outputs(out_.size());
+    outputs.append_block("answers", out_.view().records().answers());
+    return ModelMetadata(inputs, outputs);
+  }
+  void rebind(Plan<In, Out>& plan) { plan.rebind(in_.const_view(), out_.view()); }
+
+ private:
+  PortableCollection<In> in_;
+  PortableCollection<Out> out_;
+};
+
+/// The package of a network beside ONNX Runtime, whose answers the errors are counted from.
+class Comparison {
+ public:
+  Comparison(std::string onnxruntime, std::filesystem::path folder)
+      : onnxruntime_(std::move(onnxruntime)), folder_(std::move(folder)) {}
+
+  template <class Case>
+  void add(const char* name, std::size_t n, Case& work, int turns) {
+    const Model<> model(folder_ / (std::string(name) + ".pt2"));
+    const RowMajor tensors(work.metadata().binding());
+    const Contender peer =
+        onnxruntime(onnxruntime_, folder_ / (std::string(name) + ".onnx"), tensors);
+    peer.run();
+    const std::vector<float> truth = peer.answer();
+    const Contender ours{"tensoa",
+                         [&, plan = model.plan(work.metadata())]() mutable {
+                           work.rebind(plan);
+                           model.forward(queue_, plan);
+                         },
+                         [&work] { return RowMajor(work.metadata().binding()).answer(); },
+                         /*is_peer=*/false};
+    measure(rows_, name, n, {peer, ours}, {truth.begin(), truth.end()}, turns,
+            bench::process_clock);
+  }
+
+  const std::vector<ResultRow>& rows() const { return rows_; }
+  const Queue& queue() const { return queue_; }
+
+ private:
+  std::string onnxruntime_;
+  std::filesystem::path folder_;
+  Queue queue_{Device::cpu()};
+  std::vector<ResultRow> rows_;
+};
+
+/// Calls `f(name, case)` for each network over rows.
+template <class F>
+void with_row_networks(std::size_t n, const Queue& queue, F f) {
+  MlpCase mlp(n, queue);
+  f("mlp_3x64x64x2", mlp);
+  RowCase<Candidate, Score> wide(n);
+  f("mlp_15x64x64x1", wide);
+  RowCase<Jet, JetClasses> jets(n);
+  f("jet_tagger_16x64x32x32x5", jets);
+  RowCase<JetParticles, JetClasses> sets(n);
+  f("deep_sets_16x4", sets);
+}
+
+void describe_all(const std::filesystem::path& folder) {
+  const Queue queue(Device::cpu());
+  with_row_networks(1, queue, [&](const char* name, auto& work) {
+    write_file((folder / (std::string(name) + ".json")).string(), describe(work.metadata()));
+  });
+  const PortableCollection<track::Hit> hits(1, queue.device());
+  const PortableCollection<track::Edge> edges(1, queue.device());
+  GraphCase work(kNetwork, hits, edges, queue);
+  write_file((folder / (std::string(kNetwork.name) + ".json")).string(), describe(work.metadata()));
+}
+
+std::vector<ResultRow> run(const char* library, const char* folder,
+                           const std::vector<std::string>& inputs) {
+  package::register_engines();
+  Comparison comparison(library, folder);
+  for (const std::size_t n : std::initializer_list<std::size_t>{1, 16, 1000}) {
+    with_row_networks(n, comparison.queue(),
+                      [&](const char* name, auto& work) { comparison.add(name, n, work, kTurns); });
+  }
+  track::GraphBuilder builder;
+  for (const track::EventSource& source : track::find_events(inputs)) {
+    track::Event event = source.read();
+    const PortableCollection<track::Edge>& edges = builder.build(event.hits.view());
+    GraphCase work(kNetwork, event.hits, edges, comparison.queue());
+    comparison.add(kNetwork.name, edges.size(), work, kTurnsOfGraphs);
+  }
+  return comparison.rows();
+}
+
+int main_of(const std::vector<std::string>& arguments) {
+  const std::string_view action = arguments.size() > 1 ? arguments[1] : "";
+  if (action == "describe" && arguments.size() == 3) {
+    describe_all(arguments[2]);
+    return 0;
+  }
+  if (action != "run" || arguments.size() < 5) {
+    fmt::print(stderr,
+               "usage: compare_networks describe FOLDER\n"
+               "       compare_networks run ONNXRUNTIME_LIBRARY FOLDER RESULT.json [INPUT...]\n");
+    return 2;
+  }
+  std::string command;
+  for (const std::string& argument : arguments) command += (command.empty() ? "" : " ") + argument;
+  const auto rows =
+      run(arguments[2].c_str(), arguments[3].c_str(), {arguments.begin() + 5, arguments.end()});
+  fmt::print("{}", bench::table_of(rows));
+  write_file(arguments[4], bench::result_file("networks", command, "", rows).dump(2) + '\n');
+  return 0;
+}
+
+}  // namespace
+}  // namespace tensoa::peers
+
+int main(int argc, char** argv) {
+  try {
+    return tensoa::peers::main_of({argv, argv + argc});
+  } catch (const tensoa::Error& error) {
+    fmt::print(stderr, "compare_networks: {}\n", error.what());
+    return 2;
+  }
+}
