@@ -15,14 +15,14 @@ std::vector<TreeShape> shapes_of(const Ensemble& ensemble) {
 
 }  // namespace
 
-Compiled::Compiled(const Ensemble& of, std::span<const DType> dtypes, bool wide_rows)
+Compiled::Compiled(const Ensemble& of, std::span<const DType> dtypes, bool for_gpu)
     : ensemble(of),
       float_leaf_values(of.leaf_values.begin(), of.leaf_values.end()),
       shapes(shapes_of(of)),
       questions(of, dtypes),
       followed(of, questions, shapes, !can_be_packed(questions)),
       blocks(of, questions, shapes, followed),
-      rows(of, questions, shapes, blocks, wide_rows),
+      rows(of, questions, shapes, followed, for_gpu),
       features_of(questions.columns.size()) {
   ensemble.nodes = {};
   questions.of_node = {};

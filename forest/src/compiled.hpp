@@ -19,8 +19,7 @@ namespace tensoa::forest {
 
 /// Everything that calls read.
 struct Compiled {
-  /// @param wide_rows packed nodes in words of 32 bits even where fewer are enough, as GPUs take them
-  Compiled(const Ensemble& of, std::span<const DType> dtypes, bool wide_rows);
+  Compiled(const Ensemble& of, std::span<const DType> dtypes, bool for_gpu);
 
   Ensemble ensemble;  ///< without its nodes
   std::vector<float> float_leaf_values;

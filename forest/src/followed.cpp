@@ -2,13 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "followed.hpp"
 
+#include <algorithm>
+#include <span>
+
 namespace tensoa::forest {
 
 Followed::Followed(const Ensemble& ensemble, const Questions& questions,
                    const std::vector<TreeShape>& shapes, bool all)
     : of_tree(ensemble.trees.size(), kNotFollowed) {
+  const auto is_deep = [](const TreeShape& shape) { return shape.depth > kDeepestFull; };
   for (std::size_t t = 0; t < ensemble.trees.size(); ++t) {
-    if (shapes[t].depth <= kDeepestFull && !all) continue;
+    const auto neighbours = std::span(shapes).subspan(t / kTogether * kTogether);
+    if (!all &&
+        std::ranges::none_of(neighbours.first(std::min(kTogether, neighbours.size())), is_deep))
+      continue;
     const Tree& tree = ensemble.trees[t];
     of_tree[t] = static_cast<std::uint32_t>(trees.size());
     const auto root = static_cast<std::uint32_t>(nodes.size());

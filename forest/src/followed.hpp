@@ -29,9 +29,11 @@ struct FollowedTree {
   std::uint32_t depth;
 };
 
-/// The trees that are deeper than kDeepestFull, or all, where bins are too many for packed nodes.
+/// The trees that are deeper than kDeepestFull, with the neighbours that single rows follow together with them; or all, where
+/// bins are too many for packed nodes.
 struct Followed {
   static constexpr std::uint32_t kNotFollowed = 0xFFFF'FFFF;
+  static constexpr std::size_t kTogether = 8;  ///< neighbours: 0 to 7, 8 to 15, …
 
   /// @param all also those that are not so deep
   Followed(const Ensemble& ensemble, const Questions& questions,
@@ -48,18 +50,26 @@ enum class Lanes : std::uint8_t { kRows, kTrees };
 /// Follows nodes in kLanes lanes at once, so that their loads are waited for together.
 /// @param at of each lane the root, and then the leaf
 /// @param depth of the deepest tree
-/// @param bins of the first row for each feature, `stride` apart; those of the next row lie one after them
+/// @param bins of the first row for each feature, `stride` apart; those of the next row lie one after them. Of a single row
+/// they are 1 apart
 template <int kLanes, Lanes kKind>
 void follow(const FollowedNode* nodes, std::uint32_t depth, const std::uint32_t* bins,
             std::size_t stride, std::uint32_t* at) noexcept {
+  std::uint32_t lanes[kLanes];  // in registers: `at` could be memory of nodes
+  TENSOA_UNROLL
+  for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = at[lane];
   for (std::uint32_t level = 0; level < depth; ++level) {
     TENSOA_UNROLL
     for (int lane = 0; lane < kLanes; ++lane) {
-      const FollowedNode node = nodes[at[lane]];
-      const auto row = static_cast<std::size_t>(kKind == Lanes::kRows ? lane : 0);
-      at[lane] = bins[node.feature * stride + row] >= node.bin ? node.right : node.left;
+      const FollowedNode& node = nodes[lanes[lane]];
+      const std::size_t place = kKind == Lanes::kRows
+                                    ? node.feature * stride + static_cast<std::size_t>(lane)
+                                    : node.feature;
+      lanes[lane] = bins[place] >= node.bin ? node.right : node.left;
     }
   }
+  TENSOA_UNROLL
+  for (int lane = 0; lane < kLanes; ++lane) at[lane] = lanes[lane];
 }
 
 }  // namespace tensoa::forest

@@ -38,11 +38,11 @@ template <class Sum>
 class GpuBlock {
   static constexpr std::uint32_t kTrees = RowGroup::kTrees;
   static constexpr Sum kNothing = -Sum{0};  ///< changes no sum, not even the sign of a zero
-  using Packed = PackedNode<std::uint32_t>;
+  using Packed = WideNode;
 
  public:
   /// Simple columns whose searches find place in shared memory together.
-  static constexpr std::uint32_t kSearch = 256;
+  static constexpr std::uint32_t kSearch = kGpuSearch;
   static constexpr std::uint32_t kSearches = GpuChunk::kMostNodes / kSearch;
 
   /// @param shared shared_bytes() bytes, aligned to 8

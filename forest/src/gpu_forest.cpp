@@ -64,7 +64,7 @@ std::vector<GpuChunk> chunks_of(const std::vector<RowGroup>& groups) {
 
 template <class Sum>
 class GpuForestOf final : public GpuForest {
-  using Packed = PackedNode<std::uint32_t>;
+  using Packed = WideNode;
 
  public:
   GpuForestOf(const Compiled& forest, Device device)
@@ -167,7 +167,9 @@ class GpuForestOf final : public GpuForest {
     }
 
     const std::size_t at_simple = arrays.add(simple);
-    const std::size_t at_searches = arrays.add(forest.blocks.searches);
+    std::vector<float> searches = forest.rows.searches;
+    searches.resize(searches.size() + kGpuSearch);  // as many are brought from each table
+    const std::size_t at_searches = arrays.add(searches);
     const std::size_t at_general = arrays.add(forest.rows.general);
     const std::size_t at_columns = arrays.add(columns);
     const std::size_t at_thresholds = arrays.add(thresholds);

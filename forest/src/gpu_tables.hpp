@@ -47,7 +47,7 @@ struct GpuTables {
   const std::uint64_t* set_words;
   const RowGroup* groups;
   const GpuChunk* chunks;
-  const std::uint32_t* nodes;          ///< PackedNode<std::uint32_t>
+  const std::uint32_t* nodes;          ///< WideNode
   const Sum* packed_leaves;            ///< where leaves have one value: beside `nodes`
   const std::uint32_t* packed_places;  ///< where they have several: their first ones in leaf_values
   const Sum* leaf_values;

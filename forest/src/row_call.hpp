@@ -21,19 +21,24 @@ class RowCall : Call<Sum> {
   RowCall(const Compiled& forest, std::span<const Column> columns,
           std::span<const AnswerColumn> answers)
       : Call<Sum>(forest, columns, answers, 1), rows_(forest.rows) {
+    // One more, for the feature that no node asks.
+    Workspace::at_least(this->mine_.bins, forest.questions.features.size() + 1);
     this->n_ = 1;
   }
 
   void run(std::int64_t rows) {
-    std::array<std::uint16_t, PackedNode<std::uint16_t>::kOnes + 1> narrow;
+    std::array<NarrowNode::Word, NarrowNode::kOnes + 1> words;
     for (this->first_ = 0; this->first_ < rows; ++this->first_) {
       this->begin_sums();
-      if (rows_.is_narrow) {
-        row(narrow.data(), rows_.narrow.data());
+      if (rows_.kind == NodeKind::kNarrow) {
+        row<NarrowNode>(words.data(), rows_.narrow.data());
+      } else if (rows_.kind == NodeKind::kSplit) {
+        row<SplitNode>(words.data(), rows_.split.data());
       } else {
-        row(Workspace::at_least(this->mine_.wide_row,
-                                PackedNode<std::uint32_t>::kOnes + std::size_t{1}),
-            rows_.wide.data());
+        // Trees that cannot be packed may ask more features than nodes have numbers for.
+        const std::size_t most =
+            std::max<std::size_t>(WideNode::kOnes, this->forest_.questions.features.size());
+        row<WideNode>(Workspace::at_least(this->mine_.wide_row, most + 1), rows_.wide.data());
       }
       this->end_sums();
     }
@@ -41,7 +46,7 @@ class RowCall : Call<Sum> {
 
  private:
   /// @param words memory for one word a feature
-  template <class Word>
+  template <class Packed, class Word = typename Packed::Word>
   void row(Word* words, const Word* nodes) {
     for (const std::uint32_t used : rows_.general) {
       this->in_domain(used, [&]<class Value>(Value value) {
@@ -49,57 +54,63 @@ class RowCall : Call<Sum> {
         this->bins_of_column(used, &value);
       });
       for (const std::uint32_t f : this->forest_.features_of[used]) {
-        words[f] = PackedNode<Word>::of_row(this->mine_.bins[f]);
+        words[f] = Packed::of_row(this->mine_.bins[f]);
       }
     }
-    for (const SimpleColumn& column : rows_.simple) pack(column, words);
-    words[PackedNode<Word>::kOnes] = 0;
+    for (const SimpleColumn& column : rows_.simple) pack<Packed>(column, words);
+    words[Packed::kOnes] = 0;
     for (const RowGroup& group : rows_.groups) {
       if (!group.is_packed) {
         add_followed(group);
       } else if (group.trees == RowGroup::kTrees) {
-        add_group<RowGroup::kTrees>(group, nodes, words);
+        add_group<Packed, RowGroup::kTrees>(group, nodes, words);
       } else {
         RowGroup one = group;
         for (std::uint32_t i = 0; i < group.trees;
              ++i, ++one.first, one.nodes += 1U << group.depth) {
-          add_group<1>(one, nodes, words);
+          add_group<Packed, 1>(one, nodes, words);
         }
       }
     }
   }
 
-  template <class Word>
+  template <class Packed, class Word = typename Packed::Word>
   void pack(const SimpleColumn& column, Word* words) {
     const Column& from = this->columns_[column.column];
     const float value = *(reinterpret_cast<const float*>(from.first) + this->first_ * from.stride);
-    const float* const table = this->forest_.blocks.searches.data() + column.table;
+    const float* const table = rows_.searches.data() + column.table;
     unsigned place = 1;
     for (unsigned level = 0; level < column.levels; ++level) {
       place += place + (value >= table[place] ? 1U : 0U);
     }
-    const Word word = PackedNode<Word>::of_row(place - (1U << column.levels));
+    const std::uint32_t bin = place - (1U << column.levels);
     const bool is_number = value == value;
-    words[column.left] = is_number ? word : PackedNode<Word>::of_row(0);
-    words[column.right] = is_number ? word : PackedNode<Word>::of_row(kMissingBin);
+    set<Packed>(words, column.left, is_number ? bin : 0);
+    set<Packed>(words, column.right, is_number ? bin : kMissingBin);
   }
 
-  template <int kTrees, class Word>
+  template <class Packed, class Word = typename Packed::Word>
+  void set(Word* words, std::uint32_t feature, std::uint32_t bin) {
+    this->mine_.bins[feature] = bin;
+    words[feature] = Packed::of_row(bin);
+  }
+
+  template <class Packed, int kTrees, class Word = typename Packed::Word>
   void add_group(const RowGroup& group, const Word* nodes, const Word* words) {
     using Add = void (RowCall::*)(const RowGroup&, const Word*, const Word*);
     static constexpr Add kOfDepth[] = {
-        &RowCall::add_trees<1, kTrees, Word>, &RowCall::add_trees<2, kTrees, Word>,
-        &RowCall::add_trees<3, kTrees, Word>, &RowCall::add_trees<4, kTrees, Word>,
-        &RowCall::add_trees<5, kTrees, Word>, &RowCall::add_trees<6, kTrees, Word>,
-        &RowCall::add_trees<7, kTrees, Word>, &RowCall::add_trees<8, kTrees, Word>};
+        &RowCall::add_trees<1, kTrees, Packed>, &RowCall::add_trees<2, kTrees, Packed>,
+        &RowCall::add_trees<3, kTrees, Packed>, &RowCall::add_trees<4, kTrees, Packed>,
+        &RowCall::add_trees<5, kTrees, Packed>, &RowCall::add_trees<6, kTrees, Packed>,
+        &RowCall::add_trees<7, kTrees, Packed>, &RowCall::add_trees<8, kTrees, Packed>};
     (this->*kOfDepth[group.depth - 1])(group, nodes, words);
   }
 
-  template <int kDepth, int kTrees, class Word>
+  template <int kDepth, int kTrees, class Packed, class Word = typename Packed::Word>
   void add_trees(const RowGroup& group, const Word* nodes, const Word* words) {
     constexpr std::size_t kNodes = std::size_t{1} << kDepth;
     const Word* const roots = nodes + group.nodes;
-    std::uint32_t at[kTrees];
+    std::size_t at[kTrees];
 #pragma GCC unroll 8
     for (int i = 0; i < kTrees; ++i) at[i] = 1;
 #pragma GCC unroll 8
@@ -107,7 +118,7 @@ class RowCall : Call<Sum> {
 #pragma GCC unroll 8
       for (int i = 0; i < kTrees; ++i) {
         const Word node = roots[static_cast<std::size_t>(i) * kNodes + at[i]];
-        at[i] += at[i] + (node < words[node & PackedNode<Word>::kOnes] ? 1U : 0U);
+        at[i] += at[i] + (node < words[node & Packed::kOnes] ? 1U : 0U);
       }
     }
     const std::size_t first_leaf = group.nodes - kNodes;

@@ -3,24 +3,30 @@
 #include "row_tables.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <variant>
 
 #include "thresholds.hpp"
 
 namespace tensoa::forest {
 namespace {
 
-template <class Word>
+template <class Packed>
 bool fits(const Questions& questions) {
-  using Packed = PackedNode<Word>;
   const auto has_few = [](const UsedColumn& column) { return column.size() <= Packed::kMostBins; };
   return questions.features.size() + 1 < Packed::kOnes &&
          std::ranges::all_of(questions.columns, has_few);
 }
 
-template <class Word>
+template <class Packed>
 class Packer {
+  using Nodes = AlignedVector<typename Packed::Word>;
+
  public:
-  Packer(const Ensemble& ensemble, const Questions& questions, AlignedVector<Word>& nodes,
+  Packer(const Ensemble& ensemble, const Questions& questions, Nodes& nodes,
          std::vector<std::uint32_t>& leaves)
       : ensemble_(ensemble), questions_(questions), nodes_(nodes), leaves_(leaves) {}
 
@@ -28,7 +34,7 @@ class Packer {
     tree_ = &tree;
     depth_ = depth;
     first_ = nodes_.size();
-    nodes_.resize(first_ + (std::size_t{1} << depth), PackedNode<Word>::kAny);
+    nodes_.resize(first_ + (std::size_t{1} << depth), Packed::kAny);
     leaves_.resize(nodes_.size());
     fill(0, 1, depth);
   }
@@ -42,7 +48,7 @@ class Packer {
     }
     if (!node.is_leaf()) {
       const Question& question = questions_.of_node[tree_->first_node + i];
-      nodes_[first_ + place] = PackedNode<Word>::of(question.bin, question.feature);
+      nodes_[first_ + place] = Packed::of(question.bin, question.feature);
     }
     fill(node.is_leaf() ? i : node.left, 2 * place, levels - 1);
     fill(node.is_leaf() ? i : node.right, 2 * place + 1, levels - 1);
@@ -50,57 +56,65 @@ class Packer {
 
   const Ensemble& ensemble_;
   const Questions& questions_;
-  AlignedVector<Word>& nodes_;
+  Nodes& nodes_;
   std::vector<std::uint32_t>& leaves_;
   const Tree* tree_ = nullptr;
   std::uint32_t depth_ = 0;
   std::size_t first_ = 0;
 };
 
-/// Where a search of a block's page finds all bins of a column: its thresholds are float32, on one page, and missing values
-/// are not numbers.
-bool is_simple(const Questions& questions, const BlockTables& blocks, std::uint32_t used) {
-  const UsedColumn& column = questions.columns[used];
-  const std::vector<Page>& pages = blocks.pages[used];
-  if (column.dtype != DType::kF32 || pages.size() != 1 || pages[0].size != column.size())
-    return false;
-  return std::ranges::none_of(questions.features, [&](const Feature& feature) {
-    return feature.column == used && (feature.is_set() || zero_is_missing(feature.missing));
-  });
+std::vector<bool> simple_columns(const Questions& questions) {
+  std::vector<bool> are_simple;
+  for (const UsedColumn& column : questions.columns)
+    are_simple.push_back(column.dtype == DType::kF32);
+  for (const Feature& feature : questions.features) {
+    if (feature.is_set() || zero_is_missing(feature.missing)) are_simple[feature.column] = false;
+  }
+  return are_simple;
+}
+
+/// Appends the thresholds below `node` of a search, level by level; NaN, which no value reaches, fills the last one up.
+std::size_t add_search(std::span<const float> thresholds, std::size_t next, float* table,
+                       std::size_t node, std::size_t end) {
+  if (node >= end) return next;
+  next = add_search(thresholds, next, table, 2 * node, end);
+  table[node] =
+      next < thresholds.size() ? thresholds[next] : std::numeric_limits<float>::quiet_NaN();
+  return add_search(thresholds, next + 1, table, 2 * node + 1, end);
 }
 
 }  // namespace
 
-bool can_be_packed(const Questions& questions) { return fits<std::uint32_t>(questions); }
+bool can_be_packed(const Questions& questions) { return fits<WideNode>(questions); }
 
 RowTables::RowTables(const Ensemble& ensemble, const Questions& questions,
-                     const std::vector<TreeShape>& shapes, const BlockTables& blocks,
-                     bool wide_rows)
-    : is_narrow(!wide_rows && fits<std::uint16_t>(questions)) {
+                     const std::vector<TreeShape>& shapes, const Followed& followed, bool for_gpu)
+    : kind(for_gpu                       ? NodeKind::kWide
+           : fits<NarrowNode>(questions) ? NodeKind::kNarrow
+           : fits<SplitNode>(questions)  ? NodeKind::kSplit
+                                         : NodeKind::kWide) {
   const auto trees = static_cast<std::uint32_t>(ensemble.trees.size());
-  const bool can_pack = can_be_packed(questions);
-  Packer narrow_packer(ensemble, questions, narrow, leaves);
-  Packer wide_packer(ensemble, questions, wide, leaves);
-  for (std::uint32_t t = 0; t < trees;) {
-    RowGroup group{.is_packed = can_pack && shapes[t].depth <= kDeepestFull, .first = t};
+  Packer<NarrowNode> narrow_packer(ensemble, questions, narrow, leaves);
+  Packer<SplitNode> split_packer(ensemble, questions, split, leaves);
+  Packer<WideNode> wide_packer(ensemble, questions, wide, leaves);
+  for (std::uint32_t t = 0; t < trees; t += RowGroup::kTrees) {
+    RowGroup group{.first = t, .trees = std::min(RowGroup::kTrees, trees - t)};
     group.nodes = static_cast<std::uint32_t>(leaves.size());
-    const auto belongs = [&](std::uint32_t tree) {
-      return group.is_packed == (can_pack && shapes[tree].depth <= kDeepestFull);
-    };
-    for (; t < trees && group.trees < RowGroup::kTrees && belongs(t); ++t) {
-      group.depth = std::max(group.depth, shapes[t].depth);
-      ++group.trees;
-    }
-    for (std::uint32_t i = group.first; i < t && group.is_packed; ++i) {
-      if (is_narrow) {
+    group.is_packed = followed.of_tree[t] == Followed::kNotFollowed;
+    for (std::uint32_t i = t; i < t + group.trees; ++i)
+      group.depth = std::max(group.depth, shapes[i].depth);
+    for (std::uint32_t i = t; i < t + group.trees && group.is_packed; ++i) {
+      if (kind == NodeKind::kNarrow) {
         narrow_packer.add(ensemble.trees[i], group.depth);
+      } else if (kind == NodeKind::kSplit) {
+        split_packer.add(ensemble.trees[i], group.depth);
       } else {
         wide_packer.add(ensemble.trees[i], group.depth);
       }
     }
     groups.push_back(group);
   }
-  add_columns(questions, blocks, wide_rows);
+  add_columns(questions, for_gpu);
   if (ensemble.leaf_size != 1) return;
   for (const std::uint32_t leaf : leaves) {
     if (ensemble.sums == Precision::kFloat32) {
@@ -111,24 +125,34 @@ RowTables::RowTables(const Ensemble& ensemble, const Questions& questions,
   }
 }
 
-void RowTables::add_columns(const Questions& questions, const BlockTables& blocks, bool wide_rows) {
-  // On the CPU trees that are followed need the bins of all columns, on a GPU they take the words.
-  const bool may_be_simple =
-      can_be_packed(questions) && (wide_rows || std::ranges::all_of(groups, &RowGroup::is_packed));
+void RowTables::add_columns(const Questions& questions, bool for_gpu) {
+  std::vector<bool> are_simple = simple_columns(questions);
+  // A GPU takes words of packed nodes only, and searches of one size.
+  for (std::size_t used = 0; used < are_simple.size() && for_gpu; ++used) {
+    are_simple[used] =
+        are_simple[used] && can_be_packed(questions) && questions.columns[used].size() < kGpuSearch;
+  }
   const auto unused = static_cast<std::uint32_t>(questions.features.size());
+  std::vector<std::size_t> places(questions.columns.size());
   for (std::uint32_t used = 0; used < questions.columns.size(); ++used) {
-    if (!may_be_simple || !is_simple(questions, blocks, used)) {
+    if (!are_simple[used]) {
       general.push_back(used);
       continue;
     }
-    const Page& page = blocks.pages[used][0];
-    SimpleColumn column{questions.columns[used].column, static_cast<std::uint32_t>(page.levels),
-                        page.table, unused, unused};
-    for (std::uint32_t f = 0; f < questions.features.size(); ++f) {
-      if (questions.features[f].column != used) continue;
-      (missing_goes_right(questions.features[f].missing) ? column.right : column.left) = f;
-    }
-    simple.push_back(column);
+    const auto& thresholds = std::get<std::vector<float>>(questions.columns[used].thresholds);
+    const auto levels = static_cast<std::uint32_t>(std::bit_width(thresholds.size()));
+    const std::size_t table = searches.size();
+    searches.resize(table + (std::size_t{1} << levels));
+    add_search(thresholds, 0, searches.data() + table, 1, std::size_t{1} << levels);
+    places[used] = simple.size();
+    simple.push_back({questions.columns[used].column, levels, static_cast<std::uint32_t>(table),
+                      unused, unused});
+  }
+  for (std::uint32_t f = 0; f < unused; ++f) {
+    const Feature& feature = questions.features[f];
+    if (!are_simple[feature.column]) continue;
+    SimpleColumn& column = simple[places[feature.column]];
+    (missing_goes_right(feature.missing) ? column.right : column.left) = f;
   }
 }
 

@@ -142,8 +142,8 @@ INSTANTIATE_TEST_SUITE_P(, ForestOn, testing::Values(Device::cpu(), Device::cuda
                          [](const auto& on) { return on.param.is_cpu() ? "Cpu" : "Gpu"; });
 
 TEST_P(ForestOn, GivesTheBitsOfAPlainTraversalForRandomTreesColumnsAndRows) {
-  constexpr std::size_t kRows[] = {1,   2,   15,  16,  17,  63,  64,  65,
-                                   128, 200, 256, 300, 512, 513, 1111};
+  constexpr std::size_t kRows[] = {1,  2,   3,   9,   15,  16,  17,  63,  64,
+                                   65, 128, 200, 256, 300, 512, 513, 1111};
   for (std::size_t draw = 0; draw < tensoa::test::draws(200); ++draw) {
     const auto seed = tensoa::test::seed() * 100'000 + static_cast<std::uint32_t>(draw);
     RandomEnsemble random(seed);
@@ -283,6 +283,47 @@ TEST_P(ForestOn, RefusesAnotherNumberOfDTypes) {
     EXPECT_STREQ(error.what(),
                  "Forest: got the dtypes of 2 columns, expected 3, one for each column of the "
                  "ensemble");
+  }
+}
+
+/// A tree for each column: x >= 0.5 is 1, else 0.
+Ensemble one_tree_a_column(std::uint32_t columns) {
+  Ensemble ensemble;
+  ensemble.columns = columns;
+  ensemble.base = {0};
+  for (std::uint32_t c = 0; c < columns; ++c) {
+    ensemble.trees.push_back({3 * c, 3, 0});
+    ensemble.nodes.push_back(tensoa::test::inner(static_cast<std::int32_t>(c), 0.5, 1, 2));
+    ensemble.nodes.push_back(tensoa::test::leaf(0));
+    ensemble.nodes.push_back(tensoa::test::leaf(1));
+  }
+  ensemble.leaf_values = {0, 1};
+  return ensemble;
+}
+
+TEST(Forest, FollowsSingleRowsOfMoreFeaturesThanPackedNodesCanName) {
+  constexpr std::uint32_t kColumns = 70'000;
+  std::vector<float> values(kColumns);
+  for (std::size_t c = 0; c < kColumns; c += 2) values[c] = 1;
+  std::vector<Column> columns;
+  for (const float& value : values)
+    columns.push_back({reinterpret_cast<const std::byte*>(&value), 1, DType::kF32});
+  const Forest forest(one_tree_a_column(kColumns), std::vector(kColumns, DType::kF32));
+  double answer = -1;
+  const AnswerColumn to{reinterpret_cast<std::byte*>(&answer), 1, DType::kF64};
+  forest.run(Queue(Device::cpu()), columns, {&to, 1}, 1);
+  EXPECT_EQ(answer, kColumns / 2);
+}
+
+TEST(Forest, AGpuRefusesMoreColumnsThanAKernelTakes) {
+  if (device_count(DeviceKind::kCuda) == 0) GTEST_SKIP() << "no CUDA device";
+  try {
+    const Forest forest(one_tree_a_column(1'280), std::vector(1'280, DType::kF32), Device::cuda(0));
+    FAIL() << "expected a ConfigError";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "trees on cuda:0: 1280 tested columns and 1 outputs, a GPU takes at most 1280 "
+                 "together; load the model on the CPU");
   }
 }
 
