@@ -159,6 +159,10 @@ void add_forest_options(std::pair<CLI::App&, BenchOptions&> bench) {
   command.add_option("--lightgbm", options.lightgbm, "The same: lib_lightgbm.so, MODEL.txt");
   command.add_option("--onnxruntime", options.onnxruntime,
                      "The same: libonnxruntime.so, MODEL.onnx");
+  command.add_option(
+      "--fastforest", options.fastforest,
+      "The same: bench/peers/fastforest.cpp as a library, MODEL.dump; code that "
+      "was generated for the trees is found as MODEL.tl2cgen.so and MODEL.lleaves.so");
 }
 
 /// What the packages of `bench forward` are made for; `make bench-packages` asks.

@@ -3,14 +3,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our trees beside XGBoost, LightGBM, ONNX Runtime and a plain traversal, on one thread of this CPU.
 
-    .venv/bin/python bench/peers/forest.py --out FILE.json
+    .venv/bin/python bench/peers/forest.py --out FILE.json [--fastforest FOLDER]
 
 Trains two models of XGBoost and one of LightGBM on simulated events (once: they lie in build/forest_models), writes
 the trees of XGBoost also as LightGBM text and as ONNX, checks both files against XGBoost, and calls `tensoa bench
 forest` with the libraries in the wheels of this environment: xgboost-cpu, lightgbm, onnxruntime, onnx.
+
+Further peers take part where they are there, and what is missing is said: code that tl2cgen (with treelite) and lleaves
+generate for the small models (500 trees of depth 8 take them 20 minutes and more), and FastForest, which is what
+TMVA's RBDT runs since ROOT 6.32, from a folder with its sources (github.com/guitargeek/XGBoost-FastForest).
 """
 
 import argparse
+import importlib.util
 import json
 import subprocess
 import sys
@@ -28,10 +33,12 @@ TRAINING_ROWS = 400_000
 ROWS = 100_000
 XGBOOST = {"xgboost-100x6": (100, 6), "xgboost-500x8": (500, 8)}
 LIGHTGBM = "lightgbm-100x31"
+SMALL = "xgboost-100x6"  # of XGBoost: for generated code
+MISSING = 0xFFFFFFFF  # the bits of a NaN that the code of tl2cgen takes for a missing value
 
 
 def events(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """A lepton, missing energy, four jets of (pt, eta, phi, tag), masses; values of a jet that is missing are NaN."""
+    """A lepton, missing energy, four jets of (pt, eta, phi, tag), masses; values of a jet that is missing are MISSING."""
     draw = np.random.default_rng(seed)
     is_signal = draw.random(rows) < 0.5
     x = np.empty((rows, COLUMNS), np.float32)
@@ -57,6 +64,7 @@ def events(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     x[:, 25] = pt.max(axis=1) / (1e-3 + pt.sum(axis=1))
     x[:, 26] = x[:, 0] * (1 + 0.2 * draw.standard_normal(rows)) - 0.3 * np.where(is_signal, x[:, 3], x[:, 24])
     x[:, 27] = np.minimum(jets, 6)
+    x.view(np.uint32)[np.isnan(x)] = MISSING
     return x, is_signal.astype(np.float32)
 
 
@@ -95,10 +103,11 @@ def lightgbm_text(trees: list[XgboostTree], base: float) -> str:
     """The same trees: x < t of float32 is x <= the number below t. The base goes into the leaves of the first tree."""
     names = " ".join(f"Column_{i}" for i in range(COLUMNS))
     infos = " ".join("[-inf:inf]" for _ in range(COLUMNS))
-    parts = [
+    head = (
         "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n"
         f"max_feature_idx={COLUMNS - 1}\nobjective=binary sigmoid:1\nfeature_names={names}\nfeature_infos={infos}\n"
-    ]
+    )
+    parts = []
     for number, tree in enumerate(trees):
         inner = [i for i, is_leaf in enumerate(tree.is_leaf) if not is_leaf]
         leaves = [i for i, is_leaf in enumerate(tree.is_leaf) if is_leaf]
@@ -120,7 +129,8 @@ def lightgbm_text(trees: list[XgboostTree], base: float) -> str:
         }
         text = "".join(f"{key}={' '.join(map(str, values))}\n" for key, values in lines.items())
         parts.append(f"Tree={number}\nnum_leaves={len(leaves)}\nnum_cat=0\n{text}is_linear=0\nshrinkage=1\n\n")
-    return "\n".join([*parts, "end of trees\n"])
+    sizes = " ".join(str(len(part) + 1) for part in parts)
+    return "\n".join([f"{head}tree_sizes={sizes}\n", *parts, "end of trees\n", "pandas_categorical:null\n"])
 
 
 def onnx_model(trees: list[XgboostTree], base: float) -> onnx.ModelProto:
@@ -171,7 +181,12 @@ def convert(folder: Path, x: np.ndarray) -> None:
         trees, base = read_trees(folder / f"{name}.json")
         (folder / f"{name}.txt").write_text(lightgbm_text(trees, base))
         onnx.save(onnx_model(trees, base), folder / f"{name}.onnx")
-        truth = xgboost.Booster(model_file=folder / f"{name}.json").inplace_predict(x, predict_type="margin")
+        booster = xgboost.Booster(model_file=folder / f"{name}.json")
+        dump = folder / f"{name}.dump"
+        booster.dump_model(dump)
+        with dump.open("a") as file:
+            file.write(f"base_score=[{base!r}]\n")
+        truth = booster.inplace_predict(x, predict_type="margin")
         session = onnxruntime.InferenceSession(folder / f"{name}.onnx", providers=["CPUExecutionProvider"])
         answers = {
             "LightGBM": lightgbm.Booster(model_file=folder / f"{name}.txt").predict(x, raw_score=True),
@@ -180,6 +195,50 @@ def convert(folder: Path, x: np.ndarray) -> None:
         for peer, answer in answers.items():
             if not np.abs(answer - truth).max() <= 1e-4:  # sums in another order
                 sys.exit(f"{name}: {peer} is {np.abs(answer - truth).max()} off, expected at most 1e-4")
+
+
+def generate_code(folder: Path) -> None:
+    """Libraries by tl2cgen and lleaves, of small models; says which are missing."""
+    for model, generator, make in (
+        (SMALL, "tl2cgen", by_tl2cgen),
+        (SMALL, "lleaves", by_lleaves),
+        (LIGHTGBM, "lleaves", by_lleaves),
+    ):
+        library = folder / f"{model}.{generator}.so"
+        if library.exists():
+            continue
+        if importlib.util.find_spec(generator) is None:
+            print(f"left out: {generator} on {model}, because it is not installed")
+        else:
+            make(folder / model, library)
+
+
+def by_tl2cgen(model: Path, library: Path) -> None:
+    import tl2cgen
+    import treelite
+
+    trees = treelite.frontend.load_xgboost_model(model.with_suffix(".json"))
+    tl2cgen.export_lib(trees, toolchain="gcc", libpath=library, params={"parallel_comp": 8})
+
+
+def by_lleaves(model: Path, library: Path) -> None:
+    import lleaves
+
+    code = library.with_suffix(".o")
+    lleaves.Model(model_file=str(model.with_suffix(".txt"))).compile(cache=code, raw_score=True)
+    subprocess.run(["gcc", "-shared", code, "-o", library, "-lm"], check=True)
+
+
+def compile_fastforest(sources: Path | None, folder: Path) -> list[str]:
+    """The option of `tensoa bench forest`, or none."""
+    if sources is None:
+        print("left out: FastForest (ROOT's RBDT), because --fastforest names no folder with its sources")
+        return []
+    library = folder / "fastforest.so"
+    parts = [sources / "src" / name for name in ("common_details.cpp", "fastforest.cpp", "fastforest_functions.cpp")]
+    flags = ["-std=c++20", "-O3", "-march=native", "-shared", "-fPIC", f"-I{sources / 'include'}", f"-I{sources / 'src'}"]
+    subprocess.run(["g++", *flags, ROOT / "bench/peers/fastforest.cpp", *parts, "-o", library], check=True)
+    return [f"--fastforest={library}"]
 
 
 def wheel_file(module, pattern: str) -> Path:
@@ -192,6 +251,8 @@ def main() -> None:
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="where the project is built")
     parser.add_argument("--repeats", default="7", help="rounds")
     parser.add_argument("--rows", nargs="+", help="rows of a call (default: that of the program)")
+    parser.add_argument("--models", nargs="+", default=[*XGBOOST, LIGHTGBM], help="which of them (default: all)")
+    parser.add_argument("--fastforest", type=Path, metavar="FOLDER", help="the sources of FastForest")
     options = parser.parse_args()
     folder = options.build / "forest_models"
     folder.mkdir(parents=True, exist_ok=True)
@@ -201,12 +262,14 @@ def main() -> None:
         x, _ = events(ROWS, 2)
         convert(folder, x[:10_000])
         x.tofile(stamp)
+    generate_code(folder)
     libraries = [
         f"--xgboost={wheel_file(xgboost, 'lib/libxgboost.so')}",
         f"--lightgbm={wheel_file(lightgbm, 'lib/lib_lightgbm.so')}",
         f"--onnxruntime={wheel_file(onnxruntime, 'capi/libonnxruntime.so.*')}",
+        *compile_fastforest(options.fastforest, folder),
     ]
-    models = [folder / f"{name}.json" for name in XGBOOST] + [folder / f"{LIGHTGBM}.txt"]
+    models = [folder / f"{name}.{'json' if name in XGBOOST else 'txt'}" for name in options.models]
     command = [options.build / "tensoa", "bench", "forest", *models, "--features", stamp, *libraries]
     command += ["--repeats", options.repeats, "--json", options.out]
     sys.exit(subprocess.run([*command, *(["--rows", *options.rows] if options.rows else [])], check=False).returncode)

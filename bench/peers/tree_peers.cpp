@@ -142,6 +142,47 @@ TreePeer onnxruntime(const path& file, const path& model, std::size_t columns) {
   return {"onnxruntime", run, [state](std::size_t row) { return state->answers[row]; }};
 }
 
+/// It has no direction for missing values: where there are any, its answers are other ones.
+TreePeer fastforest(const path& file, const path& model, std::size_t columns) {
+  const auto load =
+      reinterpret_cast<void* (*)(const char*, std::size_t)>(symbol(file, "fastforest_load"));
+  const auto evaluate =
+      reinterpret_cast<void (*)(const void*, const float*, std::int64_t, std::size_t, float*)>(
+          symbol(file, "fastforest_run"));
+  void* const forest = load(model.c_str(), columns);
+  const auto answers = std::make_shared<std::vector<float>>();
+  const auto run = [=](const float* rows, std::int64_t n) {
+    answers->resize(std::max(answers->size(), static_cast<std::size_t>(n)));
+    evaluate(forest, rows, n, columns, answers->data());
+  };
+  return {"fastforest", run, [answers](std::size_t row) { return (*answers)[row]; }};
+}
+
+/// A function for one row, whose missing values have all bits set: also NaN for the others.
+TreePeer tl2cgen(const path& /*library*/, const path& code, std::size_t columns) {
+  const auto predict =
+      reinterpret_cast<void (*)(const float*, int, float*)>(symbol(code, "predict"));
+  constexpr int kMargins = 1;
+  const auto answers = std::make_shared<std::vector<float>>();
+  const auto run = [=](const float* rows, std::int64_t n) {
+    answers->resize(std::max(answers->size(), static_cast<std::size_t>(n)));
+    for (std::int64_t row = 0; row < n; ++row, rows += columns)
+      predict(rows, kMargins, answers->data() + row);
+  };
+  return {"tl2cgen", run, [answers](std::size_t row) { return (*answers)[row]; }};
+}
+
+TreePeer lleaves(const path& code, std::size_t columns, std::span<const float> matrix) {
+  const auto predict =
+      reinterpret_cast<void (*)(const double*, double*, int, int)>(symbol(code, "forest_root"));
+  const auto doubles = std::make_shared<std::vector<double>>(matrix.begin(), matrix.end());
+  const auto answers = std::make_shared<std::vector<double>>(matrix.size() / columns);
+  const auto run = [=, first = matrix.data()](const float* rows, std::int64_t n) {
+    predict(doubles->data() + (rows - first), answers->data(), 0, static_cast<int>(n));
+  };
+  return {"lleaves", run, [answers](std::size_t row) { return (*answers)[row]; }};
+}
+
 }  // namespace
 
 GpuTreePeer xgboost_on_gpu(const path& file, const path& model, std::size_t columns,
@@ -155,18 +196,24 @@ GpuTreePeer xgboost_on_gpu(const path& file, const path& model, std::size_t colu
 }
 
 std::vector<TreePeer> tree_peers(const TreeLibraries& libraries, const path& model,
-                                 const forest::Ensemble& ensemble) {
+                                 const forest::Ensemble& ensemble, std::span<const float> matrix) {
+  const auto beside = [&model](const char* extension) {
+    return path(model).replace_extension(extension);
+  };
   using Make = TreePeer (*)(const path&, const path&, std::size_t);
-  const std::array<std::tuple<path, const char*, Make>, 3> kinds{
+  const std::array<std::tuple<path, const char*, Make>, 5> kinds{
       {{libraries.xgboost, ".json", xgboost},
        {libraries.lightgbm, ".txt", lightgbm},
-       {libraries.onnxruntime, ".onnx", onnxruntime}}};
+       {libraries.onnxruntime, ".onnx", onnxruntime},
+       {libraries.fastforest, ".dump", fastforest},
+       {beside(".tl2cgen.so"), ".tl2cgen.so", tl2cgen}}};
   std::vector<TreePeer> peers = plain_traversal(ensemble);
   for (const auto& [library, extension, make] : kinds) {
-    path file = model;
-    file.replace_extension(extension);
+    const path file = beside(extension);
     if (!library.empty() && exists(file)) peers.push_back(make(library, file, ensemble.columns));
   }
+  const path code = beside(".lleaves.so");
+  if (exists(code)) peers.push_back(lleaves(code, ensemble.columns, matrix));
   return peers;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,13 +31,16 @@ struct TreeLibraries {
   std::filesystem::path xgboost;
   std::filesystem::path lightgbm;
   std::filesystem::path onnxruntime;
+  std::filesystem::path fastforest;  ///< fastforest.cpp with its sources
 };
 
 /// The peers that can evaluate the model: those with a library that find the trees in their format in the folder
-/// of `model`, under its name with .json (XGBoost), .txt (LightGBM) or .onnx, and the plain traversal of `ensemble`.
+/// of `model`, under its name with .json (XGBoost), .txt (LightGBM), .onnx or .dump (FastForest), code that was
+/// generated for these trees (.tl2cgen.so, .lleaves.so), and the plain traversal of `ensemble`.
+/// @param matrix of which calls evaluate rows: lleaves takes float64, and gets a copy of it
 /// @throws EngineError with what a library says
 std::vector<TreePeer> tree_peers(const TreeLibraries& libraries, const std::filesystem::path& model,
-                                 const forest::Ensemble& ensemble);
+                                 const forest::Ensemble& ensemble, std::span<const float> matrix);
 
 /// XGBoost with `device=cuda`.
 struct GpuTreePeer {
@@ -51,8 +55,7 @@ struct GpuTreePeer {
 GpuTreePeer xgboost_on_gpu(const std::filesystem::path& library, const std::filesystem::path& model,
                            std::size_t columns, Device device);
 
-/// Trees followed node by node, row by row, as ROOT's RBDT (FastForest) does it, but with the direction of
-/// missing values: "plain".
+/// Trees followed node by node, row by row, as FastForest does it, but with the direction of missing values: "plain".
 /// @return nothing for trees that it has no test for: categories, zeros as missing values, several outputs
 std::vector<TreePeer> plain_traversal(const forest::Ensemble& ensemble);
 

@@ -187,7 +187,8 @@ class ModelBench {
         forest_(ensemble_, std::vector(ensemble_.columns, DType::kF32)),
         ours_(forest_, features_, sums()) {
     for (TreePeer& peer : peers::tree_peers(
-             {options.xgboost, options.lightgbm, options.onnxruntime}, file, ensemble_)) {
+             {options.xgboost, options.lightgbm, options.onnxruntime, options.fastforest}, file,
+             ensemble_, features_.by_row)) {
       peer.run(features_.by_row.data(), static_cast<std::int64_t>(features_.size));
       std::vector<double> answers(features_.size);
       for (std::size_t row = 0; row < answers.size(); ++row) answers[row] = peer.answer(row);
