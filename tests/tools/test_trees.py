@@ -66,7 +66,7 @@ def test_inspect_says_what_the_trees_are(tmp_path):
     _, package = command(path, INPUTS, ["score"])
     model = json.loads(succeed("inspect", package, "--json").stdout)
     assert model["trees"]["objective"] == "binary:logistic" and model["trees"]["trees"] == "30"
-    assert [program["kind"] for program in model["programs"]] == ["forest"]
+    assert [program["kind"] for program in model["programs"]] == ["forest", "forest"]  # CPU and GPU
     text = succeed("inspect", package).stdout
     assert "trees:\n" in text and "binary:logistic" in text and "fused" not in text
 

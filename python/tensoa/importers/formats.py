@@ -118,6 +118,35 @@ FORMATS = [
         "nothing; the tests have LWTNN's rules in NumPy",
         "LWTNN",
     ),
+    Format(
+        "Keras .keras, .h5",
+        EXPORT,
+        "Keras 3: sequential and functional models, with its back end for torch",
+        "Lambda layers, custom objects",
+        "Keras: its own `predict`",
+        "Keras",
+    ),
+    Format(
+        "TensorFlow SavedModel, frozen graph",
+        EXPORT,
+        "what tf2onnx makes ONNX of, where it and TensorFlow are installed",
+        "what tf2onnx or the importer of ONNX refuses",
+        "TensorFlow, ONNX Runtime",
+    ),
+    Format(
+        "TMVA weights.xml, MLP and DL",
+        EXPORT,
+        "MLP, DNN and DL of dense layers, normalised inputs",
+        "PCA, Deco, Gauss, convolutions, recurrent layers",
+        "the rules of TMVA, by a second reader in the tests",
+    ),
+    Format(
+        "hls4ml, QKeras",
+        EXPORT,
+        "dense chains in fixed point: all rounding and overflow modes, relu, batch normalization",
+        "tables (softmax, sigmoid, tanh), `alpha=auto`, graphs that are no chain",
+        "the same bits: fractions in the tests, hls4ml and QKeras where they are installed",
+    ),
 ]
 
 
