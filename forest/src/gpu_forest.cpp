@@ -180,10 +180,12 @@ class GpuForestOf final : public GpuForest {
     const std::vector<GpuChunk> chunks = chunks_of(forest.rows.groups);
     const std::size_t at_chunks = arrays.add(chunks);
     const std::size_t at_nodes = arrays.add(nodes);
-    const std::size_t at_packed_leaves = arrays.add(packed_leaves(forest));
+    const std::size_t at_packed_leaves =
+        arrays.add(std::span(choose<Sum>(forest.rows.float_leaves, forest.rows.double_leaves),
+                             ensemble.leaf_size == 1 ? forest.rows.leaves.size() : 0));
     const std::size_t at_packed_places = arrays.add(forest.rows.leaves);
-    const std::size_t at_leaf_values =
-        arrays.add(std::vector<Sum>(ensemble.leaf_values.begin(), ensemble.leaf_values.end()));
+    const std::size_t at_leaf_values = arrays.add(std::span(
+        choose<Sum>(forest.float_leaf_values, ensemble.leaf_values), ensemble.leaf_values.size()));
     const std::size_t at_outputs = arrays.add(outputs);
     const std::size_t at_roots = arrays.add(roots);
     const std::size_t at_followed = arrays.add(followed);
@@ -228,14 +230,6 @@ class GpuForestOf final : public GpuForest {
     tables_.factor = static_cast<Sum>(ensemble.factor);
     tables_.divisor = static_cast<Sum>(ensemble.divisor);
     tables_.link_scale = ensemble.link_scale;
-  }
-
-  static const auto& packed_leaves(const Compiled& forest) {
-    if constexpr (std::is_same_v<Sum, float>) {
-      return forest.rows.float_leaves;
-    } else {
-      return forest.rows.double_leaves;
-    }
   }
 
   Device device_;
