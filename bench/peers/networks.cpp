@@ -159,7 +159,8 @@ std::vector<ResultRow> run(const char* library, const char* folder,
 }
 
 int main_of(const std::vector<std::string>& arguments) {
-  const std::string_view action = arguments.size() > 1 ? arguments[1] : "";
+  const std::string_view action =
+      arguments.size() > 1 ? std::string_view(arguments[1]) : std::string_view();
   if (action == "describe" && arguments.size() == 3) {
     describe_all(arguments[2]);
     return 0;
