@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -23,30 +24,33 @@ constexpr std::size_t kChunkBytes = GpuChunk::kMostNodes * sizeof(std::uint32_t)
 /// Arrays one after another in one memory, as places first, as addresses when the memory is there.
 class Arrays {
  public:
-  /// @return how many bytes after the beginning it lies
-  template <class Range>
-  std::size_t add(const Range& array) {
-    using Element = std::remove_cvref_t<decltype(*array.data())>;
+  /// @param pointer to() sets it to the array on the device
+  template <class Element>
+  void add(const Element*& pointer, std::type_identity_t<std::span<const Element>> array) {
     static_assert(std::is_trivially_copyable_v<Element> && alignof(Element) <= kAlign);
     bytes_.resize((bytes_.size() + kAlign - 1) / kAlign * kAlign);
     const std::size_t place = bytes_.size();
     const auto* const first = reinterpret_cast<const std::byte*>(array.data());
     bytes_.insert(bytes_.end(), first, first + array.size() * sizeof(Element));
-    return place;
+    set_.push_back([&pointer, place](const std::byte* memory) {
+      pointer = reinterpret_cast<const Element*>(memory + place);
+    });
   }
 
-  /// The arrays on `device`.
+  /// The arrays on `device`, and the pointers to them.
   Buffer to(Device device) const {
     Buffer memory(device, bytes_.size(), MemoryPurpose::kWeights);
     const Queue queue(device);
     copy_bytes(queue, memory.data(), device, bytes_.data(), Device::cpu(), bytes_.size());
     queue.wait();
+    for (const auto& set : set_) set(memory.data());
     return memory;
   }
 
  private:
   static constexpr std::size_t kAlign = 16;
   std::vector<std::byte> bytes_;
+  std::vector<std::function<void(const std::byte* memory)>> set_;
 };
 
 std::vector<GpuChunk> chunks_of(const std::vector<RowGroup>& groups) {
@@ -166,54 +170,33 @@ class GpuForestOf final : public GpuForest {
       if (column.right == questions.features.size()) ++column.right;
     }
 
-    const std::size_t at_simple = arrays.add(simple);
+    arrays.add(tables_.simple, simple);
     std::vector<float> searches = forest.rows.searches;
     searches.resize(searches.size() + kGpuSearch);  // as many are brought from each table
-    const std::size_t at_searches = arrays.add(searches);
-    const std::size_t at_general = arrays.add(forest.rows.general);
-    const std::size_t at_columns = arrays.add(columns);
-    const std::size_t at_thresholds = arrays.add(thresholds);
-    const std::size_t at_features = arrays.add(questions.features);
-    const std::size_t at_sets = arrays.add(ensemble.sets);
-    const std::size_t at_set_words = arrays.add(ensemble.set_words);
-    const std::size_t at_groups = arrays.add(forest.rows.groups);
+    arrays.add(tables_.searches, searches);
+    arrays.add(tables_.general, forest.rows.general);
+    arrays.add(tables_.columns, columns);
+    arrays.add(tables_.thresholds, thresholds);
+    arrays.add(tables_.features, questions.features);
+    arrays.add(tables_.sets, ensemble.sets);
+    arrays.add(tables_.set_words, ensemble.set_words);
+    arrays.add(tables_.groups, forest.rows.groups);
     const std::vector<GpuChunk> chunks = chunks_of(forest.rows.groups);
-    const std::size_t at_chunks = arrays.add(chunks);
-    const std::size_t at_nodes = arrays.add(nodes);
-    const std::size_t at_packed_leaves =
-        arrays.add(std::span(choose<Sum>(forest.rows.float_leaves, forest.rows.double_leaves),
-                             ensemble.leaf_size == 1 ? forest.rows.leaves.size() : 0));
-    const std::size_t at_packed_places = arrays.add(forest.rows.leaves);
-    const std::size_t at_leaf_values = arrays.add(std::span(
-        choose<Sum>(forest.float_leaf_values, ensemble.leaf_values), ensemble.leaf_values.size()));
-    const std::size_t at_outputs = arrays.add(outputs);
-    const std::size_t at_roots = arrays.add(roots);
-    const std::size_t at_followed = arrays.add(followed);
-    const std::size_t at_base =
-        arrays.add(std::vector<Sum>(ensemble.base.begin(), ensemble.base.end()));
+    arrays.add(tables_.chunks, chunks);
+    arrays.add(tables_.nodes, nodes);
+    arrays.add(tables_.packed_leaves,
+               std::span(choose<Sum>(forest.rows.float_leaves, forest.rows.double_leaves),
+                         ensemble.leaf_size == 1 ? forest.rows.leaves.size() : 0));
+    arrays.add(tables_.packed_places, forest.rows.leaves);
+    arrays.add(tables_.leaf_values,
+               std::span(choose<Sum>(forest.float_leaf_values, ensemble.leaf_values),
+                         ensemble.leaf_values.size()));
+    arrays.add(tables_.outputs, outputs);
+    arrays.add(tables_.roots, roots);
+    arrays.add(tables_.followed, followed);
+    arrays.add(tables_.base, std::vector<Sum>(ensemble.base.begin(), ensemble.base.end()));
 
     memory_ = arrays.to(device_);
-    const auto point = [&]<class Element>(const Element*& pointer, std::size_t place) {
-      pointer = reinterpret_cast<const Element*>(memory_.data() + place);
-    };
-    point(tables_.simple, at_simple);
-    point(tables_.searches, at_searches);
-    point(tables_.general, at_general);
-    point(tables_.columns, at_columns);
-    point(tables_.thresholds, at_thresholds);
-    point(tables_.features, at_features);
-    point(tables_.sets, at_sets);
-    point(tables_.set_words, at_set_words);
-    point(tables_.groups, at_groups);
-    point(tables_.chunks, at_chunks);
-    point(tables_.nodes, at_nodes);
-    point(tables_.packed_leaves, at_packed_leaves);
-    point(tables_.packed_places, at_packed_places);
-    point(tables_.leaf_values, at_leaf_values);
-    point(tables_.outputs, at_outputs);
-    point(tables_.roots, at_roots);
-    point(tables_.followed, at_followed);
-    point(tables_.base, at_base);
 
     tables_.used_columns = static_cast<std::uint32_t>(columns.size());
     tables_.all_simple = static_cast<std::uint32_t>(simple.size());
