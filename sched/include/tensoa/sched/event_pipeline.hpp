@@ -14,18 +14,13 @@
 
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/result.hpp"
+#include "tensoa/sched/order.hpp"
 
 /// @file
 /// Collision events on oneTBB. "Event" means a collision here; a point of a queue is
 /// core/event.hpp.
 
 namespace tensoa::sched {
-
-/// The order in which the sink of run_events() gets events.
-enum class Order {
-  kInput,       ///< that of the source; an event that is done waits for those before it
-  kCompletion,  ///< as they are done
-};
 
 /// Options of run_events().
 struct EventOptions {

@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tensoa/core/device.hpp"
+#include "tensoa/core/queue.hpp"
+#include "tensoa/sched/impl/module_graph.hpp"
+#include "tensoa/sched/latency.hpp"
+#include "tensoa/sched/order.hpp"
+#include "tensoa/sched/task.hpp"
+
+/// @file Modules that read and write the data of an event, run for many events at a time on oneTBB.
+/// "Event" means a collision here; a point of a queue is core/event.hpp.
+
+namespace tensoa::sched {
+
+/// Names an object of type T that each event in flight has. Made by ModuleGraph::data().
+template <class T>
+class Datum {
+ public:
+  std::size_t index() const noexcept { return index_; }
+
+ private:
+  friend class ModuleGraph;
+  explicit Datum(std::size_t index) : index_(index) {}
+  std::size_t index_;
+};
+
+/// What a module declares that it reads.
+struct Reads {
+  std::vector<std::size_t> data;
+};
+/// What a module declares that it writes.
+struct Writes {
+  std::vector<std::size_t> data;
+};
+template <class... T>
+Reads reads(const Datum<T>&... data) {
+  return {{data.index()...}};
+}
+template <class... T>
+Writes writes(const Datum<T>&... data) {
+  return {{data.index()...}};
+}
+
+/// An event as one module sees it. Cheap to copy. *Lifetime*: until the module ends.
+class EventView {
+ public:
+  /// Which event of the source this is, from 0.
+  std::size_t number() const noexcept { return slot_->number; }
+  /// Below the number of events in flight; no two events have the same one at a time.
+  std::size_t slot() const noexcept { return slot_->index; }
+  /// The device that this event runs on, and its queue there. All modules of an event share the
+  /// queue, so that what one enqueues follows what the modules before it enqueued, without a wait.
+  const Queue& queue() const noexcept { return slot_->queue; }
+  Device device() const noexcept { return slot_->queue.device(); }
+
+  /// A datum that the module declared in reads() or writes().
+  /// @throws ConfigError for any other
+  template <class T>
+  const T& read(const Datum<T>& datum) const {
+    return *static_cast<const T*>(detail::access(*slot_, *module_, datum.index(), false));
+  }
+  /// A datum that the module declared in writes(): what the event before left there, to be
+  /// overwritten.
+  template <class T>
+  T& write(const Datum<T>& datum) const {
+    return *static_cast<T*>(detail::access(*slot_, *module_, datum.index(), true));
+  }
+
+ private:
+  friend class detail::ModuleRun;
+  EventView(const detail::EventSlot& slot, const detail::ModuleNode& module)
+      : slot_(&slot), module_(&module) {}
+  const detail::EventSlot* slot_;
+  const detail::ModuleNode* module_;
+};
+
+/// An event that failed.
+struct EventFailure {
+  std::size_t number = 0;    ///< as EventView::number()
+  std::string module;        ///< the first that failed
+  std::exception_ptr error;  ///< a tensoa::Error
+  std::string message;       ///< its text
+};
+
+/// Options of ModuleGraph::run().
+struct RunOptions {
+  /// Where events run. A GPU may be named with the CPU: events go where they are expected to be
+  /// done first, by the measured time an event takes there and the events that are there already.
+  std::vector<Device> devices = {Device::cpu()};
+  /// Events in flight on each device: each has a queue and an object of every datum. 0: two for
+  /// each thread of the arena.
+  std::size_t in_flight = 0;
+  /// Once a stop is requested, from any thread, no event is taken any more. Those in flight are
+  /// finished.
+  std::stop_token stop = {};
+  /// The first event that fails requests that stop, too.
+  bool stops_at_failure = false;
+  /// How modules wait for queues; none: Queue::when_settled. Must live until run() returns.
+  class Waiting* waiting = nullptr;
+  /// Records what ran when and where; none: nothing is recorded. Must live until run() returns.
+  class Trace* trace = nullptr;
+};
+
+/// What ModuleGraph::run() has done.
+struct RunTotals {
+  struct OfDevice {
+    Device device = Device::cpu();
+    std::size_t events = 0;  ///< finished there
+    bool is_lost = false;    ///< taken out during the run; its events ran again elsewhere
+  };
+  std::size_t delivered = 0;  ///< events that the sinks got
+  std::size_t failed = 0;     ///< events that ended in an error
+  std::size_t rerun = 0;      ///< events that ran again on another device
+  bool is_stopped = false;    ///< a stop was requested before the end of the source
+  std::vector<OfDevice> devices;
+  LatencyHistogram latency;  ///< of each event, from the source to the end of its modules
+};
+
+/// A source of events, modules and sinks, and the data between them.
+///
+///     sched::ModuleGraph graph;
+///     const auto file = graph.data<Path>("file");
+///     const auto hits = graph.data<Hits>("hits");
+///     const auto tracks = graph.data<Tracks>("tracks");
+///     graph.source(writes(file), [&](EventView event) { return files.next(event.write(file)); });
+///     graph.module("read", reads(file), writes(hits),
+///                  [&](EventView event) { read(event.read(file), event.write(hits)); });
+///     graph.module("track", reads(hits), writes(tracks), [&](EventView event) -> sched::Task {
+///       launch(event.queue(), event.read(hits), event.write(tracks));
+///       co_await sched::done(event.queue());
+///     });
+///     graph.sink("write", reads(tracks), Order::kInput,
+///                [&](EventView event) { writer.append(event.read(tracks)); });
+///     const RunTotals totals = graph.run({.devices = {Device::cuda(0), Device::cpu()}});
+///
+/// A module runs once what it reads is written. Modules of one event that do not depend on each
+/// other run at the same time, and so do modules of different events: a module is called by several
+/// threads at a time, and keeps what they cannot share by EventView::slot(). Source and sinks are
+/// called by one thread at a time.
+///
+/// *Errors*: a tensoa::Error or std::bad_alloc that a module throws ends this event alone: modules
+/// that have not begun are left out, and the sinks' `on_failure` is called. Any other exception,
+/// and any of a source or sink, ends the run: run() finishes the events in flight and throws the
+/// first one. A device that is lost (DeviceLostError) gets no more events; those that were there
+/// run again on another device, from the data of the source. Sinks get each event once.
+///
+/// *Threads*: runs on the arena of oneTBB that the caller is in; the calling thread takes part.
+/// Makes no thread. A module that waits holds none, so that modules may use oneTBB inside, and
+/// run() may be called from a task.
+class ModuleGraph {
+ public:
+  ModuleGraph();
+  ~ModuleGraph();
+  ModuleGraph(const ModuleGraph&) = delete;
+  ModuleGraph& operator=(const ModuleGraph&) = delete;
+
+  /// An object for each event in flight, made when run() begins and overwritten by each event, so
+  /// that its memory is kept. @throws ConfigError for a name that is there
+  template <class T>
+  Datum<T> data(const std::string& name) {
+    return data<T>(name, [](const Queue&) { return T{}; });
+  }
+  /// @param make `T make(const Queue&)`, the queue being that of the event in flight; called by one
+  /// thread at a time; T need not be movable. What the source writes moves between devices, so it
+  /// should lie on the host.
+  template <class T, class Make>
+  Datum<T> data(const std::string& name, Make make) {
+    return Datum<T>(add_datum(name, [make = std::move(make)](const Queue& queue) {
+      return detail::Object(new T(make(queue)), [](void* made) { delete static_cast<T*>(made); });
+    }));
+  }
+
+  /// Where events come from: fills its data and returns true, or returns false at the end, after
+  /// which it is not called again.
+  void source(Writes writes, std::function<bool(EventView)> next);
+
+  /// @param work `void(EventView)`, or a coroutine `Task(EventView)` that may wait
+  template <class Work>
+  void module(const std::string& name, Reads reads, Writes writes, Work work) {
+    if constexpr (std::is_void_v<std::invoke_result_t<Work&, EventView>>) {
+      add_module(name, std::move(reads), std::move(writes), std::move(work), {});
+    } else {
+      add_module(name, std::move(reads), std::move(writes), {}, std::move(work));
+    }
+  }
+
+  /// A module in two halves: `acquire(event)` enqueues on the event's queue, `produce(event)` is
+  /// called when that is done.
+  template <class Acquire, class Produce>
+  void module(const std::string& name, Reads reads, Writes writes, Acquire acquire,
+              Produce produce) {
+    module(name, std::move(reads), std::move(writes),
+           [acquire = std::move(acquire), produce = std::move(produce)](EventView event) -> Task {
+             acquire(event);
+             co_await done(event.queue());
+             produce(event);
+           });
+  }
+
+  /// Gets each event whose modules have all ended. @param on_failure called instead, in the same
+  /// order, for an event that failed; `read` in it only what the source wrote
+  void sink(const std::string& name, Reads reads, Order order,
+            std::function<void(EventView)> on_event,
+            std::function<void(EventView, const EventFailure&)> on_failure = {});
+
+  /// Checks what is declared. run() does it, too.
+  /// @throws ConfigError that names the modules and data: no source, a datum that is read and never
+  /// written or written twice, modules that wait for each other
+  void check() const;
+
+  /// Runs until the source ends or a stop is requested.
+  /// @throws ConfigError as check(), and for no device or one device twice; DeviceError for a
+  /// device that is not there; what `make` of a datum throws; DeviceLostError when no device is
+  /// left; and see above
+  RunTotals run(const RunOptions& options = {});
+
+ private:
+  std::size_t add_datum(const std::string& name, std::function<detail::Object(const Queue&)> make);
+  void add_module(const std::string& name, Reads reads, Writes writes,
+                  std::function<void(EventView)> call, std::function<Task(EventView)> task);
+
+  std::unique_ptr<detail::Declared> declared_;
+};
+
+}  // namespace tensoa::sched

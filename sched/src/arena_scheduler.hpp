@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "tensoa/sched/impl/continuation_list.hpp"
+#include "tensoa/sched/task.hpp"
+#include "tensoa/sched/waiting.hpp"
+
+namespace tensoa::sched::detail {
+
+/// Runs tasks on the arena of oneTBB that its maker is in, until it is told that all is done.
+///
+/// Threads of others (a driver's) can only enqueue into an arena, and oneTBB takes what is enqueued
+/// at its outermost level alone: when all threads of the arena wait inside a task, it would never
+/// run. So tasks that shall continue are in a list of ours, which the thread in run_tasks() looks
+/// into as well; what is enqueued only makes another thread look, too.
+class ArenaScheduler : public Scheduler {
+ public:
+  /// @param waiting none: Queue::when_settled
+  explicit ArenaScheduler(Waiting* waiting);
+  ~ArenaScheduler() noexcept override;
+  ArenaScheduler(const ArenaScheduler&) = delete;
+  ArenaScheduler& operator=(const ArenaScheduler&) = delete;
+
+  /// Calls `function()` by a thread of the arena. It must not throw. *Threads*: those of the arena.
+  template <class Function>
+  void spawn(Function function) {
+    group_.run([this, function = std::move(function)] {
+      function();
+      if (waiting_ != nullptr) waiting_->poll();
+    });
+    if (entrance_->sleeps.load(std::memory_order_relaxed)) entrance_->wake();
+  }
+
+  /// Takes part until finish() was called and everything spawned has ended.
+  void run_tasks();
+  void finish() noexcept;
+
+  void resume(Continuation task) noexcept override;
+  void when_settled(const Queue& queue, std::function<void(std::exception_ptr)> call) override;
+
+ private:
+  /// Calls a task that continues.
+  virtual void call(Continuation task) = 0;
+
+  /// What a thread from outside needs, which may be a moment behind the end of the run.
+  struct Entrance {
+    void wake() noexcept;
+
+    tbb::task_arena arena{tbb::task_arena::attach{}};
+    std::mutex mutex;
+    ArenaScheduler* scheduler = nullptr;  ///< null after its end
+    std::atomic<bool> is_enqueued = false;
+    std::atomic<bool> sleeps = false;  ///< the thread in run_tasks()
+    std::atomic<std::uint32_t> wakes = 0;
+  };
+
+  void look();
+
+  Waiting* waiting_;
+  std::shared_ptr<Entrance> entrance_;
+  tbb::task_group group_;
+  ContinuationList ready_;
+  std::atomic<bool> is_finished_ = false;
+};
+
+}  // namespace tensoa::sched::detail
