@@ -55,7 +55,6 @@ ModuleRun::Slot::Slot(std::size_t its_index, const Queue& its_queue, std::size_t
     : EventSlot(its_index, its_queue),
       device(its_device),
       waits_for(std::make_unique<std::atomic<std::size_t>[]>(declared.modules.size())) {
-  data = make_data(declared, its_queue);
   for (const ModuleNode& module : declared.modules) steps.push_back({this, &module, {}});
 }
 
@@ -150,6 +149,10 @@ bool ModuleRun::take_event() {
   slot->number = next_number_;
   slot->begin = Clock::now();
   try {
+    if (slot->data.empty()) {
+      const std::lock_guard lock(make_mutex_);
+      slot->data = make_data(declared_, slot->queue);
+    }
     is_at_end_ = !declared_.next_event(EventView(*slot, declared_.source));
   } catch (...) {
     keep_failure(std::current_exception());

@@ -165,7 +165,7 @@ class ModuleGraph {
   ModuleGraph(const ModuleGraph&) = delete;
   ModuleGraph& operator=(const ModuleGraph&) = delete;
 
-  /// An object for each event in flight, made when run() begins and overwritten by each event, so
+  /// An object for each event in flight, made before its first event and overwritten by each one, so
   /// that its memory is kept. @throws ConfigError for a name that is there
   template <class T>
   Datum<T> data(const std::string& name) {
