@@ -223,6 +223,21 @@ TEST_P(TrackPipelineOn, WaitsInTheWayOfTheCallerTwiceAnEventOnADevice) {
   EXPECT_EQ(waited, std::vector<void*>(is_on_device() ? 2 : 0, queue_->native_handle()));
 }
 
+TEST_P(TrackPipelineOn, TakesAnEventInStepsAndRefusesThoseOutOfOrder) {
+  TrackPipeline pipeline(*model_, *queue_);
+  EXPECT_THROW(pipeline.step(), ConfigError);
+  EXPECT_THROW(pipeline.take(), ConfigError);
+  pipeline.begin(generate({.particles = 60}, 1));
+  EXPECT_THROW(pipeline.take(), ConfigError);
+  pipeline.step();
+  pipeline.begin(generate({.particles = 80}, 2));  // gives the other one up
+  std::size_t waits = 0;
+  for (; pipeline.step(); ++waits) pipeline.queue().wait();
+  EXPECT_EQ(waits, is_on_device() ? 2U : 0U);
+  EXPECT_EQ(answer_of(pipeline.take()), expected_answer(generate({.particles = 80}, 2), {}));
+  EXPECT_THROW(pipeline.step(), ConfigError);
+}
+
 TEST_P(TrackPipelineOn, GoesOnAfterAWaitThatThrew) {
   bool fails = true;
   TrackPipeline pipeline(*model_, *queue_, {.wait = [&](const Queue&) {

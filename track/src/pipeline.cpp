@@ -49,10 +49,6 @@ TrackPipeline::TrackPipeline(const Model<>& model, const Queue& queue,
   options_.wait = options.wait;
 }
 
-void TrackPipeline::wait() const {
-  if (options_.wait) options_.wait(queue_);
-}
-
 ProcessedEvent TrackPipeline::process(const EventSource& source) {
   Clock::time_point last = Clock::now();
   Event event = source.read();
@@ -63,55 +59,111 @@ ProcessedEvent TrackPipeline::process(const EventSource& source) {
 }
 
 ProcessedEvent TrackPipeline::process(Event event) {
-  ProcessedEvent done;
-  done.event = std::move(event);
-  device_event_ ? run_on_device(done) : run_on_host(done);
-  return done;
-}
-
-void TrackPipeline::run_on_host(ProcessedEvent& done) {
-  Clock::time_point last = Clock::now();
-  PortableCollection<Edge>& edges = builder_.build(done.event.hits.view());
-  done.edges = edges.size();
-  require_edges(done);
-  done.seconds.graph = seconds_since(last);
-  done.moved = scorer_.score(done.event.hits, edges);
-  done.seconds.infer = seconds_since(last);
-  done.tracks = finder_.find(done.event.hits.view(), edges.const_view());
-  done.edge_counts = compare_edges(edges.const_view(), options_.tracks.min_score);
-  done.seconds.tracks = seconds_since(last);
-}
-
-void TrackPipeline::run_on_device(ProcessedEvent& done) {
-  Clock::time_point last = Clock::now();
-  kept_edges_.resize(0);
-  FoundTracks found;
-  do {
-    device_event_->start_graph(done.event.hits.const_view());
-    if (options_.edge_capacity == 0) wait();
-    const std::size_t rows = device_event_->finish_graph();
-    done.seconds.graph += seconds_since(last);
-    if (rows > 0) {
-      done.moved.copies += scorer_.enqueue(device_event_->hits(), device_event_->edges());
-    }
-    device_event_->start_tracks();
-    wait();
-    found = device_event_->finish_tracks(done.event.hits.view());
-    done.moved.bytes_to_device += device_event_->bytes_to_device();
-    done.moved.bytes_to_host += device_event_->bytes_to_host();
-  } while (!found.is_complete);
-  done.edges = found.edges.edges;
-  require_edges(done);
-  scorer_.require_scores(found.bad_scores, done.edges);
-  done.tracks = found.tracks;
-  done.edge_counts = found.edges;
-  if (options_.keep_edges && done.edges > 0) {
-    detail::make_room(kept_edges_, done.edges);
-    done.moved.bytes_to_host += copy(queue_, device_event_->edges(), kept_edges_);
-    wait();
-    queue_.wait();
+  begin(std::move(event));
+  while (step()) {
+    if (options_.wait) options_.wait(queue_);
   }
-  done.seconds.infer = seconds_since(last);
+  return take();
+}
+
+void TrackPipeline::begin(Event event) {
+  done_ = {};
+  done_.event = std::move(event);
+  next_ = Step::kBegin;
+}
+
+bool TrackPipeline::step() {
+  switch (next_) {
+    case Step::kNothing:
+    case Step::kTake:
+      throw ConfigError("TrackPipeline::step: there is no event to continue; call begin() first");
+    case Step::kBegin:
+      if (!device_event_) {
+        run_on_host();
+        return false;
+      }
+      start_graph();
+      if (options_.edge_capacity == 0) return true;
+      [[fallthrough]];
+    case Step::kScores:
+      start_scores();
+      return true;
+    case Step::kTracks:
+      if (!finish_tracks()) {
+        start_graph();
+        return true;
+      }
+      if (!options_.keep_edges || done_.edges == 0) return false;
+      keep_edges();
+      return true;
+    case Step::kKeptEdges:
+      queue_.wait();
+      done_.seconds.infer += seconds_since(last_step_);
+      next_ = Step::kTake;
+      return false;
+  }
+  return false;
+}
+
+ProcessedEvent TrackPipeline::take() {
+  if (next_ != Step::kTake) {
+    throw ConfigError("TrackPipeline::take: the event is not finished; call step() until it is");
+  }
+  next_ = Step::kNothing;
+  return std::move(done_);
+}
+
+void TrackPipeline::run_on_host() {
+  Clock::time_point last = Clock::now();
+  PortableCollection<Edge>& edges = builder_.build(done_.event.hits.view());
+  done_.edges = edges.size();
+  require_edges(done_);
+  done_.seconds.graph = seconds_since(last);
+  done_.moved = scorer_.score(done_.event.hits, edges);
+  done_.seconds.infer = seconds_since(last);
+  done_.tracks = finder_.find(done_.event.hits.view(), edges.const_view());
+  done_.edge_counts = compare_edges(edges.const_view(), options_.tracks.min_score);
+  done_.seconds.tracks = seconds_since(last);
+  next_ = Step::kTake;
+}
+
+void TrackPipeline::start_graph() {
+  last_step_ = Clock::now();
+  kept_edges_.resize(0);
+  device_event_->start_graph(done_.event.hits.const_view());
+  next_ = Step::kScores;
+}
+
+void TrackPipeline::start_scores() {
+  const std::size_t rows = device_event_->finish_graph();
+  done_.seconds.graph += seconds_since(last_step_);
+  if (rows > 0) {
+    done_.moved.copies += scorer_.enqueue(device_event_->hits(), device_event_->edges());
+  }
+  device_event_->start_tracks();
+  next_ = Step::kTracks;
+}
+
+/// @return false: there were more edges than room for them, and the event is to be done again
+bool TrackPipeline::finish_tracks() {
+  const FoundTracks found = device_event_->finish_tracks(done_.event.hits.view());
+  done_.moved.bytes_to_device += device_event_->bytes_to_device();
+  done_.moved.bytes_to_host += device_event_->bytes_to_host();
+  done_.seconds.infer += seconds_since(last_step_);
+  if (!found.is_complete) return false;
+  done_.edges = found.edges.edges;
+  require_edges(done_);
+  scorer_.require_scores(found.bad_scores, done_.edges);
+  done_.tracks = found.tracks;
+  done_.edge_counts = found.edges;
+  next_ = Step::kTake;
+  return true;
+}
+
+void TrackPipeline::keep_edges() {
+  detail::make_room(kept_edges_, done_.edges);
+  done_.moved.bytes_to_host += copy(queue_, device_event_->edges(), kept_edges_);
+  next_ = Step::kKeptEdges;
 }
 
 }  // namespace tensoa::track

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -49,7 +51,7 @@ struct PipelineOptions {
   /// networks that pass messages along edges and nothing else (DeviceEvent). Each event with more edges
   /// is done twice. 0: wait for the number.
   std::size_t edge_capacity = 0;
-  /// Where the event stays on the device: called where the pipeline would block, to come back when
+  /// Where the event stays on the device: called where process() would block, to come back when
   /// the queue is done. With sched::wait_suspended other events have the thread meanwhile. Without one
   /// the thread blocks.
   std::function<void(const Queue&)> wait = {};
@@ -88,6 +90,21 @@ class TrackPipeline {
   /// the host.
   ProcessedEvent process(Event event);
 
+  /// process() in steps, for callers that do something else than wait: after each step that
+  /// returns true, call step() again when queue() is done; earlier it blocks.
+  ///
+  ///     pipeline.begin(std::move(event));
+  ///     while (pipeline.step()) co_await sched::done(pipeline.queue());
+  ///     const ProcessedEvent done = pipeline.take();
+  ///
+  /// begin() gives up an event that was not finished. @throws as process()
+  void begin(Event event);
+  bool step();
+  /// The event, after a step() that returned false. @throws ConfigError before
+  ProcessedEvent take();
+
+  const Queue& queue() const noexcept { return queue_; }
+
   /// The edges of the last event, with their scores; on a GPU only with `keep_edges` or
   /// `graph_on_host`, else empty. *Lifetime*: until the next `process`.
   const PortableCollection<Edge>& edges() const noexcept {
@@ -95,9 +112,14 @@ class TrackPipeline {
   }
 
  private:
-  void wait() const;
-  void run_on_device(ProcessedEvent& done);
-  void run_on_host(ProcessedEvent& done);
+  /// What comes next.
+  enum class Step : std::uint8_t { kNothing, kBegin, kScores, kTracks, kKeptEdges, kTake };
+
+  void run_on_host();
+  void start_graph();
+  void start_scores();
+  bool finish_tracks();
+  void keep_edges();
 
   Queue queue_;
   PipelineOptions options_;
@@ -106,6 +128,9 @@ class TrackPipeline {
   TrackFinder finder_;
   std::optional<DeviceEvent> device_event_;  ///< where the event stays on the device
   PortableCollection<Edge> kept_edges_{0, Device::cpu()};
+  ProcessedEvent done_;  ///< as far as it is
+  Step next_ = Step::kNothing;
+  std::chrono::steady_clock::time_point last_step_;
 };
 
 }  // namespace tensoa::track
