@@ -15,8 +15,9 @@ ProgressBar::ProgressBar(std::string label, std::size_t total)
 
 ProgressBar::~ProgressBar() { clear(); }
 
-void ProgressBar::advance() {
+void ProgressBar::advance(const std::string& where) {
   ++done_;
+  ++done_where_[where];
   const Clock::time_point now = Clock::now();
   if (!on_terminal_ || now - drawn_ < std::chrono::milliseconds(100)) return;
   drawn_ = now;
@@ -29,8 +30,14 @@ void ProgressBar::draw() {
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   std::string bar;
   for (std::size_t i = 0; i < kWidth; ++i) bar += i < filled ? "█" : "░";
-  fmt::print(stderr, "\r\033[K{} {} {}/{}  {:.1f} events/s", label_, bar, done_, total_,
-             static_cast<double>(done_) / seconds);
+  std::string shares;
+  if (done_where_.size() > 1) {
+    for (const auto& [where, done] : done_where_) {
+      shares += fmt::format("  {} {} %", where, 100 * done / done_);
+    }
+  }
+  fmt::print(stderr, "\r\033[K{} {} {}/{}  {:.1f} events/s{}", label_, bar, done_, total_,
+             static_cast<double>(done_) / seconds, shares);
   std::fflush(stderr);
 }
 

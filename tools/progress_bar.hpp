@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <string>
 
 namespace tensoa::tools {
@@ -17,8 +18,8 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// One more is done.
-  void advance();
+  /// One more is done. @param where a device, whose share of all is then shown
+  void advance(const std::string& where = {});
 
   /// Clears the line, so that a message can be printed; the next `advance` draws the bar again.
   void clear();
@@ -31,6 +32,7 @@ class ProgressBar {
   std::string label_;
   std::size_t total_;
   std::size_t done_ = 0;
+  std::map<std::string, std::size_t> done_where_;
   bool on_terminal_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point drawn_{};

@@ -4,7 +4,9 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <initializer_list>
 #include <string_view>
 
 #include "tensoa/core/output_file.hpp"
@@ -14,35 +16,70 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
+std::atomic<int> stopped_by = 0;
+
+void say(std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts) {
+    if (write(STDERR_FILENO, part.data(), part.size()) < 0) break;
+  }
+}
+
+std::string_view start_of_line() { return isatty(STDERR_FILENO) == 1 ? "\r\033[K" : ""; }
+
+std::string_view name_of(int signal) {
+  return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP";
+}
+
 /// In a handler: nothing but calls that are safe there.
 void end_by(int signal) {
   remove_unfinished_files();
-  const std::string_view name = signal == SIGINT    ? "SIGINT"
-                                : signal == SIGTERM ? "SIGTERM"
-                                                    : "SIGHUP";
-  for (const std::string_view part :
-       {std::string_view(isatty(STDERR_FILENO) == 1 ? "\r\033[K" : ""),
-        std::string_view("tensoa: ended by "), name,
-        std::string_view("; outputs that were not finished are removed\n")}) {
-    if (write(STDERR_FILENO, part.data(), part.size()) < 0) break;
-  }
+  say({start_of_line(), "tensoa: ended by ", name_of(signal),
+       "; outputs that were not finished are removed\n"});
   raise(signal);  // as by default, which SA_RESETHAND has put back, once this returns
+}
+
+/// Where the signal is not ignored.
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int other : kSignals) sigaddset(&action.sa_mask, other);
+  struct sigaction before {};
+  const bool is_ignored = sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
+  if (!is_ignored) sigaction(signal, &action, nullptr);
+}
+
+constexpr int kStops[] = {SIGINT, SIGTERM};
+
+void note_stop(int signal) {
+  stopped_by = signal;
+  for (const int stop : kStops) handle(stop, end_by);
+  say({start_of_line(), "tensoa: ", name_of(signal),
+       ": finishing the events in flight; once more to end now\n"});
 }
 
 }  // namespace
 
 void handle_signals() {
-  struct sigaction action {};
-  action.sa_handler = end_by;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int signal : kSignals) sigaddset(&action.sa_mask, signal);
-  for (const int signal : kSignals) {
-    struct sigaction before {};
-    const bool is_ignored =
-        sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
-    if (!is_ignored) sigaction(signal, &action, nullptr);
-  }
+  for (const int signal : kSignals) handle(signal, end_by);
   std::signal(SIGXFSZ, SIG_IGN);
+}
+
+GracefulStop::GracefulStop() {
+  stopped_by = 0;
+  for (const int stop : kStops) handle(stop, note_stop);
+}
+
+GracefulStop::~GracefulStop() {
+  for (const int stop : kStops) handle(stop, end_by);
+}
+
+int GracefulStop::signal() noexcept { return stopped_by; }
+
+void GracefulStop::end_by_signal() {
+  if (stopped_by == 0) return;
+  std::signal(stopped_by, SIG_DFL);
+  raise(stopped_by);
 }
 
 }  // namespace tensoa::tools

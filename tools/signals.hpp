@@ -11,4 +11,20 @@ namespace tensoa::tools {
 /// SIGXFSZ.
 void handle_signals();
 
+/// While it lives, the first SIGINT or SIGTERM only says so in one line and sets signal(); the next one ends the process as
+/// handle_signals() says. One at a time.
+class GracefulStop {
+ public:
+  GracefulStop();
+  ~GracefulStop();
+  GracefulStop(const GracefulStop&) = delete;
+  GracefulStop& operator=(const GracefulStop&) = delete;
+
+  /// The signal that came, 0 before. *Threads*: any.
+  static int signal() noexcept;
+
+  /// Ends the process by the signal that came, for who waits for the process to see it. Returns where none came.
+  static void end_by_signal();
+};
+
 }  // namespace tensoa::tools

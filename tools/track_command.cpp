@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -15,10 +17,11 @@
 #include "arena.hpp"
 #include "command.hpp"
 #include "progress_bar.hpp"
+#include "signals.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
-#include "tensoa/sched/event_pipeline.hpp"
-#include "tensoa/sched/wait.hpp"
+#include "tensoa/sched/module_graph.hpp"
+#include "tensoa/sched/trace.hpp"
 #include "tensoa/track/report.hpp"
 #include "tensoa/track/writer.hpp"
 #include "track_summary.hpp"
@@ -26,25 +29,33 @@
 namespace tensoa::tools {
 namespace {
 
-using track::ProcessedEvent;
-
 struct TrackCall {
   std::vector<std::string> inputs;
   std::string model = default_model();
-  std::string device = "auto";
+  std::vector<std::string> devices = {"auto"};
   int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  int events_per_thread = 2;
+  std::size_t streams = 0;
   float min_score = 0.5F;
   bool graph_on_host = false;
   std::size_t edge_capacity = 0;
   std::string output;
   std::string report;
   std::string json;
+  std::string trace;
+  std::string resume;
+};
+
+/// An event before it goes to the pipeline.
+struct ReadEvent {
+  track::Event event;
+  double seconds = 0;  ///< of reading
 };
 
 /// An event that is done.
 struct Outcome {
-  track::Event event;
+  std::string name;
+  PortableCollection<track::Hit> hits{0, Device::cpu()};
+  bool has_truth = false;
   TrackFigures figures;
   /// For the report: the pipeline goes on to the next event.
   std::optional<PortableCollection<track::Edge>> edges;
@@ -53,7 +64,7 @@ struct Outcome {
 /// @throws ConfigError when a file is to be written twice, or over an input.
 void require_different_files(const TrackCall& call) {
   std::vector<std::string> files = call.inputs;
-  for (const std::string& output : {call.output, call.report, call.json}) {
+  for (const std::string& output : {call.output, call.report, call.json, call.trace}) {
     if (output.empty()) continue;
     for (const std::string& other : files) {
       std::error_code ignored;
@@ -69,11 +80,46 @@ void require_different_files(const TrackCall& call) {
   }
 }
 
+std::vector<Device> devices_of(const std::vector<std::string>& names) {
+  std::vector<Device> devices;
+  for (const std::string& name : names) devices.push_back(parse_device(name));
+  return devices;
+}
+
+std::string listed(const std::vector<Device>& devices) {
+  std::string list;
+  for (const Device device : devices) list += (list.empty() ? "" : ",") + to_string(device);
+  return list;
+}
+
+/// How far a run came that was stopped: a file of JSON.
+struct Progress {
+  std::size_t done = 0;  ///< of the events, in their order
+  std::string next;      ///< the name of the first that was not
+};
+
+Progress read_progress(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) throw InputError("--resume: cannot open " + file);
+  try {
+    const auto json = nlohmann::json::parse(stream);
+    return {json.at("events_done").get<std::size_t>(), json.at("next_event").get<std::string>()};
+  } catch (const nlohmann::json::exception&) {
+    throw InputError("--resume: " + file +
+                     " is no file that `tensoa track` left when it was stopped");
+  }
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 /// One run over all events of the call.
 class TrackRun {
  public:
   explicit TrackRun(const TrackCall& call)
-      : device_(parse_device(call.device)),
+      : call_(call),
+        devices_(devices_of(call.devices)),
         model_(require_model(call.model)),
         options_{.tracks = {.min_score = call.min_score},
                  .graph_on_host = call.graph_on_host,
@@ -84,54 +130,106 @@ class TrackRun {
       throw ConfigError(fmt::format("--cut: got {}, expected 0 to 1", call.min_score));
     }
     sources_ = track::find_events(call.inputs);
+    if (!call.resume.empty()) resume();
     require_different_files(call);
     // What cannot be written is found before the work is done.
     if (!call.output.empty()) tracks_.emplace(call.output);
     if (!call.report.empty()) report_.emplace(call.report);
     if (!call.json.empty()) json_.emplace(call.json);
+    if (!call.trace.empty()) trace_file_.emplace(call.trace);
     if (call.report == kStdout || call.json == kStdout) figures_ = stderr;
-    summary_.device = to_string(device_);
+    const std::size_t events = sources_.size() - first_;
+    summary_.device = listed(devices_);
     summary_.model = call.model;
     summary_.min_score = call.min_score;
-    summary_.threads = std::clamp(static_cast<int>(sources_.size()), 1, std::max(1, call.threads));
-    summary_.in_flight = std::min(summary_.threads * call.events_per_thread,
-                                  std::max(summary_.threads, static_cast<int>(sources_.size())));
+    summary_.threads = std::clamp(static_cast<int>(events), 1, std::max(1, call.threads));
+    const std::size_t streams =
+        call.streams > 0 ? call.streams : 2 * static_cast<std::size_t>(summary_.threads);
+    summary_.in_flight = static_cast<int>(std::clamp<std::size_t>(events, 1, streams));
   }
 
   int run() {
-    // A model that does not fit is an error of the call, not of every event.
-    const bool is_suspended = track::TrackPipeline::stays_on(device_, options_);
-    if (is_suspended) options_.wait = sched::wait_suspended;
-    const int slots = is_suspended ? summary_.in_flight : summary_.threads;
-    for (int slot = 0; slot < slots; ++slot) {
-      pipelines_.push_back(
-          std::make_unique<track::TrackPipeline>(model_, Queue(device_), options_));
-    }
+    sched::ModuleGraph graph;
+    sched::Trace trace;
+    declare(graph);
     const auto start = std::chrono::steady_clock::now();
-    {
-      ProgressBar bar("tracking", sources_.size());
-      in_arena(summary_.threads, [&] {
-        return sched::run_events(
-            [next = sources_.begin(), end = sources_.end()]() mutable {
-              return next < end ? std::optional(&*next++) : std::nullopt;
-            },
-            [&](const track::EventSource* source, std::size_t slot) {
-              return work(*source, *pipelines_[slot]);
-            },
-            [&](const track::EventSource* source, Result<Outcome> outcome) {
-              finish(*source, std::move(outcome), bar);
-            },
-            {.in_flight = static_cast<std::size_t>(summary_.in_flight)});
-      });
-    }
-    summary_.wall_seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    bar_.emplace("tracking", sources_.size() - first_);
+    summary_.take(in_arena(summary_.threads, [&] {
+      return graph.run({.devices = devices_,
+                        .in_flight = static_cast<std::size_t>(summary_.in_flight),
+                        .trace = trace_file_ ? &trace : nullptr});
+    }));
+    bar_.reset();
+    summary_.wall_seconds = seconds_since(start);
     if (summary_.events > 0) write_files();
+    if (trace_file_) write_file(*trace_file_, trace.to_json());
     fmt::print(figures_, "{}", to_table(summary_));
+    if (GracefulStop::signal() != 0) {
+      std::fflush(figures_);
+      leave_progress();
+      GracefulStop::end_by_signal();
+    }
     return summary_.failed == 0 ? kSuccess : kBadInput;
   }
 
  private:
+  /// The way of an event: its file, its hits, its tracks, the sink.
+  void declare(sched::ModuleGraph& graph) {
+    using sched::EventView;
+    const auto source = graph.data<const track::EventSource*>("source");
+    const auto event = graph.data<std::unique_ptr<ReadEvent>>("event");
+    const auto outcome = graph.data<std::unique_ptr<Outcome>>("outcome");
+    const auto pipeline = graph.data<track::TrackPipeline>("pipeline", [&](const Queue& queue) {
+      return track::TrackPipeline(model_, queue, options_);
+    });
+    graph.source(writes(source), [this, source, next = first_](EventView view) mutable {
+      if (next == sources_.size() || GracefulStop::signal() != 0) return false;
+      view.write(source) = &sources_[next++];
+      return true;
+    });
+    graph.module("read", reads(source), writes(event), [=](EventView view) {
+      const auto begin = std::chrono::steady_clock::now();
+      view.write(event) = std::make_unique<ReadEvent>(view.read(source)->read());
+      view.write(event)->seconds = seconds_since(begin);
+    });
+    graph.module("track", reads(event), writes(pipeline, outcome),
+                 [=, this](EventView view) -> sched::Task {
+                   track::TrackPipeline& steps = view.write(pipeline);
+                   steps.begin(std::move(view.read(event)->event));
+                   while (steps.step()) co_await sched::done(steps.queue());
+                   view.write(outcome) = outcome_of(steps, view.read(event)->seconds);
+                 });
+    graph.sink(
+        "write", reads(source, outcome), sched::Order::kInput,
+        [=, this](EventView view) {
+          finish(*view.read(outcome));
+          bar_->advance(to_string(view.device()));
+        },
+        [=, this](EventView view, const sched::EventFailure& failure) {
+          ++summary_.failed;
+          bar_->clear();
+          fmt::print(stderr, "tensoa: event {}: {}\n", view.read(source)->name(), failure.message);
+          bar_->advance(to_string(view.device()));
+        });
+  }
+
+  std::unique_ptr<Outcome> outcome_of(track::TrackPipeline& pipeline, double read_seconds) {
+    track::ProcessedEvent done = pipeline.take();
+    done.seconds.read = read_seconds;
+    const PortableCollection<track::Edge>& edges = pipeline.edges();
+    TrackFigures figures = figures_of(done, edges.const_view());
+    auto outcome = std::make_unique<Outcome>(Outcome{std::move(done.event.name),
+                                                     std::move(done.event.hits),
+                                                     done.event.has_truth,
+                                                     std::move(figures),
+                                                     {}});
+    if (wants_edges_) {
+      outcome->edges.emplace(edges.size(), Device::cpu());
+      copy(Queue(Device::cpu()), edges, *outcome->edges);
+    }
+    return outcome;
+  }
+
   /// A run from which no event came out leaves no files.
   void write_files() {
     if (tracks_) tracks_->finish();
@@ -141,55 +239,77 @@ class TrackRun {
     if (report_) {
       std::vector<track::ReportEvent> events;
       events.reserve(shown_.size());
-      for (const auto& [event, figures, edges] : shown_) {
-        events.push_back({.name = event.name,
-                          .hits = event.hits.const_view(),
-                          .edges = edges->const_view(),
-                          .has_truth = event.has_truth});
+      for (const Outcome& shown : shown_) {
+        events.push_back({.name = shown.name,
+                          .hits = shown.hits.const_view(),
+                          .edges = shown.edges->const_view(),
+                          .has_truth = shown.has_truth});
       }
       write_file(*report_, track::report_page(json, events, summary_.scores));
     }
     if (json_) write_file(*json_, json);
   }
 
-  Outcome work(const track::EventSource& source, track::TrackPipeline& pipeline) {
-    track::ProcessedEvent done = pipeline.process(source);
-    const PortableCollection<track::Edge>& edges = pipeline.edges();
-    TrackFigures figures = figures_of(done, edges.const_view());
-    Outcome outcome{std::move(done.event), std::move(figures), {}};
+  void finish(Outcome& outcome) {
+    summary_ += outcome.figures;
+    if (tracks_) tracks_->append(outcome.name, outcome.hits.const_view());
     if (wants_edges_) {
-      outcome.edges.emplace(edges.size(), Device::cpu());
-      copy(Queue(Device::cpu()), edges, *outcome.edges);
+      shown_.push_back(std::move(outcome));
+      wants_edges_ = shown_.size() < track::kMaxReportEvents;
     }
-    return outcome;
   }
 
-  void finish(const track::EventSource& source, Result<Outcome> result, ProgressBar& bar) {
-    if (result) {
-      summary_ += result->figures;
-      if (tracks_) tracks_->append(result->event.name, result->event.hits.const_view());
-      if (wants_edges_) {
-        shown_.push_back(std::move(*result));
-        wants_edges_ = shown_.size() < track::kMaxReportEvents;
-      }
-    } else {
-      ++summary_.failed;
-      bar.clear();
-      fmt::print(stderr, "tensoa: event {}: {}\n", source.name(), result.message());
+  /// Continues after the events of a run that was stopped.
+  void resume() {
+    for (const std::string& output : {call_.output, call_.report, call_.json}) {
+      if (output + ".resume" != call_.resume) continue;
+      throw ConfigError("--resume: " + output +
+                        " has the first part, and would be overwritten; expected another file");
     }
-    bar.advance();
+    const Progress progress = read_progress(call_.resume);
+    if (progress.done >= sources_.size() || sources_[progress.done].name() != progress.next) {
+      throw ConfigError(
+          "--resume: " + call_.resume + " goes on with event " + progress.next + " as number " +
+          std::to_string(progress.done + 1) +
+          ", which these inputs do not have; give the inputs of the run that was stopped");
+    }
+    first_ = progress.done;
   }
 
-  Device device_;
+  /// For --resume, beside the first output.
+  void leave_progress() {
+    const std::size_t done = first_ + summary_.events + summary_.failed;
+    fmt::print(stderr, "tensoa: {} of {} events are done", done, sources_.size());
+    const auto is_file = [](const std::string& path) { return !path.empty() && path != kStdout; };
+    const std::string outputs[] = {call_.output, call_.report, call_.json};
+    const auto beside = std::ranges::find_if(outputs, is_file);
+    if (done == sources_.size() || beside == std::end(outputs)) {
+      fmt::print(stderr, "\n");
+      return;
+    }
+    OutputFile file(*beside + ".resume");
+    write_file(
+        file,
+        nlohmann::json{{"events_done", done}, {"next_event", sources_[done].name()}}.dump() + '\n');
+    fmt::print(stderr,
+               "; the same command with --resume {}.resume and other outputs does the rest\n",
+               *beside);
+  }
+
+  const GracefulStop stop_;  ///< before any output is begun
+  const TrackCall& call_;
+  std::vector<Device> devices_;
   Model<> model_;
   track::PipelineOptions options_;
   std::vector<track::EventSource> sources_;
+  std::size_t first_ = 0;  ///< to be done
+  std::optional<ProgressBar> bar_;
   std::optional<track::TrackWriter> tracks_;
   std::optional<OutputFile> report_;
   std::optional<OutputFile> json_;
+  std::optional<OutputFile> trace_file_;
   std::FILE* figures_ = stdout;
   TrackSummary summary_;
-  std::vector<std::unique_ptr<track::TrackPipeline>> pipelines_;  ///< by slot
   std::atomic<bool> wants_edges_;  ///< the report shows further events
   std::vector<Outcome> shown_;     ///< in the report
 };
@@ -209,16 +329,22 @@ void add_track_command(CLI::App& program, Action& action) {
           "--model", call->model,
           "TorchScript file or package (.pt2): forward(x, edge_index[, edge_attr]) -> scores")
       ->capture_default_str();
-  command->add_option("--device", call->device, "auto, cpu or cuda:N")->capture_default_str();
+  command
+      ->add_option("--device,--devices", call->devices,
+                   "auto, cpu or cuda:N, or several: cpu,cuda:0,cuda:1; each event goes where it "
+                   "is expected to be "
+                   "done first")
+      ->delimiter(',')
+      ->capture_default_str();
   command->add_option("--threads", call->threads, "Threads that work on events")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command
-      ->add_option("--events-per-thread", call->events_per_thread,
-                   "Events begun and not finished; on a GPU each has a queue, and a thread takes "
-                   "another one while its event waits for the GPU")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+      ->add_option("--streams", call->streams,
+                   "Events in flight on each device, each with a queue and memory of its own; "
+                   "default: two for "
+                   "each thread")
+      ->check(CLI::Range(1, 1024));
   command
       ->add_option("--cut", call->min_score,
                    "Edges of at least this score (0 to 1) join their hits")
@@ -236,6 +362,10 @@ void add_track_command(CLI::App& program, Action& action) {
                   "Write the run as one HTML page; - for stdout, the table is then on stderr");
   add_path_option(*command, "--json", call->json,
                   "Write the figures of the run; - for stdout, the table is then on stderr");
+  add_path_option(*command, "--trace", call->trace,
+                  "Write what ran when and where, for https://ui.perfetto.dev");
+  command->add_option("--resume", call->resume,
+                      "Do the rest of a run that was stopped with Ctrl-C: the file that it left");
   command->callback([call, &action] { action = [call] { return TrackRun(*call).run(); }; });
 }
 

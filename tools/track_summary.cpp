@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <optional>
 #include <span>
 
@@ -33,6 +34,10 @@ std::string bytes(std::size_t number) {
   if (number < 10'000) return fmt::format("{} B", number);
   if (number < 10'000'000) return fmt::format("{:.1f} kB", static_cast<double>(number) / 1e3);
   return fmt::format("{:.1f} MB", static_cast<double>(number) / 1e6);
+}
+
+double seconds_of(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
 }
 
 /// Summed over threads: more than the wall clock where they work at the same time.
@@ -92,6 +97,12 @@ nlohmann::json to_json(const TrackSummary& summary) {
   const auto with_truth = [&](std::optional<double> value) {
     return has_truth ? or_null(value) : nlohmann::json();
   };
+  nlohmann::json devices = nlohmann::json::array();
+  for (const auto& device : summary.devices) {
+    devices.push_back({{"device", to_string(device.device)},
+                       {"events", device.events},
+                       {"is_lost", device.is_lost}});
+  }
   return {
       {"events", summary.events},
       {"failed", summary.failed},
@@ -110,7 +121,10 @@ nlohmann::json to_json(const TrackSummary& summary) {
         {"infer", summary.seconds.infer},
         {"tracks", summary.seconds.tracks},
         {"all_stages", all_stages(summary)},
-        {"wall_clock", summary.wall_seconds}}},
+        {"wall_clock", summary.wall_seconds},
+        {"latency_p50", seconds_of(summary.latency.percentile(0.5))},
+        {"latency_p99", seconds_of(summary.latency.percentile(0.99))},
+        {"latency_p999", seconds_of(summary.latency.percentile(0.999))}}},
       {"copies",
        {{"bytes_in", summary.moved.copies.bytes_in},
         {"bytes_out", summary.moved.copies.bytes_out}}},
@@ -120,8 +134,16 @@ nlohmann::json to_json(const TrackSummary& summary) {
       {"threads", summary.threads},
       {"in_flight", summary.in_flight},
       {"device", summary.device},
+      {"devices", devices},
+      {"rerun", summary.rerun},
       {"model", summary.model},
   };
+}
+
+void TrackSummary::take(const sched::RunTotals& totals) {
+  devices = totals.devices;
+  rerun = totals.rerun;
+  latency = totals.latency;
 }
 
 std::string to_table(const TrackSummary& summary) {
@@ -144,6 +166,17 @@ std::string to_table(const TrackSummary& summary) {
                       "wall clock", summary.wall_seconds, summary.threads,
                       summary.threads == 1 ? "" : "s", events / summary.wall_seconds,
                       static_cast<double>(summary.edges) / summary.wall_seconds);
+  text += fmt::format("latency p50 {:.1f} ms, p99 {:.1f} ms, p99.9 {:.1f} ms",
+                      1e3 * seconds_of(summary.latency.percentile(0.5)),
+                      1e3 * seconds_of(summary.latency.percentile(0.99)),
+                      1e3 * seconds_of(summary.latency.percentile(0.999)));
+  if (summary.devices.size() > 1) {
+    for (const auto& device : summary.devices) {
+      text += fmt::format("; {}: {} events{}", to_string(device.device), device.events,
+                          device.is_lost ? ", then lost" : "");
+    }
+  }
+  text += '\n';
   text += fmt::format("{} event{} on {}: {} hits, {} candidate edges, {} tracks\n", summary.events,
                       summary.events == 1 ? "" : "s", summary.device, grouped(summary.hits),
                       grouped(summary.edges), grouped(summary.tracks));

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "tensoa/sched/module_graph.hpp"
 #include "tensoa/track/metrics.hpp"
 #include "tensoa/track/pipeline.hpp"
 
@@ -43,6 +45,12 @@ struct TrackSummary : TrackFigures {
   int in_flight = 1;       ///< events begun and not finished, at most
   std::size_t failed = 0;  ///< events that are not in the figures
   double wall_seconds = 0;
+  std::vector<sched::RunTotals::OfDevice> devices;
+  std::size_t rerun = 0;  ///< events that ran again after their device was lost
+  sched::LatencyHistogram latency;
+
+  /// What the scheduler counted.
+  void take(const sched::RunTotals& totals);
 };
 
 /// The object of `--json`; what needs truth is null where there is none.

@@ -46,11 +46,23 @@ KEYS = {
     "tracks": int,
     "track_efficiency": float,
     "score_cut": float,
-    "seconds": {"read": float, "graph": float, "infer": float, "tracks": float, "all_stages": float, "wall_clock": float},
+    "seconds": {
+        "read": float,
+        "graph": float,
+        "infer": float,
+        "tracks": float,
+        "all_stages": float,
+        "wall_clock": float,
+        "latency_p50": float,
+        "latency_p99": float,
+        "latency_p999": float,
+    },
     "copies": {"bytes_in": int, "bytes_out": int},
     "transfers": {"bytes_to_device": int, "bytes_to_host": int},
     "threads": int,
     "in_flight": int,
+    "rerun": int,
+    "devices": list,
     "device": str,
     "model": str,
 }
@@ -147,7 +159,7 @@ def test_number_of_threads_and_of_events_in_flight_changes_nothing(tmp_path, mod
     for threads, each in ((1, 1), (2, 2), (2, 5)):
         folder = tmp_path / f"{threads}_{each}"
         folder.mkdir()
-        run = track(folder, "generate:8:3:60", "--model", model, "--threads", threads, "--events-per-thread", each)
+        run = track(folder, "generate:8:3:60", "--model", model, "--threads", threads, "--streams", threads * each)
         assert run.pop("threads") == threads and run.pop("seconds")["wall_clock"] > 0
         assert run.pop("in_flight") == min(threads * each, 8)
         runs.append(run)
@@ -239,13 +251,14 @@ def test_stages_and_wall_clock_are_told_apart(tmp_path, out, model):
 # Signals
 
 
-def interrupted(signal_number, action, out, model):
-    """(exit status, stderr) of a run to which a signal is sent once its outputs are begun."""
+def interrupted(signal_number, action, out, model, then=()):
+    """(exit status, stderr) of a run to which a signal is sent once its first events are written, and others at once."""
     command = [PROGRAM, "track", "generate:100000:1:200", "--model", model, *map(str, outputs(out))]
     options = {"stdout": subprocess.DEVNULL, "text": True, "preexec_fn": lambda: signal.signal(signal_number, action)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, **options) as run:
         for _ in range(600):
-            if len(list(out.iterdir())) == 3:
+            files = {path.name: path.stat().st_size for path in out.iterdir()}
+            if len(files) == 3 and max(files.values()) > 0:  # the first events are written
                 break
             time.sleep(0.1)
         assert sorted(path.name.rpartition(".tensoa")[0] for path in out.iterdir()) == [
@@ -253,19 +266,51 @@ def interrupted(signal_number, action, out, model):
             ".run.json",
             ".tracks.csv",
         ]
-        run.send_signal(signal_number)
+        for number in (signal_number, *then):
+            run.send_signal(number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             run.wait(timeout=60 if action == signal.SIG_DFL else 1)
         run.kill()
         return run.wait(), run.stderr.read()
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_a_signal_removes_what_is_not_finished(name, out, model):
-    number = getattr(signal, name)
-    status, says = interrupted(number, signal.SIG_DFL, out, model)
-    assert (status, says) == (-number, f"tensoa: ended by {name}; outputs that were not finished are removed\n")
+def test_a_hang_up_removes_what_is_not_finished(out, model):
+    status, says = interrupted(signal.SIGHUP, signal.SIG_DFL, out, model)
+    assert (status, says) == (-signal.SIGHUP, "tensoa: ended by SIGHUP; outputs that were not finished are removed\n")
     assert list(out.iterdir()) == []
+
+
+def test_the_second_signal_removes_what_is_not_finished(out, model):
+    status, says = interrupted(signal.SIGINT, signal.SIG_DFL, out, model, then=[signal.SIGTERM])
+    assert status == -signal.SIGTERM
+    assert says.splitlines() == [
+        "tensoa: SIGINT: finishing the events in flight; once more to end now",
+        "tensoa: ended by SIGTERM; outputs that were not finished are removed",
+    ]
+    assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_run_that_is_stopped_writes_what_is_done_and_is_resumed(name, out, model, tmp_path):
+    number, events = getattr(signal, name), 100000
+    status, says = interrupted(number, signal.SIG_DFL, out, model)
+    assert status == -number
+    done = json.loads((out / "run.json").read_text())["events"]
+    assert f"tensoa: {done} of {events} events are done; the same command with --resume" in says
+    resume = out / "tracks.csv.resume"
+    assert sorted(path.name for path in out.iterdir()) == ["report.html", "run.json", "tracks.csv", resume.name]
+    last = read_csv(out / "tracks.csv")["event"].to_pylist()[-1]
+    assert last == f"generated-1-{done - 1}"
+    assert json.loads(resume.read_text()) == {"events_done": done, "next_event": f"generated-1-{done}"}
+    resume.write_text(json.dumps({"events_done": events - 2, "next_event": f"generated-1-{events - 2}"}))
+    rest = tmp_path / "rest.json"
+    succeed("track", f"generate:{events}:1:200", "--model", model, "--json", rest, "--resume", resume)
+    assert json.loads(rest.read_text())["events"] == 2
+    refuse("track", "generate:5", "--model", model, "--resume", resume, says=["these inputs do not have"])
+    inputs = ["generate:100000:1:200", "--model", model, "--output", out / "tracks.csv"]
+    refuse("track", *inputs, "--resume", resume, says=["tracks.csv", "first part"])
+    resume.write_text("{}")
+    refuse("track", *inputs[:3], "--resume", resume, says=["is no file that `tensoa track` left"])
 
 
 def test_a_signal_that_is_ignored_stays_ignored(out, model):
