@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <latch>
@@ -10,9 +11,10 @@
 #include <vector>
 
 #include "tensoa/core/queue.hpp"
+#include "tensoa/sched/waiting.hpp"
 
 /// @file
-/// What bench_scaling asks of the GPU itself, chosen at link time: gpu_probe_cuda.cpp, or
+/// What benchmarks ask of the GPU itself, chosen at link time: gpu_probe_cuda.cpp, or
 /// gpu_probe_none.cpp, which throws a DeviceError. All queues are queues of GPUs.
 
 namespace tensoa::bench {
@@ -46,6 +48,25 @@ class EmptyKernels {
   std::vector<GpuLaunch> launches_;
   std::shared_ptr<void> library_;
 };
+
+/// A kernel of one warp that keeps its queue busy for a time.
+class BusyKernel {
+ public:
+  BusyKernel();
+
+  void enqueue(const Queue& queue, std::chrono::nanoseconds time) const;
+
+ private:
+  std::shared_ptr<void> library_;
+  void* kernel_ = nullptr;
+};
+
+/// Ways of waiting for a queue that tensoa itself does not use: by cudaLaunchHostFunc, whose function is not
+/// called once the context has failed, and by its second version with a thread that spins (CUDA 13.2).
+enum class HostFunction { kBlocking, kSpinning };
+
+/// @return none where the driver has no such function
+std::unique_ptr<sched::Waiting> wait_by(HostFunction function);
 
 /// Holds up what is enqueued on a queue from now on, until the object goes; then waits for it.
 class BlockedQueue {

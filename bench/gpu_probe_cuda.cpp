@@ -5,6 +5,9 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -177,6 +180,97 @@ std::function<void()> EmptyKernels::call(const Queue& queue) const {
             "launching an empty kernel");
     }
   };
+}
+
+BusyKernel::BusyKernel() {
+  constexpr auto kCode = R"(.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry busy(.param .u64 time) {
+  .reg .u64 %time, %begin, %now;
+  .reg .pred %goes_on;
+  ld.param.u64 %time, [time];
+  mov.u64 %begin, %globaltimer;
+again:
+  mov.u64 %now, %globaltimer;
+  sub.u64 %now, %now, %begin;
+  setp.lt.u64 %goes_on, %now, %time;
+  @%goes_on bra again;
+  ret;
+}
+)";
+  cudaLibrary_t library = nullptr;
+  check(cudaLibraryLoadData(&library, kCode, nullptr, nullptr, 0, nullptr, nullptr, 0),
+        "compiling a busy kernel");
+  library_.reset(library,
+                 [](void* loaded) { cudaLibraryUnload(static_cast<cudaLibrary_t>(loaded)); });
+  cudaKernel_t kernel = nullptr;
+  check(cudaLibraryGetKernel(&kernel, library, "busy"), "finding a busy kernel");
+  kernel_ = kernel;
+}
+
+void BusyKernel::enqueue(const Queue& queue, std::chrono::nanoseconds time) const {
+  const DeviceGuard on(queue);
+  std::uint64_t count = static_cast<std::uint64_t>(time.count());
+  void* arguments[] = {&count};
+  check(cudaLaunchKernel(kernel_, dim3(1), dim3(32), arguments, 0, stream_of(queue)),
+        "launching a busy kernel");
+}
+
+namespace {
+
+using SettledCall = std::function<void(std::exception_ptr)>;
+
+void make_call(void* call) {
+  const std::unique_ptr<SettledCall> made(static_cast<SettledCall*>(call));
+  (*made)(nullptr);
+}
+
+class HostFunctionWaiting final : public sched::Waiting {
+ public:
+  void when_settled(const Queue& queue, SettledCall call) override {
+    if (queue.device().is_cpu()) return call(nullptr);
+    const DeviceGuard on(queue);
+    auto kept = std::make_unique<SettledCall>(std::move(call));
+    check(cudaLaunchHostFunc(stream_of(queue), make_call, kept.get()), "enqueuing a host function");
+    static_cast<void>(kept.release());
+  }
+};
+
+class SpinningWaiting final : public sched::Waiting {
+ public:
+  using Launch = CUresult(CUstream, CUhostFn, void*, unsigned);
+  explicit SpinningWaiting(Launch* launch) : launch_(launch) {}
+
+  void when_settled(const Queue& queue, SettledCall call) override {
+    constexpr unsigned kSpinWait = 1;
+    if (queue.device().is_cpu()) return call(nullptr);
+    const DeviceGuard on(queue);
+    auto kept = std::make_unique<SettledCall>(std::move(call));
+    const CUresult status = launch_(stream_of(queue), make_call, kept.get(), kSpinWait);
+    check(static_cast<cudaError_t>(status), "enqueuing a host function");
+    static_cast<void>(kept.release());
+  }
+
+ private:
+  Launch* launch_;
+};
+
+}  // namespace
+
+std::unique_ptr<sched::Waiting> wait_by(HostFunction function) {
+  if (function == HostFunction::kBlocking) return std::make_unique<HostFunctionWaiting>();
+  constexpr unsigned kVersion = 13020;
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  const cudaError_t status = cudaGetDriverEntryPointByVersion("cuLaunchHostFunc", &found, kVersion,
+                                                              cudaEnableDefault, &result);
+  int driver = 0;
+  if (status != cudaSuccess || cudaDriverGetVersion(&driver) != cudaSuccess ||
+      driver < static_cast<int>(kVersion)) {
+    return nullptr;
+  }
+  return std::make_unique<SpinningWaiting>(reinterpret_cast<SpinningWaiting::Launch*>(found));
 }
 
 BlockedQueue::BlockedQueue(Queue queue) : queue_(std::move(queue)) {

@@ -18,6 +18,9 @@ EmptyKernels::EmptyKernels(std::vector<GpuLaunch> launches) : launches_(std::mov
   fail();
 }
 std::function<void()> EmptyKernels::call(const Queue&) const { fail(); }
+BusyKernel::BusyKernel() { fail(); }
+void BusyKernel::enqueue(const Queue&, std::chrono::nanoseconds) const { fail(); }
+std::unique_ptr<sched::Waiting> wait_by(HostFunction) { fail(); }
 BlockedQueue::BlockedQueue(Queue queue) : queue_(std::move(queue)) { fail(); }
 BlockedQueue::~BlockedQueue() = default;
 

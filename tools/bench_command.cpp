@@ -165,6 +165,16 @@ void add_forest_options(std::pair<CLI::App&, BenchOptions&> bench) {
       "was generated for the trees is found as MODEL.tl2cgen.so and MODEL.lleaves.so");
 }
 
+void add_pipeline_options(std::pair<CLI::App&, BenchOptions&> bench) {
+  auto& [command, options] = bench;
+  options.repeats = 3;
+  command.get_option("--repeats")->capture_default_str();
+  options.threads = {1, 4, 16};
+  command.add_option("--threads", options.threads, "Threads of the arena")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+}
+
 /// What the packages of `bench forward` are made for; `make bench-packages` asks.
 void add_describe_forward_command(CLI::App& command, Action& action) {
   CLI::App* sub =
@@ -209,6 +219,9 @@ void add_bench_command(CLI::App& program, Action& action, const std::string& com
   add_forest_options(add_bench(*command, action, command_line, "forest",
                                "Decision trees on columns beside other libraries",
                                bench::bench_forest));
+  add_pipeline_options(add_bench(*command, action, command_line, "pipeline",
+                                 "Module graphs: cost of the scheduler, and ways to wait for a GPU",
+                                 bench::bench_pipeline));
   add_describe_forward_command(*command, action);
 }
 

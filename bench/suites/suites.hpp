@@ -17,7 +17,7 @@ struct BenchOptions {
   std::string model;                                                     ///< file, over events
   std::vector<std::size_t> rows = {1, 1'000, 100'000, 10'000'000};       ///< of collections
   std::string packages;                                                  ///< folder, of `forward`
-  std::vector<int> threads = {1, 4};                                     ///< of `track`
+  std::vector<int> threads = {1, 4};                                     ///< of `track`, `pipeline`
   std::vector<int> events_per_thread = {1, 2, 4};                        ///< of `track`
   std::vector<double> edge_room;                                         ///< of `track`
   std::string features;                                                  ///< file, of `forest`
@@ -67,6 +67,12 @@ std::vector<ResultRow> bench_scaling(const BenchOptions& options);
 /// all rows beside one: processor time of the thread that takes longer.
 /// @throws EngineError where an answer is not XGBoost's to the last bit
 std::vector<ResultRow> bench_forest(const BenchOptions& options);
+
+/// Module graphs whose modules keep a core or a GPU busy for a given time, with `threads`. On the CPU: what the
+/// scheduler itself takes, and 100 us of work beside the same work without a scheduler. On a GPU: 50 us, 500 us and
+/// 5 ms of one warp, so that the GPU takes all events at once, by each way of waiting with 1, 2 and 4 events in
+/// flight a thread, beside threads that block; latencies from the source to the end of the modules.
+std::vector<ResultRow> bench_pipeline(const BenchOptions& options);
 
 /// Writes what the packages of bench_forward are made for, one binding a model: FOLDER/NAME.json.
 void describe_forward(const std::string& folder);
