@@ -163,6 +163,8 @@ void add_forest_options(std::pair<CLI::App&, BenchOptions&> bench) {
       "--fastforest", options.fastforest,
       "The same: bench/peers/fastforest.cpp as a library, MODEL.dump; code that "
       "was generated for the trees is found as MODEL.tl2cgen.so and MODEL.lleaves.so");
+  command.add_option("--rbdt", options.rbdt,
+                     "The same: bench/peers/rbdt.cpp as a library, MODEL.rbdt");
 }
 
 void add_pipeline_options(std::pair<CLI::App&, BenchOptions&> bench) {

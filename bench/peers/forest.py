@@ -3,15 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our trees beside XGBoost, LightGBM, ONNX Runtime and a plain traversal, on one thread of this CPU.
 
-    .venv/bin/python bench/peers/forest.py --out FILE.json [--fastforest FOLDER]
+    .venv/bin/python bench/peers/forest.py --out FILE.json [--fastforest FOLDER] [--root FOLDER]
 
 Trains two models of XGBoost and one of LightGBM on simulated events (once: they lie in build/forest_models), writes
 the trees of XGBoost also as LightGBM text and as ONNX, checks both files against XGBoost, and calls `tensoa bench
 forest` with the libraries in the wheels of this environment: xgboost-cpu, lightgbm, onnxruntime, onnx.
 
 Further peers take part where they are there, and what is missing is said: code that tl2cgen (with treelite) and lleaves
-generate for the small models (500 trees of depth 8 take them 20 minutes and more), and FastForest, which is what
-TMVA's RBDT runs since ROOT 6.32, from a folder with its sources (github.com/guitargeek/XGBoost-FastForest).
+generate for the small models (500 trees of depth 8 take them 20 minutes and more), TMVA's RBDT, from a folder with ROOT
+6.32 or newer, and FastForest, from a folder with its sources (github.com/guitargeek/XGBoost-FastForest).
 """
 
 import argparse
@@ -182,10 +182,9 @@ def convert(folder: Path, x: np.ndarray) -> None:
         (folder / f"{name}.txt").write_text(lightgbm_text(trees, base))
         onnx.save(onnx_model(trees, base), folder / f"{name}.onnx")
         booster = xgboost.Booster(model_file=folder / f"{name}.json")
-        dump = folder / f"{name}.dump"
-        booster.dump_model(dump)
-        with dump.open("a") as file:
-            file.write(f"base_score=[{base!r}]\n")
+        text = folder / f"{name}.rbdt"
+        booster.dump_model(text)
+        (folder / f"{name}.dump").write_text(f"{text.read_text()}base_score=[{base!r}]\n")
         truth = booster.inplace_predict(x, predict_type="margin")
         session = onnxruntime.InferenceSession(folder / f"{name}.onnx", providers=["CPUExecutionProvider"])
         answers = {
@@ -232,13 +231,26 @@ def by_lleaves(model: Path, library: Path) -> None:
 def compile_fastforest(sources: Path | None, folder: Path) -> list[str]:
     """The option of `tensoa bench forest`, or none."""
     if sources is None:
-        print("left out: FastForest (ROOT's RBDT), because --fastforest names no folder with its sources")
+        print("left out: FastForest, because --fastforest names no folder with its sources")
         return []
     library = folder / "fastforest.so"
     parts = [sources / "src" / name for name in ("common_details.cpp", "fastforest.cpp", "fastforest_functions.cpp")]
     flags = ["-std=c++20", "-O3", "-march=native", "-shared", "-fPIC", f"-I{sources / 'include'}", f"-I{sources / 'src'}"]
     subprocess.run(["g++", *flags, ROOT / "bench/peers/fastforest.cpp", *parts, "-o", library], check=True)
     return [f"--fastforest={library}"]
+
+
+def compile_rbdt(root: Path | None, folder: Path) -> list[str]:
+    """The option of `tensoa bench forest`, or none."""
+    if root is None or not (root / "include/TMVA/RBDT.hxx").exists():
+        print(f"left out: TMVA's RBDT, because {f'{root} has no' if root else '--root names no ROOT with'} TMVA/RBDT.hxx")
+        return []
+    library = folder / "rbdt.so"
+    headers, libraries = (root / part for part in ("include", "lib"))
+    flags = ["-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", f"-I{headers}"]
+    links = [f"-L{libraries}", "-lTMVA", "-lROOTVecOps", "-lCore", f"-Wl,-rpath,{libraries}"]
+    subprocess.run(["g++", *flags, ROOT / "bench/peers/rbdt.cpp", *links, "-o", library], check=True)
+    return [f"--rbdt={library}"]
 
 
 def wheel_file(module, pattern: str) -> Path:
@@ -253,6 +265,7 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", help="rows of a call (default: that of the program)")
     parser.add_argument("--models", nargs="+", default=[*XGBOOST, LIGHTGBM], help="which of them (default: all)")
     parser.add_argument("--fastforest", type=Path, metavar="FOLDER", help="the sources of FastForest")
+    parser.add_argument("--root", type=Path, metavar="FOLDER", help="of ROOT, with include/ and lib/")
     options = parser.parse_args()
     folder = options.build / "forest_models"
     folder.mkdir(parents=True, exist_ok=True)
@@ -268,6 +281,7 @@ def main() -> None:
         f"--lightgbm={wheel_file(lightgbm, 'lib/lib_lightgbm.so')}",
         f"--onnxruntime={wheel_file(onnxruntime, 'capi/libonnxruntime.so.*')}",
         *compile_fastforest(options.fastforest, folder),
+        *compile_rbdt(options.root, folder),
     ]
     models = [folder / f"{name}.{'json' if name in XGBOOST else 'txt'}" for name in options.models]
     command = [options.build / "tensoa", "bench", "forest", *models, "--features", stamp, *libraries]

@@ -142,20 +142,31 @@ TreePeer onnxruntime(const path& file, const path& model, std::size_t columns) {
   return {"onnxruntime", run, [state](std::size_t row) { return state->answers[row]; }};
 }
 
-/// It has no direction for missing values: where there are any, its answers are other ones.
-TreePeer fastforest(const path& file, const path& model, std::size_t columns) {
-  const auto load =
-      reinterpret_cast<void* (*)(const char*, std::size_t)>(symbol(file, "fastforest_load"));
+/// FastForest or RBDT, which have no direction for missing values: where there are any, the answers are other ones.
+TreePeer without_directions(const std::string& name, void* forest, std::size_t columns, void* run) {
   const auto evaluate =
-      reinterpret_cast<void (*)(const void*, const float*, std::int64_t, std::size_t, float*)>(
-          symbol(file, "fastforest_run"));
-  void* const forest = load(model.c_str(), columns);
+      reinterpret_cast<void (*)(const void*, const float*, std::int64_t, std::size_t, float*)>(run);
   const auto answers = std::make_shared<std::vector<float>>();
-  const auto run = [=](const float* rows, std::int64_t n) {
+  const auto call = [=](const float* rows, std::int64_t n) {
     answers->resize(std::max(answers->size(), static_cast<std::size_t>(n)));
     evaluate(forest, rows, n, columns, answers->data());
   };
-  return {"fastforest", run, [answers](std::size_t row) { return (*answers)[row]; }};
+  return {name, call, [answers](std::size_t row) { return (*answers)[row]; }};
+}
+
+TreePeer fastforest(const path& file, const path& model, std::size_t columns) {
+  const auto load =
+      reinterpret_cast<void* (*)(const char*, std::size_t)>(symbol(file, "fastforest_load"));
+  return without_directions("fastforest", load(model.c_str(), columns), columns,
+                            symbol(file, "fastforest_run"));
+}
+
+/// @param base where the sums start, which the text of the trees lacks
+TreePeer rbdt(const path& file, const path& model, std::size_t columns, double base) {
+  const auto load =
+      reinterpret_cast<void* (*)(const char*, std::size_t, float)>(symbol(file, "rbdt_load"));
+  return without_directions("rbdt", load(model.c_str(), columns, static_cast<float>(base)), columns,
+                            symbol(file, "rbdt_run"));
 }
 
 /// A function for one row, whose missing values have all bits set: also NaN for the others.
@@ -211,6 +222,10 @@ std::vector<TreePeer> tree_peers(const TreeLibraries& libraries, const path& mod
   for (const auto& [library, extension, make] : kinds) {
     const path file = beside(extension);
     if (!library.empty() && exists(file)) peers.push_back(make(library, file, ensemble.columns));
+  }
+  const path text = beside(".rbdt");
+  if (!libraries.rbdt.empty() && exists(text)) {
+    peers.push_back(rbdt(libraries.rbdt, text, ensemble.columns, ensemble.base[0]));
   }
   const path code = beside(".lleaves.so");
   if (exists(code)) peers.push_back(lleaves(code, ensemble.columns, matrix));

@@ -32,10 +32,11 @@ struct TreeLibraries {
   std::filesystem::path lightgbm;
   std::filesystem::path onnxruntime;
   std::filesystem::path fastforest;  ///< fastforest.cpp with its sources
+  std::filesystem::path rbdt;        ///< rbdt.cpp with ROOT
 };
 
 /// The peers that can evaluate the model: those with a library that find the trees in their format in the folder
-/// of `model`, under its name with .json (XGBoost), .txt (LightGBM), .onnx or .dump (FastForest), code that was
+/// of `model`, under its name with .json (XGBoost), .txt (LightGBM), .onnx, .dump (FastForest) or .rbdt, code that was
 /// generated for these trees (.tl2cgen.so, .lleaves.so), and the plain traversal of `ensemble`.
 /// @param matrix of which calls evaluate rows: lleaves takes float64, and gets a copy of it
 /// @throws EngineError with what a library says

@@ -186,9 +186,9 @@ class ModelBench {
         features_(options.features, ensemble_.columns),
         forest_(ensemble_, std::vector(ensemble_.columns, DType::kF32)),
         ours_(forest_, features_, sums()) {
-    for (TreePeer& peer : peers::tree_peers(
-             {options.xgboost, options.lightgbm, options.onnxruntime, options.fastforest}, file,
-             ensemble_, features_.by_row)) {
+    for (TreePeer& peer : peers::tree_peers({options.xgboost, options.lightgbm, options.onnxruntime,
+                                             options.fastforest, options.rbdt},
+                                            file, ensemble_, features_.by_row)) {
       peer.run(features_.by_row.data(), static_cast<std::int64_t>(features_.size));
       std::vector<double> answers(features_.size);
       for (std::size_t row = 0; row < answers.size(); ++row) answers[row] = peer.answer(row);

@@ -13,15 +13,16 @@ namespace tensoa::bench {
 
 /// What a benchmark is told.
 struct BenchOptions {
-  std::vector<std::string> inputs = {"generate:1"};                      ///< over events
-  std::string model;                                                     ///< file, over events
-  std::vector<std::size_t> rows = {1, 1'000, 100'000, 10'000'000};       ///< of collections
-  std::string packages;                                                  ///< folder, of `forward`
-  std::vector<int> threads = {1, 4};                                     ///< of `track`, `pipeline`
-  std::vector<int> events_per_thread = {1, 2, 4};                        ///< of `track`
-  std::vector<double> edge_room;                                         ///< of `track`
-  std::string features;                                                  ///< file, of `forest`
-  std::string xgboost, xgboost_cuda, lightgbm, onnxruntime, fastforest;  ///< libraries, of `forest`
+  std::vector<std::string> inputs = {"generate:1"};                 ///< over events
+  std::string model;                                                ///< file, over events
+  std::vector<std::size_t> rows = {1, 1'000, 100'000, 10'000'000};  ///< of collections
+  std::string packages;                                             ///< folder, of `forward`
+  std::vector<int> threads = {1, 4};                                ///< of `track`, `pipeline`
+  std::vector<int> events_per_thread = {1, 2, 4};                   ///< of `track`
+  std::vector<double> edge_room;                                    ///< of `track`
+  std::string features;                                             ///< file, of `forest`
+  std::string xgboost, xgboost_cuda, lightgbm, onnxruntime;         ///< libraries, of `forest`
+  std::string fastforest, rbdt;                                     ///< the same
   std::string device = "auto";
   int repeats = 10;
 };
