@@ -9,7 +9,7 @@ writes it): a package that reads and writes them where they lie. MODEL is
   FILE.py:FACTORY       a function without arguments that returns a torch.nn.Module
   FILE.pt2              an exported program (torch.export.save)
   FILE.pt               a TorchScript model (scripted or traced, also by others) without control flow that depends on the data
-  FILE.onnx             an ONNX model of opset 11 to 21 (docs/onnx_operators.md), compared with ONNX Runtime where that is here
+  FILE.onnx             an ONNX model of opset 7 to 21 (docs/onnx_operators.md), compared with ONNX Runtime where that is here
   FILE.keras, FILE.h5   a model of Keras, through Keras 3 with its back end for torch, compared with its predict
   FOLDER, FILE.pb       a SavedModel or a frozen graph of TensorFlow, where tensorflow and tf2onnx are installed
   FILE.fml, FILE.h5     a network on fixed-point numbers, of hls4ml or QKeras, bit for bit

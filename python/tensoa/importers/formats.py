@@ -103,7 +103,7 @@ FORMATS = [
     Format(
         "ONNX networks",
         EXPORT,
-        "opset 11 to 21, [these operators](onnx_operators.md)",
+        "opset 7 to 21, [these operators](onnx_operators.md)",
         "other operators, attributes and types, a fixed number of rows",
         "ONNX Runtime",
         "ONNX network",

@@ -3,18 +3,20 @@
 """Files of ONNX."""
 
 from collections.abc import Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
 from os import PathLike
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import TensorProto, checker, external_data_helper, inliner
+from onnx import TensorProto, checker, external_data_helper, inliner, version_converter
 
 from tensoa.errors import InputError, first_line
 from tensoa.importers.onnx.graph import Graph, graph_of
 from tensoa.importers.onnx.operators import find
 
 FIRST, LAST = 11, 21  # opsets
+FIRST_CONVERTED = 7  # from here on the package onnx makes FIRST of them; ONNX Runtime promises nothing for older ones
 LAST_OF_ML = 5
 
 
@@ -41,17 +43,26 @@ def graph(model: onnx.ModelProto, path: str | PathLike, outputs: Sequence[str] =
         opset = _opset(model)
         if model.functions:
             model = inliner.inline_local_functions(model)
+        _sort(model.graph)
+        if opset < FIRST:
+            model, opset = _converted(model, opset), FIRST
         _prune(model.graph, outputs)
         versions = {"": opset, "ai.onnx": opset}
         versions |= {entry.domain: entry.version for entry in model.opset_import if entry.domain == "ai.onnx.ml"}
         _check_operators(model.graph, versions)
         made = graph_of(model.graph)
+        for value in model.graph.output:
+            if value.type.HasField("sequence_type"):  # of ZipMap: a tensor here
+                value.type.tensor_type.elem_type = TensorProto.FLOAT
         for value in (*model.graph.input, *model.graph.output):
             value.type.tensor_type.shape.SetInParent()  # which many models leave out, and the checker insists on
         try:
             checker.check_model(model)
         except (checker.ValidationError, ValueError) as error:
             raise InputError(f"is not valid: {first_line(error)}") from error
+        needed = {value.name for value in model.graph.output}.union(*map(_read_by, model.graph.node))
+        for node in made.nodes:
+            node.outputs = [name if name in needed else "" for name in node.outputs]
         return made, opset
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
@@ -62,11 +73,38 @@ def _opset(model: onnx.ModelProto) -> int:
     opset = versions.get("", LAST if versions else None)
     if opset is None:
         raise InputError("names no opset; it is truncated, or not an ONNX model")
-    if not FIRST <= opset <= LAST:
-        raise InputError(f"opset {opset}; {FIRST} to {LAST} are read")
+    if not FIRST_CONVERTED <= opset <= LAST:
+        raise InputError(f"opset {opset}; {FIRST_CONVERTED} to {LAST} are read")
     if versions.get("ai.onnx.ml", 1) > LAST_OF_ML:
         raise InputError(f"opset {versions['ai.onnx.ml']} of ai.onnx.ml; 1 to {LAST_OF_ML} are read")
     return opset
+
+
+def _converted(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
+    """The model in opset FIRST."""
+    try:
+        return version_converter.convert_version(model, FIRST)
+    except Exception as error:  # onnx throws many kinds
+        raise InputError(f"opset {opset}, which the package onnx does not convert to {FIRST}: {first_line(error)}") from error
+
+
+def _sort(graph: onnx.GraphProto) -> None:
+    """Puts nodes behind those whose results they take, where they do not stand so."""
+    for node in graph.node:
+        for inner in _graphs(node):
+            _sort(inner)
+    makers = {name: i for i, node in enumerate(graph.node) for name in node.output if name}
+    needs = {i: {makers[name] for name in _read_by(node) if name in makers} for i, node in enumerate(graph.node)}
+    if all(source < i for i, sources in needs.items() for source in sources):
+        return
+    try:
+        nodes = [graph.node[i] for i in TopologicalSorter(needs).static_order()]
+    except CycleError as error:
+        names = " -> ".join(f'"{graph.node[i].name or next(iter(graph.node[i].output), "")}"' for i in error.args[1])
+        raise InputError(f"is not valid: nodes need the results of each other: {names}") from error
+    sorted_nodes = onnx.GraphProto(node=nodes).node
+    del graph.node[:]
+    graph.node.extend(sorted_nodes)
 
 
 def _prune(graph: onnx.GraphProto, outputs: Sequence[str]) -> None:

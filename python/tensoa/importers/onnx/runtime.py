@@ -5,6 +5,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from tensoa.errors import InputError, first_line
@@ -29,6 +30,13 @@ def session(path: str, inputs: Sequence[str], outputs: Sequence[str]) -> Callabl
 
     def run(tensors: Sequence[torch.Tensor]) -> Any:
         arrays = {name: tensor.numpy(force=True) for name, tensor in zip(inputs, tensors)}
-        return named([torch.from_numpy(array) for array in made.run(list(outputs), arrays)], outputs)
+        return named([torch.from_numpy(_array(result)) for result in made.run(list(outputs), arrays)], outputs)
 
     return run
+
+
+def _array(result: Any) -> np.ndarray:
+    """What ZipMap gives, a dictionary for each row, as a column for each class in order."""
+    if isinstance(result, list):
+        return np.array([[row[label] for label in sorted(row)] for row in result], np.float32)
+    return result

@@ -3,6 +3,7 @@
 """Operators in the meaning of each opset, and as ONNX Runtime has them where the tests of ONNX do not go."""
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from onnx import TensorProto
@@ -172,3 +173,54 @@ def test_corners_of_a_part_of_an_element_are_refused(tmp_path):
     of = node("Resize", "", "a", mode="linear", coordinate_transformation_mode="align_corners")
     with pytest.raises(InputError, match="with their corners aligned, which ONNX Runtime reads otherwise"):
         of_input(13, of, {"a": np.float32([1, 1, 0.6, 1])}, tmp_path=tmp_path)
+
+
+OLDER = [
+    ([7, 9, 10], [node("Clip", min=-0.3, max=0.4)], None),
+    ([7, 9], [node("Dropout", ratio=0.4)], None),
+    ([10], [make_node("Slice", ["x", "a", "b"], ["y"])], {"a": [0, 1], "b": [2, 3]}),
+    ([8, 10], [make_node("Gemm", ["x", "a", "b"], ["y"])], {"a": draw(4, 4), "b": draw(4)}),
+]
+
+
+@pytest.mark.parametrize("opset, nodes, constants", [(opset, *rest) for opsets, *rest in OLDER for opset in opsets])
+def test_older_opsets_are_converted(opset, nodes, constants, tmp_path):
+    arrays = {name: np.asarray(array) for name, array in (constants or {}).items()}
+    path = of_nodes(tmp_path / "m.onnx", nodes, {"x": (FLOAT, ["n", 4])}, {"y": (FLOAT, None)}, arrays, opset)
+    x = draw(3, 4)
+    right = session(path).run(None, {"x": x})[0]
+    np.testing.assert_allclose(import_onnx(path)(torch.from_numpy(x)).numpy(), right, rtol=1e-6)
+
+
+def test_nodes_in_any_order(tmp_path):
+    nodes = [
+        make_node("Add", ["b", "x"], ["y"]),
+        make_node("Exp", ["a"], ["b"]),
+        make_node("Neg", ["x"], ["a"]),
+    ]
+    path = of_nodes(tmp_path / "m.onnx", nodes, {"x": (FLOAT, ["n", 4])}, {"y": (FLOAT, ["n", 4])})
+    x = draw(3, 4)
+    right = session(path).run(None, {"x": x})[0]
+    np.testing.assert_allclose(import_onnx(path)(torch.from_numpy(x)).numpy(), right, rtol=1e-6)
+
+
+@pytest.mark.parametrize("post", ["NONE", "LOGISTIC", "SOFTMAX"])
+@pytest.mark.parametrize("with_map", [False, True])
+def test_linear_classifier(post, with_map, tmp_path):
+    ml = {"domain": "ai.onnx.ml"}
+    weights = {"coefficients": draw(12).tolist(), "intercepts": draw(3).tolist(), "classlabels_ints": [1, 4, 9]}
+    nodes = [make_node("LinearClassifier", ["x"], ["label", "y"], post_transform=post, **weights, **ml)]
+    outputs = {"label": (INT64, ["n"]), "y": (FLOAT, ["n", 3])}
+    if with_map:
+        nodes.append(make_node("ZipMap", ["y"], ["z"], classlabels_int64s=[1, 4, 9], **ml))
+        outputs = {"label": (INT64, ["n"]), "z": (FLOAT, ["n", 3])}
+    path = of_nodes(tmp_path / "m.onnx", nodes, {"x": (FLOAT, ["n", 4])}, outputs, domains={"ai.onnx.ml": 1})
+    if with_map:
+        model = onnx.load(path)
+        kind = onnx.helper.make_map_type_proto(INT64, onnx.helper.make_tensor_type_proto(FLOAT, []))
+        model.graph.output[1].type.CopyFrom(onnx.helper.make_sequence_type_proto(kind))
+        onnx.save(model, path)
+    module = import_onnx(path)
+    x = torch.from_numpy(draw(50, 4))
+    for got, right in zip(module(x), module.reference()([x])):
+        np.testing.assert_allclose(got.numpy(), right.numpy(), rtol=1e-5, atol=1e-7)

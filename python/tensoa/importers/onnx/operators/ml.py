@@ -54,3 +54,31 @@ def _linear(call):
         raise Refused(f"post_transform {post}")
     weight, bias = _numbers(call, "coefficients").reshape(targets, -1), _numbers(call, "intercepts")
     return torch.nn.functional.linear(call.tensor(0).to(call.floats), weight, bias if bias.numel() else None)
+
+
+@operator("LinearClassifier", domain=DOMAIN)
+def _linear_classes(call):
+    texts, numbers = call.attribute("classlabels_strings", []), call.attribute("classlabels_ints", [])
+    post = call.attribute("post_transform", "NONE")
+    call.ignore("multi_class")
+    functions = {"NONE": lambda x: x, "LOGISTIC": torch.sigmoid, "SOFTMAX": lambda x: torch.softmax(x, -1)}
+    if post not in functions:
+        raise Refused(f"post_transform {post}")
+    bias = _numbers(call, "intercepts")
+    weight = _numbers(call, "coefficients").reshape(len(texts or numbers), -1)
+    if len(weight) < 2 or bias.numel() not in (0, len(weight)):
+        raise Refused(f"{bias.numel()} intercepts for {len(weight)} classes; expected one for each of at least two")
+    scores = torch.nn.functional.linear(call.tensor(0).to(call.floats), weight, bias if bias.numel() else None)
+    if call.node.outputs[0] and texts:
+        raise Refused("labels that are text; leave that result out of the binding")
+    labels = call.as_tensor(Known(np.array(numbers or range(len(texts)))))[scores.argmax(-1)]
+    return labels, functions[post](scores)
+
+
+@operator("ZipMap", domain=DOMAIN)
+def _zip_map(call):
+    """A column for each class, in their order: a tensor where ONNX Runtime gives a list of dictionaries."""
+    labels = call.attribute("classlabels_strings", []) or call.attribute("classlabels_int64s", [])
+    if labels != sorted(labels):
+        raise Refused("classes that are not in order")
+    return call.tensor(0)
