@@ -1,7 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "tensoa/core/error.hpp"
@@ -29,6 +32,28 @@ std::optional<TreeFile> kind_of(std::string_view beginning) noexcept {
   return std::nullopt;
 }
 
+namespace {
+
+/// Whether it is a binary file of XGBoost before 3.1: parameters, then two texts behind their lengths, of the objective and of the booster.
+bool is_binary_xgboost(std::string_view bytes) noexcept {
+  constexpr std::size_t kParameters = 136;
+  constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
+  std::size_t at = kParameters;
+  std::string_view text;
+  for (int i = 0; i < 2; ++i) {
+    std::uint64_t length = 0;
+    if (bytes.size() < at + kLengthBytes) return false;
+    std::memcpy(&length, bytes.data() + at, kLengthBytes);
+    at += kLengthBytes;
+    if (bytes.size() - at < length) return false;
+    text = bytes.substr(at, length);
+    at += length;
+  }
+  return text == "gbtree" || text == "gblinear" || text == "dart";
+}
+
+}  // namespace
+
 Ensemble read_tree_file(const std::filesystem::path& path, const ReadOptions& options) {
   const std::string subject = "model " + path.string() + ": ";
   std::error_code error;
@@ -40,6 +65,11 @@ Ensemble read_tree_file(const std::filesystem::path& path, const ReadOptions& op
     throw LoadError(subject + "it cannot be read");
   }
   const std::optional<TreeFile> kind = kind_of(bytes);
+  if (!kind && is_binary_xgboost(bytes)) {
+    throw LoadError(subject +
+                    "it is a binary file of XGBoost before 3.1; load it with xgboost < 3.1 and "
+                    "save_model(\"model.json\")");
+  }
   if (!kind) {
     throw LoadError(subject +
                     "it is none of XGBoost (JSON, UBJSON) or LightGBM (text); make a package of it "

@@ -17,9 +17,8 @@ GZIP = b"\x1f\x8b"
 READ = "XGBoost (JSON or UBJ), LightGBM (text), scikit-learn (pickle), ONNX, TMVA (XML), conifer (JSON)"
 #: Beginnings of files that are not read, and the advice.
 OTHERS = {
-    b"binf": "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON",
-    b"bs64": "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON",
-    b"\0\0\0?": "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON",
+    b"binf": xgboost.BINARY,
+    b"bs64": xgboost.BINARY,
     b"CONFIG-offset": "is a serialised booster of XGBoost; save_model() it as JSON",
     b"\x89HDF": "is an HDF5 file, not an ensemble of trees",
     b'{"name":"tree"': "is a dump of LightGBM; save_model() it as text",
@@ -53,6 +52,7 @@ def load(path: str | PathLike, options: ImportOptions) -> Imported:
                 raise InputError(f"{path}: files of this format have no best iteration; import it without --best-iteration")
             return read()
     advice = next((text for beginning, text in OTHERS.items() if content.startswith(beginning)), "is of an unknown format")
+    advice = xgboost.BINARY if xgboost.is_binary(content) else advice
     raise InputError(f"{path}: {advice}; expected an ensemble of trees of {READ}")
 
 

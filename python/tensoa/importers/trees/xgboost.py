@@ -55,6 +55,20 @@ OBJECTIVES = {
 }  # fmt: skip
 
 
+BINARY = 'is a binary file of XGBoost before 3.1; load it with xgboost < 3.1 and save_model("model.json")'
+BOOSTERS = (b"gbtree", b"gblinear", b"dart")
+
+
+def is_binary(content: bytes) -> bool:
+    """Whether it is the form of before 3.1: 136 bytes of parameters, then two texts, of the objective and of the booster."""
+    at, texts = 136, []
+    for _ in range(2):
+        size = int.from_bytes(content[at : at + 8], "little")
+        texts.append(content[at + 8 : at + 8 + size])
+        at += 8 + size
+    return texts[1] in BOOSTERS
+
+
 def is_json(content: bytes) -> bool:
     return content.lstrip()[:1] == b"{" and b'"learner"' in content[:4096]
 

@@ -235,13 +235,25 @@ def test_damaged_ubj_never_crashes(tmp_path):
     assert {"read", "InputError", "ValueError"} <= outcomes
 
 
+BINARY = 'is a binary file of XGBoost before 3.1; load it with xgboost < 3.1 and save_model("model.json")'
+
+
+def binary(objective, booster):
+    """The beginning of a file of XGBoost before 3.1: parameters with a base score of 0.5, and the two texts."""
+    texts = b"".join(len(text).to_bytes(8, "little") + text for text in (objective, booster))
+    return b"\0\0\0\x3f\x7e".ljust(136, b"\0") + texts + b"\2\0\0\0"
+
+
 @pytest.mark.parametrize(
     "content, message",
     [
         (b"", "is of an unknown format; expected an ensemble of trees of"),
         (b"hello", "is of an unknown format"),
-        (b"binf\0\0", "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON"),
-        (b"\0\0\0\x3f\x7e\0\0\0", "is a binary file of XGBoost before 1.0; load it there and save_model() it as JSON"),
+        (b"binf\0\0", BINARY),
+        (binary(b"binary:logistic", b"gbtree"), BINARY),
+        (binary(b"reg:linear", b"dart"), BINARY),
+        (binary(b"reg:linear", b"other"), "is of an unknown format"),
+        (binary(b"reg:linear", b"dart")[:160], "is of an unknown format"),
         (b"{L" + b"\xff" * 8 + b"learner", "cannot be read"),
         (b'{"learner": {}}', '"gradient_booster" is missing, expected dict'),
         (b'{"learner": ' + b"[" * 100_000, "cannot be read"),
