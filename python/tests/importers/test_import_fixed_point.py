@@ -12,6 +12,7 @@ import math
 import subprocess
 import sys
 import tarfile
+import zipfile
 from fractions import Fraction
 
 import numpy as np
@@ -171,10 +172,10 @@ class Fml:
         self.steps.append(lambda row: [fixed(max(x, 0) if function == "relu" else x, result) for x in row])
         return self
 
-    def normalization(self, name, scale_type, bias_type, result):
+    def normalization(self, name, scale_type, bias_type, result, kind="BatchNormalization"):
         scale, bias = RANDOM.normal(size=self.size), RANDOM.normal(size=self.size)
         parts = {"scale": self.weights(name, "scale", scale, scale_type), "bias": self.weights(name, "bias", bias, bias_type)}
-        self.layer(name, "BatchNormalization", result, **parts)
+        self.layer(name, kind, result, **parts)
 
         def step(row):
             scales = [fixed(decimal(s, scale_type), scale_type) for s in scale]
@@ -236,6 +237,24 @@ def test_dense_networks_of_hls4ml(tmp_path, sums, strategy):
     network.normalization("n1", Fixed(10, 3), Fixed(12, 5), Fixed(12, 4, True, "TRN", "SAT_SYM"))
     network.dense("d2", 3, Fixed(16, 6), DEFAULT, sums, Fixed(18, 8, True, "RND_INF", "SAT_ZERO"), strategy)
     network.activation("l2", "linear", Fixed(10, 5))
+    same(network.save(tmp_path), network, rows(60, 5))
+
+
+def test_files_of_qkeras_in_the_form_of_keras_3(tmp_path):
+    layers = [{"class_name": "QDense", "config": {"name": "d"}}]
+    with zipfile.ZipFile(tmp_path / "network.keras", "w") as made:
+        made.writestr("config.json", json.dumps({"class_name": "Sequential", "config": {"layers": layers}}))
+    with pytest.raises(
+        InputError, match="network.keras: has layers of QKeras, which are read from .h5; save it with model.save"
+    ):
+        load_module(str(tmp_path / "network.keras"))
+
+
+@pytest.mark.parametrize("kind", ["BatchNormalization", "ApplyAlpha"])
+def test_numbers_are_scaled_one_by_one(tmp_path, kind):
+    """ApplyAlpha: the scales that hls4ml takes out of the quantizers of a layer."""
+    network = Fml(5, DEFAULT).dense("d", 6, NARROW, NARROW, Fixed(24, 12), DEFAULT)
+    network.normalization("a", Fixed(10, 3), Fixed(12, 5), Fixed(12, 4, True, "TRN", "SAT_SYM"), kind)
     same(network.save(tmp_path), network, rows(60, 5))
 
 

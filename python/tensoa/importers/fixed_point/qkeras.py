@@ -35,6 +35,9 @@ def import_qkeras(path: str, description: dict) -> FixedPoint:
         raise InputError(f"{path}: {error}") from error
     except KeyError as error:
         raise InputError(f"{path}: has no {error}, expected what model.save of QKeras writes") from error
+    except OSError as error:  # .keras
+        advice = 'save it with model.save("model.h5")'
+        raise InputError(f"{path}: has layers of QKeras, which are read from .h5; {advice}") from error
 
 
 def _network(description: dict, weights: Any) -> FixedPoint:

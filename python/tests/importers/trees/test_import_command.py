@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m tensoa.import: columns by name, what is in the package, and what is refused."""
 
+import gzip
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -76,6 +79,47 @@ def test_margin_has_no_link(tmp_path):
     x, answers = recorded_case(manifest, files, manifest.recorded.cases[3])
     np.testing.assert_array_equal(answers, booster.inplace_predict(x, predict_type="margin"))
     assert all(check.relative_error["scores"] == 0 for check in manifest.checks)
+
+
+def test_all_options_of_a_booster_at_once(tmp_path):
+    """Packed by gzip, stopped at its best round, and without its link."""
+    x, y = rows()
+    train, other = (xgboost.DMatrix(a, b > 0, feature_names=NAMES) for a, b in ((x[:50], y[:50]), (x[50:], -y[50:])))
+    given = {"nthread": 1, "objective": "binary:logistic"}
+    booster = xgboost.train(given, train, 20, evals=[(other, "e")], early_stopping_rounds=5, verbose_eval=False)
+    booster.save_model(tmp_path / "model.json")
+    path = tmp_path / "model.json.gz"
+    path.write_bytes(gzip.compress((tmp_path / "model.json").read_bytes()))
+    status, out = command(path, INPUTS, ["score"], "--margin", "--best-iteration")
+    manifest, files = contents(out)
+    facts = dict(manifest.forest.facts)
+    assert status == 0 and facts["answers"] == "margins" and facts["trees"] == str(booster.best_iteration + 1)
+    first, answers = recorded_case(manifest, files, manifest.recorded.cases[3])
+    rounds = (0, booster.best_iteration + 1)
+    np.testing.assert_array_equal(answers, booster.inplace_predict(first, rounds, predict_type="margin"))
+
+
+def test_options_of_a_pickle(tmp_path, capsys):
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    x, y = rows(missing=0)
+    trees = ensemble.GradientBoostingClassifier(n_estimators=4, max_depth=2, random_state=1).fit(x, y > 0)
+    path = tmp_path / "model.pkl"
+    path.write_bytes(pickle.dumps(trees))
+    inputs = [block("all", NAMES)]
+    for options, message in (
+        ([], "is a pickle, and loading it runs code that is in it; give --trust-pickle if you trust where it is from"),
+        (["--trust-pickle", "--best-iteration"], "have no best iteration; import it without --best-iteration"),
+    ):
+        status, _ = command(path, inputs, ["score"], *options)
+        assert status == 2 and message in capsys.readouterr().err
+    status, out = command(path, inputs, ["score"], "--trust-pickle", "--margin")
+    manifest, files = contents(out)
+    assert status == 0 and dict(manifest.forest.facts)["answers"] == "margins"
+    case = next(case for case in manifest.recorded.cases if case.numbers == "normal" and case.rows == 33)
+    content = files["model/" + case.file]
+    features = np.frombuffer(content, "f4", 5 * 33).reshape(5, 33).T
+    expected = trees.decision_function(features)
+    np.testing.assert_array_equal(np.frombuffer(content, "f8", offset=20 * 33), expected.astype(np.float32))
 
 
 def test_collections_of_features_need_equal_lengths(tmp_path):
