@@ -19,6 +19,9 @@
 namespace tensoa::detail {
 
 struct StridedCopy;
+struct PaddedRows;
+struct GroupMask;
+struct GroupSegments;
 
 /// Devices that can be used, fewer than kMaxDevices; 0 without a driver.
 int gpu_count() noexcept;
@@ -61,8 +64,16 @@ void gpu_copy(int device, void* stream, void* to, const void* from, std::size_t 
 /// `height` rows of `width` bytes, that begin `to_pitch` and `from_pitch` bytes apart.
 void gpu_copy_2d(int device, void* stream, void* to, std::size_t to_pitch, const void* from,
                  std::size_t from_pitch, std::size_t width, std::size_t height);
-/// By a kernel, within the device: strided_kernels_cuda.cu or strided_kernels_none.cpp is linked.
-void gpu_copy_strided(int device, void* stream, const StridedCopy& copy);
+
+// Within the device, by a kernel: element_kernels_cuda.cu or element_kernels_none.cpp is linked.
+
+bool gpu_has_kernels() noexcept;
+/// @throws ConfigError where there are no kernels
+void gpu_write(int device, void* stream, const StridedCopy& copy);
+void gpu_write(int device, void* stream, const PaddedRows& rows);
+void gpu_write(int device, void* stream, const GroupMask& mask);
+void gpu_write(int device, void* stream, const GroupSegments& segments);
+
 void gpu_zero(int device, void* stream, void* data, std::size_t bytes);
 
 /// A handle that the caller owns, without an allocation.

@@ -97,7 +97,7 @@ TENSOA_HOST_DEVICE inline void store_number(DType dtype, std::byte* to, const An
 }
 
 /// Copies element number `i`, counted from the innermost dimension: what a thread of the kernel does.
-TENSOA_HOST_DEVICE inline void copy_element(const StridedCopy& copy, std::int64_t i) {
+TENSOA_HOST_DEVICE inline void write_element(const StridedCopy& copy, std::int64_t i) {
   std::int64_t to_place = 0;
   std::int64_t from_place = 0;
   for (std::size_t dim = 0; dim < copy.rank; ++dim) {

@@ -188,8 +188,9 @@ std::size_t strided_copy(const Queue& queue, const TensorView& to, const TensorV
     return bytes;
   }
   const bool is_within_device = !to.device.is_cpu() && !from.device.is_cpu();
-  if (copy.has_rows() || !is_within_device) {
-    const std::int64_t most = is_within_device ? kMostPlanes : copy.elements();
+  const bool has_kernel = is_within_device && detail::gpu_has_kernels();
+  if (copy.has_rows() || !has_kernel) {
+    const std::int64_t most = has_kernel ? kMostPlanes : copy.elements();
     if (copy_by_2d_copies(queue, copy, most)) return bytes;
   }
   if (!is_within_device) {
@@ -197,7 +198,7 @@ std::size_t strided_copy(const Queue& queue, const TensorView& to, const TensorV
            "between host and GPU the dtypes are the same and nothing is broadcast; copy to the "
            "device first, then there");
   }
-  detail::gpu_copy_strided(queue.device().index, queue.native_handle(), copy);
+  detail::gpu_write(queue.device().index, queue.native_handle(), copy);
   return bytes;
 }
 

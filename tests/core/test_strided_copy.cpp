@@ -191,7 +191,7 @@ TEST(StridedCopy, ConvertsInAKernelAsOnTheHost) {
       detail::StridedCopy copy{
           .to = got.data(), .from = source.data(), .to_dtype = to, .from_dtype = from};
       copy.sizes[0] = n;
-      for (std::int64_t i = 0; i < n; ++i) detail::copy_element(copy, i);
+      for (std::int64_t i = 0; i < n; ++i) detail::write_element(copy, i);
       EXPECT_EQ(got, expected) << name_of(from) << " to " << name_of(to);
     }
   }

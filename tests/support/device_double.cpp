@@ -19,7 +19,6 @@
 #include <utility>
 
 #include "device_ops.hpp"
-#include "strided.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
 
@@ -431,20 +430,6 @@ void gpu_copy_2d(int device, void* stream, void* to, std::size_t to_pitch, const
                           }});
 }
 
-// The body of the kernel, for one element after the other.
-void gpu_copy_strided(int device, void* stream, const StridedCopy& copy) {
-  Machine& machine = Machine::get();
-  const std::lock_guard lock(machine.mutex);
-  FakeStream& found = machine.stream(device, stream);
-  machine.require_reachable(device, copy.to, 1);
-  machine.require_reachable(device, copy.from, 1);
-  machine.enqueue(found, {nullptr, [copy] {
-                            for (std::int64_t i = 0; i < copy.elements(); ++i) {
-                              copy_element(copy, i);
-                            }
-                          }});
-}
-
 void gpu_zero(int device, void* stream, void* data, std::size_t bytes) {
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
@@ -454,4 +439,15 @@ void gpu_zero(int device, void* stream, void* data, std::size_t bytes) {
 }
 
 }  // namespace detail
+
+void test::DeviceDouble::enqueue(int device, void* stream,
+                                 std::initializer_list<const void*> memory,
+                                 std::function<void()> work) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  FakeStream& found = machine.stream(device, stream);
+  for (const void* const used : memory) machine.require_reachable(device, used, 1);
+  machine.enqueue(found, {nullptr, std::move(work)});
+}
+
 }  // namespace tensoa

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <initializer_list>
 
 namespace tensoa::test {
 
@@ -26,6 +28,11 @@ struct DeviceDouble {
 
   /// Ends a stream as its owner would, behind tensoa's back.
   static void destroy_stream(void* stream);
+
+  /// Adds the work of a kernel, which the host does, to a stream.
+  /// @param memory an address in each memory that it uses @throws DeviceError as a GPU that cannot reach it
+  static void enqueue(int device, void* stream, std::initializer_list<const void*> memory,
+                      std::function<void()> work);
 
   static std::size_t used(int device);  ///< bytes
   static std::size_t streams();         ///< that are there, on all devices, but the default ones

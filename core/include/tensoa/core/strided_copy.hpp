@@ -15,14 +15,13 @@ namespace tensoa {
 /// Elements are converted as C++ does: to bool by `!= 0`, to float16 and bfloat16 by way of float32, to
 /// the nearest, even where two are as near. What an integer cannot hold becomes an unspecified number.
 ///
-/// On the CPU, and within one GPU, all of that works; a GPU needs a kernel where the copy is not a few
-/// 2-D copies (elements side by side, of one dtype), which builds with a CUDA compiler have. Between
-/// host and GPU dtypes are the same and nothing is broadcast; it is fast where elements lie side by
-/// side.
+/// On the CPU, and within one GPU, all of that works. A build without a CUDA compiler has no kernels: within
+/// a GPU it does not convert and not broadcast, and is slow where elements do not lie side by side. The same
+/// holds between host and GPU, in all builds.
 /// @param to,from of the same sizes, which do not share memory; strides are 0 or more, those of `to` at
 ///     least 1 in dimensions of several elements
 /// @return the bytes written
-/// @throws ConfigError for other sizes or strides, or where there is no kernel; DeviceError
+/// @throws ConfigError for other sizes or strides, or where a kernel is missing; DeviceError
 /// *Stream order*: as copy_bytes.
 std::size_t strided_copy(const Queue& queue, const TensorView& to, const TensorView& from);
 

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/memory.hpp"
+#include "tensoa/core/ragged.hpp"
+#include "tensoa/core/strided_copy.hpp"
+
+namespace tensoa {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+constexpr Device kGpu = Device::cuda(0);
+
+/// [2, 3] with these strides.
+TensorView matrix(void* data, DType dtype, std::int64_t row, std::int64_t column) {
+  return {.data = data,
+          .dtype = dtype,
+          .device = kGpu,
+          .rank = 2,
+          .size_of_dim = {2, 3},
+          .stride_of_dim = {row, column}};
+}
+
+TEST(WithoutKernels, ElementsOfOneDtypeAreCopiedBetweenAnyStrides) {
+  const Queue queue(kGpu);
+  std::array<float, 6> host{1, 2, 3, 4, 5, 6};
+  const Buffer from(kGpu, sizeof(host));
+  const Buffer to(kGpu, sizeof(host));
+  copy_bytes(queue, from.data(), kGpu, host.data(), Device::cpu(), sizeof(host));
+  EXPECT_EQ(strided_copy(queue, matrix(to.data(), DType::kF32, 3, 1),
+                         matrix(from.data(), DType::kF32, 1, 2)),
+            sizeof(host));
+  copy_bytes(queue, host.data(), Device::cpu(), to.data(), kGpu, sizeof(host));
+  queue.wait();
+  EXPECT_THAT(host, ElementsAre(1, 3, 5, 2, 4, 6));
+}
+
+TEST(WithoutKernels, OtherWorkIsRefusedWithTheReason) {
+  const Queue queue(kGpu);
+  const Buffer memory(kGpu, 256);
+  const TensorView floats = matrix(memory.data(), DType::kF32, 3, 1);
+  TensorView offsets = floats;
+  offsets.dtype = DType::kI32;
+  offsets.rank = 1;
+  offsets.size_of_dim = {3};
+  offsets.stride_of_dim = {1};
+  TensorView rows = offsets;
+  rows.dtype = DType::kI64;
+  TensorView values = offsets;
+  values.dtype = DType::kF32;
+  const auto expect_refused = [](const auto& call, const char* what) {
+    EXPECT_THAT(call, ThrowsMessage<ConfigError>(testing::AllOf(
+                          HasSubstr(what), HasSubstr("build with a CUDA compiler"))));
+  };
+  expect_refused([&] { strided_copy(queue, floats, matrix(memory.data(), DType::kF64, 3, 1)); },
+                 "strided_copy: converting or broadcasting on a GPU");
+  expect_refused([&] { strided_copy(queue, floats, matrix(memory.data(), DType::kF32, 0, 1)); },
+                 "strided_copy: converting or broadcasting on a GPU");
+  expect_refused([&] { pad_rows(queue, floats, values, offsets); }, "pad_rows: padding rows");
+  expect_refused([&] { write_mask(queue, matrix(memory.data(), DType::kBool, 3, 1), offsets); },
+                 "write_mask: a mask");
+  expect_refused([&] { write_segments(queue, rows, offsets); },
+                 "write_segments: numbers of groups");
+}
+
+}  // namespace
+}  // namespace tensoa
