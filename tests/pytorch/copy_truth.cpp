@@ -12,6 +12,9 @@
 #include <memory>
 #include <vector>
 
+#include "tensoa/core/ragged.hpp"
+#include "tensoa/core/strided_copy.hpp"
+
 namespace tensoa {
 namespace {
 
@@ -149,7 +152,7 @@ void count_copy(const void* to, const void* from, std::size_t bytes) {
   const LookAway watch;
   const bool is_from = watch->holds(from);
   const bool is_to = watch->holds(to);
-  watch->tell("memcpy", bytes, is_from, is_to);
+  watch->tell("copy", bytes, is_from, is_to);
   if (is_to) {
     watch->seen.to_columns += bytes;
   } else if (is_from) {
@@ -179,6 +182,38 @@ Seen watch(std::span<const MemoryRange> columns, std::size_t large,
     call();
   }
   return std::move(watch.seen);
+}
+
+}  // namespace tensoa
+
+// ---- what takes the place of the library's own copies: the linker leads calls here (--wrap)
+
+namespace tensoa {
+
+std::size_t real_strided_copy(const Queue&, const TensorView&, const TensorView&) __asm__(
+    "__real__ZN6tensoa12strided_copyERKNS_5QueueERKNS_10TensorViewES5_");
+std::size_t watched_strided_copy(const Queue&, const TensorView&, const TensorView&) __asm__(
+    "__wrap__ZN6tensoa12strided_copyERKNS_5QueueERKNS_10TensorViewES5_");
+std::size_t
+real_pad_rows(const Queue&, const TensorView&, const TensorView&, const TensorView&) __asm__(
+    "__real__ZN6tensoa8pad_rowsERKNS_5QueueERKNS_"
+    "10TensorViewES5_S5_");
+std::size_t
+watched_pad_rows(const Queue&, const TensorView&, const TensorView&, const TensorView&) __asm__(
+    "__wrap__ZN6tensoa8pad_rowsERKNS_5QueueE"
+    "RKNS_10TensorViewES5_S5_");
+
+std::size_t watched_strided_copy(const Queue& queue, const TensorView& to, const TensorView& from) {
+  count_copy(to.data, from.data, to.bytes());
+  const LookAway watch;
+  return real_strided_copy(queue, to, from);
+}
+
+std::size_t watched_pad_rows(const Queue& queue, const TensorView& to, const TensorView& values,
+                             const TensorView& offsets) {
+  count_copy(to.data, values.data, to.bytes());
+  const LookAway watch;
+  return real_pad_rows(queue, to, values, offsets);
 }
 
 }  // namespace tensoa

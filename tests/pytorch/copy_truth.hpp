@@ -35,7 +35,8 @@ struct Seen {
 /// - torch's operators (at::RecordFunction). What one reads and writes comes from the addresses of
 ///   its tensors and from its schema, not from a list of operators that copy; what inner operators
 ///   write counts once (a clone is an empty tensor and a copy_).
-/// - memcpy and memmove of at least `large` bytes outside operators: this program has its own.
+/// - strided_copy, pad_rows, memcpy and memmove of at least `large` bytes outside operators: this program
+///   has its own.
 /// - malloc, its relatives and with them operator new: this program has its own.
 /// A loop written by hand into memory that was there before goes unseen; that the model reads at
 /// the address of the columns (`in_place`) is the proof against it.

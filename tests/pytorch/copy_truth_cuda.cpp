@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <vector>
@@ -53,13 +54,17 @@ Kernel kernel_of(cudaGraphNode_t node) {
   return {name, parameters.kernelParams == nullptr ? nullptr : parameters.kernelParams[0]};
 }
 
-/// Torch's kernels that copy: direct_copy_kernel_cuda (any strides, and conversions), CatArray…Copy.
+/// Torch's kernels that copy: direct_copy_kernel_cuda (any strides, and conversions), CatArray…Copy; and
+/// the library's copy_elements.
 bool is_copy(const std::string& kernel) {
   return kernel.find("copy") != std::string::npos || kernel.find("Copy") != std::string::npos;
 }
 
-/// Torch's elementwise kernels take the number of elements first.
+/// Torch's elementwise kernels take the number of elements first, and so do the library's.
 std::size_t elements_of(const Kernel& kernel) {
+  if (kernel.name.find("copy_elements") != std::string::npos && kernel.first_argument != nullptr) {
+    return static_cast<std::size_t>(*static_cast<const std::int64_t*>(kernel.first_argument));
+  }
   if (kernel.name.find("elementwise_kernel") == std::string::npos ||
       kernel.first_argument == nullptr) {
     throw DeviceError("cannot tell how much is copied by " + kernel.name);

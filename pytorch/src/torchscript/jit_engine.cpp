@@ -122,8 +122,9 @@ class JitEngine final : public Engine {
     CopyReport copies;
     try {
       ScratchPool::LoanWhenNeeded scratch(scratch_, queue);
-      const c10::IValue value = call(arguments_of(binding, prepared.arguments(), scratch, copies));
-      write_results(results_for(value, binding, subject_), binding, copies);
+      const c10::IValue value =
+          call(arguments_of(queue, binding, prepared.arguments(), scratch, copies));
+      write_results(queue, results_for(value, binding, subject_), binding, copies);
     } catch (const DeviceError& error) {
       detail::rethrow(error, subject_ + "failed while running: ");
     } catch (const Error&) {
@@ -148,7 +149,7 @@ class JitEngine final : public Engine {
   }
 
   /// @param places of each input block the number of its argument
-  std::vector<c10::IValue> arguments_of(const Binding& binding,
+  std::vector<c10::IValue> arguments_of(const Queue& queue, const Binding& binding,
                                         const std::vector<std::size_t>& places,
                                         ScratchPool::LoanWhenNeeded& scratch,
                                         CopyReport& copies) const {
@@ -163,7 +164,7 @@ class JitEngine final : public Engine {
     }
     for (std::size_t i = 0; i < places.size(); ++i) {
       arguments[places[i]] =
-          argument_of(binding.inputs[i], written_[places[i]], i, scratch, copies);
+          argument_of(queue, binding.inputs[i], written_[places[i]], i, scratch, copies);
     }
     return arguments;
   }

@@ -13,7 +13,7 @@
 
 #include "runtime/tensors.hpp"
 #include "tensoa/core/error.hpp"
-#include "torchscript/arguments.hpp"
+#include "tensoa/engine/arguments.hpp"
 
 namespace tensoa::pytorch {
 namespace {
@@ -162,7 +162,15 @@ bool overlaps(const at::Tensor& tensor, const BoundBlock& block) {
       block.memory(), [&](const TensorView& column) { return extent.overlaps(extent_of(column)); });
 }
 
-void write(const at::Tensor& result, const BoundBlock& block, CopyReport& copies) {
+/// The memory of a result; `shape` has its sizes, dtype and device.
+TensorView view_of(const at::Tensor& result, TensorView shape) {
+  shape.data = const_cast<void*>(result.const_data_ptr());  // read only
+  std::ranges::copy(result.strides(), shape.stride_of_dim.begin());
+  return shape;
+}
+
+void write(const Queue& queue, const at::Tensor& result, const BoundBlock& block,
+           CopyReport& copies) {
   const at::Tensor shaped =
       result.view(at::IntArrayRef(block.tensor.size_of_dim.data(), block.tensor.rank));
   if (block.form == BlockForm::kInPlace) {
@@ -170,10 +178,7 @@ void write(const at::Tensor& result, const BoundBlock& block, CopyReport& copies
     copies.add_out(block.tensor.bytes(), CopyReason::kOwnOutput);
     return;
   }
-  for (std::size_t i = 0; i < block.sources.size(); ++i) {
-    wrap(block.sources[i]).copy_(column_of(block, shaped, i), /*non_blocking=*/true);
-    copies.add_out(block.sources[i].bytes(), CopyReason::kRepack);
-  }
+  write_columns(queue, view_of(shaped.resolve_neg(), block.tensor), block, copies);
 }
 
 }  // namespace
@@ -190,7 +195,8 @@ std::vector<at::Tensor> results_for(const c10::IValue& value, const Binding& bin
   return arranged;
 }
 
-void write_results(std::vector<at::Tensor> results, const Binding& binding, CopyReport& copies) {
+void write_results(const Queue& queue, std::vector<at::Tensor> results, const Binding& binding,
+                   CopyReport& copies) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto written_by_then = std::span(binding.outputs).first(i + 1);
     if (std::ranges::any_of(written_by_then,
@@ -199,7 +205,9 @@ void write_results(std::vector<at::Tensor> results, const Binding& binding, Copy
       copies.add_out(static_cast<std::size_t>(results[i].nbytes()), CopyReason::kOverlap);
     }
   }
-  for (std::size_t i = 0; i < results.size(); ++i) write(results[i], binding.outputs[i], copies);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    write(queue, results[i], binding.outputs[i], copies);
+  }
 }
 
 }  // namespace tensoa::pytorch

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tensoa/core/queue.hpp"
 #include "tensoa/engine/copy_report.hpp"
 #include "tensoa/engine/model_metadata.hpp"
 
@@ -24,8 +25,9 @@ namespace tensoa::pytorch {
 std::vector<at::Tensor> results_for(const c10::IValue& value, const Binding& binding,
                                     const std::string& subject);
 
-/// Copies the results into the columns of the output blocks, on the current stream. A result that
-/// lies where an output is written before or while it is read is copied first.
-void write_results(std::vector<at::Tensor> results, const Binding& binding, CopyReport& copies);
+/// Copies the results into the columns of the output blocks, on `queue`, which is torch's current stream.
+/// A result that lies where an output is written before or while it is read is copied first.
+void write_results(const Queue& queue, std::vector<at::Tensor> results, const Binding& binding,
+                   CopyReport& copies);
 
 }  // namespace tensoa::pytorch

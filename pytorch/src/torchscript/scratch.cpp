@@ -10,7 +10,7 @@
 
 namespace tensoa::pytorch {
 
-at::Tensor Scratch::take(std::size_t i, const TensorView& like) {
+TensorView Scratch::take(std::size_t i, const TensorView& like) {
   if (i >= buffers_.size()) buffers_.resize(i + 1);
   at::Tensor& buffer = buffers_[i];
   const auto bytes = static_cast<std::int64_t>(like.bytes());
@@ -20,8 +20,9 @@ at::Tensor Scratch::take(std::size_t i, const TensorView& like) {
   }
   TensorView packed = like;
   packed.data = buffer.mutable_data_ptr();
+  packed.read_only = false;
   make_row_major(packed);
-  return wrap(packed);
+  return packed;
 }
 
 }  // namespace tensoa::pytorch

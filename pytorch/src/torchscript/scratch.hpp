@@ -15,9 +15,9 @@ namespace tensoa::pytorch {
 /// Memory for the copies that one call makes of its inputs. Only grows.
 class Scratch {
  public:
-  /// A packed tensor of the shape and dtype of `like`, in the memory of place `i`. Its contents are
-  /// whatever was there; it is valid until the next `take` of the same place.
-  at::Tensor take(std::size_t i, const TensorView& like);
+  /// Returns a packed tensor of the shape and dtype of `like`, in the memory of place `i`. Its contents
+  /// are not defined; it is valid until the next `take` of the same place.
+  TensorView take(std::size_t i, const TensorView& like);
 
  private:
   std::vector<at::Tensor> buffers_;  ///< bytes
