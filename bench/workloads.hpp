@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <initializer_list>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "bench/float64.hpp"
+#include "bench/mlp_columns.hpp"
 #include "bench/tensor_cost.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
@@ -27,14 +27,6 @@
 namespace tensoa::bench {
 
 template <template <class> class F>
-struct Points {
-  F<float> x, y, z;
-};
-template <template <class> class F>
-struct Answers {
-  F<float> m, n;
-};
-template <template <class> class F>
 struct Points64 {
   F<double> x, y, z;
 };
@@ -43,24 +35,14 @@ struct Answers64 {
   F<double> m, n;
 };
 
-/// What the multi-layer perceptron reads and writes, in float32 or float64.
-template <class In, class Out>
-auto bind_mlp(const In& in, const Out& out) {
-  const auto point = in.records();
-  const auto answer = out.records();
-  const auto blocks = [](auto metadata, const char* name, const auto&... records) {
-    metadata.append_block(name, records()...);
-    return metadata;
-  };
-  if constexpr (std::is_same_v<Out, View<Answers>>) {
-    return ModelMetadata(
-        blocks(SoAMetadata<Points>(in.size()), "features", point.x, point.y, point.z),
-        blocks(SoAMetadata<Answers>(out.size()), "preds", answer.m, answer.n));
-  } else {
-    return ModelMetadata(
-        blocks(SoAMetadata<Points64>(in.size()), "features", point.x, point.y, point.z),
-        blocks(SoAMetadata<Answers64>(out.size()), "preds", answer.m, answer.n));
-  }
+/// The same columns as mlp_metadata, in float64.
+inline ModelMetadata<Points64, Answers64> mlp_metadata64(ConstView<Points64> points,
+                                                         View<Answers64> answers) {
+  SoAMetadata<Points64> inputs(points.size());
+  inputs.append_block("features", points.records().x(), points.records().y(), points.records().z());
+  SoAMetadata<Answers64> outputs(answers.size());
+  outputs.append_block("preds", answers.records().m(), answers.records().n());
+  return {inputs, outputs};
 }
 
 /// Columns of float32 in host memory, wherever they came from.
@@ -100,7 +82,7 @@ class MlpCase {
   }
 
   std::size_t size() const { return points_.size(); }
-  auto metadata() { return bind_mlp(points_.const_view(), answers_.view()); }
+  auto metadata() { return mlp_metadata(points_.const_view(), answers_.view()); }
   void rebind(Plan<Points, Answers>& plan) { plan.rebind(points_.const_view(), answers_.view()); }
 
   std::vector<float> answer() const {
@@ -118,7 +100,7 @@ class MlpCase {
     std::copy_n(from.y.data(), size(), to.y.data());
     std::copy_n(from.z.data(), size(), to.z.data());
     model64.forward(Queue(Device::cpu()),
-                    model64.plan(bind_mlp(points.const_view(), answers.view())));
+                    model64.plan(mlp_metadata64(points.const_view(), answers.view())));
     const View<Answers64> answer = answers.view();
     std::vector<double> numbers(answer.m.data(), answer.m.data() + size());
     numbers.insert(numbers.end(), answer.n.data(), answer.n.data() + size());

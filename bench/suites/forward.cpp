@@ -104,7 +104,7 @@ void describe_forward(const std::string& folder) {
   const auto write = [&](const char* model, const auto& metadata) {
     write_file(to / (std::string(model) + ".json"), describe(metadata));
   };
-  write(MlpCase::kModel, bind_mlp(points.const_view(), answers.view()));
+  write(MlpCase::kModel, mlp_metadata(points.const_view(), answers.view()));
   for (const GraphModel& model : kGraphModels) {
     write(model.name, track::bind_edge_network(model.takes_edge_columns, hits.const_view(),
                                                edges.const_view(), edges.view()));

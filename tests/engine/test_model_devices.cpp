@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A model on several (make-believe) devices: where it is loaded, when, and what goes on when one of
+// A model on several (simulated) devices: where it is loaded, when, and what goes on when one of
 // them fails.
 
 #include <gmock/gmock.h>
@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "copy_engine.hpp"
 #include "fake_engine.hpp"
 #include "support/device_double.hpp"
 #include "tensoa/core/error.hpp"
@@ -29,6 +30,7 @@
 namespace tensoa {
 namespace {
 
+using test::CopyEngine;
 using test::DeviceDouble;
 using test::Points;
 using test::Scores;
@@ -51,25 +53,6 @@ struct Loads {
     static Loads all;
     return all;
   }
-};
-
-/// score = x, copied on the queue; its weights lie on the device.
-class CopyEngine final : public Engine {
- public:
-  explicit CopyEngine(Device device) : weights_(device, 100, MemoryPurpose::kWeights) {}
-
-  const Signature& signature() const noexcept override { return signature_; }
-
-  CopyReport run(const Queue& queue, const Binding& binding, const Prepared&) const override {
-    const TensorView& from = binding.inputs[0].tensor;
-    const TensorView& to = binding.outputs[0].tensor;
-    copy_bytes(queue, to.data, to.device, from.data, from.device, from.bytes());
-    return {.bytes_in = 0, .bytes_out = from.bytes()};
-  }
-
- private:
-  Buffer weights_;
-  Signature signature_{.inputs = {{.name = "x"}}, .required_inputs = 1};
 };
 
 std::shared_ptr<const Engine> load(const ModelLocation&, Device device, const ModelOptions&) {
@@ -234,7 +217,7 @@ TEST_F(ModelDevices, TheLastHandleTakesTheWeightsWithItAndWaitsForTheirDevice) {
   DeviceDouble::hold(1);
   model->forward(queue, plan);
   auto copy = std::make_unique<Model<>>(*model);
-  model.reset();  // not the last one: waits for nobody
+  model.reset();  // not the last one: does not wait
   std::atomic<bool> is_gone = false;
   std::jthread other([&] {
     copy.reset();

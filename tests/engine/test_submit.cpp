@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Model::submit, on the CPU, on GPUs that are there, and on make-believe ones.
+// Model::submit, on the CPU, on GPUs that are there, and on simulated ones.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "copy_engine.hpp"
 #include "fake_engine.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
@@ -25,27 +26,13 @@
 namespace tensoa {
 namespace {
 
+using test::CopyEngine;
 using test::FakeEngines;
 using test::Points;
 using test::Scores;
 using test::TemporaryFile;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-/// score = x, enqueued.
-class CopyEngine final : public Engine {
- public:
-  const Signature& signature() const noexcept override { return signature_; }
-  CopyReport run(const Queue& queue, const Binding& binding, const Prepared&) const override {
-    const TensorView& from = binding.inputs[0].tensor;
-    const TensorView& to = binding.outputs[0].tensor;
-    copy_bytes(queue, to.data, to.device, from.data, from.device, from.bytes());
-    return {.bytes_in = 0, .bytes_out = from.bytes()};
-  }
-
- private:
-  Signature signature_{.inputs = {{.name = "x"}}, .required_inputs = 1};
-};
 
 class Submit : public testing::TestWithParam<Device> {
  protected:

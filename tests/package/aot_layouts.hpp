@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../../bench/mlp_columns.hpp"
 #include "tensoa/engine/model_metadata.hpp"
 #include "tensoa/soa/portable_collection.hpp"
 
@@ -14,23 +15,9 @@
 
 namespace tensoa::test {
 
-template <template <class> class F>
-struct Points {
-  F<float> x, y, z;
-};
-template <template <class> class F>
-struct Answers {
-  F<float> m, n;
-};
-
-inline ModelMetadata<Points, Answers> mlp_metadata(ConstView<Points> points,
-                                                   View<Answers> answers) {
-  SoAMetadata<Points> inputs(points.size());
-  inputs.append_block("features", points.records().x(), points.records().y(), points.records().z());
-  SoAMetadata<Answers> outputs(answers.size());
-  outputs.append_block("preds", answers.records().m(), answers.records().n());
-  return {inputs, outputs};
-}
+using bench::Answers;
+using bench::mlp_metadata;
+using bench::Points;
 
 /// Every kind of column, at distances that differ, in and out.
 template <template <class> class F>
