@@ -329,18 +329,27 @@ void take_rows(const Binding& all, std::size_t first, std::size_t count, Binding
   take(all.outputs, batch.outputs);
 }
 
+namespace {
+
+void require_live(const std::vector<BoundBlock>& blocks) {
+  for (const BoundBlock& block : blocks) {
+    if (block.lease.is_live() && block.offsets_lease.is_live()) [[likely]] {
+      continue;
+    }
+    throw BindingError(to_string(block) +
+                       ": the collection that it was bound to is gone (destroyed, or another was "
+                       "moved into it); rebind the plan, or keep the collection until the call");
+  }
+}
+
+}  // namespace
+
 void require_live(const Binding& binding) {
   if (!binding.is_bound) {
     throw BindingError("the last rebind of this plan failed; rebind it before the next call");
   }
-  for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
-    for (const BoundBlock& block : *blocks) {
-      if (block.lease.is_live() && block.offsets_lease.is_live()) continue;
-      throw BindingError(to_string(block) +
-                         ": the collection that it was bound to is gone (destroyed, or another was "
-                         "moved into it); rebind the plan, or keep the collection until the call");
-    }
-  }
+  require_live(binding.inputs);
+  require_live(binding.outputs);
 }
 
 namespace {

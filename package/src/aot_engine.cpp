@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -33,9 +32,8 @@ class Places final : public Prepared {
   std::vector<std::size_t> of_blocks_;
 };
 
-/// What a call knows of its blocks. A thread runs one call at a time.
+/// Memory for the planes of one call, which only grows: a thread runs one call at a time.
 struct OfThread {
-  std::vector<const BoundBlock*> bound;
   std::vector<Planes> planes;
   std::vector<std::size_t> gathered;  ///< blocks whose columns do not lie as planes
 };
@@ -111,23 +109,22 @@ class AotEngine final : public Engine {
   CopyReport call(Call work, const Queue& queue, const Binding& binding,
                   const Places& places) const {
     thread_local OfThread mine;
-    auto& [bound, planes, gathered] = mine;
     const std::size_t n = blocks_.size();
-    bound.resize(n);
-    planes.resize(n);
+    if (mine.planes.size() < n) mine.planes.resize(n);
+    const std::span<Planes> planes(mine.planes.data(), n);
+    std::vector<std::size_t>& gathered = mine.gathered;
     gathered.clear();
     for (std::size_t i = 0; i < n; ++i) {
-      const BoundBlock& block = *(bound[i] = &block_for(i, binding, places));
-      if (const std::optional<Planes> in_place = blocks_[i].in_place(block)) {
-        planes[i] = *in_place;
-      } else if (block.form == BlockForm::kRepacked) {
+      const BoundBlock& block = block_for(i, binding, places);
+      if (blocks_[i].in_place(block, planes[i])) continue;
+      if (block.form == BlockForm::kRepacked) {
         planes[i] = {nullptr, 0, rows_of(block)};
         gathered.push_back(i);
       } else {
         throw_not_in_place(block);
       }
     }
-    for (std::size_t i = 0; i < n; ++i) require_rows(i, bound, planes);
+    for (std::size_t i = 0; i < n; ++i) require_rows(i, planes, binding, places);
 
     CopyReport copies;
     try {
@@ -135,17 +132,20 @@ class AotEngine final : public Engine {
       for (const std::size_t i : gathered) {
         planes[i] = set_aside(i, planes[i].rows, queue, aside);
         if (!is_input(i)) continue;
-        copies.add_in(blocks_[i].gather(queue, *bound[i], planes[i]), CopyReason::kRepack);
+        copies.add_in(blocks_[i].gather(queue, block_for(i, binding, places), planes[i]),
+                      CopyReason::kRepack);
       }
       for (std::size_t i = 0; i < inputs_; ++i) {
         if (!is_output(i, planes)) continue;  // a program would write it while it reads
         planes[i] = set_aside(i, planes[i].rows, queue, aside);
-        copies.add_in(blocks_[i].gather(queue, *bound[i], planes[i]), CopyReason::kInputIsWritten);
+        copies.add_in(blocks_[i].gather(queue, block_for(i, binding, places), planes[i]),
+                      CopyReason::kInputIsWritten);
       }
       copies += ((*program_).*work)(queue, planes);
       for (const std::size_t i : gathered) {
         if (is_input(i)) continue;
-        copies.add_out(blocks_[i].scatter(queue, planes[i], *bound[i]), CopyReason::kRepack);
+        copies.add_out(blocks_[i].scatter(queue, planes[i], block_for(i, binding, places)),
+                       CopyReason::kRepack);
       }
     } catch (const DeviceError& error) {
       detail::rethrow(error, subject_ + "failed while running: ");
@@ -214,8 +214,8 @@ class AotEngine final : public Engine {
                        "described, or ask for a copy (Repack)");
   }
 
-  void require_rows(std::size_t i, std::span<const BoundBlock* const> bound,
-                    std::span<const Planes> planes) const {
+  void require_rows(std::size_t i, std::span<const Planes> planes, const Binding& binding,
+                    const Places& places) const {
     const RowRule& rule = rows_from_[i];
     const std::int64_t rows = planes[i].rows;
     const auto expected =
@@ -223,15 +223,16 @@ class AotEngine final : public Engine {
     if (rows <= most_rows_ && rows == expected) [[likely]] {
       return;
     }
-    const std::string got =
-        subject_ + to_string(*bound[i]) + " has " + std::to_string(rows) + " rows, ";
+    const std::string got = subject_ + to_string(block_for(i, binding, places)) + " has " +
+                            std::to_string(rows) + " rows, ";
     if (rows > most_rows_) {
       throw BindingError(got + "its program takes at most " + std::to_string(most_rows_) +
                          "; bind slices of fewer rows, or export with --no-fuse");
     }
     throw BindingError(
         got + "expected " + std::to_string(expected) +
-        (rule.collection ? ", as block \"" + bound[*rule.collection]->name + '"' : ", always"));
+        (rule.collection ? ", as block \"" + block_for(*rule.collection, binding, places).name + '"'
+                         : ", always"));
   }
 
   bool is_output(std::size_t input, std::span<const Planes> planes) const {

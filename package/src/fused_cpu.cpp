@@ -24,7 +24,7 @@ struct Block {
   std::int64_t pitch;
 };
 
-/// A shared library whose symbols nobody else sees.
+/// A shared library whose symbols no other library sees.
 class SharedLibrary {
  public:
   explicit SharedLibrary(const std::filesystem::path& file)
@@ -88,15 +88,19 @@ class FusedCpuProgram final : public Program {
 
   CopyReport run(const Queue& /*queue*/, std::span<const Planes> blocks) override {
     thread_local CallBuffers mine;
-    mine.blocks.clear();
-    for (const Planes& block : blocks) mine.blocks.push_back({block.first, block.pitch});
-    mine.rows.clear();
-    for (const std::size_t input : domains_) mine.rows.push_back(blocks[input].rows);
-    const auto bytes = static_cast<std::size_t>(workspace_(mine.rows.data()));
+    if (mine.blocks.size() < blocks.size()) mine.blocks.resize(blocks.size());
+    if (mine.rows.size() < domains_.size()) mine.rows.resize(domains_.size());
+    Block* const called_with = mine.blocks.data();
+    std::int64_t* const rows = mine.rows.data();
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      called_with[i] = {blocks[i].first, blocks[i].pitch};
+    }
+    for (std::size_t i = 0; i < domains_.size(); ++i) rows[i] = blocks[domains_[i]].rows;
+    const auto bytes = static_cast<std::size_t>(workspace_(rows));
     if (bytes > mine.workspace.size()) {
       mine.workspace = Buffer(Device::cpu(), bytes, MemoryPurpose::kWorkspaces);
     }
-    run_(mine.blocks.data(), mine.rows.data(), mine.workspace.data());
+    run_(called_with, rows, mine.workspace.data());
     return {};
   }
 

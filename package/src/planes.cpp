@@ -36,7 +36,8 @@ PlanesOfBlock::PlanesOfBlock(BlockDescription description)
     : description_(std::move(description)),
       element_size_(static_cast<std::int64_t>(description_.element.element_size())),
       element_shift_(std::countr_zero(description_.element.element_size())),
-      each_(static_cast<std::int64_t>(description_.element.planes())) {
+      each_(static_cast<std::int64_t>(description_.element.planes())),
+      is_scalar_(description_.element.kind == ColumnKind::kScalar) {
   const std::vector<ColumnDescription>& columns = description_.columns;
   const auto distance = [&](std::size_t i) {
     return std::int64_t{columns[i].plane} - columns[0].plane;
@@ -48,40 +49,47 @@ PlanesOfBlock::PlanesOfBlock(BlockDescription description)
     count_ = std::max(count_, columns[i].plane + each_);
   }
   next_distance_ = distance(next_);
+  is_next_adjacent_ = next_distance_ == 1;
+  is_side_by_side_ = description_.element.kind == ColumnKind::kPlain && is_evenly_spaced_ &&
+                     columns[0].plane == 0 && (columns.size() == 1 || step_ == 1);
 }
 
-std::int64_t PlanesOfBlock::bytes(std::int64_t rows) const noexcept {
-  const bool is_scalar = description_.element.kind == ColumnKind::kScalar;
-  return (is_scalar ? std::min<std::int64_t>(rows, 1) : rows) * element_size_;
-}
-
-std::optional<Planes> PlanesOfBlock::in_place(const BoundBlock& block) const noexcept {
+bool PlanesOfBlock::find(const BoundBlock& block, Planes& planes) const noexcept {
   const std::vector<ColumnDescription>& columns = description_.columns;
-  Planes planes{address_of(block, 0, element_size_), 0, rows_of(block)};
+  std::byte* const first_column = address_of(block, 0, element_size_);
+  const std::int64_t rows = rows_of(block);
+  std::int64_t pitch = 0;
   if (each_ > 1) {
-    planes.pitch = pitch_of(block, 0);
+    pitch = pitch_of(block, 0);
   } else if (next_ != 0) {
     const std::int64_t distance =  // in elements, which all columns are aligned to
         is_repacked(block)
-            ? (address_of(block, next_, element_size_) - planes.first) >> element_shift_
+            ? (address_of(block, next_, element_size_) - first_column) >> element_shift_
             : block.tensor.stride_of_dim[column_dimension(block)] *
                   static_cast<std::int64_t>(next_);
-    planes.pitch = next_distance_ == 1 ? distance : distance / next_distance_;
+    // Not by next_distance_ == 1: the compiler knows that x / 1 is x, and divides always.
+    pitch = is_next_adjacent_ ? distance : distance / next_distance_;
   }
-  if (count_ > 1 && planes.pitch * element_size_ < bytes(planes.rows)) return {};
-  planes.first -= columns[0].plane * planes.pitch * element_size_;
+  if (count_ > 1 && pitch * element_size_ < bytes(rows)) return false;
+  std::byte* const first = first_column - columns[0].plane * pitch * element_size_;
   // One distance for all columns, in place; each has its own where it was to be repacked.
   if (!is_repacked(block) && is_evenly_spaced_) {
-    const bool is_right =
-        columns.size() == 1 ||
-        block.tensor.stride_of_dim[column_dimension(block)] == step_ * planes.pitch;
-    return is_right ? std::optional(planes) : std::nullopt;
+    const bool is_even =
+        columns.size() == 1 || block.tensor.stride_of_dim[column_dimension(block)] == step_ * pitch;
+    if (!is_even) return false;
+  } else {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (address_of(block, i, element_size_) != first + columns[i].plane * pitch * element_size_) {
+        return false;
+      }
+      if (each_ > 1 && pitch_of(block, i) != pitch) return false;
+    }
   }
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (address_of(block, i, element_size_) != address(planes, columns[i].plane)) return {};
-    if (each_ > 1 && pitch_of(block, i) != planes.pitch) return {};
-  }
-  return planes;
+  // Member by member: a copy of what has just been written would wait for its stores.
+  planes.first = first;
+  planes.pitch = pitch;
+  planes.rows = rows;
+  return true;
 }
 
 std::size_t PlanesOfBlock::packed_bytes(std::int64_t rows) const noexcept {
@@ -140,18 +148,8 @@ std::size_t PlanesOfBlock::scatter(const Queue& queue, const Planes& from,
   });
 }
 
-Extent PlanesOfBlock::extent_of_plane(const Planes& planes, std::int64_t place) const noexcept {
-  const auto begin = reinterpret_cast<std::uintptr_t>(address(planes, place));
-  return {begin, begin + static_cast<std::uintptr_t>(bytes(planes.rows))};
-}
-
-Extent PlanesOfBlock::extent(const Planes& planes) const noexcept {
-  return {reinterpret_cast<std::uintptr_t>(planes.first), extent_of_plane(planes, count_ - 1).end};
-}
-
-bool PlanesOfBlock::overlap(const Planes& mine, const PlanesOfBlock& other,
-                            const Planes& theirs) const noexcept {
-  if (!extent(mine).overlaps(other.extent(theirs))) return false;
+bool PlanesOfBlock::planes_overlap(const Planes& mine, const PlanesOfBlock& other,
+                                   const Planes& theirs) const noexcept {
   return any_plane([&](std::int64_t place) {
     const Extent plane = extent_of_plane(mine, place);
     return other.any_plane([&](std::int64_t other_place) {

@@ -55,7 +55,7 @@ void require_memory(const BoundBlock& block, const BoundColumn& column, const Me
     fail(block, "column " + column.name +
                     " has no memory; its collection was moved from, or the view was never set");
   }
-  if (static_cast<std::size_t>(address(memory)) % size != 0) {
+  if ((static_cast<std::size_t>(address(memory)) & (size - 1)) != 0) {  // a power of two
     fail(block, "the memory of " + column.name + " is not aligned to its element size of " +
                     std::to_string(size) + " bytes");
   }
@@ -101,16 +101,26 @@ void add_planes(TensorView& tensor, const FieldInfo& info, std::size_t pitch) {
   }
 }
 
-TensorView tensor_at(const Memory& memory, DType dtype, const ViewReference& view) {
-  TensorView tensor{.data = memory.data, .dtype = dtype, .device = view.device};
+/// Everything but the dimensions: there are none yet.
+void set_memory(TensorView& tensor, const Memory& memory, DType dtype, const ViewReference& view) {
+  tensor.data = memory.data;
+  tensor.dtype = dtype;
+  tensor.device = view.device;
   tensor.read_only = view.read_only;
+  tensor.rank = 0;
+}
+
+TensorView tensor_at(const Memory& memory, DType dtype, const ViewReference& view) {
+  TensorView tensor;
+  set_memory(tensor, memory, dtype, view);
   return tensor;
 }
 
-/// All columns of the block as one tensor over their memory.
+/// Makes `tensor` one tensor over the memory of all columns of the block, member by member: a copy of a
+/// tensor that has just been made would wait for its stores.
 template <class MemoryOf>
-TensorView in_place(const BoundBlock& block, const MemoryOf& memory_of, const ViewReference& view,
-                    std::size_t rows) {
+void set_in_place(TensorView& tensor, const BoundBlock& block, const MemoryOf& memory_of,
+                  const ViewReference& view, std::size_t rows) {
   const FieldInfo& info = block.columns.front().info;
   const bool is_scalar = info.kind == ColumnKind::kScalar;
   if (!is_scalar) require_rows(block, rows, view.capacity);
@@ -138,18 +148,17 @@ TensorView in_place(const BoundBlock& block, const MemoryOf& memory_of, const Vi
   }
   const std::int64_t distance = step >> std::countr_zero(info.element_size());
 
-  TensorView tensor = tensor_at(first, info.dtype, view);
+  set_memory(tensor, first, info.dtype, view);
   if (block.shape == BlockShape::kColumns) {
     add_dimension(tensor, block.columns.size(), distance);
     add_dimension(tensor, rows, 1);
-    return tensor;
+    return;
   }
   add_dimension(tensor, rows, is_scalar ? 0 : 1);
   if (!info.has_planes() || block.columns.size() > 1) {
     add_dimension(tensor, block.columns.size(), distance);
   }
   add_planes(tensor, info, first.pitch);
-  return tensor;
 }
 
 /// One column alone: [n], [n, R] or [n, R, C].
@@ -184,8 +193,7 @@ template <class MemoryOf, class OffsetsMemory>
 void fill(BoundBlock& block, const MemoryOf& memory_of, const ViewReference& view, std::size_t rows,
           const OffsetsMemory& offsets_memory, const ViewReference& offsets, std::size_t groups) {
   if (block.form == BlockForm::kInPlace) {
-    block.tensor = in_place(block, memory_of, view, rows);
-    return;
+    return set_in_place(block.tensor, block, memory_of, view, rows);
   }
   block.sources.clear();
   TensorView tensor{.dtype = block.tensor.dtype, .device = view.device};
@@ -215,7 +223,8 @@ void fill(BoundBlock& block, const MemoryOf& memory_of, const ViewReference& vie
     add_dimension(tensor, groups, 0);
     add_dimension(tensor, length, 0);
     if (block.form == BlockForm::kPadded) {
-      const TensorView values = in_place(block, memory_of, view, rows);
+      TensorView values;
+      set_in_place(values, block, memory_of, view, rows);
       tensor.dtype = values.dtype;
       for (std::size_t dim = 1; dim < values.rank; ++dim) {
         add_dimension(tensor, static_cast<std::size_t>(values.size_of_dim[dim]), 0);

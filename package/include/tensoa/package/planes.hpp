@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "tensoa/core/queue.hpp"
 #include "tensoa/core/tensor_view.hpp"
@@ -33,9 +32,21 @@ class PlanesOfBlock {
 
   const BlockDescription& description() const noexcept { return description_; }
 
-  /// The planes of `block` where its columns lie; none where they are not the planes of one ascending
-  /// pitch, as columns in foreign memory may be. Allocates nothing.
-  std::optional<Planes> in_place(const BoundBlock& block) const noexcept;
+  /// Sets `planes` to those of `block` where its columns lie. Allocates nothing.
+  /// @return false where they are not the planes of one ascending pitch, as columns in foreign memory may be;
+  /// `planes` is then not changed
+  bool in_place(const BoundBlock& block, Planes& planes) const noexcept {
+    if (!is_side_by_side_ || block.form != BlockForm::kInPlace) return find(block, planes);
+    const TensorView& tensor = block.tensor;
+    const std::size_t row_dimension = block.row_dimension();
+    const std::int64_t rows = tensor.size_of_dim[row_dimension];
+    const std::int64_t pitch = count_ > 1 ? tensor.stride_of_dim[1 - row_dimension] : 0;
+    if (count_ > 1 && pitch < rows) return false;
+    planes.first = static_cast<std::byte*>(tensor.data);
+    planes.pitch = pitch;
+    planes.rows = rows;
+    return true;
+  }
 
   /// Bytes of memory in which planes of `rows` rows find place (packed()).
   std::size_t packed_bytes(std::int64_t rows) const noexcept;
@@ -51,20 +62,38 @@ class PlanesOfBlock {
   std::size_t scatter(const Queue& queue, const Planes& from, const BoundBlock& block) const;
 
   /// Whether rows of the two share memory. Single planes are compared only where the extents overlap.
-  bool overlap(const Planes& mine, const PlanesOfBlock& other, const Planes& theirs) const noexcept;
+  bool overlap(const Planes& mine, const PlanesOfBlock& other,
+               const Planes& theirs) const noexcept {
+    return extent(mine).overlaps(other.extent(theirs)) && planes_overlap(mine, other, theirs);
+  }
 
  private:
+  /// in_place(), of any block.
+  bool find(const BoundBlock& block, Planes& planes) const noexcept;
+
   /// Bytes of one plane that has `rows` rows; scalars have one element for all.
-  std::int64_t bytes(std::int64_t rows) const noexcept;
+  std::int64_t bytes(std::int64_t rows) const noexcept {
+    return (is_scalar_ && rows > 1 ? 1 : rows) * element_size_;
+  }
 
   std::byte* address(const Planes& planes, std::int64_t place) const noexcept {
     return planes.first + place * planes.pitch * element_size_;
   }
 
-  Extent extent_of_plane(const Planes& planes, std::int64_t place) const noexcept;
+  Extent extent_of_plane(const Planes& planes, std::int64_t place) const noexcept {
+    const auto begin = reinterpret_cast<std::uintptr_t>(address(planes, place));
+    return {begin, begin + static_cast<std::uintptr_t>(bytes(planes.rows))};
+  }
 
   /// From the first byte of the first plane to the end of the last.
-  Extent extent(const Planes& planes) const noexcept;
+  Extent extent(const Planes& planes) const noexcept {
+    return {reinterpret_cast<std::uintptr_t>(planes.first),
+            extent_of_plane(planes, count_ - 1).end};
+  }
+
+  /// overlap(), where the extents overlap.
+  bool planes_overlap(const Planes& mine, const PlanesOfBlock& other,
+                      const Planes& theirs) const noexcept;
 
   /// Whether `visit(p)` says so of the place of any plane of the block's columns.
   template <class Visit>
@@ -87,6 +116,9 @@ class PlanesOfBlock {
   std::int64_t count_ = 0;  ///< from the first plane to the last; other columns may lie between
   std::size_t next_ = 0;    ///< the first column at another place than column 0; 0: there is none
   std::int64_t next_distance_ = 0;  ///< planes from column 0 to that one
+  bool is_next_adjacent_ = false;   ///< next_distance_ is 1
+  bool is_scalar_;                  ///< the columns
+  bool is_side_by_side_ = false;    ///< plain columns, of which number i is plane i
   std::int64_t step_ = 0;           ///< planes from one column to the next, where they are even
   bool is_evenly_spaced_ = true;    ///< the columns, as described
 };
