@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensoa/columnar/table_chunk.hpp"
+#include "tensoa/core/dtype.hpp"
+
+namespace tensoa::columnar {
+
+/// A column to be written.
+struct WrittenColumn {
+  std::string name;
+  DType dtype = DType::kF32;  ///< bfloat16 is written as float32, in CSV float16 too
+  bool is_list = false;
+};
+
+/// Numbers of one column.
+struct WrittenNumbers {
+  const std::byte* data = nullptr;  ///< side by side
+  /// Of a list: of each row where it begins, and where the last one ends.
+  std::vector<std::int64_t> offsets = {};
+};
+
+/// Writes a table as .parquet, .arrow (file format) or .csv, chunk by chunk. The file appears complete or not at
+/// all (OutputFile).
+/// *Threads*: one at a time
+class TableWriter {
+ public:
+  /// Makes the file, so that a path that cannot be written is found before the work is done.
+  /// @throws ConfigError for another ending, for lists in CSV, for a name that is there twice; OutputError
+  /// @param copied its columns come after those of `columns`, as append() gets them
+  TableWriter(const std::filesystem::path& path, std::vector<WrittenColumn> columns,
+              const TableChunk& copied);
+  ~TableWriter();
+  TableWriter(TableWriter&&) noexcept;
+  TableWriter& operator=(TableWriter&&) noexcept;
+
+  /// Writes rows. The memory may be reused when it returns.
+  /// @param numbers one for each column
+  /// @param copied as many rows, the columns that the constructor saw
+  /// @throws OutputError; InputError where a copied column has another type than it had there
+  void append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
+              const TableChunk& copied);
+
+  /// Ends the file, which is then at its path. Call it once, at the end. @throws OutputError
+  void finish();
+
+ private:
+  class Output;
+  std::unique_ptr<Output> output_;
+};
+
+/// Throws what the constructor would for the ending of a path. @throws ConfigError
+void require_table_ending(const std::filesystem::path& path);
+
+}  // namespace tensoa::columnar

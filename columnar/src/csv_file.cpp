@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <arrow/csv/api.h>
+#include <arrow/io/compressed.h>
+#include <arrow/io/file.h>
+#include <arrow/util/compression.h>
+
+#include <vector>
+
+#include "chunk_rows.hpp"
+
+namespace tensoa::columnar {
+namespace {
+
+using Reader = std::shared_ptr<arrow::csv::StreamingReader>;
+
+constexpr const char* kNotCsv = "is not CSV with a line of names, or is damaged";
+
+std::shared_ptr<arrow::DataType> arrow_type(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return arrow::boolean();
+    case DType::kU8:
+      return arrow::uint8();
+    case DType::kI8:
+      return arrow::int8();
+    case DType::kI16:
+      return arrow::int16();
+    case DType::kI32:
+      return arrow::int32();
+    case DType::kI64:
+      return arrow::int64();
+    case DType::kF64:
+      return arrow::float64();
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kF32:
+      break;
+  }
+  return arrow::float32();
+}
+
+Reader open(const std::string& path, const ReadOptions* options) {
+  std::shared_ptr<arrow::io::InputStream> stream =
+      require(arrow::io::ReadableFile::Open(path), path, "cannot be opened");
+  if (path.ends_with(".gz")) {
+    // It has no state, and the stream does not keep it.
+    static const std::unique_ptr<arrow::util::Codec> codec =
+        require(arrow::util::Codec::Create(arrow::Compression::GZIP), path, "cannot be unpacked");
+    stream =
+        require(arrow::io::CompressedInputStream::Make(codec.get(), stream), path, "is not gzip");
+  }
+  auto read = arrow::csv::ReadOptions::Defaults();
+  read.use_threads = false;
+  auto convert = arrow::csv::ConvertOptions::Defaults();
+  // "nan" is a number here.
+  convert.null_values = {"", "NULL", "null", "NA", "N/A", "n/a", "#N/A"};
+  if (options != nullptr) {
+    convert.include_columns = options->columns;
+    for (const auto& [column, dtype] : options->text_types) {
+      convert.column_types[column] = arrow_type(dtype);
+    }
+  }
+  return require(arrow::csv::StreamingReader::Make(arrow::io::default_io_context(), stream, read,
+                                                   arrow::csv::ParseOptions::Defaults(), convert),
+                 path, kNotCsv);
+}
+
+class Blocks final : public TableParts {
+ public:
+  Blocks(Path path, const ReadOptions& options) : path_(std::move(path)), options_(options) {}
+
+  std::unique_ptr<TablePart> next() override {
+    if (is_at_end_) return {};
+    try {
+      const std::string what = "after row " + std::to_string(first_row_) + ": " + kNotCsv;
+      // The first block is read when the reader is made.
+      if (!reader_) reader_ = open(*path_, &options_);
+      std::shared_ptr<arrow::RecordBatch> batch;
+      require(reader_->ReadNext(&batch), *path_, what);
+      is_at_end_ = batch == nullptr;
+      if (is_at_end_) return {};
+      auto part =
+          std::make_unique<ReadyPart>(chunk_of(path_, first_row_, batch), options_.rows_per_chunk);
+      first_row_ += static_cast<std::uint64_t>(batch->num_rows());
+      return part;
+    } catch (const InputError& error) {
+      is_at_end_ = true;
+      return std::make_unique<LostPart>(first_row_, error.what());
+    }
+  }
+
+ private:
+  Path path_;
+  ReadOptions options_;
+  Reader reader_;
+  std::uint64_t first_row_ = 0;
+  bool is_at_end_ = false;
+};
+
+class CsvFormat final : public TableFile::Format {
+ public:
+  CsvFormat(const Path& path, std::shared_ptr<arrow::Schema> schema)
+      : Format(path, file_columns(*schema), std::nullopt), schema_(std::move(schema)) {}
+
+  std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
+
+  std::unique_ptr<TableParts> read(const ReadOptions& options) const override {
+    places_of(options.columns, *schema_, *name);
+    return std::make_unique<Blocks>(name, options);
+  }
+
+ private:
+  std::shared_ptr<arrow::Schema> schema_;
+};
+
+}  // namespace
+
+std::unique_ptr<TableFile::Format> open_csv(Path path) {
+  return std::make_unique<CsvFormat>(path, open(*path, nullptr)->schema());
+}
+
+}  // namespace tensoa::columnar

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/columnar/number_type.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <numeric>
+
+namespace tensoa::columnar {
+namespace {
+
+/// What a type can hold: integers below 2^digits, also negative ones; or floating point of so many digits.
+struct Range {
+  int digits;
+  bool is_signed;
+  bool is_floating;
+};
+
+Range range_of(NumberType type) {
+  switch (type) {
+    case NumberType::kNone:
+      break;
+    case NumberType::kBool:
+      return {1, false, false};
+    case NumberType::kU8:
+      return {8, false, false};
+    case NumberType::kU16:
+      return {16, false, false};
+    case NumberType::kU32:
+      return {32, false, false};
+    case NumberType::kU64:
+      return {64, false, false};
+    case NumberType::kI8:
+      return {7, true, false};
+    case NumberType::kI16:
+      return {15, true, false};
+    case NumberType::kI32:
+      return {31, true, false};
+    case NumberType::kI64:
+      return {63, true, false};
+    case NumberType::kF16:
+      return {11, true, true};
+    case NumberType::kF32:
+      return {24, true, true};
+    case NumberType::kF64:
+      return {53, true, true};
+  }
+  return {};
+}
+
+NumberType type_of(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return NumberType::kBool;
+    case DType::kU8:
+      return NumberType::kU8;
+    case DType::kI8:
+      return NumberType::kI8;
+    case DType::kI16:
+      return NumberType::kI16;
+    case DType::kI32:
+      return NumberType::kI32;
+    case DType::kI64:
+      return NumberType::kI64;
+    case DType::kF16:
+      return NumberType::kF16;
+    case DType::kF32:
+      return NumberType::kF32;
+    case DType::kF64:
+      return NumberType::kF64;
+    case DType::kBF16:
+      break;
+  }
+  return NumberType::kNone;
+}
+
+/// Insertions, removals and exchanges of a character that make one name of the other, in lower case.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t exchanged = diagonal + (lower(a[i]) == lower(b[j]) ? 0U : 1U);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({exchanged, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+Conversion conversion(NumberType from, DType to) noexcept {
+  const NumberType target = type_of(to);
+  if (from == NumberType::kNone || target == NumberType::kNone) return Conversion::kImpossible;
+  if (from == target) return Conversion::kNone;
+  if (target == NumberType::kBool) return Conversion::kImpossible;
+  const Range has = range_of(from);
+  const Range needs = range_of(target);
+  if (has.is_floating) {
+    if (!needs.is_floating) return Conversion::kImpossible;
+    return has.digits <= needs.digits ? Conversion::kExact : Conversion::kRounds;
+  }
+  const bool keeps_sign = needs.is_signed || !has.is_signed;
+  return keeps_sign && has.digits <= needs.digits ? Conversion::kExact : Conversion::kChecked;
+}
+
+std::optional<DType> dtype_of(NumberType type) noexcept {
+  switch (type) {
+    case NumberType::kBool:
+      return DType::kBool;
+    case NumberType::kU8:
+      return DType::kU8;
+    case NumberType::kI8:
+      return DType::kI8;
+    case NumberType::kI16:
+      return DType::kI16;
+    case NumberType::kI32:
+      return DType::kI32;
+    case NumberType::kI64:
+      return DType::kI64;
+    case NumberType::kF16:
+      return DType::kF16;
+    case NumberType::kF32:
+      return DType::kF32;
+    case NumberType::kF64:
+      return DType::kF64;
+    case NumberType::kNone:
+    case NumberType::kU16:
+    case NumberType::kU32:
+    case NumberType::kU64:
+      break;
+  }
+  return {};
+}
+
+std::string nearest_name(std::string_view name, const std::vector<std::string>& names) {
+  std::string nearest;
+  std::size_t fewest = std::numeric_limits<std::size_t>::max();
+  for (const std::string& other : names) {
+    const std::size_t needed = edits(name, other);
+    if (needed >= fewest) continue;
+    fewest = needed;
+    nearest = other;
+  }
+  return nearest;
+}
+
+}  // namespace tensoa::columnar

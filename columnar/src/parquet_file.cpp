@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <arrow/io/file.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
+#include <parquet/exception.h>
+#include <parquet/file_reader.h>
+#include <parquet/metadata.h>
+
+#include <algorithm>
+
+#include "chunk_rows.hpp"
+
+namespace tensoa::columnar {
+namespace {
+
+using File = std::shared_ptr<arrow::io::RandomAccessFile>;
+using MetaData = std::shared_ptr<parquet::FileMetaData>;
+
+/// What this library throws, as the error of a file.
+template <class Function>
+auto guarded(const std::string& path, const std::string& what, const Function& function) {
+  try {
+    return function();
+  } catch (const parquet::ParquetStatusException& error) {
+    require(error.status(), path, what);
+    throw;
+  } catch (const parquet::ParquetException& error) {
+    throw InputError(path + ": " + what + ": " + printable(error.what()));
+  }
+}
+
+/// A buffer for each column: a row group need not be in memory.
+parquet::ReaderProperties reader_properties() {
+  constexpr std::int64_t kBuffer = 1 << 18;
+  parquet::ReaderProperties properties = parquet::default_reader_properties();
+  properties.enable_buffered_stream();
+  properties.set_buffer_size(kBuffer);
+  return properties;
+}
+
+std::unique_ptr<parquet::arrow::FileReader> reader_of(const std::string& path, const File& file,
+                                                      const MetaData& metadata,
+                                                      std::size_t rows_per_chunk) {
+  return guarded(path, "is not a Parquet file, or is damaged or truncated", [&] {
+    parquet::ArrowReaderProperties properties;
+    properties.set_batch_size(static_cast<std::int64_t>(rows_per_chunk));
+    properties.set_pre_buffer(false);
+    parquet::arrow::FileReaderBuilder builder;
+    const std::string what = "is not a Parquet file, or is damaged or truncated";
+    require(builder.Open(file, reader_properties(), metadata), path, what);
+    builder.properties(properties);
+    return require(builder.Build(), path, what);
+  });
+}
+
+/// What the parts of a file share.
+struct Source {
+  Path path;
+  File file;
+  MetaData metadata;
+  std::vector<int> leaves;         ///< of the columns that are read
+  std::vector<std::string> names;  ///< of these
+  std::size_t rows_per_chunk = 0;
+};
+
+class RowGroup final : public TablePart {
+ public:
+  RowGroup(std::shared_ptr<const Source> source, int number, std::uint64_t first_row)
+      : source_(std::move(source)), number_(number), first_row_(first_row) {
+    rows_ = static_cast<std::uint64_t>(source_->metadata->RowGroup(number)->num_rows());
+  }
+
+  std::uint64_t first_row() const noexcept override { return first_row_; }
+  std::optional<std::uint64_t> rows() const noexcept override { return rows_; }
+
+  std::optional<TableChunk> next() override {
+    const std::string what = "row group " + std::to_string(number_) + ", row " +
+                             std::to_string(first_row_ + done_) +
+                             ": is damaged, truncated or cannot be read";
+    return guarded(*source_->path, what, [&]() -> std::optional<TableChunk> {
+      if (!batches_) {
+        reader_ =
+            reader_of(*source_->path, source_->file, source_->metadata, source_->rows_per_chunk);
+        batches_ = require(reader_->GetRecordBatchReader({number_}, source_->leaves),
+                           *source_->path, what);
+        places_ = places_of(source_->names, *batches_->schema(), *source_->path);
+      }
+      std::shared_ptr<arrow::RecordBatch> batch;
+      while (!batch || batch->num_rows() == 0) {
+        require(batches_->ReadNext(&batch), *source_->path, what);
+        if (batch) continue;
+        if (done_ == rows_) return {};
+        throw InputError(*source_->path + ": " + what + ": it ends after " + std::to_string(done_) +
+                         " of " + std::to_string(rows_) + " rows");
+      }
+      const std::uint64_t first = first_row_ + done_;
+      done_ += static_cast<std::uint64_t>(batch->num_rows());
+      return chunk_of(source_->path, first,
+                      require(batch->SelectColumns(places_), *source_->path, what));
+    });
+  }
+
+ private:
+  std::shared_ptr<const Source> source_;
+  int number_;
+  std::uint64_t first_row_;
+  std::uint64_t rows_ = 0;
+  std::uint64_t done_ = 0;
+  std::unique_ptr<parquet::arrow::FileReader> reader_;
+  std::unique_ptr<arrow::RecordBatchReader> batches_;
+  std::vector<int> places_;
+};
+
+class RowGroups final : public TableParts {
+ public:
+  explicit RowGroups(std::shared_ptr<const Source> source) : source_(std::move(source)) {}
+
+  std::unique_ptr<TablePart> next() override {
+    if (next_ == source_->metadata->num_row_groups()) return {};
+    auto group = std::make_unique<RowGroup>(source_, next_++, first_row_);
+    first_row_ += *group->rows();
+    return group;
+  }
+
+ private:
+  std::shared_ptr<const Source> source_;
+  int next_ = 0;
+  std::uint64_t first_row_ = 0;
+};
+
+class ParquetFormat final : public TableFile::Format {
+ public:
+  ParquetFormat(const Path& path, File file, MetaData metadata,
+                std::shared_ptr<arrow::Schema> schema)
+      : Format(path, file_columns(*schema), static_cast<std::uint64_t>(metadata->num_rows())),
+        file_(std::move(file)),
+        metadata_(std::move(metadata)),
+        schema_(std::move(schema)) {}
+
+  std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
+
+  std::unique_ptr<TableParts> read(const ReadOptions& options) const override {
+    places_of(options.columns, *schema_, *name);
+    std::vector<int> leaves;
+    for (int i = 0; i < metadata_->num_columns(); ++i) {
+      const std::string top = metadata_->schema()->Column(i)->path()->ToDotVector().front();
+      if (std::ranges::find(options.columns, top) != options.columns.end()) leaves.push_back(i);
+    }
+    return std::make_unique<RowGroups>(std::make_shared<const Source>(Source{
+        name, file_, metadata_, std::move(leaves), options.columns, options.rows_per_chunk}));
+  }
+
+ private:
+  File file_;
+  MetaData metadata_;
+  std::shared_ptr<arrow::Schema> schema_;
+};
+
+}  // namespace
+
+std::unique_ptr<TableFile::Format> open_parquet(Path path) {
+  const File file = require(arrow::io::ReadableFile::Open(*path), *path, "cannot be opened");
+  const auto reader = reader_of(*path, file, nullptr, 1);
+  std::shared_ptr<arrow::Schema> schema;
+  require(reader->GetSchema(&schema), *path, "has columns that cannot be read");
+  return std::make_unique<ParquetFormat>(path, file, reader->parquet_reader()->metadata(),
+                                         std::move(schema));
+}
+
+}  // namespace tensoa::columnar

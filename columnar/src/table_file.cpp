@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/columnar/table_file.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include "chunk_rows.hpp"
+
+namespace tensoa::columnar {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Ending { kParquet, kArrow, kCsv, kRoot, kOther };
+
+Ending ending_of(const std::string& path) {
+  const auto is = [&](const char* ending) { return path.ends_with(ending); };
+  if (is(".parquet")) return Ending::kParquet;
+  if (is(".arrow") || is(".ipc") || is(".feather")) return Ending::kArrow;
+  if (is(".csv") || is(".csv.gz")) return Ending::kCsv;
+  return is(".root") ? Ending::kRoot : Ending::kOther;
+}
+
+NumberType number_type_of(const arrow::DataType& type) {
+  switch (type.id()) {
+    case arrow::Type::BOOL:
+      return NumberType::kBool;
+    case arrow::Type::UINT8:
+      return NumberType::kU8;
+    case arrow::Type::UINT16:
+      return NumberType::kU16;
+    case arrow::Type::UINT32:
+      return NumberType::kU32;
+    case arrow::Type::UINT64:
+      return NumberType::kU64;
+    case arrow::Type::INT8:
+      return NumberType::kI8;
+    case arrow::Type::INT16:
+      return NumberType::kI16;
+    case arrow::Type::INT32:
+      return NumberType::kI32;
+    case arrow::Type::INT64:
+      return NumberType::kI64;
+    case arrow::Type::HALF_FLOAT:
+      return NumberType::kF16;
+    case arrow::Type::FLOAT:
+      return NumberType::kF32;
+    case arrow::Type::DOUBLE:
+      return NumberType::kF64;
+    default:
+      return NumberType::kNone;
+  }
+}
+
+std::unique_ptr<TableFile::Format> open(fs::path path) {
+  const auto name = std::make_shared<const std::string>(path.string());
+  const Ending ending = ending_of(*name);
+  if (ending == Ending::kRoot) {
+    throw InputError(*name +
+                     ": ROOT files are not read here; convert it: python -m tensoa.from_root " +
+                     *name + " TREE OUT.parquet");
+  }
+  if (ending == Ending::kOther) {
+    throw InputError(*name + ": got the ending \"" + path.extension().string() +
+                     "\", expected .parquet, .arrow, .ipc, .feather, .csv or .csv.gz");
+  }
+  std::error_code error;
+  if (!fs::exists(path, error)) throw InputError(*name + ": there is no such file");
+  if (fs::is_directory(path, error)) throw InputError(*name + ": got a folder, expected a file");
+  if (fs::is_regular_file(path, error) && fs::file_size(path, error) == 0 && !error) {
+    throw InputError(*name + ": empty file, expected columns");
+  }
+  if (ending == Ending::kParquet) return open_parquet(name);
+  return ending == Ending::kArrow ? open_arrow(name) : open_csv(name);
+}
+
+}  // namespace
+
+std::string printable(std::string text) {
+  constexpr std::size_t kLongest = 160;
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
+  std::ranges::replace_if(
+      text, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
+void require(const arrow::Status& status, const std::string& path, const std::string& what) {
+  if (status.IsOutOfMemory()) throw std::bad_alloc();
+  if (!status.ok()) throw InputError(path + ": " + what + ": " + printable(status.message()));
+}
+
+FileColumn file_column(const arrow::Field& field) {
+  const arrow::DataType& type = *field.type();
+  FileColumn column{.name = field.name(), .type = type.ToString()};
+  column.is_list = type.id() == arrow::Type::LIST || type.id() == arrow::Type::LARGE_LIST ||
+                   type.id() == arrow::Type::FIXED_SIZE_LIST;
+  column.numbers = number_type_of(column.is_list ? *type.field(0)->type() : type);
+  return column;
+}
+
+std::vector<FileColumn> file_columns(const arrow::Schema& schema) {
+  std::vector<FileColumn> columns;
+  for (const auto& field : schema.fields()) columns.push_back(file_column(*field));
+  return columns;
+}
+
+std::vector<int> places_of(const std::vector<std::string>& names, const arrow::Schema& schema,
+                           const std::string& path) {
+  std::vector<int> places;
+  for (const std::string& name : names) {
+    const std::vector<int> found = schema.GetAllFieldIndices(name);
+    if (found.size() == 1) {
+      places.push_back(found.front());
+      continue;
+    }
+    if (found.size() > 1) {
+      throw InputError(path + ": the column " + name + " is there " + std::to_string(found.size()) +
+                       " times, expected once");
+    }
+    std::string all;
+    for (const std::string& other : schema.field_names()) all += (all.empty() ? "" : ", ") + other;
+    const std::string nearest = nearest_name(name, schema.field_names());
+    throw InputError(path + ": has no column " + name + "; there are " + printable(all) +
+                     (nearest.empty() ? "" : "; the nearest is " + printable(nearest)));
+  }
+  return places;
+}
+
+TableChunk chunk_of(Path path, std::uint64_t first_row, std::shared_ptr<arrow::RecordBatch> batch) {
+  return TableChunk(std::make_shared<const detail::ChunkRows>(
+      detail::ChunkRows{std::move(path), first_row, std::move(batch)}));
+}
+
+std::optional<TableChunk> ReadyPart::next() {
+  if (done_ == rows_.rows()) return {};
+  const std::size_t first = done_;
+  done_ = std::min(done_ + rows_per_chunk_, rows_.rows());
+  return rows_.slice(first, done_ - first);
+}
+
+TableFile::TableFile(fs::path path) : format_(open(std::move(path))) {}
+TableFile::~TableFile() = default;
+TableFile::TableFile(TableFile&&) noexcept = default;
+TableFile& TableFile::operator=(TableFile&&) noexcept = default;
+
+const fs::path& TableFile::path() const noexcept { return format_->file_path; }
+const std::vector<FileColumn>& TableFile::columns() const noexcept { return format_->columns; }
+std::optional<std::uint64_t> TableFile::rows() const noexcept { return format_->rows; }
+
+std::unique_ptr<TableParts> TableFile::read(const ReadOptions& options) const {
+  return format_->read(options);
+}
+
+TableChunk TableFile::empty_chunk(const ReadOptions& options) const {
+  const auto schema = format_->schema();
+  arrow::FieldVector fields;
+  arrow::ArrayVector arrays;
+  for (const int place : places_of(options.columns, *schema, *format_->name)) {
+    fields.push_back(schema->field(place));
+    arrays.push_back(require(arrow::MakeEmptyArray(fields.back()->type()), *format_->name,
+                             "has a column that cannot be read"));
+  }
+  return chunk_of(format_->name, 0,
+                  arrow::RecordBatch::Make(arrow::schema(std::move(fields)), 0, std::move(arrays)));
+}
+
+std::vector<fs::path> find_tables(const std::vector<std::string>& paths) {
+  std::vector<fs::path> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!fs::exists(path, error)) throw InputError(path + ": there is no such file or folder");
+    if (!fs::is_directory(path, error)) {
+      files.emplace_back(path);
+      continue;
+    }
+    std::vector<fs::path> found;
+    for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+         entry.increment(error)) {
+      const Ending ending = ending_of(entry->path().string());
+      const bool is_hidden = entry->path().filename().string().starts_with('.');
+      if (ending < Ending::kRoot && !is_hidden) found.push_back(entry->path());
+    }
+    if (error) throw InputError(path + ": the folder cannot be read: " + error.message());
+    if (found.empty()) {
+      throw InputError(path + ": the folder has no .parquet, .arrow, .ipc, .feather or .csv files");
+    }
+    std::ranges::sort(found);
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  if (files.empty()) throw InputError("no files of columns are given; expected one at least");
+  return files;
+}
+
+}  // namespace tensoa::columnar

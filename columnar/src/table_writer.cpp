@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/columnar/table_writer.hpp"
+
+#include <arrow/api.h>
+#include <arrow/csv/writer.h>
+#include <arrow/io/file.h>
+#include <arrow/ipc/writer.h>
+#include <arrow/util/compression.h>
+#include <arrow/util/float16.h>
+#include <parquet/arrow/writer.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "chunk_rows.hpp"
+#include "tensoa/core/output_file.hpp"
+
+namespace tensoa::columnar {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Ending { kParquet, kArrow, kCsv };
+
+Ending ending_of(const fs::path& path) {
+  if (path == "/dev/stdout") return Ending::kCsv;
+  if (path.extension() == ".parquet") return Ending::kParquet;
+  if (path.extension() == ".arrow") return Ending::kArrow;
+  if (path.extension() == ".csv") return Ending::kCsv;
+  throw ConfigError(path.string() + ": got the ending \"" + path.extension().string() +
+                    "\", expected a file named .parquet, .arrow or .csv");
+}
+
+std::shared_ptr<arrow::DataType> arrow_type(DType dtype, Ending ending) {
+  switch (dtype) {
+    case DType::kBool:
+      return arrow::boolean();
+    case DType::kU8:
+      return arrow::uint8();
+    case DType::kI8:
+      return arrow::int8();
+    case DType::kI16:
+      return arrow::int16();
+    case DType::kI32:
+      return arrow::int32();
+    case DType::kI64:
+      return arrow::int64();
+    case DType::kF16:
+      return ending == Ending::kCsv ? arrow::float32() : arrow::float16();
+    case DType::kBF16:
+    case DType::kF32:
+      return arrow::float32();
+    case DType::kF64:
+      return arrow::float64();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+class TableWriter::Output {
+ public:
+  Output(const fs::path& path, std::vector<WrittenColumn> columns, const TableChunk& copied)
+      : ending_(ending_of(path)),
+        columns_(std::move(columns)),
+        schema_(schema_of(path, copied)),
+        file_(path),
+        stream_(check(arrow::io::FileOutputStream::Open(file_.temporary().string()))) {
+    if (ending_ == Ending::kParquet) {
+      parquet_ = check(parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(),
+                                                        stream_, parquet_properties()));
+    } else if (ending_ == Ending::kArrow) {
+      batches_ = check(arrow::ipc::MakeFileWriter(stream_, schema_));
+    } else {
+      auto options = arrow::csv::WriteOptions::Defaults();
+      options.quoting_style = arrow::csv::QuotingStyle::Needed;
+      batches_ = check(arrow::csv::MakeCSVWriter(stream_, schema_, options));
+    }
+  }
+
+  void append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
+              const TableChunk& copied) {
+    arrow::ArrayVector arrays;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      arrays.push_back(array_of(i, rows, numbers[i]));
+    }
+    const detail::ChunkRows& others = copied.get();
+    for (int i = 0; i < others.batch->num_columns(); ++i) {
+      arrays.push_back(others.batch->column(i));
+      const auto& field = schema_->field(static_cast<int>(arrays.size()) - 1);
+      if (field->type()->Equals(*arrays.back()->type())) continue;
+      throw InputError(*others.path + ": the column " + field->name() + " is " +
+                       arrays.back()->type()->ToString() + ", in the files before it is " +
+                       field->type()->ToString() + "; expected one type for all files");
+    }
+    const auto batch =
+        arrow::RecordBatch::Make(schema_, static_cast<std::int64_t>(rows), std::move(arrays));
+    check(parquet_ ? parquet_->WriteRecordBatch(*batch) : batches_->WriteRecordBatch(*batch));
+  }
+
+  void finish() {
+    check(parquet_ ? parquet_->Close() : batches_->Close());
+    check(stream_->Close());
+    file_.commit();
+  }
+
+ private:
+  void check(const arrow::Status& status) const {
+    if (status.ok()) return;
+    const std::string detail = status.detail() ? ": " + status.detail()->ToString() : "";
+    throw OutputError("cannot write " + file_.path().string() + ": " + status.message() + detail);
+  }
+  template <class T>
+  T check(arrow::Result<T> result) const {
+    check(result.status());
+    return std::move(result).ValueUnsafe();
+  }
+
+  std::shared_ptr<arrow::Schema> schema_of(const fs::path& path, const TableChunk& copied) const {
+    arrow::FieldVector fields;
+    for (const WrittenColumn& column : columns_) {
+      const auto type = arrow_type(column.dtype, ending_);
+      fields.push_back(arrow::field(
+          column.name, column.is_list ? arrow::list(arrow::field("item", type, false)) : type,
+          false));
+    }
+    for (const auto& field : copied.get().batch->schema()->fields()) {
+      fields.push_back(field->WithNullable(true));
+    }
+    std::set<std::string> names;
+    for (const auto& field : fields) {
+      if (!names.insert(field->name()).second) {
+        throw ConfigError(path.string() + ": would have two columns called " + field->name() +
+                          "; expected names that differ");
+      }
+      if (ending_ == Ending::kCsv && field->type()->num_fields() > 0) {
+        throw ConfigError(path.string() + ": the column " + field->name() + " is " +
+                          field->type()->ToString() +
+                          ", which CSV has not; expected a file named .parquet or .arrow");
+      }
+    }
+    return arrow::schema(std::move(fields));
+  }
+
+  /// Numbers of a model rarely repeat: no dictionaries of them.
+  std::shared_ptr<parquet::WriterProperties> parquet_properties() const {
+    parquet::WriterProperties::Builder properties;
+    if (arrow::util::Codec::IsAvailable(arrow::Compression::ZSTD)) {
+      properties.compression(arrow::Compression::ZSTD);
+    }
+    for (const WrittenColumn& column : columns_) {
+      const std::string path = column.is_list ? column.name + ".list.element" : column.name;
+      properties.disable_dictionary(path);
+      if (column.dtype == DType::kI64 && !column.is_list) {
+        properties.encoding(path, parquet::Encoding::DELTA_BINARY_PACKED);
+      }
+    }
+    return properties.build();
+  }
+
+  /// The numbers as an array, over their memory where Arrow has them as we do.
+  std::shared_ptr<arrow::Array> array_of(std::size_t column, std::size_t rows,
+                                         const WrittenNumbers& numbers) const {
+    const WrittenColumn& written = columns_[column];
+    const std::size_t n = written.is_list ? static_cast<std::size_t>(numbers.offsets.back()) : rows;
+    const auto values = values_of(written.dtype, n, numbers.data);
+    if (!written.is_list) return values;
+    arrow::TypedBufferBuilder<std::int32_t> offsets;
+    for (const std::int64_t offset : numbers.offsets) {
+      if (offset > std::numeric_limits<std::int32_t>::max()) {
+        throw OutputError("cannot write " + file_.path().string() +
+                          ": the lists of one chunk have more than 2^31 numbers; fewer "
+                          "--rows-per-chunk may help");
+      }
+      check(offsets.Append(static_cast<std::int32_t>(offset)));
+    }
+    return std::make_shared<arrow::ListArray>(schema_->field(static_cast<int>(column))->type(),
+                                              static_cast<std::int64_t>(rows),
+                                              check(offsets.Finish()), values);
+  }
+
+  std::shared_ptr<arrow::Array> values_of(DType dtype, std::size_t n, const std::byte* data) const {
+    const auto type = arrow_type(dtype, ending_);
+    const auto rows = static_cast<std::int64_t>(n);
+    if (dtype == DType::kBool) {
+      arrow::BooleanBuilder bits;
+      check(bits.AppendValues(reinterpret_cast<const std::uint8_t*>(data), rows));
+      return check(bits.Finish());
+    }
+    if (type->id() == arrow::Type::FLOAT && dtype != DType::kF32) {
+      arrow::FloatBuilder floats;
+      check(floats.Reserve(rows));
+      for (std::size_t i = 0; i < n; ++i) {
+        std::uint16_t bits = 0;
+        std::memcpy(&bits, data + i * sizeof(bits), sizeof(bits));
+        floats.UnsafeAppend(dtype == DType::kF16
+                                ? arrow::util::Float16::FromBits(bits).ToFloat()
+                                : std::bit_cast<float>(std::uint32_t{bits} << 16U));
+      }
+      return check(floats.Finish());
+    }
+    const auto bytes = static_cast<std::int64_t>(n * size_of(dtype));
+    auto memory =
+        std::make_shared<arrow::Buffer>(reinterpret_cast<const std::uint8_t*>(data), bytes);
+    return arrow::MakeArray(arrow::ArrayData::Make(type, rows, {nullptr, std::move(memory)}, 0));
+  }
+
+  Ending ending_;
+  std::vector<WrittenColumn> columns_;
+  std::shared_ptr<arrow::Schema> schema_;
+  OutputFile file_;
+  std::shared_ptr<arrow::io::FileOutputStream> stream_;
+  std::unique_ptr<parquet::arrow::FileWriter> parquet_;
+  std::shared_ptr<arrow::ipc::RecordBatchWriter> batches_;
+};
+
+TableWriter::TableWriter(const fs::path& path, std::vector<WrittenColumn> columns,
+                         const TableChunk& copied)
+    : output_(std::make_unique<Output>(path, std::move(columns), copied)) {}
+
+TableWriter::~TableWriter() = default;
+TableWriter::TableWriter(TableWriter&&) noexcept = default;
+TableWriter& TableWriter::operator=(TableWriter&&) noexcept = default;
+
+void TableWriter::append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
+                         const TableChunk& copied) {
+  output_->append(rows, numbers, copied);
+}
+
+void TableWriter::finish() { output_->finish(); }
+
+void require_table_ending(const fs::path& path) { ending_of(path); }
+
+}  // namespace tensoa::columnar
