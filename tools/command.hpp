@@ -21,6 +21,7 @@ inline constexpr int kBadInput = 2;
 
 void add_track_command(CLI::App& program, Action& action);
 void add_graph_command(CLI::App& program, Action& action);
+void add_infer_command(CLI::App& program, Action& action);
 void add_check_command(CLI::App& program, Action& action);
 void add_inspect_command(CLI::App& program, Action& action);
 void add_describe_command(CLI::App& program, Action& action);

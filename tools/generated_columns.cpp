@@ -9,59 +9,16 @@
 #include <cstring>
 #include <limits>
 
-#include "tensoa/soa/soa_metadata.hpp"
+#include "described_binding.hpp"
+#include "numbers.hpp"
 #include "tensoa/track/impl/random.hpp"
 
 namespace tensoa::tools {
 namespace {
 
 template <class T>
-T load(const std::byte* place) {
-  T value;
-  std::memcpy(&value, place, sizeof(T));
-  return value;
-}
-
-template <class T>
 void store(std::byte* place, T value) {
   std::memcpy(place, &value, sizeof(T));
-}
-
-double number_of(Half half) {
-  const int exponent = half.bits >> 10 & 0x1F;
-  const int mantissa = half.bits & 0x3FF;
-  const double sign = (half.bits >> 15) != 0 ? -1 : 1;
-  if (exponent == 0x1F) {
-    return mantissa == 0 ? sign * std::numeric_limits<double>::infinity()
-                         : std::numeric_limits<double>::quiet_NaN();
-  }
-  return sign *
-         (exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(mantissa + 0x400, exponent - 25));
-}
-
-double number_at(const std::byte* place, DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-    case DType::kU8:
-      return load<std::uint8_t>(place);
-    case DType::kI8:
-      return load<std::int8_t>(place);
-    case DType::kI16:
-      return load<std::int16_t>(place);
-    case DType::kI32:
-      return load<std::int32_t>(place);
-    case DType::kI64:
-      return static_cast<double>(load<std::int64_t>(place));
-    case DType::kF16:
-      return number_of(load<Half>(place));
-    case DType::kBF16:
-      return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(place)} << 16U);
-    case DType::kF32:
-      return load<float>(place);
-    case DType::kF64:
-      return load<double>(place);
-  }
-  return 0;
 }
 
 /// A number in [-2, 2) that a half and a bfloat16 can hold.
@@ -104,16 +61,6 @@ void store_number(std::byte* place, DType dtype, std::size_t indices, track::Ran
     case DType::kF64:
       return store(place, random.uniform(-2, 2));
   }
-}
-
-bool is_evenly_spaced(const std::vector<ColumnDescription>& columns) {
-  for (std::size_t i = 1; i < columns.size(); ++i) {
-    if (columns[i].plane <= columns[i - 1].plane ||
-        columns[i].plane - columns[i - 1].plane != columns[1].plane - columns[0].plane) {
-      return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace
@@ -175,28 +122,13 @@ GeneratedColumns::Memory& GeneratedColumns::allocate(const BlockDescription& blo
 }
 
 void GeneratedColumns::bind(const Memory& memory, bool is_input) {
-  BoundBlock block;
-  block.name = memory.block.name;
-  block.shape = memory.block.shape;
-  block.collection = memory.block.collection;
-  block.tensor.dtype = memory.block.dtype;
-  block.converts = memory.block.dtype != memory.block.element.dtype;
-  if (block.converts || !is_evenly_spaced(memory.block.columns)) block.form = BlockForm::kRepacked;
-  std::vector<ColumnRecord> records;
+  std::vector<ColumnPlace> places;
   for (const ColumnDescription& column : memory.block.columns) {
-    const auto field = static_cast<std::uint32_t>(records.size());
-    block.columns.push_back({column.name, field, 0, column.plane, memory.block.element});
-    records.push_back({.data = memory.now.data() + memory.place(column.plane, 0),
-                       .pitch = memory.block.element.has_planes() ? memory.pitch : 0,
-                       .size = memory.rows,
-                       .capacity = memory.rows,
-                       .info = memory.block.element,
-                       .device = queue_.device(),
-                       .field = field,
-                       .read_only = is_input});
+    places.push_back({memory.now.data() + memory.place(column.plane, 0),
+                      memory.block.element.has_planes() ? memory.pitch : 0});
   }
-  detail::append_block(is_input ? binding_.inputs : binding_.outputs, std::move(block), records,
-                       memory.rows, nullptr, 0);
+  append_described(is_input ? binding_.inputs : binding_.outputs, memory.block, places, memory.rows,
+                   queue_.device(), is_input);
 }
 
 std::vector<std::byte> GeneratedColumns::contents(const Memory& memory) const {

@@ -56,6 +56,7 @@ int run(int argc, char** argv) {
   Action action;
   add_track_command(program, action);
   add_graph_command(program, action);
+  add_infer_command(program, action);
   add_check_command(program, action);
   add_inspect_command(program, action);
   add_describe_command(program, action);

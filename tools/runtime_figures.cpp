@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <memory>
 
+#include "described_binding.hpp"
 #include "generated_columns.hpp"
-#include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/package/inspect.hpp"
 #include "tensoa/track/edge_scorer.hpp"
@@ -25,35 +24,6 @@ namespace {
 std::size_t threads_of_this_process() {
   const std::filesystem::directory_iterator tasks("/proc/self/task");
   return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
-}
-
-std::size_t peak_of_this_process() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
-}
-
-/// Gives the arguments of a TorchScript file the columns of a binding.
-void bind(package::ModelDescription& model, const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw InputError(file + ": cannot be read");
-  try {
-    model.binding = parse_binding(std::string(std::istreambuf_iterator<char>(stream), {}));
-  } catch (const InputError& error) {
-    throw InputError(file + ": " + error.what());
-  }
-  const auto arguments = [&](const std::vector<BlockDescription>& blocks) {
-    std::vector<package::ArgumentDescription> all;
-    for (const BlockDescription& block : blocks) {
-      package::ArgumentDescription& argument = all.emplace_back();
-      argument.name = block.name;
-      argument.block = block;
-      argument.collection = block.collection;
-    }
-    return all;
-  };
-  model.inputs = arguments(model.binding->inputs);
-  model.outputs = arguments(model.binding->outputs);
 }
 
 /// One call of the model, on memory that is there until the end.
@@ -94,9 +64,15 @@ class Work {
 
 }  // namespace
 
+std::size_t peak_of_this_process() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
+}
+
 RuntimeFigures runtime_figures(const std::string& file, const RuntimeCall& call) {
   package::ModelDescription description = package::inspect(file);
-  if (!call.binding.empty()) bind(description, call.binding);
+  if (!call.binding.empty()) use_binding(description, call.binding);
   const bool is_for_gpu = description.target == "cuda";
   const Queue queue(parse_device(call.device != "auto" ? call.device
                                  : is_for_gpu          ? "cuda"

@@ -33,4 +33,7 @@ struct RuntimeFigures {
 /// @throws as Model; InputError for a binding that cannot be read
 RuntimeFigures runtime_figures(const std::string& file, const RuntimeCall& call);
 
+/// Returns the bytes of main memory that this process had at most.
+std::size_t peak_of_this_process();
+
 }  // namespace tensoa::tools

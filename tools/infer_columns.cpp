@@ -1,0 +1,348 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "infer_columns.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "described_binding.hpp"
+#include "tensoa/core/error.hpp"
+
+namespace tensoa::tools {
+namespace {
+
+using columnar::Conversion;
+using columnar::FileColumn;
+
+std::string joined(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 40;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    text += (i > 0 ? ", " : "") + names[i];
+  }
+  if (names.size() > kMost) text += ", … (" + std::to_string(names.size()) + ")";
+  return text;
+}
+
+std::string nearest_of(const std::string& name, const std::vector<std::string>& names) {
+  const std::string nearest = columnar::nearest_name(name, names);
+  return nearest.empty() ? nearest : "; the nearest is " + nearest;
+}
+
+template <class Visit>
+void for_each_plane(const BlockDescription& block, const Visit& visit) {
+  for (const ColumnDescription& column : block.columns) {
+    for (std::size_t i = 0; i < block.element.planes(); ++i) {
+      visit(plane_name(column.name, block.element, i));
+    }
+  }
+}
+
+/// --columns: of columns of the model the name in the file.
+std::map<std::string, std::string> names_in_file(const package::ModelDescription& model,
+                                                 const std::vector<std::string>& columns) {
+  const std::vector<std::string> ours = model_columns(model);
+  std::set<std::string> known(ours.begin(), ours.end());
+  for (const auto& input : model.inputs) {
+    for_each_plane(*input.block,
+                   [&](const std::string& name) { known.insert(input.block->name + '.' + name); });
+  }
+  std::map<std::string, std::string> names;
+  std::vector<std::string> plain;
+  for (const std::string& entry : columns) {
+    const auto equals = entry.find('=');
+    if (equals == std::string::npos) {
+      plain.push_back(entry);
+      continue;
+    }
+    const std::string name = entry.substr(equals + 1);
+    if (!known.contains(name)) {
+      throw ConfigError("--columns: the model has no column " + name + "; it has " + joined(ours) +
+                        nearest_of(name, ours));
+    }
+    names[name] = entry.substr(0, equals);
+  }
+  const auto is_known = [&](const std::string& name) { return known.contains(name); };
+  if (std::ranges::all_of(plain, is_known)) {
+    for (const std::string& name : plain) names[name] = name;
+    return names;
+  }
+  if (!names.empty() || std::ranges::any_of(plain, is_known)) {
+    const auto other = *std::ranges::find_if_not(plain, is_known);
+    throw ConfigError("--columns: the model has no column " + other + "; it has " + joined(ours) +
+                      nearest_of(other, ours) + "; FILE_NAME=MODEL_NAME says which one it is");
+  }
+  if (plain.size() != ours.size()) {
+    throw ConfigError("--columns: got " + std::to_string(plain.size()) +
+                      " names that are not the model's, expected " + std::to_string(ours.size()) +
+                      ", in the order of its columns: " + joined(ours));
+  }
+  for (std::size_t i = 0; i < plain.size(); ++i) names[ours[i]] = plain[i];
+  return names;
+}
+
+class Matching {
+ public:
+  Matching(const package::ModelDescription& model, const std::string& model_name,
+           const columnar::TableFile& file, const ColumnChoice& choice)
+      : model_(model), model_name_("model " + model_name), file_(file), choice_(choice) {
+    for (const FileColumn& column : file.columns()) names_.push_back(column.name);
+  }
+
+  InferColumns match() {
+    match_inputs();
+    match_outputs();
+    if (!choice_.group.empty()) match_group();
+    for (const std::string& name : choice_.copied) {
+      const bool is_there = all_.group && name == choice_.group && !all_.copied.empty();
+      if (!is_there) all_.copied.push_back(column_called(name, "--copy"));
+    }
+    require_supported();
+    for (const Comparison& comparison : choice_.keep) all_.keep.push_back(bound(comparison));
+    return std::move(all_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InputError(file_.path().string() + ": " + what);
+  }
+
+  const FileColumn* find(const std::string& name) const {
+    const auto found = std::ranges::find(file_.columns(), name, &FileColumn::name);
+    return found == file_.columns().end() ? nullptr : &*found;
+  }
+
+  /// The place of a column among those that are read.
+  std::size_t place_of(const std::string& name) {
+    std::vector<std::string>& read = all_.read.columns;
+    const auto found = std::ranges::find(read, name);
+    if (found != read.end()) return static_cast<std::size_t>(found - read.begin());
+    read.push_back(name);
+    return read.size() - 1;
+  }
+
+  std::size_t column_called(const std::string& name, const std::string& option) {
+    if (find(name) == nullptr) {
+      fail(option + ": has no column " + name + "; there are " + joined(names_) +
+           nearest_of(name, names_));
+    }
+    return place_of(name);
+  }
+
+  const FileColumn& source_of(const std::string& block, const std::string& name,
+                              const std::map<std::string, std::string>& chosen, DType dtype) const {
+    for (const std::string& key : {block + '.' + name, name}) {
+      const auto choice = chosen.find(key);
+      if (choice == chosen.end()) continue;
+      if (const FileColumn* column = find(choice->second)) return *column;
+      if (choice->second == key) break;
+      fail("has no column " + choice->second + ", which --columns names for " + key +
+           "; there are " + joined(names_) + nearest_of(choice->second, names_));
+    }
+    for (const std::string& key : {block + '.' + name, name}) {
+      if (const FileColumn* column = find(key)) return *column;
+    }
+    fail("has no column " + name + ", which the model reads as " + std::string(name_of(dtype)) +
+         "; there are " + joined(names_) + nearest_of(name, names_) +
+         "; --columns FILE_NAME=" + name + " names another");
+  }
+
+  /// Whether a column can be what the model needs, and what has to be done.
+  void require_numbers(const FileColumn& column, const std::string& name, DType dtype) {
+    if (is_text()) {
+      all_.read.text_types[column.name] = dtype;
+      return;
+    }
+    const Conversion how = columnar::conversion(column.numbers, dtype);
+    const std::string wanted(name_of(dtype));
+    if (how == Conversion::kImpossible) {
+      fail("the column " + column.name + " is " + column.type + ", the model's " + name + " is " +
+           wanted + "; expected numbers that can become that");
+    }
+    if (how == Conversion::kRounds && !choice_.rounds) {
+      fail("the column " + column.name + " is " + column.type + ", the model's " + name + " is " +
+           wanted + ", which has fewer digits; --convert rounds");
+    }
+    if (how == Conversion::kNone) return;
+    const bool is_rounded =
+        how == Conversion::kRounds ||
+        (how == Conversion::kChecked && choice_.rounds &&
+         (dtype == DType::kF16 || dtype == DType::kF32 || dtype == DType::kF64));
+    all_.conversions.push_back(column.name + ": " + column.type + " to " + wanted +
+                               (is_rounded                    ? ", rounded"
+                                : how == Conversion::kChecked ? ", each number is checked"
+                                                              : ", every number is kept"));
+  }
+
+  bool is_text() const {
+    const std::string path = file_.path().string();
+    return path.ends_with(".csv") || path.ends_with(".csv.gz");
+  }
+
+  void match_inputs() {
+    const auto chosen = names_in_file(model_, choice_.columns);
+    std::vector<std::string> lists;
+    std::vector<std::string> plain;
+    for (const auto& input : model_.inputs) {
+      const BlockDescription& block = *input.block;
+      InputSource source{block, input.collection.value_or(block.collection), {}};
+      all_.collections = std::max(all_.collections, source.collection + 1);
+      for_each_plane(block, [&](const std::string& name) {
+        const FileColumn& column = source_of(block.name, name, chosen, block.element.dtype);
+        require_numbers(column, name, block.element.dtype);
+        source.columns.push_back(place_of(column.name));
+        if (!block.element.is_scalar()) (column.is_list ? lists : plain).push_back(column.name);
+        if (block.element.is_scalar() && column.is_list) {
+          fail("the column " + column.name + " is " + column.type + ", the model's " + name +
+               " is one number for each call; expected a column of numbers");
+        }
+      });
+      all_.inputs.push_back(std::move(source));
+    }
+    if (!lists.empty() && !plain.empty()) {
+      fail("the column " + lists.front() + " has lists and " + plain.front() +
+           " has numbers; expected the columns that the model reads to be of one kind");
+    }
+    if (!lists.empty()) all_.unit = CallUnit::kLists;
+  }
+
+  void match_outputs() {
+    std::map<std::string, int> times;
+    for (const auto& output : model_.outputs) {
+      for_each_plane(*output.block, [&](const std::string& name) { ++times[name]; });
+    }
+    bool gives_rows = false;
+    for (const auto& output : model_.outputs) {
+      const BlockDescription& block = *output.block;
+      OutputTarget target{block, output.collection, output.rows};
+      if (target.collection && *target.collection >= all_.collections) {
+        throw ConfigError(model_name_ + ": output " + block.name +
+                          " belongs to a collection that no input has; such models are not "
+                          "supported by tensoa infer");
+      }
+      const bool is_list = all_.unit == CallUnit::kLists && (target.collection || target.rows != 1);
+      gives_rows = gives_rows || target.collection;
+      for_each_plane(block, [&](const std::string& name) {
+        all_.written.push_back(
+            {times[name] > 1 ? block.name + '.' + name : name, block.element.dtype, is_list});
+      });
+      all_.outputs.push_back(std::move(target));
+    }
+    all_.gives_one_row_a_group = all_.unit != CallUnit::kLists && !gives_rows;
+  }
+
+  void match_group() {
+    const std::size_t place = column_called(choice_.group, "--group");
+    const FileColumn& column = *find(choice_.group);
+    if (all_.unit == CallUnit::kLists) {
+      fail(
+          "--group: the columns that the model reads are lists, each row is a group already; "
+          "leave --group out");
+    }
+    const Conversion how = columnar::conversion(column.numbers, DType::kI64);
+    if (column.is_list || how == Conversion::kImpossible) {
+      fail("--group: the column " + column.name + " is " + column.type + ", expected integers");
+    }
+    all_.unit = CallUnit::kGroups;
+    all_.group = place;
+    if (all_.gives_one_row_a_group) all_.copied.push_back(place);
+  }
+
+  void require_supported() const {
+    if (all_.unit == CallUnit::kLists) return;
+    const std::string lists =
+        "; expected a file whose columns are lists, with one event in each row";
+    if (all_.collections > 1) {
+      throw ConfigError(model_name_ + ": reads " + std::to_string(all_.collections) +
+                        " collections of rows, " + file_.path().string() + " has one" + lists);
+    }
+    for (const InputSource& input : all_.inputs) {
+      if (input.block.element.is_scalar()) {
+        throw ConfigError(model_name_ + ": input " + input.block.name +
+                          " is one number for each call" + lists);
+      }
+    }
+    for (const OutputTarget& output : all_.outputs) {
+      if (output.collection) {
+        continue;
+      }
+      if (all_.unit == CallUnit::kRows) {
+        throw ConfigError(model_name_ + ": output " + output.block.name + " has " +
+                          std::to_string(output.rows) +
+                          " rows for each call, and not one for each row that it reads; --group "
+                          "COLUMN says which rows make a call");
+      }
+      if (!all_.gives_one_row_a_group || output.rows != 1) {
+        throw ConfigError(model_name_ + ": output " + output.block.name + " has " +
+                          std::to_string(output.rows) + " rows for each group" +
+                          (all_.gives_one_row_a_group ? "" : ", others have one for each row") +
+                          lists);
+      }
+    }
+    if (all_.gives_one_row_a_group && all_.copied.size() > 1) {
+      throw ConfigError("--copy: the model gives one row for each group; expected no column but " +
+                        choice_.group + ", which is written without being asked for");
+    }
+  }
+
+  BoundComparison bound(const Comparison& comparison) {
+    const auto output =
+        std::ranges::find(all_.written, comparison.name, &columnar::WrittenColumn::name);
+    if (output != all_.written.end()) {
+      if (output->is_list) {
+        throw ConfigError("--keep: " + comparison.name +
+                          " is a list for each row; expected a column of numbers");
+      }
+      return {comparison, output->dtype, static_cast<std::size_t>(output - all_.written.begin()),
+              0};
+    }
+    const FileColumn* column = find(comparison.name);
+    if (column == nullptr || all_.gives_one_row_a_group) {
+      std::vector<std::string> there;
+      for (const auto& written : all_.written) there.push_back(written.name);
+      if (!all_.gives_one_row_a_group) there.insert(there.end(), names_.begin(), names_.end());
+      throw ConfigError("--keep: there is no column " + comparison.name + "; there are " +
+                        joined(there) + nearest_of(comparison.name, there));
+    }
+    const auto own = columnar::dtype_of(column->numbers);
+    const DType dtype = is_text() ? DType::kF64 : own.value_or(DType::kI64);
+    const bool is_impossible =
+        !is_text() && columnar::conversion(column->numbers, dtype) == Conversion::kImpossible;
+    if (column->is_list || is_impossible) {
+      throw ConfigError("--keep: the column " + column->name + " is " + column->type +
+                        ", expected numbers");
+    }
+    const std::size_t place = place_of(column->name);
+    const auto known = all_.read.text_types.find(column->name);
+    if (!is_text()) return {comparison, dtype, {}, place};
+    if (known != all_.read.text_types.end()) return {comparison, known->second, {}, place};
+    all_.read.text_types[column->name] = dtype;
+    return {comparison, dtype, {}, place};
+  }
+
+  const package::ModelDescription& model_;
+  std::string model_name_;
+  const columnar::TableFile& file_;
+  const ColumnChoice& choice_;
+  std::vector<std::string> names_;
+  InferColumns all_;
+};
+
+}  // namespace
+
+std::vector<std::string> model_columns(const package::ModelDescription& model) {
+  std::vector<std::string> names;
+  for (const auto& input : model.inputs) {
+    for_each_plane(*input.block, [&](const std::string& name) { names.push_back(name); });
+  }
+  return names;
+}
+
+InferColumns match_columns(const package::ModelDescription& model, const std::string& model_name,
+                           const columnar::TableFile& file, const ColumnChoice& choice) {
+  return Matching(model, model_name, file, choice).match();
+}
+
+}  // namespace tensoa::tools

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "command.hpp"
+#include "infer_run.hpp"
+
+namespace tensoa::tools {
+
+void add_infer_command(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand(
+      "infer",
+      "Any model over files of columns, also larger than memory: a column of answers for "
+      "each row");
+  struct Options {
+    InferCall call;
+    std::string keep;
+  };
+  auto options = std::make_shared<Options>();
+  InferCall& call = options->call;
+  call.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  command->add_option("--model", call.model, "Package (.pt2), tree file or TorchScript file")
+      ->required();
+  command
+      ->add_option("--binding", call.binding,
+                   "The columns of a TorchScript file, which does not say them (JSON)")
+      ->check(CLI::ExistingFile);
+  command
+      ->add_option("--input", call.inputs,
+                   "Files .parquet, .arrow, .ipc, .feather, .csv, .csv.gz, or folders of them")
+      ->required();
+  add_path_option(*command, "--output", call.output,
+                  "Write the answers to this file: .parquet, .arrow or .csv; - for stdout, as CSV")
+      ->required();
+  command
+      ->add_option("--columns", call.choice.columns,
+                   "Which columns of the files the model reads: FILE_NAME=MODEL_NAME, or names in "
+                   "the order of the model's columns (default: those of the same names)")
+      ->delimiter(',');
+  command
+      ->add_option("--copy", call.choice.copied, "Columns of the files to write with the answers")
+      ->delimiter(',');
+  command->add_option("--keep", options->keep,
+                      "Write only rows of which this is true: 'score>0.9 && n<=3'; with the number "
+                      "of each row in a column \"row\"");
+  command->add_flag("--row-numbers,!--no-row-numbers", call.row_numbers,
+                    "Write the column \"row\", or do not (default: with --keep)");
+  command->add_option("--group", call.choice.group,
+                      "Integer column whose equal neighbours belong to one call of the model");
+  command->add_flag("--convert", call.choice.rounds,
+                    "Round numbers that have more digits than the model's columns");
+  command
+      ->add_option("--device", call.device, "cpu, cuda:N, or auto: what a package is for, else cpu")
+      ->capture_default_str();
+  command->add_option("--threads", call.threads, "Threads that read files and run the model")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  constexpr std::size_t kMostRows = 100'000'000;
+  command
+      ->add_option("--rows-per-chunk", call.rows_per_chunk,
+                   "Rows that a thread has in memory at a time, at most")
+      ->check(CLI::Range(std::size_t{1}, kMostRows))
+      ->capture_default_str();
+  add_path_option(*command, "--json", call.json,
+                  "Write the figures of the run; - for stdout, the table is then on stderr");
+  command->callback([options, &action] {
+    action = [options] {
+      InferCall& chosen = options->call;
+      if (!options->keep.empty()) chosen.choice.keep = parse_keep(options->keep);
+      return infer(chosen);
+    };
+  });
+}
+
+}  // namespace tensoa::tools

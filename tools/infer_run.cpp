@@ -1,0 +1,319 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "infer_run.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "arena.hpp"
+#include "command.hpp"
+#include "described_binding.hpp"
+#include "grouped_parts.hpp"
+#include "runtime_figures.hpp"
+#include "tensoa/columnar/table_writer.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/output_file.hpp"
+#include "tensoa/sched/event_pipeline.hpp"
+
+namespace tensoa::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kEventsPerThread = 2;
+constexpr const char* kRowNumber = "row";
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// What one thread reads and runs.
+struct Item {
+  std::unique_ptr<columnar::TablePart> part;
+  std::shared_ptr<const InferColumns> columns;
+  std::string path;
+  std::size_t file = 0;  ///< number of it
+};
+
+struct Outcome {
+  std::vector<InferredChunk> chunks;
+  std::vector<LostRows> lost;
+  double read_seconds = 0;
+  double infer_seconds = 0;
+  InferCopies copies;
+};
+
+package::ModelDescription described(const InferCall& call) {
+  package::ModelDescription model = package::inspect(call.model);
+  if (!call.binding.empty()) use_binding(model, call.binding);
+  if (!model.binding) {
+    throw ConfigError(
+        "model " + call.model +
+        ": does not say which columns it reads; --binding FILE says it (docs/infer.md)");
+  }
+  return model;
+}
+
+void require_different_files(const InferCall& call, const std::vector<fs::path>& inputs) {
+  std::vector<fs::path> files = inputs;
+  files.emplace_back(call.model);
+  for (const std::string& output : {call.output, call.json}) {
+    if (output.empty()) continue;
+    for (const fs::path& other : files) {
+      std::error_code ignored;
+      const bool is_same = other == output || fs::equivalent(other, output, ignored);
+      const bool is_special = fs::exists(output, ignored) && !fs::is_regular_file(output, ignored);
+      if (is_same && !is_special) {
+        throw ConfigError(output +
+                          " is named twice, and would be overwritten; expected different files");
+      }
+    }
+    files.emplace_back(output);
+  }
+}
+
+/// One run over all files of the call.
+class InferRun {
+ public:
+  explicit InferRun(const InferCall& call)
+      : call_(call),
+        description_(described(call)),
+        device_(parse_device(call.device != "auto"           ? call.device
+                             : description_.target == "cuda" ? "cuda"
+                                                             : "cpu")),
+        model_(fs::path(call.model)),
+        paths_(columnar::find_tables(call.inputs)) {
+    require_different_files(call, paths_);
+    // What does not fit the first file is an error of the call.
+    auto first = columnar::TableFile(paths_.front());
+    columns_ = columns_of(first);
+    model_.deploy(device_);
+    find_out_about_rows();
+    if (call.row_numbers.value_or(!columns_->keep.empty())) has_row_numbers_ = true;
+    std::vector<columnar::WrittenColumn> written = columns_->written;
+    if (has_row_numbers_) {
+      written.insert(written.begin(), {.name = kRowNumber, .dtype = DType::kI64, .is_list = false});
+    }
+    writer_.emplace(call.output, std::move(written),
+                    first.empty_chunk(columns_->read).select(columns_->copied));
+    if (!call.json.empty()) json_.emplace(call.json);
+    if (call.json == kStdout || call.output == kStdout) figures_ = stderr;
+    parts_ = parts_of(first);
+    summary_.model = call.model;
+    summary_.device = to_string(device_);
+    summary_.threads = call.threads;
+    summary_.busy_seconds.resize(static_cast<std::size_t>(call.threads));
+    summary_.conversions = columns_->conversions;
+    summary_.files = paths_.size();
+    summary_.unit = columns_->unit == CallUnit::kRows     ? "rows"
+                    : columns_->unit == CallUnit::kGroups ? "groups"
+                                                          : "lists";
+  }
+
+  int run() {
+    const int in_flight = call_.threads * kEventsPerThread;
+    const auto rounding =
+        call_.choice.rounds ? columnar::Rounding::kAllowed : columnar::Rounding::kRefused;
+    for (int slot = 0; slot < in_flight; ++slot) {
+      callers_.emplace_back(model_, Queue(device_), description_.match, are_independent_, rounding);
+    }
+    const auto start = Clock::now();
+    in_arena(call_.threads, [&] {
+      return sched::run_events([&] { return timed([&] { return next(); }); },
+                               [&](Item& item, std::size_t slot) {
+                                 return timed([&] { return work(item, callers_[slot]); });
+                               },
+                               [&](Item& item, Result<Outcome> outcome) {
+                                 timed([&] { return finish(item, std::move(outcome)); });
+                               },
+                               {.in_flight = static_cast<std::size_t>(in_flight)});
+    });
+    const bool is_all_lost = summary_.rows == 0 && !summary_.lost.empty();
+    if (!is_all_lost) writer_->finish();
+    summary_.read_seconds += source_seconds_;
+    summary_.wall_seconds = seconds_since(start);
+    summary_.peak_memory = peak_of_this_process();
+    if (json_) write_file(*json_, to_json(summary_).dump(2) + '\n');
+    fmt::print(figures_, "{}", to_table(summary_));
+    return summary_.lost.empty() ? kSuccess : kBadInput;
+  }
+
+ private:
+  std::shared_ptr<const InferColumns> columns_of(const columnar::TableFile& file) const {
+    auto columns = std::make_shared<InferColumns>(
+        match_columns(description_, call_.model, file, call_.choice));
+    columns->read.rows_per_chunk = call_.rows_per_chunk;
+    return columns;
+  }
+
+  std::unique_ptr<columnar::TableParts> parts_of(const columnar::TableFile& file) const {
+    auto parts = file.read(columns_->read);
+    if (!columns_->group) return parts;
+    return std::make_unique<GroupedParts>(std::move(parts), *columns_->group);
+  }
+
+  void find_out_about_rows() {
+    if (columns_->unit == CallUnit::kLists) return;
+    are_independent_ = are_rows_independent(model_, description_, Queue(device_));
+    if (columns_->unit == CallUnit::kGroups || are_independent_) return;
+    throw ConfigError(
+        "model " + call_.model +
+        ": its answers for a row depend on the other rows of the call; --group COLUMN "
+        "says which rows make a call");
+  }
+
+  /// Runs a stage, whose time this thread is busy.
+  template <class Stage>
+  std::invoke_result_t<const Stage&> timed(const Stage& stage) {
+    const auto start = Clock::now();
+    auto result = stage();
+    const int thread = tbb::this_task_arena::current_thread_index();
+    const auto place = static_cast<std::size_t>(std::max(thread, 0));
+    summary_.busy_seconds[place % summary_.busy_seconds.size()] += seconds_since(start);
+    return result;
+  }
+
+  std::optional<Item> next() {
+    while (true) {
+      if (parts_) {
+        const auto start = Clock::now();
+        auto part = parts_->next();
+        source_seconds_ += seconds_since(start);
+        if (part) return Item{std::move(part), columns_, paths_[file_].string(), file_};
+        parts_.reset();
+        ++file_;
+      }
+      if (file_ == paths_.size()) return {};
+      try {
+        const columnar::TableFile file(paths_[file_]);
+        columns_ = columns_of(file);
+        parts_ = parts_of(file);
+      } catch (const Error& error) {
+        const std::string path = paths_[file_].string();
+        return Item{std::make_unique<WholePart>(0, std::nullopt, error.what()), columns_, path,
+                    file_++};
+      }
+    }
+  }
+
+  static Outcome work(Item& item, InferCaller& caller) {
+    const auto start = Clock::now();
+    const double before = caller.seconds();
+    Outcome outcome;
+    std::uint64_t next_row = item.part->first_row();
+    while (true) {
+      std::optional<columnar::TableChunk> chunk;
+      try {
+        chunk = item.part->next();
+      } catch (const InputError& error) {
+        std::optional<std::uint64_t> rest;
+        if (item.part->rows()) rest = item.part->first_row() + *item.part->rows() - next_row;
+        outcome.lost.push_back({item.path, next_row, rest, error.what()});
+        break;
+      }
+      if (!chunk) break;
+      next_row = chunk->first_row() + chunk->rows();
+      try {
+        outcome.chunks.push_back(caller.run(*chunk, *item.columns));
+      } catch (const InputError& error) {
+        outcome.lost.push_back({item.path, chunk->first_row(), chunk->rows(), error.what()});
+      }
+    }
+    outcome.copies = caller.take_copies();
+    outcome.infer_seconds = caller.seconds() - before;
+    outcome.read_seconds = seconds_since(start) - outcome.infer_seconds;
+    return outcome;
+  }
+
+  bool finish(const Item& item, Result<Outcome> result) {
+    if (item.file != base_file_) {
+      base_ += rows_of_file_;
+      rows_of_file_ = 0;
+      base_file_ = item.file;
+    }
+    if (!result) {
+      lose({item.path, item.part->first_row(), item.part->rows(), result.message()});
+      return false;
+    }
+    summary_.read_seconds += result->read_seconds;
+    summary_.infer_seconds += result->infer_seconds;
+    summary_.copies += result->copies;
+    const auto start = Clock::now();
+    for (const InferredChunk& chunk : result->chunks) {
+      const std::uint64_t end = chunk.first_row + chunk.rows_read;
+      rows_of_file_ = std::max(rows_of_file_, end);
+      summary_.rows += chunk.rows_read;
+      try {
+        write(chunk);
+      } catch (const InputError& error) {
+        summary_.rows -= chunk.rows_read;
+        lose({item.path, chunk.first_row, chunk.rows_read, error.what()});
+      }
+    }
+    for (const LostRows& lost : result->lost) lose(lost);
+    summary_.write_seconds += seconds_since(start);
+    return true;
+  }
+
+  void write(const InferredChunk& chunk) {
+    if (chunk.rows == 0) return;
+    std::vector<columnar::WrittenNumbers> numbers = chunk.numbers;
+    if (has_row_numbers_) {
+      row_numbers_.resize(chunk.rows);
+      for (std::size_t i = 0; i < chunk.rows; ++i) {
+        const std::size_t row = chunk.row_numbers.empty() ? i : chunk.row_numbers[i];
+        row_numbers_[i] = static_cast<std::int64_t>(base_ + chunk.first_row + row);
+      }
+      numbers.insert(
+          numbers.begin(),
+          {.data = reinterpret_cast<const std::byte*>(row_numbers_.data()), .offsets = {}});
+    }
+    writer_->append(chunk.rows, numbers, chunk.copied);
+    summary_.rows_kept += chunk.rows;
+  }
+
+  void lose(LostRows lost) {
+    constexpr std::size_t kMostLines = 20;
+    if (lost.rows) rows_of_file_ = std::max(rows_of_file_, lost.first_row + *lost.rows);
+    if (summary_.lost.size() < kMostLines) fmt::print(stderr, "tensoa: {}\n", lost.message);
+    if (summary_.lost.size() == kMostLines) {
+      fmt::print(stderr, "tensoa: further errors are in the file of --json\n");
+    }
+    summary_.lost.push_back(std::move(lost));
+  }
+
+  const InferCall& call_;
+  package::ModelDescription description_;
+  Device device_;
+  Model<> model_;
+  std::vector<fs::path> paths_;
+  std::shared_ptr<const InferColumns> columns_;  ///< of the file that is read
+  bool are_independent_ = false;
+  bool has_row_numbers_ = false;
+  std::optional<columnar::TableWriter> writer_;
+  std::optional<OutputFile> json_;
+  std::FILE* figures_ = stdout;
+  std::size_t file_ = 0;  ///< that is read
+  std::unique_ptr<columnar::TableParts> parts_;
+  double source_seconds_ = 0;
+  std::vector<InferCaller> callers_;  ///< by slot
+  std::size_t base_file_ = 0;         ///< that is written
+  std::uint64_t base_ = 0;            ///< rows of the files before it
+  std::uint64_t rows_of_file_ = 0;
+  std::vector<std::int64_t> row_numbers_;
+  InferSummary summary_;
+};
+
+}  // namespace
+
+int infer(const InferCall& call) { return InferRun(call).run(); }
+
+}  // namespace tensoa::tools

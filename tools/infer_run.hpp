@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "infer_call.hpp"
+#include "infer_columns.hpp"
+
+namespace tensoa::tools {
+
+struct InferCall {
+  std::string model;
+  std::string binding;
+  std::vector<std::string> inputs;
+  std::string output;
+  ColumnChoice choice;
+  std::optional<bool> row_numbers;  ///< nothing: where rows are left out
+  std::string device = "auto";
+  int threads = 1;
+  std::size_t rows_per_chunk = 20'000;
+  std::string json;
+};
+
+/// Rows that could not be read or used.
+struct LostRows {
+  std::string path;
+  std::uint64_t first_row = 0;        ///< in the file
+  std::optional<std::uint64_t> rows;  ///< nothing where the file does not say
+  std::string message;
+};
+
+/// What a run has done.
+struct InferSummary {
+  std::string model;
+  std::string device;
+  std::string unit;  ///< "rows", "groups" or "lists"
+  int threads = 1;
+  std::size_t files = 0;
+  std::uint64_t rows = 0;  ///< that the model saw
+  std::uint64_t rows_kept = 0;
+  double wall_seconds = 0;
+  double read_seconds = 0;  ///< summed over threads, as the next two
+  double infer_seconds = 0;
+  double write_seconds = 0;
+  std::vector<double> busy_seconds;  ///< of each thread
+  std::size_t peak_memory = 0;       ///< bytes of the process
+  InferCopies copies;
+  std::vector<std::string> conversions;
+  std::vector<LostRows> lost;
+};
+
+std::string to_table(const InferSummary& summary);
+nlohmann::ordered_json to_json(const InferSummary& summary);
+
+/// Runs a model over files. @return the exit status @throws as the parts
+int infer(const InferCall& call);
+
+}  // namespace tensoa::tools

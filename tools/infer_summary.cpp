@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <numeric>
+
+#include "infer_run.hpp"
+
+namespace tensoa::tools {
+
+std::string to_table(const InferSummary& summary) {
+  std::string text;
+  for (const std::string& conversion : summary.conversions) {
+    text += "converted " + conversion + '\n';
+  }
+  const double all = summary.read_seconds + summary.infer_seconds + summary.write_seconds;
+  text += fmt::format("{:<12} {:>10} {:>7}\n", "stage", "seconds", "share");
+  const auto add_stage = [&](const char* name, double seconds) {
+    text += fmt::format("{:<12} {:>10.3f} {:>6.1f}%\n", name, seconds,
+                        all > 0 ? 100 * seconds / all : 0.0);
+  };
+  add_stage("read", summary.read_seconds);
+  add_stage("infer", summary.infer_seconds);
+  add_stage("write", summary.write_seconds);
+  text += fmt::format(
+      "{:<12} {:>10.3f}  with {} thread{}: {:.0f} rows/s\n", "wall clock", summary.wall_seconds,
+      summary.threads, summary.threads == 1 ? "" : "s",
+      summary.wall_seconds > 0 ? static_cast<double>(summary.rows) / summary.wall_seconds : 0.0);
+  text += fmt::format("{} rows of {} file{} on {}, {} written\n", summary.rows, summary.files,
+                      summary.files == 1 ? "" : "s", summary.device, summary.rows_kept);
+  text += fmt::format("copied: {} B by conversions; for the model {}\n", summary.copies.converted,
+                      to_string(summary.copies.model));
+  if (!summary.lost.empty()) {
+    std::uint64_t rows = 0;
+    std::size_t unknown = 0;
+    for (const LostRows& lost : summary.lost) {
+      rows += lost.rows.value_or(0);
+      unknown += lost.rows ? 0 : 1;
+    }
+    text += fmt::format("lost: {} rows", rows);
+    if (unknown > 0) {
+      text += fmt::format(", and what follows in {} file{}", unknown, unknown == 1 ? "" : "s");
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+nlohmann::ordered_json to_json(const InferSummary& summary) {
+  nlohmann::ordered_json lost = nlohmann::ordered_json::array();
+  for (const LostRows& rows : summary.lost) {
+    lost.push_back({{"file", rows.path},
+                    {"first_row", rows.first_row},
+                    {"rows", rows.rows ? nlohmann::ordered_json(*rows.rows) : nullptr},
+                    {"error", rows.message}});
+  }
+  const auto per_second = [&](double seconds) {
+    return seconds > 0 ? static_cast<double>(summary.rows) / seconds : 0.0;
+  };
+  return {{"model", summary.model},
+          {"device", summary.device},
+          {"unit", summary.unit},
+          {"threads", summary.threads},
+          {"files", summary.files},
+          {"rows", summary.rows},
+          {"rows_kept", summary.rows_kept},
+          {"seconds", summary.wall_seconds},
+          {"rows_per_s", per_second(summary.wall_seconds)},
+          {"stage_seconds",
+           {{"read", summary.read_seconds},
+            {"infer", summary.infer_seconds},
+            {"write", summary.write_seconds}}},
+          {"busy_seconds", summary.busy_seconds},
+          {"bytes_copied",
+           {{"converted", summary.copies.converted},
+            {"model_in", summary.copies.model.bytes_in},
+            {"model_out", summary.copies.model.bytes_out},
+            {"to_device", summary.copies.to_device},
+            {"from_device", summary.copies.from_device}}},
+          {"peak_memory_bytes", summary.peak_memory},
+          {"conversions", summary.conversions},
+          {"lost", lost}};
+}
+
+}  // namespace tensoa::tools
