@@ -46,8 +46,13 @@ void add_infer_command(CLI::App& program, Action& action) {
   command->add_option("--keep", options->keep,
                       "Write only rows of which this is true: 'score>0.9 && n<=3'; with the number "
                       "of each row in a column \"row\"");
-  command->add_flag("--row-numbers,!--no-row-numbers", call.row_numbers,
-                    "Write the column \"row\", or do not (default: with --keep)");
+  CLI::Option* numbered = command->add_flag_callback(
+      "--row-numbers", [options] { options->call.row_numbers = true; },
+      "Write the column \"row\" without --keep, too");
+  command
+      ->add_flag_callback(
+          "--no-row-numbers", [options] { options->call.row_numbers = false; }, "Do not write it")
+      ->excludes(numbered);
   command->add_option("--group", call.choice.group,
                       "Integer column whose equal neighbours belong to one call of the model");
   command->add_flag("--convert", call.choice.rounds,

@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/columnar/table_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <parquet/file_reader.h>
+#include <parquet/metadata.h>
+
+#include <numeric>
+
+#include "../support/temporary_folder.hpp"
+#include "tables.hpp"
+
+namespace tensoa::columnar {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing::ThrowsMessage;
+
+class TableFileTest : public testing::Test {
+ protected:
+  fs::path path(const std::string& name) const { return temporary_.path() / name; }
+
+  tensoa::test::TemporaryFolder temporary_;
+};
+
+std::vector<float> counted(std::size_t n) {
+  std::vector<float> numbers(n);
+  std::iota(numbers.begin(), numbers.end(), 0.0F);
+  return numbers;
+}
+
+TEST_F(TableFileTest, EveryFormatIsReadInChunksInOrder) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 10; ++i) text += std::to_string(i) + ",a\n";
+  test::write_text(path("a.csv"), text);
+  for (const char* name : {"a.parquet", "a.arrow", "a.ipc"}) {
+    test::write(path(name), {{"y", test::floats(std::vector<float>(10))}, {"x", test::counted(10)}},
+                7);
+  }
+  for (const char* name : {"a.parquet", "a.arrow", "a.ipc", "a.csv"}) {
+    const TableFile file(path(name));
+    EXPECT_THAT(file.columns(), SizeIs(2)) << name;
+    const test::Read all = test::read(file, "x");
+    EXPECT_EQ(all.numbers, counted(10)) << name;
+    EXPECT_THAT(all.lost, SizeIs(0)) << name;
+    for (const std::size_t rows : all.chunks) EXPECT_LE(rows, 4U) << name;
+  }
+  EXPECT_EQ(TableFile(path("a.parquet")).rows(), 10U);
+  EXPECT_EQ(TableFile(path("a.csv")).rows(), std::nullopt);
+}
+
+TEST_F(TableFileTest, PartsOfParquetAreReadInAnyOrderAndOutliveTheFile) {
+  std::vector<std::unique_ptr<TablePart>> parts;
+  {
+    const TableFile file(test::write(path("a.parquet"), {{"x", test::counted(6)}}, 3));
+    const auto all = file.read({.columns = {"x"}});
+    while (auto part = all->next()) parts.push_back(std::move(part));
+  }
+  ASSERT_THAT(parts, SizeIs(2));
+  EXPECT_EQ(parts[1]->first_row(), 3U);
+  EXPECT_EQ(parts[1]->next()->first_row(), 3U);
+  EXPECT_EQ(parts[0]->next()->rows(), 3U);
+  EXPECT_FALSE(parts[0]->next());
+}
+
+TEST_F(TableFileTest, FilesWithoutRowsHaveColumns) {
+  for (const char* name : {"a.parquet", "a.arrow", "a.ipc"}) {
+    const TableFile file(test::write(path(name), {{"x", test::counted(0)}}, 3));
+    EXPECT_THAT(test::read(file, "x").numbers, SizeIs(0));
+    EXPECT_EQ(file.empty_chunk({.columns = {"x"}}).columns(), 1U);
+  }
+  EXPECT_THAT(test::read(TableFile(test::write_text(path("a.csv"), "x,y\n")), "x").numbers,
+              SizeIs(0));
+}
+
+TEST_F(TableFileTest, WhatCannotBeOpenedIsAnError) {
+  const auto opened = [&](const std::string& name) { return [=, this] { TableFile{path(name)}; }; };
+  EXPECT_THAT(opened("none.parquet"),
+              ThrowsMessage<InputError>(HasSubstr("there is no such file")));
+  EXPECT_THAT(opened("a.txt"), ThrowsMessage<InputError>(HasSubstr("got the ending \".txt\"")));
+  EXPECT_THAT(opened("a.root"), ThrowsMessage<InputError>(HasSubstr("python -m tensoa.from_root")));
+  fs::create_directory(path("folder.csv"));
+  EXPECT_THAT(opened("folder.csv"), ThrowsMessage<InputError>(HasSubstr("got a folder")));
+  for (const char* name : {"empty.parquet", "empty.arrow", "empty.csv"}) {
+    test::write_text(path(name), "");
+    EXPECT_THAT(opened(name), ThrowsMessage<InputError>(HasSubstr("empty file"))) << name;
+  }
+  for (const char* name : {"noise.parquet", "noise.arrow"}) {
+    test::write_text(path(name), std::string(100, 'x'));
+    EXPECT_THAT(opened(name), ThrowsMessage<InputError>(HasSubstr("damaged or truncated"))) << name;
+  }
+  for (const char* name : {"a.parquet", "a.arrow"}) {
+    test::write(path(name), {{"x", test::counted(1'000)}}, 100);
+    fs::resize_file(path(name), fs::file_size(path(name)) / 2);
+    EXPECT_THAT(opened(name), ThrowsMessage<InputError>(HasSubstr("damaged or truncated"))) << name;
+  }
+}
+
+TEST_F(TableFileTest, ColumnsThatAreAbsentOrTwiceAreAnError) {
+  const TableFile file(
+      test::write(path("a.arrow"),
+                  {{"pt", test::counted(1)}, {"a", test::counted(1)}, {"a", test::counted(1)}}, 1));
+  EXPECT_THAT([&] { file.read({.columns = {"pT"}}); },
+              ThrowsMessage<InputError>(AllOf(HasSubstr("has no column pT; there are pt, a, a"),
+                                              HasSubstr("the nearest is pt"))));
+  EXPECT_THAT([&] { file.read({.columns = {"a"}}); },
+              ThrowsMessage<InputError>(HasSubstr("is there 2 times")));
+}
+
+TEST_F(TableFileTest, ADamagedRowGroupLosesItsRowsAlone) {
+  const fs::path file = test::write(path("b.parquet"), {{"x", test::counted(30'000)}}, 10'000);
+  EXPECT_EQ(test::read(TableFile(file), "x", 1'000).numbers, counted(30'000));
+  // A page header that is overwritten ends its row group, and no other.
+  const auto offset = parquet::ParquetFileReader::OpenFile(file.string())
+                          ->metadata()
+                          ->RowGroup(1)
+                          ->ColumnChunk(0)
+                          ->data_page_offset();
+  std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekp(offset);
+  bytes << std::string(32, '\xFF');
+  bytes.close();
+  const test::Read all = test::read(TableFile(file), "x", 1'000);
+  EXPECT_THAT(all.lost, ElementsAre(AllOf(HasSubstr("b.parquet"), HasSubstr("row group 1"))));
+  EXPECT_GE(all.numbers.size(), 20'000U);
+  EXPECT_EQ(all.numbers.back(), 29'999.0F);
+}
+
+TEST_F(TableFileTest, ATruncatedStreamKeepsTheBatchesBefore) {
+  const fs::path file = test::write(path("a.ipc"), {{"x", test::counted(1'000)}}, 100);
+  fs::resize_file(file, fs::file_size(file) / 2);
+  const test::Read all = test::read(TableFile(file), "x", 50);
+  EXPECT_THAT(all.lost, ElementsAre(AllOf(HasSubstr("a.ipc"), HasSubstr("damaged or truncated"))));
+  EXPECT_GE(all.numbers.size(), 300U);
+  EXPECT_EQ(all.numbers.size() % 100, 0U);
+}
+
+TEST_F(TableFileTest, ALineThatIsTooShortEndsATextWithTheRowsBefore) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 400'000; ++i) text += std::to_string(i % 1'000) + ",1\n";
+  const test::Read all =
+      test::read(TableFile(test::write_text(path("a.csv"), text + "17\n")), "x", 1'000);
+  EXPECT_THAT(all.lost, ElementsAre(HasSubstr("Expected 2 columns, got 1")));
+  EXPECT_GE(all.numbers.size(), 100'000U);
+}
+
+TEST_F(TableFileTest, TextHasNaNAndNulls) {
+  const TableFile file(test::write_text(path("a.csv"), "x\nnan\n1\n\"\"\n"));
+  const test::Read all = test::read(file, "x", 2);
+  ASSERT_THAT(all.numbers, SizeIs(2));
+  EXPECT_NE(all.numbers[0], all.numbers[0]);
+  EXPECT_THAT(all.lost, ElementsAre(HasSubstr("row 2: column x is null")));
+}
+
+TEST_F(TableFileTest, FoldersAreTheirFilesByName) {
+  test::write_text(path("b.csv"), "x\n1\n");
+  test::write_text(path("a.csv"), "x\n1\n");
+  test::write_text(path("notes.txt"), "x\n1\n");
+  EXPECT_THAT(find_tables({temporary_.path().string()}), ElementsAre(path("a.csv"), path("b.csv")));
+  fs::create_directory(path("empty"));
+  EXPECT_THAT([&] { find_tables({path("empty").string()}); },
+              ThrowsMessage<InputError>(HasSubstr("the folder has no")));
+  EXPECT_THROW(find_tables({path("none").string()}), InputError);
+  EXPECT_THROW(find_tables({}), InputError);
+}
+
+}  // namespace
+}  // namespace tensoa::columnar

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/columnar/table_writer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <sstream>
+
+#include "../support/temporary_folder.hpp"
+#include "tables.hpp"
+
+namespace tensoa::columnar {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+template <class T, std::size_t N>
+const std::byte* bytes_of(const std::array<T, N>& values) {
+  return reinterpret_cast<const std::byte*>(values.data());
+}
+
+class TableWriterTest : public testing::Test {
+ protected:
+  TableWriterTest()
+      : input_(test::write(temporary_.path() / "in.arrow", {{"id", test::counted(3)}}, 10)),
+        all_(test::only_chunk(input_, {"id"})),
+        none_(input_.empty_chunk({.columns = {}})) {}
+
+  fs::path path(const std::string& name) const { return temporary_.path() / name; }
+  std::size_t files() const {
+    const fs::directory_iterator all(temporary_.path());
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  }
+  static std::string text(const fs::path& path) {
+    std::stringstream contents;
+    contents << std::ifstream(path).rdbuf();
+    return contents.str();
+  }
+
+  tensoa::test::TemporaryFolder temporary_;
+  TableFile input_;
+  TableChunk all_;
+  TableChunk none_;
+};
+
+TEST_F(TableWriterTest, WhatIsWrittenIsReadAgain) {
+  constexpr std::array<float, 3> kScores{0.5F, 0.25F, 1};
+  for (const char* name : {"out.parquet", "out.arrow", "out.csv"}) {
+    TableWriter writer(path(name), {{.name = "score"}}, input_.empty_chunk({.columns = {"id"}}));
+    writer.append(3, {{bytes_of(kScores)}}, all_);
+    writer.append(2, {{bytes_of(kScores)}}, all_.slice(1, 2));
+    EXPECT_FALSE(fs::exists(path(name)));
+    writer.finish();
+    EXPECT_THAT(test::read(TableFile(path(name)), "score").numbers,
+                ElementsAre(0.5, 0.25, 1, 0.5, 0.25))
+        << name;
+    EXPECT_THAT(test::read(TableFile(path(name)), "id").numbers, ElementsAre(0, 1, 2, 1, 2))
+        << name;
+  }
+}
+
+TEST_F(TableWriterTest, EveryDtypeIsWritten) {
+  constexpr std::array<std::uint8_t, 2> kTruths{1, 0};
+  constexpr std::array<std::uint16_t, 2> kHalves{0x3C00, 0xC000};
+  constexpr std::array<std::uint16_t, 2> kBrain{0x3F80, 0xC000};
+  constexpr std::array<std::int64_t, 2> kLongs{1LL << 60, -1};
+  TableWriter writer(path("out.csv"),
+                     {{.name = "b", .dtype = DType::kBool},
+                      {.name = "h", .dtype = DType::kF16},
+                      {.name = "t", .dtype = DType::kBF16},
+                      {.name = "n", .dtype = DType::kI64}},
+                     none_);
+  writer.append(
+      2, {{bytes_of(kTruths)}, {bytes_of(kHalves)}, {bytes_of(kBrain)}, {bytes_of(kLongs)}}, none_);
+  writer.finish();
+  EXPECT_EQ(text(path("out.csv")), "b,h,t,n\ntrue,1,1,1152921504606846976\nfalse,-2,-2,-1\n");
+}
+
+TEST_F(TableWriterTest, ListsAreWrittenByTheirOffsets) {
+  constexpr std::array<float, 3> kNumbers{1, 2, 3};
+  for (const char* name : {"out.parquet", "out.arrow"}) {
+    TableWriter writer(path(name), {{.name = "x", .is_list = true}}, none_);
+    writer.append(3, {{bytes_of(kNumbers), {0, 1, 1, 3}}}, none_);
+    writer.finish();
+    const TableChunk chunk = test::only_chunk(TableFile(path(name)), {"x"});
+    NumberMemory memory;
+    const ListNumbers lists = chunk.lists(0, DType::kF32, Rounding::kRefused, memory);
+    EXPECT_THAT(lists.offsets, ElementsAre(0, 1, 1, 3));
+    EXPECT_EQ(reinterpret_cast<const float*>(lists.numbers)[2], 3.0F);
+  }
+}
+
+TEST_F(TableWriterTest, WrongFilesAreRefused) {
+  const auto made = [&](const std::string& name, std::vector<WrittenColumn> columns) {
+    return [=, this] { TableWriter(path(name), columns, none_); };
+  };
+  EXPECT_THAT(
+      made("out.txt", {{.name = "a"}}),
+      ThrowsMessage<ConfigError>(HasSubstr("expected a file named .parquet, .arrow or .csv")));
+  EXPECT_THAT(made("out.csv", {{.name = "a", .is_list = true}}),
+              ThrowsMessage<ConfigError>(HasSubstr("which CSV has not")));
+  EXPECT_THAT(made("out.csv", {{.name = "a"}, {.name = "a"}}),
+              ThrowsMessage<ConfigError>(HasSubstr("two columns called a")));
+  EXPECT_THROW(made("none/out.csv", {{.name = "a"}})(), OutputError);
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(TableWriterTest, ACopiedColumnOfAnotherTypeIsAnError) {
+  arrow::StringBuilder builder;
+  ASSERT_TRUE(builder.AppendValues(std::vector<std::string>{"a", "b", "c"}).ok());
+  const auto names = builder.Finish().ValueOrDie();
+  const TableFile other(test::write(path("other.arrow"), {{"id", names}}, 10));
+  TableWriter writer(path("out.parquet"), {}, input_.empty_chunk({.columns = {"id"}}));
+  EXPECT_THAT([&] { writer.append(3, {}, test::only_chunk(other, {"id"})); },
+              ThrowsMessage<InputError>(AllOf(HasSubstr("other.arrow: the column id is string"),
+                                              HasSubstr("it is float"))));
+}
+
+TEST_F(TableWriterTest, WhatIsNotFinishedIsRemoved) {
+  constexpr std::array<float, 3> kScores{0.5F, 0.25F, 1};
+  {
+    TableWriter writer(path("out.parquet"), {{.name = "score"}}, none_);
+    writer.append(3, {{bytes_of(kScores)}}, none_);
+  }
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(TableWriterTest, AFullDiskIsAnError) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
+  constexpr std::array<float, 3> kScores{0.5F, 0.25F, 1};
+  for (const char* name : {"full.parquet", "full.arrow", "full.csv"}) {
+    fs::create_symlink("/dev/full", path(name));
+    const auto write = [&] {
+      TableWriter writer(path(name), {{.name = "score"}}, none_);
+      writer.append(3, {{bytes_of(kScores)}}, none_);
+      writer.finish();
+    };
+    EXPECT_THAT(write, ThrowsMessage<OutputError>(HasSubstr("No space left"))) << name;
+  }
+}
+
+}  // namespace
+}  // namespace tensoa::columnar
