@@ -27,7 +27,7 @@ build-outside/torch/bin/tensoa --version
 outside torch find_package
 cmake --build "$at"
 "$at/outside"
-for component in core soa accel interop engine package pytorch sched track; do
+for component in core soa accel interop engine package pytorch sched columnar track; do
   [[ $component != interop || -f build/interop/libtensoa_interop.a ]] || continue
   outside torch component -DCOMPONENT=$component
 done
