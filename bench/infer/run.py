@@ -5,14 +5,14 @@
 
     .venv/bin/python bench/infer/run.py --out FILE.json [--rows N] [--folder FOLDER] [--repeats N] [--compression NAME]
 
-Writes N rows of 15 float32 columns as Parquet (once), a network 15 -> 64 -> 64 -> 1 as ONNX file and package, and runs in turns:
+Writes N rows of 15 float32 columns as Parquet, a network 15 -> 64 -> 64 -> 1 as ONNX file and package, and runs in turns:
 
 - read: pyarrow reads the file with the settings of `tensoa infer` (batches, buffers), and drops it;
 - infer: the program, answers to Parquet;
 - onnxruntime: pyarrow batches, put together row by row, run by ONNX Runtime, answers to Parquet.
 
-Each run is a process; its seconds are processor time from when all is imported (infer: of the whole process, its start too), with
-the wall time beside it. Medians. `flops_per_row` and `bytes_per_row` are counted from the network and the file.
+Each run is a process; its seconds are processor time from when all is imported (infer: of the whole process), with the wall
+time beside it. Medians. `flops_per_row` and `bytes_per_row` are counted from the network and the file.
 """
 
 import argparse
@@ -37,6 +37,7 @@ ROW_GROUP = 1 << 20
 
 def write_data(path, rows, compression):
     """Standard normal numbers, from a seed."""
+    rows = int(rows)
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -50,15 +51,14 @@ def write_data(path, rows, compression):
             writer.write_table(pa.table(columns, schema=schema), row_group_size=ROW_GROUP)
 
 
-def write_model(folder):
-    """(ONNX file, package) of the network."""
-    sys.path.append(str(ROOT / "bench" / "peers"))
+def write_model(onnx, description, package):
+    """The ONNX file of the network, the binding and the package."""
+    sys.path += [str(ROOT / "bench" / "peers"), str(ROOT / "python")]
     import torch
     from networks import dense
     from write_models import export
 
     torch.manual_seed(1)
-    onnx, description, package = (folder / f"mlp.{kind}" for kind in ("onnx", "json", "pt2"))
     module = dense(*LAYERS, last=torch.nn.Sigmoid()).eval()
     names = ["features", "answers"]
     export(module, (torch.randn(5, LAYERS[0]),), names, onnx, {name: {0: "n"} for name in names})
@@ -69,10 +69,9 @@ def write_model(folder):
                 "dtype": "float32", "columns": described}  # fmt: skip
 
     binding = {"schema": 1, "match": "auto", "inputs": [block("features", COLUMNS)], "outputs": [block("answers", ["score"])]}
-    description.write_text(json.dumps(binding))
+    Path(description).write_text(json.dumps(binding))
     command = [sys.executable, "-m", "tensoa.export", onnx, "--binding", description, "--out", package]
     subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
-    return onnx, package
 
 
 def batches(path):
@@ -152,14 +151,15 @@ def main():
     folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / f"rows-{options.rows}-{options.compression}.parquet"
-    if not data.exists():
-        write_data(data.with_suffix(".part"), options.rows, options.compression)
-        data.with_suffix(".part").rename(data)
-    onnx, package = folder / "mlp.onnx", folder / "mlp.pt2"
-    if not package.exists():
-        onnx, package = write_model(folder)
-    json_file = folder / "infer.json"
+    onnx, description, package = (folder / f"mlp.{kind}" for kind in ("onnx", "json", "pt2"))
+    # In processes of their own: what this one has in memory would count as the largest memory of those that it starts.
     child = [sys.executable, __file__, "--one"]
+    if not data.exists():
+        run([*child, "write_data", data.with_suffix(".part"), options.rows, options.compression])
+        data.with_suffix(".part").rename(data)
+    if not package.exists():
+        run([*child, "write_model", onnx, description, package])
+    json_file = folder / "infer.json"
     infer = [options.program, "infer", "--model", package, "--threads", 1, "--rows-per-chunk", BATCH, "--json", json_file]
     commands = {
         "read": [*child, "read", data],
