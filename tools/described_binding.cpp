@@ -12,11 +12,18 @@
 namespace tensoa::tools {
 namespace {
 
-bool is_evenly_spaced(std::span<const ColumnPlace> places) {
+/// Whether the columns lie at equal distances, and as the planes of the block that they were described as.
+bool is_in_place(const BlockDescription& block, std::span<const ColumnPlace> places) {
+  const std::vector<ColumnDescription>& columns = block.columns;
   for (std::size_t i = 1; i < places.size(); ++i) {
     const auto step = places[i].data - places[i - 1].data;
     if (step <= 0 || step != places[1].data - places[0].data) return false;
-    if (places[i].pitch != places[0].pitch) return false;
+    if (places[i].pitch != places[0].pitch || columns[i].plane <= columns[i - 1].plane)
+      return false;
+    const auto planes = static_cast<std::ptrdiff_t>(columns[i].plane - columns[i - 1].plane);
+    if (planes != static_cast<std::ptrdiff_t>(columns[1].plane - columns[0].plane)) return false;
+    if (step % (planes * static_cast<std::ptrdiff_t>(block.element.element_size())) != 0)
+      return false;
   }
   return true;
 }
@@ -32,7 +39,7 @@ void append_described(std::vector<BoundBlock>& blocks, const BlockDescription& b
   bound.collection = block.collection;
   bound.tensor.dtype = block.dtype;
   bound.converts = block.dtype != block.element.dtype;
-  if (bound.converts || !is_evenly_spaced(places)) bound.form = BlockForm::kRepacked;
+  if (bound.converts || !is_in_place(block, places)) bound.form = BlockForm::kRepacked;
   std::vector<ColumnRecord> records;
   for (const ColumnDescription& column : block.columns) {
     const auto field = static_cast<std::uint32_t>(records.size());

@@ -157,7 +157,10 @@ InferCaller::Offsets InferCaller::read_inputs(const TableChunk& chunk,
       }
       copies_.converted += memory.copied - before;
     }
-    if (input.block.element.has_planes()) {
+    // Neither a vector nor a tensor [columns, rows] can be of columns anywhere.
+    const bool is_tensor_of_columns =
+        input.block.shape == BlockShape::kColumns && input.columns.size() > 1;
+    if (input.block.element.has_planes() || is_tensor_of_columns) {
       put_planes_together(input, static_cast<std::size_t>(offsets[input.collection].back()),
                           planes_[i]);
     }
@@ -169,7 +172,7 @@ InferCaller::Offsets InferCaller::read_inputs(const TableChunk& chunk,
   return offsets;
 }
 
-/// The parts of a vector are columns of the file, and have to lie at equal distances.
+/// For blocks whose columns have to lie at equal distances.
 void InferCaller::put_planes_together(const InputSource& input, std::size_t rows, Planes& planes) {
   const PlaneMemory needed(input.block, rows);
   const std::size_t size = input.block.element.element_size();

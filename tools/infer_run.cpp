@@ -224,7 +224,9 @@ class InferRun {
       try {
         outcome.chunks.push_back(caller.run(*chunk, *item.columns));
       } catch (const InputError& error) {
-        outcome.lost.push_back({item.path, chunk->first_row(), chunk->rows(), error.what()});
+        std::string message = error.what();
+        if (!message.starts_with(item.path)) message.insert(0, item.path + ": ");
+        outcome.lost.push_back({item.path, chunk->first_row(), chunk->rows(), std::move(message)});
       }
     }
     outcome.copies = caller.take_copies();
