@@ -80,7 +80,8 @@ TEST_F(TableWriterTest, EveryDtypeIsWritten) {
   writer.append(
       2, {{bytes_of(kTruths)}, {bytes_of(kHalves)}, {bytes_of(kBrain)}, {bytes_of(kLongs)}}, none_);
   writer.finish();
-  EXPECT_EQ(text(path("out.csv")), "b,h,t,n\ntrue,1,1,1152921504606846976\nfalse,-2,-2,-1\n");
+  EXPECT_EQ(text(path("out.csv")),
+            "\"b\",\"h\",\"t\",\"n\"\ntrue,1,1,1152921504606846976\nfalse,-2,-2,-1\n");
 }
 
 TEST_F(TableWriterTest, ListsAreWrittenByTheirOffsets) {
