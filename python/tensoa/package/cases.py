@@ -3,7 +3,7 @@
 """What is tried with a model, and what is right."""
 
 import copy
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 import torch
@@ -32,6 +32,7 @@ ROUGH = 1e-2  # an error of the model's own precision above which it says nothin
 # How much larger than the model's own error a program's may be. On numbers that are hard both are large, and which is the
 # larger is chance: the worst of hundreds of planes may have it several times.
 MARGIN, MARGIN_OF_HARD_NUMBERS = 4, 16
+MOST_OF_LAST_PLACE = 1e-5  # what half a unit in the last place of inputs and weights counts at most: more is a choice
 WRONG_CHOICES = 2e-3  # of integers and truth values: the share that may differ, where two numbers may be as good: not of
 # models that take no floats, and give the same in float64
 
@@ -43,6 +44,7 @@ class Case:
         self,
         module: Any,
         exact: Any,
+        near: Any,
         binding: Binding,
         rules: list[dict],
         numbers: str,
@@ -57,7 +59,10 @@ class Case:
         self._columns: Columns | None = columns
         results = results_of(module, binding, columns)
         self.eager = [block.planes(result) for block, result in zip(binding.outputs, results)]
-        self.exact = _truth(exact, binding, columns) or self.eager
+        self.exact = _truth(exact, binding, columns, as_double) or self.eager
+        self.near: list[torch.Tensor] | None = None  # in float64 too, of inputs and weights that are rounded otherwise
+        if numbers != NORMAL:
+            self.near = _truth(near, binding, columns, _rounded_otherwise)
 
     def released(self) -> Columns:
         """The columns, which are given once and then forgotten: their planes lie far apart."""
@@ -80,6 +85,7 @@ def cases_of(
 ) -> Iterator[Case]:
     """The calls that are tried, of at most so many rows of the first collection, with these kinds of numbers."""
     exact = _exact(module)
+    near = _near(module)
     has_sizes = any(
         block.examples is None and (block.column_dtype.is_floating_point or _takes_all(block)) for block in binding.inputs
     )
@@ -98,7 +104,7 @@ def cases_of(
             continue
         done.add((numbers, count))
         try:
-            yield Case(module, exact, binding, rules, numbers, count, rows, **options)
+            yield Case(module, exact, near, binding, rules, numbers, count, rows, **options)
         except InputError:
             if numbers == NORMAL:  # a model need not take every number
                 raise
@@ -115,13 +121,33 @@ def _exact(module: Any) -> Any:
         return None
 
 
-def _truth(exact: Any, binding: Binding, columns: Columns) -> list[torch.Tensor] | None:
+def _rounded_otherwise(tensor: torch.Tensor) -> torch.Tensor:
+    """In float64, and half a unit in the last place more or less."""
+    if not tensor.is_floating_point():
+        return tensor
+    signs = torch.randint(0, 2, tensor.shape, generator=torch.Generator().manual_seed(1)) - 0.5
+    return tensor.double() * (1 + signs * torch.finfo(tensor.dtype).eps)
+
+
+def _near(module: Any) -> Any:
+    """The model in float64, with weights that are rounded otherwise."""
+    near = _exact(module)
+    if near is not None:
+        with torch.no_grad():
+            for own, weight in zip((*near.parameters(), *near.buffers()), (*module.parameters(), *module.buffers())):
+                own.copy_(_rounded_otherwise(weight))
+    return near
+
+
+def _truth(
+    exact: Any, binding: Binding, columns: Columns, convert: Callable[[torch.Tensor], torch.Tensor]
+) -> list[torch.Tensor] | None:
     """The results in float64, as planes, or None where the model has fixed dtypes."""
     if exact is None:
         return None
     try:
         with as_exported():
-            results = binding.call(exact, columns.inputs, convert=as_double)
+            results = binding.call(exact, columns.inputs, convert=convert)
     except Exception:  # a model may insist on its dtypes
         return None
     return [block.planes(result) for block, result in zip(binding.outputs, results)]
@@ -150,6 +176,8 @@ class Right:
             self.largest, self.norm = kept.abs().amax(1), kept.norm(dim=1)
             self.eager_errors = [self.errors(i, eager) for i, eager in enumerate(self.eager)]
         self.eager_error = torch.stack(self.eager_errors).amax(0)
+        self.change = self._of_last_place([case.near for case in cases], at)
+        self.own_error = torch.maximum(self.eager_error, self.change)
         may_be_as_good = cases[0].has_floats or bool(self.eager_error.any())  # or all choices are between integers
         self.wrong_choices = WRONG_CHOICES if may_be_as_good else 0.0
 
@@ -168,6 +196,16 @@ class Right:
         is_other = (self.judged[case] & (_kind(got) != _kind(exact))).any(1)
         return torch.where(is_other | error.isnan(), torch.inf, error)
 
+    def _of_last_place(self, near: list[list[torch.Tensor] | None], at: int) -> torch.Tensor:
+        """How much each plane changes where inputs and weights are rounded otherwise: the model's own error in one draw of
+        hard numbers can be small by chance, with large numbers that cancel out. Zero where the model is exact, as trees are.
+        """
+        if self.is_choice or any(one is None for one in near):
+            return torch.zeros_like(self.eager_error)
+        changes = [self.errors(i, one[at]) for i, one in enumerate(near) if one is not None]
+        change = torch.stack(changes).amax(0).nan_to_num(posinf=0.0).clamp(max=MOST_OF_LAST_PLACE)
+        return torch.where(self.eager_error > 0, change, 0.0)
+
     def is_rough(self) -> bool:
         """Whether the model differs so much from itself in float64 that it says nothing."""
         return bool((self.eager_error > ROUGH).any())
@@ -177,7 +215,7 @@ class Right:
         if self.is_choice:
             return [max(tolerance, self.wrong_choices)] * len(self.eager[0])
         differences = [torch.where(f, a - b, 0.0) for f, a, b in zip(self.finite, self.eager, self.exact)]
-        errors = self.margin * torch.cat(differences, 1).norm(dim=1) / self.norm
+        errors = self.margin * torch.maximum(torch.cat(differences, 1).norm(dim=1) / self.norm, self.change)
         return torch.where((errors > tolerance) & errors.isfinite(), errors, tolerance).tolist()
 
     def recorded(self, case: int) -> tuple[torch.Tensor, bool]:

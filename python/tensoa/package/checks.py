@@ -58,7 +58,7 @@ def _judge(block: Block, cases: list[Case], errors: torch.Tensor, right: Right, 
     dtypes = [b.dtype for b in (*binding.inputs, block) if b.dtype.is_floating_point]
     coarser = max([torch.finfo(dtype).eps / torch.finfo(torch.float32).eps for dtype in dtypes], default=1)
     allowed = right.wrong_choices if right.is_choice else TOLERANCE * max(1, coarser)
-    limits = torch.clamp(right.margin * right.eager_error, min=allowed)
+    limits = torch.clamp(right.margin * right.own_error, min=allowed)
     excess = torch.where(errors > 0, errors / limits, 0.0)
     case, plane = divmod(int(excess.argmax()), excess.shape[1])
     if not excess[case, plane] <= 1:
@@ -66,6 +66,11 @@ def _judge(block: Block, cases: list[Case], errors: torch.Tensor, right: Right, 
         raise InputError(
             f'block "{block.name}", column {block.plane_name(plane)}: {what} differs from the model by '
             f"{errors[case, plane]:.2e} ({kind}, at {cases[case]}; the model itself from float64 by "
-            f"{right.eager_error[plane]:.2e}), "
+            f"{right.eager_error[plane]:.2e}{_of_last_place(right, plane)}), "
             f"expected at most {limits[plane]:.0e}; it is not written"
         )
+
+
+def _of_last_place(right: Right, plane: int) -> str:
+    own, eager = (errors[plane].item() for errors in (right.own_error, right.eager_error))
+    return f", from itself by {own:.2e} where inputs and weights change in their last place" if own > eager else ""

@@ -12,11 +12,12 @@ from torch import nn
 
 from exporting import CASES, THREE_TO_TWO, Module, bind, block, refusal
 from tensoa.binding import examples
-from tensoa.binding.columns import Columns
+from tensoa.binding.columns import NORMAL, SPECIAL, Columns
 from tensoa.binding.model import with_examples
 from tensoa.compiler.backends import inductor
 from tensoa.compiler.frontends.torch_export import exported_program
 from tensoa.errors import InputError
+from tensoa.package.cases import Right, cases_of
 from tensoa.package.checks import validate
 from tensoa.package.recorded import RECORDED_BYTES, record, summary_lines
 
@@ -51,6 +52,20 @@ def test_no_rows_are_tried_where_there_are_results_nevertheless():
     for function, rule, expected in ((total, {"rows": 1}, [0, 1, 2, 33, 1000]), (each, {"collection": 0}, [1, 2, 33, 1000])):
         recorded, _ = record(Module(function), bind(*THREE_TO_TWO), [rule])
         assert [case.rows for case in recorded.cases if case.numbers == "normal"] == expected
+
+
+def right_of(function, kind):
+    columns = bind(*THREE_TO_TWO)
+    return Right(list(cases_of(Module(function), columns, [{"collection": 0}], kinds=(kind,))), 0)
+
+
+def test_hard_numbers_count_half_a_unit_of_inputs_and_weights():
+    """Not of normal numbers, not beyond 1e-5, not of what is exact."""
+    hard = right_of(lambda m, x: x @ m.weight, SPECIAL)
+    assert (hard.change > 1e-9).all() and (hard.change < 1e-6).all() and (hard.own_error >= hard.change).all()
+    assert (right_of(lambda m, x: torch.sin(x @ (1e3 * m.weight)), SPECIAL).change == 1e-5).all()
+    assert (right_of(lambda m, x: x @ m.weight, NORMAL).change == 0).all()
+    assert (right_of(lambda m, x: torch.where(x[:, :2] < 1, 1.0, 2.0), SPECIAL).own_error == 0).all()
 
 
 def test_every_plane_is_judged_by_itself():
