@@ -8,8 +8,8 @@ r"""Models that others have published, as packages, beside the frameworks that t
 MIRRORS: a folder of git repositories, OWNER+NAME for github.com/OWNER/NAME, with or without a work tree. models.toml says
 which file of which commit is looked at. Each becomes a package, which the program runs on columns and compares with the
 answers of the framework: of trees on random values, on thresholds, one ulp beside them, NaN, infinities and denormal numbers;
-of networks on random numbers and on zeros. Nothing of the repositories is run. Of pickles only classes of scikit-learn and
-numpy are loaded.
+of networks on random numbers and on zeros, with those of TMVA by a second reader (tmva_rules.py). Nothing of the
+repositories is run. Of pickles only classes of scikit-learn and numpy are loaded.
 
 --lwtnn PROGRAM: LWTNN itself, of a work tree of github.com/lwtnn/lwtnn, Eigen and boost:
     g++ -std=c++17 -O2 -I LWTNN/include -I /usr/include/eigen3 bench/others/lwtnn_reference.cpp LWTNN/src/[A-Z]*.cxx \
@@ -21,23 +21,22 @@ Exit status 1 where a model gives other answers than its framework.
 
 import argparse
 import contextlib
-import io
 import json
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 import torch
+from networks import KINDS, OfLwtnn, Reference, block, parsed
 from tensoa import binding
 from tensoa.binding.columns import Columns
 from tensoa.binding.model import result_rows
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError
 from tensoa.export import Options, export
 from tensoa.importers.files import load_module
 from tensoa.importers.trees import files as tree_files
@@ -45,7 +44,6 @@ from tensoa.package import archive, forest
 from tensoa.package.recorded import input_bytes, result_bytes
 
 HERE = Path(__file__).resolve().parent
-FREE = 12  # length of what is free but for the rows: constituents of a jet, steps of a sequence
 ROWS = 500
 SAFE = ("sklearn.", "_loss.", "numpy.", "joblib.", "scipy.sparse.")  # modules
 SAFE_NAMES = {("builtins", "slice"), ("_codecs", "encode")}
@@ -63,7 +61,7 @@ and what the framework gives, and, where the program reads the file itself, betw
 | format | file | licence | bytes | what it is | compared with | rows | largest difference | result |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
-FRAMEWORKS = ("xgboost", "xgboost-cpu", "lightgbm", "scikit-learn", "onnxruntime", "onnx", "torch", "keras")
+FRAMEWORKS = "xgboost xgboost-cpu lightgbm scikit-learn onnxruntime onnx torch keras tensorflow tf2onnx".split()
 
 
 @dataclass
@@ -74,18 +72,20 @@ class Model:
     path: str
     licence: str
     what: str = ""
+    beside: list[str] = field(default_factory=list)  # files that it needs in its folder
 
-    def content(self, mirrors: Path) -> bytes:
-        """Raises InputError."""
+    def content(self, mirrors: Path, path: str = "") -> bytes:
+        """Of the model, or of another file of its commit. Raises InputError."""
+        path = path or self.path
         folder = mirrors / self.repository.replace("/", "+")
         for git in (folder / "repo" / ".git", folder / "repo", folder / ".git", folder):
             if (git / "HEAD").is_file():
                 shown = subprocess.run(
-                    ["git", f"--git-dir={git}", "show", f"{self.commit}:{self.path}"], capture_output=True, check=False
+                    ["git", f"--git-dir={git}", "show", f"{self.commit}:{path}"], capture_output=True, check=False
                 )
                 if shown.returncode == 0:
                     return shown.stdout
-                raise InputError(f"{folder}: has no {self.path} at {self.commit}")
+                raise InputError(f"{folder}: has no {path} at {self.commit}")
         raise InputError(f"{folder}: is no git repository; git clone https://github.com/{self.repository}")
 
 
@@ -99,16 +99,6 @@ class Answer:
     difference: str
     result: str
     is_right: bool = True
-
-
-def block(name: str, columns: list[str], dtype: str = "float32", **more: object) -> dict:
-    text = {"name": name, "collection": 0, "shape": "rows", "kind": "plain", "element": [], "column_dtype": dtype}
-    places = [{"name": column, "plane": i} for i, column in enumerate(columns)]
-    return {**text, "dtype": dtype, **more, "columns": places}
-
-
-def parsed(inputs: list[dict], outputs: list[dict], match: str) -> binding.Binding:
-    return binding.parse({"schema": 1, "match": match, "inputs": inputs, "outputs": outputs})
 
 
 def checked(program: Path, package: Path, *more: str) -> dict:
@@ -174,65 +164,17 @@ def run_trees(model: Model, path: Path, program: Path) -> Answer:
 # ---- networks
 
 
-def tensor_block(name: str, dtype: torch.dtype, shape: tuple[int | None, ...]) -> dict:
-    """A block of columns that is a tensor of this shape, rows first. Raises InputError."""
-    sizes = [FREE if size is None else size for size in shape[1:]]
-    kind = str(dtype).removeprefix("torch.")
-    if len(sizes) == 1:
-        return block(name, [f"x{i}" for i in range(sizes[0])], kind)
-    if len(sizes) == 2:
-        return block(name, ["x"], kind, kind="matrix", element=sizes)
-    if len(sizes) == 3 and sizes[0] > 1:
-        return block(name, [f"x{i}" for i in range(sizes[0])], kind, kind="matrix", element=sizes[1:])
-    raise InputError(f'"{name}" of shape {list(shape)}: this comparison makes no columns of it')
-
-
-def onnx_blocks(module) -> tuple[list[dict], list[dict]]:
-    inputs = [tensor_block(one.name, one.dtype, one.shape or ()) for one in module.graph.inputs]
-    given = [
-        torch.zeros([3, *(FREE if size is None else size for size in one.shape[1:])], dtype=one.dtype)
-        for one in module.graph.inputs
-    ]
-    results = module(*given)
-    results = results if isinstance(results, tuple) else (results,)
-    outputs = []
-    for name, result in zip(module.graph.outputs, results):
-        if not len(result.shape) or result.shape[0] != 3:
-            raise InputError(f'output "{name}" is of shape {list(result.shape)}, expected one row for each of 3')
-        outputs.append(tensor_block(name, result.dtype, tuple(result.shape) if result.dim() > 1 else (3, 1)))
-    return inputs, outputs
-
-
-def lwtnn_blocks(module) -> tuple[list[dict], list[dict]]:
-    inputs = [
-        block(one.name, one.variables, **({"kind": "vector", "element": [FREE]} if one.is_sequence else {}))
-        for one in module.inputs
-    ]
-    return inputs, [block(name, module.labels[name]) for name in module.outputs]
-
-
-def columns_of(path: Path) -> binding.Binding:
-    """Columns that a network takes, each of its inputs as one block."""
-    module = load_module(str(path))
-    make = lwtnn_blocks if path.suffix == ".json" else onnx_blocks
-    inputs, outputs = make(module)
-    return parsed(inputs, outputs, "order" if len(inputs) == 1 else "name")
-
-
-def run_network(model: Model, path: Path, program: Path, lwtnn: Path | None) -> Answer:
-    columns = columns_of(path)
+def run_network(model: Model, path: Path, program: Path) -> Answer:
+    network = KINDS[model.family](path)
+    columns = network.columns()
     module = load_module(str(path), columns)
     package = path.parent / "package.pt2"
     lines: list[str] = []
     export(module, columns, package, Options(report=lines.append))
-    if path.suffix == ".json":
-        framework, reference = "LWTNN", lwtnn_reference(lwtnn, path, module) if lwtnn else None
-    else:
-        framework, reference = module.framework, module.reference()
+    reference = network.reference(module)
     fused = "fused" if any(line.startswith("fused into") for line in lines) else "by TorchInductor"
-    layers = len(module.layers) if path.suffix == ".json" else len(module.graph.nodes)
     numbers = sum(constant.numel() for constant in (*module.parameters(), *module.buffers()))
-    what = f"{layers} {'layers' if path.suffix == '.json' else 'nodes'}, {numbers} weights"
+    what = f"{network.size()}, {numbers} weights"
     if reference is None:
         check = checked(program, package)
         is_right, compared = check["is_right"], "the module in float64 alone"
@@ -240,11 +182,11 @@ def run_network(model: Model, path: Path, program: Path, lwtnn: Path | None) -> 
     else:
         record_framework(package, columns, module, reference)
         check = checked(program, package)
-        is_right, compared, rows = check["is_right"], framework, 2 * ROWS
+        is_right, compared, rows = check["is_right"], network.framework, 2 * ROWS
     return Answer(what, compared, rows, f"{check['max_rel_error']:.0e} relative", fused if is_right else "differs", is_right)
 
 
-def record_framework(package: Path, columns: binding.Binding, module, reference: Callable) -> None:
+def record_framework(package: Path, columns: binding.Binding, module, reference: Reference) -> None:
     """Puts the framework's answers in the place of what the package was made to give; one row in ten is of zeros."""
     records, manifest = archive.read(package)
     rules = result_rows(module, columns, "cpu")
@@ -253,33 +195,17 @@ def record_framework(package: Path, columns: binding.Binding, module, reference:
         argument[:, ::10] = 0
     tensors = [one.tensor(argument).contiguous() for one, argument in zip(columns.inputs, given.inputs)]
     results = columns.results(reference(tensors))
-    planes = [one.planes(result) for one, result in zip(columns.outputs, results)]
+    planes = [one.planes(result.to(one.dtype)) for one, result in zip(columns.outputs, results)]
     records["model/check/framework.bin"] = input_bytes(columns, given.inputs) + result_bytes(planes)
     recorded = manifest["recorded"]
     recorded["cases"] = [{"rows": ROWS, "numbers": "normal", "file": "check/framework.bin"}]
     archive.write(package, records, manifest)
 
 
-def lwtnn_reference(program: Path, path: Path, module) -> Callable | None:
-    """What LWTNN itself gives for a network of vectors."""
-    if any(one.is_sequence for one in module.inputs):
-        return None
-
-    def run(tensors):
-        x = torch.cat(list(tensors), 1).double().numpy()
-        rows = "".join(" ".join(f"{value:.17g}" for value in row) + "\n" for row in x)
-        done = subprocess.run([program, path], input=rows, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise InputError(f"LWTNN does not take it: {first_line(done.stderr)}")
-        return torch.from_numpy(np.loadtxt(io.StringIO(done.stdout), ndmin=2))
-
-    return run
-
-
 # ---- all
 
 
-def run(model: Model, mirrors: Path, program: Path, lwtnn: Path | None) -> tuple[Answer, int]:
+def run(model: Model, mirrors: Path, program: Path) -> tuple[Answer, int]:
     with tempfile.TemporaryDirectory(prefix="tensoa-others-") as folder:
         size = 0
         try:
@@ -287,9 +213,9 @@ def run(model: Model, mirrors: Path, program: Path, lwtnn: Path | None) -> tuple
             size = len(content)
             path = Path(folder) / Path(model.path).name
             path.write_bytes(content)
-            if model.family in ("ONNX network", "LWTNN", "Keras"):
-                return run_network(model, path, program, lwtnn), size
-            return run_trees(model, path, program), size
+            for name in model.beside:
+                (Path(folder) / Path(name).name).write_bytes(model.content(mirrors, name))
+            return (run_network if model.family in KINDS else run_trees)(model, path, program), size
         except InputError as error:
             reason = str(error).replace(f"{folder}/", "").replace("|", "\\|")
             return Answer("", "", 0, "", f"refused: {reason}"), size
@@ -324,12 +250,13 @@ def main() -> int:
     parser.add_argument("--lwtnn", type=Path, metavar="PROGRAM", help="LWTNN itself")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    OfLwtnn.program = options.lwtnn
     models = [Model(**entry) for entry in tomllib.loads(options.list.read_text())["model"]]
     is_right = True
     for model in models:
         if options.family and model.family not in options.family:
             continue
-        answer, size = run(model, options.mirrors, options.program.resolve(), options.lwtnn)
+        answer, size = run(model, options.mirrors, options.program.resolve())
         print(f"{model.family}, {model.repository}:{model.path}: {answer.result} {answer.difference}", flush=True)
         write(options.out, models, first_cells(model), row(model, answer, size))
         is_right &= answer.is_right

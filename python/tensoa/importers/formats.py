@@ -132,6 +132,7 @@ FORMATS = [
         "what tf2onnx makes ONNX of, where it and TensorFlow are installed",
         "what tf2onnx or the importer of ONNX refuses",
         "TensorFlow, ONNX Runtime",
+        "TensorFlow",
     ),
     Format(
         "TMVA weights.xml, MLP and DL",
@@ -139,6 +140,7 @@ FORMATS = [
         "MLP, DNN and DL of dense layers, normalised inputs",
         "PCA, Deco, Gauss, convolutions, recurrent layers",
         "the rules of TMVA, by a second reader in the tests",
+        "TMVA network",
     ),
     Format(
         "hls4ml, QKeras",
@@ -146,6 +148,7 @@ FORMATS = [
         "dense chains in fixed point: all rounding and overflow modes, relu, batch normalization",
         "tables (softmax, sigmoid, tanh), `alpha=auto`, graphs that are no chain",
         "the same bits: fractions in the tests, hls4ml and QKeras where they are installed",
+        "QKeras",
     ),
 ]
 
