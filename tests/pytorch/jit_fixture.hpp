@@ -95,7 +95,7 @@ class JitTest : public testing::TestWithParam<Device> {
     });
   }
 
-  /// Answers that nobody has written yet.
+  /// Answers that are not written yet.
   static constexpr float kUntouched = -77.F;
   PortableCollection<Answers> answers(std::size_t rows) {
     return upload<Answers>(rows, [](auto view) {

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 /// @file
-/// What this program asks of the GPU runtime, whoever in it does: runtime_calls_cuda.cpp takes the
+/// What this program asks of the GPU runtime, from any of its parts: runtime_calls_cuda.cpp takes the
 /// place of the functions and calls them.
 
 namespace tensoa::test {

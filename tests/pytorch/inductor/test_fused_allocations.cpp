@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include "copy_truth.hpp"
 #include "package/fused_columns.hpp"
+#include "pytorch/copy_truth.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/package/engines.hpp"
 #include "tensoa/package/impl/per_queue.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "jit_fixture.hpp"
+#include "pytorch/jit_fixture.hpp"
 
 namespace tensoa {
 namespace {

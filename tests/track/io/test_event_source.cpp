@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "../../track/src/io/event_files.hpp"
-#include "files.hpp"
+#include "../../../track/src/io/event_files.hpp"
 #include "tensoa/core/error.hpp"
+#include "track/files.hpp"
 
 namespace tensoa::track {
 namespace {

@@ -15,9 +15,9 @@
 #include <fstream>
 #include <new>
 
-#include "../support/sanitizers.hpp"
-#include "files.hpp"
+#include "support/sanitizers.hpp"
 #include "tensoa/core/error.hpp"
+#include "track/files.hpp"
 
 namespace tensoa::track {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "jit_fixture.hpp"
+#include "pytorch/jit_fixture.hpp"
 #include "tensoa/core/memory_budget.hpp"
 #include "tensoa/pytorch/runtime.hpp"
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "jit_fixture.hpp"
+#include "pytorch/jit_fixture.hpp"
 #include "support/gpu_context.hpp"
 #include "tensoa/core/device_guard.hpp"
 

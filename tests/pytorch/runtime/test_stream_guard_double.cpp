@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The guard over make-believe GPUs and over a make-believe guard of torch: whatever a libtorch has
+// The guard over simulated GPUs and over a simulated guard of torch: whatever a libtorch has
 // registered for its device type "cuda", AMD's among them, is asked.
 
 #include <c10/core/impl/FakeGuardImpl.h>

@@ -154,7 +154,7 @@ TEST_P(Concurrent, ManyCallsInFlightGetTheBitsOfASerialRun) {
       for (const std::size_t rows : kRows) answers.emplace_back(rows, device());
       auto plan = model_->plan(mlp_metadata(batches_[0].const_view(), answers[0].view()));
       start.arrive_and_wait();
-      for (std::size_t call = 0; call < 5 * kRows.size(); ++call) {  // nobody waits
+      for (std::size_t call = 0; call < 5 * kRows.size(); ++call) {  // no thread waits
         const std::size_t batch = (thread + call) % kRows.size();
         plan.rebind(batches_[batch].const_view(), answers[batch].view());
         model_->forward(queue, plan);
@@ -173,7 +173,7 @@ TEST_P(Concurrent, CallsKeepTheirPlaceAmongTheCallersOwnWork) {
   std::vector<PortableCollection<Answers>> kept;
   for (std::size_t round = 0; round < kRounds; ++round) kept.emplace_back(kMostRows, device());
   auto plan = model_->plan(mlp_metadata(in.const_view(), out.view()));
-  for (std::size_t round = 0; round < kRounds; ++round) {  // nobody waits
+  for (std::size_t round = 0; round < kRounds; ++round) {  // no thread waits
     const std::size_t batch = round % kRows.size();
     copy(*queue_, batches_[batch], in);
     out.resize(kRows[batch]);
@@ -246,7 +246,7 @@ TEST_P(ConcurrentSums, EveryThreadGetsTheBitsOfASerialRun) {
     copy(queue, links, links_there);
     const auto plan = model.plan(graph_metadata(nodes_there.view(), links_there.view()));
     std::vector<Numbers> all(calls, Numbers(kNodes));
-    for (Numbers& numbers : all) {  // nobody waits
+    for (Numbers& numbers : all) {  // no thread waits
       model.forward(queue, plan);
       copy_bytes(queue, numbers.data(), Device::cpu(), nodes_there.view().total.data(), device,
                  kNodes * sizeof(float));

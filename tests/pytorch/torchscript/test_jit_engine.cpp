@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "jit_fixture.hpp"
+#include "pytorch/jit_fixture.hpp"
 #include "runtime/torch_memory.hpp"
 #include "support/process_threads.hpp"
 

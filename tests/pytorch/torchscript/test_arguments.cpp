@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "jit_fixture.hpp"
+#include "pytorch/jit_fixture.hpp"
 #include "tensoa/soa/slice.hpp"
 
 namespace tensoa {
@@ -549,7 +549,7 @@ TEST_P(Ragged, NoRowsNoLengthAndNoGroupsAreAllowed) {
   EXPECT_EQ(download(ids).const_view().id[7], 0);
 }
 
-/// On a GPU nobody looks at the offsets; rows outside the collection are never read.
+/// On a GPU the offsets are not checked; rows outside the collection are never read.
 TEST_P(Ragged, BadOffsetsAreErrorsOnTheCpuAndHarmlessOnAGpu) {
   struct Case {
     std::vector<std::int64_t> offsets;
@@ -723,7 +723,7 @@ TEST_P(Written, InputsAreNeverChangedAndTheOthersAreNotCopied) {
   }
 }
 
-/// The operator gives views of all its arguments: which one is written cannot be told.
+/// The operator gives views of all its arguments: which one is written is not known.
 TEST_P(Written, InputsThatCannotBeToldApartAreAllCopied) {
   const auto in = points(kRows);
   auto out = answers(kRows);
@@ -834,7 +834,7 @@ TEST_P(Written, CallsThatFollowEachOtherOnAQueueDoNotMixTheirCopies) {
     }));
     out.push_back(answers(1000));
   }
-  for (std::size_t call = 0; call < kCalls; ++call) {  // enqueued at once: nobody waits in between
+  for (std::size_t call = 0; call < kCalls; ++call) {  // enqueued without a wait in between
     const auto from = in[call].const_view().records();
     SoAMetadata<Points> inputs(1000);
     inputs.append_block("a", from.x());

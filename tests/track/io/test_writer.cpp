@@ -11,10 +11,10 @@
 #include <memory>
 #include <vector>
 
-#include "files.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/track/generator.hpp"
 #include "tensoa/track/graph_builder.hpp"
+#include "track/files.hpp"
 
 namespace tensoa::track {
 namespace {

@@ -30,7 +30,7 @@
 #include <utility>
 #include <vector>
 
-#include "copy_truth.hpp"
+#include "pytorch/copy_truth.hpp"
 #include "support/function_loader.hpp"
 #include "support/process_threads.hpp"
 #include "tensoa/core/error.hpp"
@@ -144,7 +144,7 @@ Surroundings surroundings_of(const std::function<void()>& call) {
   return seen;
 }
 
-/// `bytes` of host memory, the last of them right before a page that nobody may touch: who reads or
+/// `bytes` of host memory, the last of them right before a page without access: code that reads or
 /// writes on is stopped.
 class GuardedMemory {
  public:
@@ -214,7 +214,7 @@ class Pitfall : public testing::TestWithParam<Device> {
   }
   PortableCollection<Hits> hits(std::size_t rows = kRows) { return hits(rows, GetParam()); }
 
-  /// Answers that nobody has written yet.
+  /// Answers that are not written yet.
   static constexpr float kUntouched = -77.F;
   PortableCollection<Answers> answers(std::size_t rows, Device device) {
     return upload<Answers>(

@@ -139,7 +139,7 @@ class AotEngine : public testing::TestWithParam<Device> {
     });
   }
 
-  /// Answers that nobody has written yet.
+  /// Answers that are not written yet.
   PortableCollection<Answers> answers(std::size_t rows) {
     return upload<Answers>(rows, [](auto view) {
       for (std::size_t i = 0; i < view.size(); ++i) view.m[i] = view.n[i] = kUntouched;

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "copy_truth.hpp"
+#include "pytorch/copy_truth.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/pytorch/engines.hpp"
@@ -98,10 +98,10 @@ class CopyTruth : public testing::TestWithParam<Device> {
     seen_ = watch(memory_, kRows, [&] { report = call(); });
     queue_->wait();
     std::string lies;
-    const auto compare = [&](std::size_t told, std::size_t seen, const std::string& what) {
-      if (told != seen) {
-        lies +=
-            what + ": " + std::to_string(told) + " bytes told, " + std::to_string(seen) + " seen\n";
+    const auto compare = [&](std::size_t reported, std::size_t seen, const std::string& what) {
+      if (reported != seen) {
+        lies += what + ": " + std::to_string(reported) + " bytes reported, " +
+                std::to_string(seen) + " seen\n";
       }
     };
     compare(report.bytes_in + aside, seen_.from_columns, "out of the columns");
@@ -503,18 +503,19 @@ TEST_P(CopyTruthFinds, ACopyOfAColumn) {
                 copy_column(elsewhere_.data(), in_->const_view().b.data());
                 return forward();
               }),
-              HasSubstr(GetParam().is_cpu() ? "out of the columns: 0 bytes told, 400012 seen"
-                                            : "on the queue: 800024 bytes told, 1200036 seen"));
+              HasSubstr(GetParam().is_cpu() ? "out of the columns: 0 bytes reported, 400012 seen"
+                                            : "on the queue: 800024 bytes reported, 1200036 seen"));
 }
 
 TEST_P(CopyTruthFinds, AnAnswerThatIsWrittenTwice) {
-  EXPECT_THAT(lies_of([&] {
-                const CopyReport report = forward();
-                copy_column(out_->view().a.data(), elsewhere_.data());
-                return report;
-              }),
-              HasSubstr(GetParam().is_cpu() ? "into the columns: 800024 bytes told, 1200036 seen"
-                                            : "on the queue: 800024 bytes told, 1200036 seen"));
+  EXPECT_THAT(
+      lies_of([&] {
+        const CopyReport report = forward();
+        copy_column(out_->view().a.data(), elsewhere_.data());
+        return report;
+      }),
+      HasSubstr(GetParam().is_cpu() ? "into the columns: 800024 bytes reported, 1200036 seen"
+                                    : "on the queue: 800024 bytes reported, 1200036 seen"));
 }
 
 TEST_P(CopyTruthFinds, ACopyThatIsToldButNotMade) {
@@ -523,7 +524,7 @@ TEST_P(CopyTruthFinds, ACopyThatIsToldButNotMade) {
                 report.bytes_in += 4;
                 return report;
               }),
-              HasSubstr("out of the columns: 4 bytes told, 0 seen"));
+              HasSubstr("out of the columns: 4 bytes reported, 0 seen"));
 }
 
 TEST_P(CopyTruthFinds, AnAnswerThatIsNotTold) {
@@ -531,7 +532,7 @@ TEST_P(CopyTruthFinds, AnAnswerThatIsNotTold) {
                 forward();
                 return CopyReport{};
               }),
-              HasSubstr("into the columns: 0 bytes told, 800024 seen"));
+              HasSubstr("into the columns: 0 bytes reported, 800024 seen"));
 }
 
 TEST(CopyTruthOnTheHost, FindsACloneOnceAndTheBlockThatItTakes) {

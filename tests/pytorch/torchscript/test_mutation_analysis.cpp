@@ -40,7 +40,7 @@ TEST_P(WritesOf, AreFoundForEachArgumentByItself) {
 std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.name; }
 
 // What one round leaves under a name, the next round writes. Each result depends on what is written:
-// torch removes writes that nobody reads.
+// torch removes writes without a reader.
 INSTANTIATE_TEST_SUITE_P(Loops, WritesOf,
                          testing::Values(Case{"TwoBuffersSwap",
                                               R"(

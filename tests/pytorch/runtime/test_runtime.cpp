@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "jit_fixture.hpp"
+#include "pytorch/jit_fixture.hpp"
 #include "tensoa/core/memory_budget.hpp"
 
 namespace tensoa {
