@@ -27,7 +27,7 @@ struct Call {
 };
 
 /// Adds a benchmark with the options that all have.
-/// @return the subcommand and what it is told, for the options of its own
+/// @return the subcommand and its options, so that the caller can add some
 std::pair<CLI::App&, BenchOptions&> add_bench(CLI::App& command, Action& action,
                                               const std::string& command_line,
                                               const std::string& name, const std::string& help,
