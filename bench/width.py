@@ -44,7 +44,7 @@ def export(name):
             manifest = next(n for n in package.namelist() if n.endswith("tensoa.json"))
             checks = json.loads(package.read(manifest))["checks"]
     error = max(error for check in checks for error in check["relative_error"].values())
-    print(json.dumps({"told": lines[0] if lines else "", "ours": seconds() - start, "error": error}))
+    print(json.dumps({"first_line": lines[0] if lines else "", "ours": seconds() - start, "error": error}))
 
 
 def run(name):
@@ -73,14 +73,14 @@ def main():
     failed = False
     print("| model | made | CPU s | ours | error |\n| --- | --- | ---: | ---: | ---: |")
     with ThreadPoolExecutor(options.jobs) as pool:
-        for name, (status, took, lines, trouble) in zip(names, pool.map(run, names), strict=True):
+        for name, (status, took, lines, problem) in zip(names, pool.map(run, names), strict=True):
             failed |= status != 0 or took > options.most
             if status != 0:
-                print(f"| {name} | failed: {trouble[-1][:150] if trouble else status} | {took:.0f} | | |", flush=True)
+                print(f"| {name} | failed: {problem[-1][:150] if problem else status} | {took:.0f} | | |", flush=True)
                 continue
             found = json.loads(lines[-1])
-            told = found["told"].rstrip(":")
-            print(f"| {name} | {told} | {took:.0f} | {found['ours']:.0f} | {found['error']:.1e} |", flush=True)
+            first_line = found["first_line"].rstrip(":")
+            print(f"| {name} | {first_line} | {took:.0f} | {found['ours']:.0f} | {found['error']:.1e} |", flush=True)
     return int(failed)
 
 

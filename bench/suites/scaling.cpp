@@ -345,18 +345,18 @@ class Scaling {
     std::vector<std::future<void>> threads;
     for (const Lane* lane : lanes) {
       threads.push_back(std::async(std::launch::async, [&step, rounds, calls, lane] {
-        std::exception_ptr trouble;
+        std::exception_ptr failure;
         for (std::size_t round = 0; round < rounds; ++round) {
           try {
-            for (std::size_t i = 0; i < calls && !trouble; ++i) lane->call();
+            for (std::size_t i = 0; i < calls && !failure; ++i) lane->call();
             lane->queue.wait();
           } catch (...) {
-            trouble = std::current_exception();
+            failure = std::current_exception();
           }
           step.arrive_and_wait();  // memory is asked for between these two
           step.arrive_and_wait();
         }
-        if (trouble) std::rethrow_exception(trouble);
+        if (failure) std::rethrow_exception(failure);
       }));
     }
     for (std::size_t round = 0; round < rounds; ++round) {
@@ -372,7 +372,7 @@ class Scaling {
   }
 
   /// How many calls return while nothing that they enqueue may start. In parts that the driver keeps
-  /// for a queue that does not move: a call that finds it full waits in the driver, whoever makes it.
+  /// for a queue that does not move: a call that finds it full waits in the driver, from any thread.
   void measure_blocked(std::vector<ResultRow>& rows) const {
     const Lane& lane = lanes_[0][0];
     const std::size_t part = std::max<std::size_t>(1, kLaunchesHeld / gpu_.launches.size());

@@ -11,7 +11,7 @@
 
 namespace tensoa::bench {
 
-/// What a benchmark is told.
+/// The options of a benchmark.
 struct BenchOptions {
   std::vector<std::string> inputs = {"generate:1"};                 ///< over events
   std::string model;                                                ///< file, over events

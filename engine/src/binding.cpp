@@ -89,7 +89,7 @@ bool can_be_counted(const TensorView& tensor) {
 }
 
 /// What is wrong with the dimensions of a tensor, or nothing.
-std::string trouble_with_dimensions(const TensorView& tensor) {
+std::string problem_of_dimensions(const TensorView& tensor) {
   if (tensor.rank == 0 || tensor.rank > kMaxRank) {
     return "has " + std::to_string(tensor.rank) + " dimensions, expected 1 to " +
            std::to_string(kMaxRank);
@@ -109,8 +109,8 @@ std::string trouble_with_dimensions(const TensorView& tensor) {
 }
 
 /// What is wrong with a tensor over memory, or nothing.
-std::string trouble_with(const TensorView& tensor) {
-  if (std::string trouble = trouble_with_dimensions(tensor); !trouble.empty()) return trouble;
+std::string problem_of(const TensorView& tensor) {
+  if (std::string problem = problem_of_dimensions(tensor); !problem.empty()) return problem;
   if (tensor.elements() > 0 && tensor.data == nullptr) return "has elements, but no memory";
   if (reinterpret_cast<std::uintptr_t>(tensor.data) % size_of(tensor.dtype) != 0) {
     return "lies in memory that is not aligned to its element size of " +
@@ -158,12 +158,12 @@ void require_tensors(const BoundBlock& block) {
                     std::to_string(block.row_dimension() + 1) +
                     " or more for a block of its shape");
   }
-  if (const std::string trouble = trouble_with_dimensions(block.tensor); !trouble.empty()) {
-    fail(block, "its tensor " + trouble);
+  if (const std::string problem = problem_of_dimensions(block.tensor); !problem.empty()) {
+    fail(block, "its tensor " + problem);
   }
   for (const TensorView& tensor : block.memory()) {
-    const std::string trouble = trouble_with(tensor);
-    if (!trouble.empty()) fail(block, "a tensor over its memory " + trouble);
+    const std::string problem = problem_of(tensor);
+    if (!problem.empty()) fail(block, "a tensor over its memory " + problem);
     if (tensor.device == block.tensor.device) continue;
     fail(block, "a tensor over its memory lies on " + to_string(tensor.device) + ", the block on " +
                     to_string(block.tensor.device));

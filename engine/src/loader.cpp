@@ -47,7 +47,7 @@ std::string list_of(const Loaders& loaders) {
 }
 
 /// What is wrong with the location itself, or empty.
-std::string trouble_with(const ModelLocation& location) {
+std::string problem_of(const ModelLocation& location) {
   if (location.is_url()) {
     return "is a URL, and no engine of this program speaks " + location.scheme() +
            "://; give the path of a file";
@@ -107,8 +107,8 @@ std::shared_ptr<const EngineLoader> find_loader(const ModelLocation& location,
                     std::string(name_of(other->compilation())) + " (" +
                     enumerator_of(other->compilation()) + "), or leave the type out");
   }
-  if (const std::string trouble = trouble_with(location); !trouble.empty()) {
-    throw LoadError(subject + trouble);
+  if (const std::string problem = problem_of(location); !problem.empty()) {
+    throw LoadError(subject + problem);
   }
   for (const auto& loader : loaders) {
     if (const auto why = loader->why_not(location)) throw LoadError(subject + *why);

@@ -22,7 +22,7 @@ struct AnyModel::Shared {
   struct Deployment {
     std::mutex mutex;
     /// The load in progress, or the one that succeeded: those who come while it runs wait for it and
-    /// share its outcome. Not valid where nobody has asked yet, or the last load failed.
+    /// share its outcome. Not valid before the first call, and after a load that failed.
     std::shared_future<Loaded> load;
     std::atomic<const Engine*> ready{nullptr};  ///< of `load`, for calls that need no lock
   };
@@ -65,7 +65,7 @@ const Engine& AnyModel::Shared::load_on(Device device, Deployment& deployment) {
     } catch (...) {
       {
         const std::lock_guard lock(deployment.mutex);
-        deployment.load = {};  // first, so that whoever has seen the failure can try again
+        deployment.load = {};  // first, so that a caller that has seen the failure can try again
       }
       mine.set_exception(std::current_exception());
     }

@@ -23,7 +23,7 @@ bool verifies_inputs() noexcept;
 /// by then. What `engine.run` throws.
 /// *Stream order*: waits for the queue, before the run and after it. On CUDA the memory from the
 /// first to the last element of a block goes to the host and is read there.
-/// *Threads*: nobody else may write the inputs meanwhile, as for any call; who does is reported.
+/// *Threads*: no other thread may write the inputs meanwhile, as for any call; a change is reported.
 CopyReport verified_run(const Engine& engine, const Queue& queue, const Binding& binding,
                         const Prepared& prepared, const std::string& subject);
 

@@ -39,7 +39,7 @@ std::optional<std::string> why_no_package(const std::filesystem::path& path) {
   const std::string to_package = " --binding BINDING.json --out PACKAGE.pt2";
   switch (kind_of_file(path)) {
     case FileKind::kTorchScript:
-      return "is TorchScript, and nobody has registered its engine, which needs torch: use a "
+      return "is TorchScript, and its engine, which needs torch, is not registered: use a "
              "tensoa that is built with TENSOA_PYTORCH=ON, and call "
              "pytorch::register_engines(); or make a package: " +
              export_from + path.string() + to_package;

@@ -9,7 +9,7 @@
 namespace tensoa::package {
 
 /// Loads the first program of the package that is for such devices, by its registered kind.
-/// @throws LoadError where there is none, or nobody has registered its kind; as ProgramKind::load
+/// @throws LoadError where none suits, or its kind is not registered; as ProgramKind::load
 std::unique_ptr<Program> load_program(const Package& package, Device device, const Options& options,
                                       GraphTrial trial);
 

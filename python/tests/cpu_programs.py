@@ -12,7 +12,7 @@ from tensoa.compiler import ir, stages
 from tensoa.compiler.backends import cpu
 from tensoa.compiler.ir import Output, Program, Value, apply, gather, linear, pack, scatter
 
-GUARD = 3  # elements around the rows of a plane, which nobody may write
+GUARD = 3  # elements around the rows of a plane, which no program may write
 NUMPY_TYPES = {"float16": np.float16, "bfloat16": np.uint16, "float32": np.float32, "float64": np.float64}
 RUNNABLE = [
     level for level, flag in (("x86-64-v4", "avx512vl"), ("x86-64-v3", "avx2")) if flag in open("/proc/cpuinfo").read().split()

@@ -327,7 +327,7 @@ def differs(a, b, relative, absolute):
         return np.where(finite, ~(np.abs(a - b) <= allowed), ~((a == b) | (a != a) & (b != b)))
 
 
-def told(names, got, truth, wrong):
+def differences(names, got, truth, wrong):
     """{name: where and how it differs first}; `names`: (name, width) of what lies side by side."""
     found, at = {}, 0
     for name, width in names:
@@ -348,7 +348,7 @@ def of_numbers(made, module, names, planes):
         truth, exact = module(*arguments).double().numpy(), module(*wide).float().double().numpy()
     got = made.run(planes, [len(planes[0][0])])[0]
     wrong = differs(got, truth, 2e-5, 1e-6) & differs(got, exact, 2e-5, 1e-6)
-    return told(names[0], got, truth, wrong)
+    return differences(names[0], got, truth, wrong)
 
 
 ROWS = ((1, 1), (2, 5), (5, 0), (50, 9), (9, 57), (97, 300))
@@ -368,7 +368,7 @@ def of_network(made, module, names, seed):
             # Where all cancels, what is left is float32's error of numbers of size one, 316 times as large where a layer
             # norm divides by the root of its eps.
             largest = np.repeat([np.abs(part).max(initial=1.0) for part in parts_of(side, want)], [w for _, w in side])
-            for name, how in told(side, got, want, differs(got, want, 0.0, 1e-4 * largest)).items():
+            for name, how in differences(side, got, want, differs(got, want, 0.0, 1e-4 * largest)).items():
                 found.setdefault(name, f"{nodes} nodes, {edges} edges: {how}")
     return found
 

@@ -68,7 +68,7 @@ class AlpakaTest : public testing::Test {
   std::optional<AlpakaQueue> queue_;
 };
 
-/// Writes x = i + 1000, y = 2 x, z = -x; slow enough that whoever does not wait reads something else.
+/// Writes x = i + 1000, y = 2 x, z = -x; slow enough that a reader that does not wait reads something else.
 struct SlowFill {
   View<Points> points;
 

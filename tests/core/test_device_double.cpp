@@ -44,7 +44,7 @@ class SeveralDevices : public testing::Test {
 
 TEST_F(SeveralDevices, AreListedWithTheCpuFirst) {
   EXPECT_THAT(devices(), ElementsAre(Device::cpu(), kFirst, kSecond));
-  EXPECT_EQ(device_name(kSecond), "make-believe GPU 1");
+  EXPECT_EQ(device_name(kSecond), "simulated GPU 1");
   EXPECT_THAT(
       [] { require_available(Device::cuda(2)); },
       ThrowsMessage<DeviceError>("device cuda:2 is not there; there is: cpu, cuda:0 to cuda:1"));
@@ -232,7 +232,7 @@ TEST_F(SeveralDevices, MemoryThatIsReplacedCountsUntilItIsFree) {
   for (int i = 0; lease.is_live() && i < 5000; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  EXPECT_FALSE(lease.is_live()) << "nobody may begin to use it";
+  EXPECT_FALSE(lease.is_live()) << "no new use may begin";
   EXPECT_EQ(memory_figures(kFirst).all.now, in_use);
   DeviceDouble::let_go(0);
   other.join();

@@ -156,7 +156,7 @@ TEST_F(DeviceOps, ThatFreeKeepTheErrorOfTheCallersOwnCode) {
   queue.emplace(kSecond);
   runtime_.is_lost[1] = true;
   queue.reset();
-  EXPECT_EQ(runtime_.last, detail::gpu::kSuccess) << "an error of ours is nobody's business";
+  EXPECT_EQ(runtime_.last, detail::gpu::kSuccess) << "an error of this library stays in it";
   EXPECT_EQ(runtime_.current, 0);
 }
 

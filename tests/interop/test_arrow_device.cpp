@@ -47,7 +47,7 @@ std::shared_ptr<const void> counting_owner(int& released) {
   return {&released, [](int* count) { ++*count; }};
 }
 
-/// The caller's memory for one exchange; releases what nobody took.
+/// The caller's memory for one exchange; releases what was not taken.
 struct Batch {
   ArrowDeviceArray array{};
   ArrowSchema schema{};

@@ -46,7 +46,7 @@ TensorView floats(std::vector<float>& values, std::int64_t rows, std::int64_t co
   return view;
 }
 
-/// A tensor of somebody else's, [2, 3] float32, row-major, that counts calls of its deleter.
+/// A tensor of another owner, [2, 3] float32, row-major, that counts calls of its deleter.
 struct Foreign {
   std::array<float, 6> values{0, 1, 2, 3, 4, 5};
   std::array<std::int64_t, 6> sizes{2, 3};

@@ -129,7 +129,7 @@ def address(array):
 
 @pytest.fixture
 def collection():
-    """A collection on the host; at the end of the test nobody may hold it any more."""
+    """A collection on the host; at the end of the test no reference may be left."""
     before = library.count_live_collections()
     handle = checked(library.collection_new(N, CPU))
     yield handle

@@ -98,7 +98,7 @@ TEST_F(FileKindTest, APackageOfAotInductorIsNamedWithTheWayToOneOfOurs) {
 
 TEST_F(FileKindTest, TorchScriptWithoutItsEngineSaysWhatIsMissing) {
   expect_refused(write("model.pt", kOfTorchScript),
-                 {"is TorchScript, and nobody has registered its engine, which needs torch",
+                 {"is TorchScript, and its engine, which needs torch, is not registered",
                   "TENSOA_PYTORCH=ON", "or make a package: python -m tensoa.export"});
 }
 

@@ -127,8 +127,8 @@ TEST_F(PrivateFolderTest, ALivingProcessKeepsItsFolderWhateverOthersDo) {
     if (write(ready[1], "x", 1) != 1) _exit(1);
     for (;;) pause();
   }
-  char told = 0;
-  ASSERT_EQ(read(ready[0], &told, 1), 1);
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
   { const PrivateFolder other; }
   EXPECT_EQ(packages().size(), 1);
   kill(child, SIGKILL);

@@ -12,7 +12,7 @@
 #include "tensoa/package/engines.hpp"
 #include "tensoa/package/program.hpp"
 
-// Another kind of program, registered by somebody else than package/.
+// Another kind of program, registered by code outside package/.
 
 namespace tensoa {
 namespace {

@@ -73,7 +73,7 @@ class ZipWriter {
     set(text.size() - bytes, value, bytes);
   }
 
-  /// What both headers of a file have; the checksum is left out, as nobody reads it.
+  /// What both headers of a file have; the checksum is left out, as no reader uses it.
   void common(const std::string& name, std::size_t size) {
     number(20, 2);  // version
     number(0, 2);   // flags

@@ -14,7 +14,7 @@
 
 namespace tensoa {
 
-/// A device type of somebody else.
+/// A device type of another library.
 struct ForeignDevice {};
 
 template <>

@@ -66,7 +66,7 @@ DeviceLostError lost(int device) {
                          " is lost; go on with the other devices");
 }
 
-/// All make-believe devices, under one lock.
+/// All simulated devices, under one lock.
 struct Machine {
   std::mutex mutex;
   std::condition_variable progress;
@@ -278,7 +278,7 @@ int gpu_count() noexcept {
   return static_cast<int>(machine.gpus.size());
 }
 
-std::string gpu_name(int device) { return "make-believe GPU " + std::to_string(device); }
+std::string gpu_name(int device) { return "simulated GPU " + std::to_string(device); }
 
 DeviceMemory gpu_memory(int device) {
   Machine& machine = Machine::get();

@@ -8,9 +8,9 @@
 
 namespace tensoa::test {
 
-/// Make-believe GPUs: an implementation of core/src/device_ops.hpp over host memory. A program that
+/// Simulated GPUs: an implementation of core/src/device_ops.hpp over host memory. A program that
 /// links `tensoa_device_double` gets it instead of the real one, on any machine. Work that is
-/// enqueued is done at once, in the order of streams and events, unless the device is held.
+/// enqueued is done immediately, in the order of streams and events, unless the device is held.
 /// *Threads*: safe.
 struct DeviceDouble {
   /// `gpus` new devices with `bytes` of memory each; what was made before is gone.

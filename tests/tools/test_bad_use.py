@@ -58,7 +58,7 @@ def test_wrong_call_is_refused(arguments, says, out, model):
 
 @pytest.fixture
 def read_only(tmp_path):
-    """A folder that nobody can write to; root can write to any but those of the kernel."""
+    """A folder that cannot be written to; root can write to any but those of the kernel."""
     if os.geteuid() == 0:
         return "/sys"
     folder = tmp_path / "read_only"

@@ -30,10 +30,10 @@ def run(program: str | PathLike, package: str | PathLike) -> GpuCheck:
     """What `PROGRAM check` finds out. Raises InputError where the package is
     wrong, not where it has no CUDA graphs.
     """
-    found, trouble = _child(program, package)
-    if trouble:
-        raise InputError(f"the package fails on this machine's GPU: {trouble}")
-    graphs, trouble = _child(program, package, "--cuda-graphs")
+    found, problem = _child(program, package)
+    if problem:
+        raise InputError(f"the package fails on this machine's GPU: {problem}")
+    graphs, problem = _child(program, package, "--cuda-graphs")
     errors: dict[str, float] = {}
     for row in found["rows"]:
         errors[row["block"]] = max(errors.get(row["block"], 0.0), row["max_rel_error"])
@@ -41,7 +41,7 @@ def run(program: str | PathLike, package: str | PathLike) -> GpuCheck:
         architecture=found["architecture"],
         gpu=found["gpu"],
         relative_error=errors,
-        cuda_graphs=True if not trouble else graphs.get("cuda_graphs", trouble),
+        cuda_graphs=True if not problem else graphs.get("cuda_graphs", problem),
     )
 
 

@@ -162,12 +162,12 @@ def load(request, programs):
     return loaded
 
 
-def assert_accurate(got, x, weight, told):
+def assert_accurate(got, x, weight, name):
     """As a sum in float32: to a few units of the sum of the sizes of all products."""
     x, weight = x.astype(np.float64), np.asarray(weight, np.float64)
     allowed = 1.5e-6 * (np.abs(x) @ np.abs(weight.T)) + 1e-44
     worst = (np.abs(got - x @ weight.T) / allowed).max()
-    assert worst < 1, f"{told}: {worst * 1.5e-6:.1e} of the sum of sizes"
+    assert worst < 1, f"{name}: {worst * 1.5e-6:.1e} of the sum of sizes"
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-6, 1e-10, 1e-20, 1e-30, 1e-36, 1e10, 1e30])

@@ -68,7 +68,7 @@ def test_functions_are_exact_where_torch_is(models):
     assert wanted.sum() > 20000
     for made in programs:
         (got,) = made.run([planes], [len(numbers)])
-        assert random_programs.told(names, got, truth, wanted & (got != truth)) == {}, type(made).__name__
+        assert random_programs.differences(names, got, truth, wanted & (got != truth)) == {}, type(made).__name__
 
 
 def test_what_differs_is_found():
@@ -80,5 +80,5 @@ def test_what_differs_is_found():
         wrong = random_programs.differs(got, truth, 1e-6, 1e-6)
         assert wrong.sum() == 1 and wrong[place]
         name, row, column = ("b" if place[1] == 2 else "a"), place[0], place[1] % 2
-        (told,) = random_programs.told(names, got, truth, wrong).items()
-        assert told[0] == name and told[1].startswith(f"1 differ: [{row}, {column}] is {number}")
+        (found,) = random_programs.differences(names, got, truth, wrong).items()
+        assert found[0] == name and found[1].startswith(f"1 differ: [{row}, {column}] is {number}")

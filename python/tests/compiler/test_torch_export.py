@@ -343,12 +343,12 @@ def test_results_of_integers_that_float32_may_not_hold_are_refused(function):
 
 def test_surprise_is_a_reason_not_to_fuse(monkeypatch):
     def fails(*arguments):
-        raise TypeError("what nobody thought of\nsecond line")
+        raise TypeError("what no test expects\nsecond line")
 
     monkeypatch.setitem(walk.OPERATIONS, "clamp", fails)
     columns = bound([block("x", 3)], [block("y", 3)])
     exported = torch_export.exported_program(Refused(lambda x: x.clamp(min=0.5)), columns)
-    reason = r"an unexpected error \(TypeError: what nobody thought of\)$"
+    reason = r"an unexpected error \(TypeError: what no test expects\)$"
     with pytest.raises(NotFused, match=reason):
         torch_export.row_program(exported, columns, [{"collection": 0}])
 

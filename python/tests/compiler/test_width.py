@@ -61,9 +61,9 @@ def test_code_does_not_grow_with_a_set(make, elements, width, outputs):
 
 def test_what_is_done_to_groups_is_told():
     plan = stages.plan(traced(KINDS["attention, pair bias"])[3])
-    told = stages.describe(plan.stages[0])
+    text = stages.describe(plan.stages[0])
     for words in ("12 x linear 8 -> 32", "12 x layer norm 32", "4 x product 12 x 8 x 12", "48 x amax", "32 x mean"):
-        assert words in told
+        assert words in text
 
 
 def test_a_kernel_of_too_many_operations_is_not_fused_for_cuda():

@@ -14,7 +14,7 @@
 
 namespace tensoa::detail::gpu {
 
-inline constexpr auto kName = "make-believe";
+inline constexpr auto kName = "simulated";
 
 enum class Error { kNone, kPending, kFull, kHandle, kGone, kOfTheCaller };
 using Stream = void*;
@@ -78,7 +78,7 @@ inline Error enter(int device, int& before) {
 }
 inline void leave(int before) { Runtime::get().current = before; }
 inline Error get_properties(Properties& properties, int) {
-  properties.name = "make-believe";
+  properties.name = "simulated";
   return kSuccess;
 }
 inline Error memory_info(std::size_t* free, std::size_t* total) {

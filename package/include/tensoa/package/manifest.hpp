@@ -84,7 +84,7 @@ inline constexpr std::int64_t kMaxGpuRows = 0x7FFF'FFFF;
 /// What the programs of the kind "fused" have in common.
 struct FusedDescription {
   std::vector<std::size_t>
-      domains;  ///< the first input block of each collection whose rows they are told
+      domains;  ///< the first input block of each collection whose number of rows they are given
   std::vector<std::string> stages;  ///< loops over rows, as text
   /// Whether they give the same bits at every call; nothing where the package does not say.
   std::optional<bool> is_deterministic;

@@ -39,8 +39,8 @@ struct FoundTracks {
 /// and TrackFinder are faster there.
 ///
 /// Each of the two functions is a start, which only enqueues, and a finish, which waits for the queue
-/// and goes on. Whoever has something else to do than to wait comes back when the queue is done; the
-/// finish then waits no more:
+/// and continues. A caller with other work to do calls the finish when the queue is done; the finish then
+/// does not wait:
 ///
 ///     event.start_graph(hits.const_view());
 ///     queue.when_done([&] { scheduler.go_on_with(…); });         // or sched::wait_suspended(queue)

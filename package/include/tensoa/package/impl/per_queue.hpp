@@ -14,12 +14,12 @@ namespace tensoa::package {
 
 /// Objects that each call has to itself while it runs, and that the next call on its queue, which
 /// comes after it in the queue's order, finds again. Calls on one queue at the same time have one
-/// each. The CPU counts as one queue. Queues are told apart by the handles of their streams; none is given
+/// each. The CPU counts as one queue. The handle of its stream identifies a queue; no handle is used
 /// again while work of the stream that had it is pending (docs/decisions/0027-stream-handles.md).
 ///
 /// A list that only grows, of entries that are taken with one atomic exchange: no lock, and no
 /// allocation once there are as many as calls run at the same time. What each call writes lies in a
-/// cache line of its own, so that those who walk along the list find it in their caches.
+/// cache line of its own, so that other calls that walk along the list find it in their caches.
 /// *Threads*: safe.
 template <class T>
 class PerQueue {
