@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "block_kernels.hpp"
 #include "call.hpp"
+#include "kernels/block_kernels.hpp"
 
 namespace tensoa::forest {
 

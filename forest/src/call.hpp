@@ -8,12 +8,12 @@
 #include <span>
 #include <vector>
 
-#include "aligned.hpp"
 #include "columns.hpp"
-#include "compiled.hpp"
+#include "compile/compiled.hpp"
+#include "compile/thresholds.hpp"
+#include "kernels/aligned.hpp"
 #include "links.hpp"
 #include "tensoa/forest/forest.hpp"
-#include "thresholds.hpp"
 
 namespace tensoa::forest {
 

@@ -9,12 +9,12 @@
 #include <span>
 #include <type_traits>
 
-#include "block_kernels.hpp"
-#include "hints.hpp"
-#include "questions.hpp"
+#include "compile/questions.hpp"
+#include "compile/thresholds.hpp"
+#include "kernels/block_kernels.hpp"
+#include "kernels/hints.hpp"
 #include "tensoa/core/impl/element.hpp"
 #include "tensoa/forest/forest.hpp"
-#include "thresholds.hpp"
 
 // Values of the caller's columns, in the domain of the column.
 

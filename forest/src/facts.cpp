@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <map>
 
-#include "tree_shape.hpp"
+#include "compile/tree_shape.hpp"
 
 namespace tensoa::forest {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "block_call.hpp"
-#include "block_kernels.hpp"
-#include "compiled.hpp"
-#include "gpu_forest.hpp"
+#include "compile/compiled.hpp"
+#include "gpu/gpu_forest.hpp"
+#include "kernels/block_kernels.hpp"
 #include "row_call.hpp"
 #include "tensoa/core/error.hpp"
 

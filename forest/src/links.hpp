@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "hints.hpp"
+#include "kernels/hints.hpp"
 #include "tensoa/core/impl/element.hpp"
 #include "tensoa/forest/ensemble.hpp"
 

@@ -9,8 +9,8 @@
 #include <span>
 
 #include "call.hpp"
-#include "followed.hpp"
-#include "row_tables.hpp"
+#include "compile/followed.hpp"
+#include "compile/row_tables.hpp"
 
 namespace tensoa::forest {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "gpu_block.hpp"
-#include "gpu_kernels.hpp"
+#include "gpu/gpu_block.hpp"
+#include "gpu/gpu_kernels.hpp"
 
 namespace tensoa::forest {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "block_kernels.hpp"
+#include "kernels/block_kernels.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "aligned.hpp"
+#include "kernels/aligned.hpp"
 
 namespace tensoa::forest {
 

@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "gpu_forest.hpp"
+#include "gpu/gpu_forest.hpp"
 
 namespace {
 

@@ -11,4 +11,4 @@
 #define __builtin_cpu_supports(name) 1
 #define avx512_block_kernels doubled_avx512_block_kernels
 
-#include "block_kernels_avx512.cpp"
+#include "kernels/block_kernels_avx512.cpp"

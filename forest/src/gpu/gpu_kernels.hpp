@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "gpu_tables.hpp"
+#include "gpu/gpu_tables.hpp"
 #include "tensoa/core/queue.hpp"
 
 // The seam to the kernels of trees. gpu_kernels_cuda.cu is compiled where there is a compiler for it, else

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "hints.hpp"
-#include "questions.hpp"
+#include "compile/questions.hpp"
+#include "compile/tree_shape.hpp"
+#include "kernels/hints.hpp"
 #include "tensoa/forest/ensemble.hpp"
-#include "tree_shape.hpp"
 
 // Deep trees, node by node.
 

@@ -9,8 +9,8 @@
 #include <type_traits>
 
 #include "columns.hpp"
-#include "gpu_tables.hpp"
-#include "hints.hpp"
+#include "gpu/gpu_tables.hpp"
+#include "kernels/hints.hpp"
 #include "links.hpp"
 #include "tensoa/core/impl/element.hpp"
 

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "block_kernels.hpp"
+#include "kernels/block_kernels.hpp"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 
 #include <immintrin.h>
 
-#include "block_kernels_impl.hpp"
+#include "kernels/block_kernels_impl.hpp"
 
 // No gathers: they take two to three times as long here as picking from registers (docs/decisions/0035-forests.md).
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tree_shape.hpp"
+#include "compile/tree_shape.hpp"
 
 #include <algorithm>
 

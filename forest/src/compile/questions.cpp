@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "questions.hpp"
+#include "compile/questions.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "thresholds.hpp"
+#include "compile/thresholds.hpp"
 
 namespace tensoa::forest {
 namespace {

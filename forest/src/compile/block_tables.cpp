@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "block_tables.hpp"
+#include "compile/block_tables.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "block_kernels.hpp"
+#include "kernels/block_kernels.hpp"
 
 // The kernels, from the operations that a source for one kind of processor defines before it includes this, as Isa:
 //

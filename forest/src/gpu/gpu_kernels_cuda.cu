@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "gpu_block.hpp"
-#include "gpu_kernels.hpp"
+#include "gpu/gpu_block.hpp"
+#include "gpu/gpu_kernels.hpp"
 #include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/impl/gpu_error.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "block_kernels_impl.hpp"
+#include "kernels/block_kernels_impl.hpp"
 
 // For every processor: words of 64 bits, and the loops that a compiler makes of them.
 

@@ -8,12 +8,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "block_tables.hpp"
-#include "followed.hpp"
-#include "questions.hpp"
-#include "row_tables.hpp"
+#include "compile/block_tables.hpp"
+#include "compile/followed.hpp"
+#include "compile/questions.hpp"
+#include "compile/row_tables.hpp"
+#include "compile/tree_shape.hpp"
 #include "tensoa/forest/ensemble.hpp"
-#include "tree_shape.hpp"
 
 namespace tensoa::forest {
 

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "block_kernels.hpp"
+#include "kernels/block_kernels.hpp"
 
 #if defined(__AVX2__)
 
 #include <immintrin.h>
 
-#include "block_kernels_impl.hpp"
+#include "kernels/block_kernels_impl.hpp"
 
 namespace tensoa::forest {
 namespace {

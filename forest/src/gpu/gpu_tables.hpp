@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "followed.hpp"
-#include "questions.hpp"
-#include "row_tables.hpp"
+#include "compile/followed.hpp"
+#include "compile/questions.hpp"
+#include "compile/row_tables.hpp"
 #include "tensoa/core/impl/element.hpp"
 #include "tensoa/forest/ensemble.hpp"
 #include "tensoa/forest/forest.hpp"

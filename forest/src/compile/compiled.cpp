@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "compiled.hpp"
+#include "compile/compiled.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu_forest.hpp"
+#include "gpu/gpu_forest.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "gpu_block.hpp"
+#include "gpu/gpu_block.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "row_tables.hpp"
+#include "compile/row_tables.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,7 @@
 #include <span>
 #include <variant>
 
-#include "thresholds.hpp"
+#include "compile/thresholds.hpp"
 
 namespace tensoa::forest {
 namespace {

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "aligned.hpp"
-#include "followed.hpp"
-#include "questions.hpp"
+#include "compile/followed.hpp"
+#include "compile/questions.hpp"
+#include "compile/tree_shape.hpp"
+#include "kernels/aligned.hpp"
 #include "tensoa/forest/ensemble.hpp"
-#include "tree_shape.hpp"
 
 // An ensemble as single rows are evaluated: up to 8 neighbouring trees at once, so that their memory is waited for together.
 

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "aligned.hpp"
-#include "block_kernels.hpp"
-#include "followed.hpp"
-#include "questions.hpp"
+#include "compile/followed.hpp"
+#include "compile/questions.hpp"
+#include "kernels/aligned.hpp"
+#include "kernels/block_kernels.hpp"
 #include "tensoa/forest/ensemble.hpp"
 
 // An ensemble as blocks of rows are evaluated: pages of thresholds, distinct tests, and trees that combine tests.

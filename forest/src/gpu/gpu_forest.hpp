@@ -7,8 +7,8 @@
 #include <memory>
 #include <span>
 
-#include "compiled.hpp"
-#include "gpu_kernels.hpp"
+#include "compile/compiled.hpp"
+#include "gpu/gpu_kernels.hpp"
 #include "tensoa/forest/forest.hpp"
 
 namespace tensoa::forest {

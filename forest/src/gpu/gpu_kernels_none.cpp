@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu_kernels.hpp"
+#include "gpu/gpu_kernels.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::forest {
