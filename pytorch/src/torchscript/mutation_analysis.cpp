@@ -9,12 +9,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+
+#include "torchscript/value_types.hpp"
 
 namespace tensoa::pytorch {
 namespace {
@@ -22,71 +23,12 @@ namespace {
 namespace attr = c10::attr;
 namespace prim = c10::prim;
 using c10::AliasInfo;
-using c10::TypeKind;
 using torch::jit::Block;
 using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 
-// ---- types
-
-/// Numbers, strings and the like: values that have no second name through which they could be written.
-bool is_immutable(TypeKind kind) {
-  switch (kind) {
-    case TypeKind::BoolType:
-    case TypeKind::ComplexType:
-    case TypeKind::DeviceObjType:
-    case TypeKind::EnumType:
-    case TypeKind::FloatType:
-    case TypeKind::FunctionType:
-    case TypeKind::IntType:
-    case TypeKind::LayoutType:
-    case TypeKind::MemoryFormatType:
-    case TypeKind::NoneType:
-    case TypeKind::NumberType:
-    case TypeKind::QSchemeType:
-    case TypeKind::ScalarTypeType:
-    case TypeKind::StreamObjType:
-    case TypeKind::StringType:
-      return true;
-    default:
-      return false;
-  }
-}
-
-enum class Lists : std::uint8_t { kWhole, kElements };
-
-/// Whether `is_it` is true of the kind of a mutable part of a value of `type`. Parts are the members of
-/// tuples, optionals and unions; a list or dict is one part (kWhole), or its elements are (kElements).
-template <class Predicate>
-bool any_part(const c10::Type& type, Lists lists, Predicate is_it) {
-  const TypeKind kind = type.kind();
-  const bool is_list = kind == TypeKind::ListType || kind == TypeKind::DictType;
-  if (kind == TypeKind::OptionalType || kind == TypeKind::TupleType ||
-      kind == TypeKind::UnionType || (is_list && lists == Lists::kElements)) {
-    return std::ranges::any_of(type.containedTypes(),
-                               [&](const auto& inner) { return any_part(*inner, lists, is_it); });
-  }
-  return !is_immutable(kind) && is_it(kind);
-}
-
-bool is_any(TypeKind /*kind*/) { return true; }
-bool is_no_tensor(TypeKind kind) { return kind != TypeKind::TensorType; }
-
-bool is_plain(const c10::Type& type) { return !any_part(type, Lists::kWhole, is_any); }
-
-/// What may be, or contain, an object to which members can be added through any of its names: a
-/// list, a dict, an instance of a class.
-bool holds_container(const c10::Type& type) { return any_part(type, Lists::kWhole, is_no_tensor); }
-
-/// What may be, or contain, a tensor.
-bool holds_tensor(const c10::Type& type) { return any_part(type, Lists::kElements, is_any); }
-
-/// What may be, or contain, an object of a class: packed parameters may lie in the tensors that they
-/// were made of, and no schema says so.
-bool holds_object(const c10::Type& type) { return any_part(type, Lists::kElements, is_no_tensor); }
-
-bool is_tensor(const Value& value) { return value.type()->kind() == TypeKind::TensorType; }
+bool is_tensor(const Value& value) { return value.type()->kind() == c10::TypeKind::TensorType; }
 
 // ---- operators: what their schemas do not say
 
