@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/float64.hpp"
-#include "bench/mlp_columns.hpp"
+#include "bench/models/mlp_columns.hpp"
 #include "bench/tensor_cost.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"

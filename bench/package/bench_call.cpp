@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-#include "bench/mlp_columns.hpp"
+#include "bench/models/mlp_columns.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/package/engines.hpp"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../../bench/mlp_columns.hpp"
+#include "../../bench/models/mlp_columns.hpp"
 #include "tensoa/engine/model_metadata.hpp"
 #include "tensoa/soa/portable_collection.hpp"
 
