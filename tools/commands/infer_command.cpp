@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "command.hpp"
-#include "infer_run.hpp"
+#include "infer/infer_run.hpp"
 
 namespace tensoa::tools {
 
