@@ -24,8 +24,12 @@ BlockTree::Form form_of(const TreeShape& shape) {
 /// The numbers of distinct tests, and the pages that they are on.
 class Tests {
  public:
-  Tests(const Questions& questions, BlockTables& tables) : questions_(questions), tables_(tables) {
+  Tests(const Questions& questions, BlockTables& tables)
+      : questions_(questions), tables_(tables), features_of_(questions.columns.size()) {
     for (const Feature& feature : questions.features) {
+      if (!feature.is_set()) {
+        features_of_[feature.column].push_back(static_cast<std::uint32_t>(tests_.size()));
+      }
       const std::size_t bins = feature.is_set() ? 1 : questions.columns[feature.column].size();
       tests_.emplace_back(bins + 2, kUnused);  // from 1 on; the last is kMissingBin
     }
@@ -45,10 +49,8 @@ class Tests {
         page.first = static_cast<std::uint32_t>(first);
         page.size = static_cast<std::uint32_t>(std::min<std::size_t>(size - first, kPage));
         page.levels = std::max(1, static_cast<int>(std::bit_width(page.size)));
-        for (std::uint32_t f = 0; f < tests_.size(); ++f) {
-          const Feature& feature = questions_.features[f];
-          if (feature.column == column && !feature.is_set())
-            add(page, f, first + page.size == size);
+        for (const std::uint32_t feature : features_of_[column]) {
+          add(page, feature, first + page.size == size);
         }
         if (page.questioned.empty()) continue;
         add_search(questions_.columns[column], page);
@@ -104,7 +106,8 @@ class Tests {
 
   const Questions& questions_;
   BlockTables& tables_;
-  std::vector<std::vector<std::uint32_t>> tests_;  ///< of each feature, by bin
+  std::vector<std::vector<std::uint32_t>> tests_;        ///< of each feature, by bin
+  std::vector<std::vector<std::uint32_t>> features_of_;  ///< each column, but sets
 };
 
 /// Writes one tree into the tables.
