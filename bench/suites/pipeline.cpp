@@ -207,12 +207,12 @@ void measure_gpu(std::vector<ResultRow>& rows, const BenchOptions& options, cons
     add("blocking", true, 1, nullptr);
     for (const std::size_t in_flight : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
       const std::string end = "_" + std::to_string(in_flight);
-      add("stream_callback" + end, false, in_flight, nullptr);
+      add("stream_callback" + end, false, in_flight, sched::wait_by_callback());
       add("host_function" + end, false, in_flight, wait_by(HostFunction::kBlocking));
       if (auto spinning = wait_by(HostFunction::kSpinning)) {
         add("host_function_spinning" + end, false, in_flight, std::move(spinning));
       }
-      add("polling" + end, false, in_flight, sched::wait_by_polling());
+      add("polling" + end, false, in_flight, nullptr);
       add("threads" + end, false, in_flight,
           sched::wait_by_threads(static_cast<int>(in_flight) * threads));
     }

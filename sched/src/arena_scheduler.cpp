@@ -2,12 +2,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arena_scheduler.hpp"
 
+#include <chrono>
 #include <thread>
 
 namespace tensoa::sched::detail {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What waits longer than this may wait a little longer: the thread sleeps between two questions, for some
+// 60 us with the usual slack of Linux, and its core is free.
+constexpr std::chrono::microseconds kSpin{100};
+constexpr std::chrono::microseconds kSleep{10};
+
+/// The scheduler for which this thread is in ask(): it looks at what continues itself.
+thread_local const ArenaScheduler* asking = nullptr;
+
+}  // namespace
 
 ArenaScheduler::ArenaScheduler(Waiting* waiting)
-    : waiting_(waiting), entrance_(std::make_shared<Entrance>()) {
+    : own_waiting_(waiting == nullptr ? wait_by_polling() : nullptr),
+      waiting_(waiting == nullptr ? *own_waiting_ : *waiting),
+      entrance_(std::make_shared<Entrance>()) {
   entrance_->scheduler = this;
 }
 
@@ -21,16 +37,7 @@ void ArenaScheduler::run_tasks() {
     look();
     group_.wait();
     if (is_finished_.load()) break;
-    if (waiting_ != nullptr && waiting_->poll()) {
-      std::this_thread::yield();
-      continue;
-    }
-    // The flag before the last look, resume() and finish() the other way round: one of both sees
-    // the other.
-    entrance_->sleeps.store(true);
-    const std::uint32_t seen = entrance_->wakes.load();
-    if (ready_.is_empty() && !is_finished_.load()) entrance_->wakes.wait(seen);
-    entrance_->sleeps.store(false);
+    rest();
   }
   group_.wait();  // the task that called finish()
 }
@@ -45,6 +52,41 @@ void ArenaScheduler::Entrance::wake() noexcept {
   wakes.notify_one();
 }
 
+/// Until there may be a task for this thread.
+void ArenaScheduler::rest() {
+  // The flag before the last look; resume(), finish() and when_settled() the other way round: one of
+  // both sees the other.
+  entrance_->sleeps.store(true);
+  const std::uint32_t seen = entrance_->wakes.load();
+  const Clock::time_point begin = Clock::now();
+  while (ready_.is_empty() && !is_finished_.load() && entrance_->wakes.load() == seen) {
+    if (!ask()) {
+      if (ready_.is_empty() && !is_finished_.load()) entrance_->wakes.wait(seen);
+      break;
+    }
+    if (Clock::now() - begin < kSpin) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kSleep);
+    }
+  }
+  entrance_->sleeps.store(false);
+}
+
+/// Makes the calls that are due; what continues is then in the list.
+/// @return whether something is waited for that only this sees
+bool ArenaScheduler::ask() {
+  const ArenaScheduler* const before = std::exchange(asking, this);
+  const bool is_outstanding = waiting_.poll();
+  asking = before;
+  return is_outstanding;
+}
+
+void ArenaScheduler::poll() {
+  ask();
+  if (!ready_.is_empty()) look();
+}
+
 void ArenaScheduler::look() {
   ready_.take([&](Continuation task) { spawn([this, task] { call(task); }); });
 }
@@ -52,7 +94,9 @@ void ArenaScheduler::look() {
 void ArenaScheduler::resume(Continuation task) noexcept {
   // Once the task is in the list, the run may end at any time.
   const std::shared_ptr<Entrance> entrance = entrance_;
+  const bool looks_itself = asking == this;
   ready_.push(task);
+  if (looks_itself) return;
   if (entrance->sleeps.load()) return entrance->wake();
   if (entrance->is_enqueued.exchange(true)) return;
   try {
@@ -68,11 +112,8 @@ void ArenaScheduler::resume(Continuation task) noexcept {
 
 void ArenaScheduler::when_settled(const Queue& queue,
                                   std::function<void(std::exception_ptr)> call) {
-  if (waiting_ != nullptr) {
-    waiting_->when_settled(queue, std::move(call));
-  } else {
-    queue.when_settled(std::move(call));
-  }
+  waiting_.when_settled(queue, std::move(call));
+  if (entrance_->sleeps.load()) entrance_->wake();
 }
 
 }  // namespace tensoa::sched::detail

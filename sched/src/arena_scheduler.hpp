@@ -25,7 +25,7 @@ namespace tensoa::sched::detail {
 /// into as well; what is enqueued only makes another thread look, too.
 class ArenaScheduler : public Scheduler {
  public:
-  /// @param waiting none: Queue::when_settled
+  /// @param waiting none: wait_by_polling()
   explicit ArenaScheduler(Waiting* waiting);
   ~ArenaScheduler() noexcept override;
   ArenaScheduler(const ArenaScheduler&) = delete;
@@ -36,7 +36,7 @@ class ArenaScheduler : public Scheduler {
   void spawn(Function function) {
     group_.run([this, function = std::move(function)] {
       function();
-      if (waiting_ != nullptr) waiting_->poll();
+      poll();
     });
     if (entrance_->sleeps.load(std::memory_order_relaxed)) entrance_->wake();
   }
@@ -65,8 +65,12 @@ class ArenaScheduler : public Scheduler {
   };
 
   void look();
+  void poll();
+  bool ask();
+  void rest();
 
-  Waiting* waiting_;
+  std::unique_ptr<Waiting> own_waiting_;
+  Waiting& waiting_;
   std::shared_ptr<Entrance> entrance_;
   tbb::task_group group_;
   ContinuationList ready_;

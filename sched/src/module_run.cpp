@@ -147,12 +147,12 @@ bool ModuleRun::take_event() {
     return false;
   }
   slot->number = next_number_;
-  slot->begin = Clock::now();
   try {
     if (slot->data.empty()) {
       const std::lock_guard lock(make_mutex_);
       slot->data = make_data(declared_, slot->queue);
     }
+    slot->begin = Clock::now();
     is_at_end_ = !declared_.next_event(EventView(*slot, declared_.source));
   } catch (...) {
     keep_failure(std::current_exception());

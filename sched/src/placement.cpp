@@ -7,7 +7,8 @@
 namespace tensoa::sched::detail {
 namespace {
 
-constexpr double kWeightOfNew = 0.1;
+constexpr int kMeasured = 10;      // events in the average
+constexpr double kIdleCosts = 20;  // after so many times its cost an idle device is tried again
 
 }  // namespace
 
@@ -17,9 +18,9 @@ Placement::Placement(const std::vector<std::size_t>& rooms) {
 
 bool Placement::is_any_left() const { return !std::ranges::all_of(devices_, &OfDevice::is_lost); }
 
-std::optional<std::size_t> Placement::take() {
-  const bool are_all_new = std::ranges::none_of(
-      devices_, [](const OfDevice& device) { return device.cost.has_value(); });
+std::optional<std::size_t> Placement::take(Clock::time_point now) {
+  const auto is_left = [](const OfDevice& device) { return !device.is_lost; };
+  const bool is_only_one = std::ranges::count_if(devices_, is_left) == 1;
   std::optional<std::size_t> best;
   double soonest = 0;
   for (std::size_t index = 0; index < devices_.size(); ++index) {
@@ -27,11 +28,10 @@ std::optional<std::size_t> Placement::take() {
     if (device.is_lost) continue;
     double expected = 0;
     if (device.cost) {
-      expected = *device.cost * static_cast<double>(device.there + 1);
-    } else if (are_all_new) {
-      if (device.there == device.room) continue;
-      expected = static_cast<double>(device.there);  // one to each in turn
-    } else if (device.there > 0) {
+      const bool is_old =
+          device.there == 0 && Seconds(now - device.idle_since).count() > kIdleCosts * *device.cost;
+      expected = is_old ? 0 : *device.cost * static_cast<double>(device.there + 1);
+    } else if (device.there > 0 && !is_only_one) {
       continue;
     }
     if (best && expected >= soonest) continue;
@@ -60,13 +60,18 @@ std::optional<std::size_t> Placement::move(std::size_t from) {
   return best;
 }
 
-void Placement::give_back(std::size_t device, std::optional<Seconds> latency) {
+void Placement::give_back(std::size_t device, std::optional<Seconds> latency,
+                          Clock::time_point now) {
   OfDevice& of = devices_[device];
   if (latency) {
     const double cost = latency->count() / static_cast<double>(of.there);
-    of.cost = of.cost ? *of.cost + kWeightOfNew * (cost - *of.cost) : cost;
+    // The second replaces the first; then the mean of all, later of the last ones.
+    const double weight = 1.0 / std::max(1, of.measured);
+    of.cost = of.cost ? *of.cost + weight * (cost - *of.cost) : cost;
+    of.measured = std::min(of.measured + 1, kMeasured);
   }
   --of.there;
+  of.idle_since = now;
 }
 
 }  // namespace tensoa::sched::detail

@@ -15,11 +15,13 @@ namespace tensoa::sched::detail {
 /// at a time.
 ///
 /// A device's cost is the time between two of its events while it is busy: an event's latency over
-/// the number of events that were there with it, as a moving average. A new event is done there
-/// after the cost times the events before it and itself. A device that has not finished any event
-/// yet gets one, unless all are new.
+/// the number of events that were there with it, as a moving average that forgets the first, which
+/// warmed the device up. A new event is done there after the cost times the events before it and
+/// itself. A device without a cost gets one event, unless it is the only one; one that was idle for long
+/// is tried again, since its cost may be old.
 class Placement {
  public:
+  using Clock = std::chrono::steady_clock;
   using Seconds = std::chrono::duration<double>;
 
   /// @param rooms events in flight for each device
@@ -27,10 +29,11 @@ class Placement {
 
   /// The device for the next event, which is there from now on. Empty: all are full or lost, or the
   /// best one is full and an event that waits for it is done sooner than on another.
-  std::optional<std::size_t> take();
+  std::optional<std::size_t> take(Clock::time_point now = Clock::now());
 
   /// An event there has ended. @param latency empty: it says nothing about the device
-  void give_back(std::size_t device, std::optional<Seconds> latency);
+  void give_back(std::size_t device, std::optional<Seconds> latency,
+                 Clock::time_point now = Clock::now());
 
   /// The best device for an event whose device was lost, whose place it brings along. Empty: none
   /// is left.
@@ -45,6 +48,8 @@ class Placement {
     std::size_t room = 0;
     std::size_t there = 0;
     std::optional<double> cost;  ///< seconds
+    int measured = 0;            ///< events behind it, as far as it matters
+    Clock::time_point idle_since;
     bool is_lost = false;
   };
 

@@ -38,6 +38,11 @@ std::optional<std::exception_ptr> state_of(const Event& event) noexcept {
   }
 }
 
+class Callback final : public Waiting {
+ public:
+  void when_settled(const Queue& queue, Call call) override { queue.when_settled(std::move(call)); }
+};
+
 class Polling final : public Waiting {
  public:
   void when_settled(const Queue& queue, Call call) override {
@@ -124,6 +129,8 @@ class Threads final : public Waiting {
 };
 
 }  // namespace
+
+std::unique_ptr<Waiting> wait_by_callback() { return std::make_unique<Callback>(); }
 
 std::unique_ptr<Waiting> wait_by_polling() { return std::make_unique<Polling>(); }
 

@@ -123,19 +123,24 @@ def _exact(module: Any) -> Any:
 
 def _rounded_otherwise(tensor: torch.Tensor) -> torch.Tensor:
     """In float64, and half a unit in the last place more or less."""
-    if not tensor.is_floating_point():
-        return tensor
+    return _shaken(tensor.double(), torch.finfo(tensor.dtype).eps) if tensor.is_floating_point() else tensor
+
+
+def _shaken(tensor: torch.Tensor, eps: float) -> torch.Tensor:
     signs = torch.randint(0, 2, tensor.shape, generator=torch.Generator().manual_seed(1)) - 0.5
-    return tensor.double() * (1 + signs * torch.finfo(tensor.dtype).eps)
+    return tensor * (1 + signs * eps)
 
 
 def _near(module: Any) -> Any:
     """The model in float64, with weights that are rounded otherwise."""
     near = _exact(module)
     if near is not None:
+        dtypes = [weight.dtype for weight in (*module.parameters(), *module.buffers()) if weight.is_floating_point()]
+        eps = max((torch.finfo(dtype).eps for dtype in dtypes), default=0.0)
         with torch.no_grad():
-            for own, weight in zip((*near.parameters(), *near.buffers()), (*module.parameters(), *module.buffers())):
-                own.copy_(_rounded_otherwise(weight))
+            for weight in (*near.parameters(), *near.buffers()):
+                if weight.is_floating_point():
+                    weight.copy_(_shaken(weight, eps))
     return near
 
 

@@ -18,7 +18,8 @@
 #include "tensoa/sched/order.hpp"
 #include "tensoa/sched/task.hpp"
 
-/// @file Modules that read and write the data of an event, run for many events at a time on oneTBB.
+/// @file
+/// Modules that read and write the data of an event, run for many events at a time on oneTBB.
 /// "Event" means a collision here; a point of a queue is core/event.hpp.
 
 namespace tensoa::sched {
@@ -106,7 +107,7 @@ struct RunOptions {
   std::stop_token stop = {};
   /// The first event that fails requests that stop, too.
   bool stops_at_failure = false;
-  /// How modules wait for queues; none: Queue::when_settled. Must live until run() returns.
+  /// How modules wait for queues; none: wait_by_polling(). Must live until run() returns.
   class Waiting* waiting = nullptr;
   /// Records what ran when and where; none: nothing is recorded. Must live until run() returns.
   class Trace* trace = nullptr;

@@ -14,7 +14,8 @@
 #include "tensoa/core/queue.hpp"
 #include "tensoa/core/result.hpp"
 
-/// @file Work that waits without holding a thread, as a C++20 coroutine. No scheduler is named
+/// @file
+/// Work that waits without holding a thread, as a C++20 coroutine. No scheduler is named
 /// here: tasks of a ModuleGraph continue on oneTBB, those of a framework where its Scheduler says
 /// (docs/scheduling.md has one in 40 lines).
 

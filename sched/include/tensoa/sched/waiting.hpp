@@ -8,9 +8,9 @@
 
 #include "tensoa/core/queue.hpp"
 
-/// @file Ways to learn that a queue is done, for RunOptions::waiting. Without one, a graph waits by
-/// Queue::when_settled: the driver's own thread calls. docs/decisions/0039-modules.md has what each
-/// costs.
+/// @file
+/// Ways to learn that a queue is done, for RunOptions::waiting. docs/decisions/0039-modules.md has
+/// what each costs.
 
 namespace tensoa::sched {
 
@@ -29,8 +29,13 @@ class Waiting {
 };
 
 /// Threads of the run ask the driver for the events of the queues, between modules and while they
-/// are idle: no other thread and the shortest wait, for a core that is busy while it waits.
+/// are idle: no other thread, and the most events per second of all ways. After 0.1 ms without
+/// anything to do the thread sleeps between two questions.
 std::unique_ptr<Waiting> wait_by_polling();
+
+/// A thread of the driver calls (Queue::when_settled): no core is busy, but the call comes some 0.1
+/// ms late, and one thread makes all calls.
+std::unique_ptr<Waiting> wait_by_callback();
 
 /// Threads of its own block until queues are done, one queue each at a time (CMSSW since 2024).
 /// @param threads so many queues are waited for at a time; at least as many as events are in flight
