@@ -12,14 +12,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Ending { kParquet, kArrow, kCsv, kRoot, kOther };
+enum class InputFormat { kParquet, kArrow, kCsv, kRoot, kOther };
 
-Ending ending_of(const std::string& path) {
+InputFormat ending_of(const std::string& path) {
   const auto is = [&](const char* ending) { return path.ends_with(ending); };
-  if (is(".parquet")) return Ending::kParquet;
-  if (is(".arrow") || is(".ipc") || is(".feather")) return Ending::kArrow;
-  if (is(".csv") || is(".csv.gz")) return Ending::kCsv;
-  return is(".root") ? Ending::kRoot : Ending::kOther;
+  if (is(".parquet")) return InputFormat::kParquet;
+  if (is(".arrow") || is(".ipc") || is(".feather")) return InputFormat::kArrow;
+  if (is(".csv") || is(".csv.gz")) return InputFormat::kCsv;
+  return is(".root") ? InputFormat::kRoot : InputFormat::kOther;
 }
 
 NumberType number_type_of(const arrow::DataType& type) {
@@ -55,13 +55,13 @@ NumberType number_type_of(const arrow::DataType& type) {
 
 std::unique_ptr<TableFile::Format> open(fs::path path) {
   const auto name = std::make_shared<const std::string>(path.string());
-  const Ending ending = ending_of(*name);
-  if (ending == Ending::kRoot) {
+  const InputFormat ending = ending_of(*name);
+  if (ending == InputFormat::kRoot) {
     throw InputError(*name +
                      ": ROOT files are not read here; convert it: python -m tensoa.from_root " +
                      *name + " TREE OUT.parquet");
   }
-  if (ending == Ending::kOther) {
+  if (ending == InputFormat::kOther) {
     throw InputError(*name + ": got the ending \"" + path.extension().string() +
                      "\", expected .parquet, .arrow, .ipc, .feather, .csv or .csv.gz");
   }
@@ -71,8 +71,8 @@ std::unique_ptr<TableFile::Format> open(fs::path path) {
   if (fs::is_regular_file(path, error) && fs::file_size(path, error) == 0 && !error) {
     throw InputError(*name + ": empty file, expected columns");
   }
-  if (ending == Ending::kParquet) return open_parquet(name);
-  return ending == Ending::kArrow ? open_arrow(name) : open_csv(name);
+  if (ending == InputFormat::kParquet) return open_parquet(name);
+  return ending == InputFormat::kArrow ? open_arrow(name) : open_csv(name);
 }
 
 }  // namespace
@@ -177,9 +177,9 @@ std::vector<fs::path> find_tables(const std::vector<std::string>& paths) {
     std::vector<fs::path> found;
     for (fs::directory_iterator entry(path, error), end; !error && entry != end;
          entry.increment(error)) {
-      const Ending ending = ending_of(entry->path().string());
+      const InputFormat ending = ending_of(entry->path().string());
       const bool is_hidden = entry->path().filename().string().starts_with('.');
-      if (ending < Ending::kRoot && !is_hidden) found.push_back(entry->path());
+      if (ending < InputFormat::kRoot && !is_hidden) found.push_back(entry->path());
     }
     if (error) throw InputError(path + ": the folder cannot be read: " + error.message());
     if (found.empty()) {

@@ -25,18 +25,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Ending { kParquet, kArrow, kCsv };
+enum class OutputFormat { kParquet, kArrow, kCsv };
 
-Ending ending_of(const fs::path& path) {
-  if (path == "/dev/stdout") return Ending::kCsv;
-  if (path.extension() == ".parquet") return Ending::kParquet;
-  if (path.extension() == ".arrow") return Ending::kArrow;
-  if (path.extension() == ".csv") return Ending::kCsv;
+OutputFormat ending_of(const fs::path& path) {
+  if (path == "/dev/stdout") return OutputFormat::kCsv;
+  if (path.extension() == ".parquet") return OutputFormat::kParquet;
+  if (path.extension() == ".arrow") return OutputFormat::kArrow;
+  if (path.extension() == ".csv") return OutputFormat::kCsv;
   throw ConfigError(path.string() + ": got the ending \"" + path.extension().string() +
                     "\", expected a file named .parquet, .arrow or .csv");
 }
 
-std::shared_ptr<arrow::DataType> arrow_type(DType dtype, Ending ending) {
+std::shared_ptr<arrow::DataType> arrow_type(DType dtype, OutputFormat ending) {
   switch (dtype) {
     case DType::kBool:
       return arrow::boolean();
@@ -51,7 +51,7 @@ std::shared_ptr<arrow::DataType> arrow_type(DType dtype, Ending ending) {
     case DType::kI64:
       return arrow::int64();
     case DType::kF16:
-      return ending == Ending::kCsv ? arrow::float32() : arrow::float16();
+      return ending == OutputFormat::kCsv ? arrow::float32() : arrow::float16();
     case DType::kBF16:
     case DType::kF32:
       return arrow::float32();
@@ -71,10 +71,10 @@ class TableWriter::Output {
         schema_(schema_of(path, copied)),
         file_(path),
         stream_(check(arrow::io::FileOutputStream::Open(file_.temporary().string()))) {
-    if (ending_ == Ending::kParquet) {
+    if (ending_ == OutputFormat::kParquet) {
       parquet_ = check(parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(),
                                                         stream_, parquet_properties()));
-    } else if (ending_ == Ending::kArrow) {
+    } else if (ending_ == OutputFormat::kArrow) {
       batches_ = check(arrow::ipc::MakeFileWriter(stream_, schema_));
     } else {
       auto options = arrow::csv::WriteOptions::Defaults();
@@ -138,7 +138,7 @@ class TableWriter::Output {
         throw ConfigError(path.string() + ": would have two columns called " + field->name() +
                           "; expected names that differ");
       }
-      if (ending_ == Ending::kCsv && field->type()->num_fields() > 0) {
+      if (ending_ == OutputFormat::kCsv && field->type()->num_fields() > 0) {
         throw ConfigError(path.string() + ": the column " + field->name() + " is " +
                           field->type()->ToString() +
                           ", which CSV has not; expected a file named .parquet or .arrow");
@@ -210,7 +210,7 @@ class TableWriter::Output {
     return arrow::MakeArray(arrow::ArrayData::Make(type, rows, {nullptr, std::move(memory)}, 0));
   }
 
-  Ending ending_;
+  OutputFormat ending_;
   std::vector<WrittenColumn> columns_;
   std::shared_ptr<arrow::Schema> schema_;
   OutputFile file_;

@@ -17,6 +17,7 @@
 namespace tensoa::sched {
 namespace {
 
+// [scheduler]
 /// A scheduler of somebody else: what shall continue waits in a queue until step().
 class QueueOfTasks final : public Scheduler {
  public:
@@ -32,6 +33,7 @@ class QueueOfTasks final : public Scheduler {
  private:
   std::deque<Continuation> tasks_;
 };
+// [/scheduler]
 
 /// Ends when a test says so.
 struct Call {
@@ -48,11 +50,13 @@ Task add_to(std::vector<std::string>& log, std::string text) {
   co_return;
 }
 
+// [module]
 Task wait_for(Call& call, std::vector<std::string>& log) {
   log.emplace_back("before");
   const Result<int> result = co_await completed<int>(call.start());
   log.emplace_back(result ? "got " + std::to_string(*result) : result.message());
 }
+// [/module]
 
 struct Ended {
   std::function<void(std::exception_ptr)> call() {

@@ -173,6 +173,7 @@ class TrackRun {
   }
 
  private:
+  // [event]
   /// The way of an event: its file, its hits, its tracks, the sink.
   void declare(sched::ModuleGraph& graph) {
     using sched::EventView;
@@ -212,6 +213,7 @@ class TrackRun {
           bar_->advance(to_string(view.device()));
         });
   }
+  // [/event]
 
   std::unique_ptr<Outcome> outcome_of(track::TrackPipeline& pipeline, double read_seconds) {
     track::ProcessedEvent done = pipeline.take();
