@@ -17,7 +17,7 @@
 
 namespace tensoa::sched::detail {
 
-/// Runs tasks on the arena of oneTBB that its maker is in, until it is told that all is done.
+/// Runs tasks on the arena of oneTBB that its maker is in, until finish() is called.
 ///
 /// Threads of others (a driver's) can only enqueue into an arena, and oneTBB takes what is enqueued
 /// at its outermost level alone: when all threads of the arena wait inside a task, it would never

@@ -107,7 +107,7 @@ void ModuleRun::take_events() {
       const std::lock_guard lock(mutex_);
       is_over = is_at_end_ && under_way_ == 0;
     }
-    if (is_over) return finish();  // there is nobody left who could ask for more
+    if (is_over) return finish();  // no event is left that could ask for more
   } while (requests_.fetch_sub(seen) != seen);
 }
 

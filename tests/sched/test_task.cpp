@@ -18,7 +18,7 @@ namespace tensoa::sched {
 namespace {
 
 // [scheduler]
-/// A scheduler of somebody else: what shall continue waits in a queue until step().
+/// A scheduler of a framework: tasks that continue wait in a queue until step().
 class QueueOfTasks final : public Scheduler {
  public:
   void resume(Continuation task) noexcept override { tasks_.push_back(task); }
