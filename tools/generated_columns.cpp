@@ -123,6 +123,7 @@ GeneratedColumns::Memory& GeneratedColumns::allocate(const BlockDescription& blo
 
 void GeneratedColumns::bind(const Memory& memory, bool is_input) {
   std::vector<ColumnPlace> places;
+  places.reserve(memory.block.columns.size());
   for (const ColumnDescription& column : memory.block.columns) {
     places.push_back({memory.now.data() + memory.place(column.plane, 0),
                       memory.block.element.has_planes() ? memory.pitch : 0});

@@ -31,6 +31,7 @@ bool is_lost_device(const std::exception_ptr& error) {
 
 std::vector<Object> make_data(const Declared& declared, const Queue& queue) {
   std::vector<Object> data;
+  data.reserve(declared.data.size());
   for (const auto& datum : declared.data) data.push_back(datum.make(queue));
   return data;
 }

@@ -17,6 +17,7 @@
 #include "arena.hpp"
 #include "command.hpp"
 #include "progress_bar.hpp"
+#include "seconds.hpp"
 #include "signals.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
@@ -82,6 +83,7 @@ void require_different_files(const TrackCall& call) {
 
 std::vector<Device> devices_of(const std::vector<std::string>& names) {
   std::vector<Device> devices;
+  devices.reserve(names.size());
   for (const std::string& name : names) devices.push_back(parse_device(name));
   return devices;
 }
@@ -108,10 +110,6 @@ Progress read_progress(const std::string& file) {
     throw InputError("--resume: " + file +
                      " is no file that `tensoa track` left when it was stopped");
   }
-}
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 /// One run over all events of the call.

@@ -176,7 +176,7 @@ InferCaller::Offsets InferCaller::read_inputs(const TableChunk& chunk,
 void InferCaller::put_planes_together(const InputSource& input, std::size_t rows, Planes& planes) {
   const PlaneMemory needed(input.block, rows);
   const std::size_t size = input.block.element.element_size();
-  Buffer& memory = together_[&planes - planes_.data()];
+  Buffer& memory = together_[static_cast<std::size_t>(&planes - planes_.data())];
   if (memory.size() < needed.bytes) memory = Buffer(Device::cpu(), needed.bytes);
   const std::vector<std::size_t> places = places_of(input.block);
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -328,7 +328,7 @@ void InferCaller::filter(const TableChunk& chunk, const InferColumns& columns, I
 bool are_rows_independent(const Model<>& model, const package::ModelDescription& description,
                           const Queue& queue) {
   constexpr std::size_t kRows = 48;
-  constexpr double kTolerance = 1e-3;
+  constexpr double kDifference = 1e-3;
   bool has_integers = false;
   for (const auto& input : description.inputs) {
     if (input.collection.value_or(0) != 0) return false;
@@ -360,7 +360,7 @@ bool are_rows_independent(const Model<>& model, const package::ModelDescription&
         const double a = alone[i][place];
         const double b = together[i][place];
         const bool is_same = a == b || (std::isnan(a) && std::isnan(b)) ||
-                             std::abs(a - b) <= kTolerance * std::max(1.0, std::abs(b));
+                             std::abs(a - b) <= kDifference * std::max(1.0, std::abs(b));
         if (!is_same) return false;
       }
     }

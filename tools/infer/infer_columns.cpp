@@ -100,7 +100,7 @@ class Matching {
       if (!is_there) all_.copied.push_back(column_called(name, "--copy"));
     }
     require_supported();
-    for (const Comparison& comparison : choice_.keep) all_.keep.push_back(bound(comparison));
+    for (const KeepCondition& comparison : choice_.keep) all_.keep.push_back(bound(comparison));
     return std::move(all_);
   }
 
@@ -133,7 +133,8 @@ class Matching {
 
   const FileColumn& source_of(const std::string& block, const std::string& name,
                               const std::map<std::string, std::string>& chosen, DType dtype) const {
-    for (const std::string& key : {block + '.' + name, name}) {
+    const std::string full_name = block + '.' + name;
+    for (const std::string& key : {full_name, name}) {
       const auto choice = chosen.find(key);
       if (choice == chosen.end()) continue;
       if (const FileColumn* column = find(choice->second)) return *column;
@@ -141,7 +142,7 @@ class Matching {
       fail("has no column " + choice->second + ", which --columns names for " + key +
            "; there are " + joined(names_) + nearest_of(choice->second, names_));
     }
-    for (const std::string& key : {block + '.' + name, name}) {
+    for (const std::string& key : {full_name, name}) {
       if (const FileColumn* column = find(key)) return *column;
     }
     fail("has no column " + name + ", which the model reads as " + std::string(name_of(dtype)) +
@@ -287,7 +288,7 @@ class Matching {
     }
   }
 
-  BoundComparison bound(const Comparison& comparison) {
+  BoundComparison bound(const KeepCondition& comparison) {
     const auto output =
         std::ranges::find(all_.written, comparison.name, &columnar::WrittenColumn::name);
     if (output != all_.written.end()) {
@@ -301,6 +302,7 @@ class Matching {
     const FileColumn* column = find(comparison.name);
     if (column == nullptr || all_.gives_one_row_a_group) {
       std::vector<std::string> there;
+      there.reserve(all_.written.size());
       for (const auto& written : all_.written) there.push_back(written.name);
       if (!all_.gives_one_row_a_group) there.insert(there.end(), names_.begin(), names_.end());
       throw ConfigError("--keep: there is no column " + comparison.name + "; there are " +

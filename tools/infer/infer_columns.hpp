@@ -21,7 +21,7 @@ struct ColumnChoice {
   std::vector<std::string> columns;  ///< of --columns: names, or FILE_NAME=MODEL_NAME
   std::vector<std::string> copied;
   std::string group;  ///< empty: none
-  std::vector<Comparison> keep;
+  std::vector<KeepCondition> keep;
   bool rounds = false;  ///< of --convert
 };
 
@@ -48,7 +48,7 @@ struct OutputTarget {
 
 /// A comparison of --keep, with an output or a column of the file.
 struct BoundComparison {
-  Comparison comparison;
+  KeepCondition comparison;
   DType dtype = DType::kF64;
   std::optional<std::size_t> output;  ///< number among the written columns
   std::size_t column = 0;             ///< else of the chunk

@@ -17,6 +17,7 @@
 #include "described_binding.hpp"
 #include "grouped_parts.hpp"
 #include "runtime_figures.hpp"
+#include "seconds.hpp"
 #include "tensoa/columnar/table_writer.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
@@ -31,10 +32,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int kEventsPerThread = 2;
 constexpr const char* kRowNumber = "row";
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 /// What one thread reads and runs.
 struct Item {
   std::unique_ptr<columnar::TablePart> part;
@@ -43,7 +40,7 @@ struct Item {
   std::size_t file = 0;  ///< number of it
 };
 
-struct Outcome {
+struct InferredPart {
   std::vector<InferredChunk> chunks;
   std::vector<LostRows> lost;
   double read_seconds = 0;
@@ -131,7 +128,7 @@ class InferRun {
                                [&](Item& item, std::size_t slot) {
                                  return timed([&] { return work(item, callers_[slot]); });
                                },
-                               [&](Item& item, Result<Outcome> outcome) {
+                               [&](Item& item, Result<InferredPart> outcome) {
                                  timed([&] { return finish(item, std::move(outcome)); });
                                },
                                {.in_flight = static_cast<std::size_t>(in_flight)});
@@ -204,10 +201,10 @@ class InferRun {
     }
   }
 
-  static Outcome work(Item& item, InferCaller& caller) {
+  static InferredPart work(Item& item, InferCaller& caller) {
     const auto start = Clock::now();
     const double before = caller.seconds();
-    Outcome outcome;
+    InferredPart outcome;
     std::uint64_t next_row = item.part->first_row();
     while (true) {
       std::optional<columnar::TableChunk> chunk;
@@ -235,7 +232,7 @@ class InferRun {
     return outcome;
   }
 
-  bool finish(const Item& item, Result<Outcome> result) {
+  bool finish(const Item& item, Result<InferredPart> result) {
     if (item.file != base_file_) {
       base_ += rows_of_file_;
       rows_of_file_ = 0;

@@ -28,7 +28,7 @@ constexpr std::array<std::pair<std::string_view, Relation>, 6> kRelations{{
     {">", Relation::kMore},
 }};
 
-Comparison parse_one(std::string_view text) {
+KeepCondition parse_one(std::string_view text) {
   const auto fail = [&](const char* what) {
     throw ConfigError("--keep: got \"" + std::string(text) + "\", " + what +
                       "; expected a name, one of < <= > >= == !=, and a number, as 'score>0.9'");
@@ -37,7 +37,7 @@ Comparison parse_one(std::string_view text) {
   if (at == std::string_view::npos) fail("which has no comparison");
   for (const auto& [sign, relation] : kRelations) {
     if (!text.substr(at).starts_with(sign)) continue;
-    Comparison one{std::string(trimmed(text.substr(0, at))), relation, 0};
+    KeepCondition one{std::string(trimmed(text.substr(0, at))), relation, 0};
     const std::string_view number = trimmed(text.substr(at + sign.size()));
     if (one.name.empty()) fail("which names no column");
     const auto [end, error] =
@@ -60,7 +60,8 @@ void apply_with(const Compare& compare, const Number& number, std::vector<std::u
 
 /// @param number the number at a place, as float64
 template <class Number>
-void apply_to(const Comparison& comparison, const Number& number, std::vector<std::uint8_t>& keep) {
+void apply_to(const KeepCondition& comparison, const Number& number,
+              std::vector<std::uint8_t>& keep) {
   const double other = comparison.number;
   switch (comparison.relation) {
     case Relation::kLess:
@@ -80,8 +81,8 @@ void apply_to(const Comparison& comparison, const Number& number, std::vector<st
 
 }  // namespace
 
-std::vector<Comparison> parse_keep(const std::string& text) {
-  std::vector<Comparison> all;
+std::vector<KeepCondition> parse_keep(const std::string& text) {
+  std::vector<KeepCondition> all;
   std::string_view rest = text;
   while (true) {
     const auto end = rest.find("&&");
@@ -91,7 +92,7 @@ std::vector<Comparison> parse_keep(const std::string& text) {
   }
 }
 
-void apply(const Comparison& comparison, const std::byte* data, DType dtype,
+void apply(const KeepCondition& comparison, const std::byte* data, DType dtype,
            std::vector<std::uint8_t>& keep) {
   if (dtype == DType::kF32) {  // what most models give
     const auto* floats = reinterpret_cast<const float*>(data);

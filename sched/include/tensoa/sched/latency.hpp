@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -32,7 +33,8 @@ class LatencyHistogram {
   /// The time that a share of all stays within: percentile(0.999) is p99.9. 0 where there are none.
   /// @param share 0 to 1
   std::chrono::nanoseconds percentile(double share) const noexcept {
-    const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(count_) + 0.5);
+    const auto wanted =
+        static_cast<std::uint64_t>(std::llround(share * static_cast<double>(count_)));
     std::uint64_t seen = 0;
     for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
       seen += counts_[bucket];
