@@ -4,14 +4,15 @@
 
 #include <chrono>
 #include <thread>
+#include <vector>
 
 namespace tensoa::sched::detail {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What waits longer than this may wait a little longer: the thread sleeps between two questions, for some
-// 60 us with the usual slack of Linux, and its core is free.
+// What waits longer than this may wait a little longer: the thread sleeps between two questions,
+// for some 60 us with the usual slack of Linux, and its core is free.
 constexpr std::chrono::microseconds kSpin{100};
 constexpr std::chrono::microseconds kSleep{10};
 
@@ -30,6 +31,21 @@ ArenaScheduler::ArenaScheduler(Waiting* waiting)
 ArenaScheduler::~ArenaScheduler() noexcept {
   const std::lock_guard lock(entrance_->mutex);
   entrance_->scheduler = nullptr;
+  if (entrance_->is_enqueued.load()) Entrance::keep(entrance_);
+}
+
+/// oneTBB drops what is enqueued when it ends an arena, without its destructor: what such a task
+/// owns would be lost.
+void ArenaScheduler::Entrance::keep(const std::shared_ptr<Entrance>& entrance) noexcept {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<std::shared_ptr<Entrance>>;  // until the process ends
+  const std::lock_guard lock(mutex);
+  std::erase_if(kept, [](const auto& other) { return !other->is_enqueued.load(); });
+  try {
+    kept.push_back(entrance);
+  } catch (...) {  // no memory: it may be lost
+    return;
+  }
 }
 
 void ArenaScheduler::run_tasks() {
@@ -54,8 +70,8 @@ void ArenaScheduler::Entrance::wake() noexcept {
 
 /// Until there may be a task for this thread.
 void ArenaScheduler::rest() {
-  // The flag before the last look; resume(), finish() and when_settled() the other way round: one of
-  // both sees the other.
+  // The flag before the last look; resume(), finish() and when_settled() the other way round: one
+  // of both sees the other.
   entrance_->sleeps.store(true);
   const std::uint32_t seen = entrance_->wakes.load();
   const Clock::time_point begin = Clock::now();

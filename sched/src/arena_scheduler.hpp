@@ -55,6 +55,7 @@ class ArenaScheduler : public Scheduler {
   /// What a thread from outside needs, which may be a moment behind the end of the run.
   struct Entrance {
     void wake() noexcept;
+    static void keep(const std::shared_ptr<Entrance>& entrance) noexcept;
 
     tbb::task_arena arena{tbb::task_arena::attach{}};
     std::mutex mutex;
