@@ -3,6 +3,7 @@
 #include "arena_scheduler.hpp"
 
 #include <chrono>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -38,11 +39,12 @@ ArenaScheduler::~ArenaScheduler() noexcept {
 /// owns would be lost.
 void ArenaScheduler::Entrance::keep(const std::shared_ptr<Entrance>& entrance) noexcept {
   static std::mutex mutex;
-  static auto& kept = *new std::vector<std::shared_ptr<Entrance>>;  // until the process ends
+  static auto* const kept = new (std::nothrow) std::vector<std::shared_ptr<Entrance>>;  // for ever
+  if (kept == nullptr) return;
   const std::lock_guard lock(mutex);
-  std::erase_if(kept, [](const auto& other) { return !other->is_enqueued.load(); });
+  std::erase_if(*kept, [](const auto& other) { return !other->is_enqueued.load(); });
   try {
-    kept.push_back(entrance);
+    kept->push_back(entrance);
   } catch (...) {  // no memory: it may be lost
     return;
   }

@@ -106,9 +106,10 @@ struct Draw {
     const auto groups = random() % 9;
     offsets[0] = random() % 3 == 0 ? random() % 4 : 0;
     for (std::uint_fast32_t g = 0; g < groups; ++g) {
-      offsets.push_back(offsets.back() + (random() % 3 == 0 ? 0 : random() % 7));
+      offsets.push_back(offsets.back() +
+                        static_cast<std::int64_t>(random() % 3 == 0 ? 0 : random() % 7));
     }
-    rows = offsets.back() + (random() % 2 == 0 ? 0 : random() % 4);
+    rows = offsets.back() + static_cast<std::int64_t>(random() % 2 == 0 ? 0 : random() % 4);
     length = random() % 6;
     for (auto i = random() % 3; i > 0; --i) row.push_back(random() % 4);
     dtype = static_cast<DType>(random() % 10);
