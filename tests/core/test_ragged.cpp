@@ -72,7 +72,7 @@ template <class Index>
 Bytes bytes_of(const std::vector<std::int64_t>& numbers) {
   std::vector<Index> narrow(numbers.begin(), numbers.end());
   Bytes bytes(narrow.size() * sizeof(Index));
-  std::memcpy(bytes.data(), narrow.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(bytes.data(), narrow.data(), bytes.size());
   return bytes;
 }
 
