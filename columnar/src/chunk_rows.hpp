@@ -33,6 +33,10 @@ struct ChunkRows {
 
 using Path = std::shared_ptr<const std::string>;
 
+/// Arrow's type for numbers of a type of ours. @param is_text of a CSV file, where there are no
+/// half floats
+std::shared_ptr<arrow::DataType> arrow_type(DType dtype, bool is_text);
+
 /// Text of Arrow for a message: on one line and short.
 std::string printable(std::string text);
 

@@ -16,30 +16,6 @@ using Reader = std::shared_ptr<arrow::csv::StreamingReader>;
 
 constexpr const char* kNotCsv = "is not CSV with a line of names, or is damaged";
 
-std::shared_ptr<arrow::DataType> arrow_type(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-      return arrow::boolean();
-    case DType::kU8:
-      return arrow::uint8();
-    case DType::kI8:
-      return arrow::int8();
-    case DType::kI16:
-      return arrow::int16();
-    case DType::kI32:
-      return arrow::int32();
-    case DType::kI64:
-      return arrow::int64();
-    case DType::kF64:
-      return arrow::float64();
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kF32:
-      break;
-  }
-  return arrow::float32();
-}
-
 Reader open(const std::string& path, const ReadOptions* options) {
   std::shared_ptr<arrow::io::InputStream> stream =
       require(arrow::io::ReadableFile::Open(path), path, "cannot be opened");
@@ -58,7 +34,7 @@ Reader open(const std::string& path, const ReadOptions* options) {
   if (options != nullptr) {
     convert.include_columns = options->columns;
     for (const auto& [column, dtype] : options->text_types) {
-      convert.column_types[column] = arrow_type(dtype);
+      convert.column_types[column] = arrow_type(dtype, true);
     }
   }
   return require(arrow::csv::StreamingReader::Make(arrow::io::default_io_context(), stream, read,

@@ -77,6 +77,31 @@ std::unique_ptr<TableFile::Format> open(fs::path path) {
 
 }  // namespace
 
+std::shared_ptr<arrow::DataType> arrow_type(DType dtype, bool is_text) {
+  switch (dtype) {
+    case DType::kBool:
+      return arrow::boolean();
+    case DType::kU8:
+      return arrow::uint8();
+    case DType::kI8:
+      return arrow::int8();
+    case DType::kI16:
+      return arrow::int16();
+    case DType::kI32:
+      return arrow::int32();
+    case DType::kI64:
+      return arrow::int64();
+    case DType::kF16:
+      return is_text ? arrow::float32() : arrow::float16();
+    case DType::kBF16:
+    case DType::kF32:
+      return arrow::float32();
+    case DType::kF64:
+      return arrow::float64();
+  }
+  return nullptr;
+}
+
 std::string printable(std::string text) {
   constexpr std::size_t kLongest = 160;
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";

@@ -36,31 +36,6 @@ OutputFormat ending_of(const fs::path& path) {
                     "\", expected a file named .parquet, .arrow or .csv");
 }
 
-std::shared_ptr<arrow::DataType> arrow_type(DType dtype, OutputFormat ending) {
-  switch (dtype) {
-    case DType::kBool:
-      return arrow::boolean();
-    case DType::kU8:
-      return arrow::uint8();
-    case DType::kI8:
-      return arrow::int8();
-    case DType::kI16:
-      return arrow::int16();
-    case DType::kI32:
-      return arrow::int32();
-    case DType::kI64:
-      return arrow::int64();
-    case DType::kF16:
-      return ending == OutputFormat::kCsv ? arrow::float32() : arrow::float16();
-    case DType::kBF16:
-    case DType::kF32:
-      return arrow::float32();
-    case DType::kF64:
-      return arrow::float64();
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 class TableWriter::Output {
@@ -124,7 +99,7 @@ class TableWriter::Output {
   std::shared_ptr<arrow::Schema> schema_of(const fs::path& path, const TableChunk& copied) const {
     arrow::FieldVector fields;
     for (const WrittenColumn& column : columns_) {
-      const auto type = arrow_type(column.dtype, ending_);
+      const auto type = arrow_type(column.dtype, ending_ == OutputFormat::kCsv);
       fields.push_back(arrow::field(
           column.name, column.is_list ? arrow::list(arrow::field("item", type, false)) : type,
           false));
@@ -185,7 +160,7 @@ class TableWriter::Output {
   }
 
   std::shared_ptr<arrow::Array> values_of(DType dtype, std::size_t n, const std::byte* data) const {
-    const auto type = arrow_type(dtype, ending_);
+    const auto type = arrow_type(dtype, ending_ == OutputFormat::kCsv);
     const auto rows = static_cast<std::int64_t>(n);
     if (dtype == DType::kBool) {
       arrow::BooleanBuilder bits;

@@ -7,9 +7,10 @@
 #include <tbb/task_group.h>
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <mutex>
+
+#include "first_failure.hpp"
 
 namespace tensoa::sched::detail {
 namespace {
@@ -37,34 +38,17 @@ class Numbers {
   std::vector<bool> is_taken_;
 };
 
-/// The first exception of a run. oneTBB sees none of them: it would drop the events in flight.
-class FirstFailure {
- public:
-  /// In a handler.
-  void keep() {
-    const std::lock_guard lock(mutex_);
-    if (!exception_) exception_ = std::current_exception();
-    is_there_ = true;
-  }
-
-  bool is_there() const { return is_there_; }
-
-  /// After the run.
-  void rethrow() const {
-    if (exception_) std::rethrow_exception(exception_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::atomic<bool> is_there_ = false;
-  std::exception_ptr exception_;
-};
-
 }  // namespace
 
-std::size_t events_in_flight(const EventOptions& options) {
-  if (options.in_flight > 0) return options.in_flight;
+std::size_t events_in_flight(std::size_t asked_for) {
+  if (asked_for > 0) return asked_for;
   return 2 * static_cast<std::size_t>(tbb::this_task_arena::max_concurrency());
+}
+
+DeviceFullError no_memory_for_event() {
+  return DeviceFullError(
+      "there is not enough memory for this event; fewer events in flight, or fewer threads, may "
+      "help");
 }
 
 bool run_stages(const EventStages& stages, std::size_t in_flight, const EventOptions& options) {
@@ -80,7 +64,7 @@ bool run_stages(const EventStages& stages, std::size_t in_flight, const EventOpt
         const std::size_t place = places.take();
         if (stages.take(place)) return place;
       } catch (...) {
-        failure.keep();
+        failure.keep(std::current_exception());
       }
     }
     control.stop();
@@ -92,7 +76,7 @@ bool run_stages(const EventStages& stages, std::size_t in_flight, const EventOpt
       // Isolated: a thread that waits for parallel work of this event takes no other one on top.
       tbb::this_task_arena::isolate([&] { stages.work(place, slot); });
     } catch (...) {
-      failure.keep();
+      failure.keep(std::current_exception());
     }
     slots.give_back(slot);
     return place;
@@ -102,7 +86,7 @@ bool run_stages(const EventStages& stages, std::size_t in_flight, const EventOpt
       if (has_sink) stages.deliver(place);
     } catch (...) {
       has_sink = false;
-      failure.keep();
+      failure.keep(std::current_exception());
     }
     places.give_back(place);
   };

@@ -10,14 +10,10 @@
 #include <utility>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/sched/event_pipeline.hpp"
 
 namespace tensoa::sched::detail {
 namespace {
-
-std::size_t events_in_flight(const RunOptions& options) {
-  if (options.in_flight > 0) return options.in_flight;
-  return 2 * static_cast<std::size_t>(tbb::this_task_arena::max_concurrency());
-}
 
 bool is_lost_device(const std::exception_ptr& error) {
   try {
@@ -36,7 +32,7 @@ std::vector<Object> make_data(const Declared& declared, const Queue& queue) {
   return data;
 }
 
-std::vector<std::size_t> rooms_of(const RunOptions& options) {
+std::vector<std::size_t> rooms_of(const RunOptions& options, std::size_t in_flight) {
   std::vector<Device> seen;
   for (const Device device : options.devices) {
     if (std::ranges::find(seen, device) != seen.end()) {
@@ -46,7 +42,7 @@ std::vector<std::size_t> rooms_of(const RunOptions& options) {
     seen.push_back(device);
   }
   if (seen.empty()) throw ConfigError("ModuleGraph: got no device, expected at least one");
-  return std::vector<std::size_t>(seen.size(), events_in_flight(options));
+  return std::vector<std::size_t>(seen.size(), in_flight);
 }
 
 }  // namespace
@@ -63,8 +59,8 @@ ModuleRun::ModuleRun(const Declared& declared, const RunOptions& options)
     : ArenaScheduler(options.waiting),
       declared_(declared),
       options_(options),
-      in_flight_(events_in_flight(options)),
-      placement_(rooms_of(options)),
+      in_flight_(events_in_flight(options.in_flight)),
+      placement_(rooms_of(options, in_flight_)),
       free_(options.devices.size()) {
   after_failure_.name = "on_failure";
   after_failure_.reads = declared.source.writes;
@@ -88,7 +84,7 @@ ModuleRun::ModuleRun(const Declared& declared, const RunOptions& options)
 RunTotals ModuleRun::run() {
   request_events();
   run_tasks();
-  if (failure_) std::rethrow_exception(failure_);
+  run_failure_.rethrow();
   return totals_;
 }
 
@@ -129,7 +125,7 @@ bool ModuleRun::take_event() {
     totals_.is_stopped = true;
     return false;
   }
-  if (has_failed_.load()) {
+  if (run_failure_.is_there()) {
     is_at_end_ = true;
     return false;
   }
@@ -142,7 +138,7 @@ bool ModuleRun::take_event() {
   }
   if (slot == nullptr) {
     is_at_end_ = true;
-    keep_failure(std::make_exception_ptr(DeviceLostError(
+    run_failure_.keep(std::make_exception_ptr(DeviceLostError(
         "ModuleGraph: no device is left after event " + std::to_string(next_number_) +
         " of the source; the events after it were not taken")));
     return false;
@@ -156,7 +152,7 @@ bool ModuleRun::take_event() {
     slot->begin = Clock::now();
     is_at_end_ = !declared_.next_event(EventView(*slot, declared_.source));
   } catch (...) {
-    keep_failure(std::current_exception());
+    run_failure_.keep(std::current_exception());
     is_at_end_ = true;
   }
   if (is_at_end_) {
@@ -297,7 +293,7 @@ void ModuleRun::give(const SinkNode& sink, Slot& slot) noexcept {
       }
     } catch (...) {
       has_sinks_.store(false);
-      keep_failure(std::current_exception());
+      run_failure_.keep(std::current_exception());
     }
   }
   if (slot.sinks_left.fetch_sub(1) == 1) release(slot, has_sinks_.load());
@@ -327,30 +323,21 @@ void ModuleRun::fail_event(Slot& slot, const std::string& module,
   } catch (const Error& thrown) {
     failure.message = thrown.what();
   } catch (const std::bad_alloc&) {
-    const DeviceFullError full(
-        "there is not enough memory for this event; fewer events in flight, or fewer threads, may "
-        "help");
+    const DeviceFullError full = no_memory_for_event();
     failure.message = full.what();
     failure.error = std::make_exception_ptr(full);
   } catch (const std::exception& thrown) {
     failure.message = thrown.what();
-    keep_failure(error);
+    run_failure_.keep(error);
   } catch (...) {
     failure.message = "an exception of an unknown type";
-    keep_failure(error);
+    run_failure_.keep(error);
   }
   const std::lock_guard lock(slot.mutex);
   if (slot.is_failed.load()) return;
   slot.failure = std::move(failure);
   slot.is_failed.store(true);
   if (options_.stops_at_failure && !is_lost_device(slot.failure->error)) wants_no_more_.store(true);
-}
-
-/// Ends the run: the first exception is thrown after the events in flight.
-void ModuleRun::keep_failure(const std::exception_ptr& failure) noexcept {
-  const std::lock_guard lock(failure_mutex_);
-  if (!failure_) failure_ = failure;
-  has_failed_.store(true);
 }
 
 }  // namespace tensoa::sched::detail

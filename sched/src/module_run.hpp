@@ -13,6 +13,7 @@
 
 #include "arena_scheduler.hpp"
 #include "declared.hpp"
+#include "first_failure.hpp"
 #include "placement.hpp"
 #include "sink_lane.hpp"
 #include "tensoa/sched/trace.hpp"
@@ -75,7 +76,6 @@ class ModuleRun final : public ArenaScheduler {
   void give(const SinkNode& sink, Slot& slot) noexcept;
   void release(Slot& slot, bool is_delivered);
   void fail_event(Slot& slot, const std::string& module, const std::exception_ptr& error) noexcept;
-  void keep_failure(const std::exception_ptr& failure) noexcept;
 
   const Declared& declared_;
   const RunOptions& options_;
@@ -96,11 +96,9 @@ class ModuleRun final : public ArenaScheduler {
   RunTotals totals_;
   std::mutex make_mutex_;  ///< of making data
 
-  std::atomic<bool> has_failed_ = false;     ///< the run
   std::atomic<bool> has_sinks_ = true;       ///< until one throws
   std::atomic<bool> wants_no_more_ = false;  ///< an event failed, and that ends the run
-  std::mutex failure_mutex_;
-  std::exception_ptr failure_;
+  FirstFailure run_failure_;                 ///< ends the run; thrown after the events in flight
 };
 
 }  // namespace tensoa::sched::detail

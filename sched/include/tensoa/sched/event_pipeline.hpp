@@ -50,8 +50,11 @@ struct EventStages {
   std::function<void(std::size_t place)> deliver;
 };
 
-/// @return options.in_flight, or its default
-std::size_t events_in_flight(const EventOptions& options);
+/// @param asked_for 0: the default, two for each thread of the arena
+std::size_t events_in_flight(std::size_t asked_for);
+
+/// What std::bad_alloc in an event becomes.
+DeviceFullError no_memory_for_event();
 
 /// @return whether a stop was requested before the end of the source
 bool run_stages(const EventStages& stages, std::size_t in_flight, const EventOptions& options);
@@ -102,7 +105,7 @@ EventTotals run_events(Source source, Work work, Sink sink, const EventOptions& 
     std::optional<Event> event;
     std::optional<Result<Value>> result;  ///< none: an exception that is no result
   };
-  const std::size_t in_flight = detail::events_in_flight(options);
+  const std::size_t in_flight = detail::events_in_flight(options.in_flight);
   std::vector<InFlight> events(in_flight);
   EventTotals totals;
   const auto take = [&](std::size_t place) {
@@ -114,9 +117,7 @@ EventTotals run_events(Source source, Work work, Sink sink, const EventOptions& 
     try {
       result = Result<Value>::of([&] { return work(*event, slot); });
     } catch (const std::bad_alloc&) {
-      result = Result<Value>::failure(DeviceFullError(
-          "there is not enough memory for this event; fewer events in flight, or fewer threads, "
-          "may help"));
+      result = Result<Value>::failure(detail::no_memory_for_event());
     }
   };
   const auto deliver = [&](std::size_t place) {
