@@ -47,7 +47,7 @@ struct TrackSummary : TrackFigures {
   double wall_seconds = 0;
   std::vector<sched::RunTotals::OfDevice> devices;
   std::size_t rerun = 0;  ///< events that ran again after their device was lost
-  sched::LatencyHistogram latency;
+  LatencyHistogram latency;
 
   /// What the scheduler counted.
   void take(const sched::RunTotals& totals);

@@ -57,7 +57,7 @@ class BusyLoop {
 struct Measured {
   double us_per_event = 0;
   double cpu_us_per_event = 0;
-  sched::LatencyHistogram latency;
+  LatencyHistogram latency;
 };
 
 /// What one event does, and where.
@@ -136,7 +136,7 @@ ResultRow row_of(const Way& way, const Load& load, int threads, const std::strin
   row.threads = threads;
   std::vector<double> times;
   std::vector<double> cpu;
-  sched::LatencyHistogram latency;
+  LatencyHistogram latency;
   for (const Measured& run : way.runs) {
     times.push_back(run.us_per_event);
     cpu.push_back(run.cpu_us_per_event);

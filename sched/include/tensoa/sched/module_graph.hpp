@@ -14,7 +14,7 @@
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/queue.hpp"
 #include "tensoa/sched/impl/module_graph.hpp"
-#include "tensoa/sched/latency.hpp"
+#include "tensoa/core/latency.hpp"
 #include "tensoa/sched/order.hpp"
 #include "tensoa/sched/task.hpp"
 

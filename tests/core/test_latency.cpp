@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/sched/latency.hpp"
+#include "tensoa/core/latency.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-namespace tensoa::sched {
+namespace tensoa {
 namespace {
 
 using std::chrono::hours;
@@ -60,4 +60,4 @@ TEST(LatencyHistogram, TakesTimesBelowZeroAndBeyondItsEnd) {
 }
 
 }  // namespace
-}  // namespace tensoa::sched
+}  // namespace tensoa

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tensoa::sched {
+namespace tensoa {
 
 /// Counts times in buckets of 1/32 of their size, from 1 ns to half an hour (3 % of error, 11 KB):
 /// the log-linear histogram of HdrHistogram. Adding is a few instructions and allocates nothing.
@@ -67,4 +67,4 @@ class LatencyHistogram {
   std::uint64_t count_ = 0;
 };
 
-}  // namespace tensoa::sched
+}  // namespace tensoa
