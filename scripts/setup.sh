@@ -15,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 needed=(g++ cmake make python3-venv libcli11-dev libfmt-dev nlohmann-json3-dev libtbb-dev libgtest-dev
-        libgmock-dev libbenchmark-dev)
+        libgmock-dev libbenchmark-dev libgrpc++-dev)
 quicker=(ninja-build ccache)
 if [[ ${1:-} == --dev ]]; then
   needed+=(clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libeigen3-dev hipcc libamdhip64-dev)

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace tensoa::remote {
+
+/// Makes models of services known to Model: `grpc://host:8001/network`, several servers
+/// `grpc://a:8001,b:8001/network/3` (version 3), encrypted `grpcs://…`; without a port, 8001. The servers speak
+/// KServe v2 over gRPC in Triton's form: NVIDIA Triton, or others; live, ready, metadata and infer are enough.
+///
+///     remote::register_engines();
+///     Model<> model("grpc://farm:8001/network", remote::Options{.fallback = "network.pt2"});
+///     auto plan = model.plan(metadata);
+///     model.submit(queue, plan, completion);
+///
+/// Long columns go from their collection to the socket without a copy, answers into the bound columns with
+/// one. `submit` does not wait; the completion is called by a completion thread, two for the process. `forward`
+/// waits for the answer. Columns are in host memory.
+///
+/// A call is sent again where that can help, to another server first (Retry); the server with the fewest calls
+/// in flight is next. When no server answers in time the fallback runs, if there is one, else the call is a
+/// ServiceError. A reply that does not fit is a ServiceError too. Columns are written once, or not at all.
+///
+/// Calling it twice is harmless. Include <tensoa/remote/options.hpp> for the options.
+void register_engines();
+
+}  // namespace tensoa::remote

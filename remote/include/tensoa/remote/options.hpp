@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tensoa::remote {
+
+/// How often, and how soon, a call is sent again after a failure that may pass (docs/service.md has the list).
+/// All attempts are within Options::deadline.
+struct Retry {
+  int attempts = 10;                          ///< of one call, at least 1
+  std::chrono::milliseconds first_pause{10};  ///< before the second attempt; doubles, with jitter
+  std::chrono::milliseconds longest_pause{1000};
+
+  /// Failures after which no call is repeated until successes have made up for half of them, ten for each: a
+  /// service that is overloaded gets no additional load (gRPC's retry throttling, gRFC A6). More than the calls
+  /// in flight, which all fail when a server goes.
+  int budget = 500;
+};
+
+/// How a model of a service is used:
+///
+///     Model<> model("grpc://a:8001,b:8001/network", remote::Options{.fallback = "network.pt2"});
+///
+/// None of it changes an answer, so none belongs into the provenance of a result.
+struct Options {
+  static constexpr std::string_view kOptionsOf = "services (remote::Options)";
+
+  /// From the call to its completion, with all attempts, without the fallback.
+  std::chrono::milliseconds deadline{10'000};
+
+  /// Of one attempt: a server that answers later is given up, another is tried.
+  std::chrono::milliseconds attempt_deadline{4'000};
+
+  /// For the metadata of the model, when it is loaded.
+  std::chrono::milliseconds load_deadline{10'000};
+
+  Retry retry = {};
+
+  /// A model file that runs where no server answers, on the device of the call: the file that the servers
+  /// have. Loaded with the model. Empty: such a call fails.
+  std::string fallback = {};
+
+  /// Where the fallback runs: calls the function that it is given once, soon, as a task of a scheduler. Empty:
+  /// a completion thread of this process runs it, and completes no other call meanwhile.
+  std::function<void(std::function<void()>)> run_fallback = {};
+
+  /// SHA-256 of the package that the servers must have; taken from `fallback` where that is a package. Servers
+  /// with tensoa's back-end refuse calls for another.
+  std::string checksum = {};
+
+  /// The most bytes of a request, and of a reply.
+  std::size_t message_limit = (std::size_t{1} << 31) - 1;
+
+  /// For grpcs://. Empty: the certificates of the system.
+  std::string ca_file = {};
+  std::string certificate_file = {};  ///< of the client, with key_file: mutual TLS
+  std::string key_file = {};
+
+  /// Holds a token that each call sends as "authorization: Bearer TOKEN"; read again when it changes.
+  std::string token_file = {};
+
+  /// Sent with each call; names in lower case. Values never appear in messages.
+  std::vector<std::pair<std::string, std::string>> headers = {};
+};
+
+}  // namespace tensoa::remote

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/remote_engine.hpp"
+
+#include <future>
+#include <utility>
+
+#include "engine/infer_call.hpp"
+#include "kserve/datatypes.hpp"
+#include "service/registry.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/engine/loader.hpp"
+
+namespace tensoa::remote {
+namespace {
+
+/// What the fallback found out about the binding.
+class RemotePrepared final : public Prepared {
+ public:
+  RemotePrepared(std::vector<std::size_t> arguments, std::shared_ptr<const Prepared> local)
+      : Prepared(std::move(arguments)), local_(std::move(local)) {}
+
+  const std::shared_ptr<const Prepared>& local() const noexcept { return local_; }
+
+ private:
+  std::shared_ptr<const Prepared> local_;
+};
+
+class RemoteEngine final : public Engine {
+ public:
+  RemoteEngine(std::shared_ptr<Service> service, std::shared_ptr<const Engine> fallback)
+      : service_(std::move(service)), fallback_(std::move(fallback)) {
+    if (const auto metadata = service_->metadata()) {
+      signature_ = signature_of(*metadata);
+    } else {
+      signature_ = fallback_->signature();
+    }
+  }
+  ~RemoteEngine() override { service_->wait_for_calls(); }
+  RemoteEngine(const RemoteEngine&) = delete;
+  RemoteEngine& operator=(const RemoteEngine&) = delete;
+
+  const Signature& signature() const noexcept override { return signature_; }
+
+  std::shared_ptr<const Prepared> prepare(const Binding& binding,
+                                          std::vector<std::size_t> arguments) const override {
+    if (const auto metadata = service_->metadata()) {
+      plan_for(binding, *metadata, service_->subject());
+    }
+    std::shared_ptr<const Prepared> local;
+    if (fallback_) {
+      const std::string subject = "model " + service_->options().fallback;
+      local = fallback_->prepare(binding, fallback_->match(binding, subject));
+    }
+    return std::make_shared<const RemotePrepared>(std::move(arguments), std::move(local));
+  }
+
+  CopyReport run(const Queue& queue, const Binding& binding,
+                 const Prepared& prepared) const override {
+    const auto promise = std::make_shared<std::promise<Result<CopyReport>>>();
+    std::future<Result<CopyReport>> done = promise->get_future();
+    submit(queue, binding, prepared,
+           [promise](Result<CopyReport> result) { promise->set_value(std::move(result)); });
+    return done.get().value();
+  }
+
+  void submit(const Queue& queue, const Binding& binding, const Prepared& prepared,
+              Completion completion) const override {
+    infer(service_, binding, fallback_for(queue, binding, prepared), std::move(completion));
+  }
+
+ private:
+  static Signature signature_of(const ModelMetadataReply& metadata) {
+    const auto spec = [](const WireTensor& tensor) {
+      return TensorSpec{.name = tensor.name, .dtype = dtype_of(tensor.datatype)};
+    };
+    Signature signature;
+    for (const WireTensor& input : metadata.inputs) signature.inputs.push_back(spec(input));
+    for (const WireTensor& output : metadata.outputs) signature.outputs.push_back(spec(output));
+    signature.required_inputs = signature.inputs.size();
+    return signature;
+  }
+
+  RunLocally fallback_for(const Queue& queue, const Binding& binding,
+                          const Prepared& prepared) const {
+    if (!fallback_) return {};
+    return [this, queue, binding, local = static_cast<const RemotePrepared&>(prepared).local()](
+               Completion completion) mutable {
+      auto call = [this, queue, binding, local,
+                   shared = std::make_shared<Completion>(std::move(completion))] {
+        fallback_->submit(queue, binding, *local, std::move(*shared));
+      };
+      if (const auto& run = service_->options().run_fallback) {
+        run(std::move(call));
+      } else {
+        call();
+      }
+    };
+  }
+
+  std::shared_ptr<Service> service_;
+  std::shared_ptr<const Engine> fallback_;
+  Signature signature_;
+};
+
+/// @throws LoadError, DeviceError
+std::shared_ptr<const Engine> load_fallback(const Options& options, Device device) {
+  if (options.fallback.empty()) return nullptr;
+  const ModelLocation location(options.fallback);
+  return find_loader(location)->load(location, device, {});
+}
+
+}  // namespace
+
+std::shared_ptr<const Engine> load_remote_engine(const ModelLocation& location, Device device,
+                                                 const Options& options) {
+  if (!device.is_cpu()) {
+    throw DeviceError("model " + location.text() + ": got columns on " + to_string(device) +
+                      ", expected host memory: a service is sent what the host has");
+  }
+  std::shared_ptr<const Engine> fallback = load_fallback(options, device);
+  const std::shared_ptr<Service> service = Service::make(location, options);
+  try {
+    service->load();
+  } catch (const ServiceError&) {
+    if (!fallback) throw;
+    service->probe_until_loaded();
+  }
+  remember(service);
+  return std::make_shared<RemoteEngine>(service, std::move(fallback));
+}
+
+}  // namespace tensoa::remote

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "engine/wire_plan.hpp"
+#include "protobuf/decoder.hpp"
+#include "tensoa/engine/copy_report.hpp"
+
+namespace tensoa::remote {
+
+/// A reply that is not an answer to the request.
+struct ReplyError {
+  std::string what;
+};
+
+/// Writes the outputs of a ModelInfer reply to the columns of the output blocks, which are in host memory.
+/// Checks the whole reply first.
+/// @param copies the bytes are added to it
+/// @throws ReplyError; the columns are then untouched
+void write_outputs(std::span<const protobuf::Piece> reply, const ModelMetadataReply& metadata,
+                   const WirePlan& plan, const std::vector<BoundBlock>& outputs,
+                   CopyReport& copies);
+
+}  // namespace tensoa::remote

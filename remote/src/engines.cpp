@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/remote/engines.hpp"
+
+#include "engine/remote_engine.hpp"
+#include "tensoa/engine/loader.hpp"
+#include "tensoa/remote/options.hpp"
+
+namespace tensoa::remote {
+namespace {
+
+class RemoteLoader final : public EngineLoader {
+ public:
+  std::string_view name() const noexcept override { return "service"; }
+
+  /// The server has compiled it.
+  CompilationType compilation() const noexcept override { return CompilationType::kAheadOfTime; }
+
+  bool accepts(const ModelLocation& location) const override {
+    return location.scheme() == "grpc" || location.scheme() == "grpcs";
+  }
+
+  bool takes(std::type_index options) const noexcept override { return options == typeid(Options); }
+
+  std::shared_ptr<const Engine> load(const ModelLocation& location, Device device,
+                                     const ModelOptions& options) const override {
+    return load_remote_engine(location, device, options.get<Options>());
+  }
+};
+
+}  // namespace
+
+void register_engines() { register_loader(std::make_shared<const RemoteLoader>()); }
+
+}  // namespace tensoa::remote

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "protobuf/decoder.hpp"
+
+/// @file
+/// The messages of KServe v2 in Triton's form (grpc_service.proto), as far as a client needs them. Field
+/// numbers stand in the functions.
+
+namespace tensoa::remote {
+
+/// A tensor as messages describe it. Sizes of metadata are -1 where they vary.
+struct WireTensor {
+  std::string name;
+  std::string datatype;  ///< "FP32"
+  std::vector<std::int64_t> sizes;
+};
+
+struct ModelMetadataReply {
+  std::string name;
+  std::vector<std::string> versions;
+  std::string platform;  ///< "onnxruntime_onnx", "python", "tensoa"
+  std::vector<WireTensor> inputs;
+  std::vector<WireTensor> outputs;
+};
+
+/// What a ModelInfer request says before its raw contents.
+struct InferHeader {
+  std::string_view model;
+  std::string_view version;
+  std::vector<std::pair<std::string, std::string>> parameters = {};  ///< text
+  std::vector<WireTensor> inputs = {};
+  std::vector<std::string> outputs = {};  ///< the names of those that are wanted
+};
+
+/// One tensor of a ModelInfer reply: its description, and its bytes or its numbers.
+struct ReplyTensor {
+  WireTensor tensor;
+  std::size_t elements = 0;    ///< by its sizes
+  protobuf::Bytes raw = {};    ///< row-major
+  protobuf::Bytes typed = {};  ///< InferTensorContents, where there are no raw contents
+};
+
+/// The largest number of dimensions and tensors that a reply may have.
+inline constexpr std::size_t kMostDimensions = 16;
+inline constexpr std::size_t kMostTensors = 4096;
+
+inline constexpr const char* kServerReady = "/inference.GRPCInferenceService/ServerReady";
+inline constexpr const char* kModelReady = "/inference.GRPCInferenceService/ModelReady";
+inline constexpr const char* kModelMetadata = "/inference.GRPCInferenceService/ModelMetadata";
+inline constexpr const char* kModelInfer = "/inference.GRPCInferenceService/ModelInfer";
+
+/// Of ModelMetadata and ModelReady.
+std::string encode_model(std::string_view model, std::string_view version);
+
+std::string encode(const InferHeader& header);
+
+/// What goes before the bytes of one of raw_input_contents.
+std::string raw_prefix(std::uint64_t bytes);
+
+/// @throws protobuf::DecodeError
+ModelMetadataReply decode_metadata(protobuf::Bytes message);
+
+/// Of ServerReady and ModelReady. @throws protobuf::DecodeError
+bool decode_ready(protobuf::Bytes message);
+
+/// The outputs in the order of the reply. The bytes point into `message`.
+/// @throws protobuf::DecodeError
+std::vector<ReplyTensor> decode_infer(protobuf::Bytes message);
+
+}  // namespace tensoa::remote

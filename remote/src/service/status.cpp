@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "service/status.hpp"
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace tensoa::remote {
+namespace {
+
+constexpr std::array<std::string_view, 17> kNames{
+    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED"};
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+Verdict verdict_of(const CallStatus& status) {
+  switch (status.code) {
+    case kUnavailable:
+    case kDeadlineExceeded:
+      return Verdict::kElsewhere;
+    case kNotFound:
+      // A Triton that is stopping answers so, and fast: it would draw all the traffic.
+      return has(status.message, "no available versions") || has(status.message, "is not ready")
+                 ? Verdict::kElsewhere
+                 : Verdict::kFinal;
+    case 1:   // CANCELLED: not by us
+    case 10:  // ABORTED
+      return Verdict::kRepeat;
+    case kResourceExhausted:  // a full queue; but gRPC's own limits stay what they are
+      return has(status.message, "larger than max") ? Verdict::kFinal : Verdict::kRepeat;
+    case 2:  // UNKNOWN: gRPC 1.51 says so of some lost connections
+      return has(status.message, "Stream removed") ? Verdict::kElsewhere : Verdict::kFinal;
+    case kInternal:
+      return has(status.message, "RST_STREAM") ? Verdict::kElsewhere : Verdict::kFinal;
+    default:
+      return Verdict::kFinal;
+  }
+}
+
+std::string name_of_code(int code) {
+  const auto known = static_cast<std::size_t>(code) < kNames.size();
+  return std::string(known ? kNames[static_cast<std::size_t>(code)] : "unknown code") + " (" +
+         std::to_string(code) + ')';
+}
+
+std::string advice_for(int code) {
+  switch (code) {
+    case kUnavailable:
+      return "check host and port, and whether a server runs there; more servers in the URL, or "
+             "remote::Options::fallback, keep events from being lost";
+    case kDeadlineExceeded:
+      return "the server is overloaded or stalled; give it more time (remote::Options::deadline) "
+             "or "
+             "use more servers";
+    case kNotFound:
+      return "check the model's name and version; the server's model repository has the list";
+    case kInvalidArgument:
+      return "bind what the model of the server expects; `tensoa inspect URL` prints it";
+    case kResourceExhausted:
+      return "send fewer rows at a time, raise the limits of messages on both sides, or use more "
+             "servers";
+    case kUnimplemented:
+      return "the server does not speak KServe v2 over gRPC at this port (Triton: usually 8001)";
+    case 7:   // PERMISSION_DENIED
+    case 16:  // UNAUTHENTICATED
+      return "give a token that is valid (remote::Options::token_file, headers) or a client "
+             "certificate";
+    default:
+      return "the log of the server may say more";
+  }
+}
+
+}  // namespace tensoa::remote

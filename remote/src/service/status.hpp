@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "transport/transport.hpp"
+
+/// @file
+/// What the status of a failed call means. Measured with Triton 2.51, Envoy 1.40 and gRPC 1.51; the table is in
+/// docs/service.md.
+
+namespace tensoa::remote {
+
+/// What to do after an attempt.
+enum class Verdict : std::uint8_t {
+  kFinal,      ///< the request is wrong, or no server will take it: never repeated
+  kRepeat,     ///< may pass; the server works
+  kElsewhere,  ///< the server is gone, going or stalled: another one, and a probe of this one
+};
+
+Verdict verdict_of(const CallStatus& status);
+
+/// "UNAVAILABLE (14)".
+std::string name_of_code(int code);
+
+/// What a user can do about it: the end of a message.
+std::string advice_for(int code);
+
+inline constexpr int kDeadlineExceeded = 4;
+inline constexpr int kNotFound = 5;
+inline constexpr int kInvalidArgument = 3;
+inline constexpr int kResourceExhausted = 8;
+inline constexpr int kInternal = 13;
+inline constexpr int kUnavailable = 14;
+inline constexpr int kUnimplemented = 12;
+
+}  // namespace tensoa::remote

@@ -1,0 +1,317 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <grpcpp/alarm.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/channel_arguments.h>
+#include <grpcpp/support/slice.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <limits>
+#include <mutex>
+#include <thread>
+
+#include "tensoa/core/error.hpp"
+#include "transport/transport.hpp"
+
+namespace tensoa::remote {
+namespace {
+
+constexpr int kThreads = 2;
+
+/// One thing that a completion queue returns; deletes itself or goes on.
+class Completed {
+ public:
+  virtual ~Completed() = default;
+  virtual void proceed() = 0;
+};
+
+/// The queue that all calls of the process complete on, and its threads.
+class Threads {
+ public:
+  Threads() {
+    for (std::thread& thread : threads_) {
+      thread = std::thread([queue = queue_] {
+        void* tag = nullptr;
+        bool is_ok = false;
+        while (queue->Next(&tag, &is_ok)) static_cast<Completed*>(tag)->proceed();
+      });
+    }
+  }
+  ~Threads() {
+    queue_->Shutdown();
+    for (std::thread& thread : threads_) {
+      // The last owner may be a completion: its thread ends by itself.
+      if (thread.get_id() == std::this_thread::get_id()) {
+        thread.detach();
+      } else {
+        thread.join();
+      }
+    }
+  }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+  grpc::CompletionQueue* queue() const noexcept { return queue_.get(); }
+
+ private:
+  std::shared_ptr<grpc::CompletionQueue> queue_ = std::make_shared<grpc::CompletionQueue>();
+  std::array<std::thread, kThreads> threads_;
+};
+
+/// Calls a function in a completion thread.
+class Posted final : public Completed {
+ public:
+  Posted(const std::shared_ptr<Threads>& threads, Clock::duration delay,
+         std::function<void()> function)
+      : threads_(threads), function_(std::move(function)) {
+    const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(delay).count();
+    alarm_.Set(threads->queue(),
+               gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                            gpr_time_from_micros(microseconds, GPR_TIMESPAN)),
+               this);
+  }
+
+  void proceed() override {
+    const std::unique_ptr<Posted> self(this);
+    function_();
+  }
+
+ private:
+  std::shared_ptr<Threads> threads_;  // first, so freed last
+  std::function<void()> function_;
+  grpc::Alarm alarm_;
+};
+
+/// One call. gRPC may read the payload for some time after the call is over (a deadline passed while a frame
+/// was being written), so it is done when both are.
+class Call final : public Completed {
+ public:
+  Call(std::shared_ptr<Threads> threads, std::shared_ptr<const Payload> payload,
+       Connection::Done done)
+      : threads_(std::move(threads)), payload_(std::move(payload)), done_(std::move(done)) {}
+
+  void start(grpc::GenericStub& stub, const char* method, Clock::time_point deadline,
+             const std::vector<std::pair<std::string, std::string>>& headers) {
+    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - Clock::now());
+    context_.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                       gpr_time_from_nanos(left.count(), GPR_TIMESPAN)));
+    for (const auto& [key, value] : headers) context_.AddMetadata(key, value);
+    {
+      const grpc::ByteBuffer request = make_request();
+      reader_ = stub.PrepareUnaryCall(&context_, method, request, threads_->queue());
+    }
+    reader_->StartCall();
+    reader_->Finish(&reply_, &status_, this);
+  }
+
+  void proceed() override {
+    reader_.reset();  // and with it what gRPC keeps of the request
+    if (is_last()) finish();
+  }
+
+ private:
+  grpc::ByteBuffer make_request() {
+    std::vector<grpc::Slice> slices;
+    slices.reserve(payload_->parts().size());
+    for (const Payload::Part& part : payload_->parts()) {
+      if (part.borrowed == nullptr) {
+        slices.emplace_back(payload_->own().data() + part.offset, part.size);
+        continue;
+      }
+      left_.fetch_add(1);
+      // gRPC takes it without const, and only reads.
+      slices.emplace_back(const_cast<std::byte*>(part.borrowed), part.size, &Call::release, this);
+    }
+    return {slices.data(), slices.size()};
+  }
+
+  /// gRPC reads a part of the payload no more. Called in any of its threads, with its locks held.
+  static void release(void* call) {
+    auto* const self = static_cast<Call*>(call);
+    if (self->is_last()) {
+      new Posted(self->threads_, Clock::duration::zero(), [self] { self->finish(); });
+    }
+  }
+
+  bool is_last() noexcept { return left_.fetch_sub(1) == 1; }
+
+  void finish() {
+    const std::unique_ptr<Call> self(this);
+    std::vector<grpc::Slice> slices;
+    if (status_.ok() && !reply_.Dump(&slices).ok()) {
+      status_ =
+          grpc::Status(grpc::StatusCode::INTERNAL, "the reply is compressed in an unknown way");
+    }
+    std::vector<std::span<const std::byte>> pieces;
+    pieces.reserve(slices.size());
+    for (const grpc::Slice& slice : slices) {
+      pieces.emplace_back(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());
+    }
+    done_({static_cast<int>(status_.error_code()), status_.error_message()}, pieces);
+  }
+
+  std::shared_ptr<Threads> threads_;  // first, so freed last
+  std::shared_ptr<const Payload> payload_;
+  Connection::Done done_;
+  std::atomic<std::size_t> left_ = 1;  ///< borrowed parts, and the end of the call
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader_;
+  grpc::ByteBuffer reply_;
+  grpc::Status status_;
+};
+
+/// @throws LoadError
+std::string read_secret(const std::string& file, const char* what) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw LoadError(std::string(what) + ' ' + file + " cannot be read");
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// A token in a file, which another program renews.
+class TokenFile {
+ public:
+  /// @throws LoadError
+  explicit TokenFile(std::string file) : file_(std::move(file)) {
+    if (!file_.empty()) read();
+  }
+
+  /// "Bearer …", or empty.
+  std::string authorization() {
+    const std::lock_guard lock(mutex_);
+    if (!file_.empty() && Clock::now() > next_look_) {
+      try {
+        read();
+      } catch (const LoadError&) {  // the last one may still do
+      }
+    }
+    return token_.empty() ? std::string() : "Bearer " + token_;
+  }
+
+ private:
+  void read() {
+    next_look_ = Clock::now() + std::chrono::seconds(10);
+    std::string token = read_secret(file_, "the token file");
+    while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.pop_back();
+    token_ = std::move(token);
+  }
+
+  std::string file_;
+  std::mutex mutex_;
+  std::string token_;
+  Clock::time_point next_look_;
+};
+
+std::shared_ptr<grpc::ChannelCredentials> channel_credentials(const Credentials& credentials) {
+  if (!credentials.is_encrypted) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions options;
+  if (!credentials.ca_file.empty()) {
+    options.pem_root_certs = read_secret(credentials.ca_file, "the certificates");
+  }
+  if (!credentials.certificate_file.empty()) {
+    options.pem_cert_chain = read_secret(credentials.certificate_file, "the client's certificate");
+    options.pem_private_key = read_secret(credentials.key_file, "the client's key");
+  }
+  return grpc::SslCredentials(options);
+}
+
+class GrpcConnection final : public Connection {
+ public:
+  GrpcConnection(std::shared_ptr<Threads> threads, const std::string& server,
+                 const Credentials& credentials, std::size_t message_limit)
+      : threads_(std::move(threads)),
+        headers_(credentials.headers),
+        token_(credentials.token_file),
+        stub_(grpc::CreateCustomChannel(server, channel_credentials(credentials),
+                                        arguments(message_limit))) {}
+
+  void call(const char* method, std::shared_ptr<const Payload> payload, Clock::time_point deadline,
+            Done done) override {
+    auto headers = headers_;
+    if (std::string authorization = token_.authorization(); !authorization.empty()) {
+      headers.emplace_back("authorization", std::move(authorization));
+    }
+    (new Call(threads_, std::move(payload), std::move(done)))
+        ->start(stub_, method, deadline, headers);
+  }
+
+ private:
+  static grpc::ChannelArguments arguments(std::size_t message_limit) {
+    grpc::ChannelArguments arguments;
+    constexpr std::size_t kMost = std::numeric_limits<int>::max();
+    arguments.SetMaxReceiveMessageSize(static_cast<int>(std::min(message_limit, kMost)));
+    arguments.SetMaxSendMessageSize(-1);
+    // gRPC's own retries keep a copy of the request, and stop at 256 KiB.
+    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+    // A connection for each Connection, so that balancing and credentials are ours.
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+    // A server that vanished without closing: found out within 30 s, by pings while calls are open only.
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20000);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    return arguments;
+  }
+
+  std::shared_ptr<Threads> threads_;
+  std::vector<std::pair<std::string, std::string>> headers_;
+  TokenFile token_;
+  grpc::GenericStub stub_;
+};
+
+class GrpcTransport final : public Transport {
+ public:
+  std::shared_ptr<Connection> connect(const std::string& server, const Credentials& credentials,
+                                      std::size_t message_limit) override {
+    return std::make_shared<GrpcConnection>(threads_, server, credentials, message_limit);
+  }
+
+  void after(Clock::duration delay, std::function<void()> function) override {
+    new Posted(threads_, delay, std::move(function));
+  }
+
+ private:
+  std::shared_ptr<Threads> threads_ = std::make_shared<Threads>();
+};
+
+}  // namespace
+
+Answer call_and_wait(Connection& connection, const char* method, const std::string& message,
+                     Clock::time_point deadline) {
+  auto payload = std::make_shared<Payload>();
+  payload->append(message);
+  const auto promise = std::make_shared<std::promise<Answer>>();
+  std::future<Answer> answer = promise->get_future();
+  connection.call(method, std::move(payload), deadline,
+                  [promise](CallStatus status, std::span<const std::span<const std::byte>> reply) {
+                    Answer given{std::move(status), {}};
+                    for (const std::span<const std::byte> piece : reply) {
+                      given.reply.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+                    }
+                    promise->set_value(std::move(given));
+                  });
+  return answer.get();
+}
+
+std::shared_ptr<Transport> Transport::shared() {
+  static std::mutex mutex;
+  static std::weak_ptr<Transport> transport;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<Transport> live = transport.lock();
+  if (live == nullptr) transport = live = std::make_shared<GrpcTransport>();
+  return live;
+}
+
+}  // namespace tensoa::remote

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "fake_server.hpp"
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "protobuf/encoder.hpp"
+
+namespace tensoa::test {
+namespace {
+
+std::string bytes_of(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  if (!buffer.Dump(&slices).ok()) throw std::runtime_error("a request cannot be read");
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return bytes;
+}
+
+class OneCall final : public grpc::ServerGenericBidiReactor {
+ public:
+  OneCall(FakeServer::Handler handler, std::string method)
+      : handler_(std::move(handler)), method_(std::move(method)) {
+    StartRead(&request_);
+  }
+
+  void OnReadDone(bool is_ok) override {
+    if (!is_ok) return;
+    reply_ = handler_(method_, bytes_of(request_));
+    if (reply_.delay.count() == 0) return answer();
+    std::thread([this] {
+      std::this_thread::sleep_for(reply_.delay);
+      answer();
+    }).detach();
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  void answer() {
+    if (!reply_.status.is_ok()) {
+      return Finish({static_cast<grpc::StatusCode>(reply_.status.code), reply_.status.message});
+    }
+    // In pieces that end anywhere, as a network makes them.
+    std::vector<grpc::Slice> slices;
+    for (std::size_t at = 0; at < reply_.message.size(); at += 13) {
+      slices.emplace_back(reply_.message.substr(at, 13));
+    }
+    answer_ = grpc::ByteBuffer(slices.data(), slices.size());
+    StartWriteAndFinish(&answer_, {}, grpc::Status::OK);
+  }
+
+  FakeServer::Handler handler_;
+  std::string method_;
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer answer_;
+  FakeReply reply_;
+};
+
+class Service final : public grpc::CallbackGenericService {
+ public:
+  explicit Service(FakeServer::Handler handler) : handler_(std::move(handler)) {}
+
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* call) override {
+    return new OneCall(handler_, call->method());
+  }
+
+ private:
+  FakeServer::Handler handler_;
+};
+
+std::string tensor_message(const remote::WireTensor& tensor) {
+  remote::protobuf::Encoder message;
+  message.text(1, tensor.name);
+  message.text(2, tensor.datatype);
+  message.numbers(3, tensor.sizes);
+  return message.take();
+}
+
+}  // namespace
+
+struct FakeServer::Running {
+  explicit Running(Handler handler) : service(std::move(handler)) {}
+  Service service;
+  std::unique_ptr<grpc::Server> server;
+};
+
+FakeServer::FakeServer(Handler handler, const std::string& address)
+    : running_(std::make_unique<Running>(std::move(handler))) {
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterCallbackGenericService(&running_->service);
+  builder.SetMaxReceiveMessageSize(-1);
+  running_->server = builder.BuildAndStart();
+  if (running_->server == nullptr) throw std::runtime_error("no server on " + address);
+  address_ = "127.0.0.1:" + std::to_string(port);
+}
+
+FakeServer::~FakeServer() { running_->server->Shutdown(std::chrono::system_clock::now()); }
+
+std::string metadata_reply(const std::string& model, const std::string& platform,
+                           const std::vector<remote::WireTensor>& inputs,
+                           const std::vector<remote::WireTensor>& outputs) {
+  remote::protobuf::Encoder message;
+  message.text(1, model);
+  message.text(2, "1");
+  message.text(3, platform);
+  for (const auto& input : inputs) message.bytes(4, tensor_message(input));
+  for (const auto& output : outputs) message.bytes(5, tensor_message(output));
+  return message.take();
+}
+
+std::string infer_reply(const std::vector<remote::WireTensor>& outputs,
+                        const std::vector<std::string>& raw) {
+  remote::protobuf::Encoder message;
+  for (const auto& output : outputs) message.bytes(5, tensor_message(output));
+  for (const auto& bytes : raw) message.bytes(6, bytes);
+  return message.take();
+}
+
+SeenRequest parse_request(const std::string& message) {
+  SeenRequest seen;
+  const std::vector pieces{std::as_bytes(std::span(message))};
+  for_each_field(remote::protobuf::Bytes(pieces), [&](const remote::protobuf::Field& field) {
+    if (field.number == 1) seen.model = field.bytes.text();
+    if (field.number == 4) seen.parameters.push_back(field.bytes.text());
+    if (field.number == 5) {
+      remote::WireTensor& tensor = seen.inputs.emplace_back();
+      for_each_field(field.bytes, [&](const remote::protobuf::Field& part) {
+        if (part.number == 1) tensor.name = part.bytes.text();
+        if (part.number == 2) tensor.datatype = part.bytes.text();
+        if (part.number == 3) append_numbers(part, 16, tensor.sizes);
+      });
+    }
+    if (field.number == 6) {
+      for_each_field(field.bytes,
+                     [&](const auto& part) { seen.outputs.push_back(part.bytes.text()); });
+    }
+    if (field.number == 7) seen.raw.push_back(field.bytes.text());
+  });
+  return seen;
+}
+
+}  // namespace tensoa::test

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kserve/messages.hpp"
+#include "transport/transport.hpp"
+
+namespace tensoa::test {
+
+/// What a fake server replies.
+struct FakeReply {
+  remote::CallStatus status = {};
+  std::string message = {};
+  std::chrono::milliseconds delay{0};
+};
+
+/// A gRPC server in this process, on a free port of 127.0.0.1, whose handler gets the bytes of each request.
+class FakeServer {
+ public:
+  using Handler = std::function<FakeReply(const std::string& method, const std::string& request)>;
+
+  /// @param address "127.0.0.1:0": a free port
+  explicit FakeServer(Handler handler, const std::string& address = "127.0.0.1:0");
+  ~FakeServer();
+  FakeServer(const FakeServer&) = delete;
+  FakeServer& operator=(const FakeServer&) = delete;
+
+  /// "127.0.0.1:12345".
+  const std::string& address() const noexcept { return address_; }
+
+ private:
+  struct Running;
+  std::unique_ptr<Running> running_;
+  std::string address_;
+};
+
+/// A ModelMetadata reply. Tensors: {name, datatype, sizes}.
+std::string metadata_reply(const std::string& model, const std::string& platform,
+                           const std::vector<remote::WireTensor>& inputs,
+                           const std::vector<remote::WireTensor>& outputs);
+
+/// A ModelInfer reply with raw contents.
+std::string infer_reply(const std::vector<remote::WireTensor>& outputs,
+                        const std::vector<std::string>& raw);
+
+/// A ModelInfer request, as a server sees it.
+struct SeenRequest {
+  std::string model;
+  std::vector<std::string> parameters;  ///< encoded
+  std::vector<remote::WireTensor> inputs;
+  std::vector<std::string> outputs;
+  std::vector<std::string> raw;
+};
+
+SeenRequest parse_request(const std::string& message);
+
+}  // namespace tensoa::test

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Messages against bytes that Google's protobuf for Python wrote (tritonclient 2.73, protobuf 6.33).
+
+#include "kserve/messages.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kserve/service_url.hpp"
+#include "tensoa/core/error.hpp"
+
+namespace tensoa::remote {
+namespace {
+
+using protobuf::Bytes;
+using protobuf::DecodeError;
+using testing::ElementsAre;
+
+std::string unhex(std::string_view hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
+  }
+  return bytes;
+}
+
+/// A message in one piece.
+class Message {
+ public:
+  explicit Message(std::string bytes)
+      : bytes_(std::move(bytes)), pieces_{std::as_bytes(std::span(bytes_))} {}
+  Bytes operator*() const { return Bytes(pieces_); }
+
+ private:
+  std::string bytes_;
+  std::vector<protobuf::Piece> pieces_;
+};
+
+constexpr std::string_view kInferRequest =
+    "0a076e6574776f726b12013322170a0f74656e736f615f636865636b73756d12041a0261622a0e0a"
+    "01781204465033321a03ac02032a140a0565646765731205494e5436341a0402f0a20432030a0179"
+    "3ac801";
+
+constexpr std::string_view kMetadataRequest = "0a076e6574776f726b120133";
+
+constexpr std::string_view kMetadataReply =
+    "0a076e6574776f726b1201311201321a06707974686f6e22160a01781204465033321a0bffffffff"
+    "ffffffffff01032a160a01791204465033321a0bffffffffffffffffff0102";
+
+constexpr std::string_view kInferReply =
+    "0a076e6574776f726b1201311a01372a0d0a01791204465033321a0202022a0c0a017a1204424f4f"
+    "4c1a010232103031323334353637383961626364656632027879";
+
+TEST(Messages, EncodeLikeProtobuf) {
+  const InferHeader header{.model = "network",
+                           .version = "3",
+                           .parameters = {{"tensoa_checksum", "ab"}},
+                           .inputs = {{"x", "FP32", {300, 3}}, {"edges", "INT64", {2, 70'000}}},
+                           .outputs = {"y"}};
+  EXPECT_EQ(encode(header) + raw_prefix(200), unhex(kInferRequest));
+  EXPECT_EQ(encode_model("network", "3"), unhex(kMetadataRequest));
+}
+
+TEST(Messages, DecodeMetadataOfProtobuf) {
+  const Message message(unhex(kMetadataReply));
+  const ModelMetadataReply reply = decode_metadata(*message);
+  EXPECT_EQ(reply.name, "network");
+  EXPECT_THAT(reply.versions, ElementsAre("1", "2"));
+  EXPECT_EQ(reply.platform, "python");
+  ASSERT_EQ(reply.inputs.size(), 1U);
+  EXPECT_EQ(reply.inputs[0].datatype, "FP32");
+  EXPECT_THAT(reply.inputs[0].sizes, ElementsAre(-1, 3));
+  ASSERT_EQ(reply.outputs.size(), 1U);
+  EXPECT_EQ(reply.outputs[0].name, "y");
+}
+
+TEST(Messages, DecodeInferOfProtobuf) {
+  const Message message(unhex(kInferReply));
+  const std::vector<ReplyTensor> tensors = decode_infer(*message);
+  ASSERT_EQ(tensors.size(), 2U);
+  EXPECT_EQ(tensors[0].tensor.name, "y");
+  EXPECT_EQ(tensors[0].elements, 4U);
+  EXPECT_EQ(tensors[0].raw.text(), "0123456789abcdef");
+  EXPECT_EQ(tensors[1].raw.text(), "xy");
+}
+
+/// Bytes that were changed anywhere are read without leaving them, or refused.
+TEST(Messages, AnyBytesAreReadOrRefused) {
+  std::mt19937 random(1);
+  for (int n = 0; n < 20'000; ++n) {
+    std::string bytes = unhex(n % 2 == 0 ? kInferReply : kMetadataReply);
+    for (auto changes = 1 + random() % 3; changes > 0; --changes) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    if (random() % 4 == 0) bytes.resize(random() % bytes.size());
+    const Message message(bytes);
+    try {
+      if (n % 2 == 0) {
+        for (const ReplyTensor& tensor : decode_infer(*message)) {
+          EXPECT_LE(tensor.raw.text().size(), bytes.size());
+        }
+      } else {
+        EXPECT_LE(decode_metadata(*message).inputs.size(), bytes.size());
+      }
+    } catch (const DecodeError& error) {
+      EXPECT_STRNE(error.what, "");
+    }
+  }
+}
+
+TEST(ServiceUrl, HasServersModelAndVersion) {
+  const ServiceUrl url = parse_url("grpcs://a:1,b,[::1]:8002,[::2]/network/12");
+  EXPECT_TRUE(url.is_encrypted);
+  EXPECT_THAT(url.servers, ElementsAre("a:1", "b:8001", "[::1]:8002", "[::2]:8001"));
+  EXPECT_EQ(url.model, "network");
+  EXPECT_EQ(url.version, "12");
+  EXPECT_EQ(parse_url("GRPC://a/m").version, "");
+}
+
+}  // namespace
+}  // namespace tensoa::remote
