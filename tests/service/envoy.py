@@ -40,6 +40,7 @@ def configuration(port: int, admin_port: int, endpoint_file: Path, retries: int,
         route["retry_policy"] = {
             "retry_on": "unavailable,connect-failure,refused-stream,reset",
             "num_retries": retries,
+            "host_selection_retry_max_attempts": 5,  # how often it looks for a server that was not tried
             "retry_host_predicate": [{"name": "envoy.retry_host_predicates.previous_hosts", "typed_config": predicate}],
         }
     manager = {
@@ -71,7 +72,9 @@ def configuration(port: int, admin_port: int, endpoint_file: Path, retries: int,
         "circuit_breakers": {"thresholds": [{"max_retries": 1000, "max_requests": 10000, "max_pending_requests": 10000}]},
     }
     if health_checks:
-        check = {"timeout": "1s", "interval": "1s", "unhealthy_threshold": 1, "healthy_threshold": 1, "grpc_health_check": {}}
+        # The interval before the first request is 60 s otherwise.
+        intervals = {"interval": "1s", "no_traffic_interval": "1s", "timeout": "1s"}
+        check = {**intervals, "unhealthy_threshold": 1, "healthy_threshold": 1, "grpc_health_check": {}}
         cluster["health_checks"] = [check]
     listener = {
         "address": _socket(port),

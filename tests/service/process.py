@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 # Kills the process group and removes its shared memory when the other end of its stdin is closed, however that program ended.
-GUARD = 'read -r _; kill -9 -- "-$1" 2>/dev/null; test -z "$2" || rm -f /dev/shm/"$2"*'
+GUARD = 'read -r _; kill -s KILL -- "-$1" 2>/dev/null; test -z "$2" || rm -f /dev/shm/"$2"*'
 
 
 class ServiceProblem(Exception):

@@ -21,6 +21,7 @@ Exit status: that of COMMAND; 77 where the servers are not installed; 3 where on
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import os
 import secrets
@@ -65,8 +66,10 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     for entry in options.triton:
         if entry.partition("=")[2] not in MODELS and entry not in MODELS:
             parser.error(f"there is no model {entry}; there are: {' '.join(MODELS)}")
-    if options.envoy and not (options.triton or options.repository or options.kserve):
-        parser.error("--envoy needs --triton or --kserve")
+    if options.servers < 1:
+        parser.error("--servers must be 1 or more")
+    if (options.envoy or options.proxy) and not (options.triton or options.repository or options.kserve):
+        parser.error("--envoy and --proxy need --triton or --kserve")
     return options, command
 
 
@@ -117,8 +120,12 @@ class Servers:
             )
             for i in range(self.options.servers)
         ]
+        self.processes += servers
         for server in servers:
-            self._start(server, "TENSOA_TEST_TRITON", ",".join(each.address for each in servers))
+            self.stack.callback(server.stop)
+        with concurrent.futures.ThreadPoolExecutor(len(servers)) as pool:
+            list(pool.map(Triton.start, servers))
+        self.env["TENSOA_TEST_TRITON"] = ",".join(server.address for server in servers)
         return servers
 
     def _second(self, options: list[str | Path], variable: str) -> KserveServer:

@@ -24,7 +24,7 @@ class Toxics:
     bandwidth: float = 0.0  # bytes per second, in each direction
     slow_reader: float = 0.0  # bytes per second that are read from the client, with a small receive buffer
     reset_after: int = 0  # bytes of the server's replies, of one connection; then a TCP reset
-    half_open: bool = False  # accepts, reads, and never passes anything on
+    half_open: bool = False  # nothing is passed on; a connection accepted in this state stays dead
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
@@ -134,9 +134,10 @@ class ToxicProxy:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.toxics.slow_reader:
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        while self.toxics.half_open:
-            if not await reader.read(CHUNK):
-                return
+        if self.toxics.half_open:
+            while await reader.read(CHUNK):
+                pass
+            return
         to_reader, to_writer = await asyncio.open_connection(*self.target, limit=CHUNK)
         self._writers.add(to_writer)
         try:
