@@ -109,6 +109,38 @@ function(tensoa_add_python_tests prefix)
   endforeach()
 endfunction()
 
+# tensoa_add_service_test(NAME COMMAND program argument... [TRITON model...] [SERVERS n] [BACKENDS name=library...]
+#                         [ENVOY] [KSERVE] [TLS] [PROXY] [TIMEOUT seconds])
+#
+# A CTest case NAME that runs the command with real servers around it: tests/service/run.py says which environment variables it
+# finds them in. It is skipped where scripts/setup_service.sh has not installed the servers. One such case runs at a time. The logs
+# of the servers are in the build folder, service_logs/NAME.
+function(tensoa_add_service_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ENVOY;KSERVE;TLS;PROXY" "SERVERS;TIMEOUT" "COMMAND;TRITON;BACKENDS")
+  set(options --logs "${PROJECT_BINARY_DIR}/service_logs/${name}")
+  foreach(option IN ITEMS ENVOY KSERVE TLS PROXY)
+    if(arg_${option})
+      string(TOLOWER "--${option}" flag)
+      list(APPEND options ${flag})
+    endif()
+  endforeach()
+  if(arg_SERVERS)
+    list(APPEND options --servers ${arg_SERVERS})
+  endif()
+  if(arg_TRITON)
+    list(APPEND options --triton ${arg_TRITON})
+  endif()
+  foreach(backend IN LISTS arg_BACKENDS)
+    list(APPEND options --backend "${backend}")
+  endforeach()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  add_test(NAME ${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/service/run.py" ${options} -- ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77 RESOURCE_LOCK service
+    ENVIRONMENT "TENSOA_SERVICE_VENV=${TENSOA_SERVICE_VENV}")
+endfunction()
+
 # tensoa_exporter_sources(VARIABLE)
 #
 # What a package is made by: the Python files and kernel texts of the exporter, for DEPENDS.

@@ -22,6 +22,7 @@ set(TENSOA_DEVICE auto CACHE STRING "The device seam: cuda, hip, none, or auto (
 set_property(CACHE TENSOA_DEVICE PROPERTY STRINGS auto cuda hip none)
 
 set(TENSOA_VENV "${PROJECT_SOURCE_DIR}/.venv" CACHE PATH "Python environment that holds the wheels and runs the Python tests")
+set(TENSOA_SERVICE_VENV "${PROJECT_SOURCE_DIR}/.venv-service" CACHE PATH "Python environment with Triton and Envoy, for tests; tests skip without it")
 set(TENSOA_TORCH_ROOT "" CACHE PATH "A libtorch or torch Python package (include/, lib/); empty: the one in TENSOA_VENV")
 set(TENSOA_ARROW_ROOT "" CACHE PATH "A pyarrow Python package; empty: the one in TENSOA_VENV. Arrow_DIR goes before it")
 set(TENSOA_CUDA_ROOT "" CACHE PATH "A CUDA runtime (include/, lib/); empty: the one beside torch, else a toolkit")
