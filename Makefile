@@ -92,13 +92,14 @@ headers: build/.configured-$(PRESET) ## Check that every public header compiles 
 
 format: ## Format all C++, CUDA and Python files
 	@clang-format-16 -i $(cpp_files)
-	@if [ -x .venv/bin/ruff ]; then .venv/bin/ruff format -q python; fi
+	@if [ -x .venv/bin/ruff ]; then .venv/bin/ruff format -q python tests/service; fi
 
 format-check: ## Check the format of all C++ and CUDA files
 	@clang-format-16 --dry-run --Werror $(cpp_files)
 
-lint: setup ## Check style, format and types of python/
+lint: setup ## Check style, format and types of python/ and tests/service/
 	@cd python && ../.venv/bin/ruff check -q . && ../.venv/bin/ruff format -q --check . && ../.venv/bin/mypy
+	@cd tests/service && ../../.venv/bin/ruff check -q . && ../../.venv/bin/ruff format -q --check . && ../../.venv/bin/mypy *.py
 
 conventions: ## Check licence lines, file sizes and machine paths
 	@scripts/check_conventions.sh
