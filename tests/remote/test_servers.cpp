@@ -1,0 +1,437 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Models of real servers: Triton, alone and behind Envoy, and another implementation of the protocol, as tests/service/run.py starts
+// them. What is not running is skipped in one line.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <future>
+#include <iostream>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "control.hpp"
+#include "support/process_threads.hpp"
+#include "tensoa/engine/model.hpp"
+#include "tensoa/remote/engines.hpp"
+#include "tensoa/remote/options.hpp"
+#include "tensoa/remote/service_error.hpp"
+#include "tensoa/remote/statistics.hpp"
+#include "tensoa/soa/portable_collection.hpp"
+
+namespace tensoa {
+namespace {
+
+using namespace std::chrono_literals;
+using remote::Options;
+using remote::ServiceError;
+using testing::AllOf;
+using testing::AnyOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+template <template <class> class F>
+struct Hits {
+  F<float> x, y, z;
+};
+
+template <template <class> class F>
+struct Scores {
+  F<float> a, b;
+};
+
+template <template <class> class F>
+struct Numbers {
+  F<std::int32_t> i32;
+  F<std::int64_t> i64;
+  F<bool> flag;
+  F<double> f64;
+};
+
+/// The network 3-64-64-2 of the test bench, in double.
+class Network {
+ public:
+  explicit Network(const std::string& file) {
+    std::ifstream stream(file, std::ios::binary);
+    float number = 0;
+    while (stream.read(reinterpret_cast<char*>(&number), sizeof(number))) {
+      weights_.push_back(static_cast<double>(number));
+    }
+    if (weights_.size() != 4 * 64 + 65 * 64 + 65 * 2)
+      throw std::runtime_error("no weights: " + file);
+  }
+
+  std::vector<double> operator()(std::vector<double> values) const {
+    std::size_t at = 0;
+    for (const std::size_t width : {64U, 64U, 2U}) {
+      std::vector<double> next(width);
+      for (std::size_t to = 0; to < width; ++to) {
+        for (std::size_t from = 0; from < values.size(); ++from) {
+          next[to] += values[from] * weights_[at + from * width + to];
+        }
+        next[to] += weights_[at + values.size() * width + to];
+        if (width != 2) next[to] = std::max(next[to], 0.0);
+      }
+      at += (values.size() + 1) * width;
+      values = std::move(next);
+    }
+    return values;
+  }
+
+ private:
+  std::vector<double> weights_;
+};
+
+/// The columns of one event, and their plan.
+struct Event {
+  explicit Event(std::size_t n, unsigned seed = 1)
+      : hits(n, Device::cpu()), scores(n, Device::cpu()) {
+    std::mt19937 random(seed);
+    const auto draw = [&] { return static_cast<float>(random() % 2001) / 1000 - 1; };
+    for (std::size_t i = 0; i < n; ++i) {
+      hits.view().x[i] = draw();
+      hits.view().y[i] = draw();
+      hits.view().z[i] = draw();
+      scores.view().a[i] = scores.view().b[i] = -77;
+    }
+  }
+
+  ModelMetadata<Hits, Scores> metadata() {
+    auto in = hits.view().records();
+    SoAMetadata<Hits> inputs(hits.size());
+    inputs.append_block("x", in.x(), in.y(), in.z());
+    auto out = scores.view().records();
+    SoAMetadata<Scores> outputs(scores.size());
+    outputs.append_block("y", out.a(), out.b());
+    return ModelMetadata(inputs, outputs);
+  }
+
+  bool is_right(const Network& network) const {
+    const auto in = hits.const_view();
+    const auto out = scores.const_view();
+    for (std::size_t i = 0; i < hits.size(); ++i) {
+      const std::vector<double> expected = network({in.x[i], in.y[i], in.z[i]});
+      if (!(std::abs(static_cast<double>(out.a[i]) - expected[0]) < 1e-3)) return false;
+      if (!(std::abs(static_cast<double>(out.b[i]) - expected[1]) < 1e-3)) return false;
+    }
+    return true;
+  }
+
+  PortableCollection<Hits> hits;
+  PortableCollection<Scores> scores;
+};
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// A test of the servers that one variable of the environment names.
+class Servers : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    servers_ = environment(GetParam());
+    if (servers_.empty()) GTEST_SKIP() << GetParam() << " is not set: see tests/service/run.py";
+    remote::register_engines();
+  }
+
+  std::string url(const std::string& model) const { return "grpc://" + servers_ + '/' + model; }
+
+  static Network network() {
+    return Network(environment("TENSOA_TEST_REPOSITORY") + "/mlp/1/weights.f32");
+  }
+
+  std::string servers_;
+  Queue queue_{Device::cpu()};
+};
+
+/// "TENSOA_TEST_TRITON" is Triton.
+std::string name_of(const testing::TestParamInfo<const char*>& variable) {
+  std::string name = std::string(variable.param).substr(std::string("TENSOA_TEST_").size());
+  for (std::size_t i = 1; i < name.size(); ++i) name[i] = static_cast<char>(std::tolower(name[i]));
+  return name;
+}
+
+using EveryServer = Servers;
+INSTANTIATE_TEST_SUITE_P(Of, EveryServer,
+                         testing::Values("TENSOA_TEST_TRITON", "TENSOA_TEST_ENVOY",
+                                         "TENSOA_TEST_KSERVE"),
+                         name_of);
+
+TEST_P(EveryServer, RunsTheNetworkOnColumns) {
+  const Network network = this->network();
+  const Model<> model(url("mlp"));
+  for (const std::size_t n : {1U, 7U, 1000U, 30'000U}) {
+    Event event(n);
+    const CopyReport report = model.forward(queue_, model.plan(event.metadata()));
+    EXPECT_TRUE(event.is_right(network)) << n;
+    EXPECT_EQ(report.bytes_out, n * 8);
+  }
+}
+
+TEST_P(EveryServer, PassesNumbersOfSeveralTypesThrough) {
+  const Model<> model(url("integers"));
+  PortableCollection<Numbers> in(1000, Device::cpu());
+  PortableCollection<Numbers> out(1000, Device::cpu());
+  std::mt19937_64 random(3);
+  auto view = in.view();
+  for (std::size_t i = 0; i < 1000; ++i) {
+    view.i32[i] = static_cast<std::int32_t>(random());
+    view.i64[i] = static_cast<std::int64_t>(random());
+    view.flag[i] = random() % 2 == 0;
+    view.f64[i] = static_cast<double>(random());
+  }
+  SoAMetadata<Numbers> inputs(1000);
+  auto from = in.view().records();
+  inputs.append_block("i32", from.i32());
+  inputs.append_block("i64", from.i64());
+  inputs.append_block("flag", from.flag());
+  inputs.append_block("f64", from.f64());
+  SoAMetadata<Numbers> outputs(1000);
+  auto to = out.view().records();
+  outputs.append_block("o_f64", to.f64());  // in another order, and not all
+  outputs.append_block("o_i32", to.i32());
+  outputs.append_block("o_flag", to.flag());
+  model.forward(queue_, model.plan(ModelMetadata(inputs, outputs)));
+  for (std::size_t i = 0; i < 1000; ++i) {
+    ASSERT_EQ(out.const_view().i32[i], view.i32[i]);
+    ASSERT_EQ(out.const_view().flag[i], view.flag[i]);
+    ASSERT_EQ(out.const_view().f64[i], view.f64[i]);
+  }
+}
+
+TEST_P(EveryServer, SaysWhatItDoesNotHave) {
+  const Options quick{.load_deadline = 2s};
+  EXPECT_THAT([&] { Model<>(url("nothing"), quick).deploy(Device::cpu()); },
+              ThrowsMessage<LoadError>(AllOf(HasSubstr("NOT_FOUND (5)"), HasSubstr("nothing"))));
+  EXPECT_THAT([&] { Model<>(url("mlp/77"), quick).deploy(Device::cpu()); },
+              ThrowsMessage<LoadError>(AnyOf(HasSubstr("NOT_FOUND (5)"), HasSubstr("version 77"))));
+  Event event(10);
+  auto in = event.hits.view().records();
+  SoAMetadata<Hits> inputs(10);
+  inputs.append_block("x", in.x(), in.y());
+  auto out = event.scores.view().records();
+  SoAMetadata<Scores> outputs(10);
+  outputs.append_block("y", out.a(), out.b());
+  const Model<> model(url("mlp"));
+  EXPECT_THAT(
+      [&] { model.plan(ModelMetadata(inputs, outputs)); },
+      ThrowsMessage<BindingError>(HasSubstr("FP32[10, 2], the server's \"x\" is FP32[?, 3]")));
+}
+
+TEST_P(EveryServer, AnswersManyCallsInFlight) {
+  const Network network = this->network();
+  const Model<> model(url("mlp"));
+  std::vector<Event> events;
+  for (unsigned i = 0; i < 300; ++i) events.emplace_back(i % 40 + 1, i);
+  Plan plan = model.plan(events[0].metadata());
+  std::atomic<std::size_t> left = events.size();
+  std::atomic<int> failures = 0;
+  std::promise<void> done;
+  for (Event& event : events) {
+    plan.rebind(event.hits.view(), event.scores.view());
+    model.submit(queue_, plan, [&](const Result<CopyReport>& result) {
+      if (!result) ++failures;
+      if (--left == 0) done.set_value();
+    });
+  }
+  done.get_future().get();
+  EXPECT_EQ(failures, 0);
+  for (const Event& event : events) EXPECT_TRUE(event.is_right(network));
+}
+
+using Kserve = Servers;
+INSTANTIATE_TEST_SUITE_P(Of, Kserve, testing::Values("TENSOA_TEST_KSERVE"), name_of);
+
+TEST_P(Kserve, RefusesRepliesThatAreNoAnswer) {
+  for (const auto& [fault, why] : std::vector<std::pair<const char*, const char*>>{
+           {"truncated", "sent 79 bytes"},
+           {"overlong", "sent 84 bytes"},
+           {"missing-output", "sent no output \"y\""},
+           {"missing-raw", "sent 0 bytes"},
+           {"wrong-name", "sent no output \"y\""},
+           {"wrong-dtype", "expected \"y\" FP32[10, 2]"},
+           {"negative-shape", "is negative"},
+           {"huge-shape", "larger than memory"},
+           {"garbage", "cannot be read"},
+           {"empty", "sent no output"}}) {
+    const Model<> model(url(std::string("mlp.") + fault));
+    Event event(10);
+    EXPECT_THAT([&] { model.forward(queue_, model.plan(event.metadata())); },
+                ThrowsMessage<ServiceError>(HasSubstr(why)))
+        << fault;
+    EXPECT_EQ(event.scores.const_view().a[0], -77) << fault;
+    EXPECT_EQ(event.scores.const_view().b[9], -77) << fault;
+  }
+}
+
+TEST_P(Kserve, TakesUnusualRepliesThatAreRight) {
+  const Network network = this->network();
+  for (const char* fault : {"typed", "extra-output", "big-5", "flaky-2", "delay-0.2"}) {
+    const Model<> model(url(std::string("mlp.") + fault));
+    Event event(10);
+    model.forward(queue_, model.plan(event.metadata()));
+    EXPECT_TRUE(event.is_right(network)) << fault;
+  }
+  const Model<> model(url("mlp.nan"));
+  Event event(10);
+  model.forward(queue_, model.plan(event.metadata()));
+  EXPECT_TRUE(std::isnan(event.scores.const_view().b[9]));
+}
+
+TEST_P(Kserve, KeepsTheDeadlineOfACall) {
+  const Model<> model(url("mlp.delay-3"), Options{.deadline = 300ms});
+  Event event(10);
+  const Plan plan = model.plan(event.metadata());
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT([&] { model.forward(queue_, plan); },
+              ThrowsMessage<ServiceError>(HasSubstr("DEADLINE_EXCEEDED (4)")));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 1s);
+}
+
+/// The second server with TLS, with TLS for clients that have a certificate, and with a token.
+TEST(Encrypted, NeedsTheRightCertificates) {
+  const std::string tls = environment("TENSOA_TEST_KSERVE_TLS");
+  if (tls.empty()) GTEST_SKIP() << "TENSOA_TEST_KSERVE_TLS is not set";
+  remote::register_engines();
+  const std::string folder = environment("TENSOA_TEST_CERTIFICATES") + '/';
+  const Queue queue(Device::cpu());
+  const auto run = [&](const std::string& url, Options options) {
+    options.load_deadline = 1s;
+    const Model<> model(url, options);
+    Event event(3);
+    model.forward(queue, model.plan(event.metadata()));
+  };
+  const std::string mtls = environment("TENSOA_TEST_KSERVE_MTLS");
+  const Options authority{.ca_file = folder + "authority.pem"};
+  EXPECT_NO_THROW(run("grpcs://" + tls + "/mlp", authority));
+  EXPECT_THROW(run("grpcs://" + tls + "/mlp", {.ca_file = folder + "stranger.pem"}), ServiceError);
+  EXPECT_THROW(run("grpc://" + tls + "/mlp", {}), ServiceError);
+  EXPECT_THROW(run("grpcs://" + mtls + "/mlp", authority), ServiceError);
+  EXPECT_NO_THROW(run("grpcs://" + mtls + "/mlp", {.ca_file = folder + "authority.pem",
+                                                   .certificate_file = folder + "client.pem",
+                                                   .key_file = folder + "client.key"}));
+}
+
+TEST(Encrypted, ATokenIsSentAndNeverShown) {
+  const std::string server = environment("TENSOA_TEST_KSERVE_TOKEN");
+  if (server.empty()) GTEST_SKIP() << "TENSOA_TEST_KSERVE_TOKEN is not set";
+  remote::register_engines();
+  std::string token;
+  std::ifstream(environment("TENSOA_TEST_TOKEN_FILE")) >> token;
+  ASSERT_FALSE(token.empty());
+  const std::string url = "grpc://" + server + "/mlp";
+  const Queue queue(Device::cpu());
+  const Model<> model(url, Options{.headers = {{"authorization", "Bearer " + token}}});
+  Event event(3);
+  EXPECT_NO_THROW(model.forward(queue, model.plan(event.metadata())));
+  try {
+    Model<>(url, Options{.headers = {{"authorization", "Bearer wrong" + token}}})
+        .deploy(Device::cpu());
+    ADD_FAILURE() << "a wrong token was taken";
+  } catch (const LoadError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("UNAUTHENTICATED (16)"), HasSubstr("token_file"),
+                                    testing::Not(HasSubstr(token))));
+  }
+}
+
+using Killed = Servers;
+INSTANTIATE_TEST_SUITE_P(Of, Killed, testing::Values("TENSOA_TEST_TRITON"), name_of);
+
+/// Every event is answered once, with its own answer, whatever happens to one server of several.
+TEST_P(Killed, StoppedAndStalledServersLoseNoEvent) {
+  const std::string control = environment("TENSOA_TEST_CONTROL");
+  if (servers_.find(',') == std::string::npos || control.empty()) {
+    GTEST_SKIP() << "needs several servers: tests/service/run.py --servers 3";
+  }
+  const Network network = this->network();
+  const Model<> model(url("mlp"), Options{.deadline = 20s, .attempt_deadline = 1s});
+  constexpr std::size_t kInFlight = 16;
+  struct Slot {
+    explicit Slot(unsigned seed) : event(16, seed) {}
+    Event event;
+    bool is_free = true;
+  };
+  std::vector<Slot> slots;
+  for (unsigned i = 0; i < kInFlight; ++i) slots.emplace_back(i);
+  Plan plan = model.plan(slots[0].event.metadata());
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t answered = 0;
+  std::size_t started = 0;
+  std::string first_failure;
+  std::size_t wrong = 0;
+
+  std::atomic<bool> is_over = false;
+  const std::size_t threads_before = test::threads_of_this_process();
+  std::thread load([&] {
+    while (!is_over) {
+      std::unique_lock lock(mutex);
+      Slot* free = nullptr;
+      changed.wait(lock, [&] {
+        for (Slot& slot : slots) {
+          if (slot.is_free) free = &slot;
+        }
+        return free != nullptr;
+      });
+      free->is_free = false;
+      ++started;
+      lock.unlock();
+      auto view = free->event.scores.view();
+      for (std::size_t i = 0; i < 16; ++i) view.a[i] = view.b[i] = -77;
+      plan.rebind(free->event.hits.view(), free->event.scores.view());
+      model.submit(queue_, plan, [&, free](const Result<CopyReport>& result) {
+        const std::lock_guard guard(mutex);
+        ++answered;
+        if (!result && first_failure.empty()) first_failure = result.message();
+        if (result && !free->event.is_right(network)) ++wrong;
+        free->is_free = true;
+        changed.notify_all();
+      });
+    }
+  });
+  const auto act = [&](const std::string& command, std::chrono::milliseconds pause) {
+    EXPECT_EQ(test::control(control, command), "ok") << command;
+    std::this_thread::sleep_for(pause);
+  };
+  std::this_thread::sleep_for(1s);
+  act("triton 0 kill", 1s);
+  act("triton 0 start", 2s);
+  act("triton 1 stop", 1s);
+  act("triton 1 start", 2s);
+  act("triton 2 pause", 3s);
+  act("triton 2 resume", 1s);
+  is_over = true;
+  load.join();
+  std::unique_lock lock(mutex);
+  changed.wait_for(lock, 30s, [&] { return answered == started; });
+  EXPECT_EQ(answered, started);
+  EXPECT_EQ(first_failure, "");
+  EXPECT_EQ(wrong, 0U);
+  EXPECT_GT(started, 300U);
+  EXPECT_LE(test::threads_of_this_process(),
+            threads_before + 1 + 4);  // of gRPC's own, they come and go
+  std::string shares;
+  for (const remote::ServerStatistics& server : remote::statistics()) {
+    shares += ' ' + std::to_string(server.requests);
+    EXPECT_FALSE(server.is_suspect) << server.server;
+  }
+  RecordProperty("events", static_cast<int>(started));
+  std::cout << started << " events, requests of each server:" << shares << '\n';
+}
+
+}  // namespace
+}  // namespace tensoa
