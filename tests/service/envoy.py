@@ -5,8 +5,6 @@
 import http.client
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -103,8 +101,7 @@ class Envoy(Process):
         name: str = "envoy",
         folder: Path | None = None,
     ):
-        self._own_folder = folder is None
-        self.folder = Path(tempfile.mkdtemp(prefix="tensoa-envoy-")) if folder is None else folder
+        super().__init__(name, folder)
         self.servers = list(servers)
         self.health_checks = health_checks
         self.port = free_port()
@@ -117,9 +114,8 @@ class Envoy(Process):
         config.write_text(
             json.dumps(configuration(self.port, self.admin_port, self._endpoints, retries, health_checks), indent=1)
         )
-        command: list[str | Path] = [wheels.packages() / "envoy" / "_bin" / "envoy", "-c", config]
-        command += "--disable-hot-restart --concurrency 2 -l warning --drain-time-s 2 --drain-strategy immediate".split()
-        super().__init__(name, command, self.folder)
+        self.command = [wheels.packages() / "envoy" / "_bin" / "envoy", "-c", config]
+        self.command += "--disable-hot-restart --concurrency 2 -l warning --drain-time-s 2 --drain-strategy immediate".split()
 
     @property
     def address(self) -> str:
@@ -163,8 +159,3 @@ class Envoy(Process):
     def wait_for_healthy(self, number: int, seconds: float = 10.0) -> None:
         """Waits until Envoy takes exactly `number` servers for healthy."""
         wait_until(lambda: self.statistic("cluster.servers.membership_healthy") == number, f"{number} healthy servers", seconds)
-
-    def __exit__(self, *failure: object) -> None:
-        self.stop()
-        if self._own_folder:
-            shutil.rmtree(self.folder, ignore_errors=True)

@@ -3,9 +3,7 @@
 """kserve_server.py as a process."""
 
 import os
-import shutil
 import socket
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,14 +25,13 @@ class KserveServer(Process):
         name: str = "kserve",
         folder: Path | None = None,
     ):
-        self._own_folder = folder is None
-        self.folder = Path(tempfile.mkdtemp(prefix="tensoa-kserve-")) if folder is None else folder
+        super().__init__(name, folder)
         self.port = free_port()
         program = Path(__file__).with_name("kserve_server.py")
-        command: list[str | Path] = [wheels.PYTHON, program, "--port", str(self.port), *options]
+        self.command = [wheels.PYTHON, program, "--port", str(self.port), *options]
         if models:
-            command += ["--models", ",".join(models)]
-        super().__init__(name, command, self.folder, {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+            self.command += ["--models", ",".join(models)]
+        self.env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
 
     @property
     def address(self) -> str:
@@ -47,8 +44,3 @@ class KserveServer(Process):
                 return True
         except OSError:
             return False
-
-    def __exit__(self, *failure: object) -> None:
-        self.stop()
-        if self._own_folder:
-            shutil.rmtree(self.folder, ignore_errors=True)

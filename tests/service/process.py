@@ -5,17 +5,20 @@
 import contextlib
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-# Kills the process group and removes its shared memory when the other end of its stdin is closed, however that program ended.
-GUARD = 'read -r _; kill -s KILL -- "-$1" 2>/dev/null; test -z "$2" || rm -f /dev/shm/"$2"*'
+# Waits until the other end of its stdin is closed, however that program ended. Then it kills the process group and removes its
+# shared memory and its folder. dash does not accept `kill -9 -- -PGID`.
+GUARD = 'read -r _; kill -s KILL -- "-$1"; test -z "$2" || rm -f /dev/shm/"$2"*; test -z "$3" || rm -rf "$3"'
 
 
 class ServiceProblem(Exception):
@@ -44,27 +47,33 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30.0, 
         time.sleep(interval)
 
 
+def start_guard(group: int, shared_memory: str = "", folder: str | Path = "") -> subprocess.Popen[bytes]:
+    """Starts a guard: when this program ends, `group` is killed, and regions with the prefix and the folder are removed."""
+    return subprocess.Popen(
+        ["sh", "-c", GUARD, "guard", str(group), shared_memory, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
 class Process:
     """A program with a log file, in a process group of its own; a context manager that starts it and stops it.
 
-    Parameters: `shared_memory` is the prefix of names in /dev/shm that belong to the process; `stop_timeout` is in seconds.
+    A class derived from it sets `command`, `env`, and `shared_memory`: the prefix of its names in /dev/shm.
+    Files are in `folder`; None: in a temporary one, which is removed when the context ends.
     """
 
-    def __init__(
-        self,
-        name: str,
-        command: Sequence[str | Path],
-        folder: Path,
-        env: Mapping[str, str] | None = None,
-        shared_memory: str = "",
-        stop_timeout: float = 10.0,
-    ):
+    def __init__(self, name: str, folder: Path | None = None):
         self.name = name
-        self.command = [str(part) for part in command]
-        self.log = folder / f"{name}.log"
-        self.env = env
-        self.shared_memory = shared_memory
-        self.stop_timeout = stop_timeout
+        self._temporary = "" if folder else tempfile.mkdtemp(prefix=f"tensoa-{name}-")
+        self.folder = folder or Path(self._temporary)
+        self.log = self.folder / f"{name}.log"
+        self.command: list[str | Path] = []
+        self.env: dict[str, str] | None = None
+        self.shared_memory = ""
+        self.stop_timeout = 10.0  # seconds
         self._child: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
 
@@ -92,13 +101,7 @@ class Process:
                 env=self.env,
                 start_new_session=True,
             )
-        self._guard = subprocess.Popen(
-            ["sh", "-c", GUARD, "guard", str(self.pid), self.shared_memory],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._guard = start_guard(self.pid, self.shared_memory, self._temporary)
         try:
             wait_until(self._is_ready_or_gone, f"{self.name} is not ready")
         except BaseException:
@@ -163,8 +166,17 @@ class Process:
         self.signal_group(signal.SIGCONT)
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self._remove_folder()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
+        if self._temporary:
+            shutil.rmtree(self._temporary, ignore_errors=True)

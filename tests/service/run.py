@@ -37,7 +37,7 @@ from control import Control
 from envoy import Envoy
 from kserve import KserveServer
 from models import MODELS, write_repository
-from process import GUARD, Process, ServiceProblem
+from process import Process, ServiceProblem, start_guard
 from toxic_proxy import ToxicProxy
 from triton import Triton
 from wheels import SKIPPED, missing
@@ -146,12 +146,10 @@ class Servers:
         self.env["TENSOA_TEST_TOKEN_FILE"] = str(token)
 
 
-def run_command(command: list[str], env: dict[str, str]) -> int:
-    """Runs the command to its end and returns its exit status; it is killed when this program ends earlier."""
+def run_command(command: list[str], env: dict[str, str], folder: Path) -> int:
+    """Runs the command to its end and returns its exit status; if this program ends earlier, kills it and removes `folder`."""
     with subprocess.Popen(command, env={**os.environ, **env}, start_new_session=True) as child:
-        guard = subprocess.Popen(
-            ["sh", "-c", GUARD, "guard", str(child.pid), ""], stdin=subprocess.PIPE, start_new_session=True
-        )
+        guard = start_guard(child.pid, folder=folder)
         try:
             status = child.wait()
         finally:
@@ -182,7 +180,7 @@ def main() -> int:
         except (ServiceProblem, OSError) as problem:
             print(f"run.py: {problem}", file=sys.stderr)
             return 3
-        status = run_command(command, servers.env)
+        status = run_command(command, servers.env, folder)
         if status not in (0, SKIPPED):
             for process in servers.processes:
                 print(f"== the end of the log of {process.name}\n{process.log_tail()}", file=sys.stderr)

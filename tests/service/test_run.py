@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -84,16 +83,16 @@ def test_logs_are_shown_when_the_command_fails() -> None:
 
 def test_no_process_outlives_a_killed_run(tmp_path: Path) -> None:
     said = tmp_path / "said"
-    command = f"echo $$ $TENSOA_TEST_KSERVE >{said}.new; mv {said}.new {said}; sleep 60"
+    command = f"echo $$ $TENSOA_TEST_KSERVE $TENSOA_TEST_FOLDER >{said}.new; mv {said}.new {said}; sleep 60"
     child = subprocess.Popen([sys.executable, HERE / "run.py", "--kserve", "--", "sh", "-c", command])
     wait_until(said.exists, "the command")
-    pid, address = said.read_text().split()
+    pid, address, folder = said.read_text().split()
     child.kill()
     child.wait()
 
     def is_gone() -> bool:
         with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", int(address.split(":")[1]))) != 0 and not Path("/proc", pid).exists()
+            refused = probe.connect_ex(("127.0.0.1", int(address.split(":")[1]))) != 0
+        return refused and not Path("/proc", pid).exists() and not Path(folder).parent.exists()
 
-    wait_until(is_gone, "the end of the server and the command", seconds=5)
-    time.sleep(0.1)
+    wait_until(is_gone, "the end of the server and the command", seconds=10)

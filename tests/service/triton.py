@@ -4,8 +4,6 @@
 
 import http.client
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -51,8 +49,7 @@ class Triton(Process):
         name: str = "triton",
         folder: Path | None = None,
     ):
-        self._own_folder = folder is None
-        self.folder = Path(tempfile.mkdtemp(prefix="tensoa-triton-")) if folder is None else folder
+        super().__init__(name, folder)
         self.http_port = free_port()
         self.port = free_port()
         while self.port == self.http_port:
@@ -78,8 +75,9 @@ class Triton(Process):
             command += ["--grpc-use-ssl-mutual=true"] if mutual else []
             command += [f"--grpc-root-cert={tls.authority}"]
         command += options
-        environment = {**wheels.environment(), **(env or {})}
-        super().__init__(name, command, self.folder, environment, shared_memory=prefix)
+        self.command = command
+        self.env = {**wheels.environment(), **(env or {})}
+        self.shared_memory = prefix
 
     @property
     def address(self) -> str:
@@ -95,8 +93,3 @@ class Triton(Process):
             return False
         finally:
             connection.close()
-
-    def __exit__(self, *failure: object) -> None:
-        self.stop()
-        if self._own_folder:
-            shutil.rmtree(self.folder, ignore_errors=True)
