@@ -76,6 +76,26 @@ with socket.create_connection(os.environ["TENSOA_TEST_CONTROL"].split(":")) as c
     assert {"triton-0.log", "envoy.log", "kserve.log"} <= set(os.listdir(tmp_path / "logs"))
 
 
+def test_secured_servers() -> None:
+    code = f"""
+import os, sys
+sys.path.insert(0, {str(HERE)!r})
+from conftest import client, fails, works
+folder = os.environ["TENSOA_TEST_CERTIFICATES"]
+trusted = {{"ssl": True, "root_certificates": folder + "/authority.pem"}}
+own = {{"private_key": folder + "/client.key", "certificate_chain": folder + "/client.pem"}}
+works(os.environ["TENSOA_TEST_KSERVE_TLS"], **trusted)
+works(os.environ["TENSOA_TEST_KSERVE_MTLS"], **trusted, **own)
+fails("UNAVAILABLE", os.environ["TENSOA_TEST_KSERVE_MTLS"], **trusted)
+fails("UNAUTHENTICATED", os.environ["TENSOA_TEST_KSERVE_TOKEN"])
+token = open(os.environ["TENSOA_TEST_TOKEN_FILE"]).read().strip()
+headers = {{"authorization": "Bearer " + token}}
+assert client.InferenceServerClient(os.environ["TENSOA_TEST_KSERVE_TOKEN"]).is_server_live(headers=headers)
+"""
+    done = run("--tls", *python(code))
+    assert done.returncode == 0, done.stderr
+
+
 def test_logs_are_shown_when_the_command_fails() -> None:
     done = run("--kserve", "--", "false")
     assert done.returncode == 1 and "the end of the log of kserve" in done.stderr

@@ -4,6 +4,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import tritonclient.grpc as client
 
 import models
 from conftest import expected, fails, infer, inputs_of, works
-from testbench import Envoy, ServiceProblem, Triton, write_repository
+from testbench import Certificates, Envoy, ServiceProblem, Triton, write_repository
 
 
 def children(prefix: str) -> list[str]:
@@ -92,6 +93,15 @@ def test_explicit_mode(tmp_path: Path) -> None:
         assert control.is_model_ready("identity")
         control.unload_model("mlp")
         fails("NOT_FOUND", server.address)
+
+
+def test_triton_with_client_certificates(tmp_path: Path) -> None:
+    files = Certificates.make(tmp_path / "certificates")
+    trusted: dict[str, Any] = {"ssl": True, "root_certificates": str(files.authority)}
+    with Triton(write_repository(tmp_path / "models", ["mlp"]), tls=files, mutual=True, folder=tmp_path) as server:
+        works(server.address, **trusted, private_key=str(files.client_key), certificate_chain=str(files.client))
+        fails("UNAVAILABLE", server.address, **trusted)
+        fails("UNAVAILABLE", server.address)
 
 
 def test_server_that_does_not_start_says_why(tmp_path: Path) -> None:
