@@ -169,6 +169,9 @@ def main() -> int:
     if reason := missing():
         print(f"skipped: {reason}")
         return SKIPPED
+    if not shutil.which(command[0]):
+        print(f"run.py: there is no program {command[0]}", file=sys.stderr)
+        return 2
     signal.signal(signal.SIGTERM, _end)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tensoa-service-", ignore_cleanup_errors=True)))

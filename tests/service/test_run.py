@@ -35,10 +35,11 @@ def test_bad_use() -> None:
     done = run("--triton", "nothing", "--", "true")
     assert done.returncode == 2 and "there is no model nothing" in done.stderr
     assert run("--envoy", "--", "true").returncode == 2
+    assert "there is no program nothing" in run("--", "nothing").stderr
 
 
 def test_skips_where_nothing_is_installed(tmp_path: Path) -> None:
-    done = run("--kserve", "--", "true", env={**os.environ, "TENSOA_SERVICE_VENV": str(tmp_path)})
+    done = run("--kserve", "--", tmp_path / "bin" / "python", env={**os.environ, "TENSOA_SERVICE_VENV": str(tmp_path)})
     assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (77, "", 1)
     assert "scripts/setup_service.sh" in done.stdout
 
