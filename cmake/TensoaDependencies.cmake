@@ -48,7 +48,7 @@ if(TENSOA_COLUMNAR)
   tensoa_find_dependency(columnar TensoaArrow)
 endif()
 if(TENSOA_REMOTE)
-  tensoa_find_dependency(remote TensoaGrpc 1.51)
+  find_package(TensoaGrpc 1.51 REQUIRED)  # inside libtensoa_grpc.so
 endif()
 if(TENSOA_TRACK)
   tensoa_find_dependency(track TensoaArrow)

@@ -64,12 +64,12 @@ function(tensoa_add_library name)
   endif()
 endfunction()
 
-# tensoa_add_test(NAME SOURCES file... LINK target...)
+# tensoa_add_test(NAME SOURCES file... LINK target... [ENVIRONMENT NAME=value...])
 #
 # One GoogleTest program test_NAME; TENSOA_SHARED_DATA is a string in the sources. Each of its tests is a CTest case; a program that
 # links torch is one case, because each start of it takes a third of a second.
 function(tensoa_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK;ENVIRONMENT")
   set(target test_${name})
   set(needs_torch FALSE)
   if(arg_LINK MATCHES "tensoa::(pytorch|tensoa)|TensoaTorch")
@@ -88,7 +88,7 @@ function(tensoa_add_test name)
     set_tests_properties(${name} PROPERTIES TIMEOUT 600)
   else()
     gtest_discover_tests(${target} NO_PRETTY_VALUES TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
-      PROPERTIES TIMEOUT 300 SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+      PROPERTIES TIMEOUT 300 ENVIRONMENT "${arg_ENVIRONMENT}" SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
   endif()
 endfunction()
 

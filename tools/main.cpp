@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "remote_seam.hpp"
 #include "signals.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/version.hpp"
@@ -68,6 +69,7 @@ int run(int argc, char** argv) {
   }
   try {
     register_engines();
+    register_remote();
     const int status = action();
     if (std::fflush(stdout) != 0) throw OutputError("cannot write to stdout");
     return status;

@@ -74,6 +74,7 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
+  /// @throws LoadError where libtensoa_grpc.so cannot be loaded
   static std::shared_ptr<Transport> shared();
 
   /// @param message_limit bytes of a reply; a longer one is RESOURCE_EXHAUSTED

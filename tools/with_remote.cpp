@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "remote_seam.hpp"
+#include "tensoa/remote/engines.hpp"
+
+namespace tensoa::tools {
+
+void register_remote() { remote::register_engines(); }
+
+}  // namespace tensoa::tools
