@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fake_server.hpp"
 
-#include <grpcpp/alarm.h>
+#include <grpc/grpc.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
@@ -97,6 +97,8 @@ struct FakeServer::Running {
 
 FakeServer::FakeServer(Handler handler, const std::string& address)
     : running_(std::make_unique<Running>(std::move(handler))) {
+  static const bool kStarted = (grpc_init(), true);  // kept: gRPC stops in a thread of its own
+  static_cast<void>(kStarted);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);

@@ -5,6 +5,7 @@
 // libraries take 24 ms to load, which other programs need not pay. gRPC is inside, with hidden symbols, so that another gRPC in the
 // process does not meet it.
 
+#include <grpc/grpc.h>
 #include <grpcpp/alarm.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -23,6 +24,7 @@
 #include <iterator>
 #include <limits>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "tensoa/core/error.hpp"
@@ -37,7 +39,8 @@ constexpr int kThreads = 2;
 class Completed {
  public:
   virtual ~Completed() = default;
-  virtual void proceed() = 0;
+  /// @param is_ok not for an alarm that was cancelled
+  virtual void proceed(bool is_ok) = 0;
 };
 
 /// The queue that all calls of the process complete on, and its threads.
@@ -48,7 +51,7 @@ class Threads {
       thread = std::thread([queue = queue_] {
         void* tag = nullptr;
         bool is_ok = false;
-        while (queue->Next(&tag, &is_ok)) static_cast<Completed*>(tag)->proceed();
+        while (queue->Next(&tag, &is_ok)) static_cast<Completed*>(tag)->proceed(is_ok);
       });
     }
   }
@@ -73,29 +76,67 @@ class Threads {
   std::array<std::thread, kThreads> threads_;
 };
 
+class Posted;
+
+/// The delayed functions of a transport, so that they do not outlive it. *Threads*: safe.
+class Delayed {
+ public:
+  void add(Posted* posted, const std::function<void()>& start) {
+    const std::lock_guard lock(mutex_);
+    all_.insert(posted);
+    start();
+  }
+  void remove(Posted* posted) {
+    const std::lock_guard lock(mutex_);
+    all_.erase(posted);
+  }
+  void cancel();
+
+ private:
+  std::mutex mutex_;
+  std::set<Posted*> all_;
+};
+
 /// Calls a function in a completion thread.
 class Posted final : public Completed {
  public:
-  Posted(const std::shared_ptr<Threads>& threads, Clock::duration delay,
-         std::function<void()> function)
-      : threads_(threads), function_(std::move(function)) {
+  /// @param delayed nullptr: it is not cancelled
+  Posted(const std::shared_ptr<Threads>& threads, std::shared_ptr<Delayed> delayed,
+         Clock::duration delay, std::function<void()> function)
+      : threads_(threads), delayed_(std::move(delayed)), function_(std::move(function)) {
     const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(delay).count();
-    alarm_.Set(threads->queue(),
-               gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                            gpr_time_from_micros(microseconds, GPR_TIMESPAN)),
-               this);
+    const auto start = [&] {
+      alarm_.Set(threads->queue(),
+                 gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                              gpr_time_from_micros(microseconds, GPR_TIMESPAN)),
+                 this);
+    };
+    if (delayed_ == nullptr) {
+      start();
+    } else {
+      delayed_->add(this, start);
+    }
   }
 
-  void proceed() override {
+  void proceed(bool is_ok) override {
     const std::unique_ptr<Posted> self(this);
-    function_();
+    if (delayed_ != nullptr) delayed_->remove(this);
+    if (is_ok) function_();
   }
+
+  void cancel() { alarm_.Cancel(); }
 
  private:
   std::shared_ptr<Threads> threads_;  // first, so freed last
+  std::shared_ptr<Delayed> delayed_;
   std::function<void()> function_;
   grpc::Alarm alarm_;
 };
+
+void Delayed::cancel() {
+  const std::lock_guard lock(mutex_);
+  for (Posted* posted : all_) posted->cancel();
+}
 
 /// One call. gRPC may read the payload for some time after the call is over (a deadline passed while a frame
 /// was being written), so it is done when both are.
@@ -119,7 +160,7 @@ class Call final : public Completed {
     reader_->Finish(&reply_, &status_, this);
   }
 
-  void proceed() override {
+  void proceed(bool /*is_ok*/) override {
     reader_.reset();  // and with it what gRPC keeps of the request
     if (is_last()) finish();
   }
@@ -144,7 +185,7 @@ class Call final : public Completed {
   static void release(void* call) {
     auto* const self = static_cast<Call*>(call);
     if (self->is_last()) {
-      new Posted(self->threads_, Clock::duration::zero(), [self] { self->finish(); });
+      new Posted(self->threads_, nullptr, Clock::duration::zero(), [self] { self->finish(); });
     }
   }
 
@@ -277,17 +318,23 @@ class GrpcConnection final : public Connection {
 
 class GrpcTransport final : public Transport {
  public:
+  GrpcTransport() = default;
+  ~GrpcTransport() override { delayed_->cancel(); }
+  GrpcTransport(const GrpcTransport&) = delete;
+  GrpcTransport& operator=(const GrpcTransport&) = delete;
+
   std::shared_ptr<Connection> connect(const std::string& server, const Credentials& credentials,
                                       std::size_t message_limit) override {
     return std::make_shared<GrpcConnection>(threads_, server, credentials, message_limit);
   }
 
   void after(Clock::duration delay, std::function<void()> function) override {
-    new Posted(threads_, delay, std::move(function));
+    new Posted(threads_, delayed_, delay, std::move(function));
   }
 
  private:
   std::shared_ptr<Threads> threads_ = std::make_shared<Threads>();
+  std::shared_ptr<Delayed> delayed_ = std::make_shared<Delayed>();
 };
 
 }  // namespace
@@ -296,5 +343,8 @@ class GrpcTransport final : public Transport {
 /// What transport.cpp looks for in this library, which exports nothing else.
 extern "C" __attribute__((visibility("default"))) tensoa::remote::Transport*
 tensoa_make_grpc_transport() {
+  // Kept: the last user of gRPC would have it stop its threads in one more thread, which nobody waits for.
+  static const bool kStarted = (grpc_init(), true);
+  static_cast<void>(kStarted);
   return new tensoa::remote::GrpcTransport;
 }

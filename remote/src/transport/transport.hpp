@@ -83,7 +83,8 @@ class Transport {
                                               const Credentials& credentials,
                                               std::size_t message_limit) = 0;
 
-  /// Calls `function` in a completion thread after `delay`. It must not block or throw.
+  /// Calls `function` in a completion thread after `delay`, unless the transport has ended before. It must
+  /// not block or throw.
   virtual void after(Clock::duration delay, std::function<void()> function) = 0;
 };
 
