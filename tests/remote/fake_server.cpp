@@ -14,6 +14,10 @@
 
 #include "protobuf/encoder.hpp"
 
+/// The leak checker dies on the thread-local variables of a library that was loaded at run time.
+extern "C" const char* __lsan_default_options();  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __lsan_default_options() { return "use_tls=0"; }
+
 namespace tensoa::test {
 namespace {
 
