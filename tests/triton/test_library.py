@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the back-end needs and exports: no torch, no C++ library, no library of Triton, and no symbol but its entry points."""
+
+import os
+import subprocess
+
+BACKEND = os.environ["TENSOA_TRITON_BACKEND"]
+ENTRY_POINTS = {
+    "TRITONBACKEND_Initialize",
+    "TRITONBACKEND_GetBackendAttribute",
+    "TRITONBACKEND_ModelInitialize",
+    "TRITONBACKEND_ModelFinalize",
+    "TRITONBACKEND_ModelInstanceInitialize",
+    "TRITONBACKEND_ModelInstanceFinalize",
+    "TRITONBACKEND_ModelInstanceExecute",
+}
+
+
+def lines_of(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_needs_no_torch_no_cpp_library_and_no_triton():
+    libraries = lines_of("ldd", BACKEND)
+    assert any("libc.so" in line for line in libraries)
+    for word in ["torch", "c10", "libstdc++", "libgcc", "triton", "not found"]:
+        assert not [line for line in libraries if word in line.replace(BACKEND, "")], word
+
+
+def test_exports_its_entry_points_only():
+    exported = {line.split()[-1].split("@")[0] for line in lines_of("nm", "-D", "--defined-only", BACKEND)}
+    assert exported == ENTRY_POINTS
+
+
+def test_functions_that_old_servers_lack_are_weak():
+    undefined = dict(reversed(line.split()[-2:]) for line in lines_of("nm", "-D", "--undefined-only", BACKEND))
+    for name in ["TRITONBACKEND_RequestIsCancelled", "TRITONBACKEND_RequestParameterCount", "TRITONBACKEND_RequestParameter"]:
+        assert undefined[name] == "w"
+    assert undefined["TRITONBACKEND_ResponseSend"] == "U"

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "deploy/model_folder.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/output_file.hpp"
+
+namespace tensoa::tools {
+
+namespace fs = std::filesystem;
+
+const std::string kDeployMark = "# Written by tensoa deploy";
+
+namespace {
+
+bool begins_with_mark(const fs::path& file) {
+  std::string begin(kDeployMark.size(), '\0');
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return stream.good() && begin == kDeployMark;
+}
+
+[[noreturn]] void refuse_other(const fs::path& path) {
+  throw InputError(path.string() +
+                   ": got something that `tensoa deploy` did not write, expected a free place; "
+                   "choose another one (--to, --name), or remove it");
+}
+
+bool is_number(const std::string& name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// A folder next to its place, removed with the object.
+class Staging {
+ public:
+  explicit Staging(const fs::path& folder)
+      : path_(folder.parent_path() /
+              ("." + folder.filename().string() + ".tensoa" + std::to_string(getpid()))) {
+    fs::create_directories(folder.parent_path());
+    fs::remove_all(path_);
+    fs::create_directory(path_);
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  ~Staging() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const noexcept { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+void keep_other_versions(const fs::path& from, const fs::path& to) {
+  for (const auto& entry : fs::directory_iterator(from)) {
+    const fs::path place = to / entry.path().filename();
+    if (!entry.is_directory() || !is_number(place.filename().string()) || fs::exists(place))
+      continue;
+    fs::copy(entry.path(), place, fs::copy_options::recursive | fs::copy_options::create_hard_links);
+  }
+}
+
+void put_in_place(const fs::path& from, const fs::path& to, bool is_there) {
+  const int failed = is_there ? renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
+                                          RENAME_EXCHANGE)
+                              : ::rename(from.c_str(), to.c_str());
+  if (failed != 0) throw fs::filesystem_error("cannot be put in its place", to,
+                                              std::error_code(errno, std::generic_category()));
+}
+
+}  // namespace
+
+void write_folder(const fs::path& folder, const std::vector<NewFile>& files, const fs::path& mark) {
+  try {
+    const bool is_there = fs::exists(fs::symlink_status(folder));
+    if (is_there && !begins_with_mark(folder / mark)) refuse_other(folder);
+    const Staging staging(folder);
+    for (const NewFile& file : files) {
+      const fs::path place = staging.path() / file.place;
+      fs::create_directories(place.parent_path());
+      if (file.copy_of.empty()) {
+        write_file(place, file.text);
+      } else {
+        fs::copy_file(file.copy_of, place);
+      }
+    }
+    if (is_there) keep_other_versions(folder, staging.path());
+    put_in_place(staging.path(), folder, is_there);
+  } catch (const fs::filesystem_error& error) {
+    throw OutputError(folder.string() + ": cannot be written: " + error.code().message() + " (" +
+                      error.path1().string() + ")");
+  }
+}
+
+void write_marked_file(const fs::path& file, const std::string& text) {
+  std::error_code ignored;
+  if (fs::exists(file, ignored) && !begins_with_mark(file)) refuse_other(file);
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
+  write_file(file, text);
+}
+
+}  // namespace tensoa::tools

@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "deploy/triton_model.hpp"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "deploy/python_variant.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/engine/describe.hpp"
+#include "tensoa/engine/signature.hpp"
+#include "tensoa/package/file_kind.hpp"
+#include "tensoa/package/inspect.hpp"
+#include "tensoa/triton/model_config.hpp"
+#include "tensoa/triton/served_file.hpp"
+#include "tensoa/triton/wire.hpp"
+
+namespace tensoa::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Kind { kOurs, kTorchScript, kOnnx };
+
+std::string subject_of(const std::string& model) { return "model " + model + ": "; }
+
+Kind kind_of(const std::string& model) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(model, ignored)) {
+    throw LoadError(subject_of(model) + "there is no such file");
+  }
+  if (package::kind_of_file(model) == package::FileKind::kTorchScript) return Kind::kTorchScript;
+  const std::string ending = fs::path(model).extension().string();
+  if (ending == ".onnx") return Kind::kOnnx;
+  if (ending == ".pt") return Kind::kTorchScript;
+  return Kind::kOurs;
+}
+
+std::optional<BindingDescription> binding_in(const std::string& file) {
+  if (file.empty()) return {};
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw InputError(file + ": cannot be read");
+  try {
+    return parse_binding(std::string(std::istreambuf_iterator<char>(stream), {}));
+  } catch (const InputError& error) {
+    throw InputError(file + ": " + error.what());
+  }
+}
+
+const BindingDescription& require_binding(const std::optional<BindingDescription>& binding,
+                                          const std::string& model, const char* what) {
+  if (binding) return *binding;
+  throw InputError(subject_of(model) + what +
+                   " does not say its columns; give the binding that the program writes with "
+                   "describe(metadata): --binding FILE (docs/binding.md)");
+}
+
+NewFile config_file(const std::string& text) {
+  return {.place = "config.pbtxt", .text = kDeployMark + " (docs/triton.md)\n" + text};
+}
+
+fs::path in_version(const TritonModelCall& call, const std::string& name) {
+  return fs::path(std::to_string(call.version)) / name;
+}
+
+std::string head(const TritonModelCall& call, const char* backend) {
+  return fmt::format("name: \"{}\"\nbackend: \"{}\"\nmax_batch_size: 0\n", call.name, backend);
+}
+
+std::string parameters(const TritonModelCall& call) {
+  return fmt::format(
+      "parameters {{ key: \"{}\" value {{ string_value: \"{}\" }} }}\n"
+      "parameters {{ key: \"{}\" value {{ string_value: \"{}\" }} }}\n",
+      triton::kChecksumParameter, triton::checksum_of_file(call.model), triton::kVersionParameter,
+      call.version);
+}
+
+/// One line of a tensor of Triton's back-end for TorchScript, which numbers them.
+std::string numbered(const char* key, std::size_t number, const BlockDescription& block) {
+  const TensorSpec spec = spec_of(block);
+  std::string dims;
+  for (const std::int64_t size : *spec.sizes) {
+    dims += (dims.empty() ? "" : ", ") + std::to_string(size == kAnySize ? -1 : size);
+  }
+  return fmt::format("{} [ {{ name: \"{}__{}\" data_type: TYPE_{} dims: [ {} ] }} ]  # {}\n", key,
+                     key[0] == 'i' ? "INPUT" : "OUTPUT", number, triton::kserve_name(block.dtype),
+                     dims, block.name);
+}
+
+std::vector<NewFile> torchscript(const TritonModelCall& call, const BindingDescription& binding) {
+  std::string text = head(call, "pytorch");
+  for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
+    text += numbered("input", i, binding.inputs[i]);
+  }
+  for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
+    text += numbered("output", i, binding.outputs[i]);
+  }
+  return {config_file(text + parameters(call)),
+          {.place = in_version(call, "model.pt"), .copy_of = call.model}};
+}
+
+std::vector<NewFile> onnx(const TritonModelCall& call) {
+  return {config_file(fmt::format("name: \"{}\"\nbackend: \"onnxruntime\"\n", call.name) +
+                      "# The server adds inputs and outputs from the file.\n" + parameters(call)),
+          {.place = in_version(call, "model.onnx"), .copy_of = call.model}};
+}
+
+package::ModelDescription as_model(const BindingDescription& binding) {
+  package::ModelDescription model;
+  model.binding = binding;
+  for (const BlockDescription& block : binding.inputs) {
+    model.inputs.push_back(package::argument_of(block, block.collection));
+  }
+  for (const BlockDescription& block : binding.outputs) {
+    model.outputs.push_back(package::argument_of(block, block.collection));
+  }
+  return model;
+}
+
+std::vector<NewFile> python(const TritonModelCall& call, Kind kind,
+                            const BindingDescription& binding) {
+  const triton::Wire wire = triton::wire_of(as_model(binding), subject_of(call.model));
+  std::string text = triton::config_pbtxt(wire, call.name, triton::checksum_of_file(call.model),
+                                          call.version);
+  const std::string ours = "backend: \"tensoa\"";
+  text.replace(text.find(ours), ours.size(), "backend: \"python\"");
+  const char* file = kind == Kind::kOnnx ? "model.onnx" : "model.pt";
+  return {config_file(text),
+          {.place = in_version(call, "model.py"), .text = kPythonVariant},
+          {.place = in_version(call, "binding.json"), .text = to_json(binding)},
+          {.place = in_version(call, file), .copy_of = call.model}};
+}
+
+std::vector<NewFile> ours(const TritonModelCall& call) {
+  const package::ModelDescription description = package::inspect(call.model);
+  triton::require_without_torch(description, subject_of(call.model));
+  const triton::Wire wire = triton::wire_of(description, subject_of(call.model));
+  const std::string ending = fs::path(call.model).extension().string();
+  return {config_file(triton::config_pbtxt(wire, call.name, triton::checksum_of_file(call.model),
+                                           call.version)),
+          {.place = in_version(call, "model" + ending), .copy_of = call.model}};
+}
+
+}  // namespace
+
+std::vector<NewFile> triton_model(const TritonModelCall& call) {
+  const Kind kind = kind_of(call.model);
+  const std::optional<BindingDescription> binding = binding_in(call.binding);
+  if (kind == Kind::kOurs) {
+    if (call.is_python) {
+      throw InputError(subject_of(call.model) +
+                       "got a package or tree file for --variant python, expected a TorchScript "
+                       "or ONNX file: the program in it is native code that the back-end "
+                       "\"tensoa\" runs; leave --variant out");
+    }
+    if (binding) {
+      throw InputError(subject_of(call.model) +
+                       "says which columns it takes; leave --binding out");
+    }
+    return ours(call);
+  }
+  const char* what = kind == Kind::kOnnx ? "an ONNX file" : "a TorchScript file";
+  if (call.is_python) return python(call, kind, require_binding(binding, call.model, what));
+  if (kind == Kind::kOnnx) return onnx(call);
+  return torchscript(call, require_binding(binding, call.model, what));
+}
+
+}  // namespace tensoa::tools
