@@ -24,6 +24,7 @@ void add_graph_command(CLI::App& program, Action& action);
 void add_infer_command(CLI::App& program, Action& action);
 void add_check_command(CLI::App& program, Action& action);
 void add_inspect_command(CLI::App& program, Action& action);
+void add_deploy_command(CLI::App& program, Action& action);
 void add_describe_command(CLI::App& program, Action& action);
 void add_bench_command(CLI::App& program, Action& action, const std::string& command_line);
 

@@ -60,6 +60,7 @@ int run(int argc, char** argv) {
   add_infer_command(program, action);
   add_check_command(program, action);
   add_inspect_command(program, action);
+  add_deploy_command(program, action);
   add_describe_command(program, action);
   add_bench_command(program, action, command_line);
   try {

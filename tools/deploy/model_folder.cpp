@@ -67,16 +67,18 @@ void keep_other_versions(const fs::path& from, const fs::path& to) {
     const fs::path place = to / entry.path().filename();
     if (!entry.is_directory() || !is_number(place.filename().string()) || fs::exists(place))
       continue;
-    fs::copy(entry.path(), place, fs::copy_options::recursive | fs::copy_options::create_hard_links);
+    fs::copy(entry.path(), place,
+             fs::copy_options::recursive | fs::copy_options::create_hard_links);
   }
 }
 
 void put_in_place(const fs::path& from, const fs::path& to, bool is_there) {
-  const int failed = is_there ? renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
-                                          RENAME_EXCHANGE)
-                              : ::rename(from.c_str(), to.c_str());
-  if (failed != 0) throw fs::filesystem_error("cannot be put in its place", to,
-                                              std::error_code(errno, std::generic_category()));
+  const int failed = is_there
+                         ? renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE)
+                         : ::rename(from.c_str(), to.c_str());
+  if (failed != 0)
+    throw fs::filesystem_error("cannot be put in its place", to,
+                               std::error_code(errno, std::generic_category()));
 }
 
 }  // namespace

@@ -124,8 +124,8 @@ package::ModelDescription as_model(const BindingDescription& binding) {
 std::vector<NewFile> python(const TritonModelCall& call, Kind kind,
                             const BindingDescription& binding) {
   const triton::Wire wire = triton::wire_of(as_model(binding), subject_of(call.model));
-  std::string text = triton::config_pbtxt(wire, call.name, triton::checksum_of_file(call.model),
-                                          call.version);
+  std::string text =
+      triton::config_pbtxt(wire, call.name, triton::checksum_of_file(call.model), call.version);
   const std::string ours = "backend: \"tensoa\"";
   text.replace(text.find(ours), ours.size(), "backend: \"python\"");
   const char* file = kind == Kind::kOnnx ? "model.onnx" : "model.pt";
@@ -158,8 +158,7 @@ std::vector<NewFile> triton_model(const TritonModelCall& call) {
                        "\"tensoa\" runs; leave --variant out");
     }
     if (binding) {
-      throw InputError(subject_of(call.model) +
-                       "says which columns it takes; leave --binding out");
+      throw InputError(subject_of(call.model) + "says which columns it takes; leave --binding out");
     }
     return ours(call);
   }

@@ -12,11 +12,11 @@ namespace tensoa::tools {
 
 /// What of a model is served, and how.
 struct TritonModelCall {
-  std::string model;        ///< path of a package, tree file, TorchScript or ONNX file
-  std::string name;         ///< of the Triton model
+  std::string model;  ///< path of a package, tree file, TorchScript or ONNX file
+  std::string name;   ///< of the Triton model
   std::uint64_t version = 1;
-  std::string binding;      ///< path of a binding (`tensoa describe`); empty: none
-  bool is_python = false;   ///< the back-end `python`, instead of the one that the file suits
+  std::string binding;     ///< path of a binding (`tensoa describe`); empty: none
+  bool is_python = false;  ///< the back-end `python`, instead of the one that the file suits
 };
 
 /// Returns the files of a Triton model: config.pbtxt, which begins with kDeployMark, VERSION/model.pt2 or its like, and

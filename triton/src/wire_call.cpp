@@ -181,14 +181,15 @@ void WireCall::point(Place& place, std::byte* memory) {
       if (dim != row_dim) tensor.stride_of_dim[dim] = strides[dim] * pitch;
     }
   };
+  const auto column = [&](std::size_t i) {
+    return memory + place.first_planes[i] * pitch * static_cast<std::int64_t>(place.element());
+  };
   if (block.form == BlockForm::kInPlace) {
-    return at(block.tensor, place.strides, block.row_dimension(), memory);
+    return at(block.tensor, place.strides, block.row_dimension(), column(0));
   }
   block.tensor.size_of_dim[0] = place.rows;
   for (std::size_t i = 0; i < block.sources.size(); ++i) {
-    const std::int64_t elements = place.first_planes[i] * pitch;
-    at(block.sources[i], place.source_strides[i], 0,
-       memory + elements * static_cast<std::int64_t>(place.element()));
+    at(block.sources[i], place.source_strides[i], 0, column(i));
   }
 }
 

@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""tensoa deploy: Triton model repositories, an Envoy configuration and a Helm chart."""
+
+import ast
+import hashlib
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = Path(os.environ.get("TENSOA_PROGRAM", ROOT / "build" / "tensoa"))
+PACKAGES = Path(os.environ.get("TENSOA_FUSED_PACKAGES", ROOT / "build" / "tests" / "package" / "packages"))
+FUSED = PACKAGES / "fused.pt2"
+
+
+def tensoa(*arguments):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
+
+
+def deploy(*arguments):
+    done = tensoa("deploy", *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def refuse(*arguments, says):
+    done = tensoa("deploy", *arguments)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    for part in says:
+        assert part in done.stderr
+
+
+def files_in(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def repository(tmp_path):
+    return tmp_path / "models"
+
+
+@pytest.fixture
+def torchscript(tmp_path):
+    """A file that is a TorchScript archive by its name: deploy copies it."""
+    file = tmp_path / "net.pt"
+    file.write_bytes(b"torchscript")
+    return file
+
+
+def test_a_package(repository):
+    printed = deploy(FUSED, "--to", repository)
+    assert "models/fused: version 1, 2 files" in printed
+    assert files_in(repository) == ["fused/1/model.pt2", "fused/config.pbtxt"]
+    config = (repository / "fused" / "config.pbtxt").read_text()
+    assert config.startswith("# Written by tensoa deploy")
+    for part in [
+        'name: "fused"\nbackend: "tensoa"\nmax_batch_size: 256\n',
+        'input [ { name: "features" data_type: TYPE_FP32 dims: [ 3, -1 ] allow_ragged_batch: true } ]',
+        'output [ { name: "preds" data_type: TYPE_FP32 dims: [ 2, -1 ] } ]',
+        "dynamic_batching { }",
+        hashlib.sha256(FUSED.read_bytes()).hexdigest(),
+    ]:
+        assert part in config
+    assert (repository / "fused" / "1" / "model.pt2").read_bytes() == FUSED.read_bytes()
+
+
+def test_versions_of_a_model_are_kept_and_one_is_replaced(repository):
+    deploy(FUSED, "--to", repository, "--name", "net")
+    deploy(PACKAGES / "fused_variants.pt2", "--to", repository, "--name", "net", "--version", 7)
+    deploy(PACKAGES / "fused_variants.pt2", "--to", repository, "--name", "net", "--version", 1)
+    assert files_in(repository) == ["net/1/model.pt2", "net/7/model.pt2", "net/config.pbtxt"]
+    assert (repository / "net" / "1" / "model.pt2").read_bytes() == (PACKAGES / "fused_variants.pt2").read_bytes()
+
+
+def test_what_another_program_wrote_stays(repository):
+    (repository / "fused").mkdir(parents=True)
+    (repository / "fused" / "config.pbtxt").write_text('backend: "python"\n')
+    refuse(FUSED, "--to", repository, says=["models/fused", "did not write", "--name"])
+    assert files_in(repository) == ["fused/config.pbtxt"]
+    (repository / "file").write_text("x")
+    refuse(FUSED, "--to", repository, "--name", "file", says=["models/file"])
+    (repository / "envoy.yaml").write_text("x")
+    refuse(FUSED, "--to", repository, "--name", "m", "--envoy", "a:1", says=["envoy.yaml"])
+
+
+def test_bad_input(repository, tmp_path, torchscript):
+    refuse(tmp_path / "none.pt2", "--to", repository, says=["none.pt2", "no such file"])
+    broken = tmp_path / "broken.pt2"
+    broken.write_bytes(b"hello")
+    refuse(broken, "--to", repository, says=["broken.pt2"])
+    refuse(PACKAGES / "inductor.pt2", "--to", repository, says=["kind inductor", "without torch", "pytorch"])
+    refuse(torchscript, "--to", repository, says=["net.pt", "--binding"])
+    refuse(torchscript, "--to", repository, "--binding", broken, says=["broken.pt2"])
+    refuse(FUSED, "--to", repository, "--variant", "python", says=["native code", "leave --variant out"])
+    refuse(FUSED, "--to", repository, "--binding", PACKAGES / "mlp.json", says=["leave --binding out"])
+    for name in ["a b", ".hidden", "../up", "x" * 65]:
+        refuse(FUSED, "--to", repository, "--name", name, says=["name of the Triton model"])
+    for server in ["host", ":8001", "host:0", "host:70000", "host:x", "a b:1", "1:2:3", 'a":1']:
+        refuse(FUSED, "--to", repository, "--envoy", server, says=["expected HOST:PORT"])
+    refuse(FUSED, "--to", repository, "--helm", repository / "chart", says=["outside"])
+    refuse(FUSED, "--to", repository, "--version", 0, says=["--version"])
+    assert not repository.exists()
+
+
+def test_a_folder_that_cannot_be_written_leaves_nothing(tmp_path):
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file")
+    refuse(FUSED, "--to", blocked, says=["blocked", "cannot be written"])
+    assert files_in(tmp_path) == ["blocked"]
+
+
+def test_torchscript_for_tritons_back_end(repository, torchscript):
+    deploy(torchscript, "--to", repository, "--binding", PACKAGES / "kinds.json")
+    assert files_in(repository) == ["net/1/model.pt", "net/config.pbtxt"]
+    config = (repository / "net" / "config.pbtxt").read_text()
+    assert 'backend: "pytorch"\nmax_batch_size: 0\n' in config
+    assert 'name: "INPUT__0" data_type: TYPE_FP32 dims: [ -1, 3 ]' in config
+    assert 'name: "INPUT__5" data_type: TYPE_FP32 dims: [ -1, 2, 3 ]' in config
+    assert 'name: "OUTPUT__2" data_type: TYPE_INT64 dims: [ -1, 1 ]' in config
+
+
+def test_onnx_for_tritons_back_end(repository, tmp_path):
+    model = tmp_path / "net.onnx"
+    model.write_bytes(b"onnx")
+    deploy(model, "--to", repository)
+    assert files_in(repository) == ["net/1/model.onnx", "net/config.pbtxt"]
+    assert 'backend: "onnxruntime"' in (repository / "net" / "config.pbtxt").read_text()
+
+
+def test_the_python_variant(repository, torchscript):
+    deploy(torchscript, "--to", repository, "--binding", PACKAGES / "mlp.json", "--variant", "python")
+    assert files_in(repository) == ["net/1/binding.json", "net/1/model.pt", "net/1/model.py", "net/config.pbtxt"]
+    config = (repository / "net" / "config.pbtxt").read_text()
+    assert 'backend: "python"' in config and 'name: "features"' in config
+    assert json.loads((repository / "net" / "1" / "binding.json").read_text())["inputs"][0]["name"] == "features"
+    ast.parse((repository / "net" / "1" / "model.py").read_text())
+
+
+def test_an_envoy_over_servers(repository):
+    deploy(FUSED, "--to", repository, "--envoy", "triton1:8001", "[::1]:8002")
+    text = (repository / "envoy.yaml").read_text()
+    for part in ["LEAST_REQUEST", "max_retries: 1000", "timeout: 0s", "grpc_health_check", "STRICT_DNS"]:
+        assert part in text
+    assert 'address: "triton1", port_value: 8001' in text and 'address: "::1", port_value: 8002' in text
+    deploy(FUSED, "--to", repository, "--envoy", "127.0.0.1:8001")  # over its own
+    assert "type: STATIC\n" in (repository / "envoy.yaml").read_text()
+    yaml = pytest.importorskip("yaml")
+    described = yaml.safe_load((repository / "envoy.yaml").read_text())
+    assert described["static_resources"]["clusters"][0]["lb_policy"] == "LEAST_REQUEST"
+
+
+def test_a_helm_chart(repository, tmp_path):
+    chart = tmp_path / "chart"
+    deploy(FUSED, "--to", repository, "--helm", chart)
+    names = ["Chart.yaml", "templates/autoscaler.yaml", "templates/deployment.yaml", "templates/service.yaml", "values.yaml"]
+    assert files_in(chart) == names
+    for name in names:
+        assert "not run on a cluster" in (chart / name).read_text()
+    assert "repositoryClaim: fused-models" in (chart / "values.yaml").read_text()
+    deploy(FUSED, "--to", repository, "--helm", chart)
