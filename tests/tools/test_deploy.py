@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -148,9 +149,6 @@ def test_an_envoy_over_servers(repository):
     assert 'address: "triton1", port_value: 8001' in text and 'address: "::1", port_value: 8002' in text
     deploy(FUSED, "--to", repository, "--envoy", "127.0.0.1:8001")  # over its own
     assert "type: STATIC\n" in (repository / "envoy.yaml").read_text()
-    yaml = pytest.importorskip("yaml")
-    described = yaml.safe_load((repository / "envoy.yaml").read_text())
-    assert described["static_resources"]["clusters"][0]["lb_policy"] == "LEAST_REQUEST"
 
 
 def test_a_helm_chart(repository, tmp_path):
@@ -162,3 +160,36 @@ def test_a_helm_chart(repository, tmp_path):
         assert "not run on a cluster" in (chart / name).read_text()
     assert "repositoryClaim: fused-models" in (chart / "values.yaml").read_text()
     deploy(FUSED, "--to", repository, "--helm", chart)
+
+
+def rendered(text, values):
+    """A template of the chart as Helm renders it: its templates have names of values and these two functions."""
+
+    def value(expression):
+        name, *functions = (part.strip() for part in expression.strip("- ").split("|"))
+        found = {"Release": {"Name": "net"}, "Values": values}
+        for key in name.removeprefix("toYaml").strip(" .").split("."):
+            found = found[key]
+        if name.startswith("toYaml"):
+            return " " + json.dumps(found)
+        return json.dumps(found) if functions == ["quote"] else str(found)
+
+    return re.sub(r"{{(.*?)}}", lambda match: value(match[1]), text)
+
+
+def test_the_chart_and_the_envoy_configuration_pass_their_schemas(repository, tmp_path):
+    """That of Kubernetes 1.29 or newer; of Envoy, that it is YAML."""
+    yaml = pytest.importorskip("yaml")
+    validate = pytest.importorskip("kubernetes_validate")
+    chart = tmp_path / "chart"
+    deploy(FUSED, "--to", repository, "--helm", chart, "--envoy", "a:1", "b:2")
+    envoy = yaml.safe_load((repository / "envoy.yaml").read_text())
+    assert envoy["static_resources"]["clusters"][0]["lb_policy"] == "LEAST_REQUEST"
+    assert yaml.safe_load((chart / "Chart.yaml").read_text())["apiVersion"] == "v2"
+    values = yaml.safe_load((chart / "values.yaml").read_text())
+    kinds = set()
+    for template in (chart / "templates").iterdir():
+        described = yaml.safe_load(rendered(template.read_text(), values))
+        validate.validate(described, "1.29", strict=True)
+        kinds.add(described["kind"])
+    assert kinds == {"Deployment", "Service", "HorizontalPodAutoscaler"}

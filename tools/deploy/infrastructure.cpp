@@ -85,7 +85,8 @@ constexpr const char* kEnvoyCluster = R"(
 )";
 
 constexpr const char* kHelmNote =
-    " (docs/triton.md)\n# Rendered and checked against a schema; not run on a cluster.\n";
+    " (docs/triton.md)\n# Rendered by a test and checked against the schema of Kubernetes 1.29; "
+    "not run on a cluster.\n";
 
 constexpr const char* kValues = R"(image: nvcr.io/nvidia/tritonserver:24.10-py3
 # A volume with models/ (the folder of `tensoa deploy --to`) and backends/tensoa/libtriton_tensoa.so.
