@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests a second of the back-end tensoa, beside Triton's python back-end with ONNX Runtime, for one network.
 
-    .venv-service/bin/python bench/service/triton_backend.py --package MLP.pt2 --onnx MLP.onnx --binding BINDING.json \
-        --json benchmarks/results/triton-backend.json
+    PYTHONPATH=python .venv/bin/python bench/service/make_mlp.py build/mlp
+    .venv-service/bin/python bench/service/triton_backend.py --package build/mlp/mlp.pt2 --onnx build/mlp/mlp.onnx \
+        --binding build/mlp/binding.json --json benchmarks/results/triton-backend.json
 
-Both models are deployed by `tensoa deploy` into one real server, with two instances each, and get the same bytes by gRPC from this process. Rounds of the two are
-interleaved; the figures are medians of rounds. The environment needs nvidia-pytriton, tritonclient[grpc] and onnxruntime.
+Both models are deployed by `tensoa deploy` into one real server, with two instances each, and get the same bytes by gRPC
+from this process. Rounds of the two are interleaved; the figures are medians of rounds. The environment needs
+nvidia-pytriton, tritonclient[grpc] and onnxruntime.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -43,16 +46,28 @@ def start(folder, repository):
     backends = folder / "backends"
     (backends / "python").mkdir(parents=True)
     stub = triton / "python_backend_stubs" / f"3.{sys.version_info.minor}" / "triton_python_backend_stub"
-    for file in [triton / "backends/python/libtriton_python.so", triton / "backends/python/triton_python_backend_utils.py", stub]:
+    for file in [
+        triton / "backends/python/libtriton_python.so",
+        triton / "backends/python/triton_python_backend_utils.py",
+        stub,
+    ]:
         (backends / "python" / file.name).symlink_to(file)
     (backends / "tensoa").symlink_to(ROOT / "build" / "triton_backends" / "tensoa")
     port = free_port()
     command = [triton / "bin" / "tritonserver", f"--model-repository={repository}", f"--backend-directory={backends}"]
-    command += ["--allow-http=false", "--grpc-address=127.0.0.1", f"--grpc-port={port}", "--allow-metrics=false", "--exit-timeout-secs=5"]
+    command += [
+        "--allow-http=false",
+        "--grpc-address=127.0.0.1",
+        f"--grpc-port={port}",
+        "--allow-metrics=false",
+        "--exit-timeout-secs=5",
+    ]
     command += [f"--backend-config=python,shm-region-prefix-name=tensoa_bench_{os.getpid()}_"]
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "TENSOA_PACKAGE_FOLDER": str(folder / "packages")}
-    import sysconfig
-
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "TENSOA_PACKAGE_FOLDER": str(folder / "packages"),
+    }
     environment["LD_LIBRARY_PATH"] = sysconfig.get_config_var("LIBDIR")
     return subprocess.Popen(command, env=environment, stdout=(folder / "log").open("w"), stderr=subprocess.STDOUT), port
 
@@ -110,7 +125,9 @@ def main():
         folder = Path(temporary)
         deploy = [ROOT / "build" / "tensoa", "deploy", "--to", folder / "models"]
         subprocess.run([*deploy, options.package, "--name", "ours"], check=True)
-        subprocess.run([*deploy, options.onnx, "--name", "python", "--variant", "python", "--binding", options.binding], check=True)
+        subprocess.run(
+            [*deploy, options.onnx, "--name", "python", "--variant", "python", "--binding", options.binding], check=True
+        )
         for name in ["ours", "python"]:
             with (folder / "models" / name / "config.pbtxt").open("a") as config:
                 config.write("instance_group [ { count: 2 kind: KIND_CPU } ]\n")
@@ -124,7 +141,7 @@ def main():
             server.terminate()
             server.wait(30)
     result = {
-        "command": "bench/service/triton_backend.py (its help has all arguments)",
+        "command": __doc__.split("\n\n")[1],
         "what": "requests a second, medians of interleaved rounds; client and server share the cores",
         "network": "15 -> 64 -> 64 -> 1, ReLU, float32",
         "server": "Triton 2.51 of nvidia-pytriton 0.7.0, 2 instances each",
@@ -160,7 +177,10 @@ def measure(client, options):
             row = {"shape": [count, 15], "in_flight": in_flight, "ours_per_s": round(medians["ours"], 1)}
             row |= {"python_per_s": round(medians["python"], 1), "ratio": round(medians["ours"] / medians["python"], 2)}
             row |= {"ours_range": [round(min(rates["ours"]), 1), round(max(rates["ours"]), 1)]}
-            row |= {"python_range": [round(min(rates["python"]), 1), round(max(rates["python"]), 1)], "max_difference": difference}
+            row |= {
+                "python_range": [round(min(rates["python"]), 1), round(max(rates["python"]), 1)],
+                "max_difference": difference,
+            }
             nanoseconds, requests = (now - then for now, then in zip(client.compute_time("ours"), before, strict=True))
             row["ours_us_in_the_model"] = round(nanoseconds / requests / 1000, 1)
             table.append(row)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The back-end in the real Triton server: its answers have the bits of the program's own.
 
-The server comes from the wheel nvidia-pytriton in the environment TENSOA_SERVICE_VENV (docs/triton.md); without it the tests skip.
-Requests go by HTTP, whose bodies arrive in pieces, at any address.
+The server comes from the wheel nvidia-pytriton in the environment TENSOA_SERVICE_VENV (docs/triton.md); without it the
+tests skip. Requests go by HTTP, whose bodies arrive in pieces, at any address.
 """
 
 import json
@@ -124,7 +124,11 @@ def local(values, folder):
     """What the program makes of the same columns."""
     source, target = folder / "in.parquet", folder / "out.parquet"
     pq.write_table(pa.table({name: values[0, i] for i, name in enumerate("xyz")}), source)
-    subprocess.run([PROGRAM, "infer", "--model", PACKAGES / "fused.pt2", "--input", source, "--output", target], check=True, capture_output=True)
+    subprocess.run(
+        [PROGRAM, "infer", "--model", PACKAGES / "fused.pt2", "--input", source, "--output", target],
+        check=True,
+        capture_output=True,
+    )
     table = pq.read_table(target)
     return np.stack([table[name].to_numpy() for name in ("m", "n")])[None]
 

@@ -72,13 +72,28 @@ void keep_other_versions(const fs::path& from, const fs::path& to) {
   }
 }
 
+[[noreturn]] void fail_to_place(const fs::path& to) {
+  throw fs::filesystem_error("cannot be put in its place", to,
+                             std::error_code(errno, std::generic_category()));
+}
+
 void put_in_place(const fs::path& from, const fs::path& to, bool is_there) {
-  const int failed = is_there
-                         ? renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE)
-                         : ::rename(from.c_str(), to.c_str());
-  if (failed != 0)
-    throw fs::filesystem_error("cannot be put in its place", to,
-                               std::error_code(errno, std::generic_category()));
+  if (!is_there) {
+    if (::rename(from.c_str(), to.c_str()) != 0) fail_to_place(to);
+    return;
+  }
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS) fail_to_place(to);
+  // A file system that cannot exchange, such as NFS: there is no folder for a moment.
+  const fs::path aside = from.string() + ".old";
+  if (::rename(to.c_str(), aside.c_str()) != 0) fail_to_place(to);
+  if (::rename(from.c_str(), to.c_str()) != 0) {
+    const int why = errno;
+    static_cast<void>(::rename(aside.c_str(), to.c_str()));
+    errno = why;
+    fail_to_place(to);
+  }
+  fs::remove_all(aside);
 }
 
 }  // namespace

@@ -38,40 +38,44 @@ const json* tensor_called(const json& tensors, const std::string& name) {
   return nullptr;
 }
 
-void require_tensors_of(const std::vector<WireBlock>& blocks, const json& config, const char* key,
-                        const std::string& subject) {
+[[noreturn]] void fail_tensors(const std::string& subject, const std::string& key,
+                               const std::string& what) {
+  throw LoadError(subject + "the Triton configuration has " + what + "; remove the " + key +
+                  " entries from config.pbtxt, and the back-end adds them, or write it with "
+                  "`tensoa deploy`");
+}
+
+void require_tensor(const WireBlock& block, const json& tensors, const std::string& key,
+                    const std::string& subject) {
+  const json* tensor = tensor_called(tensors, block.name());
+  const std::string what = key + " \"" + block.name() + "\"";
+  if (tensor == nullptr) fail_tensors(subject, key, "no " + what);
+  std::vector<std::int64_t> dims;
+  for (const json& dim : tensor->value("dims", json::array())) dims.push_back(integer_of(dim));
+  const std::vector<std::int64_t> expected{block.planes, -1};
+  const std::string type = tensor->value("data_type", "");
+  if (type != config_type(block) || dims != expected) {
+    fail_tensors(subject, key,
+                 what + " as " + type + " " + json(dims).dump() + ", expected " +
+                     config_type(block) + " " + json(expected).dump());
+  }
+  if (key == "input" && !tensor->value("allow_ragged_batch", false)) {
+    fail_tensors(subject, key,
+                 what +
+                     " without allow_ragged_batch, expected allow_ragged_batch: true, because the "
+                     "requests of a batch have different numbers of rows");
+  }
+}
+
+void require_tensors_of(const std::vector<WireBlock>& blocks, const json& config,
+                        const std::string& key, const std::string& subject) {
   const json tensors = config.value(key, json::array());
-  const std::string what = "the Triton configuration has ";
-  const std::string way_out =
-      "; remove the " + std::string(key) +
-      " entries from config.pbtxt, and the back-end adds them, or write it with `tensoa deploy`";
   if (tensors.size() != blocks.size()) {
-    throw LoadError(subject + what + std::to_string(tensors.size()) + " " + key +
-                    " entries, expected the " + std::to_string(blocks.size()) + " of the model" +
-                    way_out);
+    fail_tensors(subject, key,
+                 std::to_string(tensors.size()) + " " + key + " entries, expected the " +
+                     std::to_string(blocks.size()) + " of the model");
   }
-  for (const WireBlock& block : blocks) {
-    const json* tensor = tensor_called(tensors, block.name());
-    const json expected = tensor_config(block);
-    if (tensor == nullptr) {
-      throw LoadError(subject + what + "no " + key + " \"" + block.name() + "\"" + way_out);
-    }
-    std::vector<std::int64_t> dims;
-    for (const json& dim : tensor->value("dims", json::array())) dims.push_back(integer_of(dim));
-    const std::string type = tensor->value("data_type", "");
-    if (type != config_type(block) || dims != expected["dims"].get<std::vector<std::int64_t>>()) {
-      throw LoadError(subject + what + key + " \"" + block.name() + "\" as " + type + " " +
-                      json(dims).dump() + ", expected " + config_type(block) + " " +
-                      expected["dims"].dump() + way_out);
-    }
-    const bool is_input = std::string_view(key) == "input";
-    if (is_input && !tensor->value("allow_ragged_batch", false)) {
-      throw LoadError(subject + what + "input \"" + block.name() +
-                      "\" without allow_ragged_batch, expected allow_ragged_batch: true: the "
-                      "requests of a batch have different numbers of rows" +
-                      way_out);
-    }
-  }
+  for (const WireBlock& block : blocks) require_tensor(block, tensors, key, subject);
 }
 
 json parsed_config(std::string_view config, const std::string& subject) {

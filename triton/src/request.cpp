@@ -87,6 +87,15 @@ Piece piece_of(TRITONBACKEND_Input* input, std::uint32_t index, const WireBlock&
   return {static_cast<const std::byte*>(data), static_cast<std::size_t>(bytes)};
 }
 
+void require_same_checksum(const std::string& got, const std::string& served) {
+  if (got == served) return;
+  throw ApiError(TRITONSERVER_ERROR_INVALID_ARG,
+                 std::string("parameter ") + kChecksumParameter + ": got checksum " + got +
+                     ", serves " + served +
+                     ": the client has another model file than the server; deploy that file, or "
+                     "give the client the one that is served");
+}
+
 }  // namespace
 
 std::byte* Scratch::of(std::size_t bytes) {
@@ -206,18 +215,9 @@ void require_checksum(TRITONBACKEND_Request* request, const std::string& checksu
     require_ok(TRITONBACKEND_RequestParameter(request, i, &key, &type, &value),
                "a parameter of a request");
     if (key == nullptr || std::strcmp(key, kChecksumParameter) != 0) continue;
-    if (type != TRITONSERVER_PARAMETER_STRING) {
-      throw ApiError(TRITONSERVER_ERROR_INVALID_ARG,
-                     std::string("parameter ") + kChecksumParameter +
-                         ": got a value that is not text, expected the SHA-256 of the model file");
-    }
-    const std::string got = static_cast<const char*>(value);
-    if (got == checksum) continue;
-    throw ApiError(TRITONSERVER_ERROR_INVALID_ARG,
-                   std::string("parameter ") + kChecksumParameter + ": got checksum " + got +
-                       ", serves " + checksum +
-                       ": the client has another model file than the server; deploy that file, or "
-                       "give the client the one that is served");
+    require_same_checksum(type == TRITONSERVER_PARAMETER_STRING ? static_cast<const char*>(value)
+                                                                : "that is not text",
+                          checksum);
   }
 }
 

@@ -17,7 +17,7 @@ namespace tensoa::triton {
 std::filesystem::path model_file_in(const std::filesystem::path& folder) {
   constexpr std::array<std::string_view, 4> kEndings{".pt2", ".json", ".ubj", ".txt"};
   std::error_code error;
-  const std::filesystem::path usual = folder / "model.pt2";
+  std::filesystem::path usual = folder / "model.pt2";
   if (std::filesystem::is_regular_file(usual, error)) return usual;
   std::vector<std::filesystem::path> found;
   for (auto it = std::filesystem::directory_iterator(folder, error);

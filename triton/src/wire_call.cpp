@@ -16,6 +16,7 @@ namespace {
 /// Of each column its first plane, in the tensor as it is sent.
 std::vector<std::int64_t> planes_side_by_side(const BlockDescription& block) {
   std::vector<std::int64_t> first;
+  first.reserve(block.columns.size());
   for (std::size_t i = 0; i < block.columns.size(); ++i) {
     first.push_back(static_cast<std::int64_t>(i * block.element.planes()));
   }
@@ -24,6 +25,7 @@ std::vector<std::int64_t> planes_side_by_side(const BlockDescription& block) {
 
 std::vector<std::int64_t> planes_as_described(const BlockDescription& block) {
   std::vector<std::int64_t> first;
+  first.reserve(block.columns.size());
   for (const ColumnDescription& column : block.columns) first.push_back(column.plane);
   return first;
 }
