@@ -39,6 +39,20 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def cpu_seconds(root):
+    """CPU time of a process and its children: the python back-end runs models in processes."""
+    ticks, parents = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        pid = int(stat.parent.name)
+        parents[pid], ticks[pid] = int(fields[1]), int(fields[11]) + int(fields[12])
+    of_server = [pid for pid in ticks if pid == root or parents[pid] == root]
+    return sum(ticks[pid] for pid in of_server) / os.sysconf("SC_CLK_TCK")
+
+
 def start(folder, repository):
     """A server with both back-ends. @return its process and gRPC port"""
     site = next(Path(sys.prefix).glob("lib/python3*/site-packages"))
@@ -133,7 +147,7 @@ def main():
                 config.write("instance_group [ { count: 2 kind: KIND_CPU } ]\n")
         server, port = start(folder, folder / "models")
         try:
-            rows = measure(Client(port), options)
+            rows = measure(Client(port), server.pid, options)
         except Exception:
             print((folder / "log").read_text()[-3000:], file=sys.stderr)
             raise
@@ -141,8 +155,9 @@ def main():
             server.terminate()
             server.wait(30)
     result = {
-        "command": __doc__.split("\n\n")[1],
-        "what": "requests a second, medians of interleaved rounds; client and server share the cores",
+        "command": " ".join(__doc__.split("\n\n")[1].split()),
+        "what": "requests a second, medians of interleaved rounds, and CPU time of the server for a request; the client, in "
+        "Python, shares the cores with the server",
         "network": "15 -> 64 -> 64 -> 1, ReLU, float32",
         "server": "Triton 2.51 of nvidia-pytriton 0.7.0, 2 instances each",
         "cores": os.cpu_count(),
@@ -154,7 +169,7 @@ def main():
     Path(options.json).write_text(json.dumps(result, indent=2) + "\n")
 
 
-def measure(client, options):
+def measure(client, server, options):
     grpc.channel_ready_future(client.channel).result(60)
     table = []
     for count in [16, 16_000]:
@@ -169,10 +184,15 @@ def measure(client, options):
         difference = float(np.abs(answers["ours"] - answers["python"]).max())
         for in_flight in [1, 64]:
             rates = {model: [] for model in bodies}
+            cpu = dict.fromkeys(bodies, 0.0)
+            calls = dict.fromkeys(bodies, 0)
             before = client.compute_time("ours")
             for _ in range(options.rounds):
                 for model, body in bodies.items():
+                    cpu_before, (_, calls_before) = cpu_seconds(server), client.compute_time(model)
                     rates[model].append(client.rate(body, in_flight, options.seconds))
+                    cpu[model] += cpu_seconds(server) - cpu_before
+                    calls[model] += client.compute_time(model)[1] - calls_before
             medians = {model: statistics.median(all_rates) for model, all_rates in rates.items()}
             row = {"shape": [count, 15], "in_flight": in_flight, "ours_per_s": round(medians["ours"], 1)}
             row |= {"python_per_s": round(medians["python"], 1), "ratio": round(medians["ours"] / medians["python"], 2)}
@@ -182,6 +202,8 @@ def measure(client, options):
                 "max_difference": difference,
             }
             nanoseconds, requests = (now - then for now, then in zip(client.compute_time("ours"), before, strict=True))
+            for model in bodies:
+                row[f"{model}_server_cpu_us"] = round(cpu[model] / calls[model] * 1e6)
             row["ours_us_in_the_model"] = round(nanoseconds / requests / 1000, 1)
             table.append(row)
             print(row, flush=True)
