@@ -13,7 +13,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "sha256.hpp"
+#include "tensoa/package/sha256.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/package/file_kind.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sha256.hpp"
+#include "tensoa/package/sha256.hpp"
 
 #include <array>
 #include <bit>

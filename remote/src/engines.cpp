@@ -2,14 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/remote/engines.hpp"
 
+#include "engine/describe_model.hpp"
 #include "engine/remote_engine.hpp"
-#include "tensoa/engine/loader.hpp"
+#include "service/service.hpp"
+#include "tensoa/package/inspect.hpp"
 #include "tensoa/remote/options.hpp"
 
 namespace tensoa::remote {
 namespace {
 
-class RemoteLoader final : public EngineLoader {
+class RemoteLoader final : public package::InspectingLoader {
  public:
   std::string_view name() const noexcept override { return "service"; }
 
@@ -25,6 +27,12 @@ class RemoteLoader final : public EngineLoader {
   std::shared_ptr<const Engine> load(const ModelLocation& location, Device device,
                                      const ModelOptions& options) const override {
     return load_remote_engine(location, device, options.get<Options>());
+  }
+
+  package::ModelDescription inspect(const ModelLocation& location) const override {
+    const std::shared_ptr<Service> service = Service::make(location, {});
+    service->load();
+    return describe_model(*service->metadata());
   }
 };
 

@@ -8,7 +8,7 @@
 #include "fused.hpp"
 #include "inspect_package.hpp"
 #include "package/zip_writer.hpp"
-#include "sha256.hpp"
+#include "tensoa/package/sha256.hpp"
 #include "support/temporary_folder.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/package/inspect.hpp"

@@ -315,7 +315,9 @@ std::string name_of_case(std::size_t rows, std::size_t offset,
 
 /// A package beside what it was made to give.
 int check_recorded(const CheckCall& call) {
-  const bool is_package = package::inspect(call.model).compilation == CompilationType::kAheadOfTime;
+  const package::ModelDescription description = package::inspect(call.model);
+  const bool is_package =
+      description.compilation == CompilationType::kAheadOfTime && !description.is_served;
   const auto recorded = is_package ? package::recorded_results(call.model) : std::nullopt;
   if (!recorded || recorded->cases.empty()) {
     throw InputError(

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "deploy/check_service.hpp"
 #include "deploy/infrastructure.hpp"
 #include "deploy/model_folder.hpp"
 #include "deploy/triton_model.hpp"
@@ -26,6 +27,7 @@ struct DeployCall {
   std::string variant = "native";
   std::vector<std::string> envoy;
   std::string helm;
+  std::string check;
 };
 
 constexpr std::uint64_t kMostVersion = 1'000'000'000;
@@ -54,6 +56,8 @@ void require_outside(const fs::path& chart, const fs::path& repository) {
 }
 
 int deploy(DeployCall call) {
+  if (!call.check.empty())
+    return answers_equally(call.model.model, call.check) ? kSuccess : kFailure;
   if (call.model.name.empty()) call.model.name = fs::path(call.model.model).stem().string();
   require_name(call.model.name);
   call.model.is_python = call.variant == "python";
@@ -91,7 +95,12 @@ void add_deploy_command(CLI::App& program, Action& action) {
       ->add_option("MODEL", call->model.model,
                    "Package (.pt2), tree file, TorchScript file (.pt) or ONNX file")
       ->required();
-  command->add_option("--to", call->to, "The folder of the repository")->required();
+  CLI::Option_group* const what = command->add_option_group("what", "One of them");
+  what->require_option(1);
+  what->add_option("--to", call->to, "The folder of the repository");
+  what->add_option("--check", call->check,
+                   "URL of the package on a server: compares its answers with those here, bit for "
+                   "bit, and writes nothing");
   command->add_option("--name", call->model.name,
                       "Of the Triton model (default: the file's, without its ending)");
   command->add_option("--version", call->model.version, "Of the Triton model")

@@ -153,8 +153,10 @@ std::string line_of(const ArgumentDescription& argument) {
 
 std::string text_of(const std::string& file, const ModelDescription& model) {
   const bool is_package = model.compilation == CompilationType::kAheadOfTime;
-  std::string text = fmt::format("{}: {}, {}, {} bytes\n", file, model.format,
-                                 name_of(model.compilation), in_groups(model.bytes));
+  std::string text = fmt::format("{}: {}", file, model.format);
+  text += model.is_served
+              ? "\n"
+              : fmt::format(", {}, {} bytes\n", name_of(model.compilation), in_groups(model.bytes));
   text += fmt::format("target: {}{}{}\n", model.target == "any" ? "any device" : model.target,
                       model.machine.empty() ? "" : ", " + model.machine,
                       model.gpu_architecture.empty() ? "" : ", " + model.gpu_architecture);
@@ -169,6 +171,7 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
   for (const auto& input : model.inputs) text += line_of(input) + '\n';
   text += "outputs:\n";
   for (const auto& output : model.outputs) text += line_of(output) + '\n';
+  if (model.is_served) return text;
 
   const std::string written = joined(model.inputs, "", [](const ArgumentDescription& input) {
     return input.may_be_written ? ' ' + input.name : std::string();

@@ -86,7 +86,7 @@ class InferRun {
         device_(parse_device(call.device != "auto"           ? call.device
                              : description_.target == "cuda" ? "cuda"
                                                              : "cpu")),
-        model_(fs::path(call.model)),
+        model_(call.model),
         paths_(columnar::find_tables(call.inputs)) {
     require_different_files(call, paths_);
     // What does not fit the first file is an error of the call.

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sha256.hpp"
+#include "tensoa/package/sha256.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::triton {

@@ -2,14 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/remote_engine.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <future>
+#include <iterator>
 #include <utility>
 
 #include "engine/infer_call.hpp"
+#include "engine/wire_plan.hpp"
 #include "kserve/datatypes.hpp"
 #include "service/registry.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/loader.hpp"
+#include "tensoa/package/file_kind.hpp"
+#include "tensoa/package/sha256.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -110,6 +116,17 @@ std::shared_ptr<const Engine> load_fallback(const Options& options, Device devic
   return find_loader(location)->load(location, device, {});
 }
 
+/// SHA-256 of the fallback where it is a package, which is what servers have then; else empty.
+std::string checksum_of_fallback(const Options& options) {
+  const std::filesystem::path file(options.fallback);
+  if (options.fallback.empty() || package::kind_of_file(file) != package::FileKind::kPackage) {
+    return {};
+  }
+  std::ifstream stream(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  return package::sha256(bytes);
+}
+
 }  // namespace
 
 std::shared_ptr<const Engine> load_remote_engine(const ModelLocation& location, Device device,
@@ -120,6 +137,7 @@ std::shared_ptr<const Engine> load_remote_engine(const ModelLocation& location, 
   }
   std::shared_ptr<const Engine> fallback = load_fallback(options, device);
   const std::shared_ptr<Service> service = Service::make(location, options);
+  if (options.checksum.empty()) service->set_checksum(checksum_of_fallback(options));
   try {
     service->load();
   } catch (const ServiceError&) {

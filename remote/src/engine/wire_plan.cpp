@@ -58,7 +58,7 @@ void require_type(const BoundBlock& block, const WireTensor& expected, const std
 WirePlan plan_for(const Binding& binding, const ModelMetadataReply& metadata,
                   const std::string& subject) {
   WirePlan plan;
-  if (metadata.platform == kTensoaPlatform) plan.order = WireOrder::kPlanes;
+  if (is_tensoa(metadata)) plan.order = WireOrder::kPlanes;
   const Signature signature = signature_of(metadata);
   plan.inputs = detail::match_arguments(binding, signature, subject.substr(0, subject.size() - 2));
   if (binding.outputs.size() > metadata.outputs.size()) {
@@ -131,6 +131,12 @@ std::vector<std::int64_t> wire_sizes(const BoundBlock& block, WireOrder order,
                      type_text(kserve_name(block.tensor.dtype), sizes) + ", the server's \"" +
                      expected.name + "\" is " + type_text(expected.datatype, expected.sizes) +
                      "; bind the columns that the model was made for");
+}
+
+bool is_tensoa(const ModelMetadataReply& metadata) { return metadata.platform == kTensoaPlatform; }
+
+std::string tensor_type(const WireTensor& tensor) {
+  return type_text(tensor.datatype, tensor.sizes);
 }
 
 bool same_but_for_ones(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {

@@ -31,6 +31,12 @@ WirePlan plan_for(const Binding& binding, const ModelMetadataReply& metadata,
 std::vector<std::int64_t> wire_sizes(const BoundBlock& block, WireOrder order,
                                      const WireTensor& expected, const std::string& subject);
 
+/// Whether tensoa's own back-end serves the model.
+bool is_tensoa(const ModelMetadataReply& metadata);
+
+/// "FP32[?, 3]".
+std::string tensor_type(const WireTensor& tensor);
+
 /// Whether sizes are equal but for dimensions of one element.
 bool same_but_for_ones(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b);
 

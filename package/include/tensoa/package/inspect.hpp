@@ -52,6 +52,9 @@ struct RecordedResults {
 
 struct ModelDescription {
   CompilationType compilation = CompilationType::kJustInTime;
+  /// By a server, which does not say what it runs.
+  bool is_served = false;
+
   std::uintmax_t bytes = 0;      ///< of the file
   std::string target = "any";    ///< "any", "cpu" or "cuda"
   std::string machine;           ///< "x86_64"; empty in TorchScript

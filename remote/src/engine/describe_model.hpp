@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kserve/messages.hpp"
+#include "tensoa/package/inspect.hpp"
+
+namespace tensoa::remote {
+
+/// What a server says of a model, for `tensoa inspect` and `tensoa infer`. Servers do not name columns: those
+/// of the tensor "x" are called "x.0", "x.1" and so on, a single one "x". All tensors have equal numbers of
+/// rows; where that is wrong, or a tensor is no rows of columns, a binding file says what is right.
+package::ModelDescription describe_model(const ModelMetadataReply& metadata);
+
+}  // namespace tensoa::remote
