@@ -13,9 +13,9 @@
 #include <sstream>
 #include <system_error>
 
-#include "tensoa/package/sha256.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/package/file_kind.hpp"
+#include "tensoa/package/sha256.hpp"
 
 namespace tensoa::package {
 namespace {

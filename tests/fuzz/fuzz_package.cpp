@@ -8,10 +8,10 @@
 #include "fused.hpp"
 #include "inspect_package.hpp"
 #include "package/zip_writer.hpp"
-#include "tensoa/package/sha256.hpp"
 #include "support/temporary_folder.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/package/inspect.hpp"
+#include "tensoa/package/sha256.hpp"
 
 // The manifest of a package and, after a form feed, the first bytes of its program; with the right
 // checksum. Refused with a LoadError, or read, unpacked and described.

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tensoa/package/sha256.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/package/sha256.hpp"
 
 namespace tensoa::triton {
 

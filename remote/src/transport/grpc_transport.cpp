@@ -343,7 +343,7 @@ class GrpcTransport final : public Transport {
 /// What transport.cpp looks for in this library, which exports nothing else.
 extern "C" __attribute__((visibility("default"))) tensoa::remote::Transport*
 tensoa_make_grpc_transport() {
-  // Kept: the last user of gRPC would have it stop its threads in one more thread, which nobody waits for.
+  // Kept: when its last user ends, gRPC stops its threads in another thread that cannot be joined.
   static const bool kStarted = (grpc_init(), true);
   static_cast<void>(kStarted);
   return new tensoa::remote::GrpcTransport;

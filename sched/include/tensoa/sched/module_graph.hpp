@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "tensoa/core/device.hpp"
+#include "tensoa/core/latency.hpp"
 #include "tensoa/core/queue.hpp"
 #include "tensoa/sched/impl/module_graph.hpp"
-#include "tensoa/core/latency.hpp"
 #include "tensoa/sched/order.hpp"
 #include "tensoa/sched/task.hpp"
 
