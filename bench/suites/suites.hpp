@@ -23,6 +23,8 @@ struct BenchOptions {
   std::string features;                                             ///< file, of `forest`
   std::string xgboost, xgboost_cuda, lightgbm, onnxruntime;         ///< libraries, of `forest`
   std::string fastforest, rbdt;                                     ///< the same
+  std::string server;                                               ///< of `service`
+  std::string python, python_client;                                ///< of `service`
   std::string device = "auto";
   int repeats = 10;
 };
@@ -74,6 +76,13 @@ std::vector<ResultRow> bench_forest(const BenchOptions& options);
 /// 5 ms of one warp, so that the GPU takes all events at once, by each way of waiting with 1, 2 and 4 events in
 /// flight a thread, beside threads that block; latencies from the source to the end of the modules.
 std::vector<ResultRow> bench_pipeline(const BenchOptions& options);
+
+/// Models of servers (`server`, else the environment variable TENSOA_TEST_TRITON): columns of 1 and 16 MiB beside what a
+/// client with generated code does and beside the official Python client, small requests beside bare gRPC calls of the same
+/// bytes, 64 calls in flight beside prebuilt requests, and the share of each server. Stages end in `wall` and `cpu`: the wall
+/// time and the processor time of all threads of the client, of the same calls.
+/// @throws ConfigError without a server, and in a build without remote/
+std::vector<ResultRow> bench_service(const BenchOptions& options);
 
 /// Writes what the packages of bench_forward are made for, one binding a model: FOLDER/NAME.json.
 void describe_forward(const std::string& folder);

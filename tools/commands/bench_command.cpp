@@ -177,6 +177,21 @@ void add_pipeline_options(std::pair<CLI::App&, BenchOptions&> bench) {
       ->capture_default_str();
 }
 
+void add_service_options(std::pair<CLI::App&, BenchOptions&> bench) {
+  auto& [command, options] = bench;
+  options.python = ".venv-service/bin/python";
+  options.python_client = "bench/service/python_client.py";
+  command.add_option(
+      "--server", options.server,
+      "HOST:PORT, several with commas; default: TENSOA_TEST_TRITON of the environment");
+  command
+      .add_option("--python", options.python,
+                  "Python with tritonclient[grpc]; where it is missing, its rows are")
+      ->capture_default_str();
+  command.add_option("--python-client", options.python_client, "The script that it runs")
+      ->capture_default_str();
+}
+
 /// What the packages of `bench forward` are made for; `make bench-packages` asks.
 void add_describe_forward_command(CLI::App& command, Action& action) {
   CLI::App* sub =
@@ -224,6 +239,9 @@ void add_bench_command(CLI::App& program, Action& action, const std::string& com
   add_pipeline_options(add_bench(*command, action, command_line, "pipeline",
                                  "Module graphs: cost of the scheduler, and ways to wait for a GPU",
                                  bench::bench_pipeline));
+  add_service_options(add_bench(*command, action, command_line, "service",
+                                "Models of servers beside other clients of the same servers",
+                                bench::bench_service));
   add_describe_forward_command(*command, action);
 }
 

@@ -1,0 +1,435 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
+#include <fmt/core.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/harness.hpp"
+#include "bench/service/plain_client.hpp"
+#include "bench/suites/suites.hpp"
+#include "kserve/messages.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/engine/model.hpp"
+#include "tensoa/remote/engines.hpp"
+#include "tensoa/remote/statistics.hpp"
+#include "tensoa/soa/portable_collection.hpp"
+
+namespace tensoa::bench {
+
+std::unique_ptr<PlainClient> make_plain_client(const std::string& server) {
+  static void* const library = [] {
+    std::error_code ignored;
+    const std::filesystem::path program = std::filesystem::canonical("/proc/self/exe", ignored);
+    return dlopen((program.parent_path() / "libtensoa_bench_grpc.so").c_str(),
+                  RTLD_NOW | RTLD_LOCAL);
+  }();
+  void* const make = library == nullptr ? nullptr : dlsym(library, "tensoa_make_plain_client");
+  if (make == nullptr) {
+    throw LoadError("bench service: libtensoa_bench_grpc.so is expected next to the program: " +
+                    std::string(dlerror()));
+  }
+  return std::unique_ptr<PlainClient>(
+      reinterpret_cast<PlainClient* (*)(const char*)>(make)(server.c_str()));
+}
+
+namespace {
+
+template <template <class> class F>
+struct Column {
+  F<float> x;
+};
+template <template <class> class F>
+struct Columns3 {
+  F<float> x, y, z;
+};
+template <template <class> class F>
+struct Columns2 {
+  F<float> a, b;
+};
+template <template <class> class F>
+struct Columns15 {
+  F<float> a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14;
+};
+
+/// Microseconds of a batch.
+struct Times {
+  double wall = 0;
+  double processor = 0;
+};
+
+/// One way to make calls.
+struct Way {
+  std::string variant;
+  std::function<Times(std::size_t calls)> run;
+  std::string baseline = {};
+  std::size_t calls = 1;
+  std::vector<double> wall = {};
+  std::vector<double> processor = {};
+};
+
+/// Calls that this process makes.
+std::function<Times(std::size_t)> here(std::function<void(std::size_t calls)> run) {
+  return [run = std::move(run)](std::size_t calls) {
+    const double processor = process_clock();
+    const double wall = wall_clock();
+    run(calls);
+    return Times{wall_clock() - wall, process_clock() - processor};
+  };
+}
+
+std::function<Times(std::size_t)> one_by_one(std::function<void()> call) {
+  return here([call = std::move(call)](std::size_t calls) {
+    for (std::size_t i = 0; i < calls; ++i) call();
+  });
+}
+
+struct Place {
+  std::string model;
+  std::size_t n;
+  std::size_t columns;
+  std::string stage;  ///< what comes before "latency" and "cpu"
+  double shortest_us = 150'000;
+};
+
+/// As run_in_turns, with the wall time and the processor time of the same calls.
+void measure(std::vector<ResultRow>& rows, const Place& place, std::vector<Way> ways, int turns) {
+  const std::size_t first = rows.size();
+  for (Way& way : ways) {
+    way.run(way.calls);
+    while (way.run(way.calls).wall < place.shortest_us) way.calls *= 2;
+  }
+  for (int turn = 0; turn < turns; ++turn) {
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      Way& way = ways[turn % 2 == 0 ? i : ways.size() - 1 - i];
+      const Times times = way.run(way.calls);
+      way.wall.push_back(times.wall / static_cast<double>(way.calls));
+      way.processor.push_back(times.processor / static_cast<double>(way.calls));
+    }
+  }
+  for (const bool is_processor : {false, true}) {
+    for (Way& way : ways) {
+      ResultRow& row = rows.emplace_back();
+      row.model = place.model;
+      row.variant = way.variant;
+      row.stage = place.stage + (is_processor ? "cpu" : "wall");
+      row.device = "cpu";
+      row.n = place.n;
+      row.columns = place.columns;
+      row.timing = summarize(is_processor ? way.processor : way.wall);
+      row.baseline = way.baseline;
+      row.more["calls_per_batch"] = way.calls;
+    }
+  }
+  set_ratios(rows, first);
+}
+
+/// Columns of a call, and the plan over them.
+template <template <template <class> class> class In, template <template <class> class> class Out>
+class Call {
+ public:
+  Call(const Model<>& model, std::size_t n, std::size_t answers)
+      : in_(n, Device::cpu()), out_(answers, Device::cpu()), plan_(model.plan(metadata())) {}
+
+  PortableCollection<In>& in() { return in_; }
+  PortableCollection<Out>& out() { return out_; }
+  const auto& plan() const { return plan_; }
+
+ private:
+  auto metadata() {
+    SoAMetadata<In> inputs(in_.size());
+    detail::apply_fields<kFieldCount<In>>(in_.const_view().records(), [&](const auto&... column) {
+      inputs.append_block("x", column...);
+    });
+    SoAMetadata<Out> outputs(out_.size());
+    detail::apply_fields<kFieldCount<Out>>(out_.view().records(), [&](const auto&... column) {
+      outputs.append_block("y", column...);
+    });
+    return ModelMetadata(inputs, outputs);
+  }
+
+  PortableCollection<In> in_;
+  PortableCollection<Out> out_;
+  decltype(std::declval<const Model<>&>().plan(std::declval<Call&>().metadata())) plan_;
+};
+
+using ColumnCall = Call<Column, Column>;
+
+/// Submits `calls` calls; each uses the columns of a slot of its own.
+template <class Slots>
+void keep_in_flight(const Model<>& model, const Queue& queue, Slots& slots, std::size_t calls) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::size_t> free;
+  std::string failure;
+  for (std::size_t i = 0; i < slots.size(); ++i) free.push_back(i);
+  for (std::size_t call = 0; call < calls; ++call) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return !free.empty(); });
+    const std::size_t slot = free.back();
+    free.pop_back();
+    lock.unlock();
+    model.submit(queue, slots[slot]->plan(), [&, slot](const Result<CopyReport>& result) {
+      const std::lock_guard guard(mutex);
+      if (!result) failure = result.message();
+      free.push_back(slot);
+      changed.notify_one();
+    });
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return free.size() == slots.size(); });
+  if (!failure.empty()) throw EngineError(failure);
+}
+
+/// bench/service/python_client.py as a process.
+class PythonClient {
+ public:
+  PythonClient(const std::string& python, const std::string& script, const std::string& server) {
+    std::array<int, 2> to{};
+    std::array<int, 2> from{};
+    if (pipe(to.data()) != 0 || pipe(from.data()) != 0) throw ConfigError("no pipe");
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, to[0], 0);
+    posix_spawn_file_actions_adddup2(&actions, from[1], 1);
+    for (const int end : {to[0], to[1], from[0], from[1]}) {
+      posix_spawn_file_actions_addclose(&actions, end);
+    }
+    std::array<std::string, 3> words{python, script, server};
+    std::array<char*, 4> arguments{words[0].data(), words[1].data(), words[2].data(), nullptr};
+    const int error =
+        posix_spawn(&process_, python.c_str(), &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(to[0]);
+    close(from[1]);
+    commands_ = fdopen(to[1], "w");
+    answers_ = fdopen(from[0], "r");
+    if (error != 0) throw ConfigError("bench service: " + python + " does not start");
+  }
+  ~PythonClient() {
+    std::fclose(commands_);
+    std::fclose(answers_);
+    waitpid(process_, nullptr, 0);
+  }
+  PythonClient(const PythonClient&) = delete;
+  PythonClient& operator=(const PythonClient&) = delete;
+
+  Times run(const std::string& model, std::size_t n, std::size_t calls, std::size_t in_flight) {
+    std::fputs(fmt::format("{} {} {} {}\n", model, n, calls, in_flight).c_str(), commands_);
+    std::fflush(commands_);
+    Times times;
+    if (std::fscanf(answers_, "%lf %lf", &times.wall, &times.processor) != 2) {
+      throw ConfigError("bench service: bench/service/python_client.py has failed");
+    }
+    return times;
+  }
+
+ private:
+  pid_t process_ = 0;
+  std::FILE* commands_ = nullptr;
+  std::FILE* answers_ = nullptr;
+};
+
+/// A ModelInfer request up to its raw contents.
+std::string header_of(const std::string& model, std::vector<std::int64_t> sizes,
+                      std::size_t bytes) {
+  const remote::InferHeader header{
+      .model = model, .version = {}, .inputs = {{"x", "FP32", std::move(sizes)}}, .outputs = {"y"}};
+  return encode(header) + remote::raw_prefix(bytes);
+}
+
+class Bench {
+ public:
+  Bench(const BenchOptions& options, std::string servers)
+      : repeats_(options.repeats),
+        servers_(std::move(servers)),
+        first_(servers_.substr(0, servers_.find(','))),
+        plain_(make_plain_client(first_)) {
+    if (std::filesystem::exists(options.python)) {
+      python_ = std::make_unique<PythonClient>(options.python, options.python_client, first_);
+    } else {
+      fmt::print("skipped: tritonclient: there is no {}\n", options.python);
+    }
+  }
+
+  std::vector<ResultRow> run() {
+    for (const std::size_t n : {kMiB, 16 * kMiB}) {
+      large("head", n / sizeof(float), 1);
+      large("identity", n / sizeof(float), n / sizeof(float));
+    }
+    small();
+    many();
+    balance();
+    return std::move(rows_);
+  }
+
+ private:
+  static constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+  /// nullopt where the servers do not have the model.
+  std::optional<Model<>> load(const std::string& servers, const std::string& name) {
+    std::optional<Model<>> model(std::in_place, "grpc://" + servers + '/' + name);
+    try {
+      model->deploy(Device::cpu());
+    } catch (const LoadError& error) {
+      fmt::print("skipped: {}: {}\n", name, error.what());
+      model.reset();
+    }
+    return model;
+  }
+
+  /// One column.
+  void large(const std::string& name, std::size_t n, std::size_t answers) {
+    const std::optional<Model<>> model = load(first_, name);
+    if (!model) return;
+    ColumnCall call(*model, n, answers);
+    for (std::size_t i = 0; i < n; ++i) call.in().view().x[i] = static_cast<float>(i % 1000);
+    std::vector<float> answer(answers);
+    const std::string header = header_of(name, {static_cast<std::int64_t>(n)}, n * sizeof(float));
+    const auto forward = [&] { model->forward(queue_, call.plan()); };
+    const auto stub = [&] { plain_->infer(header, {call.in().view().x.data(), n}, answer); };
+    stub();
+    forward();
+    for (std::size_t i = 0; i < answers; ++i) {
+      if (call.out().view().x[i] != call.in().view().x[i] || answer[i] != call.in().view().x[i]) {
+        throw EngineError("bench service: an answer of " + name + " is wrong");
+      }
+    }
+    measure(rows_, {name, n, 1, ""},
+            {{"generated_stub", one_by_one(stub)},
+             {"remote_wire", one_by_one(forward), "generated_stub"}},
+            repeats_);
+    if (python_ == nullptr) return;
+    std::vector<std::unique_ptr<ColumnCall>> slots;
+    for (int i = 0; i < 4; ++i) slots.push_back(std::make_unique<ColumnCall>(*model, n, answers));
+    const auto python = [&](std::size_t in_flight) {
+      return [&, in_flight](std::size_t calls) { return python_->run(name, n, calls, in_flight); };
+    };
+    measure(rows_, {name, n, 1, "python_"},
+            {{"tritonclient", python(1)}, {"remote_wire", one_by_one(forward), "tritonclient"}},
+            repeats_);
+    measure(rows_, {name, n, 1, "python_4_"},
+            {{"tritonclient", python(4)},
+             {"remote_wire",
+              here([&](std::size_t calls) { keep_in_flight(*model, queue_, slots, calls); }),
+              "tritonclient"}},
+            repeats_);
+  }
+
+  void small() {
+    const std::optional<Model<>> model = load(first_, "mlp");
+    if (!model) return;
+    constexpr std::size_t kRows = 16;
+    Call<Columns3, Columns2> call(*model, kRows, kRows);
+    zero_bytes(queue_, call.in().data(), call.in().bytes());
+    plain_->prepare(header_of("mlp", {kRows, 3}, kRows * 12) + std::string(kRows * 12, '\0'));
+    const auto forward = one_by_one([&] { model->forward(queue_, call.plan()); });
+    measure(rows_, {"mlp", kRows, 3, "queue_"},
+            {{"echo", one_by_one([&] { plain_->echo(); })}, {"remote_wire", forward, "echo"}},
+            2 * repeats_);
+    measure(
+        rows_, {"mlp", kRows, 3, "thread_"},
+        {{"echo", one_by_one([&] { plain_->echo_by_thread(); })}, {"remote_wire", forward, "echo"}},
+        2 * repeats_);
+    std::vector<std::unique_ptr<Call<Columns3, Columns2>>> slots;
+    for (int i = 0; i < 64; ++i) {
+      slots.push_back(std::make_unique<Call<Columns3, Columns2>>(*model, kRows, kRows));
+    }
+    measure(
+        rows_, {"mlp", kRows, 3, "64_"},
+        {{"echo", here([&](std::size_t calls) { plain_->saturate(calls, 64); })},
+         {"remote_wire",
+          here([&](std::size_t calls) { keep_in_flight(*model, queue_, slots, calls); }), "echo"}},
+        2 * repeats_);
+  }
+
+  void many() {
+    const std::optional<Model<>> model = load(first_, "energy");
+    if (!model) return;
+    constexpr std::size_t kRows = 16'000;
+    constexpr std::size_t kInFlight = 64;
+    constexpr std::size_t kBytes = kRows * 15 * sizeof(float);
+    std::vector<std::unique_ptr<Call<Columns15, Column>>> slots;
+    for (std::size_t i = 0; i < kInFlight; ++i) {
+      slots.push_back(std::make_unique<Call<Columns15, Column>>(*model, kRows, kRows));
+      zero_bytes(queue_, slots.back()->in().data(), slots.back()->in().bytes());
+    }
+    plain_->prepare(header_of("energy", {kRows, 15}, kBytes) + std::string(kBytes, '\0'));
+    measure(
+        rows_, {"energy", kRows, 15, "64_", 1'000'000},
+        {{"echo", here([&](std::size_t calls) { plain_->saturate(calls, kInFlight); })},
+         {"remote_wire",
+          here([&](std::size_t calls) { keep_in_flight(*model, queue_, slots, calls); }), "echo"}},
+        repeats_);
+  }
+
+  /// The share of each server, 1 where all have the same.
+  void balance() {
+    if (servers_ == first_) return;
+    const std::optional<Model<>> model = load(servers_, "mlp");
+    if (!model) return;
+    std::vector<std::unique_ptr<Call<Columns3, Columns2>>> slots;
+    for (int i = 0; i < 16; ++i) {
+      slots.push_back(std::make_unique<Call<Columns3, Columns2>>(*model, 16, 16));
+    }
+    constexpr std::size_t kCalls = 6000;
+    keep_in_flight(*model, queue_, slots, kCalls);
+    std::vector<remote::ServerStatistics> all = remote::statistics();
+    std::erase_if(
+        all, [&](const auto& server) { return server.model.find(servers_) == std::string::npos; });
+    double sum = 0;
+    for (const auto& server : all) sum += static_cast<double>(server.requests);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      ResultRow& row = rows_.emplace_back();
+      row.model = "mlp";
+      row.variant = "remote_wire";
+      row.stage = "server_" + std::to_string(i);
+      row.device = "cpu";
+      row.n = 16;
+      row.columns = 3;
+      row.more["requests"] = all[i].requests;
+      row.more["of_equal_share"] =
+          static_cast<double>(all[i].requests) * static_cast<double>(all.size()) / sum;
+    }
+  }
+
+  int repeats_;
+  std::string servers_, first_;
+  std::unique_ptr<PlainClient> plain_;
+  std::unique_ptr<PythonClient> python_;
+  Queue queue_{Device::cpu()};
+  std::vector<ResultRow> rows_;
+};
+
+}  // namespace
+
+std::vector<ResultRow> bench_service(const BenchOptions& options) {
+  std::string servers = options.server;
+  if (const char* const given = std::getenv("TENSOA_TEST_TRITON");
+      servers.empty() && given != nullptr) {
+    servers = given;
+  }
+  if (servers.empty()) {
+    throw ConfigError(
+        "bench service: no server; give --server HOST:PORT, or run the command in "
+        "tests/service/run.py --triton mlp energy identity head -- COMMAND");
+  }
+  remote::register_engines();
+  return Bench(options, servers).run();
+}
+
+}  // namespace tensoa::bench
