@@ -77,7 +77,6 @@ struct Way {
   std::string variant;
   std::function<Times(std::size_t calls)> run;
   std::string baseline = {};
-  std::size_t calls = 1;
   std::vector<double> wall = {};
   std::vector<double> processor = {};
 };
@@ -103,22 +102,25 @@ struct Place {
   std::size_t n;
   std::size_t columns;
   std::string stage;  ///< what comes before "latency" and "cpu"
-  double shortest_us = 150'000;
+  std::size_t in_flight = 1;
 };
 
 /// As run_in_turns, with the wall time and the processor time of the same calls.
 void measure(std::vector<ResultRow>& rows, const Place& place, std::vector<Way> ways, int turns) {
   const std::size_t first = rows.size();
-  for (Way& way : ways) {
-    way.run(way.calls);
-    while (way.run(way.calls).wall < place.shortest_us) way.calls *= 2;
+  // The same number of calls for all, and several times those in flight: starting and ending count little.
+  constexpr double kShortest = 150'000;  // us, of a batch
+  std::size_t calls = place.in_flight == 1 ? 1 : 4 * place.in_flight;
+  for (const Way& way : ways) {
+    way.run(calls);
+    while (way.run(calls).wall < kShortest) calls *= 2;
   }
   for (int turn = 0; turn < turns; ++turn) {
     for (std::size_t i = 0; i < ways.size(); ++i) {
       Way& way = ways[turn % 2 == 0 ? i : ways.size() - 1 - i];
-      const Times times = way.run(way.calls);
-      way.wall.push_back(times.wall / static_cast<double>(way.calls));
-      way.processor.push_back(times.processor / static_cast<double>(way.calls));
+      const Times times = way.run(calls);
+      way.wall.push_back(times.wall / static_cast<double>(calls));
+      way.processor.push_back(times.processor / static_cast<double>(calls));
     }
   }
   for (const bool is_processor : {false, true}) {
@@ -132,7 +134,7 @@ void measure(std::vector<ResultRow>& rows, const Place& place, std::vector<Way> 
       row.columns = place.columns;
       row.timing = summarize(is_processor ? way.processor : way.wall);
       row.baseline = way.baseline;
-      row.more["calls_per_batch"] = way.calls;
+      row.more["calls_per_batch"] = calls;
     }
   }
   set_ratios(rows, first);
@@ -322,7 +324,7 @@ class Bench {
     measure(rows_, {name, n, 1, "python_"},
             {{"tritonclient", python(1)}, {"remote_wire", one_by_one(forward), "tritonclient"}},
             repeats_);
-    measure(rows_, {name, n, 1, "python_4_"},
+    measure(rows_, {name, n, 1, "python_4_", 4},
             {{"tritonclient", python(4)},
              {"remote_wire",
               here([&](std::size_t calls) { keep_in_flight(*model, queue_, slots, calls); }),
@@ -350,7 +352,7 @@ class Bench {
       slots.push_back(std::make_unique<Call<Columns3, Columns2>>(*model, kRows, kRows));
     }
     measure(
-        rows_, {"mlp", kRows, 3, "64_"},
+        rows_, {"mlp", kRows, 3, "64_", 64},
         {{"echo", here([&](std::size_t calls) { plain_->saturate(calls, 64); })},
          {"remote_wire",
           here([&](std::size_t calls) { keep_in_flight(*model, queue_, slots, calls); }), "echo"}},
@@ -370,7 +372,7 @@ class Bench {
     }
     plain_->prepare(header_of("energy", {kRows, 15}, kBytes) + std::string(kBytes, '\0'));
     measure(
-        rows_, {"energy", kRows, 15, "64_", 1'000'000},
+        rows_, {"energy", kRows, 15, "64_", kInFlight},
         {{"echo", here([&](std::size_t calls) { plain_->saturate(calls, kInFlight); })},
          {"remote_wire",
           here([&](std::size_t calls) { keep_in_flight(*model, queue_, slots, calls); }), "echo"}},
