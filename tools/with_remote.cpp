@@ -1,10 +1,24 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 #include "remote_seam.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/engine/location.hpp"
 #include "tensoa/remote/engines.hpp"
+#include "tensoa/remote/options.hpp"
 
 namespace tensoa::tools {
 
 void register_remote() { remote::register_engines(); }
+
+ModelOptions with_fallback(const std::string& model, const std::string& fallback) {
+  if (fallback.empty()) return {};
+  if (!ModelLocation(model).is_url()) {
+    throw ConfigError("--fallback: got the model " + model +
+                      ", which is a file, expected the URL of a model on a server");
+  }
+  remote::Options options;
+  options.fallback = fallback;
+  return options;
+}
 
 }  // namespace tensoa::tools

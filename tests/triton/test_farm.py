@@ -103,6 +103,26 @@ def test_a_served_package_answers_as_here(repository, network, tmp_path):
     assert "the server's" in done.stderr or "takes" in done.stderr
 
 
+def test_a_fallback_runs_where_no_server_answers(network, tmp_path):
+    local, remote = tmp_path / "local.parquet", tmp_path / "remote.parquet"
+    tensoa("track", "generate:2", "--model", network, "--output", local)
+    nowhere = ["--model", "grpc://127.0.0.1:1/network", "--fallback", network]
+    tensoa("track", "generate:2", *nowhere, "--output", remote)
+    assert remote.read_bytes() == local.read_bytes()
+
+
+def test_a_fallback_of_a_file_is_refused(network):
+    done = subprocess.run(
+        [PROGRAM, "track", "generate:1", "--model", network, "--fallback", network],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "expected the URL of a model on a server" in done.stderr
+
+
 def test_a_server_that_is_not_there_is_said():
     done = subprocess.run(
         [PROGRAM, "inspect", "grpc://127.0.0.1:1/network"], capture_output=True, text=True, timeout=60, check=False

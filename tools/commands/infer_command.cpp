@@ -22,8 +22,14 @@ void add_infer_command(CLI::App& program, Action& action) {
   auto options = std::make_shared<Options>();
   InferCall& call = options->call;
   call.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  command->add_option("--model", call.model, "Package (.pt2), tree file or TorchScript file")
+  command
+      ->add_option("--model", call.model,
+                   "Package (.pt2), tree file, TorchScript file or URL of a server")
       ->required();
+  command
+      ->add_option("--fallback", call.fallback,
+                   "With the URL of a server: the model file that runs where no server answers")
+      ->check(CLI::ExistingFile);
   command
       ->add_option("--binding", call.binding,
                    "The columns of a TorchScript file, which does not say them (JSON)")

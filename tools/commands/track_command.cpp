@@ -17,6 +17,7 @@
 #include "arena.hpp"
 #include "command.hpp"
 #include "progress_bar.hpp"
+#include "remote_seam.hpp"
 #include "seconds.hpp"
 #include "signals.hpp"
 #include "tensoa/core/error.hpp"
@@ -33,6 +34,7 @@ namespace {
 struct TrackCall {
   std::vector<std::string> inputs;
   std::string model = default_model();
+  std::string fallback;
   std::vector<std::string> devices = {"auto"};
   int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::size_t streams = 0;
@@ -118,7 +120,7 @@ class TrackRun {
   explicit TrackRun(const TrackCall& call)
       : call_(call),
         devices_(devices_of(call.devices)),
-        model_(require_model(call.model)),
+        model_(require_model(call.model), with_fallback(call.model, call.fallback)),
         options_{.tracks = {.min_score = call.min_score},
                  .graph_on_host = call.graph_on_host,
                  .keep_edges = !call.report.empty() || !call.json.empty(),
@@ -325,10 +327,15 @@ void add_track_command(CLI::App& program, Action& action) {
                    "Event files, folders of them, or generate:EVENTS[:SEED[:PARTICLES]]")
       ->required();
   command
-      ->add_option(
-          "--model", call->model,
-          "TorchScript file or package (.pt2): forward(x, edge_index[, edge_attr]) -> scores")
+      ->add_option("--model", call->model,
+                   "TorchScript file, package (.pt2) or URL of a server: forward(x, edge_index[, "
+                   "edge_attr]) "
+                   "-> scores")
       ->capture_default_str();
+  command
+      ->add_option("--fallback", call->fallback,
+                   "With the URL of a server: the model file that runs where no server answers")
+      ->check(CLI::ExistingFile);
   command
       ->add_option("--device,--devices", call->devices,
                    "auto, cpu or cuda:N, or several: cpu,cuda:0,cuda:1; each event goes where it "

@@ -16,6 +16,7 @@
 #include "command.hpp"
 #include "described_binding.hpp"
 #include "grouped_parts.hpp"
+#include "remote_seam.hpp"
 #include "runtime_figures.hpp"
 #include "seconds.hpp"
 #include "tensoa/columnar/table_writer.hpp"
@@ -49,7 +50,9 @@ struct InferredPart {
 };
 
 package::ModelDescription described(const InferCall& call) {
-  package::ModelDescription model = package::inspect(call.model);
+  // The fallback is the same model, and its file names the columns.
+  package::ModelDescription model =
+      package::inspect(call.fallback.empty() ? call.model : call.fallback);
   if (!call.binding.empty()) use_binding(model, call.binding);
   if (!model.binding) {
     throw ConfigError(
@@ -86,7 +89,7 @@ class InferRun {
         device_(parse_device(call.device != "auto"           ? call.device
                              : description_.target == "cuda" ? "cuda"
                                                              : "cpu")),
-        model_(call.model),
+        model_(call.model, with_fallback(call.model, call.fallback)),
         paths_(columnar::find_tables(call.inputs)) {
     require_different_files(call, paths_);
     // What does not fit the first file is an error of the call.

@@ -16,6 +16,7 @@ namespace tensoa::tools {
 
 struct InferCall {
   std::string model;
+  std::string fallback;  ///< empty: none
   std::string binding;
   std::vector<std::string> inputs;
   std::string output;
