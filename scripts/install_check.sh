@@ -27,10 +27,12 @@ build-outside/torch/bin/tensoa --version
 outside torch find_package
 cmake --build "$at"
 "$at/outside"
-for component in core soa accel interop engine package pytorch sched columnar track; do
+for component in core soa accel interop engine package pytorch sched columnar track remote; do
   [[ $component != interop || -f build/interop/libtensoa_interop.a ]] || continue
   outside torch component -DCOMPONENT=$component
 done
+cmake --build "$at"  # of remote, the last one
+"$at/outside"
 outside torch add_subdirectory -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON
 cmake --build "$at"
 "$at/outside"
