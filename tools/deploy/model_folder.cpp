@@ -3,6 +3,7 @@
 #include "deploy/model_folder.hpp"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -40,6 +41,16 @@ bool is_number(const std::string& name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+/// Removes a folder with all that is in it, if it is there. Not by std::filesystem::remove_all: libtorch.so exports
+/// one in the place of the standard library's, which jumps to address 0 (torch 2.11).
+void remove_folder(const fs::path& folder) {
+  constexpr int kDescriptors = 16;
+  const auto remove_one = [](const char* path, const struct stat*, int, FTW*) {
+    return ::remove(path);
+  };
+  nftw(folder.c_str(), remove_one, kDescriptors, FTW_DEPTH | FTW_PHYS);
+}
+
 /// A folder next to its place, removed with the object.
 class Staging {
  public:
@@ -47,15 +58,12 @@ class Staging {
       : path_(folder.parent_path() /
               ("." + folder.filename().string() + ".tensoa" + std::to_string(getpid()))) {
     fs::create_directories(folder.parent_path());
-    fs::remove_all(path_);
+    remove_folder(path_);
     fs::create_directory(path_);
   }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
-  ~Staging() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
+  ~Staging() { remove_folder(path_); }
   const fs::path& path() const noexcept { return path_; }
 
  private:
@@ -93,7 +101,7 @@ void put_in_place(const fs::path& from, const fs::path& to, bool is_there) {
     errno = why;
     fail_to_place(to);
   }
-  fs::remove_all(aside);
+  remove_folder(aside);
 }
 
 }  // namespace
