@@ -25,6 +25,7 @@
 #include "kserve/messages.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
+#include "tensoa/engine/plan.hpp"
 #include "tensoa/remote/engines.hpp"
 #include "tensoa/remote/statistics.hpp"
 #include "tensoa/soa/portable_collection.hpp"
@@ -152,7 +153,7 @@ class Call {
   const auto& plan() const { return plan_; }
 
  private:
-  auto metadata() {
+  ModelMetadata<In, Out> metadata() {
     SoAMetadata<In> inputs(in_.size());
     detail::apply_fields<kFieldCount<In>>(in_.const_view().records(), [&](const auto&... column) {
       inputs.append_block("x", column...);
@@ -166,7 +167,7 @@ class Call {
 
   PortableCollection<In> in_;
   PortableCollection<Out> out_;
-  decltype(std::declval<const Model<>&>().plan(std::declval<Call&>().metadata())) plan_;
+  Plan<In, Out> plan_;
 };
 
 using ColumnCall = Call<Column, Column>;
