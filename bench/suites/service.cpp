@@ -172,9 +172,18 @@ class Call {
 
 using ColumnCall = Call<Column, Column>;
 
+template <class C>
+std::vector<std::unique_ptr<C>> calls_of(const Model<>& model, std::size_t count, std::size_t n,
+                                         std::size_t answers) {
+  std::vector<std::unique_ptr<C>> calls(count);
+  for (auto& call : calls) call = std::make_unique<C>(model, n, answers);
+  return calls;
+}
+
 /// Submits `calls` calls; each uses the columns of a slot of its own.
 template <class Slots>
-void keep_in_flight(const Model<>& model, const Queue& queue, Slots& slots, std::size_t calls) {
+void keep_in_flight(const Model<>& model, const Queue& queue, const Slots& slots,
+                    std::size_t calls) {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::size_t> free;
@@ -317,8 +326,7 @@ class Bench {
              {"remote_wire", one_by_one(forward), "generated_stub"}},
             repeats_);
     if (python_ == nullptr) return;
-    std::vector<std::unique_ptr<ColumnCall>> slots;
-    for (int i = 0; i < 4; ++i) slots.push_back(std::make_unique<ColumnCall>(*model, n, answers));
+    const auto slots = calls_of<ColumnCall>(*model, 4, n, answers);
     const auto python = [&](std::size_t in_flight) {
       return [&, in_flight](std::size_t calls) { return python_->run(name, n, calls, in_flight); };
     };
@@ -348,10 +356,7 @@ class Bench {
         rows_, {"mlp", kRows, 3, "thread_"},
         {{"echo", one_by_one([&] { plain_->echo_by_thread(); })}, {"remote_wire", forward, "echo"}},
         2 * repeats_);
-    std::vector<std::unique_ptr<Call<Columns3, Columns2>>> slots;
-    for (int i = 0; i < 64; ++i) {
-      slots.push_back(std::make_unique<Call<Columns3, Columns2>>(*model, kRows, kRows));
-    }
+    const auto slots = calls_of<Call<Columns3, Columns2>>(*model, 64, kRows, kRows);
     measure(
         rows_, {"mlp", kRows, 3, "64_", 64},
         {{"echo", here([&](std::size_t calls) { plain_->saturate(calls, 64); })},
@@ -366,11 +371,8 @@ class Bench {
     constexpr std::size_t kRows = 16'000;
     constexpr std::size_t kInFlight = 64;
     constexpr std::size_t kBytes = kRows * 15 * sizeof(float);
-    std::vector<std::unique_ptr<Call<Columns15, Column>>> slots;
-    for (std::size_t i = 0; i < kInFlight; ++i) {
-      slots.push_back(std::make_unique<Call<Columns15, Column>>(*model, kRows, kRows));
-      zero_bytes(queue_, slots.back()->in().data(), slots.back()->in().bytes());
-    }
+    const auto slots = calls_of<Call<Columns15, Column>>(*model, kInFlight, kRows, kRows);
+    for (const auto& slot : slots) zero_bytes(queue_, slot->in().data(), slot->in().bytes());
     plain_->prepare(header_of("energy", {kRows, 15}, kBytes) + std::string(kBytes, '\0'));
     measure(
         rows_, {"energy", kRows, 15, "64_", kInFlight},
@@ -385,10 +387,7 @@ class Bench {
     if (servers_ == first_) return;
     const std::optional<Model<>> model = load(servers_, "mlp");
     if (!model) return;
-    std::vector<std::unique_ptr<Call<Columns3, Columns2>>> slots;
-    for (int i = 0; i < 16; ++i) {
-      slots.push_back(std::make_unique<Call<Columns3, Columns2>>(*model, 16, 16));
-    }
+    const auto slots = calls_of<Call<Columns3, Columns2>>(*model, 16, 16, 16);
     constexpr std::size_t kCalls = 6000;
     keep_in_flight(*model, queue_, slots, kCalls);
     std::vector<remote::ServerStatistics> all = remote::statistics();
