@@ -24,7 +24,7 @@ void Event::wait() const {
   if (!device_.is_cpu()) detail::gpu_event_wait(device_.index, event_.get());
 }
 
-void Event::hold_back(void* native_stream) const {
+void Event::make_wait(void* native_stream) const {
   if (!device_.is_cpu()) detail::gpu_stream_wait_event(device_.index, native_stream, event_.get());
 }
 

@@ -184,7 +184,7 @@ DLPackTensor to_dlpack(const TensorView& tensor, std::shared_ptr<const void> own
   const std::intptr_t handle = stream.value_or(1);
   if (!device.is_cpu() && handle != -1) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): DLPack hands streams over as numbers
-    Event(producer).hold_back(reinterpret_cast<void*>(handle));
+    Event(producer).make_wait(reinterpret_cast<void*>(handle));
   }
   return exported;
 }

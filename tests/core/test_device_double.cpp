@@ -122,7 +122,7 @@ TEST_F(SeveralDevices, HoldBackAlsoTheDefaultStreamsAndThatOfTheCallingThreadOnl
     std::byte of_another_thread{};
     DeviceDouble::hold(1);
     producer.wait_for(Event(busy));
-    Event(producer).hold_back(stream);
+    Event(producer).make_wait(stream);
     copy_to(seen);
     std::thread([&] { copy_to(of_another_thread); }).join();
     EXPECT_EQ(seen, std::byte{0}) << handle;

@@ -29,7 +29,7 @@ TEST(DeviceGuard, ForTheCpuDoesNothing) {
 }
 
 TEST(DeviceGuard, OfADeviceThatIsNotThereIsAnError) {
-  EXPECT_THROW(DeviceGuard(Device::cuda(99)), DeviceError);
+  EXPECT_THROW(const DeviceGuard guard(Device::cuda(99)), DeviceError);
 }
 
 TEST(DeviceGuard, SwitchesToTheDeviceOfAQueueThatIsNotCurrentAndBack) {

@@ -64,7 +64,7 @@ TEST_F(DeviceOps, WaitForTheDefaultStreamOfTheirDevice) {
   EXPECT_THAT(runtime_.calls[1], Contains("stream_synchronize"));
   const Event event{Queue(kSecond)};
   for (const std::uintptr_t handle : {0U, 1U, 2U}) {
-    event.hold_back(reinterpret_cast<void*>(handle));
+    event.make_wait(reinterpret_cast<void*>(handle));
   }
   // NOLINTEND(performance-no-int-to-ptr)
   EXPECT_THAT(runtime_.calls[1], Contains("stream_wait_event").Times(3));
@@ -118,7 +118,7 @@ TEST_F(DeviceOps, SayThatADestroyedHandleMayAlsoBeOneOfAnotherDevice) {
   EXPECT_THAT([&] { queue.wait(); }, is_error);
   EXPECT_THAT([&] { Event{queue}; }, is_error);
   EXPECT_THAT([&] { event.wait(); }, is_error);
-  EXPECT_THAT([&] { event.hold_back(queue.native_handle()); }, is_error);
+  EXPECT_THAT([&] { event.make_wait(queue.native_handle()); }, is_error);
   EXPECT_THAT([&] { queue.wait_for(event); }, is_error);
   EXPECT_THAT([&] { Queue::borrow(kSecond, queue.native_handle()); }, is_error);
   EXPECT_THAT([&] { zero_bytes(queue, buffer.data(), 8); }, is_error);

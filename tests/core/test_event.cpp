@@ -23,7 +23,7 @@ TEST(Event, OfACpuQueueHasHappened) {
   EXPECT_EQ(event.device(), Device::cpu());
   EXPECT_EQ(event.native_handle(), nullptr);
   queue.wait_for(event);
-  event.hold_back(nullptr);
+  event.make_wait(nullptr);
 }
 
 TEST(Event, BorrowRefusesTheCpuAndNoEvent) {

@@ -19,7 +19,7 @@ namespace tensoa {
 /// of the device is pushed on the thread's stack of contexts. After cudaDeviceReset() that context is
 /// gone, and with it the device for this process.
 /// *Threads*: of this thread only; guards end in the reverse order of their beginning.
-class DeviceGuard {
+class [[nodiscard]] DeviceGuard {
  public:
   /// @throws DeviceError when the device is not there
   explicit DeviceGuard(Device device);

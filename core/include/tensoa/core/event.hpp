@@ -50,7 +50,7 @@ class Event {
   /// @param native_stream `cudaStream_t`; of the default ones (null, 1 and 2) that of this event's device,
   /// and of the handle 2 that of the calling thread
   /// @throws DeviceError
-  void hold_back(void* native_stream) const;
+  void make_wait(void* native_stream) const;
 
   /// `cudaEvent_t` on CUDA, nullptr on the CPU.
   void* native_handle() const noexcept { return event_.get(); }

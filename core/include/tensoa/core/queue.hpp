@@ -41,7 +41,7 @@ class Queue {
   /// whose data is made there. It waits for every other blocking stream, as they do for it.
   /// @throws ConfigError for a CPU device, for the null stream, which orders itself with all others, and
   /// for the handle 2, the per-thread default stream, which is another stream in each thread: models keep
-  /// memory for each handle, and a queue may be used from any thread (Event::hold_back takes it);
+  /// memory for each handle, and a queue may be used from any thread (Event::make_wait takes it);
   /// DeviceError when the stream belongs to another device or, as far as the driver can tell, is
   /// destroyed.
   static Queue borrow(Device device, void* native_stream);
