@@ -117,14 +117,18 @@ asan tsan clang:
 	@cmake --build build-$@
 	@ctest --preset $@ --parallel $(JOBS) --progress
 
-hip: setup ## Compile and link the HIP seam with hipcc, where it is installed; nothing runs on AMD hardware
+hip: setup ## Compile the HIP seam and the kernel of trees with hipcc, link the seam, where it is installed; nothing runs on AMD hardware
 	@if command -v hipcc >/dev/null; then \
 	  mkdir -p build-hip && { cmake --preset hip >build-hip/configure.log 2>&1 || { cat build-hip/configure.log; exit 1; }; }; \
-	  cmake --build --preset hip --target test_core && build-hip/tests/core/test_core --gtest_brief=1; \
+	  cmake --build --preset hip --target test_core forest/CMakeFiles/tensoa_forest.dir/src/gpu/gpu_kernels.cu.o && build-hip/tests/core/test_core --gtest_brief=1; \
 	else echo "make hip: no hipcc here; apt-get install hipcc libamdhip64-dev brings it (350 MB)"; fi
 
 install-check: build ## Install into fresh folders, with torch and without, and build outside projects against them
 	@scripts/install_check.sh
+
+reference: ## Write the reference of the public headers to build/reference/html; a comment that Doxygen cannot read is an error
+	@mkdir -p build/reference
+	@if command -v doxygen >/dev/null; then doxygen docs/Doxyfile; else echo "make reference: no doxygen here; apt-get install doxygen brings it"; fi
 
 newest-torch: ## Build and test everything with the newest torch, in a .venv-newest-torch of its own
 	@TENSOA_VENV=.venv-$@ TORCH_VERSION=newest scripts/setup.sh

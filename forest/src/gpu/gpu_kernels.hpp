@@ -9,7 +9,7 @@
 #include "gpu/gpu_tables.hpp"
 #include "tensoa/core/queue.hpp"
 
-// The seam to the kernels of trees. gpu_kernels_cuda.cu is compiled where there is a compiler for it, else
+// The seam to the kernels of trees. gpu_kernels.cu, for CUDA or HIP, is compiled where there is a compiler for it, else
 // gpu_kernels_none.cpp.
 
 namespace tensoa::forest {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include <cuda_runtime_api.h>
+#include "gpu_kernel_names.hpp"
 
 #include <algorithm>
 
@@ -12,13 +12,13 @@
 namespace tensoa::forest {
 namespace {
 
-void check(Device device, cudaError_t status, const char* what) {
-  if (status != cudaSuccess) tensoa::detail::throw_gpu_error(device, what, status);
+void check(Device device, gpu::Error status, const char* what) {
+  if (status != gpu::kSuccess) tensoa::detail::throw_gpu_error(device, what, status);
 }
 
 template <class Sum, std::size_t kPlaces>
 __global__ void __launch_bounds__(kMostThreads)
-    forest_rows(const __grid_constant__ GpuCall<Sum, kPlaces> call) {
+    forest_rows(TENSOA_GRID_CONSTANT GpuCall<Sum, kPlaces> call) {
   extern __shared__ double shared[];
   GpuBlock<Sum> block(call.tables, call.layout, call.places, call.rows,
                       reinterpret_cast<std::byte*>(shared));
@@ -65,15 +65,13 @@ void launch_with(const Queue& queue, const GpuTables<Sum>& tables, GpuLayout lay
   const std::int64_t blocks = std::min((rows + layout.rows - 1) / layout.rows, kMostBlocks);
   const std::size_t shared = shared_bytes<Sum>(tables.all_features, tables.all_outputs, layout);
   forest_rows<<<static_cast<unsigned>(blocks), layout.threads(), shared,
-                static_cast<cudaStream_t>(queue.native_handle())>>>(call);
-  check(queue.device(), cudaGetLastError(), "launching the kernel of its trees");
+                static_cast<gpu::Stream>(queue.native_handle())>>>(call);
+  check(queue.device(), gpu::get_last_error(), "launching the kernel of its trees");
 }
 
 template <class Sum, std::size_t kPlaces>
 void prepare(Device device, std::size_t shared_bytes) {
-  check(device,
-        cudaFuncSetAttribute(forest_rows<Sum, kPlaces>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(shared_bytes)),
+  check(device, gpu::allow_shared_bytes(forest_rows<Sum, kPlaces>, static_cast<int>(shared_bytes)),
         "giving shared memory to the kernel of trees");
 }
 
@@ -89,13 +87,10 @@ GpuLimits prepare_gpu_kernels(Device device) {
   const DeviceGuard current(device);
   int multiprocessors = 0;
   int shared_bytes = 0;
-  check(device,
-        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device.index),
+  check(device, gpu::multiprocessors(&multiprocessors, device.index),
         "asking for the number of multiprocessors");
-  check(
-      device,
-      cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index),
-      "asking for the size of shared memory");
+  check(device, gpu::shared_bytes(&shared_bytes, device.index),
+        "asking for the size of shared memory");
   const GpuLimits limits{static_cast<std::uint32_t>(multiprocessors),
                          static_cast<std::size_t>(shared_bytes)};
   prepare_both<float>(device, limits.shared_bytes);
