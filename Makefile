@@ -36,7 +36,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
-        install-check newest-torch fuzz fuzz-programs fuzz-scripts fuzz-columns soak width nightly options clean
+        install-check reference newest-torch fuzz fuzz-programs fuzz-scripts fuzz-columns soak width nightly options clean
 .DELETE_ON_ERROR:
 
 help: ## This list
