@@ -103,44 +103,25 @@ void convert_all(const From* from, std::int64_t n, std::byte* to, bool is_checke
   std::transform(from, from + n, numbers, [](From value) { return converted<To>(value); });
 }
 
+/// Floating-point numbers do not become integers: `to` is none then.
+template <std::integral From>
+void convert_to_integers(const From* from, std::int64_t n, DType to, std::byte* memory,
+                         bool is_checked, const Place& place) {
+  if (to == DType::kU8) convert_all<From, std::uint8_t>(from, n, memory, is_checked, place);
+  if (to == DType::kI8) convert_all<From, std::int8_t>(from, n, memory, is_checked, place);
+  if (to == DType::kI16) convert_all<From, std::int16_t>(from, n, memory, is_checked, place);
+  if (to == DType::kI32) convert_all<From, std::int32_t>(from, n, memory, is_checked, place);
+  if (to == DType::kI64) convert_all<From, std::int64_t>(from, n, memory, is_checked, place);
+}
+
 template <class From>
 void convert_from(const From* from, std::int64_t n, DType to, std::byte* memory, bool is_checked,
                   const Place& place) {
-  switch (to) {
-    case DType::kU8:
-      if constexpr (std::integral<From>) {
-        return convert_all<From, std::uint8_t>(from, n, memory, is_checked, place);
-      }
-      break;
-    case DType::kI8:
-      if constexpr (std::integral<From>) {
-        return convert_all<From, std::int8_t>(from, n, memory, is_checked, place);
-      }
-      break;
-    case DType::kI16:
-      if constexpr (std::integral<From>) {
-        return convert_all<From, std::int16_t>(from, n, memory, is_checked, place);
-      }
-      break;
-    case DType::kI32:
-      if constexpr (std::integral<From>) {
-        return convert_all<From, std::int32_t>(from, n, memory, is_checked, place);
-      }
-      break;
-    case DType::kI64:
-      if constexpr (std::integral<From>) {
-        return convert_all<From, std::int64_t>(from, n, memory, is_checked, place);
-      }
-      break;
-    case DType::kF16:
-      return convert_all<From, Float16>(from, n, memory, is_checked, place);
-    case DType::kF32:
-      return convert_all<From, float>(from, n, memory, is_checked, place);
-    case DType::kF64:
-      return convert_all<From, double>(from, n, memory, is_checked, place);
-    case DType::kBool:
-    case DType::kBF16:
-      break;
+  if (to == DType::kF16) convert_all<From, Float16>(from, n, memory, is_checked, place);
+  if (to == DType::kF32) convert_all<From, float>(from, n, memory, is_checked, place);
+  if (to == DType::kF64) convert_all<From, double>(from, n, memory, is_checked, place);
+  if constexpr (std::integral<From>) {
+    convert_to_integers(from, n, to, memory, is_checked, place);
   }
 }
 

@@ -130,25 +130,27 @@ std::vector<FileColumn> file_columns(const arrow::Schema& schema) {
   return columns;
 }
 
+int place_of(const std::string& name, const arrow::Schema& schema, const std::string& path) {
+  const std::vector<int> found = schema.GetAllFieldIndices(name);
+  if (found.size() == 1) return found.front();
+  if (found.size() > 1) {
+    throw InputError(path + ": the column " + name + " is there " + std::to_string(found.size()) +
+                     " times, expected once");
+  }
+  std::string all;
+  for (const std::string& other : schema.field_names()) {
+    all.append(all.empty() ? "" : ", ").append(other);
+  }
+  const std::string nearest = nearest_name(name, schema.field_names());
+  throw InputError(path + ": has no column " + name + "; there are " + printable(all) +
+                   (nearest.empty() ? "" : "; the nearest is " + printable(nearest)));
+}
+
 std::vector<int> places_of(const std::vector<std::string>& names, const arrow::Schema& schema,
                            const std::string& path) {
-  std::vector<int> places;
-  for (const std::string& name : names) {
-    const std::vector<int> found = schema.GetAllFieldIndices(name);
-    if (found.size() == 1) {
-      places.push_back(found.front());
-      continue;
-    }
-    if (found.size() > 1) {
-      throw InputError(path + ": the column " + name + " is there " + std::to_string(found.size()) +
-                       " times, expected once");
-    }
-    std::string all;
-    for (const std::string& other : schema.field_names()) all += (all.empty() ? "" : ", ") + other;
-    const std::string nearest = nearest_name(name, schema.field_names());
-    throw InputError(path + ": has no column " + name + "; there are " + printable(all) +
-                     (nearest.empty() ? "" : "; the nearest is " + printable(nearest)));
-  }
+  std::vector<int> places(names.size());
+  std::transform(names.begin(), names.end(), places.begin(),
+                 [&](const std::string& name) { return place_of(name, schema, path); });
   return places;
 }
 

@@ -143,7 +143,7 @@ class TableWriter::Output {
                                          const WrittenNumbers& numbers) const {
     const WrittenColumn& written = columns_[column];
     const std::size_t n = written.is_list ? static_cast<std::size_t>(numbers.offsets.back()) : rows;
-    const auto values = values_of(written.dtype, n, numbers.data);
+    auto values = values_of(written.dtype, n, numbers.data);
     if (!written.is_list) return values;
     arrow::TypedBufferBuilder<std::int32_t> offsets;
     for (const std::int64_t offset : numbers.offsets) {

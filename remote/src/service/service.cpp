@@ -81,7 +81,7 @@ std::shared_ptr<const Payload> payload_of(const std::string& message) {
 }  // namespace
 
 std::shared_ptr<Service> Service::make(const ModelLocation& location, const Options& options) {
-  const std::shared_ptr<Service> service(new Service(location, options));
+  std::shared_ptr<Service> service(new Service(location, options));
   service->servers_->set_probe(
       [weak = service->weak_from_this()](Server& server, std::function<void(bool)> done) {
         if (const auto self = weak.lock()) self->probe(server, std::move(done));
