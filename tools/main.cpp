@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "command.hpp"
-#include "remote_seam.hpp"
+#include "seams/remote_seam.hpp"
+#include "seams/torch_seam.hpp"
 #include "signals.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/version.hpp"
-#include "torch_seam.hpp"
 
 namespace tensoa::tools {
 namespace {

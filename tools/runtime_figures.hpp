@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <string>
 
+#include "seams/torch_seam.hpp"
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/memory_budget.hpp"
-#include "torch_seam.hpp"
 
 namespace tensoa::tools {
 

@@ -10,8 +10,8 @@
 
 #include "bench/suites/suites.hpp"
 #include "command.hpp"
+#include "seams/torch_seam.hpp"
 #include "tensoa/core/output_file.hpp"
-#include "torch_seam.hpp"
 
 namespace tensoa::tools {
 namespace {

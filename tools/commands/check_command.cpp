@@ -17,6 +17,7 @@
 
 #include "command.hpp"
 #include "generated_columns.hpp"
+#include "seams/torch_seam.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
 #include "tensoa/engine/model.hpp"
@@ -25,7 +26,6 @@
 #include "tensoa/track/edge_scorer.hpp"
 #include "tensoa/track/event_source.hpp"
 #include "tensoa/track/graph_builder.hpp"
-#include "torch_seam.hpp"
 
 namespace tensoa::tools {
 namespace {

@@ -17,7 +17,7 @@
 #include "arena.hpp"
 #include "command.hpp"
 #include "progress_bar.hpp"
-#include "remote_seam.hpp"
+#include "seams/remote_seam.hpp"
 #include "seconds.hpp"
 #include "signals.hpp"
 #include "tensoa/core/error.hpp"

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
+#include "seams/torch_seam.hpp"
 #include "tensoa/forest/engines.hpp"
 #include "tensoa/pytorch/engines.hpp"
 #include "tensoa/pytorch/runtime.hpp"
-#include "torch_seam.hpp"
 
 namespace tensoa::tools {
 

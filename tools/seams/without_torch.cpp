@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
+#include "seams/torch_seam.hpp"
 #include "tensoa/core/memory_budget.hpp"
 #include "tensoa/forest/engines.hpp"
-#include "torch_seam.hpp"
 
 namespace tensoa::tools {
 

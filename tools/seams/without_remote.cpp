@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "remote_seam.hpp"
+#include "seams/remote_seam.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::tools {
