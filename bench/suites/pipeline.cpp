@@ -237,6 +237,7 @@ void measure_gpu(std::vector<ResultRow>& rows, const BenchOptions& options, cons
 }  // namespace
 
 std::vector<ResultRow> bench_pipeline(const BenchOptions& options) {
+  if (!options.inputs.empty()) return bench_reading(options);
   const BusyLoop loop;
   std::vector<ResultRow> rows;
   const Device device = parse_device(options.device);

@@ -77,6 +77,11 @@ std::vector<ResultRow> bench_forest(const BenchOptions& options);
 /// flight a thread, beside threads that block; latencies from the source to the end of the modules.
 std::vector<ResultRow> bench_pipeline(const BenchOptions& options);
 
+/// Reading the events of Parquet and Arrow files (`inputs`; from the page cache, one thread, processor time) as
+/// `tensoa track` does, beside Arrow's own reader on the same columns: nanoseconds a byte of these columns, decoded.
+/// What bench_pipeline does where it has inputs.
+std::vector<ResultRow> bench_reading(const BenchOptions& options);
+
 /// Models of servers (`server`, else the environment variable TENSOA_TEST_TRITON): columns of 1 and 16 MiB beside what a
 /// client with generated code does and beside the official Python client, small requests beside bare gRPC calls of the same
 /// bytes, 64 calls in flight beside prebuilt requests, and the share of each server. Stages end in `wall` and `cpu`: the wall

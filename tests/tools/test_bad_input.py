@@ -189,7 +189,7 @@ def test_missing_input_is_refused(tmp_path, out, model):
     write(tmp_path / "folder" / "notes.txt", "no events")
     for name, says in {
         "none-hits.csv": ["none-hits.csv", "no such file or folder", "expected"],
-        "folder": ["folder", "no events", "expected files *-hits.csv[.gz]"],
+        "folder": ["folder", "no events", "expected files *.csv[.gz], *.parquet"],
         "folder/notes.txt": ["notes.txt", "expected NAME-hits.csv"],
         "good-truth.csv": ["good-truth.csv", "not a file of hits"],
     }.items():

@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 import pyarrow.csv
+import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 import torch
@@ -100,6 +101,57 @@ def test_figures_have_these_keys_and_types(tmp_path, out, model):
     assert 0 < run["true_edges"] < run["edges"]
     assert all(0 <= run[key] <= 1 for key in ("edge_auc", "edge_efficiency", "edge_purity", "track_efficiency"))
     assert all(seconds >= 0 for seconds in run["seconds"].values())
+
+
+@pytest.mark.parametrize("layout", ["rows", "lists"])
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_tables_of_events_give_the_tracks_of_the_same_events_as_csv(layout, ending, tmp_path, out, model):
+    """Six events in row groups of two and a half."""
+    events = [straight_tracks(seed) for seed in range(1, 7)]
+    (tmp_path / "csv").mkdir()
+    for number, event in enumerate(events):
+        write_event(tmp_path / "csv", f"event_{number}", event)
+    expected = track(out, tmp_path / "csv", "--model", model, "--threads", 2)
+    answers = read_csv(out / "tracks.csv")
+
+    names = {"hit_id": np.int64, "x": np.float32, "y": np.float32, "z": np.float32, "volume_id": np.int32, "layer_id": np.int32, "particle_id": np.int64}
+    events = [event | {"volume_id": np.full(len(event["x"]), 8)} for event in events]
+    columns = {name: [np.asarray(event[name], kind) for event in events] for name, kind in names.items()}
+    if layout == "rows":
+        hits = len(columns["x"][0])
+        table = pyarrow.table({name: np.concatenate(values) for name, values in columns.items()})
+        table = table.append_column("event_id", pyarrow.array(np.repeat(np.arange(6, dtype=np.uint32), hits)))
+        rows = 5 * hits // 2
+    else:
+        table = pyarrow.table({"event_id": np.arange(6)} | columns)
+        rows = 2
+    path = tmp_path / f"event.{ending}"
+    if ending == "parquet":
+        pyarrow.parquet.write_table(table, path, row_group_size=rows)
+    else:
+        with pyarrow.ipc.new_file(path, table.schema) as file:
+            file.write_table(table, max_chunksize=rows)
+    for answer in out.iterdir():
+        answer.unlink()
+    run = track(out, path, "--model", model, "--threads", 2)
+    assert read_csv(out / "tracks.csv").equals(answers)
+    # Truth is there, particles are not: what does not need them is the same.
+    for key in ("events", "failed", "hits", "edges", "tracks", "true_edges", "edge_auc"):
+        assert run[key] == expected[key], key
+
+
+def test_a_truncated_table_between_others_loses_its_events_alone(tmp_path, out, model):
+    event = straight_tracks()
+    table = pyarrow.table({"x": [event["x"]] * 3, "y": [event["y"]] * 3, "z": [event["z"]] * 3})
+    for name in ("a", "b", "c"):
+        pyarrow.parquet.write_table(table, tmp_path / f"{name}.parquet")
+    data = (tmp_path / "b.parquet").read_bytes()
+    write(tmp_path / "b.parquet", data[: len(data) // 2])
+    done = refuse("track", tmp_path, "--model", model, *outputs(out), says=["event b: ", "b.parquet: is not a Parquet file, or is damaged or truncated"])
+    assert "1 event failed and left out" in done.stdout
+    run = json.loads((out / "run.json").read_text())
+    assert (run["events"], run["failed"]) == (6, 1)
+    assert set(read_csv(out / "tracks.csv")["event"].to_pylist()) == {f"{name}_{i}" for name in "ac" for i in range(3)}
 
 
 @pytest.mark.parametrize("kind", ["large_radius", "without_truth"])

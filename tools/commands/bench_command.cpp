@@ -169,6 +169,10 @@ void add_forest_options(std::pair<CLI::App&, BenchOptions&> bench) {
 
 void add_pipeline_options(std::pair<CLI::App&, BenchOptions&> bench) {
   auto& [command, options] = bench;
+  options.inputs.clear();
+  command.add_option("INPUT", options.inputs,
+                     "Instead: time to read the events of these Parquet and Arrow files, beside "
+                     "Arrow's own reader");
   options.repeats = 3;
   command.get_option("--repeats")->capture_default_str();
   options.threads = {1, 4, 16};

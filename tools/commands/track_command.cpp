@@ -17,6 +17,7 @@
 #include "arena.hpp"
 #include "command.hpp"
 #include "progress_bar.hpp"
+#include "read_ahead.hpp"
 #include "seams/remote_seam.hpp"
 #include "seconds.hpp"
 #include "signals.hpp"
@@ -155,10 +156,12 @@ class TrackRun {
     const auto start = std::chrono::steady_clock::now();
     bar_.emplace("tracking", sources_.size() - first_);
     summary_.take(in_arena(summary_.threads, [&] {
+      const ReadAhead::WaitsAtEnd waits(read_ahead_);
       return graph.run({.devices = devices_,
                         .in_flight = static_cast<std::size_t>(summary_.in_flight),
                         .trace = trace_file_ ? &trace : nullptr});
     }));
+    summary_.seconds.read += read_ahead_.seconds();
     bar_.reset();
     summary_.wall_seconds = seconds_since(start);
     if (summary_.events > 0) write_files();
@@ -188,7 +191,8 @@ class TrackRun {
       view.write(source) = &sources_[next++];
       return true;
     });
-    graph.module("read", reads(source), writes(event), [=](EventView view) {
+    graph.module("read", reads(source), writes(event), [=, this](EventView view) {
+      read_ahead_.after(*view.read(source));
       const auto begin = std::chrono::steady_clock::now();
       view.write(event) = std::make_unique<ReadEvent>(view.read(source)->read());
       view.write(event)->seconds = seconds_since(begin);
@@ -304,6 +308,7 @@ class TrackRun {
   Model<> model_;
   track::PipelineOptions options_;
   std::vector<track::EventSource> sources_;
+  ReadAhead read_ahead_;
   std::size_t first_ = 0;  ///< to be done
   std::optional<ProgressBar> bar_;
   std::optional<track::TrackWriter> tracks_;
@@ -324,7 +329,8 @@ void add_track_command(CLI::App& program, Action& action) {
   auto call = std::make_shared<TrackCall>();
   command
       ->add_option("INPUT", call->inputs,
-                   "Event files, folders of them, or generate:EVENTS[:SEED[:PARTICLES]]")
+                   "Event files (CSV, Parquet, Arrow), folders of them, or "
+                   "generate:EVENTS[:SEED[:PARTICLES]]")
       ->required();
   command
       ->add_option("--model", call->model,

@@ -8,6 +8,8 @@
 namespace tensoa::track::detail {
 namespace {
 
+constexpr std::string_view kTables[] = {".parquet", ".arrow", ".ipc", ".feather"};
+
 bool ends_with(const std::filesystem::path& path, std::string_view end) {
   return path.string().ends_with(end);
 }
@@ -24,14 +26,24 @@ std::string_view digits(std::string_view text) {
 
 std::string without_endings(const std::filesystem::path& path) {
   std::string name = path.filename().string();
-  for (const std::string_view ending : {std::string_view(".gz"), std::string_view(".csv")}) {
-    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
-  }
+  const auto strip = [&](std::string_view ending) {
+    const bool has_it = name.ends_with(ending);
+    if (has_it) name.resize(name.size() - ending.size());
+    return has_it;
+  };
+  if (std::any_of(std::begin(kTables), std::end(kTables), strip)) return name;
+  strip(".gz");
+  strip(".csv");
   return name;
 }
 
+bool is_table(const std::filesystem::path& path) {
+  return std::any_of(std::begin(kTables), std::end(kTables),
+                     [&](std::string_view ending) { return ends_with(path, ending); });
+}
+
 bool is_event_file(const std::filesystem::path& path) {
-  if (!ends_with(path, ".csv") && !ends_with(path, ".csv.gz")) return false;
+  if (!ends_with(path, ".csv") && !ends_with(path, ".csv.gz") && !is_table(path)) return false;
   const std::string name = without_endings(path);
   constexpr std::string_view kOthers[] = {"-cells", "-truth", "-particles", "detectors"};
   return std::none_of(std::begin(kOthers), std::end(kOthers),

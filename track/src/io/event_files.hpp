@@ -13,14 +13,17 @@ namespace tensoa::track::detail {
 /// The end of the name of a TrackML file of hits.
 inline constexpr std::string_view kHits = "-hits";
 
-/// The file's name without its folder and ".csv[.gz]".
+/// The file's name without its folder and ".csv[.gz]", ".parquet" or the like.
 std::string without_endings(const std::filesystem::path& path);
 
-/// True when the name of a file says that it holds the hits of an event: *.csv or *.csv.gz, but not
+/// True for the endings of Parquet and Arrow files.
+bool is_table(const std::filesystem::path& path);
+
+/// True when the name of a file says that it holds the hits of events: *.csv, *.csv.gz or a table, but not
 /// the cells, truth or particles beside it, nor TrackML's description of the detectors.
 bool is_event_file(const std::filesystem::path& path);
 
-/// The event's name: the file's, without its folder, "-hits" and ".csv[.gz]".
+/// The event's name: the file's, without its folder, "-hits" and its ending.
 std::string event_name(const std::filesystem::path& path);
 
 /// True when `a` comes before `b` in natural order: runs of digits compare as numbers.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "io/event_files.hpp"
+#include "io/event_table.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::track {
@@ -60,6 +62,20 @@ std::vector<EventSource> generated_events(std::string_view input) {
   return sources;
 }
 
+// The events of a file; of one that cannot be opened one, whose read() says why.
+void add_events_of_file(std::vector<EventSource>& sources, const fs::path& file) {
+  if (!detail::is_table(file)) {
+    sources.emplace_back(file);
+    return;
+  }
+  try {
+    const auto table = std::make_shared<const detail::EventTable>(file);
+    for (std::size_t i = 0; i < table->events(); ++i) sources.emplace_back(table, i);
+  } catch (const InputError&) {
+    sources.emplace_back(file);
+  }
+}
+
 std::vector<EventSource> events_of_folder(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -71,14 +87,14 @@ std::vector<EventSource> events_of_folder(const fs::path& folder) {
   if (error) throw InputError(folder.string() + ": cannot list the folder: " + error.message());
   if (files.empty()) {
     throw InputError(folder.string() +
-                     ": the folder has no events, expected files *-hits.csv[.gz] or *.csv[.gz]");
+                     ": the folder has no events, expected files *.csv[.gz], *.parquet or *.arrow");
   }
   std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
     return detail::natural_less(a.filename().string(), b.filename().string());
   });
   std::vector<EventSource> sources;
   sources.reserve(files.size());
-  for (fs::path& file : files) sources.emplace_back(std::move(file));
+  for (const fs::path& file : files) add_events_of_file(sources, file);
   return sources;
 }
 
@@ -95,13 +111,20 @@ std::optional<std::string> last_folders(const fs::path& file, std::size_t depth)
 
 }  // namespace
 
+const fs::path* EventSource::file() const {
+  if (const auto* of = std::get_if<OfTable>(&from_)) return &of->table->path();
+  return std::get_if<fs::path>(&from_);
+}
+
 std::string EventSource::name() const {
+  if (const auto* of = std::get_if<OfTable>(&from_)) return prefix_ + of->table->name(of->index);
   if (const auto* file = std::get_if<fs::path>(&from_)) return prefix_ + detail::event_name(*file);
   const auto& made = std::get<Generated>(from_);
   return prefix_ + generated_name(made.options, made.index);
 }
 
 std::string EventSource::origin() const {
+  if (const auto* of = std::get_if<OfTable>(&from_)) return of->table->origin(of->index);
   if (const auto* file = std::get_if<fs::path>(&from_)) return file->string();
   const auto& made = std::get<Generated>(from_);
   return std::string(kGenerate) + "…:" + std::to_string(made.options.seed) + ':' +
@@ -109,11 +132,19 @@ std::string EventSource::origin() const {
 }
 
 Event EventSource::read() const {
-  const auto* file = std::get_if<fs::path>(&from_);
-  const auto* made = std::get_if<Generated>(&from_);
-  Event event = file != nullptr ? read_event(*file) : generate(made->options, made->index);
+  Event event = [&] {
+    if (const auto* of = std::get_if<OfTable>(&from_)) return of->table->read(of->index);
+    if (const auto* file = std::get_if<fs::path>(&from_)) return read_event(*file);
+    const auto& made = std::get<Generated>(from_);
+    return generate(made.options, made.index);
+  }();
   event.name = name();
   return event;
+}
+
+std::function<void()> EventSource::read_ahead() const {
+  const auto* of = std::get_if<OfTable>(&from_);
+  return of != nullptr ? of->table->read_ahead(of->index) : std::function<void()>();
 }
 
 std::vector<EventSource> find_events(std::string_view input) {
@@ -121,7 +152,9 @@ std::vector<EventSource> find_events(std::string_view input) {
   const fs::path path(input);
   std::error_code error;
   if (fs::is_directory(path, error)) return events_of_folder(path);
-  return {EventSource(path)};
+  std::vector<EventSource> sources;
+  add_events_of_file(sources, path);
+  return sources;
 }
 
 std::vector<EventSource> find_events(std::span<const std::string> inputs) {
@@ -141,7 +174,7 @@ std::vector<EventSource> find_events(std::span<const std::string> inputs) {
       names.clear();
       for (EventSource* source : sources) {
         std::optional<std::string> prefix;
-        if (const auto* file = std::get_if<fs::path>(&source->from_)) {
+        if (const fs::path* file = source->file()) {
           prefix = last_folders(*file, depth);
         } else if (depth == 1) {
           const auto particles = std::get<EventSource::Generated>(source->from_).options.particles;

@@ -22,6 +22,8 @@
 #include <vector>
 
 #include "io/event_files.hpp"
+#include "io/event_table.hpp"
+#include "io/hit_checks.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::track {
@@ -199,18 +201,6 @@ std::vector<typename ArrowType::c_type> column(const arrow::Table& table, int in
   return values;
 }
 
-// `first_row` is the line of row 0 in the file, counted from 1.
-template <class T>
-void require_finite(const fs::path& path, const char* name, const T* values, std::size_t n,
-                    std::size_t first_row) {
-  for (std::size_t i = 0; i < n; ++i) {
-    if (!std::isfinite(values[i])) {
-      reject(path, "line " + std::to_string(i + first_row) + ": got " + name + " = " +
-                       (std::isnan(values[i]) ? "NaN" : "infinity") + ", expected a finite number");
-    }
-  }
-}
-
 // The file NAME + suffix beside a hits file, packed like it or not, where there is one.
 std::optional<fs::path> beside(const fs::path& hits, std::string_view suffix) {
   const std::string stem =
@@ -227,14 +217,6 @@ struct Truth {
   std::int64_t hit_id, particle_id;
   friend auto operator<=>(const Truth&, const Truth&) = default;
 };
-
-void require_unique_ids(const fs::path& path, const View<Hit>& hits) {
-  std::vector<std::int64_t> ids(hits.hit_id.data(), hits.hit_id.data() + hits.size());
-  std::sort(ids.begin(), ids.end());
-  if (const auto twice = std::adjacent_find(ids.begin(), ids.end()); twice != ids.end()) {
-    reject(path, "hit_id " + std::to_string(*twice) + " is duplicated; expected unique hit_id");
-  }
-}
 
 void read_truth(const fs::path& path, const View<Hit>& hits) {
   const auto table = parse(path, read_text(path),
@@ -308,22 +290,21 @@ Event read_trackml(const fs::path& path, const std::shared_ptr<arrow::Buffer>& t
   for (const auto& [name, to] : {std::pair("x", hits.x.data()), std::pair("y", hits.y.data()),
                                  std::pair("z", hits.z.data())}) {
     copy_column<arrow::FloatType>(*table, index++, to);
-    require_finite(path, name, to, hits.size(), 2);
+    detail::require_finite(path.string(), "line ", name, to, hits.size(), 2);
   }
   const auto volumes = column<arrow::Int32Type>(*table, index++);
   const auto layers = column<arrow::Int32Type>(*table, index);
   for (std::size_t i = 0; i < hits.size(); ++i) {
-    constexpr std::int32_t kLayersOfVolume = 1000;
-    if (volumes[i] < 0 || volumes[i] > 1'000'000 || layers[i] < 0 || layers[i] >= kLayersOfVolume) {
-      reject(path, "line " + std::to_string(i + 2) + ": got volume_id " +
-                       std::to_string(volumes[i]) + " and layer_id " + std::to_string(layers[i]) +
-                       ", expected 0 to 1000000 and 0 to 999");
+    const auto layer = detail::layer_of(volumes[i], layers[i]);
+    if (!layer) {
+      reject(path,
+             "line " + std::to_string(i + 2) + ": " + detail::layer_message(volumes[i], layers[i]));
     }
-    hits.layer[i] = volumes[i] * kLayersOfVolume + layers[i];
+    hits.layer[i] = *layer;
     hits.particle_id[i] = 0;
     hits.track_id[i] = -1;
   }
-  require_unique_ids(path, hits);
+  detail::require_unique_ids(path.string(), hits);
   if (const auto truth = beside(path, "-truth")) {
     read_truth(*truth, hits);
     event.has_truth = true;
@@ -342,7 +323,8 @@ Event read_large_radius(const fs::path& path, const std::shared_ptr<arrow::Buffe
   constexpr std::array<const char*, 3> kNames{"r", "phi", "z"};
   for (std::size_t i = 0; i < 3; ++i) {
     columns[i] = column<arrow::DoubleType>(*table, static_cast<int>(i));
-    require_finite(path, kNames[i], columns[i].data(), columns[i].size(), 1);
+    detail::require_finite(path.string(), "line ", kNames[i], columns[i].data(), columns[i].size(),
+                           1);
   }
   const auto& [r, phi, z] = columns;
 
@@ -361,7 +343,8 @@ Event read_large_radius(const fs::path& path, const std::shared_ptr<arrow::Buffe
   }
   for (const auto& [name, values] : {std::pair("x", hits.x.data()), std::pair("y", hits.y.data()),
                                      std::pair("z", hits.z.data())}) {
-    require_finite(path, name, values, hits.size(), 1);  // beyond the range of float32
+    detail::require_finite(path.string(), "line ", name, values, hits.size(),
+                           1);  // beyond the range of float32
   }
   return event;
 }
@@ -376,7 +359,13 @@ Event read_event(const fs::path& path) {
         "no such file or folder, expected a file, a folder, or generate:EVENTS[:SEED[:PARTICLES]]");
   }
   if (!detail::is_event_file(path)) {
-    reject(path, "is not a file of hits, expected NAME-hits.csv[.gz] or NAME.csv[.gz]");
+    reject(path,
+           "is not a file of hits, expected NAME-hits.csv[.gz], NAME.csv[.gz], .parquet or .arrow");
+  }
+  if (detail::is_table(path)) {
+    const detail::EventTable table(path);
+    if (table.events() == 1) return table.read(0);
+    reject(path, "has " + std::to_string(table.events()) + " events, expected one");
   }
   const auto text = read_text(path);
   const bool named_hits = detail::without_endings(path).ends_with(detail::kHits);
