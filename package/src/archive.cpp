@@ -18,6 +18,10 @@ constexpr std::uint32_t kEndRecord = 0x0605'4b50;
 constexpr std::size_t kLocalHeaderBytes = 30;
 constexpr std::size_t kCentralHeaderBytes = 46;
 constexpr std::size_t kEndRecordBytes = 22;
+constexpr std::uint32_t kEndRecord64 = 0x0606'4b50;
+constexpr std::uint32_t kEndLocator64 = 0x0706'4b50;
+constexpr std::size_t kEndLocator64Bytes = 20;
+constexpr std::size_t kEndRecord64Bytes = 56;
 constexpr std::size_t kLongestComment = 0xFFFF;
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
@@ -48,19 +52,27 @@ class Bytes {
 };
 
 struct EndRecord {
-  std::size_t at;
+  std::size_t at;  ///< where the directory ends
   std::size_t entries;
   std::size_t directory;
   std::size_t directory_bytes;
 };
+
+/// Before the end record at `at`, or before the one for more than 4 GB, which torch always writes, too.
+std::size_t end_of_directory(const Bytes& bytes, std::size_t at) {
+  constexpr std::size_t kBoth = kEndRecord64Bytes + kEndLocator64Bytes;
+  const bool has_both = at >= kBoth && bytes.number(at - kBoth, 4) == kEndRecord64 &&
+                        bytes.number(at - kEndLocator64Bytes, 4) == kEndLocator64;
+  return has_both ? at - kBoth : at;
+}
 
 EndRecord end_record(const Bytes& bytes) {
   for (std::size_t comment = 0; comment <= kLongestComment; ++comment) {
     if (kEndRecordBytes + comment > bytes.size()) break;
     const std::size_t at = bytes.size() - kEndRecordBytes - comment;
     if (bytes.number(at, 4) != kEndRecord || bytes.number(at + 20, 2) != comment) continue;
-    const EndRecord end{at, bytes.number(at + 10, 2), bytes.number(at + 16, 4),
-                        bytes.number(at + 12, 4)};
+    const EndRecord end{end_of_directory(bytes, at), bytes.number(at + 10, 2),
+                        bytes.number(at + 16, 4), bytes.number(at + 12, 4)};
     if (end.entries == 0xFFFF || end.directory == 0xFFFF'FFFF) {
       fail("its archive is in the format for more than 4 GB, which packages do not have");
     }
@@ -68,7 +80,7 @@ EndRecord end_record(const Bytes& bytes) {
         bytes.number(at + 8, 2) != end.entries) {
       fail("its archive has more than one part");
     }
-    if (end.directory_bytes > at || end.directory != at - end.directory_bytes) {
+    if (end.directory_bytes > end.at || end.directory != end.at - end.directory_bytes) {
       fail("the directory of its archive does not end where it should");
     }
     return end;
@@ -91,9 +103,8 @@ Entry read_entry(const Bytes& bytes, const EndRecord& end, std::size_t& at) {
   const std::size_t name_bytes = bytes.number(at + 28, 2);
   const std::string name(bytes.part(at + kCentralHeaderBytes, name_bytes));
   const std::string subject = "its file " + name;
-  if ((bytes.number(at + 8, 2) & (kEncrypted | kSizesFollow)) != 0) {
-    fail(subject + " is encrypted, or was written as a stream");
-  }
+  const std::uint32_t flags = bytes.number(at + 8, 2);
+  if ((flags & kEncrypted) != 0) fail(subject + " is encrypted");
   const std::size_t size = bytes.number(at + 20, 4);
   if (bytes.number(at + 10, 2) != 0 || bytes.number(at + 24, 4) != size) {
     fail(subject + " is compressed; expected all to be stored");
@@ -101,8 +112,11 @@ Entry read_entry(const Bytes& bytes, const EndRecord& end, std::size_t& at) {
   const std::size_t begin = bytes.number(at + 42, 4);
   at += kCentralHeaderBytes + name_bytes + bytes.number(at + 30, 2) + bytes.number(at + 32, 2);
 
-  if (bytes.number(begin, 4) != kLocalHeader || bytes.number(begin + 18, 4) != size ||
-      bytes.number(begin + 22, 4) != size ||
+  const bool is_stream =
+      (flags & kSizesFollow) != 0;  // as torch writes: sizes are in the directory
+  const auto is_size = [&](std::size_t local) { return local == (is_stream ? 0 : size); };
+  if (bytes.number(begin, 4) != kLocalHeader || !is_size(bytes.number(begin + 18, 4)) ||
+      !is_size(bytes.number(begin + 22, 4)) ||
       bytes.part(begin + kLocalHeaderBytes, bytes.number(begin + 26, 2)) != name) {
     fail(subject + " is not where the directory of its archive says");
   }
@@ -157,10 +171,6 @@ std::string_view Archive::file(std::string_view name) const {
 
 namespace {
 
-constexpr std::uint32_t kEndRecord64 = 0x0606'4b50;
-constexpr std::uint32_t kEndLocator64 = 0x0706'4b50;
-constexpr std::size_t kEndLocator64Bytes = 20;
-constexpr std::size_t kEndRecord64Bytes = 56;
 constexpr std::uint64_t kMostDirectoryBytes = std::uint64_t{1} << 26U;
 
 std::string read_part(std::ifstream& file, std::uint64_t first, std::uint64_t size) {

@@ -107,7 +107,15 @@ TEST(Archive, CompressedAndEncryptedFilesAreRefused) {
   EXPECT_THAT(changed(kFirstCentral, kMethod, 8, 2), fails_with("its file model/b is compressed"));
   EXPECT_THAT(changed(kFirstCentral, kStoredSize, 5, 4), fails_with("is compressed"));
   EXPECT_THAT(changed(kFirstCentral, kFlags, 1, 2), fails_with("is encrypted"));
-  EXPECT_THAT(changed(kFirstCentral, kFlags, 8, 2), fails_with("was written as a stream"));
+}
+
+TEST(Archive, SizesOfFilesThatWereWrittenAsAStreamAreThoseOfTheDirectory) {
+  EXPECT_THAT(changed(kFirstCentral, kFlags, 8, 2), fails_with("is not where the directory"));
+  ZipWriter zip = two_files();
+  zip.set(zip.centrals[0] + kFlags, 8, 2);
+  zip.set(zip.locals[0] + kLocalSize - 4, 0, 4);
+  zip.set(zip.locals[0] + kLocalSize, 0, 4);
+  EXPECT_EQ(Archive(zip.text).file("b"), "second");
 }
 
 TEST(Archive, ArchivesOfSeveralPartsOrAboveFourGigabytesAreRefused) {
