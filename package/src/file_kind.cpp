@@ -44,8 +44,10 @@ std::optional<std::string> why_no_package(const std::filesystem::path& path) {
              "pytorch::register_engines(); or make a package: " +
              export_from + path.string() + to_package;
     case FileKind::kExportedProgram:
-      return "is a program of torch.export, not a package of tensoa; make one: " + export_from +
-             path.string() + to_package;
+      return "is a program of torch.export, and its engine, which needs torch, is not registered: "
+             "use a tensoa that is built with TENSOA_PYTORCH=ON, and call "
+             "pytorch::register_engines(); or make a package: " +
+             export_from + path.string() + to_package;
     case FileKind::kAotInductor:
       return "is a package of torch's AOTInductor, compiled for tensors, not a package of "
              "tensoa, which is compiled for columns; make one of the module: " +

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "exported/exported_engine.hpp"
 #include "inductor/inductor_program.hpp"
 #include "tensoa/package/engines.hpp"
 #include "tensoa/package/file_kind.hpp"
@@ -44,12 +45,33 @@ class TorchScriptLoader final : public package::InspectingLoader {
   }
 };
 
+class ExportedLoader final : public package::InspectingLoader {
+ public:
+  std::string_view name() const noexcept override { return "torch.export"; }
+  CompilationType compilation() const noexcept override { return CompilationType::kJustInTime; }
+
+  bool accepts(const ModelLocation& location) const override {
+    return location.is_file() &&
+           package::kind_of_file(location.path()) == package::FileKind::kExportedProgram;
+  }
+
+  std::shared_ptr<const Engine> load(const ModelLocation& location, Device device,
+                                     const ModelOptions& /*options*/) const override {
+    return load_exported_engine(location.path(), device);
+  }
+
+  package::ModelDescription inspect(const ModelLocation& location) const override {
+    return inspect_exported(location.path());
+  }
+};
+
 }  // namespace
 
 void register_engines() {
   package::register_engines();
   package::register_program_kind({.name = "inductor", .load = load_inductor_program});
   register_loader(std::make_shared<const TorchScriptLoader>());
+  register_loader(std::make_shared<const ExportedLoader>());
 }
 
 std::string torch_version() { return TORCH_VERSION; }

@@ -85,8 +85,9 @@ TEST_F(FileKindTest, OfWhatIsNoneOfTheseIsUnknown) {
 
 TEST_F(FileKindTest, AProgramOfTorchExportIsNamedWithTheCommandThatMakesAPackage) {
   const auto path = write("model.pt2", kOfExport);
-  expect_refused(path, {"is a program of torch.export, not a package of tensoa; make one: ",
-                        "python -m tensoa.export " + path.string() +
+  expect_refused(path, {"is a program of torch.export, and its engine, which needs torch, is not "
+                        "registered: use a tensoa that is built with TENSOA_PYTORCH=ON",
+                        "or make a package: python -m tensoa.export " + path.string() +
                             " --binding BINDING.json --out PACKAGE.pt2"});
 }
 

@@ -203,14 +203,26 @@ def test_fused_program_that_is_not_there(tmp_path):
     refuse("inspect", path, says=["half.pt2", "fused/x86-64-v4.so"])
 
 
+def test_program_of_torch_export(tmp_path):
+    rows = torch.export.Dim.DYNAMIC
+    program = torch.export.export(
+        Close(), (torch.zeros(3, 3), torch.zeros(2, 5).long()), dynamic_shapes=({0: rows}, {1: rows})
+    )
+    torch.export.save(program, tmp_path / "export.pt2")
+    description = json.loads(succeed("inspect", tmp_path / "export.pt2", "--json").stdout)
+    assert description["compilation"] == "just-in-time" and description["format"].startswith("torch.export ")
+    assert [argument["type"] for argument in description["inputs"]] == ["float32[?, 3]", "int64[2, ?]"]
+    assert not any(argument["may_be_written"] for argument in description["inputs"])
+    assert description["operators"] and all(count > 0 for count in description["operators"].values())
+    text = succeed("inspect", tmp_path / "export.pt2").stdout
+    assert "graph: " in text and " x aten." in text and "written by: torch " in text
+
+
 def test_files_that_are_no_models(tmp_path):
     (tmp_path / "text.pt").write_text("hello")
     torch.save({"a": torch.zeros(1)}, tmp_path / "weights.pt")
-    program = torch.export.export(Close(), (torch.zeros(2, 3), torch.zeros(2, 1).long()))
-    torch.export.save(program, tmp_path / "export.pt2")
     refuse("inspect", tmp_path / "text.pt", says=["text.pt", "torch.jit.save"])
     refuse("inspect", tmp_path / "weights.pt", says=["weights.pt", "not a TorchScript file", "torch.jit.script"])
-    refuse("inspect", tmp_path / "export.pt2", says=["export.pt2", "python -m tensoa.export"])
     refuse("inspect", tmp_path / "nothing.pt", says=["nothing.pt", "there is no such file"])
     refuse("inspect", tmp_path, says=["is not a file"])
     refuse("inspect", says=["FILE"])

@@ -63,6 +63,10 @@ ordered_json json_of(const std::string& file, const ModelDescription& model) {
     object["weights"] = *model.weights;
     object["weight_bytes"] = *model.weight_bytes;
   }
+  if (!model.operators.empty()) {
+    ordered_json& operators = object["operators"];
+    for (const auto& [name, count] : model.operators) operators[name] = count;
+  }
   if (!model.forest_facts.empty()) {
     ordered_json& trees = object["trees"];
     for (const auto& [name, value] : model.forest_facts) trees[name] = value;
@@ -181,6 +185,14 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
                            : "may be written, copied at every call:" + written) +
           " (" + model.proof + ")\n";
   if (model.keeps_state) text += "state: forward changes the model; it is refused when loaded\n";
+  if (!model.operators.empty()) {
+    std::size_t nodes = 0;
+    for (const auto& [name, count] : model.operators) nodes += count;
+    text += fmt::format("graph: {} nodes\n", nodes);
+    for (const auto& [name, count] : model.operators) {
+      text += fmt::format("  {:>4} x {}\n", count, name);
+    }
+  }
   if (!model.forest_facts.empty()) {
     text += "trees:\n";
     for (const auto& [name, value] : model.forest_facts) {

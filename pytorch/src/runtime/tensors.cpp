@@ -34,6 +34,12 @@ static_assert(std::ranges::all_of(kDTypes, [](const auto& pair) {
 
 c10::ScalarType to_torch(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)].second; }
 
+std::optional<DType> from_torch(c10::ScalarType dtype) {
+  const auto* known =
+      std::ranges::find(kDTypes, dtype, [](const auto& pair) { return pair.second; });
+  return known == kDTypes.end() ? std::nullopt : std::optional(known->first);
+}
+
 c10::Device to_torch(Device device) {
   if (device.is_cpu()) return c10::kCPU;
   return {c10::kCUDA, static_cast<c10::DeviceIndex>(device.index)};
@@ -64,10 +70,8 @@ void wrap_again(at::Tensor& tensor, const TensorView& view) {
 }
 
 std::string describe(const at::Tensor& tensor) {
-  const auto* known = std::ranges::find(kDTypes, tensor.scalar_type(),
-                                        [](const auto& pair) { return pair.second; });
-  std::string text = known != kDTypes.end() ? std::string(name_of(known->first))
-                                            : c10::toString(tensor.scalar_type());
+  const auto known = from_torch(tensor.scalar_type());
+  std::string text = known ? std::string(name_of(*known)) : c10::toString(tensor.scalar_type());
   if (tensor.layout() != c10::kStrided) text = c10::str(tensor.layout(), ' ', text);
   text += '[';
   for (std::int64_t dim = 0; dim < tensor.dim(); ++dim) {

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 
 #include "tensoa/core/tensor_view.hpp"
@@ -11,6 +12,10 @@
 namespace tensoa::pytorch {
 
 c10::ScalarType to_torch(DType dtype);
+
+/// Nothing for a dtype that columns do not have.
+std::optional<DType> from_torch(c10::ScalarType dtype);
+
 c10::Device to_torch(Device device);
 
 /// The same memory as a torch tensor: no copy, any strides from 0 on, no query of the pointer. Read-only

@@ -15,4 +15,13 @@ at::Tensor argument_of(const Queue& queue, const BoundBlock& block, bool is_writ
   return wrap(copy);
 }
 
+std::string describe_inputs(const Binding& binding) {
+  std::string text = "; inputs: ";
+  for (const BoundBlock& block : binding.inputs) {
+    text += (&block == &binding.inputs.front() ? "" : ", ") + to_string(block) + ' ' +
+            to_string(block.tensor);
+  }
+  return text;
+}
+
 }  // namespace tensoa::pytorch

@@ -5,8 +5,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <string>
 
 #include "tensoa/engine/copy_report.hpp"
+#include "tensoa/engine/model_metadata.hpp"
 #include "tensoa/soa/bound_block.hpp"
 #include "torchscript/scratch.hpp"
 
@@ -18,5 +20,8 @@ namespace tensoa::pytorch {
 /// @throws as write_argument
 at::Tensor argument_of(const Queue& queue, const BoundBlock& block, bool is_written, std::size_t i,
                        ScratchPool::LoanWhenNeeded& scratch, CopyReport& copies);
+
+/// `; inputs: block "x" (columns r, z) float32[100, 2] on cpu, …`: what a failed call was given.
+std::string describe_inputs(const Binding& binding);
 
 }  // namespace tensoa::pytorch

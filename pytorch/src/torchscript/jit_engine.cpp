@@ -80,16 +80,6 @@ Signature signature_of(const torch::jit::Method& forward, const std::string& sub
   return signature;
 }
 
-/// `inputs: block "x" (columns r, z) float32[100, 2] on cpu, …`: what a failed call was given.
-std::string describe_inputs(const Binding& binding) {
-  std::string text = "; inputs: ";
-  for (const BoundBlock& block : binding.inputs) {
-    text += (&block == &binding.inputs.front() ? "" : ", ") + to_string(block) + ' ' +
-            to_string(block.tensor);
-  }
-  return text;
-}
-
 class JitEngine final : public Engine {
  public:
   JitEngine(std::string subject, torch::jit::Module module, Signature signature,

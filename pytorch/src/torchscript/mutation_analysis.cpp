@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "torchscript/mutation_analysis.hpp"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/runtime/operator.h>
@@ -15,6 +14,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "runtime/operator_effects.hpp"
 #include "torchscript/value_types.hpp"
 
 namespace tensoa::pytorch {
@@ -30,157 +30,21 @@ using torch::jit::Value;
 
 bool is_tensor(const Value& value) { return value.type()->kind() == c10::TypeKind::TensorType; }
 
-// ---- operators: what their schemas do not say
+// ---- operators
 
-template <class Range>
-bool contains(const Range& names, std::string_view name) {
-  return std::ranges::find(names, name) != std::ranges::end(names);
-}
-
-/// Operators that are made of others, and whose results are new tensors all the same: those after
-/// which networks write in place. A name that is missing here costs a copy, no more.
-constexpr std::string_view kFresh[] = {
-    "aten::adaptive_avg_pool1d",
-    "aten::adaptive_avg_pool2d",
-    "aten::adaptive_avg_pool3d",
-    "aten::avg_pool1d",
-    "aten::batch_norm",
-    "aten::bilinear",
-    "aten::conv1d",
-    "aten::conv2d",
-    "aten::conv3d",
-    "aten::conv_transpose1d",
-    "aten::conv_transpose2d",
-    "aten::conv_transpose3d",
-    "aten::group_norm",
-    "aten::gru",
-    "aten::instance_norm",
-    "aten::layer_norm",
-    "aten::linear",
-    "aten::log_softmax",
-    "aten::lstm",
-    "aten::matmul",
-    "aten::max_pool1d",
-    "aten::max_pool2d",
-    "aten::max_pool3d",
-    "aten::rms_norm",
-    "aten::scaled_dot_product_attention",
-    "aten::softmax",
-    "aten::square",
-    "aten::where",
-};
-
-/// Operators with kernels of their own whose results may lie in their arguments.
-constexpr std::string_view kShares[] = {
-    "_c10d_functional::wait_tensor",
-    "aten::_lazy_clone",
-    "aten::_nested_compute_contiguous_strides_offsets",
-    "aten::_nested_tensor_from_tensor_list",
-    "aten::_sparse_coo_tensor_with_dims_and_tensors",
-    "aten::_unsafe_view",
-    "aten::dequantize",
-    "aten::lift",
-    "aten::set",
-    "aten::set_",
-    "aten::set_data",
-    "aten::sparse_compressed_tensor",
-    "aten::unsafe_split",
-    "aten::unsafe_split_with_sizes",
-    "inductor::_alloc_from_pool",
-    "inductor::_reinterpret_tensor",
-    "onednn::qconv2d_pointwise",
-    "onednn::qlinear_pointwise",
-    "quantized::conv2d_add",
-    "quantized::conv2d_add_relu",
-    "quantized::dropout",
-};
-
-/// Operators after which a tensor lies in the memory of another argument: under all of its names.
-constexpr std::string_view kRebinds[] = {
-    "aten::_cudnn_rnn_flatten_weight",
-    "aten::set_",
-    "aten::set_data",
-};
-
-/// An operator that writes arguments without saying so, unless `condition` is the constant false.
-struct HiddenWrite {
-  std::string_view name;
-  std::string_view arguments[2];
-  std::string_view condition = {};
-};
-constexpr HiddenWrite kHiddenWrites[] = {
-    {"aten::_batch_norm_impl_index", {"running_mean", "running_var"}, "training"},
-    {"aten::batch_norm", {"running_mean", "running_var"}, "training"},
-    {"aten::batch_norm_gather_stats", {"running_mean", "running_var"}},
-    {"aten::batch_norm_gather_stats_with_counts", {"running_mean", "running_var"}},
-    {"aten::batch_norm_update_stats", {"running_mean", "running_var"}},
-    {"aten::cov", {"self"}},  // of one observation with a weight
-    {"aten::cudnn_batch_norm", {"running_mean", "running_var"}, "training"},
-    {"aten::instance_norm", {"running_mean", "running_var"}, "use_input_stats"},
-    {"aten::miopen_batch_norm", {"running_mean", "running_var"}, "training"},
-    {"aten::native_batch_norm", {"running_mean", "running_var"}, "training"},
-    {"aten::_cudnn_rnn", {"dropout_state"}, "train"},
-    {"aten::_cudnn_rnn_backward", {"dropout_state"}},
-    {"aten::_cudnn_rnn_flatten_weight", {"weight_arr"}},
-    {"aten::miopen_rnn", {"dropout_state"}, "train"},
-    {"aten::miopen_rnn_backward", {"dropout_state"}},
-    {"onednn::qconv2d_pointwise", {"qaccum"}},
-    {"onednn::qlinear_pointwise", {"other"}},
-    {"quantized::conv2d_add", {"qaccum"}},
-    {"quantized::conv2d_add_relu", {"qaccum"}},
-};
-
-bool is_annotated_write(const c10::Argument& argument) {
-  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-}
-
-/// An operator as the schema and the lists above describe it; the same for all nodes that call it.
-struct Effects {
-  explicit Effects(const torch::jit::Operator& an_operator);
+/// An operator as its schema and operator_effects.hpp describe it; the same for all nodes that call it.
+struct Effects : OperatorEffects {
+  explicit Effects(const torch::jit::Operator& an_operator)
+      : OperatorEffects(an_operator.schema()), schema(&an_operator.schema()) {
+    const auto kind = an_operator.aliasAnalysisKind();
+    is_pure = kind == c10::AliasAnalysisKind::PURE_FUNCTION;
+    is_unknown = !is_pure && kind != c10::AliasAnalysisKind::FROM_SCHEMA;
+  }
 
   const c10::FunctionSchema* schema;
-  bool is_unknown;    ///< it may do anything to its arguments
-  bool is_pure;       ///< it writes nothing, and its results are new
-  bool is_of_jit;     ///< of TorchScript alone: lists, dicts, casts
-  bool shares;        ///< results may lie in any argument
-  bool shares_first;  ///< … in the first one
-  bool writes_all;    ///< its name says that it writes, its schema not what
-  const HiddenWrite* hidden = nullptr;
+  bool is_unknown;  ///< it may do anything to its arguments
+  bool is_pure;     ///< it writes nothing, and its results are new
 };
-
-Effects::Effects(const torch::jit::Operator& an_operator) : schema(&an_operator.schema()) {
-  const std::string_view name = schema->name();
-  const auto kind = an_operator.aliasAnalysisKind();
-  is_pure = kind == c10::AliasAnalysisKind::PURE_FUNCTION;
-  is_unknown = !is_pure && kind != c10::AliasAnalysisKind::FROM_SCHEMA;
-  const auto known =
-      c10::Dispatcher::singleton().findSchema({schema->name(), schema->overload_name()});
-  is_of_jit = !known;
-  const bool says_what_it_shares = std::ranges::any_of(
-      schema->returns(),
-      [](const c10::Argument& result) { return result.alias_info() != nullptr; });
-  // Operators that are made of others give back an argument where nothing is left to do: conversion
-  // to the same type, dropout in evaluation, an einsum that transposes.
-  shares = contains(kShares, name) || name.find("unpack") != std::string_view::npos ||
-           (known && !says_what_it_shares && !contains(kFresh, name) &&
-            known->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd));
-  shares_first = name == "aten::type_as" || name == "aten::align_as";
-  writes_all = known && name.ends_with('_') && !name.ends_with("__") &&
-               std::ranges::none_of(schema->arguments(), is_annotated_write);
-  const auto found = std::ranges::find(kHiddenWrites, name, &HiddenWrite::name);
-  if (found != std::ranges::end(kHiddenWrites)) hidden = &*found;
-}
-
-/// Whether a result with the annotation `result` may lie in an argument with `argument`.
-bool may_alias(const AliasInfo* result, const AliasInfo* argument) {
-  if (result == nullptr) return false;
-  if (result->isWildcardBefore() || !result->containedTypes().empty()) return true;
-  return argument != nullptr &&
-         (!argument->containedTypes().empty() ||
-          std::ranges::any_of(result->beforeSets(), [argument](const c10::Symbol& set) {
-            return argument->beforeSets().contains(set);
-          }));
-}
 
 // ---- the graph
 
@@ -414,7 +278,7 @@ void Flow::follow_operator(const Node& node) {
   const auto argument_of = [&](std::size_t i) {
     return i < arguments.size() ? &arguments[i] : nullptr;  // the schema may end in "..."
   };
-  rebinds_ |= contains(kRebinds, effects.schema->name());
+  rebinds_ |= effects.rebinds;
 
   const HiddenWrite* hidden = effects.hidden;
   if (hidden != nullptr && !hidden->condition.empty()) {
@@ -427,23 +291,23 @@ void Flow::follow_operator(const Node& node) {
     const c10::Argument* argument = argument_of(i);
     const Value* value = node.input(i);
     const bool is_hidden = effects.writes_all || (hidden != nullptr && argument != nullptr &&
-                                                  contains(hidden->arguments, argument->name()));
+                                                  is_hidden_write(*hidden, argument->name()));
     if (!is_hidden && (argument == nullptr || !is_annotated_write(*argument))) continue;
-    if (!effects.is_of_jit || is_tensor(*value)) {
+    if (effects.is_known || is_tensor(*value)) {
       write(value, node);
     } else {
       containers_.push_back({value, &node});
       for (const Value* other : node.inputs()) connect(other, value);
     }
   }
-  if (contains(kRebinds, effects.schema->name())) {
+  if (effects.rebinds) {
     for (const Value* input : node.inputs()) connect(input, node.input(0));
   }
 
   const std::vector<c10::Argument>& results = effects.schema->returns();
   for (std::size_t i = 0; i < node.inputs().size(); ++i) {
     const bool is_shared =
-        (effects.shares && (i == 0 || !effects.shares_first)) || effects.is_of_jit;
+        (effects.shares && (i == 0 || !effects.shares_first)) || !effects.is_known;
     const AliasInfo* alias = argument_of(i) == nullptr ? nullptr : argument_of(i)->alias_info();
     for (std::size_t j = 0; j < node.outputs().size(); ++j) {
       const AliasInfo* result = j < results.size() ? results[j].alias_info() : nullptr;

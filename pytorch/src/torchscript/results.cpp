@@ -18,28 +18,28 @@
 namespace tensoa::pytorch {
 namespace {
 
-struct Result {
-  std::optional<std::string> name;  ///< of the block that it goes to
-  bool is_member = false;           ///< the name is that of a member of a named tuple
-  at::Tensor tensor;
-};
-
 /// As Python writes it: "float", "List[Tensor]".
 std::string name_of_type(const c10::IValue& value) { return value.type()->annotation_str(); }
 
 /// Collects the tensors of what a model gave, in order.
 struct Collector {
   const std::string& subject;
-  std::vector<Result> all = {};
+  std::vector<ResultName> names = {};
+  std::vector<at::Tensor> tensors = {};
+
+  void add(ResultName name, at::Tensor tensor) {
+    names.push_back(std::move(name));
+    tensors.push_back(std::move(tensor));
+  }
 
   void collect(const c10::IValue& value, std::optional<std::string> name = {}) {
     if (value.isTensor()) {
       const bool is_member = name.has_value();
-      all.push_back({std::move(name), is_member, value.toTensor()});
+      add({std::move(name), is_member}, value.toTensor());
     } else if (value.isTuple()) {
       collect_tuple(value.toTupleRef());
     } else if (value.isTensorList()) {
-      for (const at::Tensor& member : value.toTensorVector()) all.push_back({{}, false, member});
+      for (const at::Tensor& member : value.toTensorVector()) add({}, member);
     } else if (value.isList()) {
       for (const c10::IValue& member : value.toListRef()) collect(member);
     } else if (value.isGenericDict()) {
@@ -48,7 +48,7 @@ struct Collector {
           throw BindingError(subject + "forward gives a dict of " + name_of_type(entry.key()) +
                              " to " + name_of_type(entry.value()) + "; expected str to Tensor");
         }
-        all.push_back({entry.key().toStringRef(), false, entry.value().toTensor()});
+        add({entry.key().toStringRef(), false}, entry.value().toTensor());
       }
     } else {
       throw BindingError(subject + "forward gives a " + name_of_type(value) +
@@ -76,34 +76,37 @@ std::string list_of(const std::vector<BoundBlock>& blocks) {
 }
 
 /// Whether members of named tuples go to the blocks of their names: each is there, and once.
-bool members_go_by_name(const std::vector<Result>& results, const std::vector<BoundBlock>& blocks,
-                        Match match) {
+bool members_go_by_name(const std::vector<ResultName>& results,
+                        const std::vector<BoundBlock>& blocks, Match match) {
   if (match != Match::kAuto) return match == Match::kByName;
-  return std::ranges::all_of(results, [&](const Result& result) {
+  return std::ranges::all_of(results, [&](const ResultName& result) {
     return !result.is_member ||
            (std::ranges::find(blocks, *result.name, &BoundBlock::name) != blocks.end() &&
-            std::ranges::count(results, result.name, &Result::name) == 1);
+            std::ranges::count(results, result.name, &ResultName::name) == 1);
   });
 }
 
-/// The results in the order of the output blocks: those with names go to the blocks of their names,
-/// the others to the blocks that are left.
-std::vector<at::Tensor> arrange(std::vector<Result> results, const std::vector<BoundBlock>& blocks,
-                                Match match, const std::string& subject) {
+}  // namespace
+
+std::vector<std::size_t> results_of_blocks(const std::vector<ResultName>& results,
+                                           const std::vector<BoundBlock>& blocks, Match match,
+                                           const std::string& subject) {
   if (results.size() != blocks.size()) {
     throw BindingError(subject + "gives " + std::to_string(results.size()) + " outputs, got " +
                        std::to_string(blocks.size()) + " output blocks");
   }
   const bool by_name = members_go_by_name(results, blocks, match);
-  const auto has_place = [&](const Result& result) {
+  const auto has_place = [&](const ResultName& result) {
     return result.name && (by_name || !result.is_member);
   };
-  const auto is_one_of_blocks = [&](const Result& result) {
-    return result.name && std::ranges::count(results, result.name, &Result::name) == 1 &&
+  const auto is_one_of_blocks = [&](const ResultName& result) {
+    return result.name && std::ranges::count(results, result.name, &ResultName::name) == 1 &&
            std::ranges::find(blocks, *result.name, &BoundBlock::name) != blocks.end();
   };
-  std::vector<at::Tensor> arranged(blocks.size());
-  for (Result& result : results) {
+  const std::size_t none = results.size();
+  std::vector<std::size_t> arranged(blocks.size(), none);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const ResultName& result = results[i];
     if (!has_place(result)) continue;
     const auto block = std::ranges::find(blocks, *result.name, &BoundBlock::name);
     if (block == blocks.end()) {
@@ -111,17 +114,18 @@ std::vector<at::Tensor> arrange(std::vector<Result> results, const std::vector<B
                          "\", got output blocks called " + list_of(blocks) +
                          "; name them as the outputs");
     }
-    at::Tensor& place = arranged[static_cast<std::size_t>(block - blocks.begin())];
-    if (place.defined()) {
+    std::size_t& place = arranged[static_cast<std::size_t>(block - blocks.begin())];
+    if (place != none) {
       throw BindingError(subject + "gives two outputs called \"" + *result.name + '"');
     }
-    place = std::move(result.tensor);
+    place = i;
   }
   auto place = arranged.begin();
-  for (Result& result : results) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const ResultName& result = results[i];
     if (has_place(result)) continue;
-    while (place->defined()) ++place;
-    *place = std::move(result.tensor);
+    while (*place != none) ++place;
+    *place = i;
     const BoundBlock& block = blocks[static_cast<std::size_t>(place - arranged.begin())];
     if (match == Match::kAuto && result.name != block.name && is_one_of_blocks(result)) {
       throw BindingError(subject + "gives \"" + *result.name + "\" in the place of " +
@@ -133,15 +137,17 @@ std::vector<at::Tensor> arrange(std::vector<Result> results, const std::vector<B
   return arranged;
 }
 
+bool sizes_fit(at::IntArrayRef got, const BoundBlock& block) {
+  const auto sizes = block.tensor.sizes();
+  const bool is_one_column = sizes.size() == 2 && sizes[1] == 1 && block.columns.size() == 1;
+  return got == at::IntArrayRef(sizes.data(), sizes.size()) ||
+         (is_one_column && got.size() == 1 && got[0] == sizes[0]) ||
+         (is_one_column && got.empty() && sizes[0] == 1);
+}
+
 void require_fitting(const at::Tensor& result, const BoundBlock& block,
                      const std::string& subject) {
-  const auto sizes = block.tensor.sizes();
-  const at::IntArrayRef got = result.sizes();
-  const bool is_one_column = sizes.size() == 2 && sizes[1] == 1 && block.columns.size() == 1;
-  const bool fits = got == at::IntArrayRef(sizes.data(), sizes.size()) ||
-                    (is_one_column && got.size() == 1 && got[0] == sizes[0]) ||
-                    (is_one_column && got.empty() && sizes[0] == 1);
-  if (fits && result.layout() == c10::kStrided &&
+  if (sizes_fit(result.sizes(), block) && result.layout() == c10::kStrided &&
       result.scalar_type() == to_torch(block.tensor.dtype) &&
       result.device() == to_torch(block.tensor.device)) {
     return;
@@ -151,6 +157,8 @@ void require_fitting(const at::Tensor& result, const BoundBlock& block,
                      "; bind a block of that shape, dtype and device, or change what forward "
                      "returns");
 }
+
+namespace {
 
 /// Whether the memory of the block's columns may be that of the tensor.
 bool overlaps(const at::Tensor& tensor, const BoundBlock& block) {
@@ -187,10 +195,11 @@ std::vector<at::Tensor> results_for(const c10::IValue& value, const Binding& bin
                                     const std::string& subject) {
   Collector collector{subject};
   collector.collect(value);
-  std::vector<at::Tensor> arranged =
-      arrange(std::move(collector.all), binding.outputs, binding.match, subject);
-  for (std::size_t i = 0; i < arranged.size(); ++i) {
-    require_fitting(arranged[i], binding.outputs[i], subject);
+  std::vector<at::Tensor> arranged;
+  for (const std::size_t i :
+       results_of_blocks(collector.names, binding.outputs, binding.match, subject)) {
+    arranged.push_back(std::move(collector.tensors[i]));
+    require_fitting(arranged.back(), binding.outputs[arranged.size() - 1], subject);
   }
   return arranged;
 }
@@ -198,6 +207,7 @@ std::vector<at::Tensor> results_for(const c10::IValue& value, const Binding& bin
 void write_results(const Queue& queue, std::vector<at::Tensor> results, const Binding& binding,
                    CopyReport& copies) {
   for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].defined()) continue;
     const auto written_by_then = std::span(binding.outputs).first(i + 1);
     if (std::ranges::any_of(written_by_then,
                             [&](const BoundBlock& block) { return overlaps(results[i], block); })) {
@@ -206,7 +216,7 @@ void write_results(const Queue& queue, std::vector<at::Tensor> results, const Bi
     }
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    write(queue, results[i], binding.outputs[i], copies);
+    if (results[i].defined()) write(queue, results[i], binding.outputs[i], copies);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether torch's operators do to their arguments what pytorch/src/mutation_analysis.cpp believes of them: all that
+// Whether torch's operators do to their arguments what pytorch/src/runtime/operator_effects.cpp believes of them: all that
 // this torch has are called, as often as TENSOA_OPERATOR_CALLS says, with small arguments at random.
 
 #include <ATen/Functions.h>
@@ -397,12 +397,12 @@ TEST(Operators, WriteAndShareNoArgumentOfWhichItIsNotBelieved) {
       if (seen.written.contains(name)) {
         EXPECT_TRUE(written[i])
             << full_name(an_operator) << " writes " << name
-            << ", which its schema hides: add it to kHiddenWrites in mutation_analysis.cpp";
+            << ", which its schema hides: add it to kHiddenWrites in operator_effects.cpp";
       }
       if (seen.shared.contains(name)) {
         EXPECT_TRUE(shared[i])
             << full_name(an_operator) << " gives back " << name
-            << ", which its schema hides: add it to kShares in mutation_analysis.cpp";
+            << ", which its schema hides: add it to kShares in operator_effects.cpp";
       }
     }
   }

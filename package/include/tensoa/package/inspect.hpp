@@ -68,7 +68,10 @@ struct ModelDescription {
   /// Whether a call changes the model itself; such a TorchScript file is refused when it is loaded.
   bool keeps_state = false;
 
-  /// TorchScript: numbers in parameters and buffers, and their bytes. In a package they are part of
+  /// Of a program of torch.export: its operators, "aten.linear.default", and how many nodes call each.
+  std::vector<std::pair<std::string, std::size_t>> operators;
+
+  /// TorchScript and torch.export: numbers in parameters and buffers, and their bytes. In a package they are part of
   /// the programs.
   std::optional<std::size_t> weights;
   std::optional<std::size_t> weight_bytes;

@@ -17,6 +17,12 @@ namespace tensoa::pytorch {
 /// blocks; a block of one plain column takes [n] and [n, 1]. Tasks that a model forks run where they
 /// are started, in the caller's thread.
 ///
+/// Just in time, too: programs of torch.export (torch.export.save), on any device, operator by operator.
+/// Their inputs are read where they lie; an output is written into its columns by the last operator
+/// where that can do so, else copied and reported. A program that changes its inputs, parameters or
+/// buffers, calls other graphs, or uses an operator that this torch lacks is a LoadError with the name
+/// of the node. docs/just_in_time.md has more.
+///
 /// Ahead of time: packages, as package::register_engines(), which it calls, with programs of TorchInductor,
 /// too. Those run only with the torch version that they were made for. The program is loaded once for each
 /// call that runs at the same time, by the first call on a queue, which on a GPU waits for the device; the

@@ -1,0 +1,321 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the programs of torch.export of the tests of pytorch/, the same modules as TorchScript where that can be,
+and what they give in eager mode for inputs with which a test can be repeated.
+
+    python make_exported.py FOLDER
+
+For each module NAME: NAME.pt2, NAME.pt, and for each number of rows N the raw bytes of its inputs and results, in
+NAME.N.in0, NAME.N.out0, …, each column after the other.
+"""
+
+import re
+import sys
+import warnings
+from collections import namedtuple
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.export import Dim
+from torch.nn import functional
+
+warnings.filterwarnings("ignore")
+ROWS = (0, 1, 16, 1000)
+MODULES = {}
+
+
+def floats(columns):
+    """An input of float32 [n, columns]."""
+    return lambda n, generator: torch.randn(n, columns, generator=generator)
+
+
+def indices(n, generator):
+    """An input of int64 [n], each below n."""
+    return torch.randint(0, max(n, 1), (n,), generator=generator)
+
+
+def module(*inputs):
+    """Adds a module: IndexAdd becomes index_add.pt2."""
+
+    def add(cls):
+        MODULES[re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()] = (cls, inputs)
+        return cls
+
+    return add
+
+
+@module(floats(3))
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(3, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+@module(floats(3))
+class Scores(nn.Module):
+    """One column, which the module gives as [n]."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 8), nn.Linear(8, 1)
+
+    def forward(self, x):
+        return torch.sigmoid(self.second(functional.gelu(self.first(x)))).squeeze(-1)
+
+
+@module(floats(3))
+class Classes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return functional.softmax(self.layer(x), dim=1)
+
+
+@module(floats(3), floats(2))
+class TwoInTwoOut(nn.Module):
+    def forward(self, a, b):
+        return {"product": a[:, :2] * b, "sum": a.sum(1) + b.sum(1)}
+
+
+@module(floats(3), indices, indices)
+class InteractionNetwork(nn.Module):
+    """Messages along edges, added up at their targets."""
+
+    def __init__(self):
+        super().__init__()
+        self.message = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 4))
+        self.node = nn.Linear(7, 2)
+
+    def forward(self, x, source, target):
+        messages = self.message(torch.cat([x[source], x[target]], 1))
+        sums = torch.zeros(x.shape[0], 4, dtype=x.dtype, device=x.device)
+        sums.index_add_(0, target, messages)
+        return self.node(torch.cat([x, sums], 1))
+
+
+@module(floats(6))
+class Attention(nn.Module):
+    """Over the 3 elements of a row."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(2, 2, batch_first=True)
+        self.norm = nn.LayerNorm(6)
+
+    def forward(self, x):
+        elements = x.reshape(x.shape[0], 3, 2)
+        mixed, _ = self.attention(elements, elements, elements, need_weights=False)
+        return self.norm(mixed.reshape(-1, 6))
+
+
+@module(floats(6))
+class ConvolutionAndBatchNorm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convolution, self.norm = nn.Conv1d(2, 4, 2), nn.BatchNorm1d(4)
+        nn.init.uniform_(self.norm.running_mean)
+        nn.init.uniform_(self.norm.running_var, 0.5, 1.5)
+
+    def forward(self, x):
+        mixed = functional.relu(self.norm(self.convolution(x.reshape(-1, 2, 3))), inplace=True)
+        return mixed.mean(2)
+
+
+@module(floats(6))
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(2, 4, batch_first=True)
+
+    def forward(self, x):
+        return self.gru(x.view(x.shape[0], 3, 2))[0][:, -1]
+
+
+@module(floats(3), indices)
+class IntegersAndMasks(nn.Module):
+    def forward(self, x, index):
+        mask = (x > 0) & (index.unsqueeze(1) % 2 == 0)
+        kept = torch.where(mask, x, torch.tensor(-1.0))
+        return kept.masked_fill(x > 1, float("inf")), index * 2 + 1
+
+
+@module(floats(6))
+class TopAndSorted(nn.Module):
+    def forward(self, x):
+        values, places = torch.topk(x, 2, dim=1)
+        return values, places, torch.sort(x, dim=1, descending=True)[0]
+
+
+@module(floats(3))
+class SizesAndConstants(nn.Module):
+    """Arithmetic on the number of rows, constants that no input changes, a graph within torch.no_grad()."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", torch.tensor([1.0, 2.0, 3.0]), persistent=False)
+        self.weight = nn.Parameter(torch.randn(3, 3))
+
+    def forward(self, x):
+        n = x.shape[0]
+        with torch.no_grad():
+            mixed = x @ (self.weight @ self.weight.t() + torch.eye(3)) * self.scale
+        both = torch.cat([mixed, x]).view(2, n, 3)
+        padded = functional.pad(both, (0, 0, 0, n + 1))
+        rank = torch.arange(n, device=x.device, dtype=x.dtype) / (2 * n - n // 2)
+        return padded[:, :n].sum(0), rank
+
+
+Pair = namedtuple("Pair", ["twice", "plus_one"])
+torch.utils._pytree._register_namedtuple(Pair, serialized_type_name="make_exported.Pair")
+
+
+@module(floats(3))
+class NamedPair(nn.Module):
+    def forward(self, x):
+        return Pair(x * 2, x + 1)
+
+
+@module(floats(3))
+class Returned(nn.Module):
+    """A result that is the input, and one that is a view of it."""
+
+    def forward(self, x):
+        return x, x[:, 1:]
+
+
+def leaves(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    members = value.values() if isinstance(value, dict) else value
+    return [leaf for member in members for leaf in leaves(member)]
+
+
+def export(module, inputs, rows=Dim.DYNAMIC):
+    shapes = tuple({0: rows} if rows else None for _ in inputs)
+    return torch.export.export(module, inputs, dynamic_shapes=shapes)
+
+
+def write_module(folder, name, cls, inputs):
+    torch.manual_seed(1)
+    module = cls().eval()
+    generator = torch.Generator().manual_seed(2)
+    torch.export.save(
+        export(module, tuple(make(7, generator) for make in inputs)), folder / f"{name}.pt2")
+    try:
+        torch.jit.script(module).save(str(folder / f"{name}.pt"))
+    except Exception as error:  # of TorchScript, which does not know all of Python
+        print(f"{name} is no TorchScript: {str(error).splitlines()[0]}")
+    for n in ROWS:
+        tensors = [make(n, generator) for make in inputs]
+        with torch.no_grad():
+            results = leaves(module(*tensors)) if n > 0 else []
+        for kind, all_of_kind in (("in", tensors), ("out", results)):
+            for i, tensor in enumerate(all_of_kind):
+                # Columns, one after another.
+                flat = tensor.reshape(n, -1).t().contiguous() if n > 0 else tensor
+                (folder / f"{name}.{n}.{kind}{i}").write_bytes(flat.numpy().tobytes())
+
+
+def write_example(module, path):
+    """As docs/just_in_time.md shows it."""
+    # [export]
+    rows = torch.export.Dim.DYNAMIC
+    program = torch.export.export(module.eval(), (torch.randn(7, 3),), dynamic_shapes=({0: rows},))
+    torch.export.save(program, path)
+    # [/export]
+
+
+# ---- programs that are refused
+
+
+class WritesInput(nn.Module):
+    def forward(self, x):
+        x.mul_(2)
+        return x + 1
+
+
+class WritesBuffer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x):
+        self.calls.add_(1)
+        return x + self.calls
+
+
+class Branches(nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+class TakesANumber(nn.Module):
+    def forward(self, x, factor: int):
+        return x * factor
+
+
+class GivesANumber(nn.Module):
+    def forward(self, x):
+        return x + 1, x.shape[0]
+
+
+@torch.library.custom_op("tensoa_test::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@twice.register_fake
+def twice_fake(x):
+    return torch.empty_like(x)
+
+
+class Custom(nn.Module):
+    def forward(self, x):
+        return twice(x)
+
+
+class Fixed(nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
+class BatchNormInTraining(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(3)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+def write_refused(folder):
+    x = torch.randn(7, 3)
+
+    def save(name, program):
+        torch.export.save(program, folder / f"{name}.pt2")
+
+    for cls in (WritesInput, WritesBuffer, Branches, Custom, GivesANumber):
+        name = re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        save(name, export(cls().eval(), (x,)))
+    save("writes_buffer_functional", export(WritesBuffer().eval(), (x,)).run_decompositions({}))
+    save("writes_input_functional", export(WritesInput().eval(), (x,)).run_decompositions({}))
+    save("batch_norm_in_training", export(BatchNormInTraining().train(), (x,)))
+    save("takes_a_number", torch.export.export(
+        TakesANumber(), (x, 3), dynamic_shapes=({0: Dim.DYNAMIC}, Dim.DYNAMIC)))
+    save("fixed", export(Fixed(), (x,), rows=None))
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (cls, inputs) in MODULES.items():
+        write_module(folder, name, cls, inputs)
+    write_example(Mlp(), folder / "example.pt2")
+    write_refused(folder)
