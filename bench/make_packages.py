@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from tensoa import binding
+from tensoa import binding, just_in_time
 from tensoa.export import TARGETS, Options, export
 from tensoa.tracking import interaction_network
 from tensoa.importers.exatrkx import read_weights
@@ -45,6 +45,7 @@ def main():
     for name, model in MODELS.items():
         torch.jit.script(model()).save(options.folder / f"{name}.pt")
         columns = binding.load(options.folder / f"{name}.json")
+        just_in_time.write(model(), columns, options.folder / f"{name}-jit.pt2")
         for target in (options.target,) if options.target else here:
             for kind in ("plain", "fused"):
                 print(f"exporting {name} for {target}, {kind}", flush=True)

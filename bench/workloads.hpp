@@ -185,11 +185,12 @@ struct ForwardFiles {
   ForwardFiles(const std::string& folder, const std::string& model, const Queue& queue)
       : torchscript(file_of_packages(folder, model + ".pt")),
         truth(torchscript.location(), in_float64()),
+        exported(file_of_packages(folder, model + "-jit.pt2")),
         aot(file_of_packages(folder, model + '-' + target(queue) + "-plain.pt2")),
         aot_fused(fused_package(folder, model, queue.device())),
         aot_graph(aot_fused.location(), package::Options{.cuda_graphs = true}) {}
 
-  Model<> torchscript, truth, aot, aot_fused;
+  Model<> torchscript, truth, exported, aot, aot_fused;
   Model<> aot_graph;  ///< aot_fused in a CUDA graph; not for the CPU
 
  private:

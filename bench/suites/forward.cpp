@@ -65,6 +65,8 @@ void measure(std::vector<ResultRow>& rows, Case& work, const ForwardFiles& files
     variants.push_back({.name = packing, .run = pack});
     variants.push_back(
         {.name = "jit_copy", .run = forward(files.torchscript, waits), .baseline = packing});
+    variants.push_back(
+        {.name = "jit_export", .run = forward(files.exported, waits), .baseline = "jit_copy"});
     variants.push_back({.name = "aot", .run = forward(files.aot, waits), .baseline = "jit_copy"});
     variants.push_back(
         {.name = "aot_fused", .run = forward(files.aot_fused, waits), .baseline = "jit_copy"});

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 """python -m tensoa.export MODEL --binding BINDING.json --out FILE.pt2 [--target cpu|cuda]
+python -m tensoa.export MODEL --binding BINDING.json --out FILE.pt2 --just-in-time
 python -m tensoa.export --check FILE.pt2 --program build/tensoa
 python -m tensoa.export WEIGHTS.safetensors --out FILE.pt
 
@@ -22,12 +23,15 @@ through TorchInductor, which takes half a minute and, with --target cuda, needs 
 A package is checked beside the module before it is written. --examples gives rows for that, as the model will see them;
 without, they are made up: normally distributed, large, small, powers of two, integers that the model takes.
 
+With --just-in-time the file is a program of torch.export with free numbers of rows, compared with the module: for CPUs and
+GPUs, run operator by operator by a tensoa that is built with torch, without a compiler.
+
 With --target cuda, --program is the program `tensoa`: it runs the package on this machine's GPU, beside what the module
 gives in float64, and tries whether its calls can be captured as CUDA graphs, each in a process of its own. A package that
-is wrong is not written; what was found is in the package. The second form does the same with one that is there already, as
+is wrong is not written; what was found is in the package. The third form does the same with one that is there already, as
 on another GPU, and leaves it alone where it is wrong.
 
-The third form writes the TorchScript file of our interaction network, with
+The last form writes the TorchScript file of our interaction network, with
 forward(x [n_hits, 3], edge_index [2, n_edges] int64, edge_attr [n_edges, 4]) -> scores [n_edges] in [0, 1].
 
 Exit status 2 with one line on stderr for what cannot be used.
@@ -53,7 +57,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from tensoa import binding
+from tensoa import binding, just_in_time
 from tensoa.binding import Binding, examples
 from tensoa.binding.columns import output_arguments
 from tensoa.binding.model import result_rows, with_examples, with_lengths
@@ -276,6 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="on GPUs, sums by index that are the same bits at every call"
         f" (default: {'yes' if Options.deterministic else 'no'})",
     )
+    parser.add_argument("--just-in-time", action="store_true", help="write a program of torch.export, for any device")
     parser.add_argument("--no-fuse", action="store_true", help="leave everything to TorchInductor")
     parser.add_argument("--program", metavar="PROGRAM", help="tensoa, to run a package for cuda on this machine's GPU")
     parser.add_argument("--check", metavar="FILE.pt2", help="run a package that is there already")
@@ -293,6 +298,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise InputError(
             f"--out {options.out}: " + ("a package needs --binding" if is_package else "a package is called FILE.pt2")
         )
+    if options.just_in_time and not is_package:
+        raise InputError(f"--out {options.out}: a program of torch.export is called FILE.pt2")
     if options.examples is not None and not is_package:
         raise InputError(f"--examples {options.examples}: expected --out FILE.pt2, a package that is checked with them")
     if is_package:
@@ -300,6 +307,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.examples is not None:
             columns = examples.with_columns(columns, examples.read(options.examples))
         module = load_module(options.model, columns)
+        if options.just_in_time:
+            if (options.target, options.precision, options.program, options.no_fuse) != ("cpu", None, None, False):
+                raise InputError(
+                    "--just-in-time: expected no --target, --precision, --program and --no-fuse, which packages have"
+                )
+            with working(f"exporting {options.out}") as report:
+                just_in_time.write(module, columns, options.out, report)
+            return
         with working(f"compiling {options.out}") as report:
             wanted = Options(
                 options.target, options.precision, not options.no_fuse, options.deterministic, options.program, report

@@ -12,8 +12,10 @@ import torch
 from torch import nn
 
 from exporting import CASES, THREE_TO_TWO, Module, bind, block, refusal
+from tensoa import just_in_time
 from tensoa.binding.model import with_lengths
 from tensoa.compiler.backends.processors import cpu_flags
+from tensoa.errors import InputError
 from tensoa.export import Options, export, main
 from tensoa.package import archive
 
@@ -247,3 +249,22 @@ def test_command_line_program_gives_status_2(tmp_path):
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     assert answer.returncode == 2
     assert answer.stderr.count("\n") == 1
+
+
+# ---- just in time
+
+
+def test_program_of_torch_export_gives_what_the_module_gives_for_any_rows(tmp_path):
+    columns = bind(*THREE_TO_TWO)
+    (tmp_path / "binding.json").write_text(json.dumps(columns.text))
+    (tmp_path / "model.py").write_text("import torch\n\ndef make():\n    return torch.nn.Linear(3, 2)\n")
+    path = tmp_path / "model.pt2"
+    main([f"{tmp_path}/model.py:make", "--binding", f"{tmp_path}/binding.json", "--out", str(path), "--just-in-time"])
+    module = torch.export.load(path).module()
+    assert [module(torch.zeros(n, 3)).shape for n in (2, 17)] == [(2, 2), (17, 2)]
+
+
+def test_program_of_torch_export_of_one_number_of_rows_is_refused(tmp_path):
+    with pytest.raises(InputError, match="torch.export cannot follow|has fixed a size"):
+        just_in_time.write(Module(lambda m, x: x.view(1021, 3) @ m.weight), bind(*THREE_TO_TWO), tmp_path / "a.pt2")
+    assert not (tmp_path / "a.pt2").exists()

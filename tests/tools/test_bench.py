@@ -105,21 +105,21 @@ def forward_packages(tmp_path):
 def test_forward_runs_every_variant_right(out, forward_packages):
     rows = bench(out, "forward", "generate:1:8:40", "--rows", 1, 33, "--repeats", 2, "--packages", forward_packages)
     assert all(has(row, ROW | TIMES | {"model": str, "max_rel_error": float, "bytes_copied": int}) for row in rows)
-    variants = ["pack", "jit_copy", "aot", "aot_fused"]
+    variants = ["pack", "jit_copy", "jit_export", "aot", "aot_fused"]
     assert [row["variant"] for row in rows] == 3 * variants
-    assert [(row["model"], row["n"]) for row in rows[:8:4]] == [("mlp", 1), ("mlp", 33)]
-    assert rows[8]["model"] == "edge_network" and rows[8]["n"] > 100
+    assert [(row["model"], row["n"]) for row in rows[:10:5]] == [("mlp", 1), ("mlp", 33)]
+    assert rows[10]["model"] == "edge_network" and rows[10]["n"] > 100
     for row in rows:
         assert 0 < row["max_rel_error"] <= 1e-5 and row["stage"] == "total"
         assert ("flips" in row) == (row["model"] == "edge_network")
-    for packed, jit, aot, fused in zip(*[iter(rows)] * 4):
+    for packed, jit, exported, aot, fused in zip(*[iter(rows)] * 5):
         n = packed["n"]
         inside, answer = (12 * n, 8 * n) if packed["model"] == "mlp" else (packed["bytes_copied"] - 8 * n, 4 * n)
         assert packed["bytes_copied"] == inside + 2 * answer  # packed, TorchScript's copy, unpacked
-        assert (jit["bytes_copied"], aot["bytes_copied"], fused["bytes_copied"]) == (answer, 0, 0)
+        assert [row["bytes_copied"] for row in (jit, exported, aot, fused)] == [answer, 0, 0, 0]
         assert "baseline" not in packed and jit["baseline"] == "pack"
         assert jit["ratio"] == packed["median_us"] / jit["median_us"]
-        for row in (aot, fused):
+        for row in (exported, aot, fused):
             assert (row["baseline"], row["ratio"]) == ("jit_copy", jit["median_us"] / row["median_us"])
 
 

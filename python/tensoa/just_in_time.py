@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of torch.export that C++ runs just in time, on any device: `python -m tensoa.export --just-in-time`."""
+
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from tensoa.binding import Binding
+from tensoa.binding.blocks import argument_names
+from tensoa.binding.columns import FEW_ROWS, ROWS, Columns, collections_of
+from tensoa.binding.model import as_exported
+from tensoa.command import check_writable, replacing, step
+from tensoa.errors import InputError, first_line
+
+LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
+
+
+def _arguments(columns: Binding, rows: tuple[int, ...]) -> list[torch.Tensor]:
+    """A tensor for each input block, as the model sees it."""
+    of_collections = {collection: rows[i] for i, collection in enumerate(collections_of(columns))}
+    inputs = Columns(columns, of_collections, (), "cpu").inputs
+    return [block.tensor(argument).contiguous() for block, argument in zip(columns.inputs, inputs)]
+
+
+def _call(module: Callable, columns: Binding, tensors: list[torch.Tensor], names: list[str] | None) -> list[torch.Tensor]:
+    if names is not None and columns.goes_by_name(names):
+        return columns.results(module(**{block.name: tensor for block, tensor in zip(columns.inputs, tensors)}))
+    return columns.results(module(*tensors))
+
+
+def exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgram:
+    """The module with its own arguments, and free numbers of rows."""
+    tensors = _arguments(columns, ROWS)
+    shapes = [{1 if block.is_transposed else 0: torch.export.Dim.AUTO} for block in columns.inputs]
+    with torch.no_grad():
+        if not columns.goes_by_name(argument_names(module)):
+            return torch.export.export(module, tuple(tensors), dynamic_shapes=tuple(shapes), strict=False)
+        names = [block.name for block in columns.inputs]
+        return torch.export.export(module, (), dict(zip(names, tensors)), dynamic_shapes=dict(zip(names, shapes)), strict=False)
+
+
+def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Callable[[str], object] = print) -> None:
+    """Writes a file of torch.export, whole or not at all, that gives what the module gives: for the blocks of a binding, any
+    numbers of rows, CPUs and GPUs. The module is set to evaluation.
+
+    Raises InputError where torch.export cannot follow the module, fixes a number of rows, or gives other numbers.
+    """
+    check_writable(path)
+    module = module.eval().requires_grad_(False).to("cpu")
+    names = argument_names(module)
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder, as_exported():
+        warnings.simplefilter("ignore")
+        step("torch.export")
+        try:
+            program = exported(module, columns)
+        except InputError:
+            raise
+        except Exception as error:  # torch.export throws many kinds
+            raise InputError(f"torch.export cannot follow the model: {first_line(error)}") from error
+        whole = Path(folder) / "program.pt2"
+        torch.export.save(program, whole)
+        loaded = torch.export.load(whole).module()
+        worst = 0.0
+        for rows in (ROWS, FEW_ROWS):
+            tensors = _arguments(columns, rows)
+            wanted = _call(module, columns, tensors, names)
+            try:
+                got = _call(loaded, columns, tensors, names)
+            except Exception as error:
+                raise InputError(
+                    f"the exported program fails with {rows[0]} rows: {first_line(error)}; torch.export has fixed a size that "
+                    "depends on the number of rows"
+                ) from error
+            for a, b in zip(got, wanted):
+                scale = float(b.double().norm()) or 1.0
+                worst = max(worst, float((a.double() - b.double()).norm()) / scale)
+        if not worst <= LARGEST_ERROR:
+            raise InputError(f"the exported program gives other numbers than the model: relative error {worst:.1e}")
+        report(f"{len(program.graph.nodes)} nodes, relative error to the module {worst:.1e}")
+        with replacing(path) as temporary:
+            shutil.copyfile(whole, temporary)
