@@ -238,6 +238,7 @@ void measure_gpu(std::vector<ResultRow>& rows, const BenchOptions& options, cons
 
 std::vector<ResultRow> bench_pipeline(const BenchOptions& options) {
   if (!options.inputs.empty()) return bench_reading(options);
+  if (!options.packages.empty()) return bench_batching(options);
   const BusyLoop loop;
   std::vector<ResultRow> rows;
   const Device device = parse_device(options.device);

@@ -82,6 +82,11 @@ std::vector<ResultRow> bench_pipeline(const BenchOptions& options);
 /// What bench_pipeline does where it has inputs.
 std::vector<ResultRow> bench_reading(const BenchOptions& options);
 
+/// Events of 1, 16 and 256 rows, 16 in flight, through the multi-layer perceptron of `packages`, with `threads`: a call for
+/// each event beside calls for all that a Batcher has gathered, of events that lie one after another and of events whose
+/// rows are copied together. What bench_pipeline does where it has packages.
+std::vector<ResultRow> bench_batching(const BenchOptions& options);
+
 /// Models of servers (`server`, else the environment variable TENSOA_TEST_TRITON): columns of 1 and 16 MiB beside what a
 /// client with generated code does and beside the official Python client, small requests beside bare gRPC calls of the same
 /// bytes, 64 calls in flight beside prebuilt requests, and the share of each server. Stages end in `wall` and `cpu`: the wall

@@ -95,7 +95,8 @@ void ArenaScheduler::rest() {
 /// @return whether something is waited for that only this sees
 bool ArenaScheduler::ask() {
   const ArenaScheduler* const before = std::exchange(asking, this);
-  const bool is_outstanding = waiting_.poll();
+  bool is_outstanding = waiting_.poll();
+  is_outstanding |= timers_.call_due();
   asking = before;
   return is_outstanding;
 }
@@ -131,6 +132,11 @@ void ArenaScheduler::resume(Continuation task) noexcept {
 void ArenaScheduler::when_settled(const Queue& queue,
                                   std::function<void(std::exception_ptr)> call) {
   waiting_.when_settled(queue, std::move(call));
+  if (entrance_->sleeps.load()) entrance_->wake();
+}
+
+void ArenaScheduler::call_at(Timers::Clock::time_point when, std::function<void()> call) {
+  timers_.add(when, std::move(call));
   if (entrance_->sleeps.load()) entrance_->wake();
 }
 

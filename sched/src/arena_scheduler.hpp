@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "tensoa/sched/impl/continuation_list.hpp"
 #include "tensoa/sched/task.hpp"
 #include "tensoa/sched/waiting.hpp"
+#include "timers.hpp"
 
 namespace tensoa::sched::detail {
 
@@ -47,6 +49,7 @@ class ArenaScheduler : public Scheduler {
 
   void resume(Continuation task) noexcept override;
   void when_settled(const Queue& queue, std::function<void(std::exception_ptr)> call) override;
+  void call_at(Timers::Clock::time_point when, std::function<void()> call) override;
 
  private:
   /// Calls a task that continues.
@@ -75,6 +78,7 @@ class ArenaScheduler : public Scheduler {
   std::shared_ptr<Entrance> entrance_;
   tbb::task_group group_;
   ContinuationList ready_;
+  Timers timers_;
   std::atomic<bool> is_finished_ = false;
 };
 

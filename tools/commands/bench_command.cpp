@@ -173,6 +173,10 @@ void add_pipeline_options(std::pair<CLI::App&, BenchOptions&> bench) {
   command.add_option("INPUT", options.inputs,
                      "Instead: time to read the events of these Parquet and Arrow files, beside "
                      "Arrow's own reader");
+  command.add_option(
+      "--packages", options.packages,
+      "Instead: small events in calls of their own and gathered, with the model in this "
+      "folder, which `make bench-packages` fills");
   options.repeats = 3;
   command.get_option("--repeats")->capture_default_str();
   options.threads = {1, 4, 16};

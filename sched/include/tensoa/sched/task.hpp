@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <concepts>
 #include <coroutine>
 #include <exception>
@@ -38,6 +39,13 @@ class Scheduler {
   /// failed. As it stands, Queue::when_settled; another way of waiting replaces it (waiting.hpp).
   virtual void when_settled(const Queue& queue, std::function<void(std::exception_ptr)> call) {
     queue.when_settled(std::move(call));
+  }
+
+  /// Calls `call` once, at `when` or soon after it, for tasks that wait for a time at most (Batcher). A
+  /// scheduler without a clock does it now, so that nothing waits. It may be dropped when no task is left.
+  virtual void call_at(std::chrono::steady_clock::time_point when, std::function<void()> call) {
+    static_cast<void>(when);
+    call();
   }
 };
 
