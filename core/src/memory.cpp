@@ -36,7 +36,14 @@ std::byte* allocate_pinned(Device device, std::size_t bytes) {
 
 Buffer::Buffer(Device device, std::size_t bytes, MemoryPurpose purpose)
     : charge_(device, purpose, bytes),
-      data_(allocate(device, bytes), Release{device}),
+      data_(allocate(device, bytes), Release{device, nullptr, 0}),
+      lease_(LeaseOwner::make()) {}
+
+Buffer::Buffer(Device device, std::size_t bytes, std::pmr::memory_resource& source,
+               MemoryPurpose purpose)
+    : charge_(device, purpose, bytes),
+      data_(bytes == 0 ? nullptr : static_cast<std::byte*>(source.allocate(bytes, kAlignment)),
+            Release{device, &source, bytes}),
       lease_(LeaseOwner::make()) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
@@ -47,7 +54,9 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 }
 
 void Buffer::Release::operator()(std::byte* data) const noexcept {
-  if (device.is_cpu()) {
+  if (source != nullptr) {
+    source->deallocate(data, bytes, kAlignment);
+  } else if (device.is_cpu()) {
     ::operator delete(data, std::align_val_t{kAlignment});
   } else {
     detail::gpu_free(device.index, data);

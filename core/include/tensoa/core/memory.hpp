@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <memory_resource>
 
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/lease.hpp"
@@ -29,6 +30,12 @@ class Buffer {
   /// not there.
   Buffer(Device device, std::size_t bytes, MemoryPurpose purpose = MemoryPurpose::kCollections);
 
+  /// The same, from a resource of the caller's.
+  /// @param source gives memory of `device`; must outlive the buffer
+  /// @throws what `source` throws; DeviceFullError when the budget is full
+  Buffer(Device device, std::size_t bytes, std::pmr::memory_resource& source,
+         MemoryPurpose purpose = MemoryPurpose::kCollections);
+
   Buffer(Buffer&&) noexcept = default;
   Buffer& operator=(Buffer&& other) noexcept;
   Buffer(const Buffer&) = delete;
@@ -45,6 +52,8 @@ class Buffer {
  private:
   struct Release {
     Device device;
+    std::pmr::memory_resource* source;  ///< nullptr: the device itself
+    std::size_t bytes;                  ///< for `source`
     void operator()(std::byte* data) const noexcept;
   };
 

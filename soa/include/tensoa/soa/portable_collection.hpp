@@ -5,6 +5,7 @@
 #include <bit>
 #include <concepts>
 #include <cstddef>
+#include <memory_resource>
 #include <string>
 #include <utility>
 
@@ -132,6 +133,15 @@ class PortableCollection {
       : PortableCollection(DeviceTraits<D>::get(device),
                            detail::checked_capacity<Layout>(capacity)) {}
 
+  /// The same in memory of the caller's: an arena that servers on this host share
+  /// (remote::SharedMemory), or another resource.
+  /// @param memory of `device`; must outlive the collection
+  /// @throws ConfigError, DeviceError; what `memory` throws when it is full
+  template <std::integral Capacity>
+  PortableCollection(Capacity capacity, const D& device, std::pmr::memory_resource& memory)
+      : PortableCollection(DeviceTraits<D>::get(device), detail::checked_capacity<Layout>(capacity),
+                           memory) {}
+
   PortableCollection(PortableCollection&& other) noexcept
       : buffer_(std::move(other.buffer_)), view_(std::exchange(other.view_, {})) {}
   PortableCollection& operator=(PortableCollection&& other) noexcept {
@@ -170,6 +180,9 @@ class PortableCollection {
  private:
   PortableCollection(Device device, std::size_t capacity)
       : buffer_(device, MemoryPlan<Layout>(capacity).bytes),
+        view_(detail::make_view<Layout>(buffer_.data(), capacity, device, buffer_.lease())) {}
+  PortableCollection(Device device, std::size_t capacity, std::pmr::memory_resource& memory)
+      : buffer_(device, MemoryPlan<Layout>(capacity).bytes, memory),
         view_(detail::make_view<Layout>(buffer_.data(), capacity, device, buffer_.lease())) {}
 
   Buffer buffer_;
