@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<float> memory(16, -7.0F);
   CopyReport copies;
   try {
-    write_outputs(pieces, metadata, plan, {block_over(memory)}, copies);
+    write_outputs(pieces, metadata, plan, {block_over(memory)}, nullptr, copies);
     if (copies.bytes_out != kRows * 2 * sizeof(float)) std::abort();
   } catch (const ReplyError&) {
     if (std::ranges::any_of(memory, [](float value) { return value != -7.0F; })) std::abort();

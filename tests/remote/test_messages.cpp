@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kserve/service_url.hpp"
+#include "protobuf/encoder.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::remote {
@@ -48,6 +49,13 @@ constexpr std::string_view kInferRequest =
     "01781204465033321a03ac02032a140a0565646765731205494e5436341a0402f0a20432030a0179"
     "3ac801";
 
+constexpr std::string_view kSharedRequest =
+    "0a076e6574776f726b2a660a01781204465033321a02e807221e0a177368617265645f6d656d6f72795f627974"
+    "655f73697a65120310a01f221a0a147368617265645f6d656d6f72795f6f666673657412021000221b0a147368"
+    "617265645f6d656d6f72795f726567696f6e12031a0172325d0a0179121e0a177368617265645f6d656d6f7279"
+    "5f627974655f73697a65120310a01f121b0a147368617265645f6d656d6f72795f6f6666736574120310802012"
+    "1b0a147368617265645f6d656d6f72795f726567696f6e12031a0172";
+
 constexpr std::string_view kMetadataRequest = "0a076e6574776f726b120133";
 
 constexpr std::string_view kMetadataReply =
@@ -57,6 +65,36 @@ constexpr std::string_view kMetadataReply =
 constexpr std::string_view kInferReply =
     "0a076e6574776f726b1201311a01372a0d0a01791204465033321a0202022a0c0a017a1204424f4f"
     "4c1a010232103031323334353637383961626364656632027879";
+
+TEST(Messages, EncodeSharedMemoryLikeProtobuf) {
+  const InferHeader header{.model = "network",
+                           .version = {},
+                           .inputs = {{"x", "FP32", {1000}}},
+                           .outputs = {"y"},
+                           .shared_inputs = {SharedRange{"r", 0, 4000}},
+                           .shared_outputs = {SharedRange{"r", 4096, 4000}}};
+  EXPECT_EQ(encode(header), unhex(kSharedRequest));
+  EXPECT_EQ(encode_register("r", 8192), unhex("0a017212022f72208040"));
+  EXPECT_EQ(encode_unregister("r"), unhex("0a0172"));
+}
+
+TEST(Messages, OutputsInSharedMemoryNeedNoContents) {
+  protobuf::Encoder reply;
+  for (const char* name : {"a", "b"}) {
+    protobuf::Encoder tensor;
+    tensor.text(1, name);
+    reply.bytes(5, tensor.bytes());
+  }
+  reply.bytes(6, "xyz");
+  const Message message(reply.take());
+  EXPECT_THROW(decode_infer(*message), DecodeError);
+  const std::vector<std::string> shared{"a"};
+  const std::vector<ReplyTensor> tensors = decode_infer(*message, shared);
+  EXPECT_EQ(tensors.at(0).raw.size(), 0U);
+  EXPECT_EQ(tensors.at(1).raw.text(), "xyz");
+  const std::vector<std::string> both{"a", "b"};
+  EXPECT_THROW(decode_infer(*message, both), DecodeError);
+}
 
 TEST(Messages, EncodeLikeProtobuf) {
   const InferHeader header{.model = "network",

@@ -17,6 +17,7 @@
 #include "tensoa/engine/model.hpp"
 #include "tensoa/remote/engines.hpp"
 #include "tensoa/remote/options.hpp"
+#include "tensoa/remote/shared_memory.hpp"
 #include "tensoa/soa/portable_collection.hpp"
 
 namespace tensoa {
@@ -61,6 +62,11 @@ TEST(ServicePage, TheCallIsThatOfAModelInTheProcess) {
   inputs.append_block("x", in.view().records().x());
   SoAMetadata<Values> outputs(3);
   outputs.append_block("y", out.view().records().x());
+  // [shared]
+  remote::SharedMemory memory(256 << 20);  // bytes of /dev/shm
+  PortableCollection<Values> hits(1 << 20, Device::cpu(), memory);
+  // [/shared]
+  EXPECT_EQ(hits.size(), std::size_t{1} << 20);
   const ModelMetadata metadata(inputs, outputs);
   std::promise<Result<CopyReport>> done;
   // [call]

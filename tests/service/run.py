@@ -8,6 +8,7 @@
 COMMAND finds in its environment (host:port on 127.0.0.1 each):
     TENSOA_TEST_TRITON      the Triton servers, separated by commas
     TENSOA_TEST_REPOSITORY  folder of their models; NAME/1/weights.f32 has the float32 numbers of a network (models.py: weights)
+    TENSOA_TEST_TRITON_RESTRICTED  one more Triton with --restricted: it refuses shared memory
     TENSOA_TEST_ENVOY       Envoy in front of them (of the second server where there is no Triton)
     TENSOA_TEST_KSERVE      the second server of the protocol; a model MODEL.FAULT answers wrongly (kserve_faults.py)
     TENSOA_TEST_KSERVE_TLS  the same with --tls: certificates of TENSOA_TEST_CERTIFICATES
@@ -53,6 +54,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--backend", action="append", default=[], metavar="NAME=LIBRARY", help="one more back-end of Triton")
     parser.add_argument("--servers", type=int, default=1, help="the number of Triton servers")
     parser.add_argument("--explicit", action="store_true", help="Triton loads models by request only")
+    parser.add_argument("--restricted", action="store_true", help="one more Triton, which refuses shared memory")
     parser.add_argument("--envoy", action="store_true")
     parser.add_argument("--retries", type=int, default=2, help="of Envoy")
     parser.add_argument("--kserve", action="store_true", help="the second server")
@@ -66,6 +68,8 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     for entry in options.triton:
         if entry.partition("=")[2] not in MODELS and entry not in MODELS:
             parser.error(f"there is no model {entry}; there are: {' '.join(MODELS)}")
+    if options.restricted and not options.triton:
+        parser.error("--restricted needs --triton")
     if options.servers < 1:
         parser.error("--servers must be 1 or more")
     if (options.envoy or options.proxy) and not (options.triton or options.repository or options.kserve):
@@ -126,6 +130,10 @@ class Servers:
         with concurrent.futures.ThreadPoolExecutor(len(servers)) as pool:
             list(pool.map(Triton.start, servers))
         self.env["TENSOA_TEST_TRITON"] = ",".join(server.address for server in servers)
+        if self.options.restricted:
+            refusing = ["--grpc-restricted-protocol=shared-memory:tensoa-key=tensoa-value"]
+            refuser = Triton(repository, backends=backends, options=refusing, name="triton-restricted", folder=self.logs)
+            self._start(refuser, "TENSOA_TEST_TRITON_RESTRICTED", refuser.address)
         return servers
 
     def _second(self, options: list[str | Path], variable: str) -> KserveServer:

@@ -9,7 +9,9 @@
 
 #include "engine/reply.hpp"
 #include "engine/request.hpp"
+#include "shared/sharing.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/log.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -39,8 +41,13 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
             kUnavailable, {}, true));
       }
       plan_ = plan_for(binding, *metadata_, service_->subject());
-      outputs_ = binding.outputs;
-      request_ = make_request(*service_, *metadata_, plan_, binding, copies_);
+      sharing_ = find_sharing(binding, *metadata_, plan_);
+      if (sharing_) {
+        binding_ = binding;  // which request is made depends on the server
+      } else {
+        make(wire_, binding, nullptr);
+        binding_.outputs = binding.outputs;
+      }
       attempt();
     } catch (...) {
       complete(detail::current_failure());
@@ -48,14 +55,69 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
   }
 
  private:
+  /// A request, and the bytes that were copied for it.
+  struct Request {
+    std::shared_ptr<const Payload> payload;
+    CopyReport copies;
+  };
+
+  void make(Request& request, const Binding& binding, const Sharing* sharing) {
+    if (request.payload != nullptr) return;
+    request.payload = make_request(*service_, *metadata_, plan_, binding, sharing, request.copies);
+  }
+
   void attempt() {
     ++attempts_;
     Server& server = service_->servers().take(tried_);
     tried_.push_back(&server);
-    server.counters.note_sent(request_->size(), attempts_ > 1);
+    if (sharing_ && server.registrations.begin(*sharing_.region)) {
+      register_region(server);
+    } else {
+      send(server);
+    }
+  }
+
+  /// Asks the server to take the shared memory, then sends the call in the way that is left.
+  void register_region(Server& server) {
+    const auto message = std::make_shared<Payload>();
+    message->append(encode_register(sharing_.region->name(), sharing_.region->bytes()));
+    const auto deadline = std::min(deadline_, Clock::now() + service_->options().attempt_deadline);
+    server.connection->call(kSharedMemoryRegister, message, deadline,
+                            [self = shared_from_this(), &server](const CallStatus& status, auto) {
+                              const Region& region = *self->sharing_.region;
+                              if (server.registrations.end(region, status))
+                                self->warn_of_refusal(server, status);
+                              if (server.registrations.has(region)) {
+                                self->sharing_.region->note_registered(server.address,
+                                                                       server.connection);
+                              }
+                              self->guarded([&] { self->send(server); });
+                            });
+  }
+
+  void warn_of_refusal(const Server& server, const CallStatus& status) const {
+    log(LogLevel::kWarning,
+        service_->subject() + "server " + server.address + " does not take system shared memory: " +
+            name_of_code(status.code) + ", " + status.message +
+            "; columns go by the wire. A Triton on this host takes it when it is started with "
+            "--allow-client-shm=true");
+  }
+
+  void send(Server& server) {
+    const bool is_shared = sharing_ && server.registrations.has(*sharing_.region);
+    Request& request = is_shared ? shared_ : wire_;
+    try {
+      make(request, binding_, is_shared ? &sharing_ : nullptr);
+    } catch (...) {
+      service_->servers().release(server, false);
+      throw;
+    }
+    is_shared_ = is_shared;
+    copies_ = request.copies;
+    server.counters.note_sent(request.payload->size(), attempts_ > 1);
     const Clock::time_point start = Clock::now();
     const auto deadline = std::min(deadline_, start + service_->options().attempt_deadline);
-    server.connection->call(kModelInfer, request_, deadline,
+    server.connection->call(kModelInfer, request.payload, deadline,
                             [self = shared_from_this(), &server, start](
                                 const CallStatus& status, std::span<const protobuf::Piece> reply) {
                               self->answered(server, start, status, reply);
@@ -67,9 +129,14 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     try {
       if (!status.is_ok()) return failed(server, status);
       service_->servers().release(server, false);
+      if (is_shared_ && !is_still_there(sharing_, binding_.outputs, plan_.order)) {
+        return repeat_by_wire();
+      }
       std::size_t bytes = 0;
       for (const protobuf::Piece& piece : reply) bytes += piece.size();
-      write_outputs(reply, *metadata_, plan_, outputs_, copies_);
+      write_outputs(reply, *metadata_, plan_, binding_.outputs, is_shared_ ? &sharing_ : nullptr,
+                    copies_);
+      if (is_shared_) server.registrations.confirm(*sharing_.region);
       server.counters.note_success(bytes, Clock::now() - start);
       service_->budget().note_success();
       complete(copies_);
@@ -85,6 +152,14 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     const Verdict verdict = verdict_of(status);
     server.counters.note_failure(status.code);
     service_->servers().release(server, verdict == Verdict::kElsewhere);
+    if (is_shared_) {
+      if (concerns_shared_memory(status)) return lost_region(server);
+      if (verdict != Verdict::kFinal) {
+        leave_outputs(sharing_, binding_.outputs);
+        if (verdict == Verdict::kElsewhere) server.registrations.lose(*sharing_.region);
+        sharing_ = {};
+      }
+    }
     const ServiceError error = service_->error(status, server, attempts_);
     if (verdict == Verdict::kFinal) {
       // What is wrong with the request is wrong here too.
@@ -100,9 +175,34 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     service_->transport().after(pause, [self = shared_from_this()] { self->repeat(); });
   }
 
+  /// The server was restarted, or is several: the region is registered again, once in a call.
+  void lost_region(Server& server) {
+    server.registrations.lose(*sharing_.region);
+    if (has_lost_) return repeat_by_wire();
+    has_lost_ = true;
+    repeat_now();
+  }
+
+  void repeat_by_wire() {
+    sharing_ = {};
+    repeat_now();
+  }
+
+  /// What shared memory costs does not count as an attempt.
+  void repeat_now() {
+    --attempts_;
+    tried_.pop_back();
+    service_->transport().after({}, [self = shared_from_this()] { self->repeat(); });
+  }
+
   void repeat() noexcept {
+    guarded([&] { attempt(); });
+  }
+
+  template <class Do>
+  void guarded(const Do& act) noexcept {
     try {
-      attempt();
+      act();
     } catch (...) {
       complete(detail::current_failure());
     }
@@ -138,9 +238,13 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
   Completion completion_;
   std::shared_ptr<const ModelMetadataReply> metadata_;
   WirePlan plan_;
-  std::vector<BoundBlock> outputs_;
-  std::shared_ptr<const Payload> request_;
-  CopyReport copies_;  ///< of the request
+  Binding binding_;  ///< its inputs only where the call shares memory
+  Sharing sharing_;  ///< none after an attempt that was given up
+  Request wire_;
+  Request shared_;
+  CopyReport copies_;       ///< of the request that was sent last
+  bool is_shared_ = false;  ///< whether that was shared_
+  bool has_lost_ = false;   ///< whether a server did not know the region
   std::vector<Server*> tried_;
   int attempts_ = 0;
 };

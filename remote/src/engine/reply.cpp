@@ -29,6 +29,7 @@ struct Content {
   protobuf::Bytes bytes;
   std::vector<std::byte> made = {};
   std::vector<protobuf::Piece> piece = {};
+  bool is_in_place = false;  ///< the server has written it to the columns
 };
 
 /// @throws ReplyError
@@ -68,10 +69,12 @@ void write_block(const BoundBlock& block, WireOrder order, protobuf::Bytes from,
 
 void write_outputs(std::span<const protobuf::Piece> reply, const ModelMetadataReply& metadata,
                    const WirePlan& plan, const std::vector<BoundBlock>& outputs,
-                   CopyReport& copies) {
+                   const Sharing* sharing, CopyReport& copies) {
   std::vector<Content> contents(outputs.size());
   try {
-    const std::vector<ReplyTensor> tensors = decode_infer(protobuf::Bytes(reply));
+    const std::span<const std::string> shared =
+        sharing == nullptr ? std::span<const std::string>() : sharing->output_names;
+    const std::vector<ReplyTensor> tensors = decode_infer(protobuf::Bytes(reply), shared);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const WireTensor& expected = metadata.outputs[plan.outputs[i]];
       const auto found = std::ranges::find_if(
@@ -81,6 +84,9 @@ void write_outputs(std::span<const protobuf::Piece> reply, const ModelMetadataRe
       }
       check(*found, outputs[i], plan.order, expected);
       Content& content = contents[i];
+      content.is_in_place =
+          sharing != nullptr && sharing->outputs[i] && found->raw.empty() && found->typed.empty();
+      if (content.is_in_place) continue;
       const std::size_t bytes = found->elements * size_of(outputs[i].tensor.dtype);
       content.bytes = found->raw;
       if (found->raw.empty() && !found->typed.empty()) {
@@ -99,7 +105,7 @@ void write_outputs(std::span<const protobuf::Piece> reply, const ModelMetadataRe
     throw ReplyError{std::string("sent an output that does not fit: ") + error.what()};
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    write_block(outputs[i], plan.order, contents[i].bytes, copies);
+    if (!contents[i].is_in_place) write_block(outputs[i], plan.order, contents[i].bytes, copies);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/wire_plan.hpp"
 #include "protobuf/decoder.hpp"
+#include "shared/sharing.hpp"
 #include "tensoa/engine/copy_report.hpp"
 
 namespace tensoa::remote {
@@ -18,10 +19,11 @@ struct ReplyError {
 
 /// Writes the outputs of a ModelInfer reply to the columns of the output blocks, which are in host memory.
 /// Checks the whole reply first.
+/// @param sharing the outputs that the server has written to shared memory; nullptr: none
 /// @param copies the bytes are added to it
 /// @throws ReplyError; the columns are then untouched
 void write_outputs(std::span<const protobuf::Piece> reply, const ModelMetadataReply& metadata,
                    const WirePlan& plan, const std::vector<BoundBlock>& outputs,
-                   CopyReport& copies);
+                   const Sharing* sharing, CopyReport& copies);
 
 }  // namespace tensoa::remote

@@ -47,11 +47,15 @@ void append_block(Payload& payload, const BoundBlock& block, WireOrder order, Co
 std::shared_ptr<const Payload> make_request(const Service& service,
                                             const ModelMetadataReply& metadata,
                                             const WirePlan& plan, const Binding& binding,
-                                            CopyReport& copies) {
+                                            const Sharing* sharing, CopyReport& copies) {
   const ServiceUrl& url = service.url();
   InferHeader header{.model = url.model, .version = url.version};
   if (plan.order == WireOrder::kPlanes && !service.checksum().empty()) {
     header.parameters.emplace_back("tensoa_checksum", service.checksum());
+  }
+  if (sharing != nullptr) {
+    header.shared_inputs = sharing->inputs;
+    header.shared_outputs = sharing->outputs;
   }
   std::vector<std::uint64_t> bytes;
   for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
@@ -67,6 +71,7 @@ std::shared_ptr<const Payload> make_request(const Service& service,
   auto payload = std::make_shared<Payload>();
   payload->append(encode(header));
   for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
+    if (sharing != nullptr && sharing->inputs[i]) continue;
     payload->append(raw_prefix(bytes[i]));
     append_block(*payload, binding.inputs[i], plan.order, copies);
   }

@@ -6,17 +6,19 @@
 
 #include "engine/wire_plan.hpp"
 #include "service/service.hpp"
+#include "shared/sharing.hpp"
 #include "tensoa/engine/copy_report.hpp"
 #include "transport/payload.hpp"
 
 namespace tensoa::remote {
 
 /// The ModelInfer request of a binding in host memory. Borrows its columns where they are long.
+/// @param sharing the blocks that go by shared memory; nullptr: none does
 /// @param copies the bytes that are copied are added to it
 /// @throws BindingError; ServiceError for a request above Options::message_limit
 std::shared_ptr<const Payload> make_request(const Service& service,
                                             const ModelMetadataReply& metadata,
                                             const WirePlan& plan, const Binding& binding,
-                                            CopyReport& copies);
+                                            const Sharing* sharing, CopyReport& copies);
 
 }  // namespace tensoa::remote

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kserve/messages.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "protobuf/encoder.hpp"
@@ -47,6 +48,30 @@ std::size_t elements_of(const WireTensor& tensor) {
   return static_cast<std::size_t>(product);
 }
 
+/// An entry of a map of parameters. `write` writes the InferParameter.
+template <class Write>
+void append_parameter(Encoder& message, unsigned field, std::string_view key, const Write& write) {
+  Encoder parameter;
+  write(parameter);
+  Encoder entry;
+  entry.bytes(1, key);
+  entry.bytes(2, parameter.bytes());
+  message.bytes(field, entry.bytes());
+}
+
+/// @param ranges of all tensors, or none
+void append_range(Encoder& tensor, unsigned field,
+                  const std::vector<std::optional<SharedRange>>& ranges, std::size_t i) {
+  if (i >= ranges.size() || !ranges[i]) return;
+  const SharedRange& range = *ranges[i];
+  append_parameter(tensor, field, "shared_memory_byte_size",
+                   [&](Encoder& value) { value.number(2, range.bytes); });
+  append_parameter(tensor, field, "shared_memory_offset",
+                   [&](Encoder& value) { value.number(2, range.offset); });
+  append_parameter(tensor, field, "shared_memory_region",
+                   [&](Encoder& value) { value.bytes(3, range.region); });
+}
+
 }  // namespace
 
 std::string encode_model(std::string_view model, std::string_view version) {
@@ -61,25 +86,37 @@ std::string encode(const InferHeader& header) {
   message.text(1, header.model);
   message.text(2, header.version);
   for (const auto& [key, value] : header.parameters) {
-    Encoder parameter;  // InferParameter: string_param
-    parameter.bytes(3, value);
-    Encoder entry;
-    entry.bytes(1, key);
-    entry.bytes(2, parameter.bytes());
-    message.bytes(4, entry.bytes());
+    append_parameter(message, 4, key, [&](Encoder& text) { text.bytes(3, value); });
   }
-  for (const WireTensor& input : header.inputs) {
+  for (std::size_t i = 0; i < header.inputs.size(); ++i) {
+    const WireTensor& input = header.inputs[i];
     Encoder tensor;
     tensor.text(1, input.name);
     tensor.text(2, input.datatype);
     tensor.numbers(3, input.sizes);
+    append_range(tensor, 4, header.shared_inputs, i);
     message.bytes(5, tensor.bytes());
   }
-  for (const std::string& output : header.outputs) {
+  for (std::size_t i = 0; i < header.outputs.size(); ++i) {
     Encoder tensor;
-    tensor.text(1, output);
+    tensor.text(1, header.outputs[i]);
+    append_range(tensor, 2, header.shared_outputs, i);
     message.bytes(6, tensor.bytes());
   }
+  return message.take();
+}
+
+std::string encode_register(std::string_view name, std::uint64_t bytes) {
+  Encoder message;
+  message.text(1, name);
+  message.text(2, std::string("/").append(name));
+  message.number(4, bytes);
+  return message.take();
+}
+
+std::string encode_unregister(std::string_view name) {
+  Encoder message;
+  message.text(1, name);
   return message.take();
 }
 
@@ -111,7 +148,7 @@ bool decode_ready(Bytes message) {
   return is_ready;
 }
 
-std::vector<ReplyTensor> decode_infer(Bytes message) {
+std::vector<ReplyTensor> decode_infer(Bytes message, std::span<const std::string> shared) {
   std::vector<ReplyTensor> tensors;
   std::vector<Bytes> raw;
   for_each_field(message, [&](const Field& field) {
@@ -126,10 +163,19 @@ std::vector<ReplyTensor> decode_infer(Bytes message) {
     if (field.is(6, WireType::kBytes)) one_more(raw) = field.bytes;
   });
   if (raw.size() > tensors.size()) throw DecodeError{"there are more raw contents than outputs"};
-  if (!raw.empty() && raw.size() < tensors.size()) {
+  std::vector<ReplyTensor*> with_raw;
+  const bool has_all = raw.size() == tensors.size();
+  for (ReplyTensor& tensor : tensors) {
+    const bool is_shared = std::ranges::find(shared, tensor.tensor.name) != shared.end();
+    if (has_all || !is_shared) with_raw.push_back(&tensor);
+  }
+  if (!raw.empty() && raw.size() < with_raw.size()) {
     throw DecodeError{"there are fewer raw contents than outputs"};
   }
-  for (std::size_t i = 0; i < raw.size(); ++i) tensors[i].raw = raw[i];
+  if (raw.size() > with_raw.size()) {
+    throw DecodeError{"there are more raw contents than outputs outside of shared memory"};
+  }
+  for (std::size_t i = 0; i < raw.size(); ++i) with_raw[i]->raw = raw[i];
   return tensors;
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +34,13 @@ struct ModelMetadataReply {
   std::vector<WireTensor> outputs;
 };
 
+/// Where a tensor is in a region of shared memory.
+struct SharedRange {
+  std::string region;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
 /// What a ModelInfer request says before its raw contents.
 struct InferHeader {
   std::string_view model;
@@ -39,6 +48,10 @@ struct InferHeader {
   std::vector<std::pair<std::string, std::string>> parameters = {};  ///< text
   std::vector<WireTensor> inputs = {};
   std::vector<std::string> outputs = {};  ///< the names of those that are wanted
+
+  /// Of each input and output; nullopt, or none at all: it travels in the message.
+  std::vector<std::optional<SharedRange>> shared_inputs = {};
+  std::vector<std::optional<SharedRange>> shared_outputs = {};
 };
 
 /// One tensor of a ModelInfer reply: its description, and its bytes or its numbers.
@@ -57,11 +70,21 @@ inline constexpr const char* kServerReady = "/inference.GRPCInferenceService/Ser
 inline constexpr const char* kModelReady = "/inference.GRPCInferenceService/ModelReady";
 inline constexpr const char* kModelMetadata = "/inference.GRPCInferenceService/ModelMetadata";
 inline constexpr const char* kModelInfer = "/inference.GRPCInferenceService/ModelInfer";
+inline constexpr const char* kSharedMemoryRegister =
+    "/inference.GRPCInferenceService/SystemSharedMemoryRegister";
+inline constexpr const char* kSharedMemoryUnregister =
+    "/inference.GRPCInferenceService/SystemSharedMemoryUnregister";
 
 /// Of ModelMetadata and ModelReady.
 std::string encode_model(std::string_view model, std::string_view version);
 
 std::string encode(const InferHeader& header);
+
+/// Of SystemSharedMemoryRegister: the region of the key "/" and `name`, as `name`.
+std::string encode_register(std::string_view name, std::uint64_t bytes);
+
+/// Of SystemSharedMemoryUnregister. @param name not empty, which means all regions, also those of others
+std::string encode_unregister(std::string_view name);
 
 /// What goes before the bytes of one of raw_input_contents.
 std::string raw_prefix(std::uint64_t bytes);
@@ -73,7 +96,10 @@ ModelMetadataReply decode_metadata(protobuf::Bytes message);
 bool decode_ready(protobuf::Bytes message);
 
 /// The outputs in the order of the reply. The bytes point into `message`.
+/// @param shared names of outputs for which the message need not have contents: servers leave them out, or
+/// send empty ones
 /// @throws protobuf::DecodeError
-std::vector<ReplyTensor> decode_infer(protobuf::Bytes message);
+std::vector<ReplyTensor> decode_infer(protobuf::Bytes message,
+                                      std::span<const std::string> shared = {});
 
 }  // namespace tensoa::remote

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "service/counters.hpp"
+#include "shared/registrations.hpp"
 #include "transport/transport.hpp"
 
 namespace tensoa::remote {
@@ -21,6 +22,7 @@ struct Server {
   std::string address;
   std::shared_ptr<Connection> connection;
   Counters counters;
+  Registrations registrations;
 
   // Of Servers, under its mutex.
   int outstanding = 0;
