@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@
 #include "tensoa/engine/model.hpp"
 #include "tensoa/engine/plan.hpp"
 #include "tensoa/remote/engines.hpp"
+#include "tensoa/remote/shared_memory.hpp"
 #include "tensoa/remote/statistics.hpp"
 #include "tensoa/soa/portable_collection.hpp"
 
@@ -145,8 +147,11 @@ void measure(std::vector<ResultRow>& rows, const Place& place, std::vector<Way> 
 template <template <template <class> class> class In, template <template <class> class> class Out>
 class Call {
  public:
-  Call(const Model<>& model, std::size_t n, std::size_t answers)
-      : in_(n, Device::cpu()), out_(answers, Device::cpu()), plan_(model.plan(metadata())) {}
+  Call(const Model<>& model, std::size_t n, std::size_t answers,
+       std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
+      : in_(n, Device::cpu(), memory),
+        out_(answers, Device::cpu(), memory),
+        plan_(model.plan(metadata())) {}
 
   PortableCollection<In>& in() { return in_; }
   PortableCollection<Out>& out() { return out_; }
@@ -279,6 +284,10 @@ class Bench {
   }
 
   std::vector<ResultRow> run() {
+    for (const std::size_t n : {64 * kKiB, kMiB, 16 * kMiB}) {
+      shared("head", n / sizeof(float), 1);
+      shared("identity", n / sizeof(float), n / sizeof(float));
+    }
     for (const std::size_t n : {kMiB, 16 * kMiB}) {
       large("head", n / sizeof(float), 1);
       large("identity", n / sizeof(float), n / sizeof(float));
@@ -290,6 +299,7 @@ class Bench {
   }
 
  private:
+  static constexpr std::size_t kKiB = std::size_t{1} << 10;
   static constexpr std::size_t kMiB = std::size_t{1} << 20;
 
   /// nullopt where the servers do not have the model.
@@ -339,6 +349,36 @@ class Bench {
               here([&](std::size_t calls) { keep_in_flight(*model, queue_, slots, calls); }),
               "tritonclient"}},
             repeats_);
+  }
+
+  /// One column, in ordinary memory and in memory that the server shares.
+  void shared(const std::string& name, std::size_t n, std::size_t answers) {
+    const std::optional<Model<>> model = load(first_, name);
+    if (!model) return;
+    remote::SharedMemory memory(64 * kMiB);
+    ColumnCall by_wire(*model, n, answers);
+    ColumnCall by_region(*model, n, answers, memory);
+    for (ColumnCall* call : {&by_wire, &by_region}) {
+      for (std::size_t i = 0; i < n; ++i) call->in().view().x[i] = static_cast<float>(i % 1000);
+      model->forward(queue_, call->plan());
+      for (std::size_t i = 0; i < answers; ++i) {
+        if (call->out().view().x[i] != static_cast<float>(i % 1000)) {
+          throw EngineError("bench service: an answer of " + name + " is wrong");
+        }
+      }
+    }
+    const CopyReport copies = model->forward(queue_, by_region.plan());
+    const std::size_t first = rows_.size();
+    measure(rows_, {name, n, 1, "shared_"},
+            {{"remote_wire", one_by_one([&] { model->forward(queue_, by_wire.plan()); })},
+             {"remote_shared", one_by_one([&] { model->forward(queue_, by_region.plan()); }),
+              "remote_wire"}},
+            repeats_);
+    for (std::size_t i = first; i < rows_.size(); ++i) {
+      if (rows_[i].variant == "remote_shared") {
+        rows_[i].more["bytes_copied"] = copies.bytes_in + copies.bytes_out;
+      }
+    }
   }
 
   void small() {
