@@ -55,7 +55,7 @@ struct Column {
   F<float> x;
 };
 
-constexpr std::size_t kRows = 10'000;
+constexpr std::size_t kRows = 20'000;
 
 /// A tensor's parameters in a ModelInfer request.
 struct Range {

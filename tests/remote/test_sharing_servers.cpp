@@ -99,7 +99,7 @@ class Sharing : public testing::Test {
 TEST_F(Sharing, TritonReadsAndWritesTheColumnsInPlace) {
   if (!find("TENSOA_TEST_TRITON")) GTEST_SKIP() << "TENSOA_TEST_TRITON is not set";
   const Model<> model(url());
-  for (const std::size_t n : {kMost, std::size_t{10'000}, std::size_t{5'000}, kMost}) {
+  for (const std::size_t n : {kMost, std::size_t{20'000}, std::size_t{30'000}, kMost}) {
     ASSERT_TRUE(call(model, n)) << n;
     EXPECT_EQ(report_.bytes_in + report_.bytes_out, 0U) << n;
   }
