@@ -7,9 +7,12 @@ import os
 import shutil
 import sys
 
+import pyarrow
+import pyarrow.ipc
+import pyarrow.parquet
 import pytest
 import torch
-from conftest import ROOT, names_in, package, refuse, save, succeed
+from conftest import ROOT, names_in, package, refuse, save, straight_tracks, succeed
 
 ROW = {"variant": str, "device": str, "n": int, "threads": int}
 TIMES = {"median_us": float, "min_us": float, "max_us": float}
@@ -205,3 +208,19 @@ def test_scaling_says_which_package_is_missing(forward_packages):
 
 def test_track_needs_a_gpu(our_model):
     refuse("bench", "track", "generate:1", "--model", our_model, "--device", "cpu", says=["got cpu", "expected a GPU"])
+
+
+def test_reading_of_tables_stands_beside_arrow(tmp_path):
+    event = straight_tracks()
+    table = pyarrow.table({name: [event[name]] * 5 for name in ("x", "y", "z")})
+    pyarrow.parquet.write_table(table, tmp_path / "lists.parquet", row_group_size=2)
+    with pyarrow.ipc.new_file(tmp_path / "lists.arrow", table.schema) as file:
+        file.write_table(table, max_chunksize=2)
+    out = tmp_path / "reading.json"
+    succeed("bench", "pipeline", tmp_path / "lists.parquet", tmp_path / "lists.arrow", "--repeats", 1, "--json", out)
+    rows = json.loads(out.read_text())["rows"]
+    assert [(row["model"], row["variant"]) for row in rows] == [(kind, variant) for kind in (".parquet", ".arrow") for variant in ("arrow", "events")]
+    for row in rows:
+        assert (row["n"], row["events"], row["stage"]) == (5 * len(event["x"]), 5, "read")
+        assert row["bytes"] >= 3 * 8 * row["n"] and row["ns_per_byte"] > 0
+    refuse("bench", "pipeline", tmp_path / "none.parquet", says=["none.parquet"])
