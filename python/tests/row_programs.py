@@ -76,6 +76,20 @@ class _Evaluation(Visitor):
     def of_reduce(self, value, x):
         return REDUCTIONS[value.name].numpy(_groups(value, x), axis=2)
 
+    def of_order(self, value, x):
+        keys = np.where(np.isnan(_groups(value, x)), np.inf, _groups(value, x))
+        last = np.isnan(_groups(value, x))
+        sign = -1 if value.is_largest else 1
+        found = np.lexsort((sign * keys, sign * last), axis=2)  # stable
+        return found[:, :, : value.count].reshape(len(x), value.width).astype(np.float64)
+
+    def of_take(self, value, x, places):
+        x = x.reshape(len(x), value.times, x.shape[1] // value.times // value.inner, value.inner)
+        places = _groups(value, places)
+        inside = _inside(places, x.shape[2])
+        found = np.take_along_axis(x, np.where(inside, places, 0).astype(np.int64)[..., None], axis=2)
+        return np.where(inside[..., None], found, np.nan).reshape(len(x), value.width)
+
     def of_pack(self, value, *args):
         return np.concatenate([arg[:, start:stop] for arg, (start, stop) in zip(args, value.ranges)], axis=1)
 

@@ -224,7 +224,7 @@ def kinds():
     return {
         "MLP": Kind(mlp(3, 64, 64, 2), _rows(3), [block("y", 2)]),
         "MLP, BatchNorm": Kind(mlp(6, 64, 64, 2, norm=nn.BatchNorm1d), _rows(6), [block("y", 2)]),
-        "MLP, 1024 wide": Kind(mlp(16, 1024, 1024, 1), _rows(16), [block("y", 1)]),
+        "MLP, 1024 wide": Kind(mlp(16, 1024, 1024, 2), _rows(16), [block("y", 2)]),
         "residual MLP": Kind(Residual(), _rows(12), [block("y", 3)]),
         "maxout": Kind(Maxout(), _rows(6), [block("y", 2)]),
         "embedding": Kind(Embedded(), [block("x", 4), block("charge", 1, "int64")], [block("y", 2)]),

@@ -292,7 +292,8 @@ def unrolled(program: Program) -> Program:
         if value.op == "product":
             results = list(products(value))
         elif value.times > 1:
-            results = [made(value, [value_of(group)]) for group in groups(value, value.args[0])]
+            of_args = zip(*(groups(value, argument) for argument in value.args))
+            results = [made(value, [value_of(group) for group in of_group]) for of_group in of_args]
         elif value.args:
             results = [made(value, [value_of(numbers[id(argument)]) for argument in value.args])]
         else:

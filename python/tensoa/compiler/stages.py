@@ -169,17 +169,28 @@ class _Words(Visitor):
     def of_map(self, value: Value) -> str:
         return value.name
 
+    def of_order(self, value: Value) -> str:
+        return f"{'largest' if value.is_largest else 'least'} {value.count} of {value.args[0].width // value.times}"
+
+    def of_take(self, value: Value) -> str:
+        return f"take {value.args[1].width // value.times} of {value.args[0].width // value.times // value.inner}"
+
     def of_gather(self, value: Value) -> str:
         return f"{value.op} {value.width}"
 
     of_reduce, of_lookup = of_map, of_gather
 
 
+def word_of(value: Value) -> str:
+    """What a value does, in words: "linear 3 -> 64"; nothing of what costs nothing."""
+    return _Words().visit(value)
+
+
 def describe(stage: Stage) -> str:
     """What a stage does to its rows, in a line: "linear 3 -> 64, relu, linear 64 -> 2"; "30 x" to the groups of a row."""
     words = [f"total {buffer.width}" for buffer in stage.totals]
     for value in stage.values:
-        word = _Words().visit(value)
+        word = word_of(value)
         if word:
             words.append((f"{value.times} x " if value.times > 1 else "") + word)
     words += [f"sum {buffer.width} by index" for buffer in stage.sums]

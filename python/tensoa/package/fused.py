@@ -20,6 +20,7 @@ from tensoa.package.manifest import BUILT, CHECKED, Check, CpuVariant, CudaProgr
 
 FOLDER = "fused/"  # of the files in a package, below model/
 CUDA_OPERATIONS = 256  # of a kernel, at most: NVRTC takes 11 s for 174, and more than linear time
+CPU_ONLY = ("order", "take")  # operations that there is no CUDA C++ for
 
 Files = dict[str, bytes]
 Run = Callable[[Columns, Sequence[int]], None]
@@ -90,6 +91,9 @@ def for_cuda(program: Program, precision: str, deterministic: bool) -> tuple[Fus
     """(what the manifest says, files) of a program for GPUs. It is not run here. Raises NotFused where the compiler would
     take minutes: kernels keep a row in registers, so that groups of it are not loops but copies of code.
     """
+    for value in program.values():
+        if value.op in CPU_ONLY:
+            raise NotFused(f"{stages.word_of(value)} inside a row, which programs for GPUs do not have")
     with surprises_as_not_fused():
         program = passes.unrolled(program)
         plan = stages.plan(program, with_totals=deterministic)

@@ -2,55 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front end of torch.export, passes.py and stages.py against the module itself, in float64."""
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as f
 
-import row_programs
 from bindings import GRAPH, block, bound
-from tensoa.binding.columns import Columns, as_double
-from tensoa.binding.model import result_rows, with_examples
-from tensoa.compiler import passes, stages
+from captured_programs import Results, assert_same, captured, check
+from tensoa.binding.model import with_examples
+from tensoa.compiler import stages
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends import torch_export
 from tensoa.compiler.frontends.torch_export import walk
 from tensoa.importers.exatrkx import ExaTrkX
 from tensoa.tracking.interaction_network import InteractionNetwork
-
-
-def captured(module, columns):
-    module = module.eval()
-    rules = result_rows(module, columns, "cpu")
-    return torch_export.capture(torch_export.exported_program(module, columns), columns, rules)
-
-
-def check(module, columns, rows=(37, 111), numbers="normal"):
-    """The program before and after the passes gives what the module gives; the passes' program."""
-    columns = with_examples(module, columns)
-    torch.manual_seed(1)
-    for parameter in module.state_dict().values():
-        if parameter.is_floating_point() and parameter.dim() < 2:
-            parameter.uniform_(0.5, 1.5)
-    program = captured(module, columns)
-    of_collection = dict(zip(program.domains, rows))
-    data = Columns(columns, of_collection, (), "cpu", numbers=numbers)
-    with torch.no_grad():
-        results = columns.call(module.double(), data.inputs, convert=as_double)
-    module.float()
-    truth = [block.planes(result).numpy().T for block, result in zip(columns.outputs, results)]
-    arrays = [
-        [argument[place - part.first].numpy() for place in range(max(one.places) + 1)]
-        if (part := one.input_arguments()[0]).step == 1 and part.first == 0
-        else dict(zip(one.places, argument.numpy()))
-        for one, argument in zip(columns.inputs, data.inputs)
-    ]
-    simple = passes.simplify(program)
-    for candidate in (program, passes.unrolled(simple), simple):
-        for got, expected in zip(row_programs.evaluate(candidate, arrays, rows), truth):
-            np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5 * abs(expected).max())
-    return candidate
 
 
 class Formulas(nn.Module):
@@ -90,25 +55,6 @@ def test_vectors_matrices_scalars_and_integer_features_are_captured():
     ]
     outputs = [block("product", 2), block("turned", 1, kind="matrix", element=(3, 2))]
     check(Elements(), bound(inputs, outputs))
-
-
-class Results(nn.Module):
-    """The results of a function of the module and its inputs."""
-
-    def __init__(self, function, **members):
-        super().__init__()
-        self.function = function
-        for name, member in members.items():
-            self.register_buffer(name, member) if isinstance(member, torch.Tensor) else setattr(self, name, member)
-
-    def forward(self, *inputs):
-        return self.function(self, *inputs)
-
-
-def assert_same(function, inputs, widths, rows=(37, 111), collections=None, numbers="normal", **members):
-    collections = collections or [0] * len(widths)
-    outputs = [block(f"y{i}", w, collection=c) for i, (w, c) in enumerate(zip(widths, collections))]
-    return check(Results(function, **members), bound(inputs, outputs), rows, numbers)
 
 
 def of_numbers(m, x):
@@ -169,12 +115,12 @@ def test_encoder_layer_with_a_mask_is_captured():
 @pytest.mark.parametrize(
     "function, reason",
     [
-        (lambda m, x, e: m.wide(x.reshape(-1, 3, 2))[:, :, 0], "a convolution over more than one element"),
+        (lambda m, x, e: m.wide(x.reshape(1, -1, 3).transpose(1, 2))[0].t().reshape(-1, 6)[:, :3], "more or fewer rows"),
         (lambda m, x, e: x.reshape(-1, 3).sum(0).expand(x.shape[0], 3), "a sum or maximum over all rows"),
         (lambda m, x, e: x[:, :3].index_add(0, e[1], x.reshape(-1, 3)[e[0]]), "rows and elements in one dimension"),
         (lambda m, x, e: torch.relu(x.t().reshape(-1, 1)).reshape(6, x.shape[0]).t()[:, :3], "relu of elements and rows"),
         (lambda m, x, e: x.reshape(-1, 3).t().reshape(6, x.shape[0]).t()[:, :3], "a reshape across the rows"),
-        (lambda m, x, e: x.reshape(-1, 3).cumsum(0).reshape(-1, 6)[:, :3], "the operation cumsum"),
+        (lambda m, x, e: x.reshape(-1, 3).cumsum(0).reshape(-1, 6)[:, :3], "cumsum of elements and rows|running sum over"),
         (lambda m, x, e: x.reshape(-1, 3).flip(0).reshape(-1, 6)[:, :3], "rows in reverse order"),
     ],
 )
@@ -416,12 +362,12 @@ class Refused(nn.Module):
     ("function", "reason"),
     [
         (lambda x: x - x.mean(0), "a sum or maximum over all rows"),
-        (lambda x: x.sort(dim=1).values, "the operation sort"),
+        (lambda x: x.sort(dim=0).values, "the order of rows"),
         (lambda x: x + x.flip(0), "rows in reverse order"),
         (lambda x: x * x.shape[0], "mul of a number of rows"),
         (lambda x: (x.double() * 2).float(), "numbers of float64"),
         (lambda x: x @ (x.t() @ x), "a product of two tensors"),
-        (lambda x: torch.cumsum(x, 0), "the operation cumsum"),
+        (lambda x: torch.cumprod(x, 0), "the operation cumprod"),
         (lambda x: x / int(x.shape[0]), "exactly 1021 rows"),
         (lambda x: x if x.shape[0] < 5000 else -x, "a number of rows of block x that is not any"),
     ],

@@ -21,10 +21,12 @@ from tensoa.compiler.ir.build import (
     linear,
     lookup,
     norm,
+    order,
     pack,
     product,
     reduce,
     scatter,
+    take,
 )
 from tensoa.compiler.ir.builder import Builder
 from tensoa.compiler.ir.integers import Step
@@ -56,8 +58,10 @@ __all__ = [
     "linear",
     "lookup",
     "norm",
+    "order",
     "pack",
     "product",
     "reduce",
     "scatter",
+    "take",
 ]

@@ -64,6 +64,12 @@ class Bounds(Visitor):
     def of_reduce(self, value: Value) -> float:
         return self(value.args[0]) * (value.args[0].width // value.times if value.name == "sum" else 1)
 
+    def of_order(self, value: Value) -> float:
+        return value.args[0].width // value.times
+
+    def of_take(self, value: Value) -> float:
+        return self(value.args[0])
+
     def of_map(self, value: Value) -> float:
         return FUNCTIONS[value.name].bound([self(argument) for argument in value.args])
 

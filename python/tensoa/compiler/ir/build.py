@@ -66,6 +66,17 @@ def reduce(name: str, x: Value, times: int = 1) -> Value:
     return Value("reduce", x.domain, times, (x,), {"name": name, "times": times})
 
 
+def order(x: Value, count: int, is_largest: bool = False, times: int = 1) -> Value:
+    """The places of the `count` least (or largest) numbers of each group, in order."""
+    attributes = {"count": count, "is_largest": is_largest, "times": times}
+    return Value("order", x.domain, times * count, (x,), attributes)
+
+
+def take(x: Value, places: Value, inner: int = 1, times: int = 1) -> Value:
+    """The elements, of `inner` numbers each, that each group of `places` names in the same group of x."""
+    return Value("take", x.domain, places.width * inner, (x, places), {"inner": inner, "times": times})
+
+
 def apply(name: str, *args: Value) -> Value:
     """The function `name` of FUNCTIONS; the result is as wide as its widest argument."""
     return Value("map", args[0].domain, max(argument.width for argument in args), args, {"name": name})

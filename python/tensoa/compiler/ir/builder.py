@@ -27,6 +27,7 @@ from tensoa.dtypes import DTYPES
 #: What tensor operations are given: a tensor with rows, an array that is the same for all rows, or a number.
 Operand = Any
 Part = tuple[Value, int, int]  # a value, and the numbers of it from start to stop
+MOST_INSIDE = 4096  # numbers of a table that becomes a part of every row
 INDICES = (DTYPES["int32"], DTYPES["int64"])  # what tensors of indices may be
 
 
@@ -182,11 +183,12 @@ class Builder:
     def elementwise(self, make: Callable[..., Value], *args: Operand) -> Rows:
         """make(*values) over broadcast arguments; as a rule `make` is self.map with the name of a function."""
         arrays, axis, domain = self.broadcast(*args)
-        value = make(*(self._operand(array, domain) for array in arrays))
-        shape = arrays[0].shape
+        shape, flat = arrays[0].shape, [array.reshape(-1) for array in arrays]
+        order = next((order for array in flat if (order := _stored_order(array)) is not None), np.arange(len(flat[0])))
+        value = make(*(self._operand(array[order], domain) for array in flat))
         if value.width == 1 and math.prod(shape) > 1:
             return Rows(plane_array(shape, [(value, 0)] * math.prod(shape)), axis, domain)
-        return self.rows(shape, axis, value)
+        return Rows(plane_array(shape, [(value, i) for i in np.argsort(order).tolist()]), axis, domain)
 
     def function(self, name: str, *args: Operand) -> Rows:
         """The function `name` of FUNCTIONS over broadcast arguments."""
@@ -206,6 +208,10 @@ class Builder:
         groups = [tuple(group) for group in moved.reshape(math.prod(moved.shape[: rank - len(dims)]), -1)]
         keys = [tuple(map(key_of, group)) for group in groups]
         distinct = dict(zip(keys, groups))
+        order = _stored_order(plane_array((-1,), [group[0] for group in distinct.values()]))
+        if order is not None:
+            named = list(distinct.items())
+            distinct = dict(named[i] for i in order)
         places = {key: i for i, key in enumerate(distinct)}
         planes = [plane for group in distinct.values() for plane in group]
         value = make(self.value(plane_array((-1,), planes), tensor.domain), len(places))
@@ -247,8 +253,53 @@ class Builder:
         items = [(by_source[id(value)], i) for value, start, stop in parts for i in range(start, stop)]
         return Rows(plane_array(tensor.planes.shape, items), tensor.axis, index.domain)
 
+    def ordered(self, tensor: Rows, dim: int, count: int, is_largest: bool) -> tuple[Rows, Rows]:
+        """The `count` least (or largest) numbers along a dimension, in order, and their places."""
+        if tensor.is_integer and not self.is_small(tensor):
+            raise NotFused("the order of integers that float32 may not hold")
+
+        def order(value: Value, times: int) -> Value:
+            key = ("order", id(value), times, count, is_largest)
+            return self.once(key, lambda: build.order(value, count, is_largest, times))
+
+        makers = (lambda value, times: build.take(value, order(value, times), 1, times), order)
+        return self._chosen(tensor, dim, makers[0]), self._chosen(tensor, dim, makers[1])
+
+    def _chosen(self, tensor: Rows, dim: int, make: Callable[[Value, int], Value]) -> Rows:
+        """As spread(), for a function that gives fewer numbers along one dimension."""
+        made, (dim,), shape = self.over(tensor, [dim], make)
+        planes = plane_array((*shape[:-1], -1), [plane for group in made for plane in group])
+        return replace(tensor, planes=np.moveaxis(planes, -1, dim))
+
+    def taken(self, tensor: Operand, dim: int, places: Rows) -> Rows:
+        """Of a tensor, or an array, the elements of a dimension at `places`, a tensor with as many dimensions, which has the
+        same ones along others, or fewer. Dimensions along which the places do not change are taken together.
+        """
+        need_rows(tensor, places)
+        dim %= places.planes.ndim
+        if dim == places.axis or (isinstance(tensor, Rows) and (tensor.axis, tensor.domain) != (places.axis, places.domain)):
+            raise NotFused("elements taken by an index of other rows")
+        named = places.planes
+        array = tensor.planes if isinstance(tensor, Rows) else plane_array(*numbers_of(tensor))
+        array = array[tuple(slice(None) if i == dim else slice(size) for i, size in enumerate(named.shape))]
+        others = [i for i in range(named.ndim) if i != dim]
+        keys = np.frompyfunc(key_of, 1, 1)(named)
+        inner = [i for i in others if named.shape[i] > 1 and (keys == keys.take([0], axis=i)).all()]
+        outer = [i for i in others if i not in inner]
+        order = [*outer, dim, *inner]
+        times, count = math.prod(named.shape[i] for i in outer), named.shape[dim]
+        x = self.value(array.transpose(order), places.domain)
+        at = self.value(named.transpose(order).reshape(times * count, -1)[:, 0], places.domain)
+        value = build.take(x, at, math.prod(named.shape[i] for i in inner), times)
+        shape = [*(named.shape[i] for i in outer), count, *(named.shape[i] for i in inner)]
+        planes = plane_array(shape, [(value, i) for i in range(value.width)]).transpose(np.argsort(order))
+        return Rows(planes, places.axis, places.domain)
+
     def looked_up(self, table: Any, tensor: Rows) -> Rows:
         """Rows of a constant table, for each number of the tensor."""
+        need_rows(tensor)
+        if not tensor.are_columns:
+            return self._looked_up_inside(table, tensor)
         items = []
         for plane in tensor.planes.reshape(-1):
             index = self.index(replace(tensor, planes=plane_array((1,), [plane])))
@@ -256,6 +307,15 @@ class Builder:
             value = self.once(key, functools.partial(build.lookup, index, np.asarray(table)))
             items += [(value, i) for i in range(value.width)]
         return Rows(plane_array((*tensor.planes.shape, table.shape[1]), items), tensor.axis, tensor.domain)
+
+    def _looked_up_inside(self, table: Any, tensor: Rows) -> Rows:
+        """As looked_up(), by numbers that are computed: the table is a part of the row."""
+        if table.shape[0] * table.shape[1] > MOST_INSIDE:
+            raise NotFused(f"rows of a table of {table.shape[0]} x {table.shape[1]} by a computed index")
+        x = self.value(plane_array((-1,), numbers_of(table)[1]), tensor.domain)
+        value = build.take(x, self.value(tensor.planes, tensor.domain), table.shape[1])
+        planes = plane_array((*tensor.planes.shape, table.shape[1]), [(value, i) for i in range(value.width)])
+        return Rows(planes, tensor.axis, tensor.domain)
 
     def scattered(
         self, base: Operand, index: Value, source: Operand, shape: Sequence[int], axis: int | None, domain: int | None
@@ -291,6 +351,16 @@ class Builder:
         if not isinstance(arg, Rows):
             return all(isinstance(number, int) and abs(number) < EXACT for number in numbers_of(arg)[1])
         return arg.dtype.is_bool or (arg.is_integer and self.largest(arg) < EXACT)
+
+
+def _stored_order(planes: np.ndarray) -> np.ndarray | None:
+    """In which order planes are numbers of one value, each another one; None of all else. What is made of them follows it,
+    so that a tensor whose dimensions were permuted is not put in another order.
+    """
+    if not all(isinstance(plane, tuple) and plane[0] is planes[0][0] for plane in planes):
+        return None
+    places = [plane[1] for plane in planes]
+    return np.argsort(places) if len(set(places)) == len(places) else None
 
 
 def _is_zero(plane: Any) -> bool:

@@ -24,6 +24,8 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     "map": {"name": ...},
     "norm": {"weight": ..., "bias": ..., "eps": ..., "is_centered": False, "times": 1},
     "reduce": {"name": ..., "times": 1},
+    "order": {"count": ..., "is_largest": False, "times": 1},
+    "take": {"inner": 1, "times": 1},
     "pack": {"ranges": ...},
     "lookup": {"table": ...},
     "gather": {},
@@ -49,6 +51,10 @@ class Value:
     | norm | x | times, weight, bias ([width of a group] or None), eps, is_centered | layer normalisation of every group;
       the mean of each is zero where `is_centered` |
     | reduce | x | times, name | a function of REDUCTIONS (operations.py): one number of every group |
+    | order | x | times, count, is_largest | of every group the places of its `count` least (or largest) numbers, in order: the
+      first place first where numbers are equal; what is no number is larger than all |
+    | take | x, places | times, inner | of every group of x, elements of `inner` numbers, those that the same group of
+      `places` names, side by side; NaN for a place that is none |
     | pack | any | ranges: (start, stop) of each argument | the numbers side by side |
     | lookup | index | table [rows, width] | row `index` of a constant table |
     | gather | x, index | | row `index` of x; the result has the domain of `index` |

@@ -80,7 +80,7 @@ class Body(Visitor):
         self.plan = plan
         self.schedule = Schedule(stage, plan)
         # Vectors are written whole: those of the last group may end so far behind it.
-        self.slack = BLOCK - 1 if any(value.times > 1 or value.op == "product" for value in stage.values) else 0
+        self.slack = BLOCK - 1 if any(value.times > 1 or value.op in ("product", "take") for value in stage.values) else 0
         self.lines: Lines = []
         self.buffers: list[Buffer] = []
         self.constants: list[np.ndarray] = []
@@ -262,6 +262,18 @@ class Body(Visitor):
         count = value.args[0].width // value.times
         scale = f"1.0f / {count}" if reduction.is_mean else "1.0f"
         return [f"L::reduce(@, {source}, {x}, {count}, {value.times}, n, {reduction.cpp}{{}}, {scale});"]
+
+    def of_order(self, value: Value) -> Lines:
+        (x,), width = value.args, value.args[0].width // value.times
+        at = self.scratch.take(2 * width + BLOCK)
+        self._borrowed = at, 2 * width + BLOCK
+        is_largest = str(value.is_largest).lower()
+        return [f"L::order(@, {self._place(x)}, s + {at} * F, {width}, {value.count}, {value.times}, {is_largest}, n);"]
+
+    def of_take(self, value: Value) -> Lines:
+        x, places = value.args
+        shape = f"{x.width // value.times // value.inner}, {value.inner}, {places.width // value.times}, {value.times}"
+        return [f"L::take(@, {self._place(x)}, {self._place(places)}, {shape}, n);"]
 
     def of_product(self, value: Value) -> Lines:
         x, y = value.args

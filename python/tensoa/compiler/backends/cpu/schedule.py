@@ -122,7 +122,9 @@ class Schedule:
             return len(packed.ranges) <= SPANS or packed.width >= SHORT * len(packed.ranges)
         if user.op == "map":
             return id(user) not in self.passed_on
-        return user.op == "reduce" or (user.op == "pack" and id(user) in self.absorbed)
+        if user.op == "pack":  # one that reads parts of it several times, as windows do, reads them side by side
+            return id(user) in self.absorbed and user.width <= packed.width
+        return user.op == "reduce"
 
     # ---- of the stage
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.ir.rows import Rows, plane_array, take
+from tensoa.compiler.ir.rows import Rows, plane_array, select, take
 
 
 def embedding(walk, node, table, tensor, *args, **kwargs):
@@ -20,11 +20,21 @@ def embedding(walk, node, table, tensor, *args, **kwargs):
 
 
 def gather(walk, node, tensor, dim, index, **kwargs):
-    """Rows by an index that is the same for all elements that it has."""
-    if not isinstance(tensor, Rows) or not isinstance(index, Rows) or dim % tensor.planes.ndim != tensor.axis:
-        raise NotFused("columns taken by an index that depends on the inputs")
+    """Rows by an index that is the same for all elements that it has, or elements of each row."""
+    if not isinstance(index, Rows):
+        return take(tensor, dim, _alike(index, dim))
+    if not isinstance(tensor, Rows) or dim % tensor.planes.ndim != tensor.axis:
+        return walk.taken(tensor, dim, index)
     part = tuple(slice(size) for size in index.planes.shape)
     return walk.gathered(replace(tensor, planes=tensor.planes[part]), walk.index(index))
+
+
+def _alike(index, dim):
+    """The places of a constant index that is the same along all other dimensions."""
+    places = index.movedim(dim, 0).flatten(1)
+    if places.numel() and (places != places[:, :1]).any():
+        raise NotFused("elements taken by a constant index that differs along other dimensions")
+    return places[:, 0].numpy()
 
 
 def index_select(walk, node, tensor, dim, index):
@@ -37,9 +47,12 @@ def index_by(walk, node, tensor, indices):
         raise NotFused("indices in several dimensions")
     dim, index = used[0]
     if not isinstance(tensor, Rows):
-        if dim or tensor.dim() != 2:
+        if dim or tensor.dim() > 2:
             raise NotFused("constants taken by index")
-        return embedding(walk, node, tensor, index)
+        if not index.are_columns:  # a negative one counts from the end
+            index = walk.function("where", walk.function("lt", index, 0), walk.function("add", index, len(tensor)), index)
+        found = walk.looked_up(tensor.reshape(len(tensor), -1), index)
+        return found if tensor.dim() == 2 else select(found, -1, 0)
     if dim == tensor.axis:
         if not isinstance(index, Rows) or (index.planes.ndim != 1 and tensor.axis != 0):
             raise NotFused("rows taken by an index that is not one column")

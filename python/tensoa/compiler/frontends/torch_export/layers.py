@@ -49,18 +49,6 @@ def _swapped(tensor):
     return rows.transpose(tensor, -1, -2) if isinstance(tensor, Rows) else tensor.transpose(-1, -2)
 
 
-def convolution(walk, node, tensor, weight, bias, stride, padding, dilation, is_transposed, more, groups):
-    """One element wide it is a linear layer over the channels, for each place."""
-    is_one_wide = not isinstance(weight, Rows) and math.prod(weight.shape[2:]) == 1 and not is_transposed
-    if not is_one_wide or groups != 1 or any(size != 1 for size in stride) or any(padding):
-        raise NotFused("a convolution over more than one element, with strides, padding or groups")
-    if not isinstance(tensor, Rows) or tensor.axis != 0 or tensor.planes.ndim != weight.ndim:
-        raise NotFused("a convolution over the rows")
-    last = tensor.planes.ndim - 1
-    moved = rows.permute(tensor, [0, *range(2, last + 1), 1])
-    return rows.permute(walk.layer(moved, weight.flatten(1), bias), [0, last, *range(1, last)])
-
-
 def mm(walk, node, a, b, bias=None):
     if isinstance(a, Rows) and not isinstance(b, Rows) and a.axis == 0:
         return walk.layer(a, b.t(), bias)
@@ -79,4 +67,4 @@ def addmm(walk, node, bias, a, b, **kwargs):
     return walk.function("add", mm(walk, node, a, b), bias)
 
 
-OPERATIONS = {"linear": linear, "convolution": convolution, "matmul": matmul, "bmm": bmm, "mm": mm, "addmm": addmm}
+OPERATIONS = {"linear": linear, "matmul": matmul, "bmm": bmm, "mm": mm, "addmm": addmm}

@@ -8,21 +8,28 @@ from typing import Any
 import torch
 
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.frontends.torch_export import arithmetic, indices, layers, movement
+from tensoa.compiler.frontends.torch_export import arithmetic, indices, layers, movement, order, windows
 from tensoa.compiler.ir import EXACT, FUNCTIONS, Builder, Rows, Step
 from tensoa.compiler.ir.integers import limits
 from tensoa.compiler.ir.rows import plane_array
 from tensoa.dtypes import DTYPES, DType, name_of
 
 #: Operators that are no function of FUNCTIONS by their own name; each is called with (walk, node, *args, **kwargs).
-OPERATIONS = {**movement.OPERATIONS, **arithmetic.OPERATIONS, **layers.OPERATIONS, **indices.OPERATIONS}
+OPERATIONS = {
+    **movement.OPERATIONS,
+    **arithmetic.OPERATIONS,
+    **layers.OPERATIONS,
+    **windows.OPERATIONS,
+    **order.OPERATIONS,
+    **indices.OPERATIONS,
+}
 #: Operators that take sizes.
 SHAPED = "full full_like empty_like zeros ones view reshape expand slice repeat native_group_norm".split()
 #: Operators whose result is one of the numbers they are given.
 CHOOSING = (
     "alias clone contiguous detach lift_fresh_copy dropout _to_copy view reshape permute transpose t select slice "
     "split split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat flip roll index index_select gather "
-    "embedding amax amin max min maximum minimum clamp where full full_like empty_like zeros ones"
+    "embedding sort topk kthvalue amax amin max min maximum minimum clamp where full full_like empty_like zeros ones"
 ).split()
 #: Operators that take elements and rows in one dimension, the elements first.
 FLAT = "alias clone contiguous view reshape linear".split()

@@ -121,6 +121,27 @@ struct Few : Common<Few<kPitch>> {
       }
   }
 
+  [[gnu::noinline]] static void order(float* y, const float* x, float* room, int width, int count,
+                                      int times, bool is_largest, int n) {
+    for (int r = 0; r < n; ++r, x += kPitch, y += kPitch)
+      for (int t = 0; t < times; ++t)
+        order_of(y + t * count, x + t * width, room, width, count, is_largest);
+  }
+
+  [[gnu::noinline]] static void take(float* y, const float* x, const float* places, int elements,
+                                     int inner, int count, int times, int n) {
+    for (int r = 0; r < n; ++r, x += kPitch, y += kPitch, places += kPitch)
+      for (int t = 0; t < times; ++t)
+        for (int k = 0; k < count; ++k) {
+          const float place = places[t * count + k];
+          const bool is_one = place >= 0 && place < static_cast<float>(elements);
+          const float* const from =
+              x + (t * elements + (is_one ? static_cast<int>(place) : 0)) * inner;
+          float* const to = y + (t * count + k) * inner;
+          for (int i = 0; i < inner; i += kLanes) store(to + i, is_one ? load(from + i) : all(NAN));
+        }
+  }
+
   [[gnu::noinline]] static void norm(float* y, const float* x, int width, int times, const float* w,
                                      const float* b, float eps, int n, bool is_centered,
                                      bool is_relu) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Many rows, vectors of rows.
 
-#include "columns.hpp"
+#include "order.hpp"
 
 namespace {
 
@@ -153,6 +153,44 @@ struct Tile : Common<Tile> {
         for (int i = 1; i < width; ++i) result = f(result, load(from(t * width + i) + r));
         store(y + t * kFeature + r, result * all(scale));
       }
+  }
+
+  /// Of each of `times` groups of `width` numbers the places of `count`, in order; `keys`: room for as many.
+  [[gnu::noinline]] static void order(float* y, const float* x, float* keys, int width, int count,
+                                      int times, bool is_largest, int n) {
+    for (int t = 0; t < times; ++t, x += width * kFeature, y += count * kFeature)
+      for (int r = 0; r < n; r += kLanes) {
+        for (int i = 0; i < width; ++i)
+          store(keys + i * kFeature, from_bits(key_of(load(x + i * kFeature + r), is_largest)));
+        for (int k = 0; k < count; ++k) {
+          I least = bits(load(keys)), place = {};
+          for (int i = 1; i < width; ++i) {
+            const I key = bits(load(keys + i * kFeature));
+            const I is_less = key < least;
+            least = is_less ? key : least;
+            place = is_less ? whole(i) : place;
+          }
+          store(y + k * kFeature + r, __builtin_convertvector(place, V));
+          for (int lane = 0; lane < kLanes; ++lane)
+            keys[place[lane] * kFeature + lane] = from_bits(whole(kTakenKey))[0];
+        }
+      }
+  }
+
+  /// Of each group of `elements`, `inner` numbers each, those at `count` places.
+  [[gnu::noinline]] static void take(float* y, const float* x, const float* places, int elements,
+                                     int inner, int count, int times, int n) {
+    for (int t = 0; t < times; ++t, x += elements * inner * kFeature)
+      for (int k = 0; k < count; ++k, places += kFeature)
+        for (int r = 0; r < n; r += kLanes) {
+          const V place = load(places + r);
+          const I is_one = (place >= all(0)) & (place < all(static_cast<float>(elements)));
+          const I first = __builtin_convertvector(is_one ? place : V{}, I) * (inner * kFeature);
+          for (int i = 0; i < inner; ++i) {
+            const V found = gathered(x + i * kFeature + r, first + lanes());
+            store(y + ((t * count + k) * inner + i) * kFeature + r, is_one ? found : all(NAN));
+          }
+        }
   }
 
   /// Layer normalisation of every group, followed by relu or not; the mean is zero where `is_centered`. y may be x where

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The order of the elements of a row, and the distances between them."""
+
+import math
+
+import numpy as np
+import torch
+
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.ir import rows
+from tensoa.compiler.ir.rows import Rows
+
+MOST = 1024  # elements that are put in order: each number looks at all others
+
+
+def _size(tensor, dim):
+    dim %= tensor.planes.ndim
+    if dim == tensor.axis:
+        raise NotFused("the order of rows")
+    size = tensor.planes.shape[dim]
+    if size > MOST:
+        raise NotFused(f"the order of {size} elements, at most {MOST} are put in order")
+    return size
+
+
+def sort(walk, node, tensor, dim=-1, descending=False, **kwargs):
+    return list(walk.ordered(tensor, dim, _size(tensor, dim), descending))
+
+
+def sort_stable(walk, node, tensor, dim=-1, descending=False, stable=None):
+    return sort(walk, node, tensor, dim, descending)
+
+
+def topk(walk, node, tensor, count, dim=-1, largest=True, is_sorted=True):
+    _size(tensor, dim)
+    return list(walk.ordered(tensor, dim, count, largest))
+
+
+def kthvalue(walk, node, tensor, place, dim=-1, keep=False):
+    _size(tensor, dim)
+    found = [rows.take(one, dim, slice(place - 1, place)) for one in walk.ordered(tensor, dim, place, False)]
+    return found if keep else [rows.squeeze(one, dim) for one in found]
+
+
+def cumsum(walk, node, tensor, dim, dtype=None):
+    """Sums of 1, 2, 4, … elements: nothing is multiplied, so that an infinity stays where it is."""
+    dim %= tensor.planes.ndim
+    if dim == tensor.axis:
+        raise NotFused("a running sum over the rows")
+    size, step = tensor.planes.shape[dim], 1
+    while step < size:
+        widths = [(step, 0) if i == dim else (0, 0) for i in range(tensor.planes.ndim)]
+        shifted = np.pad(tensor.planes, widths, constant_values=0.0)
+        shifted = shifted[tuple(slice(size) if i == dim else slice(None) for i in range(tensor.planes.ndim))]
+        tensor = walk.function("add", tensor, Rows(shifted, tensor.axis, tensor.domain))
+        step *= 2
+    return tensor
+
+
+def searchsorted(walk, node, edges, numbers, out_int32=False, right=False, side=None, sorter=None):
+    """How many edges a number is not below; what is no number is behind all of them."""
+    if sorter is not None:
+        raise NotFused("searchsorted with sorter")
+    if not isinstance(numbers, Rows):
+        raise NotFused("constants placed between edges that depend on the inputs")
+    size = edges.planes.shape[-1] if isinstance(edges, Rows) else edges.shape[-1]
+    is_line = not isinstance(edges, Rows) and edges.dim() == 1
+    among = rows.unsqueeze(numbers, -1)
+    if not is_line:
+        edges = rows.unsqueeze(edges, -2) if isinstance(edges, Rows) else edges.unsqueeze(-2)
+    above = walk.function("gt" if right or side == "right" else "ge", edges, among)
+    shape = above.planes.shape[:-1]
+    count = walk.reduced(above, [-1], shape, above.axis, lambda value, times: walk.reduce("sum", value, times))
+    return walk.function("sub", size, count)
+
+
+def bucketize(walk, node, numbers, edges, out_int32=False, right=False):
+    return searchsorted(walk, node, edges, numbers, right=right)
+
+
+def distances(walk, node, a, b, order, mode=None):
+    """Between all pairs of elements, from their differences."""
+    difference = walk.function("sub", _unsqueezed(a, -2), _unsqueezed(b, -3))
+    m = walk.map
+    known = {
+        2.0: lambda x, times: m("sqrt", walk.reduce("sum", m("mul", x, x), times)),
+        1.0: lambda x, times: walk.reduce("sum", m("abs", x), times),
+        math.inf: lambda x, times: walk.reduce("amax", m("abs", x), times),
+    }
+    if order not in known:
+        raise NotFused(f"distances of order {order}")
+    return walk.reduced(difference, [-1], difference.planes.shape[:-1], difference.axis, known[order])
+
+
+def _unsqueezed(tensor, dim):
+    if isinstance(tensor, torch.Tensor):
+        return tensor.unsqueeze(dim)
+    if tensor.axis > tensor.planes.ndim - 3:
+        raise NotFused("distances between rows")
+    return rows.unsqueeze(tensor, dim)
+
+
+OPERATIONS = {
+    "sort": sort,
+    "topk": topk,
+    "kthvalue": kthvalue,
+    "cumsum": cumsum,
+    "searchsorted": searchsorted,
+    "bucketize": bucketize,
+    "_cdist_forward": distances,
+}

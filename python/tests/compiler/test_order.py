@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The order of elements inside a row, elements taken by it, and distances between them: against the module in float64, and
+compiled."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from bindings import block, bound
+from captured_programs import FEW_AND_MANY, Results, assert_runs, assert_same, captured
+from cpu_programs import RUNNABLE, Blocks, columns, compiled, levels, needs_level
+from tensoa.compiler import ir, passes
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.ir import Output, Program
+from tensoa.package import fused
+from wide_models import ParticleNet, Spline
+
+
+def of_order(m, x):
+    sets = x.view(-1, 4, 3)
+    best, places = sets.topk(2, dim=1)
+    return (
+        x.sort(1, descending=True).values,
+        sets.argsort(1)[:, :, 0].float(),
+        best.flatten(1) * places.flatten(1),
+        torch.gather(sets, 1, places).flatten(1),
+        torch.gather(sets, 1, places[:, :, :1].expand(-1, -1, 3)).flatten(1),
+        sets.kthvalue(2, dim=2).values,
+        x.topk(3, largest=False).values.cumsum(1),
+        m.table[x[:, :5].argmax(1)] + m.embedding(x[:, 5:8].argmin(1)),
+    )
+
+
+def test_sorting_choosing_and_tables_by_what_was_chosen_are_captured():
+    members = {"table": torch.randn(5, 2), "embedding": nn.Embedding(3, 2)}
+    assert_same(of_order, [block("x", 12)], (12, 4, 6, 6, 6, 4, 3, 2), **members)
+
+
+def of_distances(m, x):
+    a, b = x[:, :6].view(-1, 3, 2), x[:, 6:].view(-1, 3, 2)
+    return torch.cdist(a, b).flatten(1), torch.cdist(a, b, p=1).flatten(1), torch.cdist(a, b, p=float("inf")).flatten(1)
+
+
+def test_distances_are_captured():
+    assert_same(of_distances, [block("x", 12)], (9, 9, 9))
+
+
+def of_edges(m, x):
+    inner = torch.softmax(x[:, 4:], 1).cumsum(1)
+    return (
+        torch.searchsorted(m.edges[0], x[:, :4].contiguous()).float(),
+        torch.bucketize(x[:, :4], m.edges[0], right=True).float(),
+        torch.searchsorted(inner, torch.sigmoid(x[:, :4]).contiguous(), right=True).float(),
+        m.edges[0][torch.bucketize(x[:, :2], m.edges[0]) - 1],
+    )
+
+
+def test_places_between_edges_are_captured_and_negative_ones_count_from_the_end():
+    assert_same(of_edges, [block("x", 10)], (4, 4, 4, 2), edges=torch.tensor([[-1.0, -0.25, 0.5, 0.75, 2.0]]))
+
+
+def test_a_spline_flow_is_captured():
+    assert_same(lambda m, x: m.flow(x), [block("x", 4)], (4,), flow=Spline())
+
+
+@needs_level
+def test_particle_net_runs_at_few_and_many_rows(tmp_path):
+    torch.manual_seed(3)
+    program = captured(ParticleNet(8, 3, (8,)).eval(), bound([block("x", 48)], [block("y", 2)]))
+    for level in RUNNABLE:
+        library = compiled(passes.simplify(program), tmp_path, level)
+        for rows in FEW_AND_MANY:
+            Blocks(program, [rows], seed=rows).check(library, 1e-4)
+
+
+@needs_level
+@pytest.mark.parametrize("width, times, count", [(1, 3, 1), (5, 4, 2), (17, 1, 17), (33, 2, 7)])
+def test_the_order_of_groups_of_all_widths(width, times, count, tmp_path):
+    x = columns(0, 0, range(width * times))
+    least, largest = (ir.order(x, count, is_largest, times) for is_largest in (False, True))
+    values = [least, largest, ir.take(x, least, 1, times)]
+    if width > 1:
+        values.append(ir.take(x, ir.order(x, count, False), times))  # elements of several numbers
+    program = Program(("rows",), [Output(1 + i, range(value.width), value) for i, value in enumerate(values)])
+    assert_runs(program, tmp_path)
+
+
+@levels
+@pytest.mark.parametrize("rows", [1, 7, 100])
+def test_numbers_that_are_none_infinities_zeros_and_equal_ones_are_ordered_as_torch_does(rows, level, tmp_path):
+    x = columns(0, 0, range(8))
+    least, largest = (ir.take(x, ir.order(x, 8, is_largest)) for is_largest in (False, True))
+    outputs = [Output(1, range(8), least), Output(2, range(8), largest), Output(3, range(8), ir.order(x, 8))]
+    library = compiled(Program(("rows",), outputs), tmp_path, level)
+    some = torch.tensor([0.0, -0.0, 1.0, -1.0, float("inf"), -float("inf"), float("nan"), -float("nan"), 1e-40, 3.0])
+    torch.manual_seed(rows)
+    given = some[torch.randint(len(some), (8, rows))].contiguous()
+    results = [torch.full((8, rows), 7.0) for _ in range(3)]
+    library.run([(tensor.data_ptr(), rows) for tensor in (given, *results)], [rows])
+    torch.testing.assert_close(results[0], given.sort(0).values, rtol=0, atol=0, equal_nan=True)
+    torch.testing.assert_close(results[1], given.sort(0, descending=True).values, rtol=0, atol=0, equal_nan=True)
+    assert torch.equal(results[2].long(), given.sort(dim=0, stable=True).indices)
+
+
+@levels
+def test_a_place_that_is_none_gives_no_number(level, tmp_path):
+    x, places = columns(0, 0, range(6)), columns(0, 1, range(2))
+    library = compiled(Program(("rows",), [Output(2, range(4), ir.take(x, places, 2))]), tmp_path, level)
+    for rows in (1, 20):
+        given = [np.arange(6 * rows, dtype=np.float32).reshape(6, rows), np.zeros((2, rows), np.float32)]
+        given[1][0, 0], given[1][1] = -1, 3
+        result = np.zeros((4, rows), np.float32)
+        library.run([(array.ctypes.data, rows) for array in (*given, result)], [rows])
+        assert np.isnan(result[:2, 0]).all() and np.isnan(result[2:]).all() and np.isfinite(result[:2, 1:]).all()
+
+
+def test_programs_for_gpus_have_no_order_and_say_so():
+    program = captured(Results(lambda m, x: x.sort(1).values), bound([block("x", 3)], [block("y", 3)]))
+    with pytest.raises(NotFused, match="least 3 of 3 inside a row, which programs for GPUs do not have"):
+        fused.for_cuda(program, "tf32x3", deterministic=False)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda m, x: x.sort(0).values, "the order of rows"),
+        (lambda m, x: x.topk(2, dim=0).values.expand(2, 3)[:1].expand(x.shape[0], 3), "the order of rows"),
+        (lambda m, x: x.cumsum(0), "a running sum over the rows"),
+        (lambda m, x: torch.cdist(x, x)[:, :3], "a number of rows of block x that is not any"),
+        (lambda m, x: x.repeat(1, 400).sort(1).values[:, :3], "the order of 1200 elements, at most 1024"),
+        (lambda m, x: torch.cdist(x.view(-1, 3, 1), x.view(-1, 3, 1), p=3).sum(2), "distances of order 3"),
+        (lambda m, x: m.table[x.argmax(1)][:, :3], "rows of a table of 100 x 100 by a computed index"),
+    ],
+)
+def test_what_has_no_order_inside_a_row_is_not_fused(function, reason):
+    with pytest.raises(NotFused, match=reason):
+        captured(Results(function, table=torch.zeros(100, 100)), bound([block("x", 3)], [block("y", 3)]))
