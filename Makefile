@@ -157,7 +157,7 @@ soak: packages ## Run over many events with all cores, and see that memory, file
 	@cmake --build build --target tensoa_soak
 	@build/tests/soak/tensoa_soak build/models/tensoa.pt2 $(SOAK_EVENTS)
 
-width: setup ## Export a model of each kind: kernels or why not, CPU seconds, errors
+width: build ## Export a model of each kind and time it beside its peers; writes docs/width.md
 	@$(PYTHON) bench/width.py
 
 nightly: ## What takes too long for each change; writes benchmarks/results/nightly.txt

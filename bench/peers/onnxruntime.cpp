@@ -54,8 +54,9 @@ void OnnxRuntime::call(std::size_t place, Arguments... arguments) const {
 }
 
 OnnxRuntime::OnnxRuntime(const std::string& library, const std::string& model,
-                         std::span<const TensorView> tensors, std::vector<std::string> names)
-    : api_(open_api(library)), names_(std::move(names)) {
+                         std::span<const TensorView> tensors, std::vector<std::string> names,
+                         std::size_t outputs)
+    : api_(open_api(library)), outputs_(outputs), names_(std::move(names)) {
   static void* environment = nullptr;  // one a process
   if (environment == nullptr) {
     call<int, const char*, void**>(kCreateEnv, kWarnings, "tensoa", &environment);
@@ -89,11 +90,11 @@ void OnnxRuntime::release(std::size_t place, void* object) const {
 }
 
 void OnnxRuntime::run() {
-  const std::size_t inputs = values_.size() - 1;
+  const std::size_t inputs = values_.size() - outputs_;
   call<void*, const void*, const char* const*, void* const*, std::size_t, const char* const*,
-       std::size_t, void**>(
-      kRun, session_, static_cast<const void*>(nullptr), name_pointers_.data(), values_.data(),
-      inputs, name_pointers_.data() + inputs, std::size_t{1}, values_.data() + inputs);
+       std::size_t, void**>(kRun, session_, static_cast<const void*>(nullptr),
+                            name_pointers_.data(), values_.data(), inputs,
+                            name_pointers_.data() + inputs, outputs_, values_.data() + inputs);
 }
 
 }  // namespace tensoa::peers

@@ -19,12 +19,14 @@ namespace tensoa::peers {
 /// *Lifetime*: the memory of the tensors must outlive it.
 class OnnxRuntime {
  public:
-  /// @param tensors row-major, float32 or int64, in host memory: the inputs, then one output; bind() gives
+  /// @param tensors row-major, float32 or int64, in host memory: the inputs, then the outputs; bind() gives
   ///     those that are missing
   /// @param names of them in the model
+  /// @param outputs how many of them are outputs
   /// @throws EngineError with what ONNX Runtime says
   OnnxRuntime(const std::string& library, const std::string& model,
-              std::span<const TensorView> tensors, std::vector<std::string> names);
+              std::span<const TensorView> tensors, std::vector<std::string> names,
+              std::size_t outputs = 1);
   ~OnnxRuntime();
   OnnxRuntime(const OnnxRuntime&) = delete;
   OnnxRuntime& operator=(const OnnxRuntime&) = delete;
@@ -43,6 +45,7 @@ class OnnxRuntime {
   void* const* api_ = nullptr;
   void* session_ = nullptr;
   void* memory_ = nullptr;
+  std::size_t outputs_;
   std::vector<std::string> names_;
   std::vector<const char*> name_pointers_;
   std::vector<void*> values_;
