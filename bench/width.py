@@ -150,7 +150,7 @@ def run(name, build):
     if done.returncode == 0:
         return json.loads(done.stdout.splitlines()[-1])
     problem = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-    return {"made": "not exported: " + problem.partition("InputError: ")[2][:240] or problem[:240], "failed": True}
+    return {"made": f"not exported: {(problem.partition('InputError: ')[2] or problem)[:240]}", "failed": True}
 
 
 def worst(times):
