@@ -59,7 +59,7 @@ Argument list_of(std::vector<Argument> elements, const c10::TypePtr& element_typ
   }
   c10::impl::GenericList list(element_type);
   for (Argument& element : elements) list.push_back(std::move(element.constant));
-  return {.constant = c10::IValue(std::move(list))};
+  return {.constant = c10::IValue(list)};
 }
 
 class ArgumentReader {

@@ -53,7 +53,7 @@ std::optional<c10::OperatorHandle> variant_into(const c10::OperatorHandle& op, c
   const std::string& name = op.schema().name();
   const std::string& overload = op.schema().overload_name();
   for (const std::string& of_out : {overload + "_out", std::string("out")}) {
-    const auto found = variant(name, of_out, device);
+    auto found = variant(name, of_out, device);
     if (found && takes_result(found->schema(), op.schema())) return found;
   }
   return {};
@@ -166,7 +166,7 @@ class Scheduler {
                })) {
       c10::impl::GenericList list(argument.element_type);
       for (const Argument& element : argument.elements) list.push_back(element.constant);
-      argument = {.constant = c10::IValue(std::move(list))};
+      argument = {.constant = c10::IValue(list)};
     }
   }
 

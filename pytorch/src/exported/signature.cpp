@@ -71,16 +71,16 @@ void ProgramSignature::bind_symbols(std::size_t argument, const BoundBlock& bloc
     const auto expected = size.value(symbols);
     if (!expected || *expected == got) continue;
     const std::string& name = signature_.inputs[argument].name;
-    const std::string place = subject + "takes " + name + " with the size " +
-                              std::to_string(*expected) + " in dimension " + std::to_string(dim) +
-                              ", got " + to_string(block) + ' ' + to_string(block.tensor);
+    const std::string in_dimension = std::to_string(dim);
+    std::string place = subject;
+    place.append("takes ").append(name).append(" with the size ");
+    place.append(std::to_string(*expected)).append(" in dimension ").append(in_dimension);
+    place.append(", got ").append(to_string(block)).append(" ").append(to_string(block.tensor));
     if (size.fixed() && dim == block.row_dimension()) {
-      throw BindingError(place +
-                         "; its number of rows is fixed in the file: export it with "
-                         "dynamic_shapes={\"" +
-                         name + "\": {" + std::to_string(dim) +
-                         ": torch.export.Dim.DYNAMIC}}, or with python -m tensoa.export "
-                         "--just-in-time");
+      place.append("; its number of rows is fixed in the file: export it with dynamic_shapes={\"");
+      place.append(name).append("\": {").append(in_dimension);
+      place.append(": torch.export.Dim.DYNAMIC}}, or with python -m tensoa.export --just-in-time");
+      throw BindingError(place);
     }
     throw BindingError(place + (size.fixed() ? "; bind that number of columns"
                                              : "; other arguments say so: bind as many rows"));
