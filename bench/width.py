@@ -40,6 +40,7 @@ HEAD = """\
 Written by `make width` ([bench/width.py](../bench/width.py)) from [what it measured](../benchmarks/results/width.json), {machine},
 torch {torch}, ONNX Runtime {onnxruntime}. The models are small, with random weights
 ([here](../python/tests/wide_models.py)). Error: the largest difference from the module in float64, relative to the largest number.
+The rows include powers of two, where neighbours are equally far and another one may be chosen than the module chooses.
 
 Of {count} kinds that were run {fused} are fused; {exported} can be exported. What is not fused runs by TorchInductor, and the exporter says
 because of which operation. Each row is the last run of its kind; a kind of that file without a row has not been run.
