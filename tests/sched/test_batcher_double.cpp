@@ -50,16 +50,16 @@ TEST(BatcherOfAGpu, HasTheRowsOfEveryEvent) {
   const Device gpu = Device::cuda(0);
   for (const std::size_t items : {std::size_t{1}, kInFlight}) {
     PortableCollection<Points> points(kInFlight * kRows, gpu);
-    Batcher<Rows> batcher(
-        {.items = items, .latency = 200us}, [&](std::span<Rows* const> batch) -> Task {
-          const Queue queue = *batch.front()->queue;
-          std::vector<ConstView<Points>> views;
-          for (const Rows* rows : batch) views.push_back(rows->points);
-          for (const ConstView<Points>& view : views) {
-            if (view.size() != kRows) throw EngineError("a view of other rows");
-          }
-          co_await done(queue);
-        });
+    Batcher<Rows> batcher({.items = items, .latency = 200us},
+                          [&](std::span<Rows* const> batch) -> Task {
+                            const Queue queue = *batch.front()->queue;
+                            std::vector<ConstView<Points>> views;
+                            for (const Rows* rows : batch) views.push_back(rows->points);
+                            for (const ConstView<Points>& view : views) {
+                              if (view.size() != kRows) throw EngineError("a view of other rows");
+                            }
+                            co_await done(queue);
+                          });
     ModuleGraph graph;
     const auto number = graph.data<std::size_t>("number");
     graph.source(writes(number), [=](EventView event) {
@@ -72,9 +72,8 @@ TEST(BatcherOfAGpu, HasTheRowsOfEveryEvent) {
       co_await batcher.join(mine, kRows);
       event.write(is_done) = true;
     });
-    const RunTotals totals = test::in_arena(2, [&] {
-      return graph.run({.devices = {gpu}, .in_flight = kInFlight});
-    });
+    const RunTotals totals =
+        test::in_arena(2, [&] { return graph.run({.devices = {gpu}, .in_flight = kInFlight}); });
     EXPECT_EQ(totals.delivered, kEvents);
     EXPECT_EQ(totals.failed, 0U);
     EXPECT_EQ(batcher.counts().items, kEvents);

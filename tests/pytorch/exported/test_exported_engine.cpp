@@ -50,7 +50,7 @@ struct Case {
   std::string name;
   std::vector<Block> inputs;
   std::vector<Block> outputs;
-  double tolerance = 1e-5;
+  double gpu_tolerance = 1e-5;
 };
 
 const std::vector<Case> kCases{
@@ -61,7 +61,7 @@ const std::vector<Case> kCases{
     {"interaction_network", {{"x", "abc"}, {"source", "i"}, {"target", "j"}}, {{"out", "ab"}}},
     {"attention", {{"x", "abcdef"}}, {{"out", "abcdef"}}},
     {"convolution_and_batch_norm", {{"x", "abcdef"}}, {{"out", "abcd"}}},
-    {"recurrent", {{"x", "abcdef"}}, {{"out", "abcd"}}},
+    {"recurrent", {{"x", "abcdef"}}, {{"out", "abcd"}}, 1e-3},  // TF32 in cuDNN
     {"integers_and_masks", {{"x", "abc"}, {"index", "i"}}, {{"out", "abc"}, {"odd", "i"}}},
     {"top_and_sorted", {{"x", "abcdef"}}, {{"v", "ab"}, {"p", "ij"}, {"s", "cdefgh"}}},
     {"sizes_and_constants", {{"x", "abc"}}, {{"sum", "abc"}, {"rank", "d"}}},
@@ -206,6 +206,7 @@ class ExportedEngine : public JitTest {
   }
 
   void expect_results(const Case& one, std::size_t rows, const PortableCollection<Results>& there) {
+    const double tolerance = queue_->device().is_cpu() ? 1e-5 : one.gpu_tolerance;
     const auto host = download(there);
     for (std::size_t i = 0; i < one.outputs.size(); ++i) {
       const Block& block = one.outputs[i];
@@ -218,7 +219,7 @@ class ExportedEngine : public JitTest {
             const float wanted = reinterpret_cast<const float*>(expected.data())[k * rows + row];
             const float given = static_cast<const float*>(got)[row];
             ASSERT_TRUE(given == wanted ||
-                        std::abs(given - wanted) <= one.tolerance * (1 + std::abs(wanted)))
+                        std::abs(given - wanted) <= tolerance * (1 + std::abs(wanted)))
                 << one.name << ", " << block.name << ' ' << k << ", row " << row << ": " << given
                 << ", expected " << wanted;
           } else {
@@ -260,6 +261,8 @@ TEST_P(ExportedEngine, GivesWhatTheModuleGivesAndLeavesTheInputsAsTheyWere) {
 TEST_P(ExportedEngine, GivesWhatTorchScriptGives) {
   for (const Case& one : kCases) {
     if (one.name == "interaction_network" || one.name == "integers_and_masks") continue;  // [n, 1]
+    // TorchScript's constants stay on the device on which they were traced.
+    if (one.name == "sizes_and_constants" && !queue_->device().is_cpu()) continue;
     SCOPED_TRACE(one.name);
     const auto inputs = inputs_of(one, 16);
     auto outputs = results(16);
