@@ -16,9 +16,8 @@
 #include "tensoa/core/result.hpp"
 
 /// @file
-/// Work that waits without holding a thread, as a C++20 coroutine. No scheduler is named
-/// here: tasks of a ModuleGraph continue on oneTBB, those of a framework where its Scheduler says
-/// (docs/scheduling.md has one in 40 lines).
+/// Work that waits without holding a thread, as a C++20 coroutine. Tasks of a ModuleGraph continue on oneTBB, those
+/// of a framework where its Scheduler says (docs/scheduling.md has one in 40 lines).
 
 namespace tensoa::sched {
 
@@ -43,8 +42,7 @@ class Scheduler {
 
   /// Calls `call` once, at `when` or soon after it, for tasks that wait for a time at most (Batcher). A
   /// scheduler without a clock does it now, so that nothing waits. It may be dropped when no task is left.
-  virtual void call_at(std::chrono::steady_clock::time_point when, std::function<void()> call) {
-    static_cast<void>(when);
+  virtual void call_at(std::chrono::steady_clock::time_point /*when*/, std::function<void()> call) {
     call();
   }
 };
