@@ -94,9 +94,15 @@ def forward_packages(tmp_path):
     """A folder as `make bench-packages` fills it; plain and fused are the same file here."""
     sys.path.append(str(ROOT / "tests" / "pytorch"))
     from make_models import Mlp
+    from tensoa import binding, just_in_time
+    from tensoa.tracking import interaction_network
 
     folder = tmp_path / "packages"
     folder.mkdir()
+    succeed("bench", "describe-forward", folder)
+    network = interaction_network.load(ROOT / "models" / "interaction_network.safetensors")
+    for name, module in (("mlp", Mlp()), ("edge_network", network)):
+        just_in_time.write(module, binding.load(folder / f"{name}.json"), folder / f"{name}-jit.pt2")
     for name in ("mlp", "edge_network"):
         for kind in ("plain", "fused"):
             shutil.copy(package(f"{name}-cpu.pt2"), folder / f"{name}-cpu-{kind}.pt2")
