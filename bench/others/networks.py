@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks of others: the columns that they take, and what their frameworks answer."""
 
+import importlib.util
 import io
 import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +17,7 @@ import torch
 from tensoa import binding
 from tensoa.errors import InputError, first_line
 from tensoa.importers.files import load_module
-from tensoa.importers.keras import config
+from tensoa.importers.keras import config, legacy
 from tensoa.importers.onnx import import_onnx
 from torch import nn
 
@@ -23,7 +26,14 @@ Reference = Callable[[list[torch.Tensor]], object]
 
 
 def block(name: str, columns: list[str], dtype: str = "float32", **more: object) -> dict:
-    text = {"name": name, "collection": 0, "shape": "rows", "kind": "plain", "element": [], "column_dtype": dtype}
+    text = {
+        "name": name,
+        "collection": 0,
+        "shape": "rows",
+        "kind": "plain",
+        "element": [],
+        "column_dtype": dtype,
+    }
     places = [{"name": column, "plane": i} for i, column in enumerate(columns)]
     return {**text, "dtype": dtype, **more, "columns": places}
 
@@ -73,7 +83,13 @@ def tensor_block(name: str, dtype: torch.dtype, shape: tuple[int | None, ...]) -
     if len(sizes) == 2:
         return block(name, ["x"], kind, kind="matrix", element=sizes)
     if len(sizes) == 3 and sizes[0] > 1:
-        return block(name, [f"x{i}" for i in range(sizes[0])], kind, kind="matrix", element=sizes[1:])
+        return block(
+            name,
+            [f"x{i}" for i in range(sizes[0])],
+            kind,
+            kind="matrix",
+            element=sizes[1:],
+        )
     raise InputError(f'"{name}" of shape {list(shape)}: this comparison makes no columns of it')
 
 
@@ -97,7 +113,13 @@ class OfTensors(Network):
         for name, result in zip(self.names(), results):
             if not len(result.shape) or result.shape[0] != 3:
                 raise InputError(f'output "{name}" is of shape {list(result.shape)}, expected one row for each of 3')
-            outputs.append(tensor_block(name, result.dtype, tuple(result.shape) if result.dim() > 1 else (3, 1)))
+            outputs.append(
+                tensor_block(
+                    name,
+                    result.dtype,
+                    tuple(result.shape) if result.dim() > 1 else (3, 1),
+                )
+            )
         return inputs, outputs
 
     def size(self) -> str:
@@ -113,8 +135,30 @@ class OfOnnx(OfTensors):
         """Without results that are text."""
         outputs = onnx.load(self.path, load_external_data=False).graph.output
         return import_onnx(
-            self.path, [one.name for one in outputs if one.type.tensor_type.elem_type != onnx.TensorProto.STRING]
+            self.path,
+            [one.name for one in outputs if one.type.tensor_type.elem_type != onnx.TensorProto.STRING],
         )
+
+
+def keras_2(path: Path, names: list[str], floatx: str) -> Reference:
+    """keras_reference.py, in a process of its own."""
+
+    def run(tensors: list[torch.Tensor]) -> object:
+        with tempfile.TemporaryDirectory(prefix="tensoa-keras-") as folder:
+            given, answers = (f"{folder}/{name}.npz" for name in ("given", "answers"))
+            np.savez(given, **{name: tensor.numpy() for name, tensor in zip(names, tensors)})
+            program = Path(__file__).with_name("keras_reference.py")
+            command = [sys.executable, str(program), str(path), given, answers, floatx]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise InputError(f"Keras 2 does not take it: {(done.stderr.strip().splitlines() or [''])[-1]}")
+            with np.load(answers) as found:
+                return tuple(torch.from_numpy(found[key]) for key in found.files)
+
+    return run
+
+
+HAS_KERAS_2 = bool(importlib.util.find_spec("tf_keras"))
 
 
 class OfKeras(OfTensors):
@@ -135,6 +179,14 @@ class OfKeras(OfTensors):
         entries = config.read(str(self.path))["config"]["layers"]
         return f"{sum(entry['class_name'] != 'InputLayer' for entry in entries)} layers"
 
+    def reference(self, module: nn.Module) -> Reference | None:
+        """Keras 2 of TensorFlow for its own files, where it is installed."""
+        is_old = self.path.suffix == ".json" or legacy.takes(config.version(str(self.path)))
+        if not is_old or not HAS_KERAS_2:
+            return super().reference(module)
+        self.framework = "Keras 2 of TensorFlow"
+        return keras_2(self.path, module.argument_names, "float32")
+
 
 class OfLwtnn(Network):
     """`program`: lwtnn_reference.cpp."""
@@ -144,7 +196,11 @@ class OfLwtnn(Network):
 
     def blocks(self) -> tuple[list[dict], list[dict]]:
         inputs = [
-            block(one.name, one.variables, **({"kind": "vector", "element": [FREE]} if one.is_sequence else {}))
+            block(
+                one.name,
+                one.variables,
+                **({"kind": "vector", "element": [FREE]} if one.is_sequence else {}),
+            )
             for one in self.module.inputs
         ]
         return inputs, [block(name, self.module.labels[name]) for name in self.module.outputs]
@@ -160,7 +216,13 @@ class OfLwtnn(Network):
         def run(tensors: list[torch.Tensor]) -> torch.Tensor:
             x = torch.cat(list(tensors), 1).double().numpy()
             rows = "".join(" ".join(f"{value:.17g}" for value in row) + "\n" for row in x)
-            done = subprocess.run([self.program, self.path], input=rows, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [self.program, self.path],
+                input=rows,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             if done.returncode:
                 raise InputError(f"LWTNN does not take it: {first_line(done.stderr)}")
             return torch.from_numpy(np.loadtxt(io.StringIO(done.stdout), ndmin=2))
@@ -191,7 +253,11 @@ class OfFixedPoint(Network):
         return f"{len(self.module.layers)} steps"
 
     def reference(self, module: nn.Module) -> Reference | None:
-        return None
+        """QKeras, in float64."""
+        if not HAS_KERAS_2 or not importlib.util.find_spec("qkeras"):
+            return None
+        self.framework = "QKeras, in float64"
+        return keras_2(self.path, ["features"], "float64")
 
 
 KINDS: dict[str, type[Network]] = {

@@ -5,13 +5,15 @@
 import json
 import os
 import resource
+import shutil
+import subprocess
 import zipfile
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from conftest import Close, names_in, outputs, package, refuse, save, straight_tracks, tensoa, write_event
+from conftest import PROGRAM, Close, names_in, outputs, package, refuse, save, straight_tracks, tensoa, write_event
 
 EXPECTED = "expected forward(x [n_hits, 3] float32, edge_index [2, n_edges] int64"
 MODELS = {}
@@ -200,6 +202,16 @@ def test_package_that_cannot_be_unpacked_names_the_way_out(tmp_path, out):
     environment = {**os.environ, "TENSOA_PACKAGE_FOLDER": str(folder)}
     refuse("track", "generate:1", "--model", path, *outputs(out), says=says, env=environment, preexec_fn=limit)
     assert names_in(out) == [] and list(folder.glob("*/*")) == []
+
+
+def test_without_torch_models_that_need_it_are_refused_and_others_run(tmp_path, out):
+    alone = shutil.copy(PROGRAM, tmp_path)  # without libtensoa_torch.so beside it
+    for command, model in (("inspect", save(Close(), tmp_path / "m.pt")), ("check", package("mlp-cpu.pt2"))):
+        done = subprocess.run([alone, command, model], capture_output=True, text=True)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+        for part in ("needs torch", "libtensoa_torch.so", torch.__version__.split("+")[0], "LD_LIBRARY_PATH"):
+            assert part in done.stderr
+    assert subprocess.run([alone, "inspect", package("fused.pt2")], capture_output=True).returncode == 0
 
 
 def test_benchmarks_refuse_it_too(tmp_path, out):

@@ -5,6 +5,7 @@
 import importlib.util
 import re
 import sys
+import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,9 +28,9 @@ ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".pb", ".fml", ".json", ".xm
 
 def load_module(source: str, columns: Binding | None = None) -> nn.Module:
     """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.keras or FILE.h5 (Keras, QKeras),
-    FILE.fml (hls4ml), FILE.pb or a folder (TensorFlow), FILE.json (LWTNN), FILE.xml (TMVA) or FILE.safetensors. Where a
-    binding is given, models of ONNX and TensorFlow give only its output blocks, and networks of LWTNN and TMVA take its
-    columns by name. Raises InputError.
+    FILE.fml (hls4ml), FILE.pb or a folder (TensorFlow), FILE.json (LWTNN, or Keras with its weights beside it), FILE.xml
+    (TMVA) or FILE.safetensors. Where a binding is given, models of ONNX and TensorFlow give only its output blocks, and
+    networks of LWTNN and TMVA take its columns by name. Raises InputError.
     """
     path, _, factory = source.rpartition(":")
     if path.endswith(".py"):
@@ -49,6 +50,8 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
         return _keras(source, columns)
     if source.endswith(".fml"):
         return import_fml(source)
+    if source.endswith(".json") and config.is_architecture(source):
+        return _keras_of_json(source, columns)
     if source.endswith(".json"):
         return import_lwtnn(source, columns)
     if source.endswith(".xml"):
@@ -77,6 +80,16 @@ def _keras(path: str, columns: Binding | None) -> nn.Module:
     if qkeras.takes(description):
         return qkeras.import_qkeras(path, description)
     return import_keras(path, description, columns)
+
+
+def _keras_of_json(path: str, columns: Binding | None) -> nn.Module:
+    with tempfile.TemporaryDirectory(prefix="tensoa-keras-") as folder:
+        whole = str(Path(folder) / "model.h5")
+        config.joined(path, whole)
+        try:
+            return _keras(whole, columns)
+        except InputError as error:
+            raise InputError(str(error).replace(whole, path)) from error
 
 
 def _script(path: str) -> nn.Module:

@@ -69,8 +69,9 @@ FORMATS = [
     Format(
         "scikit-learn pickle, with `--trust-pickle`",
         IMPORT,
-        "decision trees, random forests, extra trees, GradientBoosting, HistGradientBoosting",
-        "other estimators, an `init` that is not constant, categories that are not whole numbers from 0 on",
+        "decision trees, random forests, extra trees, Bagging of trees, GradientBoosting, HistGradientBoosting; in a Pipeline "
+        "behind StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler",
+        "other estimators and steps, an `init` that is not constant, categories that are not whole numbers from 0 on",
         "scikit-learn: the same bits",
         "scikit-learn",
     ),
@@ -115,15 +116,15 @@ FORMATS = [
         EXPORT,
         "sequential and graph: dense, normalization, maxout, highway, embedding, lstm, gru, simplernn",
         "other layers and activations",
-        "nothing; the tests have LWTNN's rules in NumPy",
+        "nothing; the tests have LWTNN's rules in NumPy, files of others LWTNN itself",
         "LWTNN",
     ),
     Format(
-        "Keras .keras, .h5",
+        "Keras .keras, .h5, .json with weights",
         EXPORT,
-        "Keras 3: sequential and functional models, with its back end for torch",
-        "Lambda layers, custom objects",
-        "Keras: its own `predict`",
+        "sequential and functional models of Keras 2 and 3, with the back end of Keras 3 for torch",
+        "Lambda layers, custom objects, layers that Keras 3 lacks",
+        "Keras: its own `predict`; files of others of Keras 2: TensorFlow's Keras 2",
         "Keras",
     ),
     Format(
@@ -145,9 +146,10 @@ FORMATS = [
     Format(
         "hls4ml, QKeras",
         EXPORT,
-        "dense chains in fixed point: all rounding and overflow modes, relu, batch normalization",
-        "tables (softmax, sigmoid, tanh), `alpha=auto`, graphs that are no chain",
-        "the same bits: fractions in the tests, hls4ml and QKeras where they are installed",
+        "dense chains in fixed point: all rounding and overflow modes, relu, batch normalization; of QKeras also a first layer "
+        "of floats, and softmax, sigmoid, tanh at the end",
+        "tables of hls4ml (softmax, sigmoid, tanh), `alpha=auto`, graphs that are no chain",
+        "the same bits before a softmax: fractions in the tests, hls4ml, QKeras in float64",
         "QKeras",
     ),
 ]

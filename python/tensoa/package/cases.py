@@ -3,6 +3,7 @@
 """What is tried with a model, and what is right."""
 
 import copy
+import functools
 from collections.abc import Callable, Container, Iterator
 from typing import Any
 
@@ -37,6 +38,10 @@ WRONG_CHOICES = 2e-3  # of integers and truth values: the share that may differ,
 # models that take no floats, and give the same in float64
 
 
+ILL_CONDITIONED = 2e-3  # the share of rows of normal numbers that may be, as much as a choice may differ
+DRAWS = 4  # of roundings, which say how much such a row may change
+
+
 class Case:
     """Columns of one call, and what the model makes of them: planes in its own precision and in float64."""
 
@@ -57,6 +62,8 @@ class Case:
         options = {"seed": count, "is_misaligned": count % 2 == 1, "numbers": numbers, **options}
         columns = Columns(binding, rows, rules, "cpu", **options)
         self._columns: Columns | None = columns
+        self._again = lambda: Columns(binding, rows, rules, "cpu", **options)
+        self._module, self._binding = module, binding
         results = results_of(module, binding, columns)
         self.eager = [block.planes(result) for block, result in zip(binding.outputs, results)]
         self.exact = _truth(exact, binding, columns, as_double) or self.eager
@@ -70,6 +77,12 @@ class Case:
             raise ValueError("the columns of this case were given already")
         columns, self._columns = self._columns, None
         return columns
+
+    def rounded_otherwise(self) -> Iterator[list[torch.Tensor] | None]:
+        """The results in float64, of inputs and weights that are rounded otherwise in each draw."""
+        for seed in range(1, DRAWS + 1):
+            convert = functools.partial(_rounded_otherwise, seed=seed)
+            yield _truth(_near(self._module, seed), self._binding, self._again(), convert)
 
     def __str__(self) -> str:
         return f"{self.count} rows" + ("" if self.numbers == NORMAL else f" of {self.numbers} numbers")
@@ -121,17 +134,17 @@ def _exact(module: Any) -> Any:
         return None
 
 
-def _rounded_otherwise(tensor: torch.Tensor) -> torch.Tensor:
+def _rounded_otherwise(tensor: torch.Tensor, seed: int = 1) -> torch.Tensor:
     """In float64, and half a unit in the last place more or less."""
-    return _shaken(tensor.double(), torch.finfo(tensor.dtype).eps) if tensor.is_floating_point() else tensor
+    return _shaken(tensor.double(), torch.finfo(tensor.dtype).eps, seed) if tensor.is_floating_point() else tensor
 
 
-def _shaken(tensor: torch.Tensor, eps: float) -> torch.Tensor:
-    signs = torch.randint(0, 2, tensor.shape, generator=torch.Generator().manual_seed(1)) - 0.5
+def _shaken(tensor: torch.Tensor, eps: float, seed: int) -> torch.Tensor:
+    signs = torch.randint(0, 2, tensor.shape, generator=torch.Generator().manual_seed(seed)) - 0.5
     return tensor * (1 + signs * eps)
 
 
-def _near(module: Any) -> Any:
+def _near(module: Any, seed: int = 1) -> Any:
     """The model in float64, with weights that are rounded otherwise."""
     near = _exact(module)
     if near is not None:
@@ -140,7 +153,7 @@ def _near(module: Any) -> Any:
         with torch.no_grad():
             for weight in (*near.parameters(), *near.buffers()):
                 if weight.is_floating_point():
-                    weight.copy_(_shaken(weight, eps))
+                    weight.copy_(_shaken(weight, eps, seed))
     return near
 
 
@@ -167,6 +180,7 @@ class Right:
     """
 
     def __init__(self, cases: list[Case], at: int) -> None:
+        self.at = at
         self.margin = MARGIN if cases[0].numbers == NORMAL else MARGIN_OF_HARD_NUMBERS
         self.eager, self.exact = ([getattr(case, name)[at] for case in cases] for name in ("eager", "exact"))
         self.is_choice = not self.eager[0].dtype.is_floating_point
@@ -200,6 +214,25 @@ class Right:
         error = torch.where(self.largest > 0, difference / self.largest, difference)
         is_other = (self.judged[case] & (_kind(got) != _kind(exact))).any(1)
         return torch.where(is_other | error.isnan(), torch.inf, error)
+
+    def without_ill_conditioned(self, place: int, case: Case, got: torch.Tensor, limits: torch.Tensor) -> torch.Tensor:
+        """The results with what is right in few rows of normal numbers, where they differ by more than the limits and the
+        model changes by as much when its inputs and weights change by half a unit in the last place.
+        """
+        exact = self.exact[place]
+        bounds = (limits * torch.where(self.largest > 0, self.largest, 1.0))[:, None]
+        apart = torch.where(self.finite[place], (got.double() - exact).abs(), 0.0)
+        is_over = (apart > bounds).any(0)
+        if not 0 < int(is_over.sum()) <= ILL_CONDITIONED * got.shape[1]:
+            return got
+        change = torch.zeros_like(apart)
+        for near in case.rounded_otherwise():
+            if near is None:
+                return got
+            change = torch.maximum(change, (near[self.at].double() - exact).abs().nan_to_num(posinf=0.0))
+        is_kind = (~self.judged[place] | (_kind(got.double()) == _kind(exact))).all(0)
+        is_settled = is_over & is_kind & (apart <= torch.maximum(bounds, self.margin * change)).all(0)
+        return torch.where(is_settled, exact, got.double())
 
     def _of_last_place(self, near: list[list[torch.Tensor] | None], at: int) -> torch.Tensor:
         """How much each plane changes where inputs and weights are rounded otherwise: the model's own error in one draw of

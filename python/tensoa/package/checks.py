@@ -49,16 +49,25 @@ def validate(
                     continue
                 checks[i].relative_error[block.name] = errors.max().item()
                 checks[i].relative_error_eager[block.name] = right.eager_errors[place].max().item()
-            _judge(block, [cases[i] for i in chosen], torch.stack(all_errors), right, binding, what)
+            limits = _limits(block, right, binding)
+            for place, i in enumerate(chosen):
+                if cases[i].numbers == NORMAL and not right.is_choice and (all_errors[place] > limits).any():
+                    settled = right.without_ill_conditioned(place, cases[i], got[i][at], limits)
+                    all_errors[place] = right.errors(place, settled)
+            _judge(block, [cases[i] for i in chosen], torch.stack(all_errors), right, limits, what)
     return [check for check in checks if check.relative_error]
 
 
-def _judge(block: Block, cases: list[Case], errors: torch.Tensor, right: Right, binding: Binding, what: str) -> None:
-    """Raises InputError where an error [cases, planes] is too large, about the worst."""
+def _limits(block: Block, right: Right, binding: Binding) -> torch.Tensor:
+    """Of the errors of each plane."""
     dtypes = [b.dtype for b in (*binding.inputs, block) if b.dtype.is_floating_point]
     coarser = max([torch.finfo(dtype).eps / torch.finfo(torch.float32).eps for dtype in dtypes], default=1)
     allowed = right.wrong_choices if right.is_choice else TOLERANCE * max(1, coarser)
-    limits = torch.clamp(right.margin * right.own_error, min=allowed)
+    return torch.clamp(right.margin * right.own_error, min=allowed)
+
+
+def _judge(block: Block, cases: list[Case], errors: torch.Tensor, right: Right, limits: torch.Tensor, what: str) -> None:
+    """Raises InputError where an error [cases, planes] is too large, about the worst."""
     excess = torch.where(errors > 0, errors / limits, 0.0)
     case, plane = divmod(int(excess.argmax()), excess.shape[1])
     if not excess[case, plane] <= 1:

@@ -240,16 +240,6 @@ def test_dense_networks_of_hls4ml(tmp_path, sums, strategy):
     same(network.save(tmp_path), network, rows(60, 5))
 
 
-def test_files_of_qkeras_in_the_form_of_keras_3(tmp_path):
-    layers = [{"class_name": "QDense", "config": {"name": "d"}}]
-    with zipfile.ZipFile(tmp_path / "network.keras", "w") as made:
-        made.writestr("config.json", json.dumps({"class_name": "Sequential", "config": {"layers": layers}}))
-    with pytest.raises(
-        InputError, match="network.keras: has layers of QKeras, which are read from .h5; save it with model.save"
-    ):
-        load_module(str(tmp_path / "network.keras"))
-
-
 @pytest.mark.parametrize("kind", ["BatchNormalization", "ApplyAlpha"])
 def test_numbers_are_scaled_one_by_one(tmp_path, kind):
     """ApplyAlpha: the scales that hls4ml takes out of the quantizers of a layer."""
@@ -363,6 +353,25 @@ class QKeras:
                     file[f"model_weights/{layer}/{layer}/{part}:0"] = array
         return str(path)
 
+    def stored_weights(self, weights):
+        """As Keras 3 stores them: layers and weights by numbers."""
+        import h5py
+
+        content = io.BytesIO()
+        with h5py.File(content, "w") as file:
+            file.create_group("layers")
+            for i, arrays in enumerate(weights.values()):
+                for k, part in enumerate(("kernel", "bias")):
+                    file[f"layers/q_dense{f'_{i}' if i else ''}/vars/{k}"] = arrays[part]
+        return content.getvalue()
+
+    def save_zip(self, tmp_path):
+        path = tmp_path / "network.keras"
+        with zipfile.ZipFile(path, "w") as made:
+            made.writestr("config.json", json.dumps({"class_name": "Sequential", "config": {"layers": self.layers}}))
+            made.writestr("model.weights.h5", self.stored_weights(self.weights))
+        return str(path)
+
 
 def small_qkeras():
     bits = quantizer("quantized_bits", bits=6, integer=1, symmetric=0, keep_negative=True, alpha=1.0, qnoise_factor=1.0)
@@ -382,6 +391,53 @@ def test_dense_networks_of_qkeras(tmp_path):
     network = small_qkeras()
     module = same(network.save(tmp_path), network, rows(100, 4))
     assert max(layer.bits for layer in module.layers) <= 24
+
+
+def test_files_of_qkeras_in_the_form_of_keras_3(tmp_path):
+    pytest.importorskip("h5py")
+    network = small_qkeras()
+    path = network.save_zip(tmp_path)
+    same(path, network, rows(100, 4))
+    content = {}
+    with zipfile.ZipFile(path) as whole:
+        content = {name: whole.read(name) for name in whole.namelist()}
+    for left_out, message in (("model.weights.h5", "has no "), ("layers", 'layer "d1" (QDense): has 0 weights called kernel')):
+        with zipfile.ZipFile(path, "w") as made:
+            made.writestr("config.json", content["config.json"])
+            if left_out == "layers":
+                made.writestr("model.weights.h5", network.stored_weights({}))
+        with pytest.raises(InputError) as caught:
+            load_module(path)
+        assert message in str(caught.value) and "network.keras: " in str(caught.value)
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr("config.json", content["config.json"])
+        made.writestr("model.weights.h5", content["model.weights.h5"][:300])
+    with pytest.raises(InputError, match="network.keras: its weights cannot be read"):
+        load_module(path)
+
+
+def test_an_architecture_of_qkeras_with_its_weights_beside_it(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    network = small_qkeras()
+    network.save(tmp_path)
+    with h5py.File(tmp_path / "network.h5", "r+") as file:
+        (tmp_path / "network.json").write_text(file.attrs["model_config"])
+        file["model_weights"].attrs["layer_names"] = [name.encode() for name in network.weights]
+    same(str(tmp_path / "network.json"), network, rows(100, 4))
+
+
+def test_a_first_layer_of_floats_and_a_last_one(tmp_path):
+    """The sum of floats is rounded to float32 once, whatever their order, before it is quantized."""
+    pytest.importorskip("h5py")
+    network = small_qkeras()
+    del network.layers[1], network.steps[0]
+    network.steps.insert(1, lambda row: [Fraction(float(np.float32(float(x)))) for x in row])
+    same(network.save(tmp_path), network, rows(100, 4))
+    network.add("Activation", "s", activation="softmax")
+    logits, x = network.answers, torch.tensor(rows(100, 4))
+    got = load_module(network.save(tmp_path))(x)
+    expected = torch.softmax(torch.tensor(np.array(logits(x.numpy()), np.float64)), -1)
+    torch.testing.assert_close(got.double(), expected, rtol=1e-6, atol=1e-7)
 
 
 # ---- what is refused
@@ -449,9 +505,20 @@ def test_damaged_files_of_hls4ml(tmp_path):
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda n: n.layers.pop(1), 'layer "d1" (QDense): takes floats, expected fixed-point numbers: put QActivation('),
+        (
+            lambda n: n.layers.insert(1, {"class_name": "Activation", "config": {"name": "r", "activation": "relu"}}),
+            'layer "r" (Activation): takes floats, expected fixed-point numbers: put QActivation(',
+        ),
         (lambda n: n.layers[2].update(class_name="QConv1D"), 'layer "d1" (QConv1D): expected InputLayer, QDense, QActivation'),
-        (lambda n: n.add("Activation", "s", activation="softmax"), "its activation is softmax, expected one of quantized_bits"),
+        (lambda n: n.add("Activation", "s", activation="elu"), "its activation is elu, expected one of quantized_bits"),
+        (
+            lambda n: n.add("Activation", "s", activation={"class_name": "f", "config": {}}),
+            "its activation is f, expected one of",
+        ),
+        (
+            lambda n: n.add("Activation", "s", activation="softmax").add("Dropout", "d"),
+            'layer "d" (Dropout): follows a function of floats, expected it to be the last layer',
+        ),
         (lambda n: n.layers[1]["config"].update(activation="quantized_tanh(4)"), "its activation is quantized_tanh, expected"),
         (lambda n: n.layers[1]["config"].update(activation="f(open('x'))"), "its activation is f(open('x')), expected one of"),
         (lambda n: n.layers[1]["config"].update(activation="quantized_bits(1)"), "its quantized_bits has 1 bit (a binary"),

@@ -16,11 +16,13 @@ from exporting import CASES, bind, block
 from tensoa.errors import InputError
 from tensoa.export import Options, export
 from tensoa.importers.files import load_module
+from tensoa.importers.keras import legacy
 from tensoa.package import archive
 from tensoa.package.manifest import Manifest
 
 os.environ["KERAS_BACKEND"], os.environ["KERAS_TORCH_DEVICE"] = "torch", "cpu"
 keras = pytest.importorskip("keras")
+h5py = pytest.importorskip("h5py")
 layers = keras.layers
 RANDOM = np.random.default_rng(5)
 
@@ -75,6 +77,8 @@ def two_inputs():
 SEQUENCES = {
     "conv": [layers.Conv1D(6, 3, padding="same", activation="relu"), layers.MaxPooling1D(2), layers.Flatten()],
     "gru": [layers.GRU(6, return_sequences=True), layers.GRU(4)],
+    "gru of Keras 2": [layers.GRU(4, reset_after=False, go_backwards=True)],
+    "rnn": [layers.SimpleRNN(5, return_sequences=True), layers.Flatten()],
     "lstm": [layers.Bidirectional(layers.LSTM(5))],
     "attention": [layers.Dense(4, "gelu"), layers.GlobalAveragePooling1D()],
 }
@@ -126,7 +130,116 @@ def test_a_model_that_differs_from_keras_is_not_written(tmp_path):
     assert not (tmp_path / "m.pt2").exists()
 
 
+# ---- files of Keras 2
+
+
+def as_keras_2(path, change, version="2.4.0"):
+    """The .h5 as Keras 2 writes it: `change` gets each layer's configuration, its class in it."""
+    with h5py.File(path, "r+") as file:
+        config = json.loads(file.attrs["model_config"])
+        for layer in config["config"]["layers"]:
+            change(layer["class_name"], layer["config"])
+        del file.attrs["model_config"]
+        file.attrs["model_config"] = json.dumps(config)
+        file.attrs["keras_version"] = version
+    return path
+
+
+OLD = {
+    "SpatialDropout1D": {"noise_shape": None, "trainable": True},
+    "Dropout": {"noise_shape": None},
+    "GRU": {"time_major": False, "implementation": 2},
+    "SeparableConv1D": {"groups": 1, "kernel_initializer": "zeros", "kernel_regularizer": None, "kernel_constraint": None},
+    "BatchNormalization": {"axis": [2]},
+}
+
+
+def test_fields_of_keras_2_are_left_out(tmp_path):
+    steps = [layers.SeparableConv1D(5, 3), layers.BatchNormalization(), layers.SpatialDropout1D(0.1)]
+    model = keras.Sequential([keras.Input((8, 3)), *steps, layers.GRU(4), layers.Dropout(0.1), layers.Dense(2)])
+    path = as_keras_2(saved(model, tmp_path, "h5"), lambda kind, config: config.update(OLD.get(kind, {})))
+    before = open(path, "rb").read()
+    same(model, path, draw(33, 8, 3))
+    assert open(path, "rb").read() == before
+
+
+def test_a_first_layer_of_keras_2_says_what_the_model_takes(tmp_path):
+    model = dense()
+    path = saved(model, tmp_path, "h5")
+    with h5py.File(path, "r+") as file:
+        config = json.loads(file.attrs["model_config"])
+        first, *rest = config["config"]["layers"]
+        rest[0]["config"]["batch_input_shape"] = [None, 4]
+        config["config"] = {"name": "model", "layers": rest}
+        del file.attrs["model_config"]
+        file.attrs["model_config"] = json.dumps(config)
+        file.attrs["keras_version"] = b"2.2.4"
+    same(model, path, draw(33, 4))
+
+
+def test_hard_sigmoid_of_keras_2_has_the_slope_of_keras_2(tmp_path):
+    model = keras.Sequential([keras.Input((4,)), layers.Dense(3, "hard_sigmoid"), layers.Activation("hard_sigmoid")])
+    path, x = saved(model, tmp_path, "h5"), draw(50, 4)
+    kernel, bias = (weight.numpy() for weight in model.layers[0].weights)
+
+    def right(slope):
+        return np.clip(slope * np.clip(slope * (x @ kernel + bias) + 0.5, 0, 1) + 0.5, 0, 1)
+
+    np.testing.assert_allclose(load_module(path)(torch.tensor(x)).numpy(), right(1 / 6), atol=1e-6)
+    as_keras_2(path, lambda kind, config: None)
+    np.testing.assert_allclose(load_module(path)(torch.tensor(x)).numpy(), right(0.2), atol=1e-6)
+    np.testing.assert_allclose(load_module(path).reference()([torch.tensor(x)]).numpy(), right(0.2), atol=1e-6)
+
+
+def test_recurrent_hard_sigmoid_of_keras_2(tmp_path):
+    model = keras.Sequential([keras.Input((1, 3)), layers.SimpleRNN(2), layers.Reshape((1, 2))])
+    model.add(layers.LSTM(4, recurrent_activation="hard_sigmoid"))
+    path, x = as_keras_2(saved(model, tmp_path, "h5"), lambda kind, config: None), draw(20, 1, 3)
+    rnn, lstm = model.layers[0], model.layers[2]
+    hidden = np.tanh(x[:, 0] @ rnn.weights[0].numpy() + rnn.weights[2].numpy())
+    gates = hidden @ lstm.weights[0].numpy() + lstm.weights[2].numpy()
+    i, _, c, o = np.split(gates, 4, 1)
+    hard = [np.clip(0.2 * gate + 0.5, 0, 1) for gate in (i, o)]
+    expected = hard[1] * np.tanh(hard[0] * np.tanh(c))
+    np.testing.assert_allclose(load_module(path)(torch.tensor(x)).numpy(), expected, atol=1e-6)
+
+
+def test_an_architecture_with_its_weights_beside_it(tmp_path):
+    model = drawn(dense())
+    (tmp_path / "jets.json").write_text(model.to_json())
+    refused(
+        tmp_path / "jets.json", "holds layers of Keras, expected their weights beside it, in one of jets_weights.h5, jets.w"
+    )
+    whole, weights = str(tmp_path / "whole.h5"), tmp_path / "jets_weights.h5"
+    model.save(whole)
+    with h5py.File(whole) as source, h5py.File(weights, "w") as file:  # as Keras 2 saves weights
+        file.attrs.update(source["model_weights"].attrs)
+        for name in source["model_weights"]:
+            source["model_weights"].copy(name, file)
+    same(model, str(tmp_path / "jets.json"), draw(20, 4))
+    weights.write_bytes(weights.read_bytes()[:700])
+    with pytest.raises(InputError, match="jets_weights.h5: cannot be read"):
+        load_module(str(tmp_path / "jets.json"))
+    with h5py.File(weights, "w") as file:
+        file.create_group("layers")
+    with pytest.raises(InputError, match="jets_weights.h5: has no layer_names, expected what model.save_weights"):
+        load_module(str(tmp_path / "jets.json"))
+
+
 # ---- what is refused
+
+
+@pytest.mark.parametrize(
+    "layer, field, value, expected",
+    [(layers.GRU(3, name="track"), "time_major", True, False), (layers.DepthwiseConv1D(2, name="track"), "groups", 2, 1)],
+)
+def test_fields_of_keras_2_that_change_the_model_are_named(tmp_path, layer, field, value, expected):
+    path = saved(keras.Sequential([keras.Input((4, 3)), layer]), tmp_path, "h5")
+    as_keras_2(path, lambda kind, config: config.update({field: value} if kind == type(layer).__name__ else {}))
+    message = f'layer "track" ({type(layer).__name__}) has {field}={value}, expected {expected}'
+    with pytest.raises(InputError) as caught:
+        load_module(path)
+    assert str(caught.value) == f"{path}: {message}"
 
 
 def refused(path, message):
@@ -188,3 +301,11 @@ def test_without_keras_the_message_says_what_to_install(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=os.getcwd())
     assert "model.keras: needs the package keras, which is not here; pip install keras" in done.stderr
+
+
+def test_lists_of_layers_are_those_of_sequential_models_before_keras_2_2_3():
+    dense = {"class_name": "Dense", "config": {"name": "d", "units": 2}}
+    inner = {"class_name": "Sequential", "config": [dense]}
+    got = legacy.updated({"class_name": "Sequential", "config": [inner, dense]})
+    assert [one["class_name"] for one in got["config"]["layers"]] == ["Sequential", "Dense"]
+    assert got["config"]["layers"][0]["config"]["layers"] == [dense]

@@ -6,12 +6,16 @@ import importlib.util
 import subprocess
 import sys
 
+import numpy as np
+import onnx
 import pytest
+import torch
 
 from exporting import bind, block
 from tensoa.errors import InputError
 from tensoa.export import Options, export
 from tensoa.importers.files import load_module
+from tensoa.importers.onnx.operators.tensorflow import DOMAIN
 
 HAS_TENSORFLOW = all(importlib.util.find_spec(name) for name in ("tensorflow", "tf2onnx"))
 
@@ -29,7 +33,7 @@ class Network(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
     def __call__(self, x):
-        hidden = tf.tanh(x @ self.first)
+        hidden = tf.tanh(tf.math.log1p(tf.abs(x)) @ self.first)
         return {"y": tf.nn.softmax(hidden @ self.last), "hidden": hidden}
 
 network = Network()
@@ -54,6 +58,24 @@ def test_packages(tmp_path):
     (tmp_path / "cut.pb").write_bytes((tmp_path / "frozen.pb").read_bytes()[:200])
     with pytest.raises(InputError, match="cut.pb: "):
         load_module(str(tmp_path / "cut.pb"))
+
+
+def test_operators_that_tf2onnx_leaves_are_those_of_tensorflow(tmp_path):
+    """one_hot of an index outside is off, where ONNX counts negative ones from the end."""
+    make, kind = onnx.helper, onnx.TensorProto
+    nodes = [
+        make.make_node("OneHot", ["i", "depth", "on", "off"], ["hot"], domain=DOMAIN, axis=1, T=1, TI=7),
+        make.make_node("Log1p", ["x"], ["log"], domain=DOMAIN, T=1),
+    ]
+    ends = [make.make_tensor_value_info(name, of, ["n"]) for name, of in (("i", kind.INT64), ("x", kind.FLOAT))]
+    results = [make.make_tensor_value_info(*result) for result in (("hot", kind.FLOAT, ["n", 3]), ("log", kind.FLOAT, ["n"]))]
+    numbers = [onnx.numpy_helper.from_array(np.array(value), name) for name, value in (("depth", 3), ("on", 1.0), ("off", 0.0))]
+    opsets = [make.make_opsetid("", 18), make.make_opsetid(DOMAIN, 1)]
+    graph = make.make_graph(nodes, "g", ends, results, numbers)
+    onnx.save(make.make_model(graph, opset_imports=opsets), tmp_path / "left.onnx")
+    hot, log = load_module(str(tmp_path / "left.onnx"))(torch.tensor([-1, 0, 2, 3]), torch.tensor([1e-9, 1.0]))
+    assert hot.tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]]
+    np.testing.assert_allclose(log.numpy(), np.log1p(np.float32([1e-9, 1])), rtol=1e-6)
 
 
 @pytest.mark.skipif(HAS_TENSORFLOW, reason="tensorflow and tf2onnx are installed")

@@ -68,6 +68,54 @@ def test_hard_numbers_count_half_a_unit_of_inputs_and_weights():
     assert (right_of(lambda m, x: torch.where(x[:, :2] < 1, 1.0, 2.0), SPECIAL).own_error == 0).all()
 
 
+def steep_beyond(limit):
+    """In the rows beyond it half a unit in the last place of an input changes the answer; float32 itself does not."""
+
+    def function(m, x):
+        factor = torch.where(x[:, :1] > limit, 2.0**20, 1.0)
+        return torch.sin(x[:, :1] * factor).expand(-1, 2).clone()
+
+    return Module(function)
+
+
+def spoil_rows(where, by):
+    def spoil(inputs, outputs):
+        if inputs[0].shape[1] == 1000 and inputs[0].abs().max() < 10:  # of normal numbers
+            outputs[0][:, where(inputs[0][0])] += by
+
+    return spoil
+
+
+def test_few_rows_may_differ_as_the_model_does_from_itself():
+    steep, row = steep_beyond(3.3), lambda x: x > 3.3  # two rows of a thousand
+    found = pretend_package(steep, bind(*THREE_TO_TWO), spoil_rows(row, 0.05))
+    errors = [check.relative_error["preds"] for check in found if check.numbers == NORMAL]
+    assert 0.04 < max(errors) < 0.06  # what is found is recorded
+    message = "differs from the model by .* at 1000 rows;"
+    for spoil in (spoil_rows(row, 5.0), spoil_rows(lambda x: x.argmin(), 0.05), spoil_rows(row, torch.nan)):
+        with pytest.raises(InputError, match=message):
+            pretend_package(steep, bind(*THREE_TO_TWO), spoil)
+    with pytest.raises(InputError, match=message):
+        pretend_package(steep_beyond(2.9), bind(*THREE_TO_TWO), spoil_rows(lambda x: x > 2.9, 0.05))
+
+
+def test_an_ill_conditioned_row_excuses_no_other_kind_of_number():
+    """Infinite in one plane of a row whose other plane is ill-conditioned."""
+
+    def function(m, x):
+        steep = torch.sin(x[:, 0] * torch.where(x[:, 0] > 3.3, 2.0**20, 1.0))
+        return torch.stack([steep, torch.where(x[:, 0] > 3.3, torch.inf, x[:, 0])], 1)
+
+    def spoil(inputs, outputs):
+        if inputs[0].shape[1] == 1000 and inputs[0].abs().max() < 10:
+            rows = inputs[0][0] > 3.3
+            outputs[0][0, rows] += 0.05
+            outputs[0][1, rows] = 7.0
+
+    with pytest.raises(InputError, match="at 1000 rows"):
+        pretend_package(Module(function), bind(*THREE_TO_TWO), spoil)
+
+
 def test_every_plane_is_judged_by_itself():
     """A probability beside an energy."""
 

@@ -88,6 +88,7 @@ class _Reader:
 
     def _append(self, name: str, layer: Layer) -> None:
         self.made.append((name, layer))
+        assert layer.range is not None  # only FloatDense has none, which hls4ml has not
         self.range = layer.range
 
     def _dense(self, attributes: dict[str, Any]) -> Dense:

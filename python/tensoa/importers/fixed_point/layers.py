@@ -65,6 +65,23 @@ class Dense(Layer):
         return self.sums.overflowed(x) if self.sums is not None and self.overflows else x
 
 
+class FloatDense(Layer):
+    """Products of any floats with fixed-point weights, and their sum: in float64, rounded to float32, which quantizers take."""
+
+    weight: torch.Tensor
+    bias: torch.Tensor
+
+    def __init__(self, weight: np.ndarray, bias: np.ndarray, types: Sequence[Fixed]) -> None:
+        super().__init__()
+        self.range, self.bits = None, BITS[torch.float64]
+        for name, values, given in zip(("weight", "bias"), (weight, bias), types):
+            numbers = steps(values, given).astype(np.float64) * 2.0**-given.range.fraction
+            self.register_buffer(name, torch.tensor(numbers))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.linear(x, self.weight, self.bias).float().to(x.dtype)
+
+
 class Scale(Layer):
     """x * scale + bias, number by number, exactly."""
 
@@ -99,24 +116,28 @@ class Relu(Layer):
 
 class FixedPoint(nn.Module):
     """Floats to floats, with fixed-point numbers between: layers after each other, in float32 where that is exact.
+    `last`: a function of floats that follows them.
 
     Raises InputError with the name of the layer that takes more bits than float64 has.
     """
 
     scale: torch.Tensor
 
-    def __init__(self, layers: Sequence[tuple[str, Layer]]) -> None:
+    def __init__(self, layers: Sequence[tuple[str, Layer]], last: nn.Module | None = None) -> None:
         super().__init__()
         name, widest = max(layers, key=lambda pair: pair[1].bits)
         dtype = next((dtype for dtype, bits in BITS.items() if widest.bits <= bits), None)
         if dtype is None:
             raise InputError(f'layer "{name}": takes numbers of {widest.bits} bits, {BITS[torch.float64]} are exact')
         self.layers = nn.Sequential(*(layer for _, layer in layers))
-        self.register_buffer("scale", torch.tensor(2.0 ** -layers[-1][1].range.fraction))
+        given = layers[-1][1].range
+        self.register_buffer("scale", torch.tensor(2.0**-given.fraction if given is not None else 1.0))
+        self.last = last
         self.to(dtype)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return (self.layers(x.to(self.scale.dtype)) * self.scale).to(x.dtype)
+        y = (self.layers(x.to(self.scale.dtype)) * self.scale).to(x.dtype)
+        return y if self.last is None else self.last(y)
 
 
 def steps(values: np.ndarray, given: Fixed) -> np.ndarray:

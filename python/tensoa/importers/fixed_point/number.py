@@ -94,9 +94,9 @@ def rounded(x: torch.Tensor, mode: str) -> torch.Tensor:
 
 
 class Layer(nn.Module):
-    """`range`: the numbers that it gives; `bits`: of the largest that it has on the way."""
+    """`range`: the numbers that it gives, None where they are any floats; `bits`: of the largest that it has on the way."""
 
-    range: Range
+    range: Range | None
     bits: int
 
 

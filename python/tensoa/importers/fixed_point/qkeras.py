@@ -1,22 +1,30 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of QKeras in .h5: dense layers and activations on fixed-point numbers, without QKeras or TensorFlow.
+"""Networks of QKeras in .h5 and .keras: dense layers and activations on fixed-point numbers, without QKeras or TensorFlow.
 
-Quantizers round to the nearest step, halves to the even one, and saturate.
+Quantizers round to the nearest step, halves to the even one, and saturate. A first layer that takes floats sums in float64;
+a softmax, sigmoid or tanh at the end is one of floats.
 """
 
 import ast
+import io
 import math
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from torch import nn
 
-from tensoa.errors import InputError
-from tensoa.importers.fixed_point.layers import Dense, FixedPoint, Relu
+from tensoa.errors import InputError, first_line
+from tensoa.importers.fixed_point.layers import Dense, FixedPoint, FloatDense, Relu
 from tensoa.importers.fixed_point.number import Cast, Fixed, Layer, Range
 from tensoa.importers.keras import config
 
-READ = "InputLayer, QDense, QActivation, Activation (relu, linear), Dropout"
+READ = "InputLayer, QDense, QActivation, Activation (relu, linear; softmax, sigmoid, tanh at the end), Dropout"
+LAST: dict[str, Callable[[], nn.Module]] = {"softmax": lambda: nn.Softmax(-1), "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
 
 
 def takes(description: dict) -> bool:
@@ -28,28 +36,49 @@ def import_qkeras(path: str, description: dict) -> FixedPoint:
     """The network of a configuration, with its weights in the file. Raises InputError."""
     import h5py  # config.read has looked for it
 
+    layers = description["config"]["layers"]
     try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive, h5py.File(io.BytesIO(archive.read("model.weights.h5")), "r") as file:
+                return _network(layers, [file["layers"].get(name) for name in _stored_names(layers)])
         with h5py.File(path, "r") as file:
-            return _network(description, file["model_weights"])
+            return _network(layers, [file["model_weights"].get(layer["config"]["name"]) for layer in layers])
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except KeyError as error:
         raise InputError(f"{path}: has no {error}, expected what model.save of QKeras writes") from error
-    except OSError as error:  # .keras
-        advice = 'save it with model.save("model.h5")'
-        raise InputError(f"{path}: has layers of QKeras, which are read from .h5; {advice}") from error
+    except OSError as error:
+        raise InputError(f"{path}: its weights cannot be read ({first_line(error)}), {config.EXPECTED}") from error
 
 
-def _network(description: dict, weights: Any) -> FixedPoint:
+def _stored_names(layers: list[dict]) -> list[str]:
+    """Of the weights of each layer in a .keras: q_dense, q_dense_1, …"""
+    counts: Counter[str] = Counter()
+    names = []
+    for layer in layers:
+        name = re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", layer["class_name"])).lower()
+        names.append(f"{name}_{counts[name]}" if counts[name] else name)
+        counts[name] += 1
+    return names
+
+
+def _network(layers: list[dict], weights: list[Any]) -> FixedPoint:
     made: list[tuple[str, Layer]] = []
     given: Range | None = None
+    last: nn.Module | None = None
     before = ""
-    for layer in description["config"]["layers"]:
+    for layer, stored in zip(layers, weights):
         kind, options = layer["class_name"], layer["config"]
         name = options["name"]
         try:
             _check_chain(layer, before)
-            for one in _layers(kind, options, weights.get(name), given):
+            if last is not None:
+                raise InputError("follows a function of floats, expected it to be the last layer")
+            function = options.get("activation")
+            if kind == "Activation" and isinstance(function, str) and function in LAST:
+                last = LAST[function]()
+                continue
+            for one in _layers(kind, options, stored, given):
                 made.append((name, one))
                 given = one.range
         except InputError as error:
@@ -57,7 +86,7 @@ def _network(description: dict, weights: Any) -> FixedPoint:
         before = name
     if not made:
         raise InputError(f"has no layers, expected {READ}")
-    return FixedPoint(made)
+    return FixedPoint(made, last)
 
 
 def _check_chain(layer: dict, before: str) -> None:
@@ -75,8 +104,6 @@ def _layers(kind: str, options: dict, weights: Any, given: Range | None) -> list
         raise InputError(f"expected {READ}")
     if kind == "QActivation" or kind == "Activation":
         return _activation(options.get("activation"), given)
-    if given is None:
-        raise InputError("takes floats, expected fixed-point numbers: put QActivation(quantized_bits(…)) before it")
     kernel_type = _bits(_quantizer(options.get("kernel_quantizer"), "kernel_quantizer"))
     kernel = np.array(_stored(weights, "kernel"), np.float64).T
     bias, bias_type = np.zeros(len(kernel)), kernel_type
@@ -85,14 +112,17 @@ def _layers(kind: str, options: dict, weights: Any, given: Range | None) -> list
         bias = np.array(_stored(weights, "bias"), np.float64)
     if not np.isfinite(kernel).all() or not np.isfinite(bias).all():
         raise InputError("its weights are not finite")
-    dense = Dense(given, kernel, bias, (kernel_type, bias_type), None)
+    types = (kernel_type, bias_type)
+    dense = FloatDense(kernel, bias, types) if given is None else Dense(given, kernel, bias, types, None)
     return [dense, *_activation(options.get("activation"), dense.range)]
 
 
 def _stored(weights: Any, name: str) -> Any:
+    """An array of a layer; in a .keras they have numbers, the kernel is the first."""
+    names = {name, "0" if name == "kernel" else "1"}
     found: list[Any] = []
     if weights is not None:
-        weights.visititems(lambda path, item: found.append(item) if path.split("/")[-1].split(":")[0] == name else None)
+        weights.visititems(lambda path, item: found.append(item) if path.split("/")[-1].split(":")[0] in names else None)
     if len(found) != 1:
         raise InputError(f"has {len(found)} weights called {name}, expected one")
     return found[0][()]

@@ -7,8 +7,10 @@ Keras 3 builds the model with its back end for torch, and torch.export follows i
 
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,7 +18,7 @@ from torch import nn
 
 from tensoa.binding import Binding
 from tensoa.errors import InputError, first_line
-from tensoa.importers.keras import config
+from tensoa.importers.keras import config, legacy
 from tensoa.importers.results import named
 
 ROWS = 3  # of the examples that torch.export follows
@@ -28,11 +30,14 @@ def import_keras(path: str, description: dict, columns: Binding | None = None) -
     """
     _check(path, description)
     keras = _keras(path)
+    version = config.version(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = keras.saving.load_model(path, compile=False, safe_mode=True)
+            model = _loaded(path, description, version, keras)
             model = keras.Model(list(model.inputs), list(model.outputs)) if getattr(model, "inputs", None) else model
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
     except Exception as error:  # Keras throws many kinds
         raise InputError(f"{path}: Keras {keras.__version__} does not take it: {first_line(error)}") from error
     if not getattr(model, "inputs", None):
@@ -41,6 +46,20 @@ def import_keras(path: str, description: dict, columns: Binding | None = None) -
         return Keras(model, columns, keras)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+
+
+def _loaded(path: str, description: dict, version: str, keras: Any) -> Any:
+    """Raises InputError, and what Keras throws."""
+    if not legacy.takes(version):
+        return keras.saving.load_model(path, compile=False, safe_mode=True)
+    with tempfile.TemporaryDirectory(prefix="tensoa-keras-") as folder:
+        source = path
+        if path.endswith(config.H5):
+            source = str(Path(folder) / "model.h5")
+            legacy.rewritten(path, legacy.updated(description), source)
+        model = keras.saving.load_model(source, compile=False, safe_mode=True)
+    legacy.restore_activations(model, keras)
+    return model
 
 
 def _check(path: str, description: dict) -> None:
@@ -94,6 +113,9 @@ class Keras(nn.Module):
             if None in size:
                 raise InputError(f'input "{name}": has the shape {list(size)}; expected sizes that are fixed, but for the rows')
         examples = tuple(torch.zeros(ROWS, *size, dtype=dtype) for size, dtype in zip(sizes, dtypes))
+        for layer in model._flatten_layers():
+            if getattr(layer, "unroll", None) is False:
+                layer.unroll = True  # the loop that Keras runs otherwise depends on the number of rows
         with torch.no_grad(), keras.device("cpu"):
             wrapped = _Model(model).eval()
             shapes = ([{0: torch.export.Dim.AUTO} for _ in examples],)

@@ -10,6 +10,7 @@ from typing import Any
 
 from tensoa.errors import InputError, first_line
 
+H5 = (".h5", ".hdf5")
 EXPECTED = "expected a whole model (model.save) in .keras or .h5"
 
 
@@ -17,7 +18,7 @@ def read(path: str) -> dict:
     """The configuration of the model in a file. Raises InputError."""
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file, {EXPECTED}")
-    text = _of_h5(path) if path.endswith((".h5", ".hdf5")) else _of_keras(path)
+    text = _of_h5(path) if path.endswith(H5) else _of_keras(path)
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -25,6 +26,57 @@ def read(path: str) -> dict:
     if not isinstance(config, dict) or "class_name" not in config:
         raise InputError(f"{path}: its configuration has no class_name, {EXPECTED}")
     return config
+
+
+def is_architecture(path: str) -> bool:
+    """Whether a .json is what model.to_json() of Keras writes, not a network of LWTNN."""
+    try:
+        description = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(description, dict) and "class_name" in description and isinstance(description.get("config"), (dict, list))
+
+
+def joined(path: str, target: str) -> None:
+    """Writes the .h5 of model.save() from the .json of model.to_json() and the weights beside it. Raises InputError."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise InputError(f"{path}: needs the package h5py, which is not here; pip install h5py") from error
+    stem = path.removesuffix(".json")
+    beside = [f"{stem}{ending}" for ending in ("_weights.h5", ".weights.h5", ".h5")]
+    weights = next((name for name in beside if Path(name).is_file()), None)
+    if weights is None:
+        names = ", ".join(Path(name).name for name in beside)
+        raise InputError(f"{path}: holds layers of Keras, expected their weights beside it, in one of {names}")
+    try:
+        with h5py.File(weights, "r") as source, h5py.File(target, "w") as file:
+            given = source.get("model_weights", source)
+            if "layer_names" not in given.attrs:
+                raise InputError(f"{weights}: has no layer_names, expected what model.save_weights() writes as .h5")
+            group = file.create_group("model_weights")
+            group.attrs.update(given.attrs)
+            for name in given:
+                given.copy(name, group)
+            file.attrs["model_config"] = Path(path).read_text()
+            file.attrs["keras_version"] = json.loads(file.attrs["model_config"]).get("keras_version", "")
+    except OSError as error:
+        raise InputError(f"{weights}: cannot be read ({first_line(error)}), {EXPECTED}") from error
+
+
+def version(path: str) -> str:
+    """Of the Keras that wrote a file which read() takes; "" where it is not said."""
+    if path.endswith(H5):
+        import h5py
+
+        with h5py.File(path, "r") as file:
+            text = file.attrs.get("keras_version", "")
+            return text.decode() if isinstance(text, bytes) else str(text)
+    with zipfile.ZipFile(path) as archive:
+        try:
+            return str(json.loads(archive.read("metadata.json"))["keras_version"])
+        except (KeyError, ValueError, TypeError):
+            return ""
 
 
 def _of_keras(path: str) -> bytes:

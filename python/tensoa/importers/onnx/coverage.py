@@ -21,7 +21,7 @@ from tensoa.errors import InputError, first_line
 from tensoa.importers.onnx import read
 from tensoa.importers.onnx.graph import array_of_tensor, tensor_of
 from tensoa.importers.onnx.module import OnnxModule
-from tensoa.importers.onnx.operators import OPERATORS
+from tensoa.importers.onnx.operators import OPERATORS, tensorflow
 
 PASSED, WRONG, REFUSED = "passed", "wrong", "refused"
 HALVES = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # from 1 to the next number: two of these may differ, whatever a test says
@@ -118,10 +118,11 @@ def page(all_outcomes: Iterable[Outcome]) -> Iterator[str]:
         share = f"{100 * counts[PASSED] / total:.1f} %" if total else "-"
         yield f"| {title} | {total} | {counts[PASSED]} | {counts[WRONG]} | {counts[REFUSED]} | {share} |"
     yield from ("", "## Operators that are read", "", "| operator | passed | wrong | refused |", "| --- | --- | --- | --- |")
-    for domain, name in sorted(OPERATORS):
+    own = sorted(key for key in OPERATORS if key[0] != tensorflow.DOMAIN)
+    for domain, name in own:
         counts = Counter(one.result for one in found if one.operators == (name,))
         yield f"| {f'{domain}.{name}' if domain else name} | {counts[PASSED]} | {counts[WRONG]} | {counts[REFUSED]} |"
-    known = {name for _, name in OPERATORS}
+    known = {name for _, name in own}
     others = Counter(one.operators[0] for one in found if len(one.operators) == 1 and one.operators[0] not in known)
     yield from ("", "## Operators that have tests and are refused", "")
     yield ", ".join(f"{name} ({count})" for name, count in sorted(others.items()))

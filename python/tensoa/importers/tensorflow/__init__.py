@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import torch
 
 from tensoa.command import step
 from tensoa.errors import InputError
 from tensoa.importers.onnx import OnnxModule, read
+from tensoa.importers.onnx.operators.tensorflow import DOMAIN, NAMES
 from tensoa.importers.results import named
 
 PROCESS = Path(__file__).with_name("process.py")
@@ -33,8 +35,12 @@ def import_tensorflow(path: str, outputs: Sequence[str] = ()) -> "Tensorflow":
     process = _Process(path)
     with tempfile.TemporaryDirectory(prefix="tensoa-tensorflow-") as folder:
         target = Path(folder) / "model.onnx"
-        process.ask("convert", str(target), str(OPSET))
-        graph, opset = read.graph(read.read(target), path, outputs)
+        kept = ",".join(f"{name}:{DOMAIN}" for name in NAMES)
+        process.ask("convert", str(target), str(OPSET), kept)
+        model = read.read(target)
+        if DOMAIN not in [entry.domain for entry in model.opset_import]:
+            model.opset_import.append(onnx.helper.make_opsetid(DOMAIN, 1))  # which tf2onnx leaves out
+        graph, opset = read.graph(model, path, outputs)
     try:
         return Tensorflow(graph, opset, process)
     except InputError as error:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run as a program with the path of a model: TensorFlow in a process of its own.
 
-Reads lines of JSON, ["convert", FILE.onnx, OPSET] or ["run", GIVEN.npz, ANSWERS.npz], and answers each, as well as its own
-start, with {"error": TEXT}, an empty one where all went well.
+Reads lines of JSON, ["convert", FILE.onnx, OPSET, OPERATORS] or ["run", GIVEN.npz, ANSWERS.npz], and answers each, as well as
+its own start, with {"error": TEXT}, an empty one where all went well.
 """
 
 import json
@@ -56,8 +56,10 @@ class Model:
         arguments += ["--rename-inputs", ",".join(inputs), "--rename-outputs", ",".join(outputs)]
         return arguments, inputs, lambda given: dict(zip(outputs, function(*(given[name] for name in inputs))))
 
-    def convert(self, target: str, opset: str) -> None:
+    def convert(self, target: str, opset: str, kept: str) -> None:
+        """`kept`: operators of TensorFlow that stay where tf2onnx has none of ONNX for them, NAME:DOMAIN,…"""
         command = [sys.executable, "-m", "tf2onnx.convert", *self.convert_arguments, "--output", target, "--opset", opset]
+        command += ["--custom-ops", kept]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode != 0 or not Path(target).is_file():
             lines = [line for line in done.stderr.splitlines() if line.strip()]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pickles of scikit-learn (pickle or joblib): decision trees, forests, gradient boosting.
+"""Pickles of scikit-learn (pickle or joblib): decision trees, forests, bagging of trees, gradient boosting, behind scalers.
 
 x <= threshold goes left. Trees see x in float32 and compare with thresholds of float64, HistGradientBoosting sees float64.
 Sums are of float64, of the trees in order.
@@ -16,10 +16,12 @@ import numpy as np
 from tensoa.errors import InputError, first_line
 from tensoa.forest import Ensemble, Link, Missing, Test
 from tensoa.importers.trees.build import MOST_CATEGORIES, Builder
-from tensoa.importers.trees.imported import Imported, Reference
+from tensoa.importers.trees.imported import Function, Imported, Reference
+from tensoa.importers.trees.sklearn_scalers import move_thresholds, scaled, taken_apart
 
 FORESTS = "RandomForestClassifier RandomForestRegressor ExtraTreesClassifier ExtraTreesRegressor".split()
 TREES = "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor".split()
+BAGGED = "BaggingClassifier BaggingRegressor".split()
 BOOSTED = "GradientBoostingClassifier GradientBoostingRegressor".split()
 HISTOGRAMS = "HistGradientBoostingClassifier HistGradientBoostingRegressor".split()
 #: By the class of the loss's link: the link and its scale.
@@ -60,21 +62,31 @@ def read(content: bytes, subject: str, trust_pickle: bool = False) -> Imported:
         except Exception as error:  # whatever the code in it throws
             raise InputError(f"{subject}cannot be loaded: {type(error).__name__}: {first_line(error)}") from error
     notes = [first_line(one.message) for one in caught if "Version" in one.category.__name__]
-    ensemble = _Reader(model, subject).ensemble()
+    last, scalers = taken_apart(model, subject)
+    ensemble = _Reader(last, subject).ensemble()
     ensemble.source = f"scikit-learn {sklearn.__version__}"
-    return Imported(ensemble, _reference(model, ensemble), notes)
+    before = scaled(scalers, ensemble.features) if scalers else None
+    if before is not None:
+        ensemble.column_names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+        try:
+            with sklearn.config_context(assume_finite=True):
+                move_thresholds(ensemble, before, subject)
+        except InputError:
+            raise
+        except Exception as error:  # what is not fitted, or gives tables of a package that is not here
+            raise InputError(f"{subject}its scalers cannot be run: {first_line(error)}") from error
+    return Imported(ensemble, _reference(last, ensemble, before), notes)
 
 
 class _Reader:
     def __init__(self, model: Any, subject: str) -> None:
         self.model, self.subject, self.kind = model, subject, type(model).__name__
-        if self.kind not in (*TREES, *FORESTS, *BOOSTED, *HISTOGRAMS):
+        known = (*TREES, *FORESTS, *BAGGED, *BOOSTED, *HISTOGRAMS)
+        if self.kind not in known:
             hint = ""
             if type(model).__module__.partition(".")[0] in ("xgboost", "lightgbm", "catboost"):
                 hint = "; its save_model() writes a file that is read without a pickle (of LightGBM: booster_.save_model())"
-            self.fail(
-                f"holds an object of {self.kind}, expected one of {', '.join((*TREES, *FORESTS, *BOOSTED, *HISTOGRAMS))}{hint}"
-            )
+            self.fail(f"holds an object of {self.kind}, expected one of {', '.join(known)}{hint}")
         if not any(hasattr(model, name) for name in ("tree_", "estimators_", "_predictors")):
             self.fail(f"holds an object of {self.kind} that is not fitted")
         self.is_classifier = hasattr(model, "classes_")
@@ -96,16 +108,27 @@ class _Reader:
     def averaged(self, members: dict[str, Any]) -> Ensemble:
         """The mean of trees, whose leaves have a value for each class or output."""
         model = self.model
-        if self.is_classifier and model.n_outputs_ != 1:
-            self.fail(f"holds an object of {self.kind} of {model.n_outputs_} outputs, expected one")
-        outputs = int(model.n_classes_ if self.is_classifier else model.n_outputs_)
+        size = int(getattr(model, "n_outputs_", 0) or getattr(model.estimators_[0], "n_outputs_", 1))
+        if self.is_classifier and size != 1:
+            self.fail(f"holds an object of {self.kind} of {size} outputs, expected one")
+        outputs = int(model.n_classes_ if self.is_classifier else size)
         builder = Builder(model.n_features_in_, outputs, self.subject)
         estimators = [model] if self.kind in TREES else model.estimators_
-        for estimator in estimators:
-            self.add_tree(builder, estimator.tree_, outputs)
+        for i, estimator in enumerate(estimators):
+            if self.kind in BAGGED:
+                self.add_bagged(builder, estimator, outputs, model.estimators_features_[i])
+            else:
+                self.add_tree(builder, estimator.tree_, outputs)
         return builder.ensemble(
             outputs=outputs, base=[0.0] * outputs, divisor=float(len(estimators)), classes=self.classes(), **members
         )
+
+    def add_bagged(self, builder: Builder, estimator: Any, outputs: int, features: np.ndarray) -> None:
+        """A tree of some features, and of the classes that it has seen."""
+        if type(estimator).__name__ not in TREES:
+            self.fail(f"holds an object of {self.kind} of {type(estimator).__name__}, expected one of {', '.join(TREES)}")
+        seen = np.asarray(estimator.classes_, np.int64) if self.is_classifier else np.arange(outputs)
+        self.add_tree(builder, estimator.tree_, len(seen), features=np.asarray(features), outputs=(seen, outputs))
 
     def boosted(self, members: dict[str, Any]) -> Ensemble:
         model = self.model
@@ -120,14 +143,30 @@ class _Reader:
         return builder.ensemble(outputs=len(base), base=base.tolist(), **self.link(), **members)
 
     def add_tree(
-        self, builder: Builder, tree: Any, size: int, rate: float = 1.0, missing: Missing | None = None, output: int = 0
+        self,
+        builder: Builder,
+        tree: Any,
+        size: int,
+        rate: float = 1.0,
+        missing: Missing | None = None,
+        output: int = 0,
+        features: np.ndarray | None = None,
+        outputs: tuple[np.ndarray, int] | None = None,
     ) -> None:
+        """`features`: the columns of its features; `outputs`: those of its values, of how many."""
         state = tree.__getstate__()
         nodes, values = state["nodes"], state["values"].reshape(len(state["nodes"]), -1)
+        values, columns = rate * values[:, :size], nodes["feature"]
+        if outputs is not None:
+            wide = np.zeros((len(nodes), outputs[1]))
+            wide[:, outputs[0]] = values
+            values = wide
+        if features is not None:
+            columns = np.where(columns < 0, columns, features[columns])
         goes_left = nodes["missing_go_to_left"] if "missing_go_to_left" in nodes.dtype.names else np.zeros(len(nodes))
         builder.tree(
-            nodes["left_child"], nodes["right_child"], nodes["left_child"] == -1, nodes["feature"], nodes["threshold"],
-            rate * values[:, :size], Test.GREATER,
+            nodes["left_child"], nodes["right_child"], nodes["left_child"] == -1, columns, nodes["threshold"],
+            values, Test.GREATER,
             np.where(goes_left != 0, Missing.NAN_LEFT, Missing.NAN_RIGHT) if missing is None else missing, 0, output,
         )  # fmt: skip
 
@@ -194,21 +233,22 @@ class _Reader:
         return [str(one) for one in self.model.classes_] if self.is_classifier else []
 
 
-def _reference(model: Any, ensemble: Ensemble) -> Reference:
+def _reference(model: Any, ensemble: Ensemble, before: Function | None) -> Reference:
+    """`before`: what scalers do."""
     import sklearn
 
     if "n_jobs" in model.get_params():
         model.set_params(n_jobs=1)  # several threads add trees in any order
 
-    def called(function: Any, x: np.ndarray) -> np.ndarray:
+    def called(function: Function, x: np.ndarray) -> np.ndarray:
         if not len(x):
             return np.empty((0, ensemble.outputs))
         with warnings.catch_warnings(), sklearn.config_context(assume_finite=True):
             warnings.simplefilter("ignore")  # x has no names
-            given = np.asarray(function(x)).reshape(len(x), -1)
+            given = np.asarray(function(x if before is None else before(x))).reshape(len(x), -1)
         return given[:, given.shape[1] - ensemble.outputs :]  # of two classes the second
 
     answers = model.predict_proba if hasattr(model, "classes_") else model.predict
-    is_averaged = type(model).__name__ in (*TREES, *FORESTS)
+    is_averaged = type(model).__name__ in (*TREES, *FORESTS, *BAGGED)
     margins = answers if is_averaged else model._raw_predict
     return Reference(f"scikit-learn {sklearn.__version__}", lambda x: called(margins, x), lambda x: called(answers, x))

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from exporting import block
+from tensoa import forest
 from tensoa.forest import Link, Test
 from tree_models import checked, command, contents, refusal, rows
 
 pytest.importorskip("sklearn")
 import joblib
 import sklearn
-from sklearn import ensemble, linear_model, tree
+from sklearn import ensemble, linear_model, pipeline, preprocessing, tree
 
 X, Y = rows(missing=0)
 MISSING = rows()[0]
@@ -39,6 +40,16 @@ def saved(model, tmp_path):
         (ensemble.RandomForestRegressor(9), X, np.stack([Y, -Y], 1), Link.NONE, []),
         (ensemble.ExtraTreesClassifier(9, max_depth=8), X, CLASSES, Link.NONE, ["high", "low", "middle"]),
         (ensemble.ExtraTreesRegressor(9, max_depth=8), MISSING, Y, Link.NONE, []),
+        (
+            ensemble.BaggingClassifier(n_estimators=9, max_features=0.6, n_jobs=2),
+            X,
+            CLASSES,
+            Link.NONE,
+            ["high", "low", "middle"],
+        ),
+        (ensemble.BaggingClassifier(n_estimators=9, max_samples=3), X, CLASSES, Link.NONE, ["high", "low", "middle"]),
+        (ensemble.BaggingRegressor(n_estimators=9, max_features=2), X, Y, Link.NONE, []),
+        (ensemble.BaggingRegressor(n_estimators=9), X, np.stack([Y, -(Y**2)], 1), Link.NONE, []),
         (ensemble.GradientBoostingClassifier(n_estimators=9), X, CLASSES, Link.SOFTMAX, ["high", "low", "middle"]),
         (ensemble.GradientBoostingClassifier(n_estimators=9), X, IS_HIGH, Link.SIGMOID, ["True"]),
         (ensemble.GradientBoostingClassifier(n_estimators=9, loss="exponential"), X, IS_HIGH, Link.SIGMOID, ["True"]),
@@ -56,6 +67,59 @@ def test_sums_are_those_of_sklearn(tmp_path, model, x, y, link, classes):
     assert (made.ensemble.link, made.ensemble.classes) == (link, classes) and made.reference.tolerance == 0
     assert made.reference.name == made.ensemble.source == f"scikit-learn {sklearn.__version__}"
     assert made.ensemble.objective.startswith(type(model).__name__)
+
+
+STEEP = preprocessing.StandardScaler(), preprocessing.MinMaxScaler((-1e-6, 3e-6)), preprocessing.RobustScaler()
+
+
+@pytest.mark.parametrize(
+    "steps, last",
+    [
+        (["passthrough", preprocessing.StandardScaler()], ensemble.RandomForestClassifier(9)),
+        ([preprocessing.MinMaxScaler((-3, 5), clip=True)], tree.DecisionTreeClassifier(max_depth=6)),
+        ([preprocessing.MaxAbsScaler(), None], ensemble.HistGradientBoostingClassifier(max_iter=9)),
+        (STEEP, ensemble.GradientBoostingClassifier(n_estimators=9)),
+        ([preprocessing.RobustScaler()], ensemble.BaggingClassifier(n_estimators=9)),
+        ([], ensemble.ExtraTreesClassifier(9)),
+    ],
+)
+def test_scalers_before_trees_become_thresholds(tmp_path, steps, last):
+    model = pipeline.Pipeline([(str(i), step) for i, step in enumerate([*steps, last])]).fit(X, IS_HIGH)
+    made = checked(saved(model, tmp_path), trust_pickle=True)
+    assert made.ensemble.objective.startswith(type(last).__name__)
+    x = X.astype(np.float64) * 1.1
+    if made.ensemble.features is np.float64:
+        answers = model.predict_proba(x)
+        expected = answers[:, answers.shape[1] - made.ensemble.outputs :]
+        np.testing.assert_allclose(forest.answers(made.ensemble, x.T), expected, rtol=1e-12)
+
+
+def test_pipelines_that_are_refused(tmp_path):
+    forest_of = ensemble.RandomForestClassifier(2)
+    for steps, message in (
+        (
+            [preprocessing.PolynomialFeatures(), forest_of],
+            "holds a Pipeline with a PolynomialFeatures, expected steps of Standard",
+        ),
+        (
+            [preprocessing.StandardScaler(), linear_model.LogisticRegression()],
+            "holds an object of LogisticRegression, expected",
+        ),
+    ):
+        model = pipeline.make_pipeline(*steps).fit(X, IS_HIGH)
+        assert refusal(saved(model, tmp_path), trust_pickle=True).startswith(message)
+    model = pipeline.make_pipeline(preprocessing.StandardScaler(), forest_of).fit(X, IS_HIGH)
+    del model.steps[0][1].scale_
+    assert "its scalers cannot be run: " in refusal(saved(model, tmp_path), trust_pickle=True)
+    bagged = ensemble.BaggingClassifier(linear_model.LogisticRegression(), n_estimators=2).fit(X, IS_HIGH)
+    message = "holds an object of BaggingClassifier of LogisticRegression, expected one of DecisionTreeClassifier, "
+    assert refusal(saved(bagged, tmp_path), trust_pickle=True).startswith(message)
+    x, y = rows(categories=(1,), missing=0)
+    sets = ensemble.HistGradientBoostingRegressor(max_iter=5, categorical_features=[1], min_samples_leaf=3)
+    model = pipeline.make_pipeline(preprocessing.MaxAbsScaler(), sets)
+    model.fit(x, y).steps[0][1].scale_[:] = 1
+    model.steps[1] = ("sets", sets.fit(x, y))
+    assert refusal(saved(model, tmp_path), trust_pickle=True).startswith("has scalers before columns of categories, expected")
 
 
 def test_categories_are_those_of_the_column(tmp_path):

@@ -17,9 +17,10 @@ from tensoa.importers.onnx.operators import (
     reductions,
     resizing,
     sizes,
+    tensorflow,
 )
 from tensoa.importers.onnx.operators.table import OPERATORS, find
 
 __all__ = ["OPERATORS", "find"]
 _THEMES = (control, convolution, elementwise, indices, matrices, ml, movement)  # they fill the table
-_MORE = (normalisation, pooling, quantisation, recurrent, reductions, resizing, sizes)
+_MORE = (normalisation, pooling, quantisation, recurrent, reductions, resizing, sizes, tensorflow)
