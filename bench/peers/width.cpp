@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One model as packages, TorchScript and ONNX file beside each other, on one thread of the CPU: what bench/width.py calls.
-//     compare_width ONNXRUNTIME_LIBRARY FOLDER ROWS... > RESULT.json
-// FOLDER: ours.pt2, whose columns are bound; inputs_ROWS.bin, the planes of its input blocks; and of the peers
-// those that are there: inductor.pt2, model.pt, model.onnx.
+// One model as packages, TorchScript and ONNX file beside each other, on one thread of the CPU or a GPU: what bench/width.py calls.
+//     compare_width DEVICE ONNXRUNTIME_LIBRARY FOLDER ROWS... > RESULT.json
+// FOLDER: ours.pt2, whose columns are bound; inputs_ROWS.bin, the planes of its input blocks; and of the others
+// those that are there: just_in_time.pt2, inductor.pt2, model.pt, and on a CPU model.onnx. One that cannot be loaded or
+// called is left out, and "notes" says why.
 
 #include <fmt/core.h>
 
@@ -19,8 +20,8 @@
 #include <vector>
 
 #include "bench/harness.hpp"
+#include "bench/packing_baseline.hpp"
 #include "onnxruntime.hpp"
-#include "row_major.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/package/inspect.hpp"
@@ -53,70 +54,126 @@ std::vector<std::vector<std::byte>> read_inputs(const std::filesystem::path& fil
   return blocks;
 }
 
+/// What ONNX Runtime takes: row-major tensors, inputs first.
+struct Tensors {
+  std::vector<TensorView> views;
+  std::vector<std::string> names;
+
+  explicit Tensors(const Binding& rows) {
+    for (const auto* blocks : {&rows.inputs, &rows.outputs}) {
+      for (const BoundBlock& block : *blocks) {
+        TensorView tensor = block.tensor;
+        // A model that gives one number for a row has [n], where the block has [n, 1].
+        if (blocks == &rows.outputs && tensor.size_of_dim[1] == 1) tensor.rank = 1;
+        views.push_back(tensor);
+        names.push_back(block.name);
+      }
+    }
+  }
+};
+
 class Comparison {
  public:
-  Comparison(std::string onnxruntime, std::filesystem::path folder)
+  Comparison(Device device, std::string onnxruntime, std::filesystem::path folder)
       : onnxruntime_(std::move(onnxruntime)),
         folder_(std::move(folder)),
-        description_(package::inspect((folder_ / "ours.pt2").string())) {
+        description_(package::inspect((folder_ / "ours.pt2").string())),
+        queue_(device) {
     for (const auto& [name, file] : kModels) {
       const std::filesystem::path path = folder_ / file;
-      if (std::filesystem::exists(path)) models_.emplace_back(name, Model<>(path.string()));
+      if (!std::filesystem::exists(path)) continue;
+      tried(name, [&] { models_.emplace_back(name, Model<>(path.string())); });
     }
   }
 
-  /// Microseconds of a call of each, by name.
+  /// Microseconds of a call of each, by name: of the processor's time, or on a GPU until all calls of a batch
+  /// are done.
   ordered_json measure(std::size_t rows) {
     tools::GeneratedColumns columns(description_, rows, 0, 1, queue_);
     columns.fill(read_inputs(folder_ / fmt::format("inputs_{}.bin", rows), columns.binding()));
-    const RowMajor tensors(columns.binding());
     std::vector<Variant> variants;
     const auto add = [&](const std::string& name, auto call) {
-      variants.push_back({.name = name, .run = [call](std::size_t calls) {
-                            for (std::size_t i = 0; i < calls; ++i) call();
-                            return std::size_t{0};
-                          }});
+      const auto run = [this, call](std::size_t calls) {
+        for (std::size_t i = 0; i < calls; ++i) call();
+        queue_.wait();
+        return std::size_t{0};
+      };
+      if (tried(name, [&] { run(1); })) variants.push_back({.name = name, .run = run});
     };
     for (const auto& [name, model] : models_) {
       const Model<>* const one = &model;
       add(name, [this, one, &columns] { one->forward(queue_, columns.binding()); });
     }
-    if (const std::filesystem::path path = folder_ / "model.onnx"; std::filesystem::exists(path)) {
-      sessions_.emplace_back(onnxruntime_, path.string(), tensors.tensors(), tensors.names(),
-                             columns.binding().outputs.size());
-      OnnxRuntime* const session = &sessions_.back();
-      add("onnxruntime", [session] { session->run(); });
+    bench::PackingBaseline packing(queue_, columns.binding());
+    const std::filesystem::path onnx = folder_ / "model.onnx";
+    if (queue_.device().is_cpu() && std::filesystem::exists(onnx)) {
+      packing.pack();
+      const Tensors tensors(packing.rows());
+      const bool is_loaded = tried("onnxruntime", [&] {
+        sessions_.emplace_back(onnxruntime_, onnx.string(), tensors.views, tensors.names,
+                               packing.rows().outputs.size());
+      });
+      if (is_loaded) {
+        OnnxRuntime* const session = &sessions_.back();
+        add("onnxruntime", [session] { session->run(); });
+        add("onnxruntime_packed", [session, &packing] {
+          packing.pack();
+          session->run();
+          packing.bring_back();
+        });
+      }
     }
-    bench::run_in_turns(variants, kTurns, kShortest, bench::process_clock);
+    const bool on_cpu = queue_.device().is_cpu();
+    bench::run_in_turns(variants, kTurns, kShortest,
+                        on_cpu ? bench::process_clock : bench::wall_clock);
     ordered_json times;
     for (Variant& variant : variants)
       times[variant.name] = bench::summarize(std::move(variant.times)).median_us;
     return times;
   }
 
+  const ordered_json& notes() const { return notes_; }
+
  private:
+  /// Whether it could be done; of what we measure, all must be.
+  template <class Action>
+  bool tried(const std::string& name, Action action) {
+    try {
+      action();
+      return true;
+    } catch (const std::exception& error) {
+      if (name == kModels[0].first) throw;
+      notes_[name] = error.what();
+      return false;
+    }
+  }
+
   static constexpr std::pair<const char*, const char*> kModels[] = {
-      {"ours", "ours.pt2"}, {"inductor", "inductor.pt2"}, {"torchscript", "model.pt"}};
+      {"ours", "ours.pt2"},
+      {"just_in_time", "just_in_time.pt2"},
+      {"inductor", "inductor.pt2"},
+      {"torchscript", "model.pt"}};
 
   std::string onnxruntime_;
   std::filesystem::path folder_;
   package::ModelDescription description_;
-  Queue queue_{Device::cpu()};
+  Queue queue_;
   std::vector<std::pair<std::string, Model<>>> models_;
   std::deque<OnnxRuntime> sessions_;
+  ordered_json notes_ = ordered_json::object();
 };
 
 int main_of(int argc, char** argv) {
-  if (argc < 4) {
-    fmt::print(stderr, "usage: compare_width ONNXRUNTIME_LIBRARY FOLDER ROWS...\n");
+  if (argc < 5) {
+    fmt::print(stderr, "usage: compare_width DEVICE ONNXRUNTIME_LIBRARY FOLDER ROWS...\n");
     return 2;
   }
   pytorch::register_engines();
-  Comparison comparison(argv[1], argv[2]);
-  ordered_json result;
-  for (int i = 3; i < argc; ++i)
-    result[argv[i]] = comparison.measure(std::strtoul(argv[i], nullptr, 10));
-  fmt::print("{}\n", result.dump());
+  Comparison comparison(parse_device(argv[1]), argv[2], argv[3]);
+  ordered_json times;
+  for (int i = 4; i < argc; ++i)
+    times[argv[i]] = comparison.measure(std::strtoul(argv[i], nullptr, 10));
+  fmt::print("{}\n", ordered_json{{"times", times}, {"notes", comparison.notes()}}.dump());
   return 0;
 }
 

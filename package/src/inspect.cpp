@@ -55,6 +55,8 @@ ModelDescription described(const Manifest& manifest) {
     model.fused_stages = manifest.fused->stages;
     model.is_deterministic = manifest.fused->is_deterministic;
   }
+  model.parts = manifest.parts;
+  model.unfused = manifest.unfused;
   if (manifest.forest) {
     model.forest_facts = manifest.forest->facts;
     model.is_deterministic = true;

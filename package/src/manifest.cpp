@@ -36,6 +36,13 @@ class Reader {
     all.torch = object.at("torch").get<std::string>();
     read_checks(object, all);
     if (object.contains("fused")) read_fused(object["fused"], all);
+    for (const json& part : object.value("parts", json::array())) {
+      all.parts.push_back(fused_part(part));
+    }
+    for (const json& one : object.value("unfused", json::array())) {
+      all.unfused.push_back(
+          {one.at("operation").get<std::string>(), one.at("reason").get<std::string>()});
+    }
     if (object.contains("forest")) read_forest(object["forest"], all);
     read_inductor(object, all);
     if (object.contains("recorded")) all.recorded = recorded_files(object["recorded"]);
@@ -133,6 +140,38 @@ class Reader {
     }
     fused.kernels = kernels(cuda, all.blocks(), fused.domains.size());
     static_cast<void>(archive_.file(fused.kernels->weights));
+  }
+
+  FusedPart fused_part(const json& object) const {
+    constexpr std::int64_t kMost = 0x7FFF'FFFF;
+    FusedPart part;
+    part.name = object.at("name").get<std::string>();
+    part.inputs = count<std::size_t>(object, "inputs", 1, kMost);
+    part.stages = object.at("stages").get<std::vector<std::string>>();
+    for (const json& output : object.at("outputs")) {
+      part.outputs.push_back({count<std::int64_t>(output, "planes", 1, kMost),
+                              dtype_called(output.at("dtype").get<std::string>()),
+                              place(output, "rows_of", part.inputs)});
+    }
+    for (const json& domain : object.at("domains")) {
+      const auto input = domain.get<std::int64_t>();
+      if (input >= static_cast<std::int64_t>(part.inputs)) {
+        fail("its part " + part.name + " has the rows of a tensor that it does not take");
+      }
+      part.domains.push_back(input < 0 ? std::nullopt
+                                       : std::optional(static_cast<std::size_t>(input)));
+    }
+    for (const json& variant : object.at("cpu")) {
+      part.programs.push_back(fused_program(variant, DeviceKind::kCpu, "name"));
+    }
+    return part;
+  }
+
+  DType dtype_called(const std::string& name) const {
+    for (int i = 0; i <= static_cast<int>(DType::kF64); ++i) {
+      if (name_of(static_cast<DType>(i)) == name) return static_cast<DType>(i);
+    }
+    fail("one of its parts gives numbers of " + name + ", which columns do not have");
   }
 
   ProgramDescription fused_program(const json& variant, DeviceKind target, const char* name) const {

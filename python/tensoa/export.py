@@ -11,14 +11,16 @@ writes it): a package that reads and writes them where they lie. MODEL is
   FILE.pt2              an exported program (torch.export.save)
   FILE.pt               a TorchScript model (scripted or traced, also by others) without control flow that depends on the data
   FILE.onnx             an ONNX model of opset 7 to 21 (docs/onnx_operators.md), compared with ONNX Runtime where that is here
-  FILE.keras, FILE.h5   a model of Keras, through Keras 3 with its back end for torch, compared with its predict
+  FILE.keras, FILE.h5   a model of Keras, through Keras 3 with its back end for torch, compared with its predict; also FILE.json
+                        of to_json(), with the weights beside it
   FOLDER, FILE.pb       a SavedModel or a frozen graph of TensorFlow, where tensorflow and tf2onnx are installed
-  FILE.fml, FILE.h5     a network on fixed-point numbers, of hls4ml or QKeras, bit for bit
+  FILE.fml, FILE.h5     a network on fixed-point numbers, of hls4ml or QKeras (.keras and .json, too), bit for bit
   FILE.json             a network of LWTNN, sequential or a graph; its variables are columns of these names
   FILE.xml              a network of TMVA (MLP, DNN, DL of dense layers); its variables are columns of these names
   FILE.safetensors      weights of our interaction network
 What can be fused is fused (docs/ahead_of_time.md) and needs g++ for CPUs, no GPU and no compiler for GPUs. The rest goes
-through TorchInductor, which takes half a minute and, with --target cuda, needs the GPU that the package is for.
+through TorchInductor (on CPUs with calls of the parts that can be fused), which takes half a minute and, with --target cuda,
+needs the GPU that the package is for.
 
 A package is checked beside the module before it is written. --examples gives rows for that, as the model will see them;
 without, they are made up: normally distributed, large, small, powers of two, integers that the model takes.
@@ -65,13 +67,13 @@ from tensoa.command import check_writable, replacing, run, step, working
 from tensoa.compiler.backends import inductor
 from tensoa.compiler.backends.cuda import PRECISIONS
 from tensoa.compiler.backends.processors import cpu_flags
-from tensoa.compiler.errors import NotFused
+from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends import torch_export, torchscript
 from tensoa.errors import InputError, first_line
 from tensoa.importers.files import load_module
-from tensoa.package import archive, fused, gpu_check, reference
+from tensoa.package import archive, fused, gpu_check, parts, reference
 from tensoa.package.checks import validate
-from tensoa.package.manifest import Check, Fused, Manifest
+from tensoa.package.manifest import Check, Fused, FusedPart, Manifest, Unfused
 from tensoa.package.recorded import record, summary_lines
 from tensoa.tracking import interaction_network
 
@@ -116,6 +118,8 @@ class _Compiled:
     cpu_flags: list[str] | None = None
     gpu_architecture: str | None = None
     gpu: str | None = None
+    parts: list[FusedPart] | None = None
+    unfused: list[Unfused] | None = None
 
 
 def export(module: nn.Module, columns: Binding, path: str | PathLike, options: Options = Options()) -> None:
@@ -162,6 +166,8 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
             cpu_flags=compiled.cpu_flags,
             gpu_architecture=compiled.gpu_architecture,
             gpu=compiled.gpu,
+            parts=compiled.parts,
+            unfused=compiled.unfused,
         )
         if any(first != collection for collection, first in lengths.items()):
             manifest.lengths = [lengths.get(collection, collection) for collection in range(max(lengths) + 1)]
@@ -175,29 +181,46 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
 
 
 def _fused(module: nn.Module, columns: Binding, rules: list[dict], options: Options, folder: str) -> _Compiled | None:
-    """The model as a fused program; None, after a word on why, where it is none."""
+    """The model as a fused program, or with fused parts; None, after a word on why, where it is neither."""
+    exported = None
     try:
-        compiled = _row_program(module, columns, rules, options, folder)
-    except NotFused as reason:
+        exported = _exported(module.to("cpu"), columns)
+        return _row_program(exported, module, columns, rules, options, folder)
+    except NotFused as error:
+        reason = error
+    try:
+        if exported is None or options.target == "cuda":
+            raise reason
+        return _in_parts(exported, reason, module, columns, rules, options, folder)
+    except NotFused as other:
+        if str(other) != str(reason):
+            options.report(f"not fused in part: {other}")
         options.report(f"not fused, because of {reason}; compiled by TorchInductor")
         if options.deterministic and options.target == "cuda":
             options.report("its sums by index may differ in their last bits from call to call")
         return None
-    for line in _stage_lines(compiled.fused.stages if compiled.fused else []):
-        options.report(line)
-    return compiled
 
 
-def _row_program(module: nn.Module, columns: Binding, rules: list[dict], options: Options, folder: str) -> _Compiled:
+def _exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgram:
     """Raises NotFused."""
-    module = module.to("cpu")
     step("torch.export")
     try:
-        exported = torch_export.exported_program(module, columns)
+        return torch_export.exported_program(module, columns)
     except InputError:
         raise
     except Exception as error:  # torch.export throws many kinds
         raise NotFused(f"torch.export cannot follow it ({first_line(error)})") from error
+
+
+def _row_program(
+    exported: torch.export.ExportedProgram,
+    module: nn.Module,
+    columns: Binding,
+    rules: list[dict],
+    options: Options,
+    folder: str,
+) -> _Compiled:
+    """Raises NotFused."""
     step("finding what can be fused")
     program = torch_export.row_program(exported, columns, rules)
     step("compiling the fused program")
@@ -207,13 +230,55 @@ def _row_program(module: nn.Module, columns: Binding, rules: list[dict], options
     else:
         check = functools.partial(validate, module=module, binding=columns, rules=rules, is_whole=True)
         entry, files, checks = fused.for_cpu(program, cpu_flags(), check, folder)
+    for line in _stage_lines(entry.stages):
+        options.report(line)
     return _Compiled({"model/" + name: content for name, content in files.items()}, checks, entry)
 
 
-def _by_inductor(module: nn.Module, columns: Binding, rules: list[dict], options: Options, folder: str) -> _Compiled:
+def _in_parts(
+    exported: torch.export.ExportedProgram,
+    reason: NotFused,
+    module: nn.Module,
+    columns: Binding,
+    rules: list[dict],
+    options: Options,
+    folder: str,
+) -> _Compiled:
+    """The model as a program of TorchInductor that calls fused parts. Raises NotFused."""
+    with surprises_as_not_fused():
+        made = parts.for_cpu(exported, columns, cpu_flags(), folder)
+    try:
+        compiled = _by_inductor(made.module, columns, rules, options, folder, module)
+    except InputError as error:
+        raise NotFused(f"TorchInductor does not take it in parts ({error})") from error
+    options.report(f"fused in part, because of {reason}: {_count(len(made.parts), 'part')}, the rest by TorchInductor:")
+    for part in made.parts:
+        options.report("  part of " + _stage_lines(part.stages)[0].removeprefix("fused into "))
+        for line in _stage_lines(part.stages)[1:]:
+            options.report("  " + line)
+    for one in made.unfused:
+        options.report(f"  not fused: {one.operation}, because of {one.reason}")
+    compiled.files.update({"model/" + name: content for name, content in made.files.items()})
+    compiled.parts, compiled.unfused = made.parts, made.unfused
+    return compiled
+
+
+def _by_inductor(
+    module: nn.Module,
+    columns: Binding,
+    rules: list[dict],
+    options: Options,
+    folder: str,
+    model: nn.Module | None = None,
+) -> _Compiled:
+    """`model`: what the program is compared with, where that is not the module."""
     made = inductor.compile(module, columns, rules, options.target, folder)
-    checks = validate(made.run, module, columns, rules) if made.run is not None else []
+    checks = validate(made.run, module if model is None else model, columns, rules) if made.run is not None else []
     return _Compiled(made.records, checks, None, made.cpu_flags, made.gpu_architecture, made.gpu)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number > 1)}"
 
 
 def _stage_lines(stages: list[str]) -> list[str]:
@@ -221,7 +286,7 @@ def _stage_lines(stages: list[str]) -> list[str]:
     count = len(stages)
     times = {stage: stages.count(stage) for stage in stages}
     alike = [f"  {stage}" + (f" ({n} times)" if n > 1 else "") for stage, n in times.items()]
-    return [f"fused into {count} kernel{'s' * (count > 1)}:", *alike]
+    return [f"fused into {_count(count, 'kernel')}:", *alike]
 
 
 def _length_lines(columns: Binding, lengths: dict[int, int]) -> Iterator[str]:

@@ -114,7 +114,14 @@ def test_export_says_what_it_fused_and_why_it_did_not(tmp_path):
 
     assert said_of(lambda m, x: torch.relu(x @ m.weight)) == ["fused into 1 kernel:", "  linear 3 -> 2, relu"]
     assert said_of(lambda m, x: torch.cumsum(x, 0) @ m.weight) == [
-        "not fused, because of a running sum over the rows; compiled by TorchInductor"
+        "fused in part, because of a running sum over the rows: 1 part, the rest by TorchInductor:",
+        "  part of 1 kernel:",
+        "    linear 3 -> 2",
+        "  not fused: cumsum, because of a running sum over the rows",
+    ]
+    assert said_of(lambda m, x: torch.cumsum(x, 0)[:, :2]) == [
+        "not fused in part: no part of it is worth a kernel",
+        "not fused, because of a running sum over the rows; compiled by TorchInductor",
     ]
 
 

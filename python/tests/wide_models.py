@@ -415,6 +415,8 @@ def all_kinds():
     y = [block("y", 2)]
     return {
         **found,
+        "MLP, 256 wide": Kind(mlp(16, 256, 256, 2), [block("x", 16)], [block("y", 2)]),
+        "MLP, 512 wide": Kind(mlp(16, 512, 512, 2), [block("x", 16)], [block("y", 2)]),
         "Conv1d, 3 wide, pooling": Kind(Waveform(), [block("x", 32)], y),
         "Conv2d, jet image": Kind(Image(), [vector(144)], [block("y", 3)]),
         "calorimeter autoencoder": Kind(Calorimeter(), [vector(64)], [vector(64, "y")]),

@@ -215,6 +215,21 @@ TEST_F(FusedCpu, RefusesCollectionsOfUnequalRowsWhereTheModelNeedsEqualOnes) {
   for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(fewer.view().product[i], kUntouched);
 }
 
+TEST_F(FusedCpu, AReloadTakesAPackageForTheSameColumnsAndPlansGoOn) {
+  const AotModel model(fused_package("fused"));
+  const auto in = points(10);
+  auto out = answers(10);
+  const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+  model.reload(fused_package("fused_variants"));
+  EXPECT_EQ(model.forward(queue_, plan), kNothingCopied);
+  expect_sums(out, 0, 10);
+  EXPECT_THAT([&] { model.reload(fused_package("fused_graph")); },
+              ThrowsMessage<LoadError>(
+                  AllOf(HasSubstr("is not a program of "), HasSubstr("it has 2 inputs, expected "
+                                                                     "1"))));
+  EXPECT_EQ(model.forward(queue_, plan), kNothingCopied);
+}
+
 TEST_F(FusedCpu, APlanRunsOnlyWithTheModelThatMadeIt) {
   const AotModel sums(fused_package("fused"));
   const AotModel graph(fused_package("fused_graph"));

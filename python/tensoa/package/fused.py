@@ -19,6 +19,10 @@ from tensoa.compiler.ir import Program
 from tensoa.package.manifest import BUILT, CHECKED, Check, CpuVariant, CudaProgram, Fused, GpuCode
 
 FOLDER = "fused/"  # of the files in a package, below model/
+# Bytes of a linear layer, at most: each block of threads reads them all, where a library's product shares them among all
+# multiprocessors. H200, 16 -> n -> n -> 2, one row, fused and by TorchInductor: n = 256: 27 and 66 us, 512: 79 and 52,
+# 1024: 305 and 88.
+CUDA_WEIGHTS = 1 << 19
 CUDA_OPERATIONS = 256  # of a kernel, at most: NVRTC takes 11 s for 174, and more than linear time
 CPU_ONLY = ("order", "take")  # operations that there is no CUDA C++ for
 
@@ -94,6 +98,9 @@ def for_cuda(program: Program, precision: str, deterministic: bool) -> tuple[Fus
     for value in program.values():
         if value.op in CPU_ONLY:
             raise NotFused(f"{stages.word_of(value)} inside a row, which programs for GPUs do not have")
+        if value.op == "linear" and value.attributes["weight"].nbytes > CUDA_WEIGHTS:
+            outputs, inputs = value.attributes["weight"].shape
+            raise NotFused(f"a linear layer of {outputs} x {inputs} weights, more than a kernel for GPUs reads fast")
     with surprises_as_not_fused():
         program = passes.unrolled(program)
         plan = stages.plan(program, with_totals=deterministic)

@@ -99,6 +99,37 @@ class Fused:
 
 
 @dataclass
+class PartTensor:
+    """A result of a part: [planes, rows], as many rows as its input number `rows_of` has."""
+
+    planes: int
+    dtype: str
+    rows_of: int
+
+
+@dataclass
+class FusedPart:
+    """A fused program that TorchInductor's program calls by its name, with `inputs` tensors [planes, rows]. `domains`: the
+    input that has the rows of each domain, -1 for one that the part does not have.
+    """
+
+    name: str
+    inputs: int
+    outputs: list[PartTensor]
+    domains: list[int]
+    stages: list[str]
+    cpu: list[CpuVariant]
+
+
+@dataclass
+class Unfused:
+    """An operation that is in no fused part, and why."""
+
+    operation: str
+    reason: str
+
+
+@dataclass
 class Forest:
     """An ensemble of trees in `file`. `columns`: of each feature the number of the input block and of the column in it,
     where a vector counts as its parts. `facts`: pairs of a name and a text, for people.
@@ -125,6 +156,8 @@ class Manifest:
     checks: list[Check]
     recorded: Recorded
     fused: Fused | None = None
+    parts: list[FusedPart] | None = None  # of TorchInductor's program
+    unfused: list[Unfused] | None = None
     forest: Forest | None = None
     cpu_flags: list[str] | None = None  # of TorchInductor's programs, as the two that follow
     gpu_architecture: str | None = None

@@ -15,7 +15,7 @@ from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export import exported_program, row_program
 from tensoa.package import fused
 from tensoa.package.checks import validate
-from width_models import Attention, DeepSets, Hits, Interaction, Kind, block, kinds
+from width_models import Attention, DeepSets, Hits, Interaction, Kind, block, kinds, mlp
 
 KINDS = kinds()
 LEVEL = next((level for level in cpu.LEVELS if runs_here(level)), None)
@@ -71,3 +71,10 @@ def test_a_kernel_of_too_many_operations_is_not_fused_for_cuda():
     with pytest.raises(NotFused, match=f"kernel of [0-9]+ operations, at most {fused.CUDA_OPERATIONS} are compiled"):
         fused.for_cuda(program, "tf32x3", deterministic=False)
     assert max(len(stage.values) for stage in stages.plan(passes.unrolled(program)).stages) > 1000
+
+
+@pytest.mark.parametrize("width", [512, 1024])
+def test_a_linear_layer_that_is_too_wide_for_one_kernel_is_not_fused_for_cuda(width):
+    program = traced(Kind(mlp(16, width, width, 2), [block("x", 16)], [block("y", 2)]))[3]
+    with pytest.raises(NotFused, match=f"a linear layer of {width} x {width} weights"):
+        fused.for_cuda(program, "tf32x3", deterministic=False)

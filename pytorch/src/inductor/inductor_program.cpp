@@ -18,6 +18,7 @@
 
 #include "inductor/aot_runner.hpp"
 #include "inductor/captured_graph.hpp"
+#include "inductor/fused_parts.hpp"
 #include "runtime/stream_guard.hpp"
 #include "runtime/tensors.hpp"
 #include "runtime/threads.hpp"
@@ -83,7 +84,8 @@ std::filesystem::path unpack(const package::Package& package, const std::filesys
 class InductorProgram final : public package::Program {
  public:
   InductorProgram(const package::Package& package, Device device, bool with_graphs)
-      : library_(unpack(package, folder_.path())),
+      : parts_(package),
+        library_(unpack(package, folder_.path())),
         device_(device),
         with_graphs_(with_graphs && !device.is_cpu()),
         inputs_(package.manifest().binding.inputs.size()) {
@@ -326,6 +328,7 @@ class InductorProgram final : public package::Program {
     }
   }
 
+  FusedParts parts_;               ///< outlive the containers
   package::PrivateFolder folder_;  ///< outlives the containers
   std::filesystem::path library_;
   Device device_;

@@ -78,6 +78,8 @@ struct ModelDescription {
 
   std::vector<ProgramDescription> programs;  ///< of a package, best first of each kind
   std::vector<std::string> fused_stages;     ///< loops of the fused program; none without one
+  std::vector<FusedPart> parts;              ///< of TorchInductor's program
+  std::vector<UnfusedOperation> unfused;     ///< operations that are in none of `parts`
   /// Whether the fused program gives the same bits at every call; nothing where it does not say.
   std::optional<bool> is_deterministic;
   /// Of trees: "objective", "binary:logistic".

@@ -91,6 +91,30 @@ struct FusedDescription {
   std::optional<FusedKernels> kernels;  ///< of those for GPUs
 };
 
+/// A fused program for CPUs that is a part of TorchInductor's, which calls it by its name with tensors of planes.
+struct FusedPart {
+  /// Planes with as many rows as input `rows_of` has.
+  struct Output {
+    std::int64_t planes = 0;
+    DType dtype = DType::kF32;
+    std::size_t rows_of = 0;
+  };
+
+  std::string name;  ///< of its text: two parts of one name are the same
+  std::size_t inputs = 0;
+  std::vector<Output> outputs;
+  /// Of each domain the input that has its rows; none where the part does not have it.
+  std::vector<std::optional<std::size_t>> domains;
+  std::vector<std::string> stages;           ///< loops over rows, as text
+  std::vector<ProgramDescription> programs;  ///< best first
+};
+
+/// An operation of the model that no fused part has.
+struct UnfusedOperation {
+  std::string name;
+  std::string reason;
+};
+
 /// An ensemble of trees, which forest/ runs.
 struct ForestDescription {
   /// A column: an input block, and the place in it, where a vector counts as its parts.
@@ -157,6 +181,8 @@ struct Manifest {
   /// In the order in which they are to be taken. All their files are in the archive.
   std::vector<ProgramDescription> programs;
   std::optional<FusedDescription> fused;
+  std::vector<FusedPart> parts;           ///< of TorchInductor's program
+  std::vector<UnfusedOperation> unfused;  ///< next to `parts`
   std::optional<ForestDescription> forest;
   std::vector<std::vector<PlaneRange>> arguments;  ///< of TorchInductor's program, for each block
 

@@ -15,7 +15,7 @@ from tensoa.compiler.ir import EXACT, InputPlane, Output, Program, Rows, Step
 from tensoa.compiler.ir.rows import need_rows, plane_array
 from tensoa.dtypes import name_of
 
-__all__ = ["capture", "exported_program", "row_program"]
+__all__ = ["Graph", "capture", "exported_program", "row_program"]
 
 #: Operations that torch.export would take apart: over rows and more at once, or into ranges of uint16, which torch does
 #: not calculate on a CPU.
@@ -28,34 +28,57 @@ def capture(exported: torch.export.ExportedProgram, binding: Binding, rules: lis
 
     Raises NotFused with the reason, in words for the user.
     """
-    table = torch.export.default_decompositions()
-    for operation in KEPT:
-        table.pop(operation, None)
-    program = exported.run_decompositions(table)
-    signature = program.graph_signature
-    if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
-        raise NotFused("something that is written")
-    domains = tuple(sorted({block.collection for block in binding.inputs}))
-    constants = {**program.state_dict, **program.constants}
-    named = {**signature.inputs_to_parameters, **signature.inputs_to_buffers, **signature.inputs_to_lifted_tensor_constants}
-    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
-    users = [node for node in placeholders if node.name not in named]
-    if len(users) != len(binding.inputs):
-        raise NotFused("other arguments than the input blocks")
-    position = {node: i for i, node in enumerate(users)}
-    walk = Walk(_symbols(program, position, binding, domains))
-    for node in program.graph.nodes:
+    graph = Graph(exported, binding)
+    walk = Walk(graph.symbols)
+    for node in graph.nodes:
         if node.op == "output":
             results = torch.fx.node.map_arg(node.args[0], lambda argument: walk.env[argument])
         elif node.op != "placeholder":
             with torch.no_grad():
                 walk.env[node] = walk.run(node)
-        elif node in position:
-            block = binding.inputs[position[node]]
-            walk.env[node] = _input(block, position[node], domains.index(block.collection))
         else:
-            walk.env[node] = constants[named[node.name]].detach().cpu()
-    return Program(domains, _outputs(walk, results, binding, rules, domains))
+            walk.env[node] = graph.placeholder(node)
+    return Program(graph.domains, _outputs(walk, results, binding, rules, graph.domains))
+
+
+class Graph:
+    """An exported program as operators that the front end follows. Raises NotFused for one that no program of ours can be.
+
+    `constants`: parameters, buffers and constants by the node that stands for them; `inputs`: nodes of the input blocks.
+    """
+
+    def __init__(self, exported: torch.export.ExportedProgram, binding: Binding) -> None:
+        table = torch.export.default_decompositions()
+        for operation in KEPT:
+            table.pop(operation, None)
+        program = exported.run_decompositions(table)
+        signature = program.graph_signature
+        if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
+            raise NotFused("something that is written")
+        self.binding = binding
+        self.domains = tuple(sorted({block.collection for block in binding.inputs}))
+        named = {
+            **signature.inputs_to_parameters,
+            **signature.inputs_to_buffers,
+            **signature.inputs_to_lifted_tensor_constants,
+        }
+        values = {**program.state_dict, **program.constants}
+        self.nodes = list(program.graph.nodes)
+        placeholders = [node for node in self.nodes if node.op == "placeholder"]
+        self.inputs = [node for node in placeholders if node.name not in named]
+        if len(self.inputs) != len(binding.inputs):
+            raise NotFused("other arguments than the input blocks")
+        self.constants = {node: values[named[node.name]].detach().cpu() for node in placeholders if node.name in named}
+        position = {node: i for i, node in enumerate(self.inputs)}
+        self.symbols = _symbols(program, position, binding, self.domains)
+
+    def placeholder(self, node: torch.fx.Node) -> Rows | torch.Tensor:
+        """What an argument of the graph is: a constant, or the tensor of a block as planes."""
+        if node in self.constants:
+            return self.constants[node]
+        position = self.inputs.index(node)
+        block = self.binding.inputs[position]
+        return _input(block, position, self.domains.index(block.collection))
 
 
 def row_program(exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict]) -> Program:

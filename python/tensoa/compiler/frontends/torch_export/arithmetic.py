@@ -153,7 +153,8 @@ def _variance(walk, node, tensor, dims=None, correction=None, keepdim=False):
     return _reduced(walk, node, tensor, dims, build)
 
 
-def _vector_norm(walk, node, tensor, order=2, dims=None, keep=False, **kwargs):
+def norm(walk, order, what):
+    """The norm of this order, as a function of a value and the times that it is reduced."""
     m = walk.map
     known = {
         2: lambda x, times: m("sqrt", walk.reduce("sum", m("mul", x, x), times)),
@@ -161,8 +162,12 @@ def _vector_norm(walk, node, tensor, order=2, dims=None, keep=False, **kwargs):
         math.inf: lambda x, times: walk.reduce("amax", m("abs", x), times),
     }
     if order not in known:
-        raise NotFused(f"a norm of order {order}")
-    return _reduced(walk, node, tensor, dims, known[order])
+        raise NotFused(f"{what} of order {order}")
+    return known[order]
+
+
+def _vector_norm(walk, node, tensor, order=2, dims=None, keep=False, **kwargs):
+    return _reduced(walk, node, tensor, dims, norm(walk, order, "a norm"))
 
 
 def _formula(build):

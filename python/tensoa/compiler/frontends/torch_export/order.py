@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of the elements of a row, and the distances between them."""
 
-import math
-
 import numpy as np
 import torch
 
 from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends.torch_export.arithmetic import norm
 from tensoa.compiler.ir import rows
 from tensoa.compiler.ir.rows import Rows
 
@@ -82,15 +81,8 @@ def bucketize(walk, node, numbers, edges, out_int32=False, right=False):
 def distances(walk, node, a, b, order, mode=None):
     """Between all pairs of elements, from their differences."""
     difference = walk.function("sub", _unsqueezed(a, -2), _unsqueezed(b, -3))
-    m = walk.map
-    known = {
-        2.0: lambda x, times: m("sqrt", walk.reduce("sum", m("mul", x, x), times)),
-        1.0: lambda x, times: walk.reduce("sum", m("abs", x), times),
-        math.inf: lambda x, times: walk.reduce("amax", m("abs", x), times),
-    }
-    if order not in known:
-        raise NotFused(f"distances of order {order}")
-    return walk.reduced(difference, [-1], difference.planes.shape[:-1], difference.axis, known[order])
+    build = norm(walk, order, "distances")
+    return walk.reduced(difference, [-1], difference.planes.shape[:-1], difference.axis, build)
 
 
 def _unsqueezed(tensor, dim):

@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models some parts of which are row programs: the parts, and what they give."""
+
+import pytest
+import torch
+from torch import nn
+
+from tensoa.binding.columns import Columns
+from tensoa.compiler import stages
+from tensoa.compiler.backends.processors import cpu_flags
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends.torch_export import Graph, exported_program
+from tensoa.compiler.frontends.torch_export.parts import Partition, partition
+from tensoa.package import parts
+from width_models import Kind, block, mlp
+
+
+class Attention(nn.Module):
+    """Among all rows, with an input that both kinds of operations read."""
+
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(4, 24), mlp(12, 16, 2)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, 1)
+        y = torch.softmax(q @ k.t() / 4 + (x @ x.t()) / 8, 1) @ v
+        return self.out(torch.cat([x, y], 1))
+
+
+class TwoResults(nn.Module):
+    """Of different parts, with the largest number of each column so far between them."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = mlp(4, 16, 3), mlp(3, 16, 2)
+
+    def forward(self, x):
+        h = torch.relu(self.first(x))
+        return h, self.second(h.cummax(0).values)
+
+
+class Edges(nn.Module):
+    """Two collections; the largest message of each node."""
+
+    def __init__(self):
+        super().__init__()
+        self.edge, self.node = mlp(8, 16, 8), mlp(12, 16, 2)
+
+    def forward(self, x, edges):
+        m = torch.relu(self.edge(torch.cat([x[edges[0]], x[edges[1]]], 1)))
+        index = edges[1][:, None].expand(-1, 8)
+        most = m.new_zeros(x.shape[0], 8).scatter_reduce(0, index, m, "amax")
+        return self.node(torch.cat([x, most], 1))
+
+
+class ThreeDimensions(nn.Module):
+    """What goes between torch and the parts has three dimensions, and truth values."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(2, 6), nn.Linear(6, 3)
+
+    def forward(self, x):
+        h = torch.tanh(self.a(x.view(-1, 2, 2)))
+        h = h.cumsum(0) / 10
+        return torch.where(h > 0.1, self.b(h).sum(2, keepdim=True), h).sum(2)
+
+
+EDGES = [block("x", 4), block("edges", 2, "int64", 1, "columns")]
+MODELS = {
+    "attention": Kind(Attention(), [block("x", 4)], [block("y", 2)]),
+    "two results": Kind(TwoResults(), [block("x", 4)], [block("h", 3), block("y", 2)]),
+    "edges": Kind(Edges(), EDGES, [block("y", 2)]),
+    "three dimensions": Kind(ThreeDimensions(), [block("x", 4)], [block("y", 2)]),
+}
+WORDS = {
+    "attention": ([["linear 4 -> 24"], ["linear 12 -> 16, relu, linear 16 -> 2"]], "matmul"),
+    "two results": ([["linear 4 -> 16, relu, linear 16 -> 3, relu"], ["linear 3 -> 16, relu, linear 16 -> 2"]], "cummax"),
+    "three dimensions": (None, "cumsum"),
+    "edges": (None, "scatter_reduce"),
+}
+
+
+def graph_of(kind):
+    module = kind.module.eval().requires_grad_(False)
+    return Graph(exported_program(module, kind.binding()), kind.binding())
+
+
+def found_in(module, columns=4, outputs=2) -> Partition:
+    return partition(graph_of(Kind(module, [block("x", columns)], [block("y", outputs)])))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parts_are_the_largest_row_programs_between_operations_of_torch(name):
+    found = partition(graph_of(MODELS[name]))
+    words, operation = WORDS[name]
+    got = [[stages.describe(stage) for stage in stages.plan(part.program).stages] for part in found.parts]
+    assert len(got) == 2
+    assert words is None or got == words
+    assert operation in {parts.name_of(node) for node in found.left}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_in_parts_gives_what_the_model_gives(name, tmp_path):
+    kind = MODELS[name]
+    binding, module = kind.binding(), kind.module.eval().requires_grad_(False)
+    made = parts.for_cpu(exported_program(module, binding), binding, cpu_flags(), str(tmp_path))
+    for rows in (1, 2, 16, 33, 1000, 0):
+        counts = {0: rows, 1: 3 * rows} if name == "edges" else {0: rows}
+        columns = Columns(binding, counts, (), "cpu", seed=rows, is_misaligned=rows % 2 == 1)
+        expected, got = binding.call(module, columns.inputs), binding.call(made.module, columns.inputs)
+        for a, b in zip(got, expected, strict=True):
+            torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6)
+
+
+def test_what_a_part_is_not_worth_stays_with_torch():
+    class Small(nn.Module):
+        def forward(self, x):
+            return torch.relu(x[:, :2].cumsum(0) + 1)
+
+    assert found_in(Small()).parts == []
+
+
+def test_three_pointwise_operations_are_worth_a_part():
+    class Three(nn.Module):
+        def forward(self, x):
+            return torch.sigmoid(torch.relu(x[:, :2].cumsum(0) + 1) * 2)
+
+    assert len(found_in(Three()).parts) == 1
+
+
+def test_a_model_without_a_part_is_refused_with_a_reason(tmp_path):
+    kind = Kind(nn.Softmax(0), [block("x", 2)], [block("y", 2)])
+    with pytest.raises(NotFused, match="no part of it is worth a kernel"):
+        parts.for_cpu(exported_program(kind.module, kind.binding()), kind.binding(), cpu_flags(), str(tmp_path))
+
+
+class NegativeIndices(nn.Module):
+    """Rows by indices that torch computes and that count from the end."""
+
+    def __init__(self):
+        super().__init__()
+        self.before, self.after = nn.Linear(4, 8), nn.Linear(8, 2)
+
+    def forward(self, x):
+        order = torch.argsort(x[:, 0]) - x.shape[0]
+        return self.after(self.before(x)[order])
+
+
+def test_rows_by_an_index_that_torch_computes_stay_with_torch(tmp_path):
+    kind = Kind(NegativeIndices().eval().requires_grad_(False), [block("x", 4)], [block("y", 2)])
+    binding = kind.binding()
+    made = parts.for_cpu(exported_program(kind.module, binding), binding, cpu_flags(), str(tmp_path))
+    assert any("an index that torch computes" in one.reason for one in made.unfused)
+    columns = Columns(binding, {0: 33}, (), "cpu")
+    got, expected = binding.call(made.module, columns.inputs), binding.call(kind.module, columns.inputs)
+    torch.testing.assert_close(got, expected, rtol=2e-5, atol=2e-6)
+
+
+def test_equal_parts_have_one_name(tmp_path):
+    """Attention twice with the same weights: the parts between are the same text, and share a library."""
+
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x):
+            for _ in range(2):
+                x = self.layer(x).cumsum(0)
+            return x
+
+    kind = Kind(Twice().requires_grad_(False), [block("x", 4)], [block("y", 4)])
+    made = parts.for_cpu(exported_program(kind.module, kind.binding()), kind.binding(), cpu_flags(), str(tmp_path))
+    assert len(made.parts) == 2 and len({part.name for part in made.parts}) == 1
