@@ -14,6 +14,7 @@ std::string to_string(const CopyReport& report) {
       {CopyReason::kOwnOutput, "the engine allocates its outputs"},
       {CopyReason::kCudaGraph, "a CUDA graph works in memory of its own"},
       {CopyReason::kOverlap, "a result lay where an output is written"},
+      {CopyReason::kService, "columns of a GPU pass through other memory to a service"},
   };
   std::string text = std::to_string(report.bytes_in) + " bytes in, " +
                      std::to_string(report.bytes_out) + " bytes out";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "tensoa/core/error.hpp"
 
@@ -45,7 +46,50 @@ std::string list_of(const std::vector<TensorSpec>& places) {
   return text;
 }
 
+std::string text_of(const TensorSpec& spec) {
+  return (spec.name.empty() ? "" : '"' + spec.name + "\" ") + spec.type();
+}
+
+/// What describes the block of a spec, but its name and sizes.
+auto described(const BlockDescription& block) {
+  const FieldInfo& element = block.element;
+  return std::tuple(block.collection, block.shape, element.kind, element.dtype, element.rows,
+                    element.columns, block.columns);
+}
+
+std::string difference(const std::string& what, const std::vector<TensorSpec>& expected,
+                       const std::vector<TensorSpec>& got) {
+  if (expected.size() != got.size()) {
+    return "it has " + std::to_string(got.size()) + ' ' + what + "s, expected " +
+           std::to_string(expected.size());
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const TensorSpec& a = expected[i];
+    const TensorSpec& b = got[i];
+    const std::string which = what + ' ' + std::to_string(i + 1);
+    if (a.name != b.name || a.dtype != b.dtype || a.sizes != b.sizes) {
+      return which + " is " + text_of(b) + ", expected " + text_of(a);
+    }
+    if (a.block.has_value() != b.block.has_value() ||
+        (a.block && described(*a.block) != described(*b.block))) {
+      return which + " (" + text_of(a) + ") is made for other columns";
+    }
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string difference(const Signature& expected, const Signature& got) {
+  if (std::string inputs = difference("input", expected.inputs, got.inputs); !inputs.empty()) {
+    return inputs;
+  }
+  if (expected.required_inputs != got.required_inputs) {
+    return std::to_string(got.required_inputs) + " of its inputs have no default, expected " +
+           std::to_string(expected.required_inputs);
+  }
+  return difference("output", expected.outputs, got.outputs);
+}
 
 Matched match_names(Match match, std::span<const BoundBlock> blocks,
                     std::span<const TensorSpec> places) {

@@ -505,6 +505,13 @@ TEST(BindingPage, BatchesAndPlans) {
   }
   // [/plan]
   EXPECT_THAT(last, ElementsAre(2 * 4.F, -1.F, 2 * 79.F));
+
+  const std::string new_weights = kModels + "doubles.pt";
+  // [reload]
+  model.reload(new_weights);
+  model.forward(queue, plan);  // the same plan, with the new weights
+  // [/reload]
+  EXPECT_EQ(points.const_view().x[79], 2 * 79.F);
 }
 
 // ---- 11: errors

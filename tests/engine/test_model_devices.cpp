@@ -231,6 +231,42 @@ TEST_F(ModelDevices, TheLastHandleTakesTheWeightsWithItAndWaitsForTheirDevice) {
   EXPECT_EQ(memory_figures(kSecond).of(MemoryPurpose::kWeights).now, 0U);
 }
 
+TEST_F(ModelDevices, AReloadReplacesTheWeightsOfEachDeviceAndWaitsForWorkThatReadsTheOld) {
+  Event event(kSecond);
+  const Plan plan = model_.plan(event.metadata());
+  model_.deploy(kFirst);
+  const Queue queue(kSecond);
+  DeviceDouble::hold(1);
+  model_.forward(queue, plan);
+  std::atomic<bool> is_reloaded = false;
+  std::jthread other([&] {
+    model_.reload(file_.path());
+    is_reloaded = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_FALSE(is_reloaded) << "what is enqueued reads the old weights";
+  DeviceDouble::let_go(1);
+  other.join();
+  EXPECT_EQ(Loads::get().count, 4);
+  for (const Device device : {kFirst, kSecond}) {
+    EXPECT_EQ(memory_figures(device).of(MemoryPurpose::kWeights).now, 100U);
+  }
+  EXPECT_EQ(model_.forward(queue, plan).bytes_out, 16U);
+}
+
+TEST_F(ModelDevices, AReloadThatFailsOnOneDeviceChangesNone) {
+  Event event(kFirst);
+  const Plan plan = model_.plan(event.metadata());
+  model_.deploy(kSecond);
+  Loads::get().fail = true;
+  EXPECT_THROW(model_.reload(file_.path()), LoadError);
+  Loads::get().fail = false;
+  for (const Device device : {kFirst, kSecond}) {
+    EXPECT_EQ(memory_figures(device).of(MemoryPurpose::kWeights).now, 100U);
+  }
+  EXPECT_EQ(model_.forward(Queue(kFirst), plan).bytes_out, 16U);
+}
+
 TEST_F(ModelDevices, ACpuThatIsNotThereIsAnErrorAlsoWhereTheModelIsLoaded) {
   model_.deploy(Device::cpu());
   EXPECT_THROW(model_.deploy({DeviceKind::kCpu, 1}), DeviceError);

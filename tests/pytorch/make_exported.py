@@ -202,8 +202,8 @@ def export(module, inputs, rows=Dim.DYNAMIC):
     return torch.export.export(module, inputs, dynamic_shapes=shapes)
 
 
-def write_module(folder, name, cls, inputs):
-    torch.manual_seed(1)
+def write_module(folder, name, cls, inputs, seed=1):
+    torch.manual_seed(seed)
     module = cls().eval()
     generator = torch.Generator().manual_seed(2)
     torch.export.save(
@@ -317,5 +317,6 @@ if __name__ == "__main__":
     folder.mkdir(parents=True, exist_ok=True)
     for name, (cls, inputs) in MODULES.items():
         write_module(folder, name, cls, inputs)
+    write_module(folder, "mlp_of_other_weights", *MODULES["mlp"], seed=5)
     write_example(Mlp(), folder / "example.pt2")
     write_refused(folder)

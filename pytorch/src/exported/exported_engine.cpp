@@ -278,9 +278,9 @@ class ExportedEngine final : public Engine {
 
 std::shared_ptr<const Engine> load(const std::filesystem::path& path, Device device) {
   pin_torch_to_one_thread();
-  forget_allocation_failure();
   const std::string subject = subject_of(path);
-  try {
+  std::shared_ptr<const Engine> engine;
+  const auto load_it = [&] {
     const c10::InferenceMode no_gradients;
     const ProgramFile file(path);
     Program program = read_program(file.program(), to_torch(device));
@@ -298,17 +298,13 @@ std::shared_ptr<const Engine> load(const std::filesystem::path& path, Device dev
     Schedule schedule(std::move(program), memory, tensors, to_torch(device));
     // It is computed on a stream of torch's, which the queues of calls do not wait for.
     wait_for_device(device);
-    return std::make_shared<ExportedEngine>(subject, std::move(signature), std::move(schedule),
-                                            std::move(weights));
-  } catch (const DeviceError& error) {
-    detail::rethrow(error, subject + "cannot be loaded: ");
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw_if_allocation_failed(subject + "cannot be loaded: ");
-    throw LoadError(subject +
-                    "is a program of torch.export that cannot be loaded: " + short_message(error));
-  }
+    engine = std::make_shared<ExportedEngine>(subject, std::move(signature), std::move(schedule),
+                                              std::move(weights));
+  };
+  load_named(subject, load_it, [](const std::exception& error) {
+    return "is a program of torch.export that cannot be loaded: " + short_message(error);
+  });
+  return engine;
 }
 
 }  // namespace

@@ -347,6 +347,32 @@ TEST_P(ExportedEngine, RunsManyEventsOfOnePlan) {
   }
 }
 
+TEST_P(ExportedEngine, AReloadGivesPlansTheWeightsOfTheOtherFile) {
+  const Case& one = kCases[0];
+  Case other = one;
+  other.name = "mlp_of_other_weights";
+  for (const std::string ending : {".pt2", ".pt"}) {
+    const Model<> model(exported_file(one.name, ending));
+    const auto inputs = inputs_of(one, 16);
+    auto outputs = results(16);
+    SoAMetadata<Inputs> in(16);
+    append<Inputs>(in, one.inputs[0], inputs.const_view());
+    SoAMetadata<Results> out(16);
+    append<Results>(out, one.outputs[0], outputs.view());
+    const auto plan = model.plan(ModelMetadata(in, out));
+    model.reload(exported_file(other.name, ending));
+    model.forward(*queue_, plan);
+    queue_->wait();
+    expect_results(other, 16, outputs);
+  }
+  JitModel model(exported_file(one.name));
+  model.to(*queue_);
+  EXPECT_THAT([&] { model.reload(exported_file("named_pair")); },
+              ThrowsMessage<LoadError>(HasSubstr("it has 2 outputs, expected 1")));
+  EXPECT_THAT([&] { model.reload(exported_file(one.name, ".pt")); },
+              ThrowsMessage<LoadError>(HasSubstr("is loaded by the engine TorchScript")));
+}
+
 TEST_P(ExportedEngine, SaysWhatItTakesAndGives) {
   const auto model = package::inspect(exported_file("two_in_two_out"));
   ASSERT_EQ(model.inputs.size(), 2U);

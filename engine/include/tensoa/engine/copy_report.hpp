@@ -16,6 +16,7 @@ enum class CopyReason : std::uint8_t {
   kOwnOutput,       ///< out: the engine allocates its outputs
   kCudaGraph,       ///< in, out: a captured graph works in memory of its own
   kOverlap,         ///< out: a result lay in memory that another output is written to
+  kService,         ///< in, out: columns of a GPU pass through other memory to a service and back
 };
 
 /// Bytes that one call copied between the caller's columns and the model, enqueued by the time the

@@ -21,8 +21,9 @@
 namespace tensoa {
 
 /// What an engine found out about a binding, so that its calls need not: part of a Plan. Engines derive
-/// their own from it. Immutable; it may outlive the engine, and holds nothing that its destructor, in
-/// whatever thread, could not free then.
+/// their own from it. It follows from the binding and the signature alone: engines of one kind with equal
+/// signatures, as before and after Model::reload, take each other's. Immutable; it may outlive the engine, and
+/// holds nothing that its destructor, in whatever thread, could not free then.
 class Prepared {
  public:
   explicit Prepared(std::vector<std::size_t> arguments) : arguments_(std::move(arguments)) {}
@@ -63,7 +64,7 @@ class Engine {
   /// Runs the model on the columns, in the order of `queue`.
   /// @param binding checked and not empty; the one that `prepared` was made for, or a later state of it:
   /// rebound, or some of its rows
-  /// @param prepared made by this engine
+  /// @param prepared made by this engine, or one of its kind and signature
   /// @return the bytes that were copied, counted where they are copied
   /// @throws BindingError when an output does not fit its block; EngineError when the model fails.
   /// Outputs are then untouched, unless the device failed while an answer was copied.

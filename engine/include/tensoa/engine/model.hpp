@@ -29,7 +29,8 @@ class AnyModel {
   AnyModel(ModelLocation location, CompilationType compilation, ModelOptions options);
 
   const ModelLocation& location() const noexcept;
-  const Engine& deploy(Device device) const;
+  const Signature& deploy(Device device) const;
+  void reload(const ModelLocation& location) const;
   Planned plan(Binding binding) const;
   CopyReport run(const Queue& queue, const Binding& binding) const;
   CopyReport run(const Queue& queue, const Planned& plan) const;
@@ -38,7 +39,9 @@ class AnyModel {
   CopyReport run_batches(const Queue& queue, const Planned& plan, std::size_t rows) const;
 
  private:
-  const Engine& engine_for(const Queue& queue, const Planned& plan) const;
+  class Call;
+
+  void require_planned_for(const Queue& queue, const Planned& plan) const;
   std::shared_ptr<const Prepared> prepare(const Engine& engine, const Binding& binding) const;
   CopyReport run_on(const Engine& engine, const Queue& queue, const Binding& binding,
                     const Prepared& prepared) const;
@@ -77,6 +80,7 @@ class Model {
   explicit Model(ModelLocation location, ModelOptions options = {})
       : model_(std::move(location), kCompilation, std::move(options)) {}
 
+  /// What this handle was made with, whatever was reloaded since.
   const ModelLocation& location() const noexcept { return model_.location(); }
 
   /// Sets the queue of this handle, and deploys the model on the queue's device. @throws LoadError,
@@ -90,7 +94,23 @@ class Model {
 
   /// Loads the model on `device` unless it is there already. @return its signature @throws
   /// LoadError, DeviceError
-  const Signature& deploy(Device device) const { return model_.deploy(device).signature(); }
+  const Signature& deploy(Device device) const { return model_.deploy(device); }
+
+  /// Replaces the weights: from now on all handles of this model run what is in another file, which must be of
+  /// the same kind, with the arguments and results of this one: names, dtypes, sizes, described columns. Loads it
+  /// on each device where the model is loaded, then swaps all; until then, and where this fails, calls use the old.
+  ///
+  ///     model.reload("model_of_today.pt2");
+  ///
+  /// Calls do not stop: those in flight end with the weights that they began with, the next ones use the new.
+  /// Plans stay, and go on with the new weights. Both files are in memory for a while. What a call takes on a queue
+  /// it takes again: warm_up() again for what should not be paid by an event, and to capture CUDA graphs again.
+  /// @throws LoadError that names what differs, for a file of another kind, and for a server's model; what
+  /// loading throws
+  /// *Stream order*: waits for the calls that are in progress on other threads to return, then, freeing the old
+  /// weights, for the devices.
+  /// *Threads*: safe, next to calls of any kind; not from the completion of a call.
+  void reload(const ModelLocation& location) const { model_.reload(location); }
 
   /// Runs the model on the columns of `metadata`, on this handle's queue. With no rows in any
   /// output nothing runs.

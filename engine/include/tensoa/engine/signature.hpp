@@ -45,6 +45,10 @@ TensorSpec spec_of(const BlockDescription& block);
 
 namespace detail {
 
+/// What makes two signatures those of different programs: "input 1 is y float32[?, 3], expected x float32[?, 2]".
+/// Empty where nothing does.
+std::string difference(const Signature& expected, const Signature& got);
+
 /// Where blocks go.
 struct Matched {
   bool by_name;                 ///< to the places of their names, else in order
