@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tensoa/core/device.hpp"
+#include "tensoa/core/imported_memory.hpp"
 
 // The seam between tensoa and a GPU runtime. One implementation is linked in, chosen by CMake:
 // device_ops_gpu.cpp over the CUDA or the HIP runtime, device_ops_none.cpp without any; programs of
@@ -54,6 +55,12 @@ void gpu_stream_wait_event(int device, void* stream, void* event);
 
 void* gpu_allocate(int device, std::size_t bytes);
 void gpu_free(int device, void* data) noexcept;
+
+/// Names an allocation of gpu_allocate to other processes.
+MemoryHandle gpu_export(int device, void* data);
+/// The allocation of another process. @throws DeviceError, also for one of this process
+void* gpu_import(int device, const MemoryHandle& handle);
+void gpu_import_end(int device, void* data) noexcept;
 
 /// Host memory that the GPU reads and writes by itself.
 void* gpu_allocate_pinned(int device, std::size_t bytes);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -218,6 +219,26 @@ void* gpu_allocate(int device, std::size_t bytes) {
 
 void gpu_free(int device, void* data) noexcept {
   call_on(device, [&] { return gpu::release(data); });
+}
+
+MemoryHandle gpu_export(int device, void* data) {
+  const CurrentDevice current(device);
+  gpu::MemoryHandle handle{};
+  check(gpu::export_memory(&handle, data), device,
+        [] { return "exporting memory to other processes"; });
+  return std::bit_cast<MemoryHandle>(handle);
+}
+
+void* gpu_import(int device, const MemoryHandle& handle) {
+  const CurrentDevice current(device);
+  void* data = nullptr;
+  check(gpu::import_memory(&data, std::bit_cast<gpu::MemoryHandle>(handle)), device,
+        [] { return "opening memory of another process"; });
+  return data;
+}
+
+void gpu_import_end(int device, void* data) noexcept {
+  call_on(device, [&] { return gpu::import_end(data); });
 }
 
 void* gpu_allocate_pinned(int device, std::size_t bytes) {

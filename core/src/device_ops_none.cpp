@@ -31,6 +31,9 @@ void gpu_event_wait(int, void*) { refuse(); }
 void gpu_stream_wait_event(int, void*, void*) { refuse(); }
 void* gpu_allocate(int, std::size_t) { refuse(); }
 void gpu_free(int, void*) noexcept {}
+MemoryHandle gpu_export(int, void*) { refuse(); }
+void* gpu_import(int, const MemoryHandle&) { refuse(); }
+void gpu_import_end(int, void*) noexcept {}
 void* gpu_allocate_pinned(int, std::size_t) { refuse(); }
 void gpu_free_pinned(int, void*) noexcept {}
 void gpu_copy(int, void*, void*, const void*, std::size_t) { refuse(); }

@@ -14,6 +14,7 @@
 #include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/event.hpp"
+#include "tensoa/core/imported_memory.hpp"
 #include "tensoa/core/memory.hpp"
 
 namespace tensoa {
@@ -52,10 +53,13 @@ TEST_F(DeviceOps, OfADeviceTouchNoOther) {
     queue.wait();
     Queue::borrow(kSecond, queue.native_handle()).wait();
     device_memory(kSecond);
+    const Buffer shared(kSecond, kExportedUnit);
+    const ImportedMemory imported(kSecond, export_memory(shared));
     EXPECT_EQ(runtime_.current, 0);
   }
   EXPECT_THAT(runtime_.calls[0], IsEmpty());
-  EXPECT_THAT(runtime_.calls[1], AllOf(Contains("stream_synchronize"), Contains("release_pinned")));
+  EXPECT_THAT(runtime_.calls[1], AllOf(Contains("stream_synchronize"), Contains("release_pinned"),
+                                       Contains("import_end")));
 }
 
 TEST_F(DeviceOps, WaitForTheDefaultStreamOfTheirDevice) {

@@ -10,10 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "support/counting_resource.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa {
 namespace {
+
+using test::CountingResource;
 
 TEST(Buffer, IsAlignedAndMoves) {
   Buffer buffer(Device::cpu(), 1000);
@@ -60,6 +63,44 @@ TEST(CopyBytes, GoesToTheGpuAndBack) {
   copy_bytes(queue, to.data(), Device::cpu(), buffer.data(), gpu, 4000);
   queue.wait();
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(to[static_cast<std::size_t>(i)], i < 500 ? 0 : i);
+}
+
+std::size_t collections_on_cpu() {
+  return memory_figures(Device::cpu()).of(MemoryPurpose::kCollections).now;
+}
+
+TEST(Buffer, TakesItsMemoryFromAResourceAndGivesItBackThere) {
+  CountingResource source;
+  const std::size_t before = collections_on_cpu();
+  {
+    Buffer buffer(Device::cpu(), 1000, source);
+    EXPECT_EQ(source.taken, 1000U);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % kAlignment, 0U);
+    EXPECT_EQ(collections_on_cpu(), before + 1000);
+    const Lease lease = buffer.lease();
+    const Buffer moved = std::move(buffer);
+    EXPECT_EQ(source.given_back, 0U);
+    buffer = Buffer(Device::cpu(), 50, source);
+    buffer = Buffer(Device::cpu(), 60);
+    EXPECT_EQ(source.given_back, 50U);
+    EXPECT_TRUE(lease.is_live());
+  }
+  EXPECT_EQ(source.given_back, 1050U);
+  EXPECT_EQ(collections_on_cpu(), before);
+}
+
+TEST(Buffer, TakesNothingFromAResourceForNoBytes) {
+  CountingResource source;
+  EXPECT_EQ(Buffer(Device::cpu(), 0, source).data(), nullptr);
+  EXPECT_EQ(source.taken, 0U);
+}
+
+TEST(Buffer, PassesOnWhatAFullResourceThrowsAndIsNotCounted) {
+  CountingResource source;
+  source.is_full = true;
+  const std::size_t before = collections_on_cpu();
+  EXPECT_THROW(Buffer(Device::cpu(), 1000, source), DeviceFullError);
+  EXPECT_EQ(collections_on_cpu(), before);
 }
 
 TEST(PinnedBuffer, IsPlainMemoryForTheCpu) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "layouts.hpp"
+#include "support/counting_resource.hpp"
 #include "tensoa/soa/slice.hpp"
 #include "tensoa/soa/soa_metadata.hpp"
 
@@ -165,6 +166,25 @@ TEST_P(BlockCollectionOfSizes, GoesToTheGpuAndBack) {
   copy(queue, other_capacity, back);
   queue.wait();
   expect_filled(back.const_view(), GetParam());
+}
+
+TEST_P(BlockCollectionOfSizes, LiesInMemoryOfAResource) {
+  test::CountingResource memory;
+  {
+    Collection event(GetParam(), Device::cpu(), memory);
+    EXPECT_EQ(memory.taken, event.bytes());
+    fill(event.view());
+    Collection moved(std::move(event));
+    expect_filled(moved.const_view(), GetParam());
+    EXPECT_EQ(memory.given_back, 0U);
+  }
+  EXPECT_EQ(memory.given_back, memory.taken);
+}
+
+TEST(BlockCollection, PassesOnWhatAFullResourceThrows) {
+  test::CountingResource memory;
+  memory.is_full = true;
+  EXPECT_THROW(Collection(Sizes{1, 2, 3}, Device::cpu(), memory), DeviceFullError);
 }
 
 TEST(BlockCollection, TakesIntegersOfAnyType) {

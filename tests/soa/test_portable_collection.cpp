@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "layouts.hpp"
+#include "support/counting_resource.hpp"
 
 namespace tensoa {
 
@@ -280,6 +281,21 @@ TEST(PortableCollection, WhatWasMovedFromCanBeAssignedAgain) {
   from = Collection(5, Device::cpu());
   fill(from.view());
   expect_filled(from.const_view(), 5);
+}
+
+TEST(PortableCollection, LiesInMemoryOfAResource) {
+  test::CountingResource memory;
+  {
+    Collection collection(100, Device::cpu(), memory);
+    EXPECT_EQ(memory.taken, collection.bytes());
+    fill(collection.view());
+    const Collection moved(std::move(collection));
+    expect_filled(moved.const_view(), 100);
+    EXPECT_EQ(memory.given_back, 0U);
+  }
+  EXPECT_EQ(memory.given_back, memory.taken);
+  memory.is_full = true;
+  EXPECT_THROW(Collection(100, Device::cpu(), memory), DeviceFullError);
 }
 
 TEST(PortableCollectionCopy, RefusesMoreRowsThanThereIsRoomFor) {

@@ -396,6 +396,32 @@ void gpu_free(int device, void* data) noexcept {
   ::operator delete(data, std::align_val_t{kAlignment});
 }
 
+// Here all processes are one: a handle is the address.
+MemoryHandle gpu_export(int device, void* data) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  machine.gpu(device);
+  machine.require_reachable(device, data, 1);
+  MemoryHandle handle{};
+  std::memcpy(handle.data(), &data, sizeof(data));
+  return handle;
+}
+
+void* gpu_import(int device, const MemoryHandle& handle) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  machine.gpu(device);
+  void* data = nullptr;
+  std::memcpy(&data, handle.data(), sizeof(data));
+  if (!machine.memory.contains(static_cast<const std::byte*>(data))) {
+    throw DeviceError("opening memory of another process on cuda:" + std::to_string(device) +
+                      ": no such memory");
+  }
+  return data;
+}
+
+void gpu_import_end(int, void*) noexcept {}
+
 void* gpu_allocate_pinned(int, std::size_t bytes) {
   return ::operator new(bytes, std::align_val_t{kAlignment});
 }

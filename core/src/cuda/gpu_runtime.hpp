@@ -21,6 +21,7 @@ inline constexpr auto kName = "CUDA";
 using Error = cudaError_t;
 using Stream = cudaStream_t;
 using Event = cudaEvent_t;
+using MemoryHandle = cudaIpcMemHandle_t;
 using Properties = cudaDeviceProp;
 
 inline constexpr Error kSuccess = cudaSuccess;
@@ -128,6 +129,10 @@ inline Error stream_device(Stream stream, int* device) {
   return cudaStreamGetDevice(stream, device);
 }
 
+inline Error import_memory(void** data, MemoryHandle handle) {
+  return cudaIpcOpenMemHandle(data, handle, cudaIpcMemLazyEnablePeerAccess);
+}
+
 inline constexpr auto get_error_string = cudaGetErrorString;
 inline constexpr auto get_last_error = cudaGetLastError;
 inline constexpr auto get_device_count = cudaGetDeviceCount;
@@ -146,6 +151,8 @@ inline constexpr auto release = cudaFree;
 inline constexpr auto release_pinned = cudaFreeHost;
 inline constexpr auto copy = cudaMemcpyAsync;
 inline constexpr auto copy_2d = cudaMemcpy2DAsync;
+inline constexpr auto export_memory = cudaIpcGetMemHandle;
+inline constexpr auto import_end = cudaIpcCloseMemHandle;
 inline constexpr auto set = cudaMemsetAsync;
 
 }  // namespace tensoa::detail::gpu

@@ -16,6 +16,7 @@ inline constexpr auto kName = "HIP";
 using Error = hipError_t;
 using Stream = hipStream_t;
 using Event = hipEvent_t;
+using MemoryHandle = hipIpcMemHandle_t;
 using Properties = hipDeviceProp_t;
 
 inline constexpr Error kSuccess = hipSuccess;
@@ -57,6 +58,10 @@ inline Error stream_device(Stream stream, int* device) {
   return *device < 0 ? hipErrorInvalidHandle : hipSuccess;
 }
 
+inline Error import_memory(void** data, MemoryHandle handle) {
+  return hipIpcOpenMemHandle(data, handle, hipIpcMemLazyEnablePeerAccess);
+}
+
 inline constexpr auto get_error_string = hipGetErrorString;
 inline constexpr auto get_last_error = hipGetLastError;
 inline constexpr auto get_device_count = hipGetDeviceCount;
@@ -75,6 +80,8 @@ inline constexpr auto release = hipFree;
 inline constexpr auto release_pinned = hipHostFree;
 inline constexpr auto copy = hipMemcpyAsync;
 inline constexpr auto copy_2d = hipMemcpy2DAsync;
+inline constexpr auto export_memory = hipIpcGetMemHandle;
+inline constexpr auto import_end = hipIpcCloseMemHandle;
 inline constexpr auto set = hipMemsetAsync;
 
 }  // namespace tensoa::detail::gpu

@@ -19,6 +19,7 @@ inline constexpr auto kName = "simulated";
 enum class Error { kNone, kPending, kFull, kHandle, kGone, kOfTheCaller };
 using Stream = void*;
 using Event = void*;
+using MemoryHandle = std::array<std::byte, 64>;
 struct Properties {
   std::string name;
 };
@@ -124,6 +125,19 @@ inline Error allocate(void** data, std::size_t) {
   return Runtime::get().call("allocate", true);
 }
 inline Error release(void*) { return Runtime::get().call("release"); }
+inline Error export_memory(MemoryHandle* handle, void*) {
+  *handle = {std::byte{1}};
+  return Runtime::get().call("export_memory");
+}
+/// Memory that was exported; nothing else is.
+inline Error import_memory(void** data, const MemoryHandle& handle) {
+  *data = Runtime::get().handle();
+  const Error status = Runtime::get().call("import_memory");
+  if (status == kSuccess && handle[0] != std::byte{1})
+    return Runtime::get().last = Error::kOfTheCaller;
+  return status;
+}
+inline Error import_end(void*) { return Runtime::get().call("import_end"); }
 inline Error allocate_pinned(void** data, std::size_t) {
   *data = Runtime::get().handle();
   return Runtime::get().call("allocate_pinned", true);

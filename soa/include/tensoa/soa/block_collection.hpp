@@ -5,6 +5,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <memory_resource>
 #include <string>
 #include <utility>
 
@@ -88,6 +89,16 @@ class PortableCollection<Layout, D> {
       : sizes_(checked(capacities.get())),
         capacities_(sizes_),
         buffer_(DeviceTraits<D>::get(device), detail::block_offsets<Layout>(sizes_).back()),
+        views_(make_views()) {}
+
+  /// The same in memory of the caller's, as a PortableCollection of columns.
+  /// @param memory of `device`; must outlive the collection
+  /// @throws ConfigError, DeviceError; what `memory` throws when it is full
+  PortableCollection(const BlockSizes<kBlocks>& capacities, const D& device,
+                     std::pmr::memory_resource& memory)
+      : sizes_(checked(capacities.get())),
+        capacities_(sizes_),
+        buffer_(DeviceTraits<D>::get(device), detail::block_offsets<Layout>(sizes_).back(), memory),
         views_(make_views()) {}
 
   PortableCollection(PortableCollection&& other) noexcept
