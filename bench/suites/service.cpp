@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "bench/harness.hpp"
+#include "bench/models/mlp_columns.hpp"
 #include "bench/service/plain_client.hpp"
 #include "bench/suites/suites.hpp"
 #include "kserve/messages.hpp"
@@ -55,14 +56,6 @@ namespace {
 template <template <class> class F>
 struct Column {
   F<float> x;
-};
-template <template <class> class F>
-struct Columns3 {
-  F<float> x, y, z;
-};
-template <template <class> class F>
-struct Columns2 {
-  F<float> a, b;
 };
 template <template <class> class F>
 struct Columns15 {
@@ -385,7 +378,7 @@ class Bench {
     const std::optional<Model<>> model = load(first_, "mlp");
     if (!model) return;
     constexpr std::size_t kRows = 16;
-    Call<Columns3, Columns2> call(*model, kRows, kRows);
+    Call<Points, Answers> call(*model, kRows, kRows);
     zero_bytes(queue_, call.in().data(), call.in().bytes());
     plain_->prepare(header_of("mlp", {kRows, 3}, kRows * 12) + std::string(kRows * 12, '\0'));
     const auto forward = one_by_one([&] { model->forward(queue_, call.plan()); });
@@ -396,7 +389,7 @@ class Bench {
         rows_, {"mlp", kRows, 3, "thread_"},
         {{"echo", one_by_one([&] { plain_->echo_by_thread(); })}, {"remote_wire", forward, "echo"}},
         2 * repeats_);
-    const auto slots = calls_of<Call<Columns3, Columns2>>(*model, 64, kRows, kRows);
+    const auto slots = calls_of<Call<Points, Answers>>(*model, 64, kRows, kRows);
     measure(
         rows_, {"mlp", kRows, 3, "64_", 64},
         {{"echo", here([&](std::size_t calls) { plain_->saturate(calls, 64); })},
@@ -427,7 +420,7 @@ class Bench {
     if (servers_ == first_) return;
     const std::optional<Model<>> model = load(servers_, "mlp");
     if (!model) return;
-    const auto slots = calls_of<Call<Columns3, Columns2>>(*model, 16, 16, 16);
+    const auto slots = calls_of<Call<Points, Answers>>(*model, 16, 16, 16);
     constexpr std::size_t kCalls = 6000;
     keep_in_flight(*model, queue_, slots, kCalls);
     std::vector<remote::ServerStatistics> all = remote::statistics();

@@ -12,7 +12,7 @@
 #include "engine/describe_model.hpp"
 #include "engine/reply.hpp"
 
-// Replies of a server, in pieces whose sizes the first byte chooses: ModelMetadata and ModelInfer. Refused, or
+// Replies of a server, in pieces whose sizes the first byte chooses: ModelMetadata, ModelStatistics and ModelInfer. Refused, or
 // read; an output is written as a whole or not at all.
 
 namespace {
@@ -46,6 +46,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   try {
     describe_model(decode_metadata(protobuf::Bytes(pieces)));
+  } catch (const protobuf::DecodeError&) {
+  }
+  try {
+    const InferenceCounts counts = decode_statistics(protobuf::Bytes(pieces));
+    if (split(counts - InferenceCounts{}, {}).has_value() != (counts.requests > 0)) std::abort();
   } catch (const protobuf::DecodeError&) {
   }
   ModelMetadataReply metadata;

@@ -596,5 +596,18 @@ TEST_F(RemoteEngine, WritesPrometheusText) {
   EXPECT_THAT(text, HasSubstr("quantile=\"0.999\""));
 }
 
+TEST_F(RemoteEngine, AddsUpWhatModelsOfOneUrlDid) {
+  const FakeServer server(echo);
+  const Model<> one(url_of({&server}));
+  const Model<> other(url_of({&server}));
+  one.forward(queue_, one.plan(metadata()));
+  for (int call = 0; call < 2; ++call) other.forward(queue_, other.plan(metadata()));
+  const std::string text = remote::prometheus_text(remote::statistics());
+  const std::string sample = "tensoa_remote_requests_total{model=\"" + url_of({&server}) +
+                             "\",server=\"" + server.address() + "\"} ";
+  EXPECT_THAT(text, HasSubstr(sample + "3\n"));
+  EXPECT_EQ(text.find(sample), text.rfind(sample));
+}
+
 }  // namespace
 }  // namespace tensoa

@@ -26,6 +26,7 @@
 
 #include "control.hpp"
 #include "support/process_threads.hpp"
+#include "tensoa/core/latency.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/remote/engines.hpp"
 #include "tensoa/remote/options.hpp"
@@ -365,6 +366,7 @@ TEST_P(Killed, StoppedAndStalledServersLoseNoEvent) {
     explicit Slot(unsigned seed) : event(16, seed) {}
     Event event;
     bool is_free = true;
+    std::chrono::steady_clock::time_point start = {};
   };
   std::vector<Slot> slots;
   for (unsigned i = 0; i < kInFlight; ++i) slots.emplace_back(i);
@@ -375,6 +377,7 @@ TEST_P(Killed, StoppedAndStalledServersLoseNoEvent) {
   std::size_t started = 0;
   std::string first_failure;
   std::size_t wrong = 0;
+  LatencyHistogram latency;
 
   std::atomic<bool> is_over = false;
   const std::size_t threads_before = test::threads_of_this_process();
@@ -394,9 +397,11 @@ TEST_P(Killed, StoppedAndStalledServersLoseNoEvent) {
       auto view = free->event.scores.view();
       for (std::size_t i = 0; i < 16; ++i) view.a[i] = view.b[i] = -77;
       plan.rebind(free->event.hits.view(), free->event.scores.view());
+      free->start = std::chrono::steady_clock::now();
       model.submit(queue_, plan, [&, free](const Result<CopyReport>& result) {
         const std::lock_guard guard(mutex);
         ++answered;
+        latency.add(std::chrono::steady_clock::now() - free->start);
         if (!result && first_failure.empty()) first_failure = result.message();
         if (result && !free->event.is_right(network)) ++wrong;
         free->is_free = true;
@@ -408,13 +413,28 @@ TEST_P(Killed, StoppedAndStalledServersLoseNoEvent) {
     EXPECT_EQ(test::control(control, command), "ok") << command;
     std::this_thread::sleep_for(pause);
   };
+  // `make soak-service` repeats the round for this many seconds.
+  const std::string given = environment("TENSOA_TEST_KILL_SECONDS");
+  const bool is_long = !given.empty();
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::seconds(is_long ? std::stoi(given) : 0);
+  int rounds = 0;
+  std::size_t memory_after_first = 0;
   std::this_thread::sleep_for(1s);
-  act("triton 0 kill", 1s);
-  act("triton 0 start", 2s);
-  act("triton 1 stop", 1s);
-  act("triton 1 start", 2s);
-  act("triton 2 pause", 3s);
-  act("triton 2 resume", 1s);
+  do {
+    act("triton 0 kill", 1s);
+    act("triton 0 start", 2s);
+    act("triton 1 stop", 1s);
+    act("triton 1 start", 2s);
+    act("triton 2 pause", 3s);
+    act("triton 2 resume", 1s);
+    if (is_long) {  // it may have ended by itself, see below
+      act("triton 2 kill", 1s);
+      act("triton 2 start", 2s);
+    }
+    if (++rounds == 2) memory_after_first = test::resident_bytes();
+  } while (std::chrono::steady_clock::now() < end);
+  const std::size_t memory_at_end = test::resident_bytes();
   is_over = true;
   load.join();
   std::unique_lock lock(mutex);
@@ -437,7 +457,19 @@ TEST_P(Killed, StoppedAndStalledServersLoseNoEvent) {
     shares += ' ' + std::to_string(server.requests);
   }
   RecordProperty("events", static_cast<int>(started));
-  std::cout << started << " events, requests of each server:" << shares << '\n';
+  if (rounds > 2) {
+    EXPECT_LE(memory_at_end, memory_after_first + (std::size_t{16} << 20U));
+  }
+  const auto milliseconds = [&](double share) {
+    return std::chrono::duration<double, std::milli>(latency.percentile(share)).count();
+  };
+  std::cout << started << " events in " << rounds << " rounds, each answered once, wrong " << wrong
+            << "; requests of each server:" << shares << "\nlatency ms: p50 " << milliseconds(0.5)
+            << " p99 " << milliseconds(0.99) << " p99.9 " << milliseconds(0.999) << " most "
+            << milliseconds(1) << "\nthreads " << threads_before << " before, "
+            << test::threads_of_this_process() << " at the end; resident MiB "
+            << (memory_after_first >> 20U) << " after two rounds, " << (memory_at_end >> 20U)
+            << " at the end\n";
 }
 
 }  // namespace

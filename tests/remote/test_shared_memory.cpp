@@ -26,13 +26,14 @@
 
 #include "fake_server.hpp"
 #include "shared/region.hpp"
+#include "shared_tensors.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/core/log.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/remote/engines.hpp"
 #include "tensoa/remote/options.hpp"
 #include "tensoa/remote/statistics.hpp"
 #include "tensoa/soa/portable_collection.hpp"
+#include "warnings.hpp"
 
 namespace tensoa {
 namespace {
@@ -43,6 +44,9 @@ using remote::Region;
 using remote::SharedMemory;
 using test::FakeReply;
 using test::FakeServer;
+using test::Range;
+using test::ranges_of;
+using test::Warnings;
 using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
@@ -56,37 +60,6 @@ struct Column {
 };
 
 constexpr std::size_t kRows = 20'000;
-
-/// A tensor's parameters in a ModelInfer request.
-struct Range {
-  std::string region;
-  std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;
-};
-
-/// The ranges of the tensors of field `number`: 5 inputs, 6 outputs. Their parameters are in `field`.
-std::vector<Range> ranges_of(const std::string& request, unsigned number, unsigned parameters) {
-  std::vector<Range> ranges;
-  const std::vector pieces{std::as_bytes(std::span(request))};
-  for_each_field(remote::protobuf::Bytes(pieces), [&](const auto& tensor) {
-    if (tensor.number != number) return;
-    Range& range = ranges.emplace_back();
-    for_each_field(tensor.bytes, [&](const auto& part) {
-      if (part.number != parameters) return;
-      std::string key;
-      for_each_field(part.bytes, [&](const auto& entry) {
-        if (entry.number == 1) key = entry.bytes.text();
-        if (entry.number != 2) return;
-        for_each_field(entry.bytes, [&](const auto& value) {
-          if (key == "shared_memory_region") range.region = value.bytes.text();
-          if (key == "shared_memory_offset") range.offset = value.value;
-          if (key == "shared_memory_byte_size") range.bytes = value.value;
-        });
-      });
-    });
-  });
-  return ranges;
-}
 
 /// A server of the model "copy" that takes shared memory as Triton does, and says in its codes what is wrong.
 class SharingServer {
@@ -189,27 +162,6 @@ class SharingServer {
 
   std::mutex mutex_;
   std::map<std::string, char*> regions_;
-};
-
-/// Warnings, while it lives.
-class Warnings {
- public:
-  Warnings() {
-    all().clear();
-    before_ = set_log_sink([](LogLevel level, std::string_view message) {
-      if (level == LogLevel::kWarning) all().emplace_back(message);
-    });
-  }
-  ~Warnings() { set_log_sink(before_); }
-  Warnings(const Warnings&) = delete;
-  Warnings& operator=(const Warnings&) = delete;
-  static std::vector<std::string>& all() {
-    static std::vector<std::string> the_warnings;
-    return the_warnings;
-  }
-
- private:
-  LogSink before_;
 };
 
 class SharedColumns : public testing::Test {

@@ -103,6 +103,48 @@ def test_a_served_package_answers_as_here(repository, network, tmp_path):
     assert "the server's" in done.stderr or "takes" in done.stderr
 
 
+def test_top_shows_what_the_servers_do(tmp_path):
+    tensoa("deploy", FUSED, "--name", "fused", "--to", tmp_path / "models")
+    rows = tmp_path / "rows.parquet"
+    draw = np.random.default_rng(1)
+    pq.write_table(pa.table({name: draw.normal(size=5000).astype(np.float32) for name in "xyz"}), rows)
+    infer = quoted("infer", "--input", rows, "--columns", "x,y,z", "--output", tmp_path / "out.parquet")
+    infer += " --model grpc://$S/fused"
+    top = quoted("top") + " grpc://$S,127.0.0.1:1/fused"
+    done = with_servers(
+        tmp_path / "models",
+        f"({top} --interval 8 --once & p=$!; sleep 2; {infer} > /dev/null; wait $p)",
+        f"{top} --prometheus",
+        f"(timeout --signal INT 3 {top} --interval 0.2 || echo status $?)",
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    lines = done.stdout.splitlines()
+    heads = [line for line in lines if "requests/s" in line]
+    assert len(heads) == 2
+    names = heads[0].split()
+    assert names[1:3] == ["server", "requests/s"]
+    busy, gone = lines[1].split(), lines[2]
+    assert float(busy[2]) > 0  # requests/s
+    assert float(busy[7]) > 0  # compute ms
+    assert "127.0.0.1:1 " in gone
+    assert "UNAVAILABLE (14)" in gone
+    assert 'tensoa_server_rows_total{model="grpc://' in done.stdout
+    assert "\x1b" not in done.stdout
+    assert len(lines) > 20
+    assert lines[-1] == "status 124"
+
+
+def test_top_of_what_is_not_served_is_said():
+    for url, status, message in [
+        ("network.pt2", 2, "expected the URL of a model on servers"),
+        ("grpc://127.0.0.1:1/network", 1, "no server of grpc://127.0.0.1:1/network has the model ready"),
+    ]:
+        call = [PROGRAM, "top", url, "--once", "--interval", "0.1"]
+        done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == status
+        assert message in done.stderr
+
+
 def test_a_fallback_runs_where_no_server_answers(network, tmp_path):
     local, remote = tmp_path / "local.parquet", tmp_path / "remote.parquet"
     tensoa("track", "generate:2", "--model", network, "--output", local)

@@ -26,23 +26,35 @@ Clock::duration with_jitter(Clock::duration pause) {
 /// One call, from the first attempt to its completion. Owned by the attempt or pause that it is in.
 class InferCall final : public std::enable_shared_from_this<InferCall> {
  public:
-  InferCall(std::shared_ptr<Service> service, RunLocally fallback, Completion completion)
+  InferCall(std::shared_ptr<Service> service, std::shared_ptr<const KeptPlan> plan,
+            std::unique_ptr<DeviceColumns> device, RunLocally fallback, Completion completion)
       : service_(std::move(service)),
+        kept_(std::move(plan)),
+        device_(std::move(device)),
         deadline_(Clock::now() + service_->options().deadline),
         fallback_(std::move(fallback)),
         completion_(std::move(completion)) {}
 
   void start(const Binding& binding) noexcept {
     try {
-      metadata_ = service_->metadata();
-      if (metadata_ == nullptr) {
+      std::shared_ptr<const ModelMetadataReply> metadata = service_->metadata();
+      if (metadata == nullptr) {
         return fail(ServiceError(
             service_->subject() + "no server has answered yet; " + advice_for(kUnavailable),
             kUnavailable, {}, true));
       }
-      plan_ = plan_for(binding, *metadata_, service_->subject());
-      sharing_ = find_sharing(binding, *metadata_, plan_);
-      if (sharing_) {
+      if (kept_ == nullptr || kept_->metadata != metadata) {
+        WirePlan plan = plan_for(binding, *metadata, service_->subject());
+        kept_ = std::make_shared<const KeptPlan>(KeptPlan{std::move(metadata), std::move(plan)});
+      }
+      if (device_) {
+        sharing_ = device_->find_sharing(*kept_->metadata, kept_->plan, service_->subject());
+      } else {
+        sharing_ = find_sharing(binding, *kept_->metadata, kept_->plan);
+      }
+      if (device_) {
+        // Requests are made when the columns are where servers get them.
+      } else if (sharing_) {
         binding_ = binding;  // which request is made depends on the server
       } else {
         make(wire_, binding, nullptr);
@@ -63,7 +75,8 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
 
   void make(Request& request, const Binding& binding, const Sharing* sharing) {
     if (request.payload != nullptr) return;
-    request.payload = make_request(*service_, *metadata_, plan_, binding, sharing, request.copies);
+    request.payload =
+        make_request(*service_, *kept_->metadata, kept_->plan, binding, sharing, request.copies);
   }
 
   void attempt() {
@@ -80,11 +93,11 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
   /// Asks the server to take the shared memory, then sends the call in the way that is left.
   void register_region(Server& server) {
     const auto message = std::make_shared<Payload>();
-    message->append(encode_register(sharing_.region->name(), sharing_.region->bytes()));
+    message->append(sharing_.region->registration());
     const auto deadline = std::min(deadline_, Clock::now() + service_->options().attempt_deadline);
-    server.connection->call(kSharedMemoryRegister, message, deadline,
+    server.connection->call(sharing_.region->protocol().register_method, message, deadline,
                             [self = shared_from_this(), &server](const CallStatus& status, auto) {
-                              const Region& region = *self->sharing_.region;
+                              const SharedRegion& region = *self->sharing_.region;
                               if (server.registrations.end(region, status))
                                 self->warn_of_refusal(server, status);
                               if (server.registrations.has(region)) {
@@ -96,24 +109,61 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
   }
 
   void warn_of_refusal(const Server& server, const CallStatus& status) const {
-    log(LogLevel::kWarning,
-        service_->subject() + "server " + server.address + " does not take system shared memory: " +
-            name_of_code(status.code) + ", " + status.message +
-            "; columns go by the wire. A Triton on this host takes it when it is started with "
-            "--allow-client-shm=true");
+    const SharingProtocol& protocol = sharing_.region->protocol();
+    log(LogLevel::kWarning, service_->subject() + "server " + server.address + " does not take " +
+                                protocol.name + ": " + name_of_code(status.code) + ", " +
+                                status.message + "; columns go by the wire. " + protocol.advice);
+  }
+
+  static DeviceColumns::Way way(bool is_shared) noexcept {
+    return is_shared ? DeviceColumns::Way::kRegion : DeviceColumns::Way::kWire;
+  }
+
+  /// Calls `next` in a completion thread when the queue of the columns has done its work; completes the call
+  /// where that failed. A thread of the driver, which must free no queue, only passes the call on.
+  /// @param taken a server that is given back where the queue failed, or none
+  template <class Next>
+  void after_queue(Server* taken, Next next) {
+    service_->begin_call();  // keeps the service until the thread of the driver has left it
+    try {
+      device_->queue().when_settled(
+          [self = shared_from_this(), taken, next](std::exception_ptr failure) mutable {
+            Service& service = *self->service_;
+            service.transport().after({}, [self = std::move(self), taken, next, failure] {
+              if (failure) {
+                if (taken != nullptr) self->service_->servers().release(*taken, false);
+                return self->complete(Result<CopyReport>::failure(failure));
+              }
+              self->guarded([&] { next(*self); });
+            });
+            service.end_call();
+          });
+    } catch (...) {
+      service_->end_call();
+      throw;
+    }
   }
 
   void send(Server& server) {
     const bool is_shared = sharing_ && server.registrations.has(*sharing_.region);
     Request& request = is_shared ? shared_ : wire_;
     try {
-      make(request, binding_, is_shared ? &sharing_ : nullptr);
+      if (device_ && !device_->is_staged(way(is_shared))) {
+        device_->stage(way(is_shared));
+        return after_queue(&server, [&server](InferCall& self) { self.send(server); });
+      }
+      if (device_) {
+        make(request, device_->in_host_memory(), is_shared ? &sharing_ : nullptr);
+      } else {
+        make(request, binding_, is_shared ? &sharing_ : nullptr);
+      }
     } catch (...) {
       service_->servers().release(server, false);
       throw;
     }
     is_shared_ = is_shared;
     copies_ = request.copies;
+    if (device_) copies_ += device_->copies(way(is_shared));
     server.counters.note_sent(request.payload->size(), attempts_ > 1);
     const Clock::time_point start = Clock::now();
     const auto deadline = std::min(deadline_, start + service_->options().attempt_deadline);
@@ -129,17 +179,21 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     try {
       if (!status.is_ok()) return failed(server, status);
       service_->servers().release(server, false);
-      if (is_shared_ && !is_still_there(sharing_, binding_.outputs, plan_.order)) {
+      if (is_shared_ && !device_ &&
+          !is_still_there(sharing_, binding_.outputs, kept_->plan.order)) {
         return repeat_by_wire();
       }
       std::size_t bytes = 0;
       for (const protobuf::Piece& piece : reply) bytes += piece.size();
-      write_outputs(reply, *metadata_, plan_, binding_.outputs, is_shared_ ? &sharing_ : nullptr,
-                    copies_);
+      write_outputs(reply, *kept_->metadata, kept_->plan,
+                    device_ ? device_->in_host_memory().outputs : binding_.outputs,
+                    is_shared_ ? &sharing_ : nullptr, copies_);
       if (is_shared_) server.registrations.confirm(*sharing_.region);
       server.counters.note_success(bytes, Clock::now() - start);
       service_->budget().note_success();
-      complete(copies_);
+      if (!device_) return complete(copies_);
+      device_->write_back(way(is_shared_), copies_);
+      after_queue(nullptr, [](InferCall& self) { self.complete(self.copies_); });
     } catch (const ReplyError& error) {
       server.counters.note_failure(kInternal);
       fail(service_->error(error.what, kInternal, server.address));
@@ -155,7 +209,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     if (is_shared_) {
       if (concerns_shared_memory(status)) return lost_region(server);
       if (verdict != Verdict::kFinal) {
-        leave_outputs(sharing_, binding_.outputs);
+        leave_outputs();
         if (verdict == Verdict::kElsewhere) server.registrations.lose(*sharing_.region);
         sharing_ = {};
       }
@@ -173,6 +227,14 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
       return fail(error);
     }
     service_->transport().after(pause, [self = shared_from_this()] { self->repeat(); });
+  }
+
+  void leave_outputs() {
+    if (device_) {
+      device_->abandon();
+    } else {
+      remote::leave_outputs(sharing_, binding_.outputs);
+    }
   }
 
   /// The server was restarted, or is several: the region is registered again, once in a call.
@@ -220,24 +282,32 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
   /// The service did not answer.
   void fail(const ServiceError& error) noexcept {
     if (!fallback_) return complete(Result<CopyReport>::failure(error));
+    leave_device();
     const RunLocally run = std::move(fallback_);
     run([self = shared_from_this()](Result<CopyReport> result) {
       self->complete(std::move(result));
     });
   }
 
+  /// Before a thread of the driver, or the caller, goes on: what is freed here may wait for the GPU.
+  void leave_device() noexcept {
+    sharing_ = {};
+    device_.reset();
+  }
+
   void complete(Result<CopyReport> result) noexcept {
+    leave_device();
     const std::shared_ptr<Service> service = service_;
     completion_(std::move(result));
     service->end_call();
   }
 
   std::shared_ptr<Service> service_;
+  std::shared_ptr<const KeptPlan> kept_;
+  std::unique_ptr<DeviceColumns> device_;  ///< nullptr: the columns are in host memory
   Clock::time_point deadline_;
   RunLocally fallback_;
   Completion completion_;
-  std::shared_ptr<const ModelMetadataReply> metadata_;
-  WirePlan plan_;
   Binding binding_;  ///< its inputs only where the call shares memory
   Sharing sharing_;  ///< none after an attempt that was given up
   Request wire_;
@@ -251,10 +321,13 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
 
 }  // namespace
 
-void infer(const std::shared_ptr<Service>& service, const Binding& binding, RunLocally fallback,
-           Completion completion) {
+void infer(const std::shared_ptr<Service>& service, const Binding& binding,
+           std::shared_ptr<const KeptPlan> plan, std::unique_ptr<DeviceColumns> device,
+           RunLocally fallback, Completion completion) {
   service->begin_call();
-  std::make_shared<InferCall>(service, std::move(fallback), std::move(completion))->start(binding);
+  std::make_shared<InferCall>(service, std::move(plan), std::move(device), std::move(fallback),
+                              std::move(completion))
+      ->start(binding);
 }
 
 }  // namespace tensoa::remote

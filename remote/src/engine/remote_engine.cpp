@@ -20,22 +20,29 @@
 namespace tensoa::remote {
 namespace {
 
-/// What the fallback found out about the binding.
+/// What was found out about the binding, here and by the fallback.
 class RemotePrepared final : public Prepared {
  public:
-  RemotePrepared(std::vector<std::size_t> arguments, std::shared_ptr<const Prepared> local)
-      : Prepared(std::move(arguments)), local_(std::move(local)) {}
+  RemotePrepared(std::vector<std::size_t> arguments, std::shared_ptr<const KeptPlan> plan,
+                 std::shared_ptr<const Prepared> local)
+      : Prepared(std::move(arguments)), plan_(std::move(plan)), local_(std::move(local)) {}
+
+  /// nullptr where no server had answered.
+  const std::shared_ptr<const KeptPlan>& plan() const noexcept { return plan_; }
 
   const std::shared_ptr<const Prepared>& local() const noexcept { return local_; }
 
  private:
+  std::shared_ptr<const KeptPlan> plan_;
   std::shared_ptr<const Prepared> local_;
 };
 
 class RemoteEngine final : public Engine {
  public:
-  RemoteEngine(std::shared_ptr<Service> service, std::shared_ptr<const Engine> fallback)
-      : service_(std::move(service)), fallback_(std::move(fallback)) {
+  /// @param pool nullptr for the CPU
+  RemoteEngine(std::shared_ptr<Service> service, std::shared_ptr<const Engine> fallback,
+               std::shared_ptr<PinnedPool> pool)
+      : service_(std::move(service)), fallback_(std::move(fallback)), pool_(std::move(pool)) {
     if (const auto metadata = service_->metadata()) {
       signature_ = signature_of(*metadata);
     } else {
@@ -50,15 +57,18 @@ class RemoteEngine final : public Engine {
 
   std::shared_ptr<const Prepared> prepare(const Binding& binding,
                                           std::vector<std::size_t> arguments) const override {
-    if (const auto metadata = service_->metadata()) {
-      plan_for(binding, *metadata, service_->subject());
+    std::shared_ptr<const KeptPlan> plan;
+    if (auto metadata = service_->metadata()) {
+      WirePlan made = plan_for(binding, *metadata, service_->subject());
+      plan = std::make_shared<const KeptPlan>(KeptPlan{std::move(metadata), std::move(made)});
     }
     std::shared_ptr<const Prepared> local;
     if (fallback_) {
       const std::string subject = "model " + service_->options().fallback;
       local = fallback_->prepare(binding, fallback_->match(binding, subject));
     }
-    return std::make_shared<const RemotePrepared>(std::move(arguments), std::move(local));
+    return std::make_shared<const RemotePrepared>(std::move(arguments), std::move(plan),
+                                                  std::move(local));
   }
 
   CopyReport run(const Queue& queue, const Binding& binding,
@@ -72,7 +82,10 @@ class RemoteEngine final : public Engine {
 
   void submit(const Queue& queue, const Binding& binding, const Prepared& prepared,
               Completion completion) const override {
-    infer(service_, binding, fallback_for(queue, binding, prepared), std::move(completion));
+    std::unique_ptr<DeviceColumns> device;
+    if (pool_) device = std::make_unique<DeviceColumns>(queue, binding, pool_);
+    infer(service_, binding, static_cast<const RemotePrepared&>(prepared).plan(), std::move(device),
+          fallback_for(queue, binding, prepared), std::move(completion));
   }
 
  private:
@@ -106,6 +119,7 @@ class RemoteEngine final : public Engine {
 
   std::shared_ptr<Service> service_;
   std::shared_ptr<const Engine> fallback_;
+  std::shared_ptr<PinnedPool> pool_;
   Signature signature_;
 };
 
@@ -131,10 +145,6 @@ std::string checksum_of_fallback(const Options& options) {
 
 std::shared_ptr<const Engine> load_remote_engine(const ModelLocation& location, Device device,
                                                  const Options& options) {
-  if (!device.is_cpu()) {
-    throw DeviceError("model " + location.text() + ": got columns on " + to_string(device) +
-                      ", expected host memory: a service is sent what the host has");
-  }
   std::shared_ptr<const Engine> fallback = load_fallback(options, device);
   const std::shared_ptr<Service> service = Service::make(location, options);
   if (options.checksum.empty()) service->set_checksum(checksum_of_fallback(options));
@@ -145,7 +155,9 @@ std::shared_ptr<const Engine> load_remote_engine(const ModelLocation& location, 
     service->probe_until_loaded();
   }
   remember(service);
-  return std::make_shared<RemoteEngine>(service, std::move(fallback));
+  return std::make_shared<RemoteEngine>(
+      service, std::move(fallback),
+      device.is_cpu() ? nullptr : std::make_shared<PinnedPool>(device));
 }
 
 }  // namespace tensoa::remote

@@ -87,6 +87,10 @@ void write_outputs(std::span<const protobuf::Piece> reply, const ModelMetadataRe
       content.is_in_place =
           sharing != nullptr && sharing->outputs[i] && found->raw.empty() && found->typed.empty();
       if (content.is_in_place) continue;
+      if (sharing != nullptr && sharing->needs_all && sharing->outputs[i]) {
+        throw ReplyError{"sent the contents of " + described(found->tensor) +
+                         ", which it was to write to shared memory"};
+      }
       const std::size_t bytes = found->elements * size_of(outputs[i].tensor.dtype);
       content.bytes = found->raw;
       if (found->raw.empty() && !found->typed.empty()) {

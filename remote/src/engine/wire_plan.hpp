@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,12 @@ struct WirePlan {
   WireOrder order = WireOrder::kRows;
   std::vector<std::size_t> inputs;   ///< of each input block its place in the metadata
   std::vector<std::size_t> outputs;  ///< of each output block its place in the metadata
+};
+
+/// A plan, and the metadata that it was made for.
+struct KeptPlan {
+  std::shared_ptr<const ModelMetadataReply> metadata;
+  WirePlan plan;
 };
 
 /// @param subject the beginning of messages

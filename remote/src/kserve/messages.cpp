@@ -114,6 +114,16 @@ std::string encode_register(std::string_view name, std::uint64_t bytes) {
   return message.take();
 }
 
+std::string encode_register_device(std::string_view name, std::string_view handle, int device,
+                                   std::uint64_t bytes) {
+  Encoder message;
+  message.text(1, name);
+  message.bytes(2, handle);
+  message.number(3, static_cast<std::uint64_t>(device));
+  message.number(4, bytes);
+  return message.take();
+}
+
 std::string encode_unregister(std::string_view name) {
   Encoder message;
   message.text(1, name);
@@ -146,6 +156,40 @@ bool decode_ready(Bytes message) {
     if (field.is(1, WireType::kVarint)) is_ready = field.value != 0;
   });
   return is_ready;
+}
+
+InferenceCounts decode_statistics(Bytes message) {
+  InferenceCounts counts;
+  // A server may send any number: times that are limited can be added.
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max() / 8;
+  const auto read = [&](const Field& field, std::uint64_t* count, std::chrono::nanoseconds* time) {
+    for_each_field(field.bytes, [&](const Field& part) {
+      if (part.is(1, WireType::kVarint) && count != nullptr) *count += part.value;
+      if (part.is(2, WireType::kVarint) && time != nullptr) {
+        const std::uint64_t sum =
+            static_cast<std::uint64_t>(time->count()) + std::min(part.value, kMost);
+        *time = std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(sum, kMost)));
+      }
+    });
+  };
+  const auto read_times = [&](const Field& field) {
+    if (field.type != WireType::kBytes) return;
+    if (field.number == 1) read(field, &counts.requests, nullptr);
+    if (field.number == 2) read(field, &counts.failures, nullptr);
+    if (field.number == 3) read(field, nullptr, &counts.queue);
+    if (field.number == 4) read(field, nullptr, &counts.compute_input);
+    if (field.number == 5) read(field, nullptr, &counts.compute);
+    if (field.number == 6) read(field, nullptr, &counts.compute_output);
+  };
+  for_each_field(message, [&](const Field& model) {
+    if (!model.is(1, WireType::kBytes)) return;
+    for_each_field(model.bytes, [&](const Field& field) {
+      if (field.is(4, WireType::kVarint)) counts.rows += field.value;
+      if (field.is(5, WireType::kVarint)) counts.executions += field.value;
+      if (field.is(6, WireType::kBytes)) for_each_field(field.bytes, read_times);
+    });
+  });
+  return counts;
 }
 
 std::vector<ReplyTensor> decode_infer(Bytes message, std::span<const std::string> shared) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "protobuf/decoder.hpp"
+#include "tensoa/remote/server_figures.hpp"
 
 /// @file
 /// The messages of KServe v2 in Triton's form (grpc_service.proto), as far as a client needs them. Field
@@ -74,8 +75,14 @@ inline constexpr const char* kSharedMemoryRegister =
     "/inference.GRPCInferenceService/SystemSharedMemoryRegister";
 inline constexpr const char* kSharedMemoryUnregister =
     "/inference.GRPCInferenceService/SystemSharedMemoryUnregister";
+inline constexpr const char* kDeviceMemoryRegister =
+    "/inference.GRPCInferenceService/CudaSharedMemoryRegister";
+inline constexpr const char* kDeviceMemoryUnregister =
+    "/inference.GRPCInferenceService/CudaSharedMemoryUnregister";
 
-/// Of ModelMetadata and ModelReady.
+inline constexpr const char* kModelStatistics = "/inference.GRPCInferenceService/ModelStatistics";
+
+/// Of ModelMetadata, ModelReady and ModelStatistics.
 std::string encode_model(std::string_view model, std::string_view version);
 
 std::string encode(const InferHeader& header);
@@ -83,7 +90,11 @@ std::string encode(const InferHeader& header);
 /// Of SystemSharedMemoryRegister: the region of the key "/" and `name`, as `name`.
 std::string encode_register(std::string_view name, std::uint64_t bytes);
 
-/// Of SystemSharedMemoryUnregister. @param name not empty, which means all regions, also those of others
+/// Of CudaSharedMemoryRegister. @param handle 64 bytes
+std::string encode_register_device(std::string_view name, std::string_view handle, int device,
+                                   std::uint64_t bytes);
+
+/// Of SystemSharedMemoryUnregister and CudaSharedMemoryUnregister. @param name not empty, which means all regions, also those of others
 std::string encode_unregister(std::string_view name);
 
 /// What goes before the bytes of one of raw_input_contents.
@@ -94,6 +105,9 @@ ModelMetadataReply decode_metadata(protobuf::Bytes message);
 
 /// Of ServerReady and ModelReady. @throws protobuf::DecodeError
 bool decode_ready(protobuf::Bytes message);
+
+/// Of ModelStatistics: all versions together. @throws protobuf::DecodeError
+InferenceCounts decode_statistics(protobuf::Bytes message);
 
 /// The outputs in the order of the reply. The bytes point into `message`.
 /// @param shared names of outputs for which the message need not have contents: servers leave them out, or

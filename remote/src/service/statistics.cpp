@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/remote/statistics.hpp"
 
-#include <chrono>
+#include <algorithm>
+#include <functional>
 #include <mutex>
+#include <string_view>
+#include <utility>
 
 #include "service/registry.hpp"
+#include "tensoa/core/prometheus.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -18,40 +22,6 @@ struct Registry {
 Registry& registry() {
   static Registry the_registry;
   return the_registry;
-}
-
-/// A value of a label: what the text format says of backslashes, quotes and line feeds.
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '\\' || c == '"') result += '\\';
-    if (c == '\n') {
-      result += "\\n";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
-class Text {
- public:
-  void head(const std::string& name, const char* type, const char* help) {
-    text_ += "# HELP " + name + ' ' + help + "\n# TYPE " + name + ' ' + type + '\n';
-  }
-  void line(const std::string& name, const ServerStatistics& server, const std::string& label,
-            const std::string& value) {
-    text_ += name + "{model=\"" + escaped(server.model) + "\",server=\"" + escaped(server.server) +
-             '"' + label + "} " + value + '\n';
-  }
-  std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-std::string seconds(std::chrono::nanoseconds time) {
-  return std::to_string(std::chrono::duration<double>(time).count());
 }
 
 }  // namespace
@@ -84,44 +54,70 @@ std::vector<ServerStatistics> statistics() {
   return result;
 }
 
-std::string prometheus_text(std::span<const ServerStatistics> servers) {
-  Text text;
-  const auto counter = [&](const std::string& name, const char* help, auto value) {
-    text.head(name, "counter", help);
+namespace {
+
+/// One entry for a model on a server: what several models of one URL did there, added up.
+std::vector<ServerStatistics> merged(std::span<const ServerStatistics> servers) {
+  std::vector<ServerStatistics> result;
+  for (const ServerStatistics& one : servers) {
+    const auto same = std::ranges::find_if(result, [&](const ServerStatistics& other) {
+      return other.model == one.model && other.server == one.server;
+    });
+    if (same == result.end()) {
+      result.push_back(one);
+      continue;
+    }
+    same->is_suspect = same->is_suspect && one.is_suspect;
+    same->requests += one.requests;
+    same->retries += one.retries;
+    same->bytes_sent += one.bytes_sent;
+    same->bytes_received += one.bytes_received;
+    same->latency += one.latency;
+    std::ranges::transform(same->failures, one.failures, same->failures.begin(), std::plus<>());
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string prometheus_text(std::span<const ServerStatistics> all) {
+  const std::vector<ServerStatistics> servers = merged(all);
+  PrometheusText text;
+  const auto family = [&](std::string_view name, std::string_view type, std::string_view help,
+                          const auto& value) {
+    text.family(name, type, help);
     for (const ServerStatistics& server : servers) {
-      text.line(name, server, "", std::to_string(value(server)));
+      text.sample(name, {{"model", server.model}, {"server", server.server}},
+                  static_cast<double>(value(server)));
     }
   };
-  counter("tensoa_remote_requests_total", "Attempts that are over.",
-          [](const auto& server) { return server.requests; });
-  counter("tensoa_remote_retries_total", "Attempts that were not the first of their call.",
-          [](const auto& server) { return server.retries; });
-  counter("tensoa_remote_sent_bytes_total", "Bytes of requests.",
-          [](const auto& server) { return server.bytes_sent; });
-  counter("tensoa_remote_received_bytes_total", "Bytes of replies.",
-          [](const auto& server) { return server.bytes_received; });
-  text.head("tensoa_remote_failures_total", "counter", "Attempts that failed, by gRPC code.");
+  family("tensoa_remote_requests_total", "counter", "Attempts that are over.",
+         [](const auto& server) { return server.requests; });
+  family("tensoa_remote_retries_total", "counter",
+         "Attempts that were not the first of their call.",
+         [](const auto& server) { return server.retries; });
+  family("tensoa_remote_sent_bytes_total", "counter", "Bytes of requests.",
+         [](const auto& server) { return server.bytes_sent; });
+  family("tensoa_remote_received_bytes_total", "counter", "Bytes of replies.",
+         [](const auto& server) { return server.bytes_received; });
+  text.family("tensoa_remote_failures_total", "counter", "Attempts that failed, by gRPC code.");
   for (const ServerStatistics& server : servers) {
     for (std::size_t code = 1; code < server.failures.size(); ++code) {
       if (server.failures[code] == 0) continue;
-      text.line("tensoa_remote_failures_total", server, ",code=\"" + std::to_string(code) + '"',
-                std::to_string(server.failures[code]));
+      text.sample(
+          "tensoa_remote_failures_total",
+          {{"model", server.model}, {"server", server.server}, {"code", std::to_string(code)}},
+          static_cast<double>(server.failures[code]));
     }
   }
-  text.head("tensoa_remote_up", "gauge", "1 where the last attempt or probe was answered.");
+  family("tensoa_remote_up", "gauge", "1 where the last attempt or probe was answered.",
+         [](const auto& server) { return server.is_suspect ? 0 : 1; });
+  text.family("tensoa_remote_latency_seconds", "summary", "Of attempts that were answered.");
   for (const ServerStatistics& server : servers) {
-    text.line("tensoa_remote_up", server, "", server.is_suspect ? "0" : "1");
+    text.summary("tensoa_remote_latency_seconds",
+                 {{"model", server.model}, {"server", server.server}}, server.latency);
   }
-  text.head("tensoa_remote_latency_seconds", "summary", "Of attempts that were answered.");
-  for (const ServerStatistics& server : servers) {
-    for (const auto& [share, label] : {std::pair(0.5, "0.5"), {0.99, "0.99"}, {0.999, "0.999"}}) {
-      text.line("tensoa_remote_latency_seconds", server, std::string(",quantile=\"") + label + '"',
-                seconds(server.latency.percentile(share)));
-    }
-    text.line("tensoa_remote_latency_seconds_count", server, "",
-              std::to_string(server.latency.count()));
-  }
-  return text.take();
+  return text.text();
 }
 
 }  // namespace tensoa::remote

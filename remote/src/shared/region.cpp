@@ -9,15 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <future>
 #include <iterator>
-#include <random>
-#include <shared_mutex>
 #include <string_view>
 #include <utility>
 
@@ -27,24 +22,15 @@
 namespace tensoa::remote {
 namespace {
 
-constexpr std::string_view kPrefix = "tensoa-";
-constexpr Clock::duration kUnregisterDeadline = std::chrono::seconds(1);
+constexpr SharingProtocol kSystem{
+    .register_method = kSharedMemoryRegister,
+    .unregister_method = kSharedMemoryUnregister,
+    .name = "system shared memory",
+    .advice = "A Triton on this host takes it when it is started with --allow-client-shm=true"};
 
 std::size_t whole_pages(std::size_t bytes) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return (bytes + page - 1) / page * page;
-}
-
-/// 128 bits: a name that no other process, and no other host, has.
-std::string random_name() {
-  std::random_device random;
-  std::string name(kPrefix);
-  for (int i = 0; i < 4; ++i) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    auto bits = random();
-    for (int digit = 0; digit < 8; ++digit, bits >>= 4U) name += kDigits[bits & 15U];
-  }
-  return name;
 }
 
 /// Removes regions whose process was killed: a live one has a lock on its file.
@@ -52,7 +38,7 @@ void remove_orphans() {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", error)) {
     const std::string name = entry.path().filename();
-    if (!name.starts_with(kPrefix)) continue;
+    if (!name.starts_with(kRegionPrefix)) continue;
     const int file = shm_open(('/' + name).c_str(), O_RDWR, 0);
     if (file < 0) continue;
     if (flock(file, LOCK_EX | LOCK_NB) == 0) shm_unlink(('/' + name).c_str());
@@ -60,20 +46,10 @@ void remove_orphans() {
   }
 }
 
-struct Regions {
-  std::shared_mutex mutex;
-  std::vector<std::weak_ptr<Region>> all;
-  std::atomic<std::size_t> count = 0;
-};
-
-Regions& regions() {
-  static Regions the_regions;
-  return the_regions;
-}
-
 }  // namespace
 
-Region::Region(std::size_t bytes) : bytes_(whole_pages(bytes)) {
+Region::Region(std::size_t bytes)
+    : SharedRegion(kSystem), bytes_(whole_pages(bytes)), free_(bytes_) {
   if (bytes == 0 || bytes_ < bytes) {
     throw ConfigError("SharedMemory: got " + std::to_string(bytes) +
                       " bytes, expected at least 1 and at most what /dev/shm has");
@@ -103,8 +79,9 @@ Region::Region(std::size_t bytes) : bytes_(whole_pages(bytes)) {
   void* const base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   if (base == MAP_FAILED) fail("it cannot be mapped");
   base_ = static_cast<std::byte*>(base);
-  free_[0] = bytes_;
 }
+
+std::string Region::registration() const { return encode_register(name_, bytes_); }
 
 Region::~Region() {
   munmap(base_, bytes_);
@@ -112,37 +89,10 @@ Region::~Region() {
   close(file_);
 }
 
-std::optional<std::size_t> Region::take(std::size_t bytes) {
-  auto best = free_.end();
-  for (auto stretch = free_.begin(); stretch != free_.end(); ++stretch) {
-    if (stretch->second < bytes) continue;
-    if (best == free_.end() || stretch->second < best->second) best = stretch;
-  }
-  if (best == free_.end()) return std::nullopt;
-  const auto [place, length] = *best;
-  free_.erase(best);
-  if (length > bytes) free_[place + bytes] = length - bytes;
-  return place;
-}
-
-void Region::give_back(std::size_t place, std::size_t bytes) {
-  const auto [stretch, is_new] = free_.emplace(place, bytes);
-  if (const auto next = std::next(stretch);
-      next != free_.end() && stretch->first + stretch->second == next->first) {
-    stretch->second += next->second;
-    free_.erase(next);
-  }
-  if (stretch == free_.begin()) return;
-  if (const auto before = std::prev(stretch); before->first + before->second == stretch->first) {
-    before->second += stretch->second;
-    free_.erase(stretch);
-  }
-}
-
 std::byte* Region::allocate(std::size_t bytes) {
   const std::size_t pages = whole_pages(std::max<std::size_t>(bytes, 1));
   const std::lock_guard lock(mutex_);
-  const std::optional<std::size_t> place = take(pages);
+  const std::optional<std::size_t> place = free_.take(pages);
   if (!place) return nullptr;
   allocations_[*place] = {pages, place};
   return base_ + *place;
@@ -155,7 +105,7 @@ void Region::release(std::byte* data) noexcept {
   const Allocation allocation = found->second;
   allocations_.erase(found);
   // The pages at their own address; an address whose pages were exchanged is not used again.
-  if (allocation.place) give_back(*allocation.place, allocation.bytes);
+  if (allocation.place) free_.give_back(*allocation.place, allocation.bytes);
 }
 
 Region::Allocations::const_iterator Region::around(const void* data) const {
@@ -183,7 +133,7 @@ void Region::exchange_pages(const void* data) {
   if (found == allocations_.end() || !found->second.place) return;
   const std::size_t bytes = found->second.bytes;
   std::byte* const address = base_ + found->first;
-  const std::optional<std::size_t> place = take(bytes);
+  const std::optional<std::size_t> place = free_.take(bytes);
   // Filled elsewhere, then put in place by one system call, so that readers never see other contents.
   void* const fresh =
       place ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_,
@@ -198,47 +148,9 @@ void Region::exchange_pages(const void* data) {
   allocations_[found->first].place = place;
 }
 
-void Region::note_registered(const std::string& server, std::shared_ptr<Connection> connection) {
-  const std::lock_guard lock(mutex_);
-  registered_[server] = std::move(connection);
-}
-
-void Region::unregister() {
-  std::map<std::string, std::shared_ptr<Connection>> all;
-  {
-    const std::lock_guard lock(mutex_);
-    all.swap(registered_);
-  }
-  const auto message = std::make_shared<Payload>();
-  message->append(encode_unregister(name_));
-  std::vector<std::future<void>> ends;
-  const Clock::time_point deadline = Clock::now() + kUnregisterDeadline;
-  for (const auto& [server, connection] : all) {
-    const auto end = std::make_shared<std::promise<void>>();
-    ends.push_back(end->get_future());
-    connection->call(kSharedMemoryUnregister, message, deadline,
-                     [end](const CallStatus&, auto) { end->set_value(); });
-  }
-  for (const std::future<void>& end : ends) end.wait();
-}
-
-std::shared_ptr<Region> region_of(const void* data) {
-  Regions& known = regions();
-  if (known.count.load(std::memory_order_acquire) == 0) return nullptr;
-  const std::shared_lock lock(known.mutex);
-  for (const std::weak_ptr<Region>& weak : known.all) {
-    std::shared_ptr<Region> region = weak.lock();
-    if (region != nullptr && region->contains(data)) return region;
-  }
-  return nullptr;
-}
-
-void publish(const std::shared_ptr<Region>& region) {
-  Regions& known = regions();
-  const std::lock_guard lock(known.mutex);
-  std::erase_if(known.all, [](const auto& other) { return other.expired(); });
-  known.all.push_back(region);
-  known.count = known.all.size();
+LiveRegions<Region>& host_regions() {
+  static LiveRegions<Region> the_regions;
+  return the_regions;
 }
 
 }  // namespace tensoa::remote

@@ -5,29 +5,30 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "transport/transport.hpp"
+#include "shared/live_regions.hpp"
+#include "shared/shared_region.hpp"
+#include "shared/stretches.hpp"
 
 namespace tensoa::remote {
 
 /// A region of POSIX shared memory, and who has which pages of it. An allocation keeps its address; its pages may
 /// be exchanged for others of the region.
 /// *Threads*: safe.
-class Region {
+class Region final : public SharedRegion {
  public:
   /// @throws ConfigError, DeviceFullError
   explicit Region(std::size_t bytes);
-  ~Region();
+  ~Region() override;
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
 
-  /// What servers call it; its key is "/" and this.
-  const std::string& name() const noexcept { return name_; }
+  /// Its key is "/" and its name.
+  std::string registration() const override;
+
   std::size_t bytes() const noexcept { return bytes_; }
 
   /// Whole pages; nullptr where no stretch is long enough.
@@ -47,12 +48,6 @@ class Region {
   /// again, as a server may still write to them. Where no others are free the allocation is private from now on.
   void exchange_pages(const void* data);
 
-  /// Remembers where the region is registered.
-  void note_registered(const std::string& server, std::shared_ptr<Connection> connection);
-
-  /// Unregisters it everywhere, and waits for 1 s at most.
-  void unregister();
-
  private:
   struct Allocation {
     std::size_t bytes = 0;
@@ -61,24 +56,17 @@ class Region {
   using Allocations = std::map<std::size_t, Allocation>;
 
   Allocations::const_iterator around(const void* data) const;
-  std::optional<std::size_t> take(std::size_t bytes);
-  void give_back(std::size_t place, std::size_t bytes);
 
-  std::string name_;
   std::size_t bytes_;
   int file_ = -1;
   std::byte* base_ = nullptr;
 
   mutable std::mutex mutex_;
-  std::map<std::size_t, std::size_t> free_;  ///< place and length of stretches that are free
-  Allocations allocations_;                  ///< by the offset of their address
-  std::map<std::string, std::shared_ptr<Connection>> registered_;
+  Stretches free_;
+  Allocations allocations_;  ///< by the offset of their address
 };
 
-/// The live region that has the address; nullptr: none. Cheap where there is no region.
-std::shared_ptr<Region> region_of(const void* data);
-
-/// Makes region_of() find it, while it lives.
-void publish(const std::shared_ptr<Region>& region);
+/// Those of SharedMemory.
+LiveRegions<Region>& host_regions();
 
 }  // namespace tensoa::remote

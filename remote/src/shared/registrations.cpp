@@ -16,14 +16,14 @@ constexpr int kAlreadyExists = 6;
 
 }  // namespace
 
-bool Registrations::begin(const Region& region) {
+bool Registrations::begin(const SharedRegion& region) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[region.name()];
   if (entry.is_registered || entry.is_pending || Clock::now() < entry.next) return false;
   return entry.is_pending = true;
 }
 
-bool Registrations::end(const Region& region, const CallStatus& status) {
+bool Registrations::end(const SharedRegion& region, const CallStatus& status) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[region.name()];
   entry.is_pending = false;
@@ -37,18 +37,18 @@ bool Registrations::end(const Region& region, const CallStatus& status) {
   return is_reported_ = true;
 }
 
-bool Registrations::has(const Region& region) const {
+bool Registrations::has(const SharedRegion& region) const {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(region.name());
   return found != entries_.end() && found->second.is_registered;
 }
 
-void Registrations::confirm(const Region& region) {
+void Registrations::confirm(const SharedRegion& region) {
   const std::lock_guard lock(mutex_);
   entries_[region.name()].losses = 0;
 }
 
-void Registrations::lose(const Region& region) {
+void Registrations::lose(const SharedRegion& region) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[region.name()];
   if (!entry.is_registered) return;

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "shared/region.hpp"
+#include "shared/shared_region.hpp"
 #include "transport/transport.hpp"
 
 namespace tensoa::remote {
@@ -17,20 +17,20 @@ class Registrations {
  public:
   /// Whether the caller is to register the region now, and to tell the end: no other caller is doing so, and
   /// the server has not refused it for some time.
-  bool begin(const Region& region);
+  bool begin(const SharedRegion& region);
 
   /// What the server replied to the registration. @return whether it is the first refusal, to be reported once
-  bool end(const Region& region, const CallStatus& status);
+  bool end(const SharedRegion& region, const CallStatus& status);
 
   /// Whether requests may refer to the region.
-  bool has(const Region& region) const;
+  bool has(const SharedRegion& region) const;
 
   /// A request that refers to the region succeeded.
-  void confirm(const Region& region);
+  void confirm(const SharedRegion& region);
 
   /// The server does not know the region, or may have been restarted: it is registered again. One that loses
   /// it again and again is several servers behind one address, and counts as one that refuses.
-  void lose(const Region& region);
+  void lose(const SharedRegion& region);
 
  private:
   struct Entry {

@@ -10,7 +10,7 @@
 namespace tensoa::remote {
 
 SharedMemory::SharedMemory(std::size_t bytes) : region_(std::make_shared<Region>(bytes)) {
-  publish(region_);
+  host_regions().add(region_);
 }
 
 SharedMemory::~SharedMemory() { region_->unregister(); }

@@ -31,7 +31,7 @@ std::optional<SharedRange> range_of(const BoundBlock& block, WireOrder order,
                                     std::shared_ptr<Region>& region) {
   const std::optional<Stretch> stretch = stretch_of(block, order);
   if (!stretch) return std::nullopt;
-  const std::shared_ptr<Region> found = region ? region : region_of(stretch->data);
+  const std::shared_ptr<Region> found = region ? region : host_regions().find(stretch->data);
   if (found == nullptr) return std::nullopt;
   const std::optional<std::uint64_t> offset = found->find(stretch->data, stretch->bytes);
   if (!offset) return std::nullopt;
@@ -44,14 +44,16 @@ std::optional<SharedRange> range_of(const BoundBlock& block, WireOrder order,
 Sharing find_sharing(const Binding& binding, const ModelMetadataReply& metadata,
                      const WirePlan& plan) {
   Sharing sharing;
+  std::shared_ptr<Region>& region = sharing.host_region;
   for (const BoundBlock& block : binding.inputs) {
-    sharing.inputs.push_back(range_of(block, plan.order, sharing.region));
+    sharing.inputs.push_back(range_of(block, plan.order, region));
   }
   for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
     const auto& range =
-        sharing.outputs.emplace_back(range_of(binding.outputs[i], plan.order, sharing.region));
+        sharing.outputs.emplace_back(range_of(binding.outputs[i], plan.order, region));
     if (range) sharing.output_names.push_back(metadata.outputs[plan.outputs[i]].name);
   }
+  sharing.region = region;
   return sharing;
 }
 
@@ -61,7 +63,7 @@ bool is_still_there(const Sharing& sharing, const std::vector<BoundBlock>& outpu
     if (!sharing.outputs[i]) continue;
     const std::optional<Stretch> stretch = stretch_of(outputs[i], order);
     if (!stretch ||
-        sharing.region->find(stretch->data, stretch->bytes) != sharing.outputs[i]->offset) {
+        sharing.host_region->find(stretch->data, stretch->bytes) != sharing.outputs[i]->offset) {
       return false;
     }
   }
@@ -70,7 +72,7 @@ bool is_still_there(const Sharing& sharing, const std::vector<BoundBlock>& outpu
 
 void leave_outputs(const Sharing& sharing, const std::vector<BoundBlock>& outputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (sharing.outputs[i]) sharing.region->exchange_pages(outputs[i].memory().front().data);
+    if (sharing.outputs[i]) sharing.host_region->exchange_pages(outputs[i].memory().front().data);
   }
 }
 

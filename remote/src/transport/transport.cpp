@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 
 #include <filesystem>
-#include <future>
 #include <mutex>
 
 #include "tensoa/core/error.hpp"
@@ -47,23 +46,6 @@ Make load_library() {
 }
 
 }  // namespace
-
-Answer call_and_wait(Connection& connection, const char* method, const std::string& message,
-                     Clock::time_point deadline) {
-  auto payload = std::make_shared<Payload>();
-  payload->append(message);
-  const auto promise = std::make_shared<std::promise<Answer>>();
-  std::future<Answer> answer = promise->get_future();
-  connection.call(method, std::move(payload), deadline,
-                  [promise](CallStatus status, std::span<const std::span<const std::byte>> reply) {
-                    Answer given{std::move(status), {}};
-                    for (const std::span<const std::byte> piece : reply) {
-                      given.reply.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-                    }
-                    promise->set_value(std::move(given));
-                  });
-  return answer.get();
-}
 
 std::shared_ptr<Transport> Transport::shared() {
   static std::mutex mutex;

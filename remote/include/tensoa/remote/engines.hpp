@@ -15,7 +15,12 @@ namespace tensoa::remote {
 ///
 /// Long columns go from their collection to the socket without a copy, answers into the bound columns with
 /// one. `submit` does not wait; the completion is called by a completion thread, two for the process. `forward`
-/// waits for the answer. Columns are in host memory.
+/// waits for the answer.
+///
+/// Columns on a GPU: the call is sent when the work that its queue has is done. They pass through pinned host
+/// memory, or stay on the GPU (SharedDeviceMemory); in both cases copies are enqueued on the queue of the call until
+/// its completion, in the thread of `submit` or a completion thread. Other than with a model on the GPU, work that is
+/// enqueued after `submit` does not wait for the completion: let it neither write the inputs nor read the outputs before.
 ///
 /// A call is sent again where that can help, to another server first (Retry); the server with the fewest calls
 /// in flight is next. When no server answers in time the fallback runs, if there is one, else the call is a

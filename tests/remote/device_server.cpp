@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "device_server.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/memory.hpp"
+#include "tensoa/core/queue.hpp"
+
+namespace tensoa::test {
+namespace {
+
+std::vector<float> numbers_of(const std::string& bytes) {
+  std::vector<float> numbers(bytes.size() / sizeof(float));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+
+std::vector<float> read(const ImportedMemory& memory, const Range& range) {
+  const Queue queue(memory.device());
+  std::vector<float> numbers(range.bytes / sizeof(float));
+  copy_bytes(queue, numbers.data(), Device::cpu(), memory.data() + range.offset, memory.device(),
+             range.bytes);
+  queue.wait();
+  return numbers;
+}
+
+void write(const ImportedMemory& memory, const Range& range, const std::vector<float>& numbers) {
+  const Queue queue(memory.device());
+  copy_bytes(queue, memory.data() + range.offset, memory.device(), numbers.data(), Device::cpu(),
+             std::min<std::size_t>(range.bytes, numbers.size() * sizeof(float)));
+  queue.wait();
+}
+
+}  // namespace
+
+FakeReply DeviceServer::operator()(const std::string& method, const std::string& request) {
+  if (method == "test") return test(request);
+  if (method == remote::kModelMetadata) {
+    return {.message = metadata_reply("double", "tensoa", {{"x", "FP32", {1, 2, -1}}},
+                                      {{"y", "FP32", {1, 2, -1}}})};
+  }
+  if (method == remote::kDeviceMemoryRegister) return register_region(request);
+  if (method == remote::kDeviceMemoryUnregister) {
+    ++done_["unregistered"];
+    regions_.clear();
+    return {};
+  }
+  if (method == remote::kModelInfer) return infer(request);
+  return {.message = std::string("\x08\x01", 2)};  // ready
+}
+
+FakeReply DeviceServer::test(const std::string& what) {
+  if (what == "forget" || what == "reset") regions_.clear();
+  if (what == "reset") {
+    done_.clear();
+    mode_.clear();
+  } else if (!what.empty()) {
+    mode_ = what;
+  }
+  FakeReply reply;
+  for (const char* const name : {"registered", "unregistered", "by_region", "by_wire"}) {
+    reply.message +=
+        (reply.message.empty() ? "" : " ") + std::string(name) + ' ' + std::to_string(done_[name]);
+  }
+  return reply;
+}
+
+FakeReply DeviceServer::register_region(const std::string& request) {
+  if (mode_ == "refuse") {
+    return {.status = {.code = 12, .message = "failed to register CUDA shared memory region"}};
+  }
+  std::string name;
+  std::string raw;
+  int device = 0;
+  const std::vector pieces{std::as_bytes(std::span(request))};
+  for_each_field(remote::protobuf::Bytes(pieces), [&](const auto& field) {
+    if (field.number == 1) name = field.bytes.text();
+    if (field.number == 2) raw = field.bytes.text();
+    if (field.number == 3) device = static_cast<int>(field.value);
+  });
+  MemoryHandle handle{};
+  if (raw.size() != handle.size()) return {.status = {.code = 3, .message = "no handle"}};
+  std::memcpy(handle.data(), raw.data(), raw.size());
+  try {
+    regions_.emplace(name, ImportedMemory(Device::cuda(device), handle));
+  } catch (const Error& error) {
+    return {.status = {.code = 3, .message = error.what()}};
+  }
+  ++done_["registered"];
+  return {};
+}
+
+FakeReply DeviceServer::infer(const std::string& request) {
+  const Range in = ranges_of(request, 5, 4).at(0);
+  const auto all_out = ranges_of(request, 6, 2);
+  const Range out = all_out.empty() ? Range{} : all_out[0];
+  for (const Range& range : {in, out}) {
+    ++done_[range.region.empty() ? "by_wire" : "by_region"];
+    if (!range.region.empty() && !regions_.contains(range.region)) {
+      return {.status = {.code = 5, .message = "Unable to find shared memory region"}};
+    }
+  }
+  std::vector<float> numbers = in.region.empty() ? numbers_of(parse_request(request).raw.at(0))
+                                                 : read(regions_.at(in.region), in);
+  for (float& number : numbers) number *= 2;
+  if (mode_ == "fail" || mode_ == "stall") {
+    if (!out.region.empty()) {
+      write(regions_.at(out.region), out, std::vector<float>(numbers.size(), 4711));
+    }
+    if (mode_ == "fail") return {.status = {.code = 3, .message = "the model refuses"}};
+    mode_.clear();
+    return {.status = {.code = 4, .message = "Deadline Exceeded"}};
+  }
+  const remote::WireTensor tensor{
+      "y", "FP32", {1, 2, static_cast<std::int64_t>(numbers.size() / 2)}};
+  if (!out.region.empty()) {
+    write(regions_.at(out.region), out, numbers);
+    return {.message = infer_reply({tensor}, {""})};
+  }
+  std::string raw(numbers.size() * sizeof(float), '\0');
+  std::memcpy(raw.data(), numbers.data(), raw.size());
+  return {.message = infer_reply({tensor}, {raw})};
+}
+
+}  // namespace tensoa::test
