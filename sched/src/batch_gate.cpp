@@ -69,6 +69,11 @@ void BatchGate::close(const std::shared_ptr<Batch>& batch) {
   resume(first);
 }
 
+bool BatchGate::is_closed(const Batch& batch) const {
+  const std::lock_guard lock(mutex_);
+  return batch.is_closed;
+}
+
 bool BatchGate::wait_for_close(Batch& batch, TaskHandle task) {
   const std::lock_guard lock(mutex_);
   if (!batch.is_closed) batch.first = task;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/profiler_range.hpp"
 #include "tensoa/sched/event_pipeline.hpp"
 
 namespace tensoa::sched::detail {
@@ -190,6 +191,7 @@ void ModuleRun::begin_module(Step& step) {
     // The event may be over before start() returns.
     const ModuleNode& module = *step.module;
     tbb::this_task_arena::isolate([&] {
+      const ProfilerRange range(module.name.c_str());
       try {
         module.task(event).start(
             *this, [this, &step](const std::exception_ptr& failure) { end_module(step, failure); },
@@ -204,7 +206,10 @@ void ModuleRun::begin_module(Step& step) {
   std::exception_ptr failure;
   try {
     // A thread that waits for parallel work of the module takes no other module on top.
-    tbb::this_task_arena::isolate([&] { step.module->call(event); });
+    tbb::this_task_arena::isolate([&] {
+      const ProfilerRange range(step.module->name.c_str());
+      step.module->call(event);
+    });
   } catch (...) {
     failure = std::current_exception();
   }
@@ -213,13 +218,16 @@ void ModuleRun::begin_module(Step& step) {
 }
 
 void ModuleRun::call(Continuation task) {
-  if (options_.trace == nullptr) return tbb::this_task_arena::isolate(task);
+  // The event may be over when the task returns.
   const Step& step = *static_cast<const Step*>(task.owner());
   const ModuleNode& module = *step.module;
   const std::size_t number = step.slot->number;
-  const Clock::time_point begin = Clock::now();
-  tbb::this_task_arena::isolate(task);
-  options_.trace->add_part(module.name, number, begin);
+  const Clock::time_point begin = options_.trace != nullptr ? Clock::now() : Clock::time_point();
+  tbb::this_task_arena::isolate([&] {
+    const ProfilerRange range(module.name.c_str());
+    task();
+  });
+  if (options_.trace != nullptr) options_.trace->add_part(module.name, number, begin);
 }
 
 void ModuleRun::end_module(Step& step, const std::exception_ptr& failure) noexcept {
@@ -240,6 +248,7 @@ void ModuleRun::end_module(Step& step, const std::exception_ptr& failure) noexce
 void ModuleRun::end_event(Slot& slot) noexcept {
   if (slot.is_failed.load() && lost_its_device(slot) && moves(slot)) return begin_event(slot);
   slot.latency = Clock::now() - slot.begin;
+  if (options_.trace != nullptr) options_.trace->add_memory(slot.queue.device());
   deliver(slot);
 }
 

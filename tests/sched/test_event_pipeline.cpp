@@ -166,7 +166,11 @@ TEST(RunEvents, HoldsAtMostSoManyEventsAtATime) {
           return std::pair{next++, alive};
         },
         [&](const std::pair<std::size_t, std::shared_ptr<int>>& event, std::size_t) {
-          count();
+          const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+          do {  // until another event is there, too
+            count();
+            std::this_thread::yield();
+          } while (most < 2 && std::chrono::steady_clock::now() < deadline);
           return dawdle(event.first);
         },
         [](const auto&, const Result<std::size_t>&) {}, {.in_flight = 3, .order = order});

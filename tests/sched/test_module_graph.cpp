@@ -21,6 +21,7 @@
 
 #include "sched/event_sources.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/memory.hpp"
 #include "tensoa/sched/trace.hpp"
 #include "tensoa/sched/waiting.hpp"
 
@@ -431,6 +432,25 @@ TEST(Trace, HasEachModuleOfEachEventOnAThreadAndOnASlot) {
   }
   EXPECT_EQ(on_threads.size(), 5U);
   EXPECT_EQ(on_slots.size(), 5U);
+}
+
+TEST(Trace, HasTheMemoryOfTheDeviceAfterEachEvent) {
+  Numbers numbers(3);
+  const auto memory = numbers.graph.data<Buffer>("memory");
+  numbers.graph.module("work", reads(numbers.number), writes(memory), [&](EventView event) {
+    event.write(memory) = Buffer(event.device(), 1 << 20);
+  });
+  Trace trace;
+  numbers.graph.run({.in_flight = 1, .trace = &trace});
+  const auto json = nlohmann::json::parse(trace.to_json());
+  std::size_t samples = 0;
+  for (const auto& event : json.at("traceEvents")) {
+    if (event.at("ph") != "C") continue;
+    ++samples;
+    EXPECT_EQ(event.at("name"), "cpu");
+    EXPECT_GE(event.at("args").at("bytes").get<std::size_t>(), std::size_t{1} << 20U);
+  }
+  EXPECT_EQ(samples, 3U);
 }
 
 }  // namespace

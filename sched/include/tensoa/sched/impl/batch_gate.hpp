@@ -59,6 +59,8 @@ class BatchGate {
   void close(const std::shared_ptr<Batch>& batch);
   void finish(Batch& batch);
 
+  bool is_closed(const Batch& batch) const;
+
   /// @return whether the task has to wait; it may be running again when this returns
   bool wait_for_close(Batch& batch, TaskHandle task);
   bool wait_for_end(Batch& batch, TaskHandle task);
@@ -79,7 +81,8 @@ struct BatchClosed {
   std::shared_ptr<BatchGate> gate;
   std::shared_ptr<Batch> batch;
 
-  bool await_ready() const noexcept { return false; }
+  /// A batch that is full needs no timer.
+  bool await_ready() const { return gate->is_closed(*batch); }
   bool await_suspend(TaskHandle task) const;
   void await_resume() const noexcept {}
 };
