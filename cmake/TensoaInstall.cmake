@@ -16,6 +16,9 @@ foreach(layer ${tensoa_layers})
 endforeach()
 if(TARGET tensoa_program)
   install(TARGETS tensoa_program)
+  if(TARGET tensoa_torch)
+    install(TARGETS tensoa_torch LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  endif()
 endif()
 
 # The installed libraries use the wheels that they were linked with, unless the user says otherwise.

@@ -25,6 +25,8 @@ void add_infer_command(CLI::App& program, Action& action);
 void add_check_command(CLI::App& program, Action& action);
 void add_inspect_command(CLI::App& program, Action& action);
 void add_deploy_command(CLI::App& program, Action& action);
+/// Adds nothing where the program was built without models of servers.
+void add_top_command(CLI::App& program, Action& action);
 void add_describe_command(CLI::App& program, Action& action);
 void add_bench_command(CLI::App& program, Action& action, const std::string& command_line);
 

@@ -61,6 +61,7 @@ int run(int argc, char** argv) {
   add_check_command(program, action);
   add_inspect_command(program, action);
   add_deploy_command(program, action);
+  add_top_command(program, action);
   add_describe_command(program, action);
   add_bench_command(program, action, command_line);
   try {

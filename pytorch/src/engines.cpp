@@ -4,13 +4,10 @@
 
 #include <torch/version.h>
 
-#include <algorithm>
-#include <array>
-
 #include "exported/exported_engine.hpp"
 #include "inductor/inductor_program.hpp"
+#include "model_files.hpp"
 #include "tensoa/package/engines.hpp"
-#include "tensoa/package/file_kind.hpp"
 #include "torchscript/inspect.hpp"
 #include "torchscript/jit_engine.hpp"
 
@@ -19,17 +16,10 @@ namespace {
 
 class TorchScriptLoader final : public package::InspectingLoader {
  public:
-  std::string_view name() const noexcept override { return "TorchScript"; }
+  std::string_view name() const noexcept override { return kTorchScript; }
   CompilationType compilation() const noexcept override { return CompilationType::kJustInTime; }
 
-  bool accepts(const ModelLocation& location) const override {
-    if (!location.is_file()) return false;
-    static constexpr std::array kEndings{".pt", ".pth", ".ts"};
-    const package::FileKind kind = package::kind_of_file(location.path());
-    return kind == package::FileKind::kTorchScript ||
-           (kind == package::FileKind::kUnknown &&
-            std::ranges::find(kEndings, location.path().extension()) != kEndings.end());
-  }
+  bool accepts(const ModelLocation& location) const override { return is_torchscript(location); }
 
   bool takes(std::type_index options) const noexcept override {
     return options == typeid(TorchScriptOptions);
@@ -47,12 +37,11 @@ class TorchScriptLoader final : public package::InspectingLoader {
 
 class ExportedLoader final : public package::InspectingLoader {
  public:
-  std::string_view name() const noexcept override { return "torch.export"; }
+  std::string_view name() const noexcept override { return kTorchExport; }
   CompilationType compilation() const noexcept override { return CompilationType::kJustInTime; }
 
   bool accepts(const ModelLocation& location) const override {
-    return location.is_file() &&
-           package::kind_of_file(location.path()) == package::FileKind::kExportedProgram;
+    return is_exported_program(location);
   }
 
   std::shared_ptr<const Engine> load(const ModelLocation& location, Device device,

@@ -147,4 +147,4 @@ def test_without_a_model_the_way_to_one_is_named(out, tmp_path):
 def test_program_looks_for_libraries_in_named_folders_only():
     listing = subprocess.run(["readelf", "-d", PROGRAM], capture_output=True, text=True, check=True).stdout
     folders = re.search(r"R(?:UN)?PATH.*\[(.*)\]", listing).group(1).split(":")
-    assert all(folder.startswith("/") for folder in folders), folders
+    assert all(folder.startswith(("/", "$ORIGIN")) for folder in folders), folders

@@ -396,6 +396,7 @@ def test_full_disk_is_reported(model, tmp_path, out, ending):
     [
         (["--keep", "m"], ['got "m"', "which has no comparison"]),
         (["--keep", "m>"], ["compares with no number"]),
+        (["--keep", "m!=nan"], ["nothing is equal to, less or more than NaN"]),
         (["--keep", ">1"], ["names no column"]),
         (["--keep", "m>1 && "], ['got ""']),
         (["--keep", "m>1 && q<2"], ["no column q", "there are m, n, x, y, z"]),

@@ -206,6 +206,24 @@ def test_csv_and_parquet_hold_the_same(tmp_path, model):
     assert csv["track_id"].to_numpy().min() == -1 and csv["track_id"].to_numpy().max() > 5
 
 
+def test_counters_are_written_for_prometheus(tmp_path, model):
+    good = write_event(tmp_path, "good")
+    bad = write(tmp_path / "bad-hits.csv", "hit_id,x,y\n1,2,3\n")
+    done = tensoa("track", good, bad, "generate:2:5", "--model", model, "--device", "cpu", "--metrics", tmp_path / "m.prom")
+    assert done.returncode == 2 and "bad-hits.csv" in done.stderr
+    lines = (tmp_path / "m.prom").read_text().splitlines()
+    samples = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert all(re.fullmatch(r'[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})?', name) for name in samples)
+    assert samples['tensoa_events_total{device="cpu"}'] == "4"
+    assert samples["tensoa_events_failed_total"] == "1"
+    assert samples["tensoa_event_latency_seconds_count"] == "4"
+    assert float(samples['tensoa_event_latency_seconds{quantile="0.99"}']) > 0
+    assert float(samples['tensoa_memory_peak_bytes{device="cpu",purpose="collections"}']) > 0
+    described = {line.split()[2] for line in lines if line.startswith("# TYPE")}
+    assert described == {name.partition("{")[0].removesuffix("_count") for name in samples}
+    refuse("track", good, "--model", model, "--metrics", tmp_path / "none" / "m.prom", says=["none/m.prom"])
+
+
 def test_number_of_threads_and_of_events_in_flight_changes_nothing(tmp_path, model):
     runs, tracks = [], []
     for threads, each in ((1, 1), (2, 2), (2, 5)):

@@ -17,9 +17,11 @@ namespace {
 using nlohmann::ordered_json;
 using package::ArgumentDescription;
 using package::CheckDescription;
+using package::FusedPart;
 using package::GpuCheckDescription;
 using package::ModelDescription;
 using package::ProgramDescription;
+using package::UnfusedOperation;
 
 struct InspectCall {
   std::string file;
@@ -82,6 +84,14 @@ ordered_json json_of(const std::string& file, const ModelDescription& model) {
                                   {"bytes", program.bytes}});
   }
   object["fused_stages"] = model.fused_stages;
+  if (!model.parts.empty()) {
+    ordered_json& parts = object["fused_parts"] = ordered_json::array();
+    for (const FusedPart& part : model.parts) parts.push_back(part.stages);
+    ordered_json& unfused = object["unfused"] = ordered_json::array();
+    for (const UnfusedOperation& one : model.unfused) {
+      unfused.push_back({{"operation", one.name}, {"reason", one.reason}});
+    }
+  }
   object["checks"] = ordered_json::array();
   for (const CheckDescription& check : model.checks) {
     object["checks"].push_back({{"rows", check.rows},
@@ -155,6 +165,20 @@ std::string line_of(const ArgumentDescription& argument) {
                      }));
 }
 
+std::string describe_parts(const ModelDescription& model) {
+  std::string text = "fused in part, each line one loop over rows after the number of its part:\n";
+  for (std::size_t i = 0; i < model.parts.size(); ++i) {
+    for (const std::string& stage : model.parts[i].stages) {
+      text += fmt::format("  {:>2}  {}\n", i + 1, stage);
+    }
+  }
+  if (!model.unfused.empty()) text += "by TorchInductor:\n";
+  for (const UnfusedOperation& one : model.unfused) {
+    text += fmt::format("      {}, because of {}\n", one.name, one.reason);
+  }
+  return text;
+}
+
 std::string text_of(const std::string& file, const ModelDescription& model) {
   const bool is_package = model.compilation == CompilationType::kAheadOfTime;
   std::string text = fmt::format("{}: {}", file, model.format);
@@ -206,7 +230,9 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
     text += fmt::format("  {:<12} {:<12} {:<16} {:>12} bytes\n", program.kind, program.name,
                         program.status, in_groups(program.bytes));
   }
-  if (model.forest_facts.empty()) {
+  if (!model.parts.empty()) {
+    text += describe_parts(model);
+  } else if (model.forest_facts.empty()) {
     text += model.fused_stages.empty() ? "fused: nothing\n" : "fused, each one loop over rows:\n";
   }
   for (std::size_t i = 0; i < model.fused_stages.size(); ++i) {

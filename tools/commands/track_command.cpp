@@ -23,6 +23,7 @@
 #include "signals.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
+#include "tensoa/sched/metrics.hpp"
 #include "tensoa/sched/module_graph.hpp"
 #include "tensoa/sched/trace.hpp"
 #include "tensoa/track/report.hpp"
@@ -31,6 +32,8 @@
 
 namespace tensoa::tools {
 namespace {
+
+constexpr double kMetricsSeconds = 10;  ///< Prometheus' scrapers ask every 15 to 60 s
 
 struct TrackCall {
   std::vector<std::string> inputs;
@@ -46,6 +49,7 @@ struct TrackCall {
   std::string report;
   std::string json;
   std::string trace;
+  std::string metrics;
   std::string resume;
 };
 
@@ -68,7 +72,8 @@ struct Outcome {
 /// @throws ConfigError when a file is to be written twice, or over an input.
 void require_different_files(const TrackCall& call) {
   std::vector<std::string> files = call.inputs;
-  for (const std::string& output : {call.output, call.report, call.json, call.trace}) {
+  for (const std::string& output :
+       {call.output, call.report, call.json, call.trace, call.metrics}) {
     if (output.empty()) continue;
     for (const std::string& other : files) {
       std::error_code ignored;
@@ -133,11 +138,13 @@ class TrackRun {
     sources_ = track::find_events(call.inputs);
     if (!call.resume.empty()) resume();
     require_different_files(call);
+    for (const Device device : devices_) totals_.devices.push_back({.device = device});
     // What cannot be written is found before the work is done.
     if (!call.output.empty()) tracks_.emplace(call.output);
     if (!call.report.empty()) report_.emplace(call.report);
     if (!call.json.empty()) json_.emplace(call.json);
     if (!call.trace.empty()) trace_file_.emplace(call.trace);
+    if (!call.metrics.empty()) write_metrics();
     if (call.report == kStdout || call.json == kStdout) figures_ = stderr;
     const std::size_t events = sources_.size() - first_;
     summary_.device = listed(devices_);
@@ -155,17 +162,19 @@ class TrackRun {
     declare(graph);
     const auto start = std::chrono::steady_clock::now();
     bar_.emplace("tracking", sources_.size() - first_);
-    summary_.take(in_arena(summary_.threads, [&] {
+    totals_ = in_arena(summary_.threads, [&] {
       const ReadAhead::WaitsAtEnd waits(read_ahead_);
       return graph.run({.devices = devices_,
                         .in_flight = static_cast<std::size_t>(summary_.in_flight),
                         .trace = trace_file_ ? &trace : nullptr});
-    }));
+    });
+    summary_.take(totals_);
     summary_.seconds.read += read_ahead_.seconds();
     bar_.reset();
     summary_.wall_seconds = seconds_since(start);
     if (summary_.events > 0) write_files();
     if (trace_file_) write_file(*trace_file_, trace.to_json());
+    if (!call_.metrics.empty()) write_metrics();
     fmt::print(figures_, "{}", to_table(summary_));
     if (GracefulStop::signal() != 0) {
       std::fflush(figures_);
@@ -208,13 +217,14 @@ class TrackRun {
         "write", reads(source, outcome), sched::Order::kInput,
         [=, this](EventView view) {
           finish(*view.read(outcome));
-          bar_->advance(to_string(view.device()));
+          count(view.device());
         },
         [=, this](EventView view, const sched::EventFailure& failure) {
           ++summary_.failed;
           bar_->clear();
+          ++totals_.failed;
           fmt::print(stderr, "tensoa: event {}: {}\n", view.read(source)->name(), failure.message);
-          bar_->advance(to_string(view.device()));
+          count(view.device());
         });
   }
   // [/event]
@@ -234,6 +244,26 @@ class TrackRun {
       copy(Queue(Device::cpu()), edges, *outcome->edges);
     }
     return outcome;
+  }
+
+  /// An event is over. What the graph counts itself is known at the end of the run.
+  void count(Device device) {
+    bar_->advance(to_string(device));
+    if (call_.metrics.empty()) return;
+    ++std::ranges::find(totals_.devices, device, &sched::RunTotals::OfDevice::device)->events;
+    if (seconds_since(metrics_written_) < kMetricsSeconds) return;
+    metrics_written_ = std::chrono::steady_clock::now();
+    try {
+      write_metrics();
+    } catch (const OutputError&
+                 error) {  // no reason to end the run; the file at its end must be written
+      bar_->clear();
+      fmt::print(stderr, "tensoa: {}\n", error.what());
+    }
+  }
+
+  void write_metrics() {
+    write_file(call_.metrics, sched::prometheus_text(totals_) + service_metrics());
   }
 
   /// A run from which no event came out leaves no files.
@@ -317,6 +347,8 @@ class TrackRun {
   std::optional<OutputFile> trace_file_;
   std::FILE* figures_ = stdout;
   TrackSummary summary_;
+  sched::RunTotals totals_;  ///< so far
+  std::chrono::steady_clock::time_point metrics_written_ = std::chrono::steady_clock::now();
   std::atomic<bool> wants_edges_;  ///< the report shows further events
   std::vector<Outcome> shown_;     ///< in the report
 };
@@ -375,6 +407,9 @@ void add_track_command(CLI::App& program, Action& action) {
                   "Write the run as one HTML page; - for stdout, the table is then on stderr");
   add_path_option(*command, "--json", call->json,
                   "Write the figures of the run; - for stdout, the table is then on stderr");
+  add_path_option(*command, "--metrics", call->metrics,
+                  fmt::format("Write counters for Prometheus to this file, again every {:.0f} s",
+                              kMetricsSeconds));
   add_path_option(*command, "--trace", call->trace,
                   "Write what ran when and where, for https://ui.perfetto.dev");
   command->add_option("--resume", call->resume,

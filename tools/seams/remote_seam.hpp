@@ -17,4 +17,7 @@ void register_remote();
 /// @throws ConfigError for a fallback of a model that is a file
 ModelOptions with_fallback(const std::string& model, const std::string& fallback);
 
+/// The counters of the servers that this process called, in the text format of Prometheus; empty where there are none.
+std::string service_metrics();
+
 }  // namespace tensoa::tools

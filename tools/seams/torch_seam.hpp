@@ -8,14 +8,15 @@
 
 #include "tensoa/core/device.hpp"
 
-// What the program asks of torch: a seam. with_torch.cpp or without_torch.cpp is linked.
+// What the program asks of torch: a seam. with_torch.cpp or without_torch.cpp is linked. The former loads torch
+// (torch_library.cpp) when a model needs it: loading it takes half a second and 350 MB.
 
 namespace tensoa::tools {
 
 /// Makes all engines of the build known.
 void register_engines();
 
-/// The version of torch; empty in a build without it.
+/// The version of torch that was built with; empty in a build without it.
 std::string torch_version();
 
 /// What models need on one device, in bytes, as pytorch::ModelMemory.
@@ -31,5 +32,8 @@ struct MemoryOfCall {
 
 /// Runs `call`, and looks at what models have then, and what they needed meanwhile.
 MemoryOfCall memory_of_call(Device device, const std::function<void()>& call);
+
+/// The same of a process that has not loaded torch.
+MemoryOfCall memory_without_torch(Device device, const std::function<void()>& call);
 
 }  // namespace tensoa::tools

@@ -5,6 +5,7 @@
 #include "tensoa/engine/location.hpp"
 #include "tensoa/remote/engines.hpp"
 #include "tensoa/remote/options.hpp"
+#include "tensoa/remote/statistics.hpp"
 
 namespace tensoa::tools {
 
@@ -19,6 +20,11 @@ ModelOptions with_fallback(const std::string& model, const std::string& fallback
   remote::Options options;
   options.fallback = fallback;
   return options;
+}
+
+std::string service_metrics() {
+  const std::vector<remote::ServerStatistics> servers = remote::statistics();
+  return servers.empty() ? "" : remote::prometheus_text(servers);
 }
 
 }  // namespace tensoa::tools

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 #include "seams/torch_seam.hpp"
-#include "tensoa/core/memory_budget.hpp"
 #include "tensoa/forest/engines.hpp"
 
 namespace tensoa::tools {
@@ -11,21 +10,7 @@ void register_engines() { forest::register_engines(); }
 std::string torch_version() { return {}; }
 
 MemoryOfCall memory_of_call(Device device, const std::function<void()>& call) {
-  call();
-  const MemoryFigures all = memory_figures(device);
-  const auto now = [&](MemoryPurpose purpose) { return all.of(purpose).now; };
-  MemoryOfCall memory{.weights = now(MemoryPurpose::kWeights),
-                      .workspaces = now(MemoryPurpose::kWorkspaces),
-                      .activations = 0,
-                      .collections = now(MemoryPurpose::kCollections),
-                      .peak = 0,
-                      .budget = all.budget,
-                      .torch_holds = 0};
-  for (const MemoryPurpose purpose : {MemoryPurpose::kCollections, MemoryPurpose::kWeights,
-                                      MemoryPurpose::kWorkspaces, MemoryPurpose::kPinned}) {
-    memory.peak += all.of(purpose).peak;
-  }
-  return memory;
+  return memory_without_torch(device, call);
 }
 
 }  // namespace tensoa::tools

@@ -48,26 +48,35 @@ std::string reason_of(const std::exception& error, const std::filesystem::path& 
 
 }  // namespace
 
-void with_jit_file(const std::filesystem::path& path,
-                   const std::function<void(torch::jit::Module& module)>& use) {
-  const std::string subject = subject_of(path);
+void load_named(const std::string& subject, const std::function<void()>& load,
+                const std::function<std::string(const std::exception&)>& why) {
   forget_allocation_failure();
   try {
-    torch::jit::Module module = torch::jit::load(path.string(), c10::kCPU);
-    module.eval();
-    if (!module.find_method("forward")) throw LoadError(subject + "has no forward method");
-    use(module);
+    load();
   } catch (const DeviceError& error) {
     detail::rethrow(error, subject + "cannot be loaded: ");
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
     throw_if_allocation_failed(subject + "cannot be loaded: ");
-    throw LoadError(subject +
-                    "is not a TorchScript file that this libtorch can load (expected one written "
-                    "by torch.jit.save): " +
-                    reason_of(error, path));
+    throw LoadError(subject + why(error));
   }
+}
+
+void with_jit_file(const std::filesystem::path& path,
+                   const std::function<void(torch::jit::Module& module)>& use) {
+  const std::string subject = subject_of(path);
+  const auto load = [&] {
+    torch::jit::Module module = torch::jit::load(path.string(), c10::kCPU);
+    module.eval();
+    if (!module.find_method("forward")) throw LoadError(subject + "has no forward method");
+    use(module);
+  };
+  load_named(subject, load, [&](const std::exception& error) {
+    return "is not a TorchScript file that this libtorch can load (expected one written by "
+           "torch.jit.save): " +
+           reason_of(error, path);
+  });
 }
 
 }  // namespace tensoa::pytorch

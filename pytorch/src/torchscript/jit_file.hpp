@@ -18,6 +18,12 @@ std::string short_message(const std::exception& error);
 /// The beginning of all messages about a file: "model FILE: ".
 std::string subject_of(const std::filesystem::path& path);
 
+/// Calls `load`, and begins what is wrong with `subject`.
+/// @param why the rest of the line for an error of torch
+/// @throws LoadError for an error of torch; errors of tensoa as they are
+void load_named(const std::string& subject, const std::function<void()>& load,
+                const std::function<std::string(const std::exception&)>& why);
+
 /// Loads a TorchScript file on the CPU, sets it to evaluation, and gives it to `use`.
 /// @throws LoadError when it is no such file, has no forward method, or `use` throws something of torch
 void with_jit_file(const std::filesystem::path& path,
