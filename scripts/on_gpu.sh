@@ -8,6 +8,7 @@
 #
 #   packages   what the others need: the packages of `tensoa bench forward`, and those of TorchInductor for the tests
 #   forward    `tensoa bench forward`, and bench/python_jit.py in between
+#   latency    `tensoa bench latency`, a million events
 #   path       `tensoa bench path`, both networks
 #   track      `tensoa bench track`
 #   scaling    `tensoa bench scaling`, over all GPUs
@@ -15,7 +16,8 @@
 #   tests      the C++ tests
 #   python     the Python tests that use a GPU
 #   programs   `make fuzz-programs`: needs many cores, no GPU
-#   width      `make width`, likewise
+#   width      `make width`, likewise; the CPU of that machine
+#   width_gpu  the same on a GPU
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -35,8 +37,10 @@ if [[ $root != "$PWD" && ! -e $root ]]; then
   ln -s "$PWD" "$root"
 fi
 [[ -e build ]] || ln -s .carry/build build
-printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$libraries" "$PWD/.carry/build/tensoa" >"$TENSOA_PROGRAM"
-chmod +x "$TENSOA_PROGRAM"
+for program in tensoa bench/peers/compare_width; do
+  printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$libraries" "$PWD/.carry/build/$program" >".carry/${program##*/}"
+  chmod +x ".carry/${program##*/}"
+done
 weights=.carry/data/exatrkx_gnn/weights.txt.gz
 ours() { LD_LIBRARY_PATH=$libraries "$@"; } # Python finds its own
 small=generate:1:77:50
@@ -61,6 +65,10 @@ forward() {
     $small .carry/data/trackml generate:1:77:2050
   $python bench/python_jit.py build/bench_packages/mlp.pt --json "$out/python_jit.json"
   ours build/tensoa bench forward --device cuda:0 --packages build/bench_packages --repeats 10 $small --json "$out/forward_again.json"
+}
+
+latency() {
+  ours build/tensoa bench latency build/bench_packages/{mlp,edge_network}-cuda-fused.pt2 --device cuda:0 --rows 1 16 --json "$out/latency.json"
 }
 
 path() {
@@ -133,7 +141,17 @@ python() {
 
 programs() { $python -W ignore python/tests/random_programs.py --seeds 0:10000 --jobs "$((cores * 3 / 4))"; }
 
-width() { $python bench/width.py --no-peers --jobs "$((cores / 4 + 1))"; }
+width() { width_on cpu $((cores / 2)); }
+
+width_gpu() { width_on cuda $((cores * 3 / 4)); }
+
+# Half of the results is better than none where the time is limited.
+width_on() {
+  local code=0
+  timeout "${TENSOA_WIDTH_SECONDS:-3600}" "$python" bench/width.py --device "$1" --jobs "$2" --compare "$PWD/.carry/compare_width" || code=$?
+  cp benchmarks/results/width.json docs/width.md "$out"
+  return $code
+}
 
 for step in "$@"; do
   begin=$SECONDS

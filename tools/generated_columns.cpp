@@ -79,7 +79,8 @@ std::vector<std::size_t> GeneratedColumns::Memory::planes() const {
 }
 
 GeneratedColumns::GeneratedColumns(const package::ModelDescription& model, std::size_t rows,
-                                   std::size_t offset, std::uint64_t seed, const Queue& queue)
+                                   std::size_t offset, std::uint64_t seed, const Queue& queue,
+                                   std::uint64_t event)
     : queue_(queue) {
   const auto rows_of = [&](const package::ArgumentDescription& argument) {
     return argument.collection ? rows * (1 + 2 * *argument.collection) : argument.rows;
@@ -87,7 +88,7 @@ GeneratedColumns::GeneratedColumns(const package::ModelDescription& model, std::
   std::size_t smallest = std::numeric_limits<std::size_t>::max();
   for (const auto& input : model.inputs) smallest = std::min(smallest, rows_of(input));
   memory_.reserve(model.inputs.size() + model.outputs.size());
-  track::Random inputs(rows, offset);
+  track::Random inputs(rows + (event << 40U), offset);
   track::Random outputs(rows, seed);
   const auto add = [&](const package::ArgumentDescription& argument, bool is_input) {
     Memory& memory = allocate(*argument.block, rows_of(argument), offset);

@@ -23,8 +23,9 @@ class GeneratedColumns {
   /// @param rows of the first input collection; the next one has three times as many, then five times, …
   /// @param offset the columns begin at this row of their collections
   /// @param seed of what is in the outputs before, so that two that were not written differ
+  /// @param event another one has other inputs
   GeneratedColumns(const package::ModelDescription& model, std::size_t rows, std::size_t offset,
-                   std::uint64_t seed, const Queue& queue);
+                   std::uint64_t seed, const Queue& queue, std::uint64_t event = 0);
 
   /// Puts these numbers in the place of the made-up ones: of each input block its planes, one after
   /// another. Waits for the queue.

@@ -26,6 +26,7 @@ struct BenchOptions {
   std::string server;                                               ///< of `service`
   std::string python, python_client;                                ///< of `service`
   std::string device = "auto";
+  std::size_t events = 1'000'000;  ///< of `latency`
   int repeats = 10;
 };
 
@@ -86,6 +87,13 @@ std::vector<ResultRow> bench_reading(const BenchOptions& options);
 /// each event beside calls for all that a Batcher has gathered, of events that lie one after another and of events whose
 /// rows are copied together. What bench_pipeline does where it has packages.
 std::vector<ResultRow> bench_batching(const BenchOptions& options);
+
+/// The time that one event takes, and how it scatters: models (`inputs`) over `rows` rows of columns that were bound
+/// before, event after event on one thread, `events` of each, through 256 buffers with different numbers. From before
+/// the call until the answer is there; the first row is the same with nothing, on a GPU with a kernel that does
+/// nothing, between the two readings of the clock. min and max of all events; `jitter_us` is p99.9 without the median.
+/// @throws InputError for a file that does not say which columns it reads
+std::vector<ResultRow> bench_latency(const BenchOptions& options);
 
 /// Models of servers (`server`, else the environment variable TENSOA_TEST_TRITON): columns of 1 and 16 MiB beside what a
 /// client with generated code does and beside the official Python client, small requests beside bare gRPC calls of the same

@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
+#include <dlfcn.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -147,6 +149,12 @@ void count_allocation(std::size_t bytes) {
   watch->tell("allocation", bytes, false, false);
 }
 
+void count_lock() {
+  if (t_watch == nullptr) return;
+  const LookAway watch;
+  if (watch->frames.empty()) ++watch->seen.locks;
+}
+
 void count_copy(const void* to, const void* from, std::size_t bytes) {
   if (t_watch == nullptr || bytes < t_watch->large || t_watch->is_in_operator()) return;
   const LookAway watch;
@@ -219,7 +227,16 @@ std::size_t watched_pad_rows(const Queue& queue, const TensorView& to, const Ten
 }  // namespace tensoa
 
 // ---- what takes the place of the C library's functions, in this program and in the libraries that
-// it loads. The real ones are there under second names.
+// it loads. The real ones are there under second names; locks are not, and are looked up.
+
+namespace {
+
+template <class Lock>
+auto real_lock(const char* name) {
+  return reinterpret_cast<int (*)(Lock*)>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -253,6 +270,30 @@ int posix_memalign(void** data, std::size_t alignment, std::size_t bytes) noexce
   tensoa::count_allocation(bytes);
   *data = __libc_memalign(alignment, bytes);
   return *data == nullptr ? ENOMEM : 0;
+}
+
+int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  static const auto real = real_lock<pthread_mutex_t>("pthread_mutex_lock");
+  tensoa::count_lock();
+  return real(mutex);
+}
+
+int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+  static const auto real = real_lock<pthread_mutex_t>("pthread_mutex_trylock");
+  tensoa::count_lock();
+  return real(mutex);
+}
+
+int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
+  static const auto real = real_lock<pthread_rwlock_t>("pthread_rwlock_rdlock");
+  tensoa::count_lock();
+  return real(lock);
+}
+
+int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
+  static const auto real = real_lock<pthread_rwlock_t>("pthread_rwlock_wrlock");
+  tensoa::count_lock();
+  return real(lock);
 }
 
 void* memcpy(void* to, const void* from, std::size_t bytes) noexcept {

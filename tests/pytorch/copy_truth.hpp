@@ -27,6 +27,7 @@ struct Seen {
   std::size_t inside_model = 0;    ///< bytes of the columns that the model's own code copies
   std::size_t large_blocks = 0;    ///< bytes of host allocations of at least `large`
   std::size_t allocations = 0;     ///< number of host allocations, outside torch's operators
+  std::size_t locks = 0;           ///< number of mutexes locked, outside torch's operators
   std::set<const void*> in_place;  ///< addresses in the columns that were read without a copy
   std::string story;               ///< one line for each event, for messages
 };
@@ -38,6 +39,7 @@ struct Seen {
 /// - strided_copy, pad_rows, memcpy and memmove of at least `large` bytes outside operators: this program
 ///   has its own.
 /// - malloc, its relatives and with them operator new: this program has its own.
+/// - pthread_mutex_lock and its relatives, and with them those of the standard library.
 /// A loop written by hand into memory that was there before goes unseen; that the model reads at
 /// the address of the columns (`in_place`) is the proof against it.
 /// @param columns all memory of the caller's that takes part, host or device

@@ -65,6 +65,22 @@ def test_accuracy_compares_with_float64(out, our_model):
         assert 0 < row["max_abs_error"] <= 1e-3 and 0 < row["max_rel_error"] <= 3e-5 and row["flips"] <= 3
 
 
+def test_latency_tells_the_tail_of_single_events(out):
+    arguments = ("--rows", 1, 16, "--events", 2000)
+    rows = bench(out, "latency", package("fused.pt2"), *arguments)
+    assert [(row["variant"], row["n"]) for row in rows] == [("clock", 0), ("plan", 1), ("plan", 16)]
+    for row in rows:
+        tail = [row[key] for key in ("min_us", "median_us", "p99_us", "p99.9_us", "p99.99_us", "max_us")]
+        assert tail == sorted(tail) and tail[0] > 0
+        assert row["jitter_us"] == pytest.approx(row["p99.9_us"] - row["median_us"])
+        assert (row["later_than_12.5_us"] > 0) == (row["max_us"] > 12.5)
+    assert rows[0]["median_us"] < rows[1]["median_us"]
+
+
+def test_latency_needs_to_know_the_columns(out, our_model):
+    refuse("bench", "latency", our_model, says=["bench latency", "does not say which columns it reads", "a package or a tree file"])
+
+
 def test_binding_times_ours_beside_the_library_and_packing(out):
     rows = bench(out, "binding", "--rows", 0, 1, 33, "--repeats", 2)
     assert all(has(row, ROW | TIMES | {"columns": int, "bytes_copied": int}) for row in rows)

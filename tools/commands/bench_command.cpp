@@ -167,6 +167,20 @@ void add_forest_options(std::pair<CLI::App&, BenchOptions&> bench) {
                      "The same: bench/peers/rbdt.cpp as a library, MODEL.rbdt");
 }
 
+void add_latency_options(std::pair<CLI::App&, BenchOptions&> bench) {
+  auto& [command, options] = bench;
+  command.remove_option(command.get_option("--repeats"));
+  options.inputs.clear();
+  options.rows = {1, 16};
+  command.add_option("MODEL", options.inputs, "Packages and tree files")->required();
+  command.add_option("--rows", options.rows, "Rows of an event")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}))
+      ->capture_default_str();
+  command.add_option("--events", options.events, "Events of each model and number of rows")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}))
+      ->capture_default_str();
+}
+
 void add_pipeline_options(std::pair<CLI::App&, BenchOptions&> bench) {
   auto& [command, options] = bench;
   options.inputs.clear();
@@ -244,6 +258,9 @@ void add_bench_command(CLI::App& program, Action& action, const std::string& com
   add_forest_options(add_bench(*command, action, command_line, "forest",
                                "Decision trees on columns beside other libraries",
                                bench::bench_forest));
+  add_latency_options(add_bench(*command, action, command_line, "latency",
+                                "One event after another: median, tail and jitter",
+                                bench::bench_latency));
   add_pipeline_options(add_bench(*command, action, command_line, "pipeline",
                                  "Module graphs: cost of the scheduler, and ways to wait for a GPU",
                                  bench::bench_pipeline));
