@@ -4,6 +4,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -45,6 +46,7 @@ KeepCondition parse_one(std::string_view text) {
     if (error != std::errc() || end != number.data() + number.size() || number.empty()) {
       fail("which compares with no number");
     }
+    if (std::isnan(one.number)) fail("and nothing is equal to, less or more than NaN");
     return one;
   }
   fail("which has no comparison");
