@@ -9,6 +9,7 @@
 #   FUZZ_SECONDS=60        how long each fuzzer of `make fuzz` runs
 #   PROGRAM_SEEDS=0:10000  which seeds `make fuzz-programs` takes
 #   SOAK_EVENTS=10000      how many events `make soak` runs over
+#   KILL_SECONDS=600       how long `make soak-service` kills servers
 #   DRAWS=5000             how often `make fuzz-columns` draws in each test
 #   SCRIPTS=5000           how many random programs `make fuzz-scripts` runs
 #   STEPS="fuzz soak"      of `make nightly`
@@ -18,6 +19,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 PROGRAM_SEEDS ?= 0:10000
 SOAK_EVENTS ?= 10000
+KILL_SECONDS ?= 600
 DRAWS ?= 5000
 SCRIPTS ?= 5000
 TENSOA_SHARED_DATA ?= ../shared/data
@@ -36,7 +38,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
-        install-check reference newest-torch fuzz fuzz-programs fuzz-scripts fuzz-columns soak width nightly options clean
+        install-check reference newest-torch fuzz fuzz-programs fuzz-scripts fuzz-columns soak soak-service width nightly options clean
 .DELETE_ON_ERROR:
 
 help: ## This list
@@ -157,7 +159,13 @@ soak: packages ## Run over many events with all cores, and see that memory, file
 	@cmake --build build --target tensoa_soak
 	@build/tests/soak/tensoa_soak build/models/tensoa.pt2 $(SOAK_EVENTS)
 
+soak-service: build/.configured-$(PRESET) ## Kill, stop, stall and restart three real servers under load: no event may be lost, no memory or thread grow
+	@cmake --build build --target test_servers
+	@TENSOA_TEST_KILL_SECONDS=$(KILL_SECONDS) tests/service/run.py --triton mlp --servers 3 -- \
+	  build/tests/remote/test_servers --gtest_brief=1 '--gtest_filter=Of/Killed.*'
+
 width: build ## Export a model of each kind and time it beside its peers; writes docs/width.md
+	@cmake --build build --target compare_width >/dev/null
 	@$(PYTHON) bench/width.py
 
 nightly: ## What takes too long for each change; writes benchmarks/results/nightly.txt
