@@ -66,8 +66,7 @@ endfunction()
 
 # tensoa_add_test(NAME SOURCES file... LINK target... [ENVIRONMENT NAME=value...])
 #
-# One GoogleTest program test_NAME; TENSOA_SHARED_DATA is a string in the sources. Each of its tests is a CTest case; a program that
-# links torch is one case, because each start of it takes a third of a second.
+# One GoogleTest program test_NAME, and a CTest case NAME; TENSOA_SHARED_DATA is a string in the sources.
 function(tensoa_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK;ENVIRONMENT")
   set(target test_${name})
@@ -83,12 +82,9 @@ function(tensoa_add_test name)
   target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main)
   if(TENSOA_TESTS STREQUAL "torch" AND NOT needs_torch)
     set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL TRUE)
-  elseif(needs_torch)
-    add_test(NAME ${name} COMMAND ${target} --gtest_brief=1)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 600)
   else()
-    gtest_discover_tests(${target} NO_PRETTY_VALUES TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
-      PROPERTIES TIMEOUT 300 ENVIRONMENT "${arg_ENVIRONMENT}" SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+    add_test(NAME ${name} COMMAND ${target} --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "${arg_ENVIRONMENT}")
   endif()
 endfunction()
 
