@@ -8,11 +8,10 @@
 
 // libtensoa_torch.so. Names of its own are local to this file: the program's would take their place.
 
+namespace tensoa::tools {
 namespace {
 
-using namespace tensoa;
-
-tools::MemoryOfCall memory_of_call(Device device, const std::function<void()>& call) {
+MemoryOfCall measure_memory(Device device, const std::function<void()>& call) {
   pytorch::reset_torch_peak(device);
   const std::size_t activations = pytorch::activations_of(device, call);
   const pytorch::ModelMemory all = pytorch::model_memory(device);
@@ -26,10 +25,12 @@ tools::MemoryOfCall memory_of_call(Device device, const std::function<void()>& c
 }
 
 }  // namespace
+}  // namespace tensoa::tools
 
-extern "C" __attribute__((visibility("default"))) const tools::TorchLibrary tensoa_torch_library{
-    .register_engines = pytorch::register_engines,
-    .load_inductor = pytorch::load_inductor_program,
-    .memory_of_call = memory_of_call,
-    .make_tensors = bench::make_tensors,
+extern "C" __attribute__((visibility("default")))
+const tensoa::tools::TorchLibrary tensoa_torch_library{
+    .register_engines = tensoa::pytorch::register_engines,
+    .load_inductor = tensoa::pytorch::load_inductor_program,
+    .memory_of_call = tensoa::tools::measure_memory,
+    .make_tensors = tensoa::bench::make_tensors,
 };

@@ -104,8 +104,8 @@ FORMATS = [
     Format(
         "ONNX networks",
         EXPORT,
-        "opset 7 to 21, [these operators](onnx_operators.md)",
-        "other operators, attributes and types, a fixed number of rows",
+        "opset 7 to 21, [these operators](onnx_operators.md); models of a fixed number of rows become models of any",
+        "other operators, attributes and types",
         "ONNX Runtime",
         "ONNX network",
         "mlp",

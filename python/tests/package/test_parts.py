@@ -112,7 +112,8 @@ def test_a_model_in_parts_gives_what_the_model_gives(name, tmp_path):
         columns = Columns(binding, counts, (), "cpu", seed=rows, is_misaligned=rows % 2 == 1)
         expected, got = binding.call(module, columns.inputs), binding.call(made.module, columns.inputs)
         for a, b in zip(got, expected, strict=True):
-            torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6)
+            largest = b.abs().max().item() if b.numel() else 0.0
+            torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6 * max(1.0, largest))
 
 
 def test_what_a_part_is_not_worth_stays_with_torch():

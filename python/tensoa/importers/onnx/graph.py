@@ -63,6 +63,8 @@ class Graph:
     outputs: list[str]
     constants: dict[str, np.ndarray]
     nodes: list[Node]
+    rows: int | None = None  # for which it was written, where it takes others, too
+    fixed_by: str = ""  # what keeps it from that
 
     def __deepcopy__(self, memo: dict) -> "Graph":
         return self

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from tensoa.errors import InputError, first_line
-from tensoa.importers.onnx import read, runtime
+from tensoa.importers.onnx import read, rows, runtime
 from tensoa.importers.onnx.graph import Graph, Input, Node, array_of_tensor, tensor_of
 from tensoa.importers.onnx.operators import find
 from tensoa.importers.onnx.operators.table import SIZES
@@ -33,7 +33,7 @@ class OnnxModule(nn.Module):
     """Takes a tensor for each input of the graph, in order or by name; gives one for each output, several in a named tuple.
 
     Constants are buffers, and what depends on constants alone is one. Raises InputError, with the name of the node, for
-    what cannot be run.
+    what cannot be run. A model that was written for a fixed number of rows (`graph.rows`) takes any number.
     """
 
     framework = "ONNX Runtime"
@@ -45,6 +45,7 @@ class OnnxModule(nn.Module):
         self.register_buffer("floats", torch.zeros(()))  # its dtype is that of float32 numbers, its device that of all
         self.constants: dict[str, str] = {}  # the buffer of each value that is a constant
         self._fold(graph)
+        rows.free(self)
 
     @property
     def argument_names(self) -> list[str]:
@@ -52,16 +53,19 @@ class OnnxModule(nn.Module):
 
     def reference(self) -> Callable[[Sequence[torch.Tensor]], Any] | None:
         """ONNX Runtime on the same file: tensors in the order of the arguments to results; None where it is not installed.
-        Raises InputError where it does not take the model.
+        Raises InputError where it does not take the model. A model of a fixed number of rows is called as many at a time.
         """
-        return None if self.path is None else runtime.session(self.path, self.argument_names, self.graph.outputs)
+        if self.path is None:
+            return None
+        run = runtime.session(self.path, self.argument_names, self.graph.outputs)
+        return run if run is None or self.graph.rows is None else rows.in_batches(run, self.graph.rows)
 
     def forward(self, *tensors: torch.Tensor, **by_name: torch.Tensor) -> Any:
-        values: dict[str, Value] = {name: self._constant(name) for name in self.constants}
-        for argument, tensor in zip(self.graph.inputs, self._bound(tensors, by_name)):
+        inputs = self._bound(tensors, by_name)
+        for argument, tensor in zip(self.graph.inputs, inputs):
             self._check(argument, tensor)
-            values[argument.name] = tensor
-        results = self._run(self.graph, values)
+        values = self.values_of(inputs)
+        results = self.run(self.graph, values)
         call = self._call(Node("", "", "", [], [], {}), values)
         tensors = tuple(call.as_tensor(result) for result in results)
         return named(tensors, self.graph.outputs)
@@ -86,14 +90,25 @@ class OnnxModule(nn.Module):
         sizes = zip(tensor.shape, expected)
         if tensor.dim() != len(expected) or any(isinstance(a, int) and b is not None and a != b for a, b in sizes):
             text = ", ".join("n" if size is None else str(size) for size in expected)
-            advice = "" if None in expected else "; write the model with a free number of rows (dynamic_axes)"
+            advice = (
+                "" if None in expected else f"; write the model with a free number of rows (dynamic_axes){self.graph.fixed_by}"
+            )
             raise InputError(f"{what}: got the shape {list(tensor.shape)}, the model takes [{text}]{advice}")
 
     # ---- running
 
-    def _run(self, graph: Graph, values: dict[str, Value]) -> list[Value]:
-        """The results of a graph. `values` by name; those of its nodes are added."""
+    def values_of(self, inputs: Sequence[torch.Tensor]) -> dict[str, Value]:
+        """What is known before the first node, by name."""
+        values: dict[str, Value] = {name: self._constant(name) for name in self.constants}
+        return values | dict(zip(self.argument_names, inputs))
+
+    def run(
+        self, graph: Graph, values: dict[str, Value], before: Callable[[Node, dict[str, Value]], None] | None = None
+    ) -> list[Value]:
+        """The results of a graph. `values` by name; those of its nodes are added. `before` sees each node."""
         for node in graph.nodes:
+            if before is not None:
+                before(node, values)
             results = self._results(node, values)
             values.update((name, value) for name, value in zip(node.outputs, results) if name)
         missing = [name for name in graph.outputs if name not in values]
@@ -128,7 +143,7 @@ class OnnxModule(nn.Module):
         except KeyError as error:
             raise InputError(f"{node}: its input {error} is given by nothing") from error
         device, floats = self.floats.device, self.floats.dtype
-        return Call(node, inputs, self.opset, floats, device, lambda graph: self._run(graph, dict(values)))
+        return Call(node, inputs, self.opset, floats, device, lambda graph: self.run(graph, dict(values)))
 
     # ---- constants
 
@@ -152,6 +167,13 @@ class OnnxModule(nn.Module):
                     tensor = self._call(node, values).as_tensor(value)
                     self._keep(name, value.array if isinstance(value, Known) else array_of_tensor(tensor), tensor)
         graph.nodes = kept
+
+    def keep_constant(self, name: str, tensor: torch.Tensor) -> Known:
+        if name not in self.constants:
+            self._keep(name, array_of_tensor(tensor), tensor)
+        self.graph.constants[name] = array_of_tensor(tensor)
+        setattr(self, self.constants[name], tensor)
+        return self._constant(name)
 
     def _keep(self, name: str, array: np.ndarray, tensor: torch.Tensor) -> None:
         self.graph.constants[name] = array

@@ -13,6 +13,7 @@ from exporting import bind, block
 from tensoa.binding.model import result_rows
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends import torch_export
+from tensoa.errors import InputError
 from tensoa.importers.onnx import import_onnx
 from tensoa.package import reference
 
@@ -168,3 +169,58 @@ def test_classifier_of_scikit_learn(tmp_path):
     inputs, outputs = [block("features", "abcd")], [block("probabilities", "xyz")]
     lines = compare(path, inputs, outputs, tmp_path, {0: 50})
     assert lines[:2] == [COMPARED, "fused into 1 kernel:"]
+
+
+class Reshaped(nn.Module):
+    """Shapes that an exporter makes constant: of pictures, of sequences, and of both as rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution, self.last = nn.Conv1d(5, 5, 3, padding=1), nn.Linear(20, 2)
+        self.block = nn.TransformerEncoderLayer(4, 2, 16, 0.0, batch_first=True)
+
+    def forward(self, x):
+        rows = x.shape[0]
+        h = self.block(self.convolution(x.view(rows, 5, 4)))
+        return self.last(h.reshape(rows * 5, 4).relu().view(rows, 20))
+
+
+@pytest.mark.parametrize("written_for", [1, 3])
+def test_a_model_that_was_written_for_a_fixed_number_of_rows_takes_any(written_for, tmp_path):
+    torch.manual_seed(8)
+    module = Reshaped()
+    path = of_torch(tmp_path / "m.onnx", module, (torch.randn(written_for, 20),), ["x"], ["y"], {})
+    imported = import_onnx(path)
+    assert imported.graph.rows == written_for
+    x = torch.randn(7, 20)
+    with torch.no_grad():
+        torch.testing.assert_close(imported(x), module(x), rtol=1e-5, atol=1e-5)
+    columns = bind([rows_of("x", 20)], [rows_of("y", 2)])
+    assert [*reference.compared(imported, columns, result_rows(imported, columns, "cpu"))] == [COMPARED]
+
+
+def test_recurrent_network_of_one_row_takes_any(tmp_path):
+    torch.manual_seed(9)
+    module = Sequences(nn.LSTM)
+    imported = import_onnx(of_torch(tmp_path / "m.onnx", module, (torch.randn(1, 15),), ["x"], ["y"], {}))
+    x = torch.randn(7, 15)
+    with torch.no_grad():
+        torch.testing.assert_close(imported(x), module(x), rtol=1e-5, atol=1e-5)
+
+
+class Centred(nn.Module):
+    """What is no operation at all for one row."""
+
+    def forward(self, x):
+        return x - x.mean(0, keepdim=True)
+
+
+def test_a_model_of_one_row_that_mixes_rows_keeps_its_number_of_rows(tmp_path):
+    imported = import_onnx(of_torch(tmp_path / "m.onnx", Centred(), (torch.randn(1, 4),), ["x"], ["y"], {}))
+    assert imported.graph.rows is None and imported(torch.ones(1, 4)).tolist() == [[0.0] * 4]
+    with pytest.raises(InputError) as caught:
+        imported(torch.ones(2, 4))
+    assert str(caught.value) == (
+        'input "x": got the shape [2, 4], the model takes [1, 4]; write the model with a free number of rows (dynamic_axes): '
+        '2 rows instead of 1: output "y" differs from that of each half: rows depend on each other'
+    )

@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models that were written for one number of rows, often 1, as models of any number.
+
+Exporters write such models by default. Only constant shapes of Reshape prevent other numbers of rows: in each of them one
+size becomes free. For one row it does not say where the rows belong, [5, 1, 4, 4] as [5, 16] may be [5, n * 16] or [5 * n, 16]:
+what gives the same for twice the rows as for each half is right.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tensoa.errors import InputError
+from tensoa.importers.onnx.graph import Node
+from tensoa.importers.onnx.values import Value
+from tensoa.importers.results import named
+
+if TYPE_CHECKING:
+    from tensoa.importers.onnx.module import OnnxModule
+
+MOST_TRIALS = 64
+TOLERANCE = 1e-3  # relative to the largest number: float32, added up in another order
+
+
+def free(module: "OnnxModule") -> None:
+    """Where the first size of all inputs is the same number, lets the model take any, if it gives the same for twice as many
+    rows as for each half of them. Sets `graph.rows`, or says in `graph.fixed_by` why not.
+    """
+    graph = module.graph
+    firsts = {argument.shape[0] if argument.shape else None for argument in graph.inputs}
+    rows = firsts.pop() if len(firsts) == 1 else None
+    if not rows:
+        return
+    try:
+        _free_reshapes(module, rows)
+    except InputError as error:
+        graph.fixed_by = f": {2 * rows} rows instead of {rows}: {error}"
+        return
+    graph.rows = rows
+    for argument in graph.inputs:
+        argument.shape = (None, *(argument.shape or ())[1:])
+
+
+def in_batches(run: Callable[[Sequence[torch.Tensor]], Any], rows: int) -> Callable[[Sequence[torch.Tensor]], Any]:
+    """A function that gives the results of `run`, which takes so many rows, for any number of them."""
+
+    def run_all(tensors: Sequence[torch.Tensor]) -> Any:
+        count = len(tensors[0])
+        pieces = []
+        for begin in range(0, max(count, 1), rows):
+            batch = [tensor[begin : begin + rows] for tensor in tensors]
+            results = run([torch.cat([part, part.new_zeros((rows - len(part), *part.shape[1:]))]) for part in batch])
+            pieces.append(results if isinstance(results, tuple) else (results,))
+        return named([torch.cat(parts)[:count] for parts in zip(*pieces)], getattr(results, "_fields", ()))
+
+    return run_all
+
+
+def _free_reshapes(module: "OnnxModule", rows: int) -> None:
+    """Raises InputError, and leaves the graph as it was, where no choice of sizes gives the same."""
+    graph = module.graph
+    inputs = [_numbers(2 * rows, argument.shape or (), argument.dtype) for argument in graph.inputs]
+    halves = [module.values_of([tensor[i * rows : (i + 1) * rows] for tensor in inputs]) for i in range(2)]
+    parts = [module.run(graph, values) for values in halves]
+    shapes = {name: tuple(value.shape) for name, value in halves[0].items() if isinstance(value, torch.Tensor)}
+    choices: list[list[int]] = []  # for each Reshape that is changed the places left to try, the first of them next
+    furthest = (0, InputError(""))
+    for _ in range(MOST_TRIALS):
+        trial = _Trial(module, rows, shapes, choices)
+        try:
+            _expect_same(graph.outputs, module.run(graph, module.values_of(inputs), trial.before), parts)
+            return
+        except InputError as error:
+            furthest = max(furthest, (trial.nodes, error), key=lambda one: one[0])
+        trial.undo()
+        while choices and len(choices[-1]) == 1:
+            choices.pop()
+        if not choices:
+            break
+        del choices[-1][0]
+    raise furthest[1]
+
+
+class _Trial:
+    """A run with more rows, which changes the shapes of Reshape on its way."""
+
+    def __init__(self, module: "OnnxModule", rows: int, shapes: dict[str, tuple[int, ...]], choices: list[list[int]]) -> None:
+        self.module, self.rows, self.shapes, self.choices = module, rows, shapes, choices
+        self.nodes = 0
+        self.changed: list[tuple[Node, str]] = []
+
+    def before(self, node: Node, values: dict[str, Value]) -> None:
+        self.nodes += 1
+        if not (places := self._places(node, values)):
+            return
+        if len(self.changed) == len(self.choices):
+            self.choices.append(places)
+        sizes = list(self.shapes[node.outputs[0]])
+        sizes[self.choices[len(self.changed)][0]] = -1
+        self.changed.append((node, node.inputs[1]))
+        node.inputs[1] = f"{node.outputs[0]}/shape"
+        values[node.inputs[1]] = self.module.keep_constant(node.inputs[1], torch.tensor(sizes))
+
+    def undo(self) -> None:
+        for node, name in self.changed:
+            node.inputs[1] = name
+
+    def _places(self, node: Node, values: dict[str, Value]) -> list[int]:
+        """The sizes of a Reshape to a constant shape that may hold the rows: numbers stay in their order, so as many follow
+        one row as before. None where its input has the same shape for more rows.
+        """
+        if node.operator != "Reshape" or node.inputs[1] not in self.module.constants:
+            return []
+        old, target = self.shapes.get(node.inputs[0]), self.shapes.get(node.outputs[0])
+        value = values.get(node.inputs[0])
+        if old is None or target is None or not isinstance(value, torch.Tensor) or tuple(value.shape) == old:
+            return []
+        axis = next((i for i, (a, b) in enumerate(zip(old, value.shape)) if a != b), 0)
+        all_rows, inside = math.prod(old[axis:]), math.prod(old[axis + 1 :])
+        outer = [math.prod(target[i:]) for i in range(len(target))]
+        possible = [
+            i
+            for i, size in enumerate(target)
+            if size > 0 and outer[i] >= inside * self.rows and outer[i] // size * self.rows <= all_rows
+        ]
+        return sorted(possible, key=lambda i: outer[i] != all_rows)  # an axis that stays one is the likelier
+
+
+def _numbers(rows: int, shape: Sequence[int | None], dtype: torch.dtype) -> torch.Tensor:
+    sizes = (rows, *(size or 1 for size in shape[1:]))
+    generator = torch.Generator().manual_seed(1)
+    if dtype.is_floating_point:
+        return torch.randn(sizes, generator=generator).to(dtype)
+    return torch.randint(0, 2, sizes, generator=generator).to(dtype)
+
+
+def _expect_same(names: Sequence[str], results: Sequence[Value], parts: Sequence[Sequence[Value]]) -> None:
+    for name, got, *halves in zip(names, results, *parts):
+        tensors = [half for half in halves if isinstance(half, torch.Tensor)]
+        if len(tensors) < len(halves) or not isinstance(got, torch.Tensor):
+            raise InputError(f'output "{name}" is a constant')
+        shape = [2 * tensors[0].shape[0], *tensors[0].shape[1:]] if tensors[0].dim() > 0 else []
+        if list(got.shape) != shape or tensors[1].shape != tensors[0].shape:
+            raise InputError(f'output "{name}" has the shape {list(got.shape)}, expected {shape}')
+        right = torch.cat(tensors) if shape else tensors[0]
+        largest = right.double().nan_to_num(0, 0, 0).abs().max().item() if right.numel() else 0.0
+        if not torch.allclose(got.double(), right.double(), TOLERANCE, TOLERANCE * largest, equal_nan=True):
+            raise InputError(f'output "{name}" differs from that of each half: rows depend on each other')
