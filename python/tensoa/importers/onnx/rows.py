@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models that were written for one number of rows, often 1, as models of any number.
 
-Exporters write such models by default. Only constant shapes of Reshape prevent other numbers of rows: in each of them one
-size becomes free. For one row it does not say where the rows belong, [5, 1, 4, 4] as [5, 16] may be [5, n * 16] or [5 * n, 16]:
-what gives the same for twice the rows as for each half is right.
+Exporters write such models by default. What prevents other numbers of rows are constant shapes of Reshape, and Flatten of all
+axes: in each of them one size becomes free. One row does not say which: [5, 1, 4, 4] as [5, 16] may be [5, n * 16] or
+[5 * n, 16]. What gives the same for twice the rows as for each half is right.
 """
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,12 +35,15 @@ def free(module: "OnnxModule") -> None:
     rows = firsts.pop() if len(firsts) == 1 else None
     if not rows:
         return
-    try:
-        _free_reshapes(module, rows)
-    except InputError as error:
-        graph.fixed_by = f": {2 * rows} rows instead of {rows}: {error}"
+    for some in sorted({1, rows}):  # 1 is quick, and enough where no shape is a constant
+        try:
+            _free_shapes(module, some)
+            break
+        except InputError as error:
+            graph.fixed_by = f": {2 * some} rows instead of {some}: {error}"
+    else:
         return
-    graph.rows = rows
+    graph.rows, graph.fixed_by = rows, ""
     for argument in graph.inputs:
         argument.shape = (None, *(argument.shape or ())[1:])
 
@@ -59,7 +63,7 @@ def in_batches(run: Callable[[Sequence[torch.Tensor]], Any], rows: int) -> Calla
     return run_all
 
 
-def _free_reshapes(module: "OnnxModule", rows: int) -> None:
+def _free_shapes(module: "OnnxModule", rows: int) -> None:
     """Raises InputError, and leaves the graph as it was, where no choice of sizes gives the same."""
     graph = module.graph
     inputs = [_numbers(2 * rows, argument.shape or (), argument.dtype) for argument in graph.inputs]
@@ -85,12 +89,12 @@ def _free_reshapes(module: "OnnxModule", rows: int) -> None:
 
 
 class _Trial:
-    """A run with more rows, which changes the shapes of Reshape on its way."""
+    """A run with more rows, which changes nodes of constant shapes on its way."""
 
     def __init__(self, module: "OnnxModule", rows: int, shapes: dict[str, tuple[int, ...]], choices: list[list[int]]) -> None:
         self.module, self.rows, self.shapes, self.choices = module, rows, shapes, choices
         self.nodes = 0
-        self.changed: list[tuple[Node, str]] = []
+        self.changed: list[tuple[Node, Node]] = []  # and as they were
 
     def before(self, node: Node, values: dict[str, Value]) -> None:
         self.nodes += 1
@@ -100,19 +104,21 @@ class _Trial:
             self.choices.append(places)
         sizes = list(self.shapes[node.outputs[0]])
         sizes[self.choices[len(self.changed)][0]] = -1
-        self.changed.append((node, node.inputs[1]))
-        node.inputs[1] = f"{node.outputs[0]}/shape"
-        values[node.inputs[1]] = self.module.keep_constant(node.inputs[1], torch.tensor(sizes))
+        self.changed.append((node, dataclasses.replace(node)))
+        shape = f"{node.outputs[0]}/shape"
+        node.operator, node.inputs, node.attributes = "Reshape", [node.inputs[0], shape], {}
+        values[shape] = self.module.keep_constant(shape, torch.tensor(sizes))
 
     def undo(self) -> None:
-        for node, name in self.changed:
-            node.inputs[1] = name
+        for node, old in self.changed:
+            node.operator, node.inputs, node.attributes = old.operator, old.inputs, old.attributes
 
     def _places(self, node: Node, values: dict[str, Value]) -> list[int]:
-        """The sizes of a Reshape to a constant shape that may hold the rows: numbers stay in their order, so as many follow
-        one row as before. None where its input has the same shape for more rows.
+        """The sizes of a constant shape that may hold the rows: numbers stay in their order, so as many follow one row as
+        before. None where the input has the same shape for more rows.
         """
-        if node.operator != "Reshape" or node.inputs[1] not in self.module.constants:
+        is_constant = node.operator == "Reshape" and node.inputs[1] in self.module.constants
+        if not is_constant and not (node.operator == "Flatten" and node.attributes.get("axis", 1) == 0):
             return []
         old, target = self.shapes.get(node.inputs[0]), self.shapes.get(node.outputs[0])
         value = values.get(node.inputs[0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from onnx import helper
+from onnx.helper import make_node
 from packages import FLOAT, compare, of_nodes, of_torch, session
 from torch import nn
 
@@ -206,6 +207,14 @@ def test_recurrent_network_of_one_row_takes_any(tmp_path):
     x = torch.randn(7, 15)
     with torch.no_grad():
         torch.testing.assert_close(imported(x), module(x), rtol=1e-5, atol=1e-5)
+
+
+def test_flatten_of_all_axes_for_one_row(tmp_path):
+    nodes = [make_node("Flatten", ["x"], ["f"], axis=0), make_node("MatMul", ["f", "w"], ["y"])]
+    weight = {"w": np.arange(8, dtype=np.float32).reshape(4, 2)}
+    path = of_nodes(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [1, 2, 2])}, {"y": (FLOAT, [1, 2])}, weight)
+    x = torch.randn(3, 2, 2)
+    assert torch.equal(import_onnx(path)(x), x.reshape(3, 4) @ torch.from_numpy(weight["w"]))
 
 
 class Centred(nn.Module):
