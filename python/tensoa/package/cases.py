@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is tried with a model, and what is right."""
 
+import contextlib
 import copy
 import functools
 from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tensoa.binding import Binding, Block
 from tensoa.binding.columns import (
@@ -26,8 +28,10 @@ from tensoa.binding.model import as_exported, results_of
 from tensoa.errors import InputError
 
 MOST_ROWS = 1000
+FEW_ROWS = 33
+MOST_BYTES = 256 << 20  # of one tensor in float64 that a model makes on its way: fewer rows are tried of models that make more
 # 0 rows: of models with a fixed number of result rows; of others nothing runs then.
-CASES = (*((NORMAL, rows) for rows in (0, 1, 2, 33, MOST_ROWS)), (SMALL, 100), (LARGE, 100), (SPECIAL, 100))
+CASES = (*((NORMAL, rows) for rows in (0, 1, 2, FEW_ROWS, MOST_ROWS)), (SMALL, 100), (LARGE, 100), (SPECIAL, 100))
 KINDS = (NORMAL, SMALL, LARGE, SPECIAL)
 ROUGH = 1e-2  # an error of the model's own precision above which it says nothing of a program
 # How much larger than the model's own error a program's may be. On numbers that are hard both are large, and which is the
@@ -102,6 +106,7 @@ def cases_of(
     has_sizes = any(
         block.examples is None and (block.column_dtype.is_floating_point or _takes_all(block)) for block in binding.inputs
     )
+    most = min(most, _affordable(module, binding, rules))
     done = set()
     for numbers, count in CASES:
         count = min(count, most)
@@ -121,6 +126,29 @@ def cases_of(
         except InputError:
             if numbers == NORMAL:  # a model need not take every number
                 raise
+
+
+class _Largest(TorchDispatchMode):
+    """The numbers in the largest tensor that operations of torch give."""
+
+    numbers = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        results = function(*args, **(kwargs or {}))
+        for result in results if isinstance(results, (tuple, list)) else [results]:
+            if isinstance(result, torch.Tensor):
+                self.numbers = max(self.numbers, result.numel())
+        return results
+
+
+def _affordable(module: Any, binding: Binding, rules: list[dict]) -> int:
+    """How many rows the memory is for."""
+    rows = {collection: FEW_ROWS * (1 + 2 * collection) for collection in collections_of(binding)}
+    columns = Columns(binding, rows, rules, "cpu", seed=FEW_ROWS)
+    largest = _Largest()
+    with contextlib.suppress(Exception), torch.no_grad(), as_exported(), largest:  # whatever a model throws: a case says it
+        binding.call(module, columns.inputs)
+    return max(FEW_ROWS, MOST_BYTES * FEW_ROWS // max(1, 8 * largest.numbers))
 
 
 def _takes_all(block: Block) -> bool:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A graph of ONNX as a module of torch."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -105,12 +105,16 @@ class OnnxModule(nn.Module):
     def run(
         self, graph: Graph, values: dict[str, Value], before: Callable[[Node, dict[str, Value]], None] | None = None
     ) -> list[Value]:
-        """The results of a graph. `values` by name; those of its nodes are added. `before` sees each node."""
-        for node in graph.nodes:
+        """The results of a graph. `values` by name: those of its nodes are added, and taken away once nothing needs them.
+        `before` sees each node.
+        """
+        for node, unneeded in zip(graph.nodes, _last_uses(graph)):
             if before is not None:
                 before(node, values)
             results = self._results(node, values)
             values.update((name, value) for name, value in zip(node.outputs, results) if name)
+            for name in unneeded:
+                values.pop(name, None)
         missing = [name for name in graph.outputs if name not in values]
         if missing:
             raise InputError(f'output "{missing[0]}" is given by no node')
@@ -182,3 +186,23 @@ class OnnxModule(nn.Module):
 
     def _constant(self, name: str) -> Known:
         return Known(self.graph.constants[name], getattr(self, self.constants[name]))
+
+
+def _last_uses(graph: Graph) -> list[list[str]]:
+    """For each node the values that no later one needs."""
+    needed = set(graph.outputs)
+    unneeded = []
+    for node in reversed(graph.nodes):
+        names = {*_needed_by(node), *node.outputs}
+        unneeded.append(sorted(names - needed))
+        needed |= names
+    return unneeded[::-1]
+
+
+def _needed_by(node: Node) -> Iterator[str]:
+    yield from node.inputs
+    for inner in node.attributes.values():
+        if isinstance(inner, Graph):
+            yield from inner.outputs
+            for one in inner.nodes:
+                yield from _needed_by(one)

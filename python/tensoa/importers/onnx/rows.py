@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tensoa.errors import InputError
-from tensoa.importers.onnx.graph import Node
+from tensoa.importers.onnx.graph import Input, Node
 from tensoa.importers.onnx.values import Value
 from tensoa.importers.results import named
 
@@ -35,12 +35,24 @@ def free(module: "OnnxModule") -> None:
     rows = firsts.pop() if len(firsts) == 1 else None
     if not rows:
         return
+    inputs = [_numbers(rows, argument) for argument in graph.inputs]
+    try:
+        right = module.run(graph, module.values_of(inputs))
+    except InputError as error:
+        graph.fixed_by = f": {error}"
+        return
     for some in sorted({1, rows}):  # 1 is quick, and enough where no shape is a constant
         try:
-            _free_shapes(module, some)
-            break
+            changes = _free_shapes(module, some)
         except InputError as error:
             graph.fixed_by = f": {2 * some} rows instead of {some}: {error}"
+            continue
+        try:
+            _expect_same(graph.outputs, module.run(graph, module.values_of(inputs)), [right])
+            break
+        except InputError as error:
+            changes.undo()
+            graph.fixed_by = f": {error}"
     else:
         return
     graph.rows, graph.fixed_by = rows, ""
@@ -63,20 +75,26 @@ def in_batches(run: Callable[[Sequence[torch.Tensor]], Any], rows: int) -> Calla
     return run_all
 
 
-def _free_shapes(module: "OnnxModule", rows: int) -> None:
+def _free_shapes(module: "OnnxModule", rows: int) -> "_Trial":
     """Raises InputError, and leaves the graph as it was, where no choice of sizes gives the same."""
     graph = module.graph
-    inputs = [_numbers(2 * rows, argument.shape or (), argument.dtype) for argument in graph.inputs]
+    inputs = [_numbers(2 * rows, argument) for argument in graph.inputs]
     halves = [module.values_of([tensor[i * rows : (i + 1) * rows] for tensor in inputs]) for i in range(2)]
-    parts = [module.run(graph, values) for values in halves]
-    shapes = {name: tuple(value.shape) for name, value in halves[0].items() if isinstance(value, torch.Tensor)}
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def note(node: Node, values: dict[str, Value]) -> None:
+        found = {name: values.get(name) for name in node.inputs}
+        shapes.update((name, tuple(value.shape)) for name, value in found.items() if isinstance(value, torch.Tensor))
+
+    parts = [module.run(graph, values, note) for values in halves]
+    shapes.update((name, tuple(part.shape)) for name, part in zip(graph.outputs, parts[0]) if isinstance(part, torch.Tensor))
     choices: list[list[int]] = []  # for each Reshape that is changed the places left to try, the first of them next
     furthest = (0, InputError(""))
     for _ in range(MOST_TRIALS):
         trial = _Trial(module, rows, shapes, choices)
         try:
             _expect_same(graph.outputs, module.run(graph, module.values_of(inputs), trial.before), parts)
-            return
+            return trial
         except InputError as error:
             furthest = max(furthest, (trial.nodes, error), key=lambda one: one[0])
         trial.undo()
@@ -135,8 +153,8 @@ class _Trial:
         return sorted(possible, key=lambda i: outer[i] != all_rows)  # an axis that stays one is the likelier
 
 
-def _numbers(rows: int, shape: Sequence[int | None], dtype: torch.dtype) -> torch.Tensor:
-    sizes = (rows, *(size or 1 for size in shape[1:]))
+def _numbers(rows: int, argument: Input) -> torch.Tensor:
+    sizes, dtype = (rows, *(size or 1 for size in (argument.shape or ())[1:])), argument.dtype
     generator = torch.Generator().manual_seed(1)
     if dtype.is_floating_point:
         return torch.randn(sizes, generator=generator).to(dtype)
@@ -148,8 +166,8 @@ def _expect_same(names: Sequence[str], results: Sequence[Value], parts: Sequence
         tensors = [half for half in halves if isinstance(half, torch.Tensor)]
         if len(tensors) < len(halves) or not isinstance(got, torch.Tensor):
             raise InputError(f'output "{name}" is a constant')
-        shape = [2 * tensors[0].shape[0], *tensors[0].shape[1:]] if tensors[0].dim() > 0 else []
-        if list(got.shape) != shape or tensors[1].shape != tensors[0].shape:
+        shape = [len(halves) * tensors[0].shape[0], *tensors[0].shape[1:]] if tensors[0].dim() > 0 else []
+        if list(got.shape) != shape or tensors[-1].shape != tensors[0].shape:
             raise InputError(f'output "{name}" has the shape {list(got.shape)}, expected {shape}')
         right = torch.cat(tensors) if shape else tensors[0]
         largest = right.double().nan_to_num(0, 0, 0).abs().max().item() if right.numel() else 0.0
