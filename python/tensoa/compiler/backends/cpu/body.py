@@ -146,8 +146,11 @@ class Body(Visitor):
 
     def _places(self, value: Value) -> np.ndarray:
         """The features of scratch memory that a value in it, or a pack of such, consists of."""
-        if id(value) not in self.schedule.absorbed:
-            return np.arange(value.width) + self.slots[id(value)]
+        is_absorbed = id(value) in self.schedule.absorbed
+        return self._packed(value) if is_absorbed else np.arange(value.width) + self.slots[id(value)]
+
+    def _packed(self, value: Value) -> np.ndarray:
+        """The features of scratch memory that a pack is made of."""
         found = {id(argument): self._places(argument) for argument in self.schedule.distinct(value)}
         parts = [found[id(argument)][start:stop] for argument, (start, stop) in zip(value.args, value.ranges)]
         return np.concatenate(parts)
@@ -253,8 +256,7 @@ class Body(Visitor):
         return [f"{{ const Memory table{memory}; const Source x[] = {{{source}}}; {call} }}"]
 
     def of_pack(self, value: Value) -> Lines:
-        parts = [self._places(argument)[slice(*where)] for argument, where in zip(value.args, value.ranges)]
-        return [f"L::pick(@, {value.width}, s, {self._table(np.concatenate(parts))}, n);"]
+        return [f"L::pick(@, {value.width}, s, {self._table(self._packed(value))}, n);"]
 
     def of_reduce(self, value: Value) -> Lines:
         places, reduction = self._places(value.args[0]), REDUCTIONS[value.name]
