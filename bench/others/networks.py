@@ -4,6 +4,7 @@
 
 import importlib.util
 import io
+import json
 import subprocess
 import sys
 import tempfile
@@ -162,9 +163,12 @@ HAS_KERAS_2 = bool(importlib.util.find_spec("tf_keras"))
 
 
 class OfKeras(OfTensors):
+    def configuration(self) -> dict:
+        return json.loads(self.path.read_text()) if self.path.suffix == ".json" else config.read(str(self.path))
+
     def arguments(self) -> list[tuple[str, torch.dtype, tuple[int | None, ...]]]:
         shapes = {}
-        for name, entry in config.objects(config.read(str(self.path))):
+        for name, entry in config.objects(self.configuration()):
             shape = entry["config"].get("batch_shape") or entry["config"].get("batch_input_shape")
             if shape:
                 shapes.setdefault(name, tuple(shape))
@@ -176,7 +180,8 @@ class OfKeras(OfTensors):
         return self.module.result_names
 
     def size(self) -> str:
-        entries = config.read(str(self.path))["config"]["layers"]
+        found = self.configuration()["config"]
+        entries = found if isinstance(found, list) else found["layers"]
         return f"{sum(entry['class_name'] != 'InputLayer' for entry in entries)} layers"
 
     def reference(self, module: nn.Module) -> Reference | None:

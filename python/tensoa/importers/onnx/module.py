@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.utils._python_dispatch import _disable_current_modes
 
 from tensoa.errors import InputError, first_line
 from tensoa.importers.onnx import read, rows, runtime
@@ -124,9 +125,16 @@ class OnnxModule(nn.Module):
         function = find(node.domain, node.operator, self.opset)
         call = self._call(node, values)
         try:
-            if not node.domain and node.operator in SIZES and call.is_known:
-                function = SIZES[node.operator]
-            result = function(call)  # type: ignore[misc]  # the reader has looked for it
+            if (on_arrays := call.on_arrays()) is not None:
+                call = on_arrays
+                with _disable_current_modes():  # torch.export has no shape of what depends on numbers, as of NonZero
+                    made = function(call)  # type: ignore[misc]  # the reader has looked for it
+                    made = made if isinstance(made, (tuple, list)) else (made,)
+                    result = [Known(array_of_tensor(one)) if isinstance(one, torch.Tensor) else one for one in made]
+            elif not node.domain and node.operator in SIZES and call.is_known:
+                result = SIZES[node.operator](call)
+            else:
+                result = function(call)  # type: ignore[misc]
             unread = sorted(set(node.attributes) - call.read)
             if unread:
                 raise Refused(f"the attribute {', '.join(unread)} is not read")

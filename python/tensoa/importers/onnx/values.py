@@ -83,6 +83,20 @@ class Call:
         given = [value for value in self.inputs if value is not None]
         return bool(given) and all(isinstance(value, Known) and value.array.dtype.kind in "iubO" for value in given)
 
+    def on_arrays(self) -> "Call | None":
+        """The same on the CPU, where all inputs, and there are some, are numbers that are known before the model runs."""
+        inputs: list[Value | None] = []
+        for value in self.inputs:
+            if isinstance(value, torch.Tensor):
+                return None
+            given = value and (known(value.array) if value.has_symbols else Known(value.array))
+            if given is not None and given.has_symbols:
+                return None
+            inputs.append(given)
+        if not any(inputs) or any(isinstance(one, Graph) for one in self.node.attributes.values()):
+            return None
+        return Call(self.node, inputs, self.opset, self.floats, torch.device("cpu"), self.run)
+
     def has(self, i: int) -> bool:
         return i < len(self.inputs) and self.inputs[i] is not None
 

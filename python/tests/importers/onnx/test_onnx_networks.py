@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 import torch
-from onnx import helper
+from onnx import helper, numpy_helper
 from onnx.helper import make_node
 from packages import FLOAT, compare, of_nodes, of_torch, session
 from torch import nn
@@ -215,6 +215,32 @@ def test_flatten_of_all_axes_for_one_row(tmp_path):
     path = of_nodes(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [1, 2, 2])}, {"y": (FLOAT, [1, 2])}, weight)
     x = torch.randn(3, 2, 2)
     assert torch.equal(import_onnx(path)(x), x.reshape(3, 4) @ torch.from_numpy(weight["w"]))
+
+
+def test_positions_that_are_made_of_sizes_are_constants(tmp_path):
+    """As the pairs of particles in a particle transformer: NonZero of a triangle as large as an axis of the input."""
+    nodes = [
+        make_node("Shape", ["x"], ["sizes"]),
+        make_node("Gather", ["sizes", "last"], ["particles"]),
+        make_node("Concat", ["particles", "particles"], ["square"], axis=0),
+        make_node("ConstantOfShape", ["square"], ["ones"], value=numpy_helper.from_array(np.ones(1, np.float32))),
+        make_node("Trilu", ["ones"], ["triangle"], upper=0),
+        make_node("NonZero", ["triangle"], ["pairs"]),
+        make_node("Split", ["pairs"], ["i", "j"], axis=0, num_outputs=2),
+        make_node("Gather", ["x", "i"], ["a"], axis=1),
+        make_node("Gather", ["x", "j"], ["b"], axis=1),
+        make_node("Mul", ["a", "b"], ["products"]),
+        make_node("ReduceSum", ["products", "axes"], ["y"], keepdims=0),
+    ]
+    constants = {"last": np.array([1]), "axes": np.array([1, 2])}
+    inputs, outputs = {"x": (FLOAT, ["n", 9])}, {"y": (FLOAT, ["n"])}
+    imported = import_onnx(of_nodes(tmp_path / "m.onnx", nodes, inputs, outputs, constants, opset=18))
+    x = torch.randn(5, 9)
+    i, j = torch.tril_indices(9, 9)
+    torch.testing.assert_close(imported(x), (x[:, i] * x[:, j]).sum(1), rtol=1e-5, atol=1e-5)
+    columns = bind([rows_of("x", 9)], [rows_of("y", 1)])
+    program = torch_export.exported_program(imported, columns)
+    assert all("nonzero" not in str(node.target) for node in program.graph.nodes)
 
 
 class Centred(nn.Module):
