@@ -553,6 +553,24 @@ TEST_F(Fallback, RunsWhereTheCallerWants) {
   EXPECT_TRUE(is_five());
 }
 
+TEST_F(Fallback, ThatIsDroppedOrRefusedFailsTheCall) {
+  const FakeServer server(failing(14, "gone"));
+  const auto failure = [&] {
+    const Model<> model(url_of({&server}), options_);
+    std::promise<std::string> done;
+    model.submit(queue_, model.plan(metadata()),
+                 [&](const Result<CopyReport>& result) { done.set_value(result.message()); });
+    return done.get_future().get();
+  };
+  options_.run_fallback = [](const std::function<void()>&) {};
+  EXPECT_THAT(failure(), AllOf(HasSubstr(url_of({&server})), HasSubstr("run_fallback dropped")));
+  options_.run_fallback = [](const std::function<void()>&) {
+    throw std::runtime_error("the scheduler is over");
+  };
+  EXPECT_EQ(failure(), "the scheduler is over");
+  EXPECT_TRUE(is_untouched());
+}
+
 TEST_F(RemoteEngine, RefusesOptionsThatCannotWork) {
   const auto load = [&](const std::string& url, const Options& options) {
     return [=] { Model<>(url, options).deploy(Device::cpu()); };

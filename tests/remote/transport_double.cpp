@@ -109,7 +109,7 @@ class TransportDouble final : public Transport {
  public:
   std::shared_ptr<Connection> connect(const std::string& /*server*/,
                                       const Credentials& /*credentials*/,
-                                      std::size_t /*message_limit*/) override {
+                                      const ConnectionLimits& /*limits*/) override {
     return std::make_shared<ConnectionDouble>(thread_);
   }
   void after(Clock::duration delay, std::function<void()> function) override {

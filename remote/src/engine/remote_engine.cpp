@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/remote_engine.hpp"
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -35,6 +36,35 @@ class RemotePrepared final : public Prepared {
  private:
   std::shared_ptr<const KeptPlan> plan_;
   std::shared_ptr<const Prepared> local_;
+};
+
+/// A completion that is called once, by whoever is first; by the last owner, with an error, where nobody does.
+class OnceCompleted {
+ public:
+  OnceCompleted(Completion completion, std::string subject)
+      : completion_(std::move(completion)), subject_(std::move(subject)) {}
+  ~OnceCompleted() {
+    complete(Result<CopyReport>::failure(
+        EngineError(subject_ + "the fallback did not run: remote::Options::run_fallback dropped "
+                               "the function that it got, expected one call")));
+  }
+  OnceCompleted(const OnceCompleted&) = delete;
+  OnceCompleted& operator=(const OnceCompleted&) = delete;
+
+  void complete(Result<CopyReport> result) {
+    if (Completion mine = take()) mine(std::move(result));
+  }
+
+  /// Empty after the first time.
+  Completion take() {
+    if (is_taken_.test_and_set()) return {};
+    return std::move(completion_);
+  }
+
+ private:
+  Completion completion_;
+  std::string subject_;
+  std::atomic_flag is_taken_;
 };
 
 class RemoteEngine final : public Engine {
@@ -105,14 +135,18 @@ class RemoteEngine final : public Engine {
     if (!fallback_) return {};
     return [this, queue, binding, local = static_cast<const RemotePrepared&>(prepared).local()](
                Completion completion) mutable {
-      auto call = [this, queue, binding, local,
-                   shared = std::make_shared<Completion>(std::move(completion))] {
-        fallback_->submit(queue, binding, *local, std::move(*shared));
+      const auto once = std::make_shared<OnceCompleted>(std::move(completion), service_->subject());
+      auto call = [this, queue, binding, local, once] {
+        if (Completion mine = once->take()) {
+          fallback_->submit(queue, binding, *local, std::move(mine));
+        }
       };
-      if (const auto& run = service_->options().run_fallback) {
+      const auto& run = service_->options().run_fallback;
+      if (!run) return call();
+      try {
         run(std::move(call));
-      } else {
-        call();
+      } catch (...) {
+        once->complete(detail::current_failure());
       }
     };
   }

@@ -28,6 +28,15 @@ Credentials credentials_of(const Options& options, const ServiceUrl& url) {
           .headers = options.headers};
 }
 
+/// Calls of an attempt that is over wait for a server that takes no more bytes, so no longer than for an answer; but no
+/// connection ends because a network paused for a moment.
+ConnectionLimits limits_of(const Options& options) {
+  using std::chrono::milliseconds;
+  return {.message_limit = options.message_limit,
+          .patience = std::clamp<milliseconds>(options.attempt_deadline, milliseconds(1000),
+                                               milliseconds(10'000))};
+}
+
 void require_usable(const Options& options, const ServiceUrl& url, const std::string& subject) {
   const auto refuse = [&](const std::string& what) { throw LoadError(subject + what); };
   if (options.deadline.count() <= 0 || options.attempt_deadline.count() <= 0) {
@@ -104,8 +113,7 @@ Service::Service(const ModelLocation& location, const Options& options)
     servers.push_back(std::make_unique<Server>());
     servers.back()->address = address;
     try {
-      servers.back()->connection =
-          transport_->connect(address, credentials, options_.message_limit);
+      servers.back()->connection = transport_->connect(address, credentials, limits_of(options_));
     } catch (const LoadError& error) {
       throw LoadError(subject_ + error.what());
     }

@@ -24,6 +24,7 @@
 #include <iterator>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -149,19 +150,22 @@ class Call final : public Completed {
   void start(grpc::GenericStub& stub, const char* method, Clock::time_point deadline,
              const std::vector<std::pair<std::string, std::string>>& headers) {
     const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - Clock::now());
-    context_.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                                       gpr_time_from_nanos(left.count(), GPR_TIMESPAN)));
-    for (const auto& [key, value] : headers) context_.AddMetadata(key, value);
+    context_->set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                        gpr_time_from_nanos(left.count(), GPR_TIMESPAN)));
+    for (const auto& [key, value] : headers) context_->AddMetadata(key, value);
     {
       const grpc::ByteBuffer request = make_request();
-      reader_ = stub.PrepareUnaryCall(&context_, method, request, threads_->queue());
+      reader_ = stub.PrepareUnaryCall(&*context_, method, request, threads_->queue());
     }
     reader_->StartCall();
     reader_->Finish(&reply_, &status_, this);
   }
 
   void proceed(bool /*is_ok*/) override {
-    reader_.reset();  // and with it what gRPC keeps of the request
+    // And with them what gRPC keeps of the request: the stream of a connection that was lost while it wrote
+    // holds some of it for as long as the call lives.
+    reader_.reset();
+    context_.reset();
     if (is_last()) finish();
   }
 
@@ -210,7 +214,7 @@ class Call final : public Completed {
   std::shared_ptr<const Payload> payload_;
   Connection::Done done_;
   std::atomic<std::size_t> left_ = 1;  ///< borrowed parts, and the end of the call
-  grpc::ClientContext context_;
+  std::optional<grpc::ClientContext> context_{std::in_place};
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader_;
   grpc::ByteBuffer reply_;
   grpc::Status status_;
@@ -273,12 +277,12 @@ std::shared_ptr<grpc::ChannelCredentials> channel_credentials(const Credentials&
 class GrpcConnection final : public Connection {
  public:
   GrpcConnection(std::shared_ptr<Threads> threads, const std::string& server,
-                 const Credentials& credentials, std::size_t message_limit)
+                 const Credentials& credentials, const ConnectionLimits& limits)
       : threads_(std::move(threads)),
         headers_(credentials.headers),
         token_(credentials.token_file),
         stub_(grpc::CreateCustomChannel(server, channel_credentials(credentials),
-                                        arguments(message_limit))) {}
+                                        arguments(limits))) {}
 
   void call(const char* method, std::shared_ptr<const Payload> payload, Clock::time_point deadline,
             Done done) override {
@@ -291,10 +295,10 @@ class GrpcConnection final : public Connection {
   }
 
  private:
-  static grpc::ChannelArguments arguments(std::size_t message_limit) {
+  static grpc::ChannelArguments arguments(const ConnectionLimits& limits) {
     grpc::ChannelArguments arguments;
     constexpr std::size_t kMost = std::numeric_limits<int>::max();
-    arguments.SetMaxReceiveMessageSize(static_cast<int>(std::min(message_limit, kMost)));
+    arguments.SetMaxReceiveMessageSize(static_cast<int>(std::min(limits.message_limit, kMost)));
     arguments.SetMaxSendMessageSize(-1);
     // gRPC's own retries keep a copy of the request, and stop at 256 KiB.
     arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
@@ -303,9 +307,11 @@ class GrpcConnection final : public Connection {
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
-    // A server that vanished without closing: found out within 30 s, by pings while calls are open only.
+    // A server that vanished without closing is found out by pings, while calls are open only. While a write
+    // is stuck no ping is sent, and no call that has bytes in it ends: then TCP gives up (TCP_USER_TIMEOUT),
+    // after the same time.
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20000);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(limits.patience.count()));
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     return arguments;
   }
@@ -324,8 +330,8 @@ class GrpcTransport final : public Transport {
   GrpcTransport& operator=(const GrpcTransport&) = delete;
 
   std::shared_ptr<Connection> connect(const std::string& server, const Credentials& credentials,
-                                      std::size_t message_limit) override {
-    return std::make_shared<GrpcConnection>(threads_, server, credentials, message_limit);
+                                      const ConnectionLimits& limits) override {
+    return std::make_shared<GrpcConnection>(threads_, server, credentials, limits);
   }
 
   void after(Clock::duration delay, std::function<void()> function) override {

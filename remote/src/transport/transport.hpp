@@ -39,6 +39,14 @@ struct Credentials {
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
+/// What a connection puts up with.
+struct ConnectionLimits {
+  std::size_t message_limit = 0;  ///< bytes of a reply; a longer one is RESOURCE_EXHAUSTED
+
+  /// A server that has taken nothing of what was sent for so long, or does not answer a ping, is gone: its connection ends.
+  std::chrono::milliseconds patience{10'000};
+};
+
 /// A connection to one server. Opened by the first call, opened again after it was lost.
 /// *Threads*: safe.
 class Connection {
@@ -51,8 +59,9 @@ class Connection {
 
   /// Calls a method of the server. Does not wait, does not throw.
   /// @param payload read until `done` is called
-  /// @param done called once, by a completion thread, at the latest soon after the deadline: when the reply is
-  /// there, or the call failed, and gRPC no longer reads the payload. It must not block or throw.
+  /// @param done called once, by a completion thread, whatever happens to the connection: when the reply is there,
+  /// or the call failed, and gRPC no longer reads the payload. At the latest soon after the deadline; where the server
+  /// takes no more bytes, after ConnectionLimits::patience. It must not block or throw.
   virtual void call(const char* method, std::shared_ptr<const Payload> payload,
                     Clock::time_point deadline, Done done) = 0;
 };
@@ -77,11 +86,10 @@ class Transport {
   /// @throws LoadError where libtensoa_grpc.so cannot be loaded
   static std::shared_ptr<Transport> shared();
 
-  /// @param message_limit bytes of a reply; a longer one is RESOURCE_EXHAUSTED
   /// @throws LoadError for files of the credentials that cannot be read
   virtual std::shared_ptr<Connection> connect(const std::string& server,
                                               const Credentials& credentials,
-                                              std::size_t message_limit) = 0;
+                                              const ConnectionLimits& limits) = 0;
 
   /// Calls `function` in a completion thread after `delay`, unless the transport has ended before. It must
   /// not block or throw.

@@ -48,8 +48,9 @@ struct Options {
   /// have. Loaded with the model. Empty: such a call fails.
   std::string fallback = {};
 
-  /// Where the fallback runs: calls the function that it is given once, soon, as a task of a scheduler. Empty:
-  /// a completion thread of this process runs it, and completes no other call meanwhile.
+  /// Where the fallback runs: calls the function that it is given once, soon, as a task of a scheduler. Where it
+  /// throws, or drops the function, the call fails. Empty: a completion thread of this process runs it, and completes
+  /// no other call meanwhile.
   std::function<void(std::function<void()>)> run_fallback = {};
 
   /// SHA-256 of the package that the servers must have; taken from `fallback` where that is a package. Servers
