@@ -39,7 +39,7 @@ class OneCall final : public grpc::ServerGenericBidiReactor {
   }
 
   void OnReadDone(bool is_ok) override {
-    if (!is_ok) return;
+    if (!is_ok) return Finish({grpc::StatusCode::CANCELLED, "the request did not arrive"});
     reply_ = handler_(method_, bytes_of(request_));
     if (reply_.delay.count() == 0) return answer();
     std::thread([this] {
