@@ -36,12 +36,12 @@ std::byte* allocate_pinned(Device device, std::size_t bytes) {
 
 Buffer::Buffer(Device device, std::size_t bytes, MemoryPurpose purpose)
     : charge_(device, purpose, bytes),
-      data_(allocate(device, bytes), Release{device, nullptr, 0}),
+      data_(allocate(device, bytes), Release{device, nullptr, bytes}),
       lease_(LeaseOwner::make()) {}
 
 Buffer::Buffer(Device device, std::size_t bytes, std::pmr::memory_resource& source,
                MemoryPurpose purpose)
-    : charge_(device, purpose, bytes),
+    : charge_(device, purpose, dynamic_cast<ChargedMemory*>(&source) == nullptr ? bytes : 0),
       data_(bytes == 0 ? nullptr : static_cast<std::byte*>(source.allocate(bytes, kAlignment)),
             Release{device, &source, bytes}),
       lease_(LeaseOwner::make()) {}

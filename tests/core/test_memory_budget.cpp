@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/counting_resource.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
 
@@ -92,6 +93,33 @@ TEST_P(MemoryBudget, OfTheCpuCountsPinnedMemoryWhicheverDeviceItServes) {
   }
   EXPECT_EQ(pinned().now, 0U);
   EXPECT_EQ(memory_figures(Device::cpu()).all.now, others);
+}
+
+/// Charged when it is made, as a region that collections are made in.
+class ChargedResource final : public ChargedMemory {
+ public:
+  ChargedResource(Device device, std::size_t bytes) : memory_(device, bytes) {}
+
+ private:
+  void* do_allocate(std::size_t, std::size_t) override { return memory_.data(); }
+  void do_deallocate(void*, std::size_t, std::size_t) override {}
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  Buffer memory_;
+};
+
+TEST_P(MemoryBudget, IsChargedOnceForMemoryThatAResourceHasCharged) {
+  ChargedResource resource(device(), 1000);
+  memory_budget(device(), before_.all.now + 1000);
+  Buffer columns(device(), 600, resource);
+  EXPECT_EQ(columns.size(), 600U);
+  EXPECT_EQ(columns.device(), device());
+  EXPECT_EQ(in_use(), 1000U);
+  const Buffer moved = std::move(columns);
+  EXPECT_EQ(moved.size(), 600U);
+  EXPECT_EQ(columns.size(), 0U);  // NOLINT(bugprone-use-after-move): what is left of it
+  test::CountingResource other;
+  EXPECT_THROW(Buffer(device(), 1, other), DeviceFullError) << "that of any other is charged";
 }
 
 TEST_P(MemoryBudget, ThereIsNoneUntilItIsSetAndItCanBeTakenAway) {

@@ -16,6 +16,10 @@ namespace tensoa {
 /// Every allocation, and every column in it, starts on a line of this many bytes.
 inline constexpr std::size_t kAlignment = 128;
 
+/// A resource whose memory is charged to the budget when it takes it from the device, free parts too: what is made in it
+/// is not charged again. Pools over such a resource hide it: what is made in those is.
+class ChargedMemory : public std::pmr::memory_resource {};
+
 /// Memory of one device, freed with the object. Not initialised. Move-only. Counted by
 /// memory_figures(), limited by memory_budget().
 ///
@@ -31,7 +35,7 @@ class Buffer {
   Buffer(Device device, std::size_t bytes, MemoryPurpose purpose = MemoryPurpose::kCollections);
 
   /// The same, from a resource of the caller's.
-  /// @param source gives memory of `device`; must outlive the buffer
+  /// @param source gives memory of `device`; must outlive the buffer. Charged here, unless it is ChargedMemory
   /// @throws what `source` throws; DeviceFullError when the budget is full
   Buffer(Device device, std::size_t bytes, std::pmr::memory_resource& source,
          MemoryPurpose purpose = MemoryPurpose::kCollections);
@@ -43,7 +47,7 @@ class Buffer {
   ~Buffer() = default;
 
   std::byte* data() const noexcept { return data_.get(); }
-  std::size_t size() const noexcept { return charge_.bytes(); }
+  std::size_t size() const noexcept { return data_ == nullptr ? 0 : data_.get_deleter().bytes; }
   Device device() const noexcept { return charge_.device(); }
 
   /// Live as long as the memory, wherever the buffer moves.
@@ -53,7 +57,7 @@ class Buffer {
   struct Release {
     Device device;
     std::pmr::memory_resource* source;  ///< nullptr: the device itself
-    std::size_t bytes;                  ///< for `source`
+    std::size_t bytes;
     void operator()(std::byte* data) const noexcept;
   };
 

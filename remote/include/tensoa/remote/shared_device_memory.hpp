@@ -7,6 +7,7 @@
 #include <memory_resource>
 
 #include "tensoa/core/device.hpp"
+#include "tensoa/core/memory.hpp"
 
 namespace tensoa::remote {
 
@@ -30,10 +31,10 @@ class DeviceRegion;
 ///
 /// *Lifetime*: must outlive its collections. Its end waits for servers to unregister it, 1 s at most.
 /// *Threads*: safe.
-class SharedDeviceMemory final : public std::pmr::memory_resource {
+class SharedDeviceMemory final : public ChargedMemory {
  public:
   /// @param device a GPU, of the same number in the server (CUDA_VISIBLE_DEVICES)
-  /// @param bytes rounded up to 2 MiB; taken from the GPU immediately
+  /// @param bytes rounded up to 2 MiB; taken from the GPU, and charged to its memory_budget(), immediately
   /// @throws ConfigError for 0 bytes or the CPU; DeviceFullError; DeviceError, also where the driver does not share
   /// memory between processes
   SharedDeviceMemory(Device device, std::size_t bytes);
@@ -44,7 +45,7 @@ class SharedDeviceMemory final : public std::pmr::memory_resource {
   std::size_t size() const noexcept;
 
  private:
-  /// @throws DeviceFullError
+  /// Of 0 bytes: a place of its own. @throws DeviceFullError; ConfigError for an alignment above 256
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;
   void do_deallocate(void* data, std::size_t bytes, std::size_t alignment) override;
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
