@@ -108,6 +108,10 @@ FakeReply DeviceServer::infer(const std::string& request) {
   std::vector<float> numbers = in.region.empty() ? numbers_of(parse_request(request).raw.at(0))
                                                  : read(regions_.at(in.region), in);
   for (float& number : numbers) number *= 2;
+  if (mode_ == "full") {
+    mode_.clear();
+    return {.status = {.code = 8, .message = "Exceeds maximum queue size"}};
+  }
   if (mode_ == "fail" || mode_ == "stall") {
     if (!out.region.empty()) {
       write(regions_.at(out.region), out, std::vector<float>(numbers.size(), 4711));

@@ -15,7 +15,8 @@ namespace tensoa::test {
 /// thread.
 ///
 /// The method "test" tells it what to do: "refuse" registrations, "forget" regions, write to the outputs and "fail" as with
-/// INVALID_ARGUMENT, or "stall" (once, DEADLINE_EXCEEDED), "reset". It replies with what it did since the last reset:
+/// INVALID_ARGUMENT, or "stall" (once, DEADLINE_EXCEEDED), be "full" (once,
+/// RESOURCE_EXHAUSTED), "reset". It replies with what it did since the last reset:
 /// "registered 1 unregistered 0 by_region 2 by_wire 0", of tensors.
 class DeviceServer {
  public:

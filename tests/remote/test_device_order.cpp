@@ -16,7 +16,10 @@
 #include "tensoa/core/imported_memory.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/remote/engines.hpp"
+#include "tensoa/remote/options.hpp"
+#include "tensoa/remote/service_error.hpp"
 #include "tensoa/remote/shared_device_memory.hpp"
+#include "tensoa/remote/statistics.hpp"
 #include "tensoa/soa/portable_collection.hpp"
 
 namespace tensoa {
@@ -24,6 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::DeviceDouble;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
@@ -88,6 +92,26 @@ TEST_P(DeviceOrder, ACallIsSentWhenWhatFillsItsColumnsIsDoneAndDoesNotWaitForIt)
   EXPECT_NO_THROW(result.get().value());
   EXPECT_EQ(out_->view().a[kRows - 1], 42.F);
   EXPECT_EQ(out_->view().b[0], 2.F);
+}
+
+TEST_P(DeviceOrder, TheDeadlineOfACallCountsFromItsSubmission) {
+  constexpr auto kDeadline = 20ms;
+  const Model<> model("grpc://server:1/double", remote::Options{.deadline = kDeadline});
+  const Queue queue(kGpu);
+  DeviceDouble::hold(0);
+  std::fill_n(out_->view().a.data(), kRows, -7.F);
+  std::future<Result<CopyReport>> result = submit(model, queue);
+  const auto end = std::chrono::steady_clock::now() + kDeadline;
+  EXPECT_EQ(result.wait_until(end), std::future_status::timeout);
+  DeviceDouble::let_go(0);
+  EXPECT_THAT([&] { result.get().value(); },
+              ThrowsMessage<remote::ServiceError>(
+                  AllOf(HasSubstr("queue"), HasSubstr("20 ms"), HasSubstr("nothing was sent"))));
+  EXPECT_EQ(out_->view().a[0], -7.F);
+  for (const auto& server : remote::statistics()) {
+    EXPECT_EQ(server.requests, 0U);
+    EXPECT_FALSE(server.is_suspect);
+  }
 }
 
 TEST_P(DeviceOrder, ADeviceThatIsLostFailsTheCall) {

@@ -132,6 +132,42 @@ TEST_F(SharedDeviceColumns, AreReadWhereTheyAreAndAnswersAreCopiedByTheGpuAlone)
   EXPECT_THAT(tell(""), HasSubstr("unregistered 1"));
 }
 
+TEST_F(SharedDeviceColumns, AreSharedStillWhereTheServerDidNotTakeTheCall) {
+  SharedDeviceMemory memory(gpu_, std::size_t{4} << 20U);
+  Collection in(kFull, gpu_, memory);
+  Collection out(kFull, gpu_, memory);
+  const Model<> model = this->model();
+  for (int i = 1; i <= 100; ++i) {  // more than have room if each kept it
+    tell("full");
+    ASSERT_EQ(call(model, in, out), kFull);
+  }
+  EXPECT_THAT(tell(""), HasSubstr("by_region 400 by_wire 0"));
+}
+
+TEST_F(SharedDeviceColumns, AreChargedToTheBudgetOnce) {
+  const std::size_t before = memory_figures(gpu_).all.now;
+  SharedDeviceMemory memory(gpu_, std::size_t{4} << 20U);
+  const Collection columns(kFull, gpu_, memory);
+  EXPECT_EQ(memory_figures(gpu_).all.now - before, memory.size());
+}
+
+TEST_F(SharedDeviceColumns, OfNoBytesAndOfTooManyHaveTheirOwnPlaceOrNone) {
+  SharedDeviceMemory memory(gpu_, std::size_t{2} << 20U);
+  void* const none = memory.allocate(0);
+  void* const other = memory.allocate(0);
+  void* const some = memory.allocate(100);
+  EXPECT_NE(none, other);
+  EXPECT_NE(other, some);
+  memory.deallocate(none, 0);
+  memory.deallocate(other, 0);
+  memory.deallocate(some, 100);
+  memory.deallocate(memory.allocate(memory.size()), memory.size());
+  for (const std::size_t bytes : {kNoBudget, kNoBudget - 100, memory.size() + 1}) {
+    EXPECT_THROW(static_cast<void>(memory.allocate(bytes)), DeviceFullError) << bytes;
+  }
+  EXPECT_THROW(static_cast<void>(memory.allocate(1, 4096)), ConfigError);
+}
+
 TEST_F(SharedDeviceColumns, AreThoseOfThePage) {
   // [gpu]
   remote::SharedDeviceMemory memory(Device::cuda(0), 256 << 20);  // bytes of the GPU

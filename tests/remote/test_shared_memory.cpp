@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,6 +30,7 @@
 #include "shared/region.hpp"
 #include "shared_tensors.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/memory_budget.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/remote/engines.hpp"
 #include "tensoa/remote/options.hpp"
@@ -89,6 +92,7 @@ class SharingServer {
   std::atomic<int> by_wire = 0;
   std::atomic<bool> forgets = false;         ///< registers, and then does not know it
   std::atomic<bool> leaves_raw_out = false;  ///< instead of an empty entry
+  std::atomic<int> full = 0;                 ///< so many calls are not taken
   std::atomic<int> late = 0;                 ///< so many calls are answered in 0.6 s
   remote::CallStatus refusal = {};
 
@@ -136,6 +140,7 @@ class SharingServer {
                            .message = "Unable to find shared memory region: '" + range.region}};
       }
     }
+    if (full-- > 0) return {.status = {.code = 8, .message = "Exceeds maximum queue size"}};
     if (in.region.empty()) {
       values = seen.raw.at(0);
     } else {
@@ -307,6 +312,34 @@ TEST_F(SharedColumns, AreNotChangedByAServerThatIsLate) {
   EXPECT_EQ(report_.bytes_out, 0U);
 }
 
+TEST_F(SharedColumns, AreSharedStillWhereTheServerDidNotTakeTheCall) {
+  SharedMemory memory(1U << 20U);
+  Collection in(kRows, Device::cpu(), memory);
+  Collection out(kRows, Device::cpu(), memory);
+  const Model<> model = this->model(Options{.retry = {.first_pause = 1ms}});
+  for (const float first : {1.F, 2.F, 3.F}) {
+    server_.full = 5;  // more than there are other pages
+    EXPECT_EQ(call(model, in, out, first), kRows);
+    EXPECT_EQ(report_.bytes_out, 0U);
+  }
+  EXPECT_EQ(server_.by_region, 3 * 6 * 2);
+  EXPECT_EQ(server_.by_wire, 0);
+}
+
+TEST(SharedMemory, OfNoBytesAndOfTooManyHasItsOwnPlaceOrNone) {
+  SharedMemory memory(3 * 4096);
+  void* const none = memory.allocate(0);
+  void* const other = memory.allocate(0);
+  EXPECT_NE(none, other);
+  memory.deallocate(none, 0);
+  memory.deallocate(other, 0);
+  for (const std::size_t bytes : {kNoBudget, kNoBudget - 100, memory.size() + 1}) {
+    EXPECT_THROW(static_cast<void>(memory.allocate(bytes)), DeviceFullError) << bytes;
+  }
+  EXPECT_THROW(static_cast<void>(memory.allocate(1, 1U << 20U)), ConfigError);
+  memory.deallocate(memory.allocate(memory.size()), memory.size());
+}
+
 TEST(SharedMemory, IsFullWhenItIs) {
   EXPECT_THROW(SharedMemory(0), ConfigError);
   EXPECT_THAT(
@@ -341,6 +374,41 @@ TEST(SharedMemory, IsOfAProcessThatWasKilledIsRemovedByTheNext) {
   const Region another(4096);
   EXPECT_NE(access(path.c_str(), F_OK), 0);
   EXPECT_EQ(access(("/dev/shm/" + live.name()).c_str(), F_OK), 0);
+}
+
+/// Bytes of address space of this process.
+std::size_t address_space() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST(SharedMemory, LosesNoPagesWhereTheyCannotBeExchanged) {
+  constexpr std::size_t kHalf = std::size_t{64} << 20U;
+  Region region(2 * kHalf);
+  std::byte* const a = region.allocate(kHalf);
+  std::memset(a, 1, kHalf);
+  const auto before = region.find(a, kHalf);
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  const rlimit low{address_space() + kHalf / 2, limit.rlim_max};
+  setrlimit(RLIMIT_AS, &low);
+  std::string error;
+  try {
+    region.exchange_pages(a);
+  } catch (const DeviceFullError& failure) {
+    error = failure.what();
+  }
+  setrlimit(RLIMIT_AS, &limit);
+  EXPECT_THAT(error, AllOf(HasSubstr(std::to_string(kHalf)), HasSubstr("there is no address")));
+  EXPECT_EQ(region.find(a, kHalf), before);
+  EXPECT_EQ(a[kHalf - 1], std::byte{1});
+  std::byte* const b = region.allocate(kHalf);
+  EXPECT_NE(b, nullptr) << "the other pages are free";
+  EXPECT_NE(region.find(b, kHalf), before) << "and no others";
+  region.release(a);
+  region.release(b);
+  EXPECT_NE(region.allocate(2 * kHalf), nullptr);
 }
 
 TEST(SharedMemory, ExchangesThePagesOfAnAllocation) {

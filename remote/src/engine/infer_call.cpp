@@ -150,7 +150,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     try {
       if (device_ && !device_->is_staged(way(is_shared))) {
         device_->stage(way(is_shared));
-        return after_queue(&server, [&server](InferCall& self) { self.send(server); });
+        return after_queue(&server, [&server](InferCall& self) { self.send_staged(server); });
       }
       if (device_) {
         make(request, device_->in_host_memory(), is_shared ? &sharing_ : nullptr);
@@ -172,6 +172,21 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
                                 const CallStatus& status, std::span<const protobuf::Piece> reply) {
                               self->answered(server, start, status, reply);
                             });
+  }
+
+  /// The deadline is that of the caller, who also waits for the queue.
+  void send_staged(Server& server) {
+    if (Clock::now() < deadline_) return send(server);
+    service_->servers().release(server, false);
+    const auto deadline = std::to_string(service_->options().deadline.count());
+    fail(ServiceError(
+        service_->subject() +
+            "the work before it on the queue of its columns took longer than the deadline of " +
+            deadline +
+            " ms, expected to end before; nothing was sent; give the call more time "
+            "(remote::Options::deadline), "
+            "or the queue less work",
+        kDeadlineExceeded, {}, true));
   }
 
   void answered(Server& server, Clock::time_point start, const CallStatus& status,
@@ -208,7 +223,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     service_->servers().release(server, verdict == Verdict::kElsewhere);
     if (is_shared_) {
       if (concerns_shared_memory(status)) return lost_region(server);
-      if (verdict != Verdict::kFinal) {
+      if (verdict != Verdict::kFinal && !was_not_taken(status)) {
         leave_outputs();
         if (verdict == Verdict::kElsewhere) server.registrations.lose(*sharing_.region);
         sharing_ = {};

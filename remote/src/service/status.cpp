@@ -45,6 +45,12 @@ Verdict verdict_of(const CallStatus& status) {
   }
 }
 
+bool was_not_taken(const CallStatus& status) {
+  // A stream that was cut (ENHANCE_YOUR_CALM) has the same code, and may be running.
+  return status.code == kResourceExhausted && !has(status.message, "RST_STREAM") &&
+         verdict_of(status) == Verdict::kRepeat;
+}
+
 std::string name_of_code(int code) {
   const auto known = static_cast<std::size_t>(code) < kNames.size();
   return std::string(known ? kNames[static_cast<std::size_t>(code)] : "unknown code") + " (" +

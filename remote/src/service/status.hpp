@@ -22,6 +22,9 @@ enum class Verdict : std::uint8_t {
 
 Verdict verdict_of(const CallStatus& status);
 
+/// Whether the server has said that it did not take the request: it runs nothing, and writes nothing to shared memory.
+bool was_not_taken(const CallStatus& status);
+
 /// "UNAVAILABLE (14)".
 std::string name_of_code(int code);
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shared/device_region.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <string_view>
 
@@ -19,10 +20,12 @@ constexpr SharingProtocol kCuda{
         "A Triton with the same GPU on this host takes it when it is started with "
         "--allow-client-shm=true"};
 
-/// Where an allocation begins: what kernels and copies read fastest.
-constexpr std::size_t kUnit = 256;
-
 std::size_t whole(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+/// What an allocation takes: also of no bytes its own place.
+std::size_t units(std::size_t bytes) {
+  return whole(std::max<std::size_t>(bytes, 1), DeviceRegion::kUnit);
+}
 
 std::size_t checked_bytes(Device device, std::size_t bytes) {
   if (device.is_cpu() || bytes == 0 || bytes > std::numeric_limits<std::size_t>::max() / 2) {
@@ -59,14 +62,15 @@ std::optional<std::uint64_t> DeviceRegion::find(const void* data,
 }
 
 std::byte* DeviceRegion::allocate(std::size_t bytes) {
+  if (bytes > buffer_.size()) return nullptr;  // before rounding up, which may overflow
   const std::lock_guard lock(mutex_);
-  const std::optional<std::size_t> place = free_.take(whole(bytes, kUnit));
+  const std::optional<std::size_t> place = free_.take(units(bytes));
   return place ? buffer_.data() + *place : nullptr;
 }
 
 void DeviceRegion::release(std::byte* data, std::size_t bytes) noexcept {
   const std::lock_guard lock(mutex_);
-  free_.give_back(static_cast<std::size_t>(data - buffer_.data()), whole(bytes, kUnit));
+  free_.give_back(static_cast<std::size_t>(data - buffer_.data()), units(bytes));
 }
 
 LiveRegions<DeviceRegion>& device_regions() {

@@ -35,7 +35,10 @@ class DeviceRegion final : public SharedRegion {
   /// Where the bytes are in the region; nullopt: not in it.
   std::optional<std::uint64_t> find(const void* data, std::size_t bytes) const noexcept;
 
-  /// nullptr where no stretch is long enough.
+  /// Where an allocation begins: what kernels and copies read fastest.
+  static constexpr std::size_t kUnit = 256;
+
+  /// Whole units, at least one; nullptr where no stretch is long enough.
   std::byte* allocate(std::size_t bytes);
   void release(std::byte* data, std::size_t bytes) noexcept;
 

@@ -29,7 +29,7 @@ constexpr SharingProtocol kSystem{
     .advice = "A Triton on this host takes it when it is started with --allow-client-shm=true"};
 
 std::size_t whole_pages(std::size_t bytes) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t page = Region::unit();
   return (bytes + page - 1) / page * page;
 }
 
@@ -81,6 +81,8 @@ Region::Region(std::size_t bytes)
   base_ = static_cast<std::byte*>(base);
 }
 
+std::size_t Region::unit() noexcept { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
 std::string Region::registration() const { return encode_register(name_, bytes_); }
 
 Region::~Region() {
@@ -90,11 +92,17 @@ Region::~Region() {
 }
 
 std::byte* Region::allocate(std::size_t bytes) {
+  if (bytes > bytes_) return nullptr;  // before rounding up, which may overflow
   const std::size_t pages = whole_pages(std::max<std::size_t>(bytes, 1));
   const std::lock_guard lock(mutex_);
   const std::optional<std::size_t> place = free_.take(pages);
   if (!place) return nullptr;
-  allocations_[*place] = {pages, place};
+  try {
+    allocations_[*place] = {pages, place};
+  } catch (...) {
+    free_.give_back(*place, pages);
+    throw;
+  }
   return base_ + *place;
 }
 
@@ -139,11 +147,18 @@ void Region::exchange_pages(const void* data) {
       place ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_,
                    static_cast<off_t>(*place))
             : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (fresh == MAP_FAILED) throw DeviceFullError("SharedMemory: no address for other pages");
+  const auto fail = [&](const char* what) {
+    const std::string why = std::strerror(errno);
+    if (place) free_.give_back(*place, bytes);  // no server was told of them
+    throw DeviceFullError("SharedMemory: other pages for " + std::to_string(bytes) +
+                          " bytes whose server was given up: " + what + ": " + why +
+                          "; the process needs more address space (ulimit -v, vm.max_map_count)");
+  };
+  if (fresh == MAP_FAILED) fail("there is no address");
   std::memcpy(fresh, address, bytes);
   if (mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, address) == MAP_FAILED) {
     munmap(fresh, bytes);
-    throw DeviceFullError("SharedMemory: other pages cannot be mapped");
+    fail("they cannot be mapped");
   }
   allocations_[found->first].place = place;
 }

@@ -31,7 +31,10 @@ class Region final : public SharedRegion {
 
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Whole pages; nullptr where no stretch is long enough.
+  /// Where an allocation begins: a page.
+  static std::size_t unit() noexcept;
+
+  /// Whole pages, at least one; nullptr where no stretch is long enough.
   std::byte* allocate(std::size_t bytes);
   void release(std::byte* data) noexcept;
 
@@ -46,6 +49,7 @@ class Region final : public SharedRegion {
 
   /// Gives the allocation around `data` other pages, with the same contents: those that it had are never used
   /// again, as a server may still write to them. Where no others are free the allocation is private from now on.
+  /// @throws DeviceFullError where the process has no address for them; nothing has changed then
   void exchange_pages(const void* data);
 
  private:

@@ -18,7 +18,11 @@ SharedDeviceMemory::~SharedDeviceMemory() { region_->unregister(); }
 
 std::size_t SharedDeviceMemory::size() const noexcept { return region_->bytes(); }
 
-void* SharedDeviceMemory::do_allocate(std::size_t bytes, std::size_t /*alignment: lines*/) {
+void* SharedDeviceMemory::do_allocate(std::size_t bytes, std::size_t alignment) {
+  if (alignment > DeviceRegion::kUnit) {
+    throw ConfigError("SharedDeviceMemory: got an alignment of " + std::to_string(alignment) +
+                      " bytes, expected at most " + std::to_string(DeviceRegion::kUnit));
+  }
   if (std::byte* const data = region_->allocate(bytes)) return data;
   throw DeviceFullError("SharedDeviceMemory: no stretch of " + std::to_string(bytes) +
                         " bytes is free, of " + std::to_string(region_->bytes()) +

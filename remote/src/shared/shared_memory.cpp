@@ -17,7 +17,11 @@ SharedMemory::~SharedMemory() { region_->unregister(); }
 
 std::size_t SharedMemory::size() const noexcept { return region_->bytes(); }
 
-void* SharedMemory::do_allocate(std::size_t bytes, std::size_t /*alignment: pages*/) {
+void* SharedMemory::do_allocate(std::size_t bytes, std::size_t alignment) {
+  if (alignment > Region::unit()) {
+    throw ConfigError("SharedMemory: got an alignment of " + std::to_string(alignment) +
+                      " bytes, expected at most a page, " + std::to_string(Region::unit()));
+  }
   if (std::byte* const data = region_->allocate(bytes)) return data;
   throw DeviceFullError("SharedMemory: no stretch of " + std::to_string(bytes) +
                         " bytes is free, of " + std::to_string(region_->bytes()) +

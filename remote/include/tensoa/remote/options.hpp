@@ -33,7 +33,9 @@ struct Retry {
 struct Options {
   static constexpr std::string_view kOptionsOf = "services (remote::Options)";
 
-  /// From the call to its completion, with all attempts, without the fallback.
+  /// From the call (`submit`) to its completion, with all attempts, without the fallback. Work
+  /// that the queue of a call has before counts: where it takes longer, nothing is sent, and the call fails (or falls
+  /// back) when the queue gets there.
   std::chrono::milliseconds deadline{10'000};
 
   /// Of one attempt: a server that answers later is given up, another is tried.
