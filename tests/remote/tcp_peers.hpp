@@ -36,7 +36,7 @@ class TcpServer {
   std::thread thread_;
 };
 
-/// What a network does between a client and a server: passes bytes on, until it is told to lose or to hold them.
+/// What a network does between a client and a server: passes bytes on, until a test has it lose or hold them.
 class Network {
  public:
   /// @param to "127.0.0.1:12345"
@@ -50,7 +50,7 @@ class Network {
   /// Closes all connections that there are, and refuses none that come.
   void cut();
 
-  /// From now on nobody is read from: no byte arrives, no connection ends.
+  /// Reads no more, from either side: no byte arrives, no connection ends.
   void hold();
 
   /// Until a byte has been held.

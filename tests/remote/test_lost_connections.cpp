@@ -45,6 +45,10 @@ struct Energies {
 
 using Clock = std::chrono::steady_clock;
 
+/// As the other side was, with bytes that it had not read, or without.
+const testing::Matcher<std::string> kClosed =
+    testing::AnyOf(HasSubstr("Socket closed"), HasSubstr("Connection reset by peer"));
+
 /// What a test waits for at most; a call that is lost would wait for ever.
 constexpr auto kForever = 60s;
 
@@ -113,24 +117,25 @@ class LostConnections : public testing::Test {
 
 TEST_F(LostConnections, ToWhatIsNoGrpcServerAreErrorsOfLoading) {
   const Options quick{.attempt_deadline = 200ms, .load_deadline = 500ms};
-  const auto expect_failure = [&](const TcpServer& server, const std::string& why) {
+  const auto expect_failure = [&](const TcpServer& server,
+                                  const testing::Matcher<std::string>& why) {
     const ServiceError error = failure_to_load(server.address(), quick);
     EXPECT_EQ(error.code(), 14);
     EXPECT_TRUE(error.may_retry());
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("server " + server.address()), HasSubstr(why),
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("server " + server.address()), why,
                                     HasSubstr("check host and port")));
   };
-  expect_failure(TcpServer([](int) {}), "Socket closed");
+  expect_failure(TcpServer([](int) {}), kClosed);
   expect_failure(TcpServer([](int socket) {
                    test::send_all(socket,
                                   "HTTP/1.1 400 Bad Request\r\nContent-Length: 3\r\n\r\nno\n");
                  }),
-                 "http1.x server");
+                 HasSubstr("http1.x server"));
   const auto is_silent = [](int socket) {
     for (char byte = 0; recv(socket, &byte, 1, 0) > 0;) {
     }
   };
-  expect_failure(TcpServer(is_silent), "before receiving SETTINGS");
+  expect_failure(TcpServer(is_silent), HasSubstr("before receiving SETTINGS"));
 }
 
 TEST_F(LostConnections, InTheMiddleOfACallAreRepeatedElsewhereOrReported) {
@@ -144,7 +149,7 @@ TEST_F(LostConnections, InTheMiddleOfACallAreRepeatedElsewhereOrReported) {
   const ServiceError error = failure_of(submit(alone, 10));
   EXPECT_EQ(error.code(), 14);
   EXPECT_EQ(error.server(), network->address());
-  EXPECT_THAT(error.what(), AllOf(HasSubstr("Socket closed; 3 attempts"), HasSubstr("fallback")));
+  EXPECT_THAT(error.what(), AllOf(kClosed, HasSubstr("; 3 attempts"), HasSubstr("fallback")));
   const FakeServer other(answer_same);
   const Model<> with_other = model(network->address() + ',' + other.address(), {});
   for (int call = 0; call < 4; ++call) EXPECT_TRUE(submit(with_other, 10).get());

@@ -149,7 +149,7 @@ void Region::exchange_pages(const void* data) {
             : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   const auto fail = [&](const char* what) {
     const std::string why = std::strerror(errno);
-    if (place) free_.give_back(*place, bytes);  // no server was told of them
+    if (place) free_.give_back(*place, bytes);  // no request has named them
     throw DeviceFullError("SharedMemory: other pages for " + std::to_string(bytes) +
                           " bytes whose server was given up: " + what + ": " + why +
                           "; the process needs more address space (ulimit -v, vm.max_map_count)");
