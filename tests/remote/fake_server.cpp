@@ -91,13 +91,20 @@ struct FakeServer::Running {
   std::unique_ptr<grpc::Server> server;
 };
 
-FakeServer::FakeServer(Handler handler, const std::string& address)
+FakeServer::FakeServer(Handler handler, const std::string& address, const std::string& certificate,
+                       const std::string& key)
     : running_(std::make_unique<Running>(std::move(handler))) {
   static const bool kStarted = (grpc_init(), true);  // kept: gRPC stops in a thread of its own
   static_cast<void>(kStarted);
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  auto credentials = grpc::InsecureServerCredentials();
+  if (!certificate.empty()) {
+    grpc::SslServerCredentialsOptions options;
+    options.pem_key_cert_pairs.push_back({key, certificate});
+    credentials = grpc::SslServerCredentials(options);
+  }
+  builder.AddListeningPort(address, credentials, &port);
   builder.RegisterCallbackGenericService(&running_->service);
   builder.SetMaxReceiveMessageSize(-1);
   running_->server = builder.BuildAndStart();

@@ -26,7 +26,9 @@ class FakeServer {
   using Handler = std::function<FakeReply(const std::string& method, const std::string& request)>;
 
   /// @param address "127.0.0.1:0": a free port
-  explicit FakeServer(Handler handler, const std::string& address = "127.0.0.1:0");
+  /// @param certificate, key in PEM, for TLS; empty: none
+  explicit FakeServer(Handler handler, const std::string& address = "127.0.0.1:0",
+                      const std::string& certificate = {}, const std::string& key = {});
   ~FakeServer();
   FakeServer(const FakeServer&) = delete;
   FakeServer& operator=(const FakeServer&) = delete;

@@ -123,7 +123,7 @@ TEST(CopiesControl, ACopyInThisProgramIsCounted) {
 TEST(CopiesControl, ACopyInTheLibraryOfGrpcIsCounted) {
   const test::FakeServer server(answer);
   const std::shared_ptr<remote::Transport> transport = remote::Transport::shared();
-  const auto connection = transport->connect(server.address(), {}, {.message_limit = kBytes});
+  const auto connection = transport->connect(server.address(), {}, {}, {.message_limit = kBytes});
   // The transport copies a payload's own bytes, and refers to those that are borrowed.
   const auto payload = std::make_shared<remote::Payload>();
   payload->append(std::string(kBytes, '\0'));

@@ -61,7 +61,7 @@ class SharedDeviceColumns : public testing::Test {
 
   /// @return what the server did since the beginning of the test
   static std::string tell(const std::string& what) {
-    const auto connection = remote::Transport::shared()->connect("server:1", {}, {});
+    const auto connection = remote::Transport::shared()->connect("server:1", {}, {}, {});
     return call_and_wait(*connection, "test", what, remote::Clock::now() + 10s).reply;
   }
 

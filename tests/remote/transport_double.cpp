@@ -107,7 +107,7 @@ class ConnectionDouble final : public Connection {
 /// Lives as long as the process, as its connections point to its thread.
 class TransportDouble final : public Transport {
  public:
-  std::shared_ptr<Connection> connect(const std::string& /*server*/,
+  std::shared_ptr<Connection> connect(const std::string& /*server*/, const std::string& /*name*/,
                                       const Credentials& /*credentials*/,
                                       const ConnectionLimits& /*limits*/) override {
     return std::make_shared<ConnectionDouble>(thread_);

@@ -38,7 +38,7 @@ class RemotePrepared final : public Prepared {
   std::shared_ptr<const Prepared> local_;
 };
 
-/// A completion that is called once, by whoever is first; by the last owner, with an error, where it is not called.
+/// A completion that is called once: by the first caller, else by the last owner, with an error.
 class OnceCompleted {
  public:
   OnceCompleted(Completion completion, std::string subject)

@@ -27,17 +27,18 @@ std::string text_of(const CallStatus& status) {
 /// The figures of one server, in two calls one after the other.
 class Question : public std::enable_shared_from_this<Question> {
  public:
-  Question(std::shared_ptr<Service> service, const Server& server)
-      : service_(std::move(service)), server_(server) {
+  Question(std::shared_ptr<Service> service, const std::string& address,
+           std::shared_ptr<Connection> connection)
+      : service_(std::move(service)), connection_(std::move(connection)) {
     figures_.model = service_->location();
-    figures_.server = server.address;
+    figures_.server = address;
   }
 
   std::future<ServerFigures> ask() {
     const auto deadline = Clock::now() + service_->options().attempt_deadline;
     const auto message = std::make_shared<Payload>();
     message->append(encode_model(service_->url().model, service_->url().version));
-    server_.connection->call(
+    connection_->call(
         kModelReady, message, deadline,
         [self = shared_from_this(), message, deadline](const CallStatus& status, Replies reply) {
           if (self->is_ready(status, reply)) self->count(message, deadline);
@@ -62,23 +63,23 @@ class Question : public std::enable_shared_from_this<Question> {
   /// The connection is there now, so the time is that of a call.
   void count(std::shared_ptr<const Payload> message, Clock::time_point deadline) {
     const Clock::time_point start = Clock::now();
-    server_.connection->call(
-        kModelStatistics, std::move(message), deadline,
-        [self = shared_from_this(), start](const CallStatus& status, Replies reply) {
-          ServerFigures& figures = self->figures_;
-          figures.round_trip = Clock::now() - start;
-          if (!status.is_ok()) figures.error = "no statistics: " + text_of(status);
-          try {
-            if (status.is_ok()) figures.counts = decode_statistics(protobuf::Bytes(reply));
-          } catch (const protobuf::DecodeError& error) {
-            figures.error = std::string("no statistics: ") + error.what;
-          }
-          self->done_.set_value(std::move(figures));
-        });
+    connection_->call(kModelStatistics, std::move(message), deadline,
+                      [self = shared_from_this(), start](const CallStatus& status, Replies reply) {
+                        ServerFigures& figures = self->figures_;
+                        figures.round_trip = Clock::now() - start;
+                        if (!status.is_ok()) figures.error = "no statistics: " + text_of(status);
+                        try {
+                          if (status.is_ok())
+                            figures.counts = decode_statistics(protobuf::Bytes(reply));
+                        } catch (const protobuf::DecodeError& error) {
+                          figures.error = std::string("no statistics: ") + error.what;
+                        }
+                        self->done_.set_value(std::move(figures));
+                      });
   }
 
   std::shared_ptr<Service> service_;
-  const Server& server_;
+  std::shared_ptr<Connection> connection_;
   ServerFigures figures_;
   std::promise<ServerFigures> done_;
 };
@@ -103,9 +104,10 @@ InferenceCounts InferenceCounts::operator-(const InferenceCounts& before) const 
 std::vector<ServerFigures> server_figures(const std::string& url, const Options& options) {
   // Kept with its connections: opening one is not what a call costs.
   const std::shared_ptr<Service> service = Service::make(ModelLocation(url), options);
+  service->look_up(Clock::now() + options.attempt_deadline);
   std::vector<std::future<ServerFigures>> answers;
-  for (const auto& server : service->servers().all()) {
-    answers.push_back(std::make_shared<Question>(service, *server)->ask());
+  for (const auto& [address, connection] : service->servers().connections()) {
+    answers.push_back(std::make_shared<Question>(service, address, connection)->ask());
   }
   std::vector<ServerFigures> figures;
   figures.reserve(answers.size());

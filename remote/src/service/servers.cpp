@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <tuple>
+#include <utility>
 
 namespace tensoa::remote {
 namespace {
@@ -14,6 +15,40 @@ constexpr Clock::duration kLongestPause = std::chrono::seconds(5);
 
 }  // namespace
 
+void Servers::update(std::span<const Endpoint> endpoints) {
+  const auto find = [&](const std::string& address) -> Server* {
+    const auto found = std::ranges::find(servers_, address, &Server::address);
+    return found == servers_.end() ? nullptr : found->get();
+  };
+  std::vector<std::shared_ptr<Connection>> connections;  // made and freed without the mutex
+  for (const Endpoint& endpoint : endpoints) {
+    std::unique_lock lock(mutex_);
+    const Server* const known = find(endpoint.address);
+    const bool has_one = known != nullptr && !known->is_gone;
+    lock.unlock();
+    connections.push_back(has_one ? nullptr : connect_(endpoint));
+  }
+  std::vector<std::shared_ptr<Connection>> unused;
+  const std::lock_guard lock(mutex_);
+  for (const auto& server : servers_) {
+    server->is_gone =
+        std::ranges::find(endpoints, server->address, &Endpoint::address) == endpoints.end();
+    if (auto connection = take_unused(*server)) unused.push_back(std::move(connection));
+  }
+  live_.clear();
+  for (std::size_t i = 0; i < endpoints.size(); ++i) {
+    Server* server = find(endpoints[i].address);
+    if (server == nullptr) {
+      server = servers_.emplace_back(std::make_unique<Server>()).get();
+      server->address = endpoints[i].address;
+    }
+    live_.push_back(server);
+    if (connections[i] == nullptr) continue;
+    server->is_suspect = false;
+    if (server->connection == nullptr) server->connection = std::move(connections[i]);
+  }
+}
+
 Server& Servers::take(std::span<Server* const> tried) {
   const std::lock_guard lock(mutex_);
   const auto rank = [&](const Server& server) {
@@ -22,8 +57,8 @@ Server& Servers::take(std::span<Server* const> tried) {
   };
   ++turn_;
   Server* best = nullptr;
-  for (std::size_t i = 0; i < servers_.size(); ++i) {
-    Server& server = *servers_[(turn_ + i) % servers_.size()];
+  for (std::size_t i = 0; i < live_.size(); ++i) {
+    Server& server = *live_[(turn_ + i) % live_.size()];
     if (best == nullptr || rank(server) < rank(*best)) best = &server;
   }
   ++best->outstanding;
@@ -31,9 +66,11 @@ Server& Servers::take(std::span<Server* const> tried) {
 }
 
 void Servers::release(Server& server, bool is_failed) {
+  std::shared_ptr<Connection> unused;
   {
     const std::lock_guard lock(mutex_);
     --server.outstanding;
+    unused = take_unused(server);
   }
   if (is_failed) suspect(server);
 }
@@ -41,17 +78,40 @@ void Servers::release(Server& server, bool is_failed) {
 void Servers::suspect(Server& server) {
   {
     const std::lock_guard lock(mutex_);
-    if (server.is_suspect) return;
+    if (server.is_suspect || server.is_gone) return;
     server.is_suspect = true;
     server.pause = kFirstPause;
+    if (std::exchange(server.is_probing, true)) return;
   }
   probe_later(server);
+}
+
+std::vector<Server*> Servers::all() const {
+  const std::lock_guard lock(mutex_);
+  return live_;
+}
+
+std::vector<std::pair<std::string, std::shared_ptr<Connection>>> Servers::connections() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<std::string, std::shared_ptr<Connection>>> all;
+  all.reserve(live_.size());
+  for (const Server* const server : live_) all.emplace_back(server->address, server->connection);
+  return all;
+}
+
+std::vector<Server*> Servers::all_ever() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Server*> all;
+  all.reserve(servers_.size());
+  for (const auto& server : servers_) all.push_back(server.get());
+  return all;
 }
 
 void Servers::probe_later(Server& server) {
   transport_->after(server.pause, [weak = weak_from_this(), &server] {
     const std::shared_ptr<Servers> self = weak.lock();
     if (self == nullptr) return;
+    if (self->is_gone(server)) return self->probed(server, false);
     self->probe_(server, [weak, &server](bool works) {
       if (const std::shared_ptr<Servers> live = weak.lock()) live->probed(server, works);
     });
@@ -59,15 +119,23 @@ void Servers::probe_later(Server& server) {
 }
 
 void Servers::probed(Server& server, bool works) {
+  std::shared_ptr<Connection> unused;
   {
     const std::lock_guard lock(mutex_);
-    if (works) {
-      server.is_suspect = false;
+    if (works || server.is_gone) {
+      server.is_suspect = server.is_suspect && !works;
+      server.is_probing = false;
+      unused = take_unused(server);
       return;
     }
     server.pause = std::min(2 * server.pause, kLongestPause);
   }
   probe_later(server);
+}
+
+std::shared_ptr<Connection> Servers::take_unused(Server& server) {
+  const bool is_used = !server.is_gone || server.outstanding > 0 || server.is_probing;
+  return is_used ? nullptr : std::exchange(server.connection, nullptr);
 }
 
 }  // namespace tensoa::remote

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "service/counters.hpp"
@@ -17,32 +17,50 @@
 
 namespace tensoa::remote {
 
+/// Where a server is.
+struct Endpoint {
+  std::string address;  ///< "host:port", connected to
+  std::string name;     ///< "host:port" of the URL: what certificates are for, and proxies route by
+
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
 /// One server of a model.
 struct Server {
   std::string address;
-  std::shared_ptr<Connection> connection;
+  std::shared_ptr<Connection> connection;  ///< there while a call or a probe uses it
   Counters counters;
   Registrations registrations;
 
   // Of Servers, under its mutex.
   int outstanding = 0;
   bool is_suspect = false;     ///< failed, and no probe has succeeded since
+  bool is_probing = false;     ///< a probe is running, or will
+  bool is_gone = false;        ///< the URL does not lead to it any more
   Clock::duration pause = {};  ///< before the next probe
 };
 
 /// The servers of a model: the one with the fewest calls in flight gets the next. One that failed gets none
 /// until a probe has succeeded, unless there is no other.
+/// *Lifetime* of a Server: that of this; a server that is gone stays, for its counters and its return, without a connection.
 /// *Threads*: safe.
 class Servers : public std::enable_shared_from_this<Servers> {
  public:
   /// Asks a server whether it works, by an inference, and says so once, from any thread.
   using Probe = std::function<void(Server&, std::function<void(bool works)>)>;
 
-  Servers(std::shared_ptr<Transport> transport, std::vector<std::unique_ptr<Server>> servers)
-      : transport_(std::move(transport)), servers_(std::move(servers)) {}
+  /// @throws LoadError
+  using Connect = std::function<std::shared_ptr<Connection>(const Endpoint&)>;
+
+  Servers(std::shared_ptr<Transport> transport, Connect connect)
+      : transport_(std::move(transport)), connect_(std::move(connect)) {}
 
   /// Before the first call. @param probe without owning this
   void set_probe(Probe probe) { probe_ = std::move(probe); }
+
+  /// These are the servers from now on, at least one. Others get no calls; those that they have are completed. One thread
+  /// at a time. @throws LoadError where one cannot be connected; nothing has changed then
+  void update(std::span<const Endpoint> endpoints);
 
   /// The server for the next attempt of a call, which counts until release().
   /// @param tried by this call: taken only where there is no other
@@ -59,16 +77,33 @@ class Servers : public std::enable_shared_from_this<Servers> {
     return server.is_suspect;
   }
 
-  std::span<const std::unique_ptr<Server>> all() const noexcept { return servers_; }
+  bool is_gone(const Server& server) const {
+    const std::lock_guard lock(mutex_);
+    return server.is_gone;
+  }
+
+  /// Without those that are gone.
+  std::vector<Server*> all() const;
+
+  /// The addresses and connections of all().
+  std::vector<std::pair<std::string, std::shared_ptr<Connection>>> connections() const;
+
+  /// With those that are gone.
+  std::vector<Server*> all_ever() const;
 
  private:
   void probe_later(Server& server);
   void probed(Server& server, bool works);
 
+  /// The connection of a server that is gone and that nothing uses, to be freed without the mutex.
+  static std::shared_ptr<Connection> take_unused(Server& server);
+
   std::shared_ptr<Transport> transport_;
-  std::vector<std::unique_ptr<Server>> servers_;
+  Connect connect_;
   Probe probe_;
   mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Server>> servers_;  ///< all that there ever were
+  std::vector<Server*> live_;
   std::size_t turn_ = 0;  ///< so that equals take turns
 };
 

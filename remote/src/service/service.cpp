@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <future>
 #include <thread>
 
 #include "kserve/datatypes.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/log.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -41,6 +43,9 @@ void require_usable(const Options& options, const ServiceUrl& url, const std::st
   const auto refuse = [&](const std::string& what) { throw LoadError(subject + what); };
   if (options.deadline.count() <= 0 || options.attempt_deadline.count() <= 0) {
     refuse("got a deadline of 0, expected a time in which a server can answer");
+  }
+  if (options.lookup_period.count() < 0) {
+    refuse("got a lookup_period below 0, expected a time, or 0: names are looked up once");
   }
   if (options.retry.attempts < 1) refuse("got retry.attempts below 1");
   if (options.certificate_file.empty() != options.key_file.empty()) {
@@ -89,8 +94,9 @@ std::shared_ptr<const Payload> payload_of(const std::string& message) {
 
 }  // namespace
 
-std::shared_ptr<Service> Service::make(const ModelLocation& location, const Options& options) {
-  std::shared_ptr<Service> service(new Service(location, options));
+std::shared_ptr<Service> Service::make(const ModelLocation& location, const Options& options,
+                                       Lookup lookup) {
+  std::shared_ptr<Service> service(new Service(location, options, std::move(lookup)));
   service->servers_->set_probe(
       [weak = service->weak_from_this()](Server& server, std::function<void(bool)> done) {
         if (const auto self = weak.lock()) self->probe(server, std::move(done));
@@ -98,27 +104,115 @@ std::shared_ptr<Service> Service::make(const ModelLocation& location, const Opti
   return service;
 }
 
-Service::Service(const ModelLocation& location, const Options& options)
+Service::Service(const ModelLocation& location, const Options& options, Lookup lookup)
     : location_(location.text()),
       options_(options),
       url_(parse_url(location)),
       subject_("model " + location.text() + ": "),
       checksum_(options.checksum),
+      lookup_(std::move(lookup)),
       transport_(Transport::shared()),
       budget_(options.retry.budget) {
   require_usable(options_, url_, subject_);
-  std::vector<std::unique_ptr<Server>> servers;
-  const Credentials credentials = credentials_of(options_, url_);
-  for (const std::string& address : url_.servers) {
-    servers.push_back(std::make_unique<Server>());
-    servers.back()->address = address;
-    try {
-      servers.back()->connection = transport_->connect(address, credentials, limits_of(options_));
-    } catch (const LoadError& error) {
-      throw LoadError(subject_ + error.what());
+  for (const std::string& server : url_.servers) {
+    const std::size_t colon = server.rfind(':');
+    names_.push_back({server.substr(0, colon), server.substr(colon)});
+  }
+  servers_ = std::make_shared<Servers>(
+      transport_, [transport = transport_, credentials = credentials_of(options_, url_),
+                   limits = limits_of(options_), subject = subject_](const Endpoint& endpoint) {
+        try {
+          return transport->connect(endpoint.address, endpoint.name, credentials, limits);
+        } catch (const LoadError& error) {
+          throw LoadError(subject + error.what());
+        }
+      });
+  use_addresses();
+}
+
+/// One look at all names, which ends when the last has answered.
+class Service::Round {
+ public:
+  explicit Round(std::function<void()> done) : done_(std::move(done)) {}
+  ~Round() { done_(); }
+  Round(const Round&) = delete;
+  Round& operator=(const Round&) = delete;
+
+ private:
+  std::function<void()> done_;
+};
+
+void Service::look_up(std::function<void()> done) {
+  const auto round = std::make_shared<Round>([weak = weak_from_this(), done = std::move(done)] {
+    if (const auto self = weak.lock()) self->end_round();
+    done();
+  });
+  for (Name& name : names_) {
+    if (is_address(name.host) || is_proxied(name.host)) continue;
+    lookup_(transport_, name.host,
+            [weak = weak_from_this(), &name, round](std::vector<std::string> addresses) {
+              const auto self = weak.lock();
+              if (self == nullptr || addresses.empty()) return;  // what was found last stays
+              const std::lock_guard lock(self->mutex_);
+              const bool is_one = addresses.size() == 1 && name.addresses.empty();
+              if (!is_one) name.addresses = std::move(addresses);
+            });
+  }
+}
+
+void Service::look_up(Clock::time_point deadline, bool is_repeated) {
+  const auto over = std::make_shared<std::promise<void>>();
+  std::future<void> is_over = over->get_future();
+  look_up([over, is_repeated, weak = weak_from_this()] {
+    if (const auto self = weak.lock(); self != nullptr && is_repeated) self->look_up_again();
+    over->set_value();
+  });
+  is_over.wait_until(deadline);
+}
+
+void Service::look_up_again() {
+  const bool has_names = !std::ranges::all_of(names_, is_address, &Name::host);
+  if (!has_names || options_.lookup_period.count() == 0) return;
+  transport_->after(options_.lookup_period, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->look_up([weak] {
+      if (const auto live = weak.lock()) live->look_up_again();
+    });
+  });
+}
+
+void Service::end_round() noexcept {
+  try {
+    use_addresses();
+  } catch (const std::exception& error) {  // the servers stay as they were
+    log(LogLevel::kWarning, std::string(error.what()) + "; no new servers");
+  }
+  bool has_to_load = false;
+  {
+    const std::lock_guard lock(mutex_);
+    has_to_load = probes_until_loaded_ && metadata_ == nullptr;
+  }
+  if (!has_to_load) return;
+  for (Server* const server : servers_->all()) servers_->suspect(*server);
+}
+
+void Service::use_addresses() {
+  std::vector<Endpoint> endpoints;
+  const auto add = [&](Endpoint endpoint) {
+    const bool is_new =
+        std::ranges::find(endpoints, endpoint.address, &Endpoint::address) == endpoints.end();
+    if (is_new) endpoints.push_back(std::move(endpoint));
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Name& name : names_) {
+      const std::string whole = name.host + name.port;
+      if (name.addresses.empty()) add({whole, whole});
+      for (const std::string& address : name.addresses) add({address + name.port, whole});
     }
   }
-  servers_ = std::make_shared<Servers>(transport_, std::move(servers));
+  servers_->update(endpoints);
 }
 
 std::shared_ptr<const ModelMetadataReply> Service::metadata() const {
@@ -128,6 +222,7 @@ std::shared_ptr<const ModelMetadataReply> Service::metadata() const {
 
 void Service::load() {
   const Clock::time_point deadline = Clock::now() + options_.load_deadline;
+  look_up(std::min(deadline, Clock::now() + options_.attempt_deadline), true);
   std::vector<Server*> tried;
   for (int attempts = 1;; ++attempts) {
     Server& server = servers_->take(tried);
@@ -159,7 +254,11 @@ void Service::load() {
 }
 
 void Service::probe_until_loaded() {
-  for (const auto& server : servers_->all()) servers_->suspect(*server);
+  {
+    const std::lock_guard lock(mutex_);
+    probes_until_loaded_ = true;
+  }
+  for (Server* const server : servers_->all()) servers_->suspect(*server);
 }
 
 Result<ModelMetadataReply> Service::checked_metadata(std::span<const protobuf::Piece> reply,

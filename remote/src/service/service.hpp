@@ -7,9 +7,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kserve/messages.hpp"
 #include "kserve/service_url.hpp"
+#include "service/lookup.hpp"
 #include "service/retry_budget.hpp"
 #include "service/servers.hpp"
 #include "service/status.hpp"
@@ -24,9 +26,15 @@ namespace tensoa::remote {
 class Service : public std::enable_shared_from_this<Service> {
  public:
   /// Connects to no server yet. @throws LoadError for a URL or credentials that cannot be used
-  static std::shared_ptr<Service> make(const ModelLocation& location, const Options& options);
+  static std::shared_ptr<Service> make(const ModelLocation& location, const Options& options,
+                                       Lookup lookup = system_lookup());
 
-  /// Asks the servers for the model until one has answered or Options::load_deadline has passed.
+  /// Looks the names of the URL up, once, and waits for it. Until a name was found it is a server, whose addresses are gRPC's.
+  /// @param is_repeated again each Options::lookup_period, from the end of this look on
+  void look_up(Clock::time_point deadline, bool is_repeated = false);
+
+  /// Asks the servers for the model until one has answered or Options::load_deadline has passed. Looks names up, now and
+  /// each Options::lookup_period from now on.
   /// @throws LoadError where a server answers that there is no such model; ServiceError where none answers
   void load();
 
@@ -65,7 +73,20 @@ class Service : public std::enable_shared_from_this<Service> {
   void wait_for_calls();
 
  private:
-  Service(const ModelLocation& location, const Options& options);
+  /// A server of the URL, and the addresses that its name had when it was last found.
+  struct Name {
+    std::string host;
+    std::string port;  ///< with its colon
+    std::vector<std::string> addresses = {};
+  };
+  class Round;
+
+  Service(const ModelLocation& location, const Options& options, Lookup lookup);
+
+  void look_up(std::function<void()> done);
+  void look_up_again();
+  void end_round() noexcept;
+  void use_addresses();
 
   void probe(Server& server, std::function<void(bool works)> done);
   void probe_metadata(Server& server, std::function<void(bool works)> done);
@@ -78,12 +99,15 @@ class Service : public std::enable_shared_from_this<Service> {
   ServiceUrl url_;
   std::string subject_;
   std::string checksum_;
+  Lookup lookup_;
   std::shared_ptr<Transport> transport_;
   std::shared_ptr<Servers> servers_;
   RetryBudget budget_;
 
   mutable std::mutex mutex_;
   std::shared_ptr<const ModelMetadataReply> metadata_;
+  std::vector<Name> names_;
+  bool probes_until_loaded_ = false;
   std::condition_variable is_idle_;
   int calls_ = 0;
 };

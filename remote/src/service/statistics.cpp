@@ -44,11 +44,15 @@ std::vector<ServerStatistics> statistics() {
   }
   std::vector<ServerStatistics> result;
   for (const auto& service : live) {
-    for (const auto& server : service->servers().all()) {
-      ServerStatistics& figures = result.emplace_back(server->counters.figures());
+    for (const auto& server : service->servers().all_ever()) {
+      const bool is_gone = service->servers().is_gone(*server);
+      const ServerStatistics counted = server->counters.figures();
+      if (is_gone && counted.requests == 0) continue;
+      ServerStatistics& figures = result.emplace_back(counted);
       figures.model = service->location();
       figures.server = server->address;
       figures.is_suspect = service->servers().is_suspect(*server);
+      figures.is_gone = is_gone;
     }
   }
   return result;
@@ -68,6 +72,7 @@ std::vector<ServerStatistics> merged(std::span<const ServerStatistics> servers) 
       continue;
     }
     same->is_suspect = same->is_suspect && one.is_suspect;
+    same->is_gone = same->is_gone && one.is_gone;
     same->requests += one.requests;
     same->retries += one.retries;
     same->bytes_sent += one.bytes_sent;
@@ -111,7 +116,7 @@ std::string prometheus_text(std::span<const ServerStatistics> all) {
     }
   }
   family("tensoa_remote_up", "gauge", "1 where the last attempt or probe was answered.",
-         [](const auto& server) { return server.is_suspect ? 0 : 1; });
+         [](const auto& server) { return server.is_suspect || server.is_gone ? 0 : 1; });
   text.family("tensoa_remote_latency_seconds", "summary", "Of attempts that were answered.");
   for (const ServerStatistics& server : servers) {
     text.summary("tensoa_remote_latency_seconds",

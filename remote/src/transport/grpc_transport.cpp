@@ -277,12 +277,14 @@ std::shared_ptr<grpc::ChannelCredentials> channel_credentials(const Credentials&
 class GrpcConnection final : public Connection {
  public:
   GrpcConnection(std::shared_ptr<Threads> threads, const std::string& server,
-                 const Credentials& credentials, const ConnectionLimits& limits)
+                 const std::string& name, const Credentials& credentials,
+                 const ConnectionLimits& limits)
       : threads_(std::move(threads)),
         headers_(credentials.headers),
         token_(credentials.token_file),
         stub_(grpc::CreateCustomChannel(server, channel_credentials(credentials),
-                                        arguments(limits))) {}
+                                        arguments(name == server ? std::string() : name, limits))) {
+  }
 
   void call(const char* method, std::shared_ptr<const Payload> payload, Clock::time_point deadline,
             Done done) override {
@@ -295,8 +297,13 @@ class GrpcConnection final : public Connection {
   }
 
  private:
-  static grpc::ChannelArguments arguments(const ConnectionLimits& limits) {
+  static grpc::ChannelArguments arguments(const std::string& name, const ConnectionLimits& limits) {
     grpc::ChannelArguments arguments;
+    // ":authority" of the calls, and the name that TLS asks for and checks.
+    if (!name.empty()) {
+      arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, name);
+      arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // decided by the name, see is_proxied()
+    }
     constexpr std::size_t kMost = std::numeric_limits<int>::max();
     arguments.SetMaxReceiveMessageSize(static_cast<int>(std::min(limits.message_limit, kMost)));
     arguments.SetMaxSendMessageSize(-1);
@@ -329,9 +336,10 @@ class GrpcTransport final : public Transport {
   GrpcTransport(const GrpcTransport&) = delete;
   GrpcTransport& operator=(const GrpcTransport&) = delete;
 
-  std::shared_ptr<Connection> connect(const std::string& server, const Credentials& credentials,
+  std::shared_ptr<Connection> connect(const std::string& server, const std::string& name,
+                                      const Credentials& credentials,
                                       const ConnectionLimits& limits) override {
-    return std::make_shared<GrpcConnection>(threads_, server, credentials, limits);
+    return std::make_shared<GrpcConnection>(threads_, server, name, credentials, limits);
   }
 
   void after(Clock::duration delay, std::function<void()> function) override {

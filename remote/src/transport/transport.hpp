@@ -87,7 +87,9 @@ class Transport {
   static std::shared_ptr<Transport> shared();
 
   /// @throws LoadError for files of the credentials that cannot be read
-  virtual std::shared_ptr<Connection> connect(const std::string& server,
+  /// @param server "host:port"; an address, where `name` is what it is for
+  /// @param name "host:port" that certificates are checked for and proxies route by; empty: `server`
+  virtual std::shared_ptr<Connection> connect(const std::string& server, const std::string& name,
                                               const Credentials& credentials,
                                               const ConnectionLimits& limits) = 0;
 

@@ -46,6 +46,10 @@ struct Options {
 
   Retry retry = {};
 
+  /// Each address that a host name of the URL has is a server of its own (Kubernetes' headless services, round robin
+  /// in DNS); looked up again so often: new addresses join, those that vanished get no more calls. 0: once.
+  std::chrono::milliseconds lookup_period{30'000};
+
   /// A model file that runs where no server answers, on the device of the call: the file that the servers
   /// have. Loaded with the model. Empty: such a call fails.
   std::string fallback = {};

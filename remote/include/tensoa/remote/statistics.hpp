@@ -16,10 +16,11 @@ namespace tensoa::remote {
 
 /// What the calls of this process to one server did, since its model was loaded.
 struct ServerStatistics {
-  std::string model;                         ///< its URL
-  std::string server;                        ///< "host:port"
-  bool is_suspect = false;                   ///< failed, and is being probed
-  std::uint64_t requests = 0;                ///< attempts that are over
+  std::string model;           ///< its URL
+  std::string server;          ///< "host:port"; of a name with several addresses, one of them
+  bool is_gone = false;        ///< the name does not have this address any more
+  bool is_suspect = false;     ///< failed, and is being probed
+  std::uint64_t requests = 0;  ///< attempts that are over
   std::array<std::uint64_t, 17> failures{};  ///< by gRPC code; 0 is not used
   std::uint64_t retries = 0;                 ///< attempts that were not the first of their call
   std::uint64_t bytes_sent = 0;              ///< of messages
