@@ -18,6 +18,10 @@
 extern "C" const char* __lsan_default_options();  // NOLINT(bugprone-reserved-identifier)
 extern "C" const char* __lsan_default_options() { return "use_tls=0"; }
 
+/// So it does not see what OpenSSL keeps for each thread of gRPC that is there at the end.
+extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __lsan_default_suppressions() { return "leak:libcrypto.so"; }
+
 namespace tensoa::test {
 namespace {
 

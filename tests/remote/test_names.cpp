@@ -246,12 +246,11 @@ TEST_F(Names, AreLookedUpOnceWhereThePeriodIsZeroAndAddressesNever) {
 }
 
 TEST_F(Names, WithOneAddressAreServersThemselves) {
-  const FakeServer server(say_what_it_is);
-  const std::string port = server.address().substr(server.address().find(':'));
-  book_.set("localhost", {"127.0.0.1"});
-  const auto service = this->service("grpc://localhost" + port + "/m");
-  service->load();
-  EXPECT_THAT(addresses_of(service->servers()), ElementsAre("localhost" + port));
+  book_.set("farm.test", {"127.0.0.1"});
+  const auto farm = service("grpc://farm.test:1/m");
+  farm->look_up(remote::Clock::now() + kLongest);
+  EXPECT_EQ(book_.looks(), 1);
+  EXPECT_THAT(addresses_of(farm->servers()), ElementsAre("farm.test:1"));
 }
 
 TEST_F(Names, BehindAProxyAreLeftToIt) {
