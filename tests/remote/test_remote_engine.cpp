@@ -588,6 +588,17 @@ TEST_F(RemoteEngine, RefusesOptionsThatCannotWork) {
               ThrowsMessage<LoadError>(HasSubstr("/nowhere/model.pt2")));
 }
 
+TEST_F(RemoteEngine, TakesTheLongestTimesForNoDeadline) {
+  const FakeServer server(echo);
+  constexpr auto kNone = std::chrono::milliseconds::max();
+  const Model<> model(url_of({&server}), Options{.deadline = kNone,
+                                                 .attempt_deadline = kNone,
+                                                 .load_deadline = kNone,
+                                                 .lookup_period = kNone});
+  model.forward(queue_, model.plan(metadata()));
+  EXPECT_TRUE(is_echoed());
+}
+
 TEST_F(RemoteEngine, RefusesARequestAboveTheLimitBeforeItIsSent) {
   std::atomic<int> asked = 0;
   const FakeServer server(with_infer([&](const std::string& request) {

@@ -104,7 +104,7 @@ InferenceCounts InferenceCounts::operator-(const InferenceCounts& before) const 
 std::vector<ServerFigures> server_figures(const std::string& url, const Options& options) {
   // Kept with its connections: opening one is not what a call costs.
   const std::shared_ptr<Service> service = Service::make(ModelLocation(url), options);
-  service->look_up(Clock::now() + options.attempt_deadline);
+  service->look_up(Clock::now() + service->options().attempt_deadline);
   std::vector<std::future<ServerFigures>> answers;
   for (const auto& [address, connection] : service->servers().connections()) {
     answers.push_back(std::make_shared<Question>(service, address, connection)->ask());

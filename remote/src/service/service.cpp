@@ -21,6 +21,21 @@ constexpr Clock::duration kLoadPause = std::chrono::milliseconds(100);
 /// The largest request of zeros that a probe sends.
 constexpr std::size_t kMostProbeBytes = std::size_t{1} << 20;
 
+/// Times that mean "for ever", but can be added to others.
+Options bounded(Options options) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kYear = std::chrono::hours(365 * 24);
+  constexpr milliseconds kHour = std::chrono::hours(1);
+  for (milliseconds* const time : {&options.deadline, &options.attempt_deadline,
+                                   &options.load_deadline, &options.lookup_period}) {
+    *time = std::min(*time, kYear);
+  }
+  for (milliseconds* const pause : {&options.retry.first_pause, &options.retry.longest_pause}) {
+    *pause = std::min(*pause, kHour);
+  }
+  return options;
+}
+
 Credentials credentials_of(const Options& options, const ServiceUrl& url) {
   return {.is_encrypted = url.is_encrypted,
           .ca_file = options.ca_file,
@@ -106,7 +121,7 @@ std::shared_ptr<Service> Service::make(const ModelLocation& location, const Opti
 
 Service::Service(const ModelLocation& location, const Options& options, Lookup lookup)
     : location_(location.text()),
-      options_(options),
+      options_(bounded(options)),
       url_(parse_url(location)),
       subject_("model " + location.text() + ": "),
       checksum_(options.checksum),

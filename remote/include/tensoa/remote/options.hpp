@@ -35,7 +35,7 @@ struct Options {
 
   /// From the call (`submit`) to its completion, with all attempts, without the fallback. Work
   /// that the queue of a call has before counts: where it takes longer, nothing is sent, and the call fails (or falls
-  /// back) when the queue gets there.
+  /// back) when the queue gets there. Times above a year are a year: `milliseconds::max()` is none.
   std::chrono::milliseconds deadline{10'000};
 
   /// Of one attempt: a server that answers later is given up, another is tried.
