@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of Keras 3, beside its own predict."""
 
+import copy
 import json
 import os
 import subprocess
@@ -88,6 +89,19 @@ SEQUENCES = {
 def test_dense_network(tmp_path, ending):
     model = dense()
     same(model, saved(model, tmp_path, ending), draw(40, 4))
+
+
+def test_a_copy_in_double_precision_is_the_same_model(tmp_path):
+    """Which its package is judged with."""
+    inputs = keras.Input((6, 3), name="x")
+    x = layers.BatchNormalization()(layers.Conv1D(4, 3, padding="same", activation="relu")(inputs))
+    model = keras.Model(inputs, layers.Dense(2, activation="softmax")(layers.Flatten()(x)))
+    module = load_module(saved(model, tmp_path))
+    x = torch.tensor(draw(7, 6, 3))
+    exact = copy.deepcopy(module).double()(x.double())
+    assert exact.dtype == torch.float64
+    torch.testing.assert_close(exact.float(), module(x), rtol=1e-5, atol=1e-6)
+    assert not torch.equal(exact, module(x).double())
 
 
 def test_two_inputs_and_two_results(tmp_path):

@@ -123,7 +123,7 @@ class Keras(nn.Module):
                 graph = torch.export.export(wrapped, (list(examples),), dynamic_shapes=shapes, strict=False)
             except Exception as error:  # torch.export throws many kinds
                 raise InputError(f"torch.export cannot follow it ({first_line(error)})") from error
-        self.graph = graph.module(check_guards=False)
+        self.graph = _of_any_precision(graph.module(check_guards=False))
         self._reference = [_predict(model, self.result_names)]  # in a list: the model is not a part of this one
 
     def reference(self) -> Callable[[Sequence[torch.Tensor]], Any]:
@@ -136,6 +136,31 @@ class Keras(nn.Module):
             got = len(tensors) + len(by_name)
             raise InputError(f"the model takes {', '.join(self.argument_names)}; got {got} inputs")
         return named(self.graph([*tensors, *(by_name[name] for name in rest)]), self.result_names)
+
+
+CONVERSIONS = (torch.ops.aten.to.dtype, torch.ops.aten.to.dtype_layout)
+
+
+def _of_any_precision(module: Any) -> Any:
+    """Without assertions of dtypes and conversions to the dtype that is there, with constants as buffers: so that double() of
+    a copy is the model in double precision.
+    """
+    for node in list(module.graph.nodes):
+        if node.target is torch.ops.aten._assert_tensor_metadata.default:
+            module.graph.erase_node(node)
+        elif node.target in CONVERSIONS and node.args[0].meta["val"].dtype == node.meta["val"].dtype:
+            node.replace_all_uses_with(node.args[0])
+            module.graph.erase_node(node)
+        elif node.op == "get_attr":
+            owner, _, name = node.target.rpartition(".")
+            holder = module.get_submodule(owner)
+            tensor = getattr(holder, name)
+            if name not in {**holder._parameters, **holder._buffers}:
+                delattr(holder, name)
+                holder.register_buffer(name, tensor.detach())
+    module.delete_all_unused_submodules()
+    module.recompile()
+    return module
 
 
 class _Model(nn.Module):
