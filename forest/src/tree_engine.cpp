@@ -4,6 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -139,7 +142,7 @@ class TreeEngine final : public Engine {
     std::vector<DType> dtypes;
     for (const BoundPlane& place : prepared->features)
       dtypes.push_back(place.in(binding.inputs).dtype);
-    prepared->forest = std::make_shared<const Forest>(ensemble_, dtypes, device_);
+    prepared->forest = forest_of(dtypes);
     return prepared;
   }
 
@@ -167,6 +170,14 @@ class TreeEngine final : public Engine {
   }
 
  private:
+  /// The trees for columns of these dtypes, the same for all plans: compiling takes milliseconds, and a cache holds one.
+  std::shared_ptr<const Forest> forest_of(const std::vector<DType>& dtypes) const {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<const Forest>& forest = forests_[dtypes];
+    if (forest == nullptr) forest = std::make_shared<const Forest>(ensemble_, dtypes, device_);
+    return forest;
+  }
+
   /// Of each feature its place: by name, or in order.
   std::vector<BoundPlane> features_in(const Binding& binding) const {
     const std::vector<NamedPlane> planes = planes_of(binding.inputs, subject_);
@@ -255,6 +266,8 @@ class TreeEngine final : public Engine {
   Ensemble ensemble_;
   Device device_;
   Signature signature_;
+  mutable std::mutex mutex_;  ///< of forests_
+  mutable std::map<std::vector<DType>, std::shared_ptr<const Forest>> forests_;
 };
 
 }  // namespace

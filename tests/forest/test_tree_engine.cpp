@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <bit>
 #include <cmath>
@@ -130,6 +131,27 @@ TEST_F(TreeFiles, AnAnswerMayLieOnAFeatureRowOnRow) {
   for (std::size_t r = 0; r < rows.rows; ++r) {
     ASSERT_EQ(features.view().a[r], out.margin[r]) << "row " << r;
   }
+}
+
+TEST_F(TreeFiles, PlansForColumnsOfTheSameDtypesShareTheTrees) {
+  const auto memory = [] {
+    const auto held = mallinfo2();  // zero under a sanitizer
+    return held.uordblks + held.hblkhd;
+  };
+  Model<> trees(path("xgboost_regression.json"));
+  const auto out = answers.view();
+  std::vector<std::size_t> growth;
+  std::vector<decltype(trees.plan(metadata(out.records().margin())))> plans;
+  plans.reserve(8);
+  for (int i = 0; i < 8; ++i) {
+    const std::size_t before = memory();
+    plans.push_back(trees.plan(metadata(out.records().margin())));
+    growth.push_back(memory() - before);
+  }
+  EXPECT_THAT(std::vector(growth.begin() + 1, growth.end()),
+              testing::Each(testing::Le(growth[0] / 2)))
+      << "the first plan compiles the trees: " << growth[0] << " bytes";
+  trees.forward(queue, plans.back());
 }
 
 TEST_F(TreeFiles, WrongBindingsAreRefusedBeforeACall) {
