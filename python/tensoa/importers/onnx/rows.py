@@ -70,7 +70,9 @@ def in_batches(run: Callable[[Sequence[torch.Tensor]], Any], rows: int) -> Calla
             batch = [tensor[begin : begin + rows] for tensor in tensors]
             results = run([torch.cat([part, part.new_zeros((rows - len(part), *part.shape[1:]))]) for part in batch])
             pieces.append(results if isinstance(results, tuple) else (results,))
-        return named([torch.cat(parts)[:count] for parts in zip(*pieces)], getattr(results, "_fields", ()))
+        joined = [torch.cat(parts) for parts in zip(*pieces)]
+        given = [one[: len(one) * count // (len(pieces) * rows)] for one in joined]  # a result may have several rows for each
+        return named(given, getattr(results, "_fields", ()))
 
     return run_all
 

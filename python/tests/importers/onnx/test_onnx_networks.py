@@ -15,7 +15,8 @@ from tensoa.binding.model import result_rows
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends import torch_export
 from tensoa.errors import InputError
-from tensoa.importers.onnx import import_onnx
+from tensoa.importers.onnx import import_onnx, rows
+from tensoa.importers.results import named
 from tensoa.package import reference
 
 COMPARED = "compared with ONNX Runtime: the same in 7 sets of columns"
@@ -241,6 +242,20 @@ def test_positions_that_are_made_of_sizes_are_constants(tmp_path):
     columns = bind([rows_of("x", 9)], [rows_of("y", 1)])
     program = torch_export.exported_program(imported, columns)
     assert all("nonzero" not in str(node.target) for node in program.graph.nodes)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 7])
+def test_batches_of_a_fixed_size_give_the_rows_that_were_asked_for(count):
+    """The last one is filled up; a result may have two rows for each."""
+
+    def run(tensors):
+        assert len(tensors[0]) == 3
+        return named([tensors[0] * 2, tensors[0].repeat_interleave(2, 0)], ["twice", "both"])
+
+    x = torch.randn(count, 2)
+    results = rows.in_batches(run, 3)([x])
+    assert torch.equal(results[0], x * 2) and torch.equal(results[1], x.repeat_interleave(2, 0))
+    assert results._fields == ("twice", "both")
 
 
 class Centred(nn.Module):
