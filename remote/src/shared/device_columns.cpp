@@ -10,6 +10,7 @@
 
 #include "columns/runs.hpp"
 #include "columns/wire_views.hpp"
+#include "shared/stretches.hpp"
 #include "tensoa/core/log.hpp"
 #include "tensoa/core/strided_copy.hpp"
 
@@ -45,9 +46,7 @@ std::span<TensorView> memory_of(BoundBlock& block) {
   return block.form == BlockForm::kInPlace ? std::span(&block.tensor, 1) : std::span(block.sources);
 }
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
+std::size_t aligned(std::size_t bytes) { return whole(bytes, kAlignment); }
 
 std::shared_ptr<DeviceRegion> region_of(const Binding& binding) {
   for (const auto* blocks : {&binding.inputs, &binding.outputs}) {

@@ -20,8 +20,6 @@ constexpr SharingProtocol kCuda{
         "A Triton with the same GPU on this host takes it when it is started with "
         "--allow-client-shm=true"};
 
-std::size_t whole(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
 /// What an allocation takes: also of no bytes its own place.
 std::size_t units(std::size_t bytes) {
   return whole(std::max<std::size_t>(bytes, 1), DeviceRegion::kUnit);

@@ -28,10 +28,7 @@ constexpr SharingProtocol kSystem{
     .name = "system shared memory",
     .advice = "A Triton on this host takes it when it is started with --allow-client-shm=true"};
 
-std::size_t whole_pages(std::size_t bytes) {
-  const std::size_t page = Region::unit();
-  return (bytes + page - 1) / page * page;
-}
+std::size_t whole_pages(std::size_t bytes) { return whole(bytes, Region::unit()); }
 
 /// Removes regions whose process was killed: a live one has a lock on its file.
 void remove_orphans() {

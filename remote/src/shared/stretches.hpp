@@ -9,6 +9,11 @@
 
 namespace tensoa::remote {
 
+/// `bytes` rounded up to a multiple of `unit`.
+constexpr std::size_t whole(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
 /// Which stretches of a region are free.
 class Stretches {
  public:
