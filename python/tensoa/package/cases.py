@@ -110,7 +110,7 @@ def cases_of(
     done = set()
     for numbers, count in CASES:
         count = min(count, most)
-        rows = {collection: count * (1 + 2 * collection) for collection in collections_of(binding)}
+        rows = _rows(binding, count)
         if count == 0 and not all(block.column_dtype.is_floating_point for block in binding.inputs):
             continue  # an index into nothing
         if (
@@ -128,6 +128,11 @@ def cases_of(
                 raise
 
 
+def _rows(binding: Binding, count: int) -> dict[int, int]:
+    """Of each collection, `count` of the first and others of the rest."""
+    return {collection: count * (1 + 2 * collection) for collection in collections_of(binding)}
+
+
 class _Largest(TorchDispatchMode):
     """The numbers in the largest tensor that operations of torch give."""
 
@@ -143,8 +148,7 @@ class _Largest(TorchDispatchMode):
 
 def _affordable(module: Any, binding: Binding, rules: list[dict]) -> int:
     """How many rows the memory is for."""
-    rows = {collection: FEW_ROWS * (1 + 2 * collection) for collection in collections_of(binding)}
-    columns = Columns(binding, rows, rules, "cpu", seed=FEW_ROWS)
+    columns = Columns(binding, _rows(binding, FEW_ROWS), rules, "cpu", seed=FEW_ROWS)
     largest = _Largest()
     with contextlib.suppress(Exception), torch.no_grad(), as_exported(), largest:  # whatever a model throws: a case says it
         binding.call(module, columns.inputs)

@@ -162,7 +162,7 @@ class OnnxModule(nn.Module):
     def _fold(self, graph: Graph) -> None:
         """Runs the nodes of all graphs that depend on constants alone: their results become constants, they go."""
         for name, array in list(graph.constants.items()):
-            self._keep(name, array, tensor_of(array))
+            self.keep(name, array, tensor_of(array))
         kept = []
         for node in graph.nodes:
             for inner in node.attributes.values():
@@ -177,20 +177,14 @@ class OnnxModule(nn.Module):
             for name, value in zip(node.outputs, results):
                 if name:
                     tensor = self._call(node, values).as_tensor(value)
-                    self._keep(name, value.array if isinstance(value, Known) else array_of_tensor(tensor), tensor)
+                    self.keep(name, value.array if isinstance(value, Known) else array_of_tensor(tensor), tensor)
         graph.nodes = kept
 
-    def keep_constant(self, name: str, tensor: torch.Tensor) -> Known:
-        if name not in self.constants:
-            self._keep(name, array_of_tensor(tensor), tensor)
-        self.graph.constants[name] = array_of_tensor(tensor)
-        setattr(self, self.constants[name], tensor)
-        return self._constant(name)
-
-    def _keep(self, name: str, array: np.ndarray, tensor: torch.Tensor) -> None:
+    def keep(self, name: str, array: np.ndarray, tensor: torch.Tensor) -> None:
+        """Makes a value a constant, or another one: the same numbers twice."""
         self.graph.constants[name] = array
-        self.constants[name] = f"constant_{len(self.constants)}"
-        self.register_buffer(self.constants[name], tensor)
+        buffer = self.constants.setdefault(name, f"constant_{len(self.constants)}")
+        self.register_buffer(buffer, tensor)
 
     def _constant(self, name: str) -> Known:
         return Known(self.graph.constants[name], getattr(self, self.constants[name]))

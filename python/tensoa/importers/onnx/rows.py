@@ -12,11 +12,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from tensoa.errors import InputError
 from tensoa.importers.onnx.graph import Input, Node
-from tensoa.importers.onnx.values import Value
+from tensoa.importers.onnx.values import Known, Value
 from tensoa.importers.results import named
 
 if TYPE_CHECKING:
@@ -127,7 +128,9 @@ class _Trial:
         self.changed.append((node, dataclasses.replace(node)))
         shape = f"{node.outputs[0]}/shape"
         node.operator, node.inputs, node.attributes = "Reshape", [node.inputs[0], shape], {}
-        values[shape] = self.module.keep_constant(shape, torch.tensor(sizes))
+        array = np.array(sizes)
+        self.module.keep(shape, array, torch.from_numpy(array))
+        values[shape] = Known(array)
 
     def undo(self) -> None:
         for node, old in self.changed:

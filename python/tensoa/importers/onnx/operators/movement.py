@@ -31,9 +31,6 @@ def _constant_of_shape(call):
     value = call.attribute("value", np.zeros(1, np.float32)).reshape(-1)
     sizes = call.numbers(0)
     call.check_size(sizes)
-    is_known = all(isinstance(size, int) for size in sizes)  # of symbols, torch.export would note the answer
-    if value.dtype.kind in "iub" and is_known and math.prod(sizes) <= 64:
-        return Known(np.full(sizes, value[0]))
     tensor = call.as_tensor(Known(value))
     return torch.full(sizes, value[0].item(), dtype=tensor.dtype, device=call.device)
 
