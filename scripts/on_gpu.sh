@@ -159,6 +159,7 @@ for step in "$@"; do
   (set -e && "$step") >"$out/$step.log" 2>&1
   code=$?
   set -e
+  find "$out" -name '*.json' -exec sed -i "s|--json $out/|--json |" {} + # commands name the file, not this machine's folder
   echo "$step: exit status $code, $((SECONDS - begin)) s"
   ((code == 0)) || tail -n 15 "$out/$step.log"
 done
