@@ -9,6 +9,8 @@
 #   packages   what the others need: the packages of `tensoa bench forward`, and those of TorchInductor for the tests
 #   forward    `tensoa bench forward`, and bench/python_jit.py in between
 #   latency    `tensoa bench latency`, a million events
+#   forest     `tensoa bench forest`, and bench/peers/forest_gpu.py beside it: needs the wheels that it names
+#   events     `tensoa track` over events of Parquet and Arrow files, with a trace, and `tensoa infer`
 #   path       `tensoa bench path`, both networks
 #   track      `tensoa bench track`
 #   scaling    `tensoa bench scaling`, over all GPUs
@@ -69,6 +71,28 @@ forward() {
 
 latency() {
   ours build/tensoa bench latency build/bench_packages/{mlp,edge_network}-cuda-fused.pt2 --device cuda:0 --rows 1 16 --json "$out/latency.json"
+}
+
+forest() {
+  local models=.carry/forest features=/tmp/features.f32
+  for _ in {1..50}; do cat $models/features.f32; done >$features # a million rows
+  ours build/tensoa bench latency $models/xgboost-{100x6,500x8}.json --device cuda:0 --rows 1 16 --json "$out/latency_forest.json"
+  $python -W ignore bench/peers/forest_gpu.py $models/xgboost-100x6.json $models/xgboost-500x8.json $models/lightgbm-100x31.txt \
+    --features $features --program "$TENSOA_PROGRAM"
+}
+
+events() {
+  local tables=/tmp/tables network=build/bench_packages/edge_network-cuda-fused.pt2 threads kind copy
+  ours build/tensoa graph generate:400:77:475 --output /tmp/graphs >/dev/null
+  $python bench/make_event_tables.py $tables /tmp/graphs
+  for kind in parquet arrow; do
+    mkdir -p $tables/$kind
+    for copy in {0..9}; do ln -s $tables/rows.$kind "$tables/$kind/$copy.$kind"; done # 4 000 events
+    for threads in 1 4 8 16; do
+      ours build/tensoa track $tables/$kind --model $network --devices cuda:0 --threads $threads \
+        --json "$out/events-$kind-$threads.json" --trace "$out/trace-$kind-$threads.json" --metrics "$out/events.prom"
+    done
+  done
 }
 
 path() {
