@@ -47,9 +47,8 @@ double all_stages(const TrackSummary& summary) {
 }
 
 std::string auc_of(const TrackSummary& summary) {
-  if (const auto auc = summary.edge_auc.value()) return fmt::format("{:.4f}", *auc);
-  if (summary.host_edges > 0 || summary.edges == 0) return "–";
-  return fmt::format("– (the edges stay on {} without --json or --report)", summary.device);
+  const std::optional<double> auc = summary.edge_auc.value();
+  return auc ? fmt::format("{:.4f}", *auc) : "–";
 }
 
 }  // namespace
@@ -64,7 +63,6 @@ TrackFigures& TrackFigures::operator+=(const TrackFigures& other) {
   events_with_truth += other.events_with_truth;
   edge_counts += other.edge_counts;
   edge_auc += other.edge_auc;
-  host_edges += other.host_edges;
   track_counts += other.track_counts;
   scores.merge(other.scores);
   return *this;
@@ -75,7 +73,6 @@ TrackFigures figures_of(const track::ProcessedEvent& done, ConstView<track::Edge
   figures.events = 1;
   figures.hits = done.event.hits.size();
   figures.edges = done.edges;
-  figures.host_edges = edges.size();
   figures.tracks = done.tracks;
   figures.seconds = done.seconds;
   figures.moved = done.moved;
@@ -86,7 +83,7 @@ TrackFigures figures_of(const track::ProcessedEvent& done, ConstView<track::Edge
   }
   figures.events_with_truth = 1;
   figures.edge_counts = done.edge_counts;
-  figures.edge_auc.add(edges);
+  figures.edge_auc = done.edge_auc;
   figures.track_counts = track::count_tracks(done.event.hits.const_view());
   figures.scores.add(scores, std::span(edges.truth.data(), edges.size()));
   return figures;

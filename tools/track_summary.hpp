@@ -24,8 +24,7 @@ struct TrackFigures {
 
   std::size_t events_with_truth = 0;
   track::EdgeCounts edge_counts;
-  track::EdgeAuc edge_auc;     ///< of edges on the host
-  std::size_t host_edges = 0;  ///< of `edges`; others stayed on the device
+  track::EdgeAuc edge_auc;
   track::TrackCounts track_counts;
   track::ScoreHistogram scores;
 
@@ -33,7 +32,7 @@ struct TrackFigures {
 };
 
 /// The figures of one event.
-/// @param edges its edges, with scores; none where they stayed on a device
+/// @param edges its edges, with scores, for the histogram; none where they stayed on a device
 TrackFigures figures_of(const track::ProcessedEvent& done, ConstView<track::Edge> edges);
 
 /// A run of `tensoa track`.

@@ -25,9 +25,10 @@ struct AlpakaLauncher {
   }
 
   template <class T, class Less>
-  void sort(T* data, std::size_t n, Less less) const {
+  void sort(const T* in, std::size_t n, T* out, Less less) const {
     alpaka::wait(queue);
-    std::sort(data, data + n, less);
+    std::copy(in, in + n, out);
+    std::sort(out, out + n, less);
   }
 
   template <class T>

@@ -56,18 +56,21 @@ void expect_results_of_the_host(const Launcher& launch, const Wait& wait, std::u
     PortableCollection<Edge>& expected = builder.build(event.hits.view());
     PortableCollection<HitWork> work(n, Device::cpu());
     std::vector<HitKey> keys(n);
+    std::vector<HitKey> sorted(n);
     std::vector<Bucket> buckets(n);
-    std::vector<std::int64_t> ends(n * LaneSearch::kLanes);
+    std::vector<std::uint8_t> bits(BucketPairs::kMost * BucketPairs::kBytes);
+    constexpr std::size_t kWidth = 512;
+    std::vector<std::int32_t> slots(n * kWidth);
+    const TargetSlots targets{slots.data(), kWidth};
     GraphStatus graph;
-    find_buckets(launch, event.hits.view(), work.view(), keys.data(), buckets.data(), &graph);
-    const LaneSearch lanes{{GraphCuts{}, work.view(), buckets.data()}, &graph};
-    count_edges(launch, lanes, ends.data(), &graph);
+    find_buckets(launch, event.hits.view(), work.view(), keys.data(), sorted.data(), buckets.data(),
+                 &graph);
+    find_targets(launch, {GraphCuts{}, work.view(), buckets.data()}, {bits.data(), &graph}, targets,
+                 &graph);
     wait();
     ASSERT_EQ(static_cast<std::size_t>(graph.edges), expected.size());
-    PortableCollection<FoundEdge> found(expected.size(), Device::cpu());
     PortableCollection<Edge> edges(expected.size(), Device::cpu());
-    fill_edges(launch, lanes, {event.hits.view(), work.view(), edges.view()}, found.view(),
-               ends.data());
+    fill_edges(launch, {event.hits.view(), work.view(), edges.view()}, targets, &graph);
     wait();
     expect_same_edges(edges.const_view(), expected.const_view());
 

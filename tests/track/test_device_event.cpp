@@ -96,7 +96,16 @@ TEST_P(DeviceEventOn, AgreesWithTheHostOnAThousandEvents) {
     std::copy(scores.begin(), scores.end(), edges.view().score.data());
     set_scores(event, scores);
 
-    const FoundTracks found = event.find_tracks(input.hits.view());
+    const bool counts_scores = index % 2 == 0;
+    const FoundTracks found = event.find_tracks(input.hits.view(), counts_scores);
+    EXPECT_EQ(found.score_counts != nullptr, counts_scores && input.hits.size() > 0);
+    if (found.score_counts != nullptr) {
+      EdgeAuc on_device;
+      on_device.add(*found.score_counts);
+      EdgeAuc on_host;
+      on_host.add(edges.const_view());
+      EXPECT_EQ(on_device.value(), on_host.value());
+    }
     const std::vector<std::int64_t> ids = ids_of(input.hits.const_view());
     EXPECT_EQ(found.tracks, finder.find(input.hits.view(), edges.const_view()));
     EXPECT_EQ(ids, ids_of(input.hits.const_view()));
@@ -139,6 +148,46 @@ TEST_P(DeviceEventOn, AgreesWithTheHostOnHitsAnywhere) {
     DeviceEvent event(*queue_, cuts);
     GraphBuilder builder(cuts);
     expect_same_as_builder(event, builder, hits);
+  }
+}
+
+TEST_P(DeviceEventOn, AgreesWithTheHostOnMoreBucketsThanItsPairsHold) {
+  Random random(13);
+  PortableCollection<Hit> hits(9'000, Device::cpu());
+  const auto v = hits.view();
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    v.x[i] = static_cast<float>(random.uniform(-3000, 3000));
+    v.y[i] = static_cast<float>(random.uniform(-3000, 3000));
+    v.z[i] = static_cast<float>(random.uniform(-15'000, 15'000));
+    v.layer[i] = static_cast<std::int32_t>(random.below(3));
+    v.particle_id[i] = random.below(3);
+  }
+  const GraphCuts cuts{.max_distance = 2000, .max_z0 = 5000};
+  DeviceEvent event(*queue_, cuts);
+  GraphBuilder builder(cuts);
+  expect_same_as_builder(event, builder, hits);
+  EXPECT_GT(event.edges().size(), 1000U);
+}
+
+TEST_P(DeviceEventOn, DoesAnEventWithACapacityAgainWhereAHitHasManyTargets) {
+  constexpr std::size_t kInner = 3;
+  constexpr std::size_t kOuter = 400;
+  PortableCollection<Hit> hits(kInner + kOuter, Device::cpu());
+  const auto v = hits.view();
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    const bool is_inner = i < kInner;
+    v.x[i] = is_inner ? 30.F : 60.F;
+    v.y[i] = v.z[i] = 0.001F * static_cast<float>(i);
+    v.layer[i] = is_inner ? 1 : 2;
+    v.particle_id[i] = 0;
+  }
+  DeviceEvent event(*queue_, {}, {}, 2'000);
+  for (const bool is_complete : {false, true, true}) {
+    ASSERT_EQ(event.build_graph(hits.const_view()), 2'000U);
+    set_scores(event, std::vector<float>(2'000, 0.F));
+    const FoundTracks found = event.find_tracks(hits.view());
+    EXPECT_EQ(found.is_complete, is_complete);
+    EXPECT_EQ(found.edges.edges, kInner * kOuter);
   }
 }
 

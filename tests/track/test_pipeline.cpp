@@ -188,6 +188,29 @@ TEST_P(TrackPipelineOn, NetworksThatPassMessagesGiveTheSameScoresInMoreRows) {
             expected);
 }
 
+TEST_P(TrackPipelineOn, CountsTheScoresOfEventsWithTruthIfAsked) {
+  Event event = generate({.particles = 80}, 2);
+  GraphBuilder builder;
+  EdgeScorer scorer(*model_, *queue_);
+  PortableCollection<Edge>& edges = builder.build(event.hits.view());
+  scorer.score(event.hits, edges);
+  EdgeAuc expected;
+  expected.add(edges.const_view());
+  ASSERT_TRUE(expected.value());
+  for (const std::size_t edge_capacity : {0U, 20'000U}) {
+    const PipelineOptions options{.edge_auc = true, .edge_capacity = edge_capacity};
+    TrackPipeline counts(*model_, *queue_, options);
+    EXPECT_NEAR(*counts.process(generate({.particles = 80}, 2)).edge_auc.value(), *expected.value(),
+                1e-6);
+    Event unlabelled = generate({.particles = 80}, 2);
+    unlabelled.has_truth = false;
+    EXPECT_FALSE(counts.process(std::move(unlabelled)).edge_auc.value());
+    EXPECT_TRUE(counts.process(generate({.particles = 80}, 2)).edge_auc.value());
+  }
+  TrackPipeline without(*model_, *queue_);
+  EXPECT_FALSE(without.process(generate({.particles = 80}, 2)).edge_auc.value());
+}
+
 TEST_P(TrackPipelineOn, KeepsTheEdgesOnTheHostIfAsked) {
   GraphBuilder builder;
   Event event = generate({.particles = 80}, 2);

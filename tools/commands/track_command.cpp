@@ -129,7 +129,8 @@ class TrackRun {
         model_(require_model(call.model), with_fallback(call.model, call.fallback)),
         options_{.tracks = {.min_score = call.min_score},
                  .graph_on_host = call.graph_on_host,
-                 .keep_edges = !call.report.empty() || !call.json.empty(),
+                 .edge_auc = true,
+                 .keep_edges = !call.report.empty(),
                  .edge_capacity = call.edge_capacity},
         wants_edges_(!call.report.empty()) {
     if (!(call.min_score >= 0 && call.min_score <= 1)) {

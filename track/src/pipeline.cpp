@@ -123,6 +123,7 @@ void TrackPipeline::run_on_host() {
   done_.seconds.infer = seconds_since(last);
   done_.tracks = finder_.find(done_.event.hits.view(), edges.const_view());
   done_.edge_counts = compare_edges(edges.const_view(), options_.tracks.min_score);
+  if (options_.edge_auc && done_.event.has_truth) done_.edge_auc.add(edges.const_view());
   done_.seconds.tracks = seconds_since(last);
   next_ = Step::kTake;
 }
@@ -140,7 +141,7 @@ void TrackPipeline::start_scores() {
   if (rows > 0) {
     done_.moved.copies += scorer_.enqueue(device_event_->hits(), device_event_->edges());
   }
-  device_event_->start_tracks();
+  device_event_->start_tracks(options_.edge_auc && done_.event.has_truth);
   next_ = Step::kTracks;
 }
 
@@ -156,6 +157,7 @@ bool TrackPipeline::finish_tracks() {
   scorer_.require_scores(found.bad_scores, done_.edges);
   done_.tracks = found.tracks;
   done_.edge_counts = found.edges;
+  if (found.score_counts != nullptr) done_.edge_auc.add(*found.score_counts);
   next_ = Step::kTake;
   return true;
 }

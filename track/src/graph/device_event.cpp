@@ -3,6 +3,7 @@
 #include "tensoa/track/device_event.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <string>
 #include <type_traits>
@@ -33,18 +34,25 @@ static_assert(sizeof(EventStatus) <= kAlignment && std::is_trivially_copyable_v<
 
 }  // namespace
 
-// What goes between host and device: track_id, status, hits, one after the other, so that the last
-// two go up, and the first two come down, in one piece. There is one of it on each side.
+// What goes between host and device: counts of scores, track_id, status, hits, one after the other, so
+// that the last two go up, and the others, with or without the first, come down, in one piece. There is
+// one of it on each side.
 struct DeviceEvent::Staging {
   std::byte* data;
   std::size_t n;
   Device device;
 
-  std::size_t status_at() const { return tensoa::detail::plane_bytes(sizeof(std::int64_t), n); }
+  static std::size_t track_id_at() {
+    return tensoa::detail::plane_bytes(sizeof(EdgeAuc::Counts), 1);
+  }
+  std::size_t status_at() const {
+    return track_id_at() + tensoa::detail::plane_bytes(sizeof(std::int64_t), n);
+  }
   std::size_t hits_at() const { return status_at() + kAlignment; }
   std::size_t end() const { return hits_at() + MemoryPlan<HitInput>(n).bytes; }
 
-  std::int64_t* track_id() const { return reinterpret_cast<std::int64_t*>(data); }
+  EdgeAuc::Counts* score_counts() const { return reinterpret_cast<EdgeAuc::Counts*>(data); }
+  std::int64_t* track_id() const { return reinterpret_cast<std::int64_t*>(data + track_id_at()); }
   EventStatus* status() const { return reinterpret_cast<EventStatus*>(data + status_at()); }
   View<HitInput> hits() const {
     return tensoa::detail::make_view<HitInput>(data + hits_at(), n, device, {});
@@ -65,7 +73,6 @@ DeviceEvent::DeviceEvent(const Queue& queue, const GraphCuts& cuts, const TrackO
       hits_(0, queue.device()),
       work_(0, queue.device()),
       groups_(0, queue.device()),
-      found_(0, queue.device()),
       edges_(0, queue.device()) {
   require_cuts(cuts);
   if (!queue.device().is_cpu()) static_cast<void>(detail::gpu_scratch_bytes(queue, 1));
@@ -91,11 +98,13 @@ void DeviceEvent::make_room(std::size_t n_hits) {
     host_block_ = {};
     host_block_ = PinnedBuffer(device, bytes);
     keys_ = {};
-    keys_ = Buffer(device, capacity * sizeof(HitKey));
+    keys_ = Buffer(device, 2 * capacity * sizeof(HitKey));
     buckets_ = {};
     buckets_ = Buffer(device, capacity * sizeof(Bucket));
-    ends_ = {};
-    ends_ = Buffer(device, capacity * LaneSearch::kLanes * sizeof(std::int64_t));
+    pairs_ = {};
+    pairs_ = Buffer(device, std::min(capacity, BucketPairs::kMost) * BucketPairs::kBytes);
+    targets_ = {};
+    targets_ = Buffer(device, capacity * width_ * sizeof(std::int32_t));
     if (!device.is_cpu()) {
       scratch_ = {};
       scratch_ = Buffer(device, detail::gpu_scratch_bytes(queue_, capacity));
@@ -134,12 +143,37 @@ View<Hit> DeviceEvent::columns() {
   return columns;
 }
 
-LaneSearch DeviceEvent::lanes() {
-  return {{cuts_, work_.view(), reinterpret_cast<Bucket*>(buckets_.data())},
-          &on_device().status()->graph};
+TargetSlots DeviceEvent::targets() const {
+  return {reinterpret_cast<std::int32_t*>(targets_.data()), width_};
 }
 
-std::int64_t* DeviceEvent::ends() const { return reinterpret_cast<std::int64_t*>(ends_.data()); }
+void DeviceEvent::make_targets_room(std::size_t width) {
+  if (width <= width_) return;
+  width_ = std::bit_ceil(width);
+  targets_ = {};
+  targets_ = Buffer(queue_.device(), capacity_ * width_ * sizeof(std::int32_t));
+}
+
+/// Of the hits that are in the staging memory here; the number of edges is then on its way where the
+/// host needs it.
+void DeviceEvent::find_targets() {
+  const Staging here = on_host();
+  const Staging there = on_device();
+  new (here.status()) EventStatus{};
+  is_busy_ = true;
+  copy(here, there, here.status_at(), here.end());
+  GraphStatus* const status = &there.status()->graph;
+  run(detail::FindStep{columns(),
+                       cuts_,
+                       work_.view(),
+                       reinterpret_cast<HitKey*>(keys_.data()),
+                       reinterpret_cast<HitKey*>(keys_.data()) + capacity_,
+                       reinterpret_cast<Bucket*>(buckets_.data()),
+                       {reinterpret_cast<std::uint8_t*>(pairs_.data()), status},
+                       targets(),
+                       status});
+  if (edge_capacity_ == 0) copy(there, here, here.status_at(), here.hits_at());
+}
 
 void DeviceEvent::start_graph(ConstView<Hit> hits) {
   const std::size_t n = hits.size();
@@ -155,56 +189,55 @@ void DeviceEvent::start_graph(ConstView<Hit> hits) {
   started_ = Started::kGraph;
   if (n == 0) return;
 
-  const Staging here = on_host();
-  const Staging there = on_device();
-  const View<HitInput> input = here.hits();
+  const View<HitInput> input = on_host().hits();
   std::copy_n(hits.particle_id.data(), n, input.particle_id.data());
   std::copy_n(hits.x.data(), n, input.x.data());
   std::copy_n(hits.y.data(), n, input.y.data());
   std::copy_n(hits.z.data(), n, input.z.data());
   std::copy_n(hits.layer.data(), n, input.layer.data());
-  new (here.status()) EventStatus{};
-  is_busy_ = true;
-  copy(here, there, here.status_at(), here.end());
-  run(detail::CountStep{columns(), lanes(), reinterpret_cast<HitKey*>(keys_.data()),
-                        reinterpret_cast<Bucket*>(buckets_.data()), ends(),
-                        &there.status()->graph});
-  if (edge_capacity_ == 0) copy(there, here, here.status_at(), here.hits_at());
+  find_targets();
 }
 
 std::size_t DeviceEvent::finish_graph() {
   require_started(Started::kGraph, "finish_graph", "start_graph");
   const std::size_t n = work_.size();
   const bool is_counted = n > 0 && edge_capacity_ == 0;
+  const GraphStatus& status = on_host().status()->graph;
   if (is_counted) {
     queue_.wait();
+    if (status.width > 0) {  // once: there is room now, for the events to come, too
+      make_targets_room(status.width);
+      find_targets();
+      queue_.wait();
+    }
     is_busy_ = false;
   }
   started_ = Started::kNothing;
   if (n == 0) return 0;
-  const GraphStatus& status = on_host().status()->graph;
   if (is_counted) detail::require_finite(status);
 
   const std::size_t rows = is_counted ? static_cast<std::size_t>(status.edges)
                                       : std::exchange(edge_rows_, edge_capacity_);
-  detail::make_room(found_, rows);
   detail::make_room(edges_, rows);
   const View<Hit> hits = columns();
   if (!is_counted) hits_.resize(n + 1);
   if (rows > 0) {
     is_busy_ = true;
-    run(detail::FillStep{
-        lanes(), {hits, work_.view(), edges_.view()}, found_.view(), ends(), hits_.view()});
+    run(detail::FillStep{{hits, work_.view(), edges_.view()},
+                         targets(),
+                         &on_device().status()->graph,
+                         hits_.view()});
   }
   return rows;
 }
 
-void DeviceEvent::start_tracks() {
+void DeviceEvent::start_tracks(bool counts_scores) {
   if (started_ == Started::kGraph) {
     throw ConfigError(
         "DeviceEvent::start_tracks: got a call before finish_graph, which makes the edges");
   }
   started_ = Started::kTracks;
+  counts_scores_ = counts_scores && work_.size() > 0;
   if (work_.size() == 0) return;
   const Staging here = on_host();
   const Staging there = on_device();
@@ -213,8 +246,10 @@ void DeviceEvent::start_tracks() {
                         {edges_.const_view(), &there.status()->graph},
                         options_,
                         there.track_id(),
-                        &there.status()->tracks});
-  copy(there, here, 0, here.hits_at());
+                        &there.status()->tracks,
+                        {.are_compared = true,
+                         .score_counts = counts_scores ? there.score_counts()->data() : nullptr}});
+  copy(there, here, counts_scores ? 0 : Staging::track_id_at(), here.hits_at());
 }
 
 FoundTracks DeviceEvent::finish_tracks(View<Hit> hits) {
@@ -234,8 +269,9 @@ FoundTracks DeviceEvent::finish_tracks(View<Hit> hits) {
     const GraphStatus& graph = here.status()->graph;
     detail::require_finite(graph);
     const auto n_edges = static_cast<std::size_t>(graph.edges);
-    if (n_edges > edges_.size()) {
-      edge_rows_ = n_edges;
+    if (n_edges > edges_.size() || graph.width > 0) {
+      edge_rows_ = std::max(n_edges, edge_capacity_);
+      make_targets_room(graph.width);
       return {.edges = {.edges = n_edges}, .is_complete = false};
     }
     edges_.resize(n_edges);
@@ -248,6 +284,7 @@ FoundTracks DeviceEvent::finish_tracks(View<Hit> hits) {
                               .selected = status.selected,
                               .true_selected = status.true_selected},
                     .bad_scores = status.bad_scores};
+  if (counts_scores_) found.score_counts = here.score_counts();
   if (found.bad_scores == 0) std::copy_n(here.track_id(), n, hits.track_id.data());
   return found;
 }

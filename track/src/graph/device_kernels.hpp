@@ -17,35 +17,37 @@
 
 namespace tensoa::track::detail {
 
-/// Hits to buckets to the number of edges.
-struct CountStep {
+/// Hits to buckets to the targets of each hit.
+struct FindStep {
   View<Hit> hits;
-  LaneSearch lanes;
+  GraphCuts cuts;
+  View<HitWork> work;
   HitKey* keys;
+  HitKey* sorted;
   Bucket* buckets;
-  std::int64_t* ends;
+  BucketPairs pairs;
+  TargetSlots targets;
   GraphStatus* status;
 
   template <class Launcher>
   void run(const Launcher& launch) const {
-    find_buckets(launch, hits, lanes.search.work, keys, buckets, status);
-    count_edges(launch, lanes, ends, status);
+    find_buckets(launch, hits, work, keys, sorted, buckets, status);
+    find_targets(launch, {cuts, work, buckets}, pairs, targets, status);
   }
 };
 
-/// Edges, those that were counted.
+/// Edges, those that were found.
 struct FillStep {
-  LaneSearch lanes;
   EdgeColumns columns;
-  View<FoundEdge> found;
-  const std::int64_t* ends;
+  TargetSlots targets;
+  const GraphStatus* status;
   View<Hit> nodes;  ///< of the network: the hits, and perhaps rows that are none
 
   template <class Launcher>
   void run(const Launcher& launch) const {
     const std::size_t n_hits = columns.hits.size();
     launch.rows(nodes.size() - n_hits, ClearNode{nodes, n_hits});
-    fill_edges(launch, lanes, columns, found, ends);
+    fill_edges(launch, columns, targets, status);
   }
 };
 
@@ -56,11 +58,11 @@ struct TrackStep {
   TrackOptions options;
   std::int64_t* track_id;
   TrackStatus* status;
+  EdgeFigures figures;
 
   template <class Launcher>
   void run(const Launcher& launch) const {
-    find_tracks(launch, work, rows, options, track_id, status);
-    launch.rows(rows.edges.size(), CompareEdges{rows, options.min_score, status});
+    find_tracks(launch, work, rows, options, track_id, status, figures);
   }
 };
 
@@ -76,7 +78,7 @@ bool gpu_has_kernels() noexcept;
 /// Scratch for events of up to `n_hits` hits.
 std::size_t gpu_scratch_bytes(const Queue& queue, std::size_t n_hits);
 
-void gpu_run(const Queue& queue, const Scratch& scratch, const CountStep& step);
+void gpu_run(const Queue& queue, const Scratch& scratch, const FindStep& step);
 void gpu_run(const Queue& queue, const Scratch& scratch, const FillStep& step);
 void gpu_run(const Queue& queue, const Scratch& scratch, const TrackStep& step);
 

@@ -14,6 +14,7 @@
 #define _CCCL_HAS_PDL 0
 #endif
 
+#include <cub/block/block_scan.cuh>
 #include <cub/device/device_merge_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <string>
@@ -37,7 +38,54 @@ __global__ void __launch_bounds__(kBlock) run_rows(std::size_t n, Functor functo
   if (row < n) functor(row);
 }
 
-/// Enqueues kernels; sorts and sums by CUB.
+/// Up to so many rows one kernel sorts or sums faster than the several of CUB.
+constexpr std::size_t kFew = 8192;
+
+/// Each row to the place that is the number of rows before it: n² comparisons. A block has a row for
+/// each lane, and its warps share the others, which come in through shared memory.
+constexpr unsigned kRowsOfSort = 32;
+constexpr unsigned kSortBlock = 16 * kRowsOfSort;
+template <class T, class Less>
+__global__ void __launch_bounds__(kSortBlock)
+    sort_few(std::size_t n, const T* in, T* out, Less less) {
+  __shared__ T others[kSortBlock];
+  __shared__ unsigned places[kRowsOfSort];
+  const unsigned lane = threadIdx.x % kRowsOfSort;
+  const std::size_t row = std::size_t{blockIdx.x} * kRowsOfSort + lane;
+  const T own = in[row < n ? row : 0];
+  unsigned before = 0;
+  for (std::size_t first = 0; first < n; first += kSortBlock) {
+    __syncthreads();
+    if (first + threadIdx.x < n) others[threadIdx.x] = in[first + threadIdx.x];
+    __syncthreads();
+    const auto here = static_cast<unsigned>(min(std::size_t{kSortBlock}, n - first));
+#pragma unroll 4
+    for (unsigned i = threadIdx.x / kRowsOfSort; i < here; i += kSortBlock / kRowsOfSort) {
+      before += less(others[i], own) ? 1 : 0;
+    }
+  }
+  if (threadIdx.x < kRowsOfSort) places[lane] = 0;
+  __syncthreads();
+  atomicAdd(&places[lane], before);
+  __syncthreads();
+  if (threadIdx.x < kRowsOfSort && row < n) out[places[lane]] = own;
+}
+
+template <class T>
+__global__ void __launch_bounds__(1024) sum_few(std::size_t n, const T* in, T* out) {
+  constexpr int kOfThread = kFew / 1024;
+  using Scan = cub::BlockScan<T, 1024>;
+  __shared__ typename Scan::TempStorage scratch;
+  T values[kOfThread];
+  const std::size_t first = kOfThread * threadIdx.x;
+  for (int i = 0; i < kOfThread; ++i) values[i] = first + i < n ? in[first + i] : T{};
+  Scan(scratch).InclusiveSum(values, values);
+  for (int i = 0; i < kOfThread; ++i) {
+    if (first + i < n) out[first + i] = values[i];
+  }
+}
+
+/// Enqueues kernels; sorts and sums of many rows by CUB.
 struct CudaLauncher {
   const Queue& queue;
   Scratch scratch;
@@ -52,14 +100,25 @@ struct CudaLauncher {
   }
 
   template <class T, class Less>
-  void sort(T* data, std::size_t n, Less less) const {
+  void sort(const T* in, std::size_t n, T* out, Less less) const {
+    if (n <= kFew) {
+      const auto blocks = static_cast<unsigned>((n + kRowsOfSort - 1) / kRowsOfSort);
+      sort_few<<<blocks, kSortBlock, 0, stream()>>>(n, in, out, less);
+      check(cudaGetLastError(), queue, "sorting");
+      return;
+    }
     std::size_t bytes = scratch.bytes;
-    check(cub::DeviceMergeSort::SortKeys(scratch.data, bytes, data, n, less, stream()), queue,
-          "sorting");
+    check(cub::DeviceMergeSort::SortKeysCopy(scratch.data, bytes, in, out, n, less, stream()),
+          queue, "sorting");
   }
 
   template <class T>
   void running_sum(const T* in, std::size_t n, T* out) const {
+    if (n <= kFew) {
+      sum_few<<<1, 1024, 0, stream()>>>(n, in, out);
+      check(cudaGetLastError(), queue, "summing");
+      return;
+    }
     std::size_t bytes = scratch.bytes;
     check(cub::DeviceScan::InclusiveSum(scratch.data, bytes, in, out, n, stream()), queue,
           "summing");
@@ -81,20 +140,19 @@ std::size_t gpu_scratch_bytes(const Queue& queue, std::size_t n_hits) {
   std::size_t sort = 0;
   std::size_t sum = 0;
   std::size_t long_sum = 0;
-  check(cub::DeviceMergeSort::SortKeys(nullptr, sort, static_cast<HitKey*>(nullptr), n_hits,
-                                       HitKey::Less{}),
+  check(cub::DeviceMergeSort::SortKeysCopy(nullptr, sort, static_cast<const HitKey*>(nullptr),
+                                           static_cast<HitKey*>(nullptr), n_hits, HitKey::Less{}),
         queue, "asking for the memory of a sort");
   check(cub::DeviceScan::InclusiveSum(nullptr, sum, static_cast<const std::int32_t*>(nullptr),
                                       static_cast<std::int32_t*>(nullptr), n_hits),
         queue, "asking for the memory of a sum");
   check(cub::DeviceScan::InclusiveSum(nullptr, long_sum, static_cast<const std::int64_t*>(nullptr),
-                                      static_cast<std::int64_t*>(nullptr),
-                                      n_hits * LaneSearch::kLanes),
+                                      static_cast<std::int64_t*>(nullptr), n_hits),
         queue, "asking for the memory of a sum");
   return std::max({sort, sum, long_sum});
 }
 
-void gpu_run(const Queue& queue, const Scratch& scratch, const CountStep& step) {
+void gpu_run(const Queue& queue, const Scratch& scratch, const FindStep& step) {
   run(queue, scratch, step);
 }
 void gpu_run(const Queue& queue, const Scratch& scratch, const FillStep& step) {

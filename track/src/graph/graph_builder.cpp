@@ -37,7 +37,7 @@ void require_cuts(const GraphCuts& cuts) {
 
 struct GraphBuilder::Workspace {
   PortableCollection<HitWork> hits{0, Device::cpu()};
-  std::vector<HitKey> keys;
+  std::vector<HitKey> keys, sorted;
   std::vector<Bucket> buckets;
   std::vector<std::size_t> pairs_begin;  // [n_buckets + 1], into pairs
   std::vector<std::int32_t> pairs;       // target buckets, grouped by source bucket
@@ -97,10 +97,11 @@ PortableCollection<Edge>& GraphBuilder::build(View<Hit> hits) {
   Workspace& work = *work_;
   detail::make_room(work.hits, hits.size());
   work.keys.resize(hits.size());
+  work.sorted.resize(hits.size());
   work.buckets.resize(hits.size());
   GraphStatus status;
-  find_buckets(SerialLauncher{}, hits, work.hits.view(), work.keys.data(), work.buckets.data(),
-               &status);
+  find_buckets(SerialLauncher{}, hits, work.hits.view(), work.keys.data(), work.sorted.data(),
+               work.buckets.data(), &status);
   detail::require_finite(status);
 
   const TargetSearch search{cuts_, work.hits.view(), work.buckets.data()};

@@ -3,10 +3,11 @@
 #include "tensoa/track/metrics.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <compare>
+#include <functional>
 #include <string>
-#include <unordered_map>
+#include <vector>
 
 #include "tensoa/core/error.hpp"
 
@@ -17,6 +18,33 @@ std::optional<double> ratio(std::size_t part, std::size_t whole) {
   if (whole == 0) return std::nullopt;
   return static_cast<double>(part) / static_cast<double>(whole);
 }
+
+/// Numbers ids 0, 1, 2 … as they come: a hash table with open addressing.
+class Numbers {
+ public:
+  /// @param most different ids
+  explicit Numbers(std::size_t most) : table_(std::bit_ceil(2 * most + 1), {0, kFree}) {}
+
+  std::int32_t of(std::int64_t id) {
+    constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15U;  // 2^64 / golden ratio (Knuth, 6.4)
+    const std::size_t last = table_.size() - 1;
+    std::size_t at = (static_cast<std::uint64_t>(id) * kSpread >> 32U) & last;
+    while (table_[at].number != kFree && table_[at].id != id) at = (at + 1) & last;
+    if (table_[at].number == kFree) table_[at] = {id, n_++};
+    return table_[at].number;
+  }
+
+  std::size_t size() const { return static_cast<std::size_t>(n_); }
+
+ private:
+  static constexpr std::int32_t kFree = -1;
+  struct Entry {
+    std::int64_t id;
+    std::int32_t number;
+  };
+  std::vector<Entry> table_;
+  std::int32_t n_ = 0;
+};
 
 }  // namespace
 
@@ -51,33 +79,39 @@ void EdgeAuc::add(ConstView<Edge> edges) {
       throw EngineError("edge " + std::to_string(e) + ": got a score of NaN, expected 0 to 1");
     }
   }
+  counts_.resize(2 * kBins);
   for (std::size_t e = 0; e < edges.size(); ++e) {
-    (edges.truth[e] != 0 ? true_scores_ : false_scores_).push_back(edges.score[e]);
+    ++counts_[(edges.truth[e] != 0 ? kBins : 0) + bin_of(edges.score[e])];
   }
 }
 
+void EdgeAuc::add(const Counts& counts) {
+  counts_.resize(2 * kBins);
+  std::transform(counts_.begin(), counts_.end(), counts.begin(), counts_.begin(), std::plus<>());
+}
+
 EdgeAuc& EdgeAuc::operator+=(const EdgeAuc& other) {
-  true_scores_.insert(true_scores_.end(), other.true_scores_.begin(), other.true_scores_.end());
-  false_scores_.insert(false_scores_.end(), other.false_scores_.begin(), other.false_scores_.end());
+  if (other.counts_.empty()) return *this;
+  counts_.resize(2 * kBins);
+  std::transform(counts_.begin(), counts_.end(), other.counts_.begin(), counts_.begin(),
+                 std::plus<>());
   return *this;
 }
 
 std::optional<double> EdgeAuc::value() const {
-  if (true_scores_.empty() || false_scores_.empty()) return std::nullopt;
-  auto trues = true_scores_;
-  auto falses = false_scores_;
-  std::sort(trues.begin(), trues.end());
-  std::sort(falses.begin(), falses.end());
-  std::uint64_t half_pairs = 0;  // twice the number of pairs in the right order, plus the ties
-  std::size_t below = 0;         // false scores less than this true one
-  std::size_t not_above = 0;     // false scores less or equal
-  for (const float score : trues) {
-    while (below < falses.size() && falses[below] < score) ++below;
-    while (not_above < falses.size() && falses[not_above] <= score) ++not_above;
-    half_pairs += below + not_above;
+  if (counts_.empty()) return std::nullopt;
+  double half_pairs = 0;  // twice the number of pairs in the right order, plus the ties
+  double falses = 0;
+  double trues = 0;
+  for (std::size_t bin = 0; bin < kBins; ++bin) {
+    const auto false_here = static_cast<double>(counts_[bin]);
+    const auto true_here = static_cast<double>(counts_[kBins + bin]);
+    half_pairs += true_here * (2 * falses + false_here);
+    falses += false_here;
+    trues += true_here;
   }
-  return static_cast<double>(half_pairs) /
-         (2.0 * static_cast<double>(trues.size()) * static_cast<double>(falses.size()));
+  if (trues == 0 || falses == 0) return std::nullopt;
+  return half_pairs / (2 * trues * falses);
 }
 
 std::optional<double> TrackCounts::efficiency() const { return ratio(found, particles); }
@@ -90,33 +124,47 @@ TrackCounts& TrackCounts::operator+=(const TrackCounts& other) {
 }
 
 TrackCounts count_tracks(ConstView<Hit> hits, std::size_t min_hits) {
-  struct Shared {  // one hit of a particle on a track; sorted, equal ones are neighbours
-    std::int64_t track, particle;
-    auto operator<=>(const Shared&) const = default;
+  constexpr std::int32_t kNone = -1;
+  struct Particle {
+    std::size_t hits = 0;
+    std::int32_t track = kNone;  ///< the only one that may have more than half of the hits
+    std::size_t lead = 0;
+    std::size_t common = 0;  ///< hits on that track
   };
-  std::unordered_map<std::int64_t, std::size_t> hits_of_particle;
-  std::unordered_map<std::int64_t, std::size_t> hits_of_track;
-  std::vector<Shared> shared;
+  Numbers particle_numbers(hits.size());
+  Numbers track_numbers(hits.size());
+  std::vector<Particle> particles;
+  std::vector<std::size_t> hits_of_track;
+  std::vector<std::int32_t> particle_of(hits.size(), kNone);
+  std::vector<std::int32_t> track_of(hits.size(), kNone);
   for (std::size_t i = 0; i < hits.size(); ++i) {
-    const Shared hit{hits.track_id[i], hits.particle_id[i]};
-    if (hit.particle != 0) ++hits_of_particle[hit.particle];
-    if (hit.track >= 0) ++hits_of_track[hit.track];
-    if (hit.particle != 0 && hit.track >= 0) shared.push_back(hit);
-  }
-  std::sort(shared.begin(), shared.end());
-
-  TrackCounts counts;
-  counts.tracks = hits_of_track.size();
-  for (const auto& [particle, n] : hits_of_particle) counts.particles += n >= min_hits ? 1 : 0;
-  for (auto first = shared.begin(); first != shared.end();) {
-    const auto last = std::upper_bound(first, shared.end(), *first);
-    const auto common = static_cast<std::size_t>(last - first);
-    const std::size_t of_particle = hits_of_particle[first->particle];
-    if (of_particle >= min_hits && 2 * common > of_particle &&
-        2 * common > hits_of_track[first->track]) {
-      ++counts.found;  // no other track can have more than half of this particle's hits
+    if (hits.track_id[i] >= 0) {
+      track_of[i] = track_numbers.of(hits.track_id[i]);
+      hits_of_track.resize(track_numbers.size());
+      ++hits_of_track[static_cast<std::size_t>(track_of[i])];
     }
-    first = last;
+    if (hits.particle_id[i] == 0) continue;
+    particle_of[i] = particle_numbers.of(hits.particle_id[i]);
+    particles.resize(particle_numbers.size());
+    // The vote of Boyer and Moore (1981): a track with more than half of the hits is left at the end.
+    Particle& particle = particles[static_cast<std::size_t>(particle_of[i])];
+    ++particle.hits;
+    if (particle.lead == 0) particle.track = track_of[i];
+    particle.lead = particle.track == track_of[i] ? particle.lead + 1 : particle.lead - 1;
+  }
+  for (std::size_t i = 0; i < hits.size(); ++i) {
+    if (particle_of[i] == kNone || track_of[i] == kNone) continue;
+    Particle& particle = particles[static_cast<std::size_t>(particle_of[i])];
+    particle.common += particle.track == track_of[i] ? 1 : 0;
+  }
+
+  TrackCounts counts{.tracks = track_numbers.size()};
+  for (const Particle& particle : particles) {
+    if (particle.hits < min_hits) continue;
+    ++counts.particles;
+    if (particle.track == kNone || 2 * particle.common <= particle.hits) continue;
+    const std::size_t of_track = hits_of_track[static_cast<std::size_t>(particle.track)];
+    counts.found += 2 * particle.common > of_track ? 1 : 0;
   }
   return counts;
 }

@@ -23,6 +23,8 @@ struct FoundTracks {
   EdgeCounts edges;            ///< of the column `truth`, at TrackOptions::min_score
   std::size_t bad_scores = 0;  ///< edges whose score is NaN or outside [0, 1]
   bool is_complete = true;     ///< false: more edges than there was room for; begin again
+  /// Of the scores, where asked for. *Lifetime*: until the next start.
+  const EdgeAuc::Counts* score_counts = nullptr;
 };
 
 /// One event after another whose graph and tracks are made on the device of a queue, between them a
@@ -107,16 +109,17 @@ class DeviceEvent {
   /// Joins the hits of edges by their `score`, as TrackFinder does.
   /// @param hits [n_hits] on the host, those of build_graph(); `track_id` is written, unless there
   /// are bad scores
+  /// @param counts_scores for an EdgeAuc of the column `truth`: 23 KiB more come down
   /// @throws ConfigError for another number of hits; InputError when an edge names a hit that is not
   /// there; DeviceError
-  FoundTracks find_tracks(View<Hit> hits) {
-    start_tracks();
+  FoundTracks find_tracks(View<Hit> hits, bool counts_scores = false) {
+    start_tracks(counts_scores);
     return finish_tracks(hits);
   }
 
   /// The first half of find_tracks(): the tracks are on their way.
   /// @throws ConfigError between start_graph() and finish_graph()
-  void start_tracks();
+  void start_tracks(bool counts_scores = false);
   /// The second half. @throws ConfigError where no tracks were started; as find_tracks()
   FoundTracks finish_tracks(View<Hit> hits);
 
@@ -135,8 +138,9 @@ class DeviceEvent {
   Staging on_device() const;
   Staging on_host() const;
   View<Hit> columns();
-  LaneSearch lanes();
-  std::int64_t* ends() const;
+  TargetSlots targets() const;
+  void make_targets_room(std::size_t width);
+  void find_targets();
   template <class Step>
   void run(const Step& step);
   void copy(const Staging& from, const Staging& to, std::size_t first, std::size_t last);
@@ -155,14 +159,16 @@ class DeviceEvent {
 
   Buffer device_block_;
   PinnedBuffer host_block_;
+  bool counts_scores_ = false;  ///< of this event
   PortableCollection<Hit> hits_;
   PortableCollection<HitWork> work_;
   PortableCollection<GroupWork> groups_;
-  Buffer keys_;     ///< HitKey [n_hits]
-  Buffer buckets_;  ///< Bucket [n_hits]
-  Buffer ends_;     ///< std::int64_t [n_hits * kLanes]
+  Buffer keys_;              ///< HitKey [2 * n_hits]: as they come, and sorted
+  Buffer buckets_;           ///< Bucket [n_hits]
+  Buffer pairs_;             ///< BucketPairs::bits
+  Buffer targets_;           ///< TargetSlots::rows
+  std::size_t width_ = 128;  ///< of them; more where a hit had more targets
   Buffer scratch_;
-  PortableCollection<FoundEdge> found_;
   PortableCollection<Edge> edges_;
 };
 

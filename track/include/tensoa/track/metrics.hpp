@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "tensoa/track/event.hpp"
+#include "tensoa/track/impl/arithmetic.hpp"
 
 /// @file
 /// How good scores and tracks are, where there is truth. All figures add up over events with +=; a
@@ -35,21 +37,44 @@ struct EdgeCounts {
 /// The edges of an event against the truth; an edge is selected as TrackFinder does it.
 EdgeCounts compare_edges(ConstView<Edge> edges, float min_score);
 
-/// The exact area under the ROC curve of the edge scores: the probability that a true edge has a
-/// higher score than a false one, ties counted as one half. Keeps all scores, 4 bytes an edge.
+/// The area under the ROC curve of the edge scores: the probability that a true edge has a higher
+/// score than a false one, ties counted as one half.
+///
+/// Counts the scores in bins, so that its size does not depend on the number of edges. Networks put
+/// most scores close to 0 and 1: a bin is 1/64 as wide as its distance from the nearer of both, at
+/// least, and 1/128 at most. Scores of one bin count as ties.
 class EdgeAuc {
  public:
+  static constexpr std::size_t kBins = 2 * (1 + 64 * 23) + 1;  ///< one of 1/2 alone in the middle
+  /// Of false edges, then of true ones.
+  using Counts = std::array<std::uint32_t, 2 * kBins>;
+
+  /// @param score below 0: the first bin; above 1: the last
+  TENSOA_HOST_DEVICE static std::size_t bin_of(float score) {
+    if (score < 0.5F) return steps_from_zero(score);
+    return kBins - 1 - steps_from_zero(1 - score);
+  }
+
   /// Adds the edges of an event. @throws EngineError when a score is NaN; nothing is added then.
   void add(ConstView<Edge> edges);
+  /// Adds the counts of an event.
+  void add(const Counts& counts);
 
   EdgeAuc& operator+=(const EdgeAuc& other);
 
-  /// The area over all edges added; std::nullopt unless there are both true and false ones. O(n log
-  /// n).
+  /// The area over all edges added; std::nullopt unless there are both true and false ones.
   std::optional<double> value() const;
 
  private:
-  std::vector<float> true_scores_, false_scores_;
+  /// By the bits of a float, which ascend with it: 64 bins for each power of two from 2^-24 to 1/2.
+  TENSOA_HOST_DEVICE static std::size_t steps_from_zero(float distance) {
+    constexpr float kLeast = 0x1p-24F;
+    if (!(distance >= kLeast)) return 0;
+    return 1 + ((std::bit_cast<std::uint32_t>(distance) - std::bit_cast<std::uint32_t>(kLeast)) >>
+                (23U - 6U));
+  }
+
+  std::vector<std::uint64_t> counts_;  ///< in the order of Counts; empty before the first edge
 };
 
 /// One point of the trade-off between finding true edges and letting false ones through.

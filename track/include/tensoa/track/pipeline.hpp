@@ -36,6 +36,7 @@ struct ProcessedEvent {
   std::size_t edges = 0;
   std::size_t tracks = 0;
   EdgeCounts edge_counts;  ///< means nothing without truth
+  EdgeAuc edge_auc;        ///< with PipelineOptions::edge_auc, of an event with truth
   StageSeconds seconds;
   ScoreReport moved;
 };
@@ -45,6 +46,8 @@ struct PipelineOptions {
   TrackOptions tracks = {};
   /// On a GPU: build the graph and find the tracks on the host all the same.
   bool graph_on_host = false;
+  /// Of events with truth: count the scores for the area under the ROC curve.
+  bool edge_auc = false;
   /// On a GPU: edges() has the edges of the last event. Costs a copy of 37 bytes an edge.
   bool keep_edges = false;
   /// Where the event stays on the device: rows for edges, so that nothing waits for their number; for

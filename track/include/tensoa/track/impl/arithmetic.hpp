@@ -111,7 +111,7 @@ TENSOA_HOST_DEVICE inline double inverse_sinh(double u) {
   return u < 0 ? -result : result;
 }
 
-/// Whole numbers that several rows of a kernel change at once. Their order does not matter to the
+/// Numbers that several rows of a kernel change at once. Their order does not matter to the
 /// result, so that neither does the number of threads.
 namespace atomic {
 
@@ -144,6 +144,14 @@ TENSOA_HOST_DEVICE inline std::int32_t exchange_if(std::int32_t& value, std::int
 #endif
 }
 
+TENSOA_HOST_DEVICE inline void add(std::uint32_t& value, std::uint32_t more) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  atomicAdd(&value, more);
+#else
+  std::atomic_ref(value).fetch_add(more, std::memory_order_relaxed);
+#endif
+}
+
 TENSOA_HOST_DEVICE inline void add(std::int32_t& value, std::int32_t more) {
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   atomicAdd(&value, more);
@@ -161,6 +169,17 @@ TENSOA_HOST_DEVICE inline void add(std::uint64_t& value, std::uint64_t more) {
 #endif
 }
 
+/// @return what was there
+TENSOA_HOST_DEVICE inline std::int64_t add(std::int64_t& value, std::int64_t more) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  static_assert(sizeof(unsigned long long) == sizeof value);
+  return static_cast<std::int64_t>(atomicAdd(reinterpret_cast<unsigned long long*>(&value),
+                                             static_cast<unsigned long long>(more)));
+#else
+  return std::atomic_ref(value).fetch_add(more, std::memory_order_relaxed);
+#endif
+}
+
 /// Leaves the smaller of both.
 TENSOA_HOST_DEVICE inline void lower(std::uint64_t& value, std::uint64_t other) {
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
@@ -169,6 +188,56 @@ TENSOA_HOST_DEVICE inline void lower(std::uint64_t& value, std::uint64_t other) 
   const std::atomic_ref shared(value);
   std::uint64_t before = shared.load(std::memory_order_relaxed);
   while (other < before &&
+         !shared.compare_exchange_weak(before, other, std::memory_order_relaxed)) {
+  }
+#endif
+}
+
+/// Leaves the larger of both.
+TENSOA_HOST_DEVICE inline void raise(std::uint64_t& value, std::uint64_t other) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  atomicMax(reinterpret_cast<unsigned long long*>(&value), other);
+#else
+  const std::atomic_ref shared(value);
+  std::uint64_t before = shared.load(std::memory_order_relaxed);
+  while (other > before &&
+         !shared.compare_exchange_weak(before, other, std::memory_order_relaxed)) {
+  }
+#endif
+}
+
+/// The same for numbers that are not NaN. -0 may become 0.
+TENSOA_HOST_DEVICE inline void lower(double& value, double other) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  // As integers, doubles without a sign ascend, and those with one descend and are above, unsigned.
+  const double whole = other + 0.0;
+  if (whole >= 0) {
+    atomicMin(reinterpret_cast<long long*>(&value), __double_as_longlong(whole));
+  } else {
+    atomicMax(reinterpret_cast<unsigned long long*>(&value),
+              static_cast<unsigned long long>(__double_as_longlong(whole)));
+  }
+#else
+  const std::atomic_ref shared(value);
+  double before = shared.load(std::memory_order_relaxed);
+  while (other < before &&
+         !shared.compare_exchange_weak(before, other, std::memory_order_relaxed)) {
+  }
+#endif
+}
+TENSOA_HOST_DEVICE inline void raise(double& value, double other) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  const double whole = other + 0.0;
+  if (whole >= 0) {
+    atomicMax(reinterpret_cast<long long*>(&value), __double_as_longlong(whole));
+  } else {
+    atomicMin(reinterpret_cast<unsigned long long*>(&value),
+              static_cast<unsigned long long>(__double_as_longlong(whole)));
+  }
+#else
+  const std::atomic_ref shared(value);
+  double before = shared.load(std::memory_order_relaxed);
+  while (other > before &&
          !shared.compare_exchange_weak(before, other, std::memory_order_relaxed)) {
   }
 #endif

@@ -131,70 +131,125 @@ struct TargetSearch {
   }
 };
 
-/// The search for one source by kLanes rows, each with its share of the buckets: row = source *
-/// kLanes + lane.
-struct LaneSearch {
-  static constexpr std::size_t kLanes = 16;
+/// Which pairs of buckets may have edges: one bit a pair, found before any hit is looked at.
+///
+/// Only for events of at most kMost buckets, so that the memory is small; there is one bucket for
+/// each cell of the detector, whatever the number of hits. In events with more, no pair is dropped.
+struct BucketPairs {
+  static constexpr std::size_t kMost = 1024;
+  static constexpr std::size_t kBytes = kMost / 8;  ///< of one source
 
-  TargetSearch search;
+  std::uint8_t* bits;  ///< [kMost * kBytes], or as many sources as there are hits
   const GraphStatus* status;
 
-  template <class Found>
-  TENSOA_HOST_DEVICE void scan(std::size_t row, Found& found) const {
-    const auto place = static_cast<std::size_t>(search.work.place[row / kLanes]);
-    const std::int32_t layer = search.bucket_at(place).layer;
-    const auto n_buckets = static_cast<std::size_t>(status->buckets);
-    for (std::size_t b = row % kLanes; b < n_buckets; b += kLanes) {
-      const Bucket& target = search.buckets[b];
-      if (target.layer != layer || layer == 0) search.scan(place, target, found);
-    }
+  TENSOA_HOST_DEVICE std::size_t buckets() const {
+    return static_cast<std::size_t>(status->buckets);
+  }
+  TENSOA_HOST_DEVICE bool are_known() const { return buckets() <= kMost; }
+
+  /// The bits of the targets 8 * byte, 8 * byte + 1, …
+  TENSOA_HOST_DEVICE std::uint8_t& at(std::size_t source, std::size_t byte) const {
+    return bits[source * kBytes + byte];
+  }
+  TENSOA_HOST_DEVICE bool has(std::size_t source, std::size_t target) const {
+    return (at(source, target / 8) >> target % 8 & 1) != 0;
   }
 };
 
-/// Counts the targets of each row of a LaneSearch.
-struct CountTargets {
-  LaneSearch lanes;
-  std::int64_t* counts;  ///< [n_hits * kLanes]
+/// Finds the pairs, eight targets a row: row = source * kBytes + byte.
+struct PairBuckets {
+  TargetSearch search;
+  BucketPairs pairs;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
-    std::int64_t count = 0;
-    const auto found = [&count](std::int32_t) { ++count; };
-    lanes.scan(row, found);
-    counts[row] = count;
+    const std::size_t source = row / BucketPairs::kBytes;
+    const std::size_t byte = row % BucketPairs::kBytes;
+    const std::size_t n = pairs.buckets();
+    if (!pairs.are_known() || source >= n || 8 * byte >= n) return;
+    unsigned found = 0;
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      const std::size_t target = 8 * byte + bit;
+      if (target < n && search.may_have_edges(search.buckets[source], search.buckets[target])) {
+        found |= 1U << bit;
+      }
+    }
+    pairs.at(source, byte) = static_cast<std::uint8_t>(found);
+  }
+};
+
+/// Room for the targets of each hit.
+struct TargetSlots {
+  std::int32_t* rows;  ///< [n_hits * width], those of a hit in any order
+  std::size_t width;
+};
+
+/// Targets of a hit that one row found, on their way to the slots: a few at a time, since each
+/// reservation of slots takes a GPU as long as finding some targets.
+class FoundTargets {
+ public:
+  TENSOA_HOST_DEVICE FoundTargets(std::int64_t& end, std::int32_t* slots, std::size_t width,
+                                  GraphStatus* status)
+      : end_(end), slots_(slots), width_(width), status_(status) {}
+
+  TENSOA_HOST_DEVICE void operator()(std::int32_t target) {
+    found_[n_++] = target;
+    if (n_ == kMost) flush();
+  }
+
+  TENSOA_HOST_DEVICE void flush() {
+    if (n_ == 0) return;
+    const auto first = static_cast<std::size_t>(atomic::add(end_, n_));
+    for (unsigned i = 0; i < n_ && first + i < width_; ++i) slots_[first + i] = found_[i];
+    if (first + n_ > width_) atomic::raise(status_->width, first + n_);
+    n_ = 0;
+  }
+
+ private:
+  static constexpr unsigned kMost = 8;
+
+  std::int64_t& end_;
+  std::int32_t* slots_;
+  std::size_t width_;
+  GraphStatus* status_;
+  unsigned n_ = 0;
+  std::int32_t found_[kMost];
+};
+
+/// Finds the targets of a source by kLanes rows, each with its share of the buckets: row = source *
+/// kLanes + lane. Counts all, and writes those that there is room for.
+struct FindTargets {
+  static constexpr std::size_t kLanes = 32;
+
+  TargetSearch search;
+  BucketPairs pairs;
+  TargetSlots targets;
+  GraphStatus* status;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    const std::size_t source = row / kLanes;
+    const auto place = static_cast<std::size_t>(search.work.place[source]);
+    const auto own = static_cast<std::size_t>(search.work.bucket_at[place] - 1);
+    const std::int32_t layer = search.buckets[own].layer;
+    const std::size_t n = pairs.buckets();
+    const bool are_known = pairs.are_known();
+    FoundTargets found(search.work.end[source], targets.rows + source * targets.width,
+                       targets.width, status);
+    for (std::size_t b = row % kLanes; b < n; b += kLanes) {
+      if (are_known && !pairs.has(own, b)) continue;
+      const Bucket& target = search.buckets[b];
+      if (target.layer != layer || layer == 0) search.scan(place, target, found);
+    }
+    found.flush();
   }
 };
 
 /// Hands on the last of the running sums, in one row.
 struct CountEdges {
-  const std::int64_t* ends;
-  std::size_t n;
+  View<HitWork> work;
   GraphStatus* status;
 
-  TENSOA_HOST_DEVICE void operator()(std::size_t) const { status->edges = n > 0 ? ends[n - 1] : 0; }
-};
-
-/// One row an edge, grouped by source in the order of hits; the targets of a source in any order.
-template <template <class> class F>
-struct FoundEdge {
-  F<std::int32_t> source, target;
-};
-
-/// Writes the targets that CountTargets counted, where there are rows for all.
-struct FillTargets {
-  LaneSearch lanes;
-  const std::int64_t* ends;  ///< running sums of the counts
-  View<FoundEdge> edges;
-
-  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
-    if (lanes.status->edges_in(edges.size()) == 0) return;
-    std::size_t e = row == 0 ? 0 : static_cast<std::size_t>(ends[row - 1]);
-    const auto source = static_cast<std::int32_t>(row / LaneSearch::kLanes);
-    const auto found = [&](std::int32_t target) {
-      edges.source[e] = source;
-      edges.target[e] = target;
-      ++e;
-    };
-    lanes.scan(row, found);
+  TENSOA_HOST_DEVICE void operator()(std::size_t) const {
+    status->edges = work.size() > 0 ? work.end[work.size() - 1] : 0;
   }
 };
 
@@ -241,45 +296,63 @@ struct EdgeColumns {
 /// with smaller targets. Rows beyond the edges become none.
 struct FillEdges {
   EdgeColumns columns;
-  View<FoundEdge> found;
-  const std::int64_t* ends;
+  TargetSlots targets;
   const GraphStatus* status;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
-    if (row >= status->edges_in(found.size())) {
+    if (row >= status->edges_in(columns.edges.size())) {
       columns.clear(row);
       return;
     }
-    const auto source = static_cast<std::size_t>(found.source[row]);
-    const std::int32_t target = found.target[row];
-    const std::size_t lane = source * LaneSearch::kLanes;
-    const std::size_t first = lane == 0 ? 0 : static_cast<std::size_t>(ends[lane - 1]);
-    const auto last = static_cast<std::size_t>(ends[lane + LaneSearch::kLanes - 1]);
+    const std::size_t source = source_of(row);
+    const std::size_t first = source == 0 ? 0 : end_of(source - 1);
+    const std::int32_t* const all = targets.rows + source * targets.width;
+    const std::int32_t target = all[row - first];
     std::size_t e = first;
-    for (std::size_t i = first; i < last; ++i) e += found.target[i] < target ? 1 : 0;
+    for (std::size_t i = 0; i < end_of(source) - first; ++i) e += all[i] < target ? 1 : 0;
     columns.fill(e, source, static_cast<std::size_t>(target));
+  }
+
+ private:
+  TENSOA_HOST_DEVICE std::size_t end_of(std::size_t source) const {
+    return static_cast<std::size_t>(columns.work.end[source]);
+  }
+
+  /// The first source whose edges end after this one.
+  TENSOA_HOST_DEVICE std::size_t source_of(std::size_t edge) const {
+    std::size_t source = 0;
+    for (std::size_t n = columns.work.size(); n > 0;) {
+      const std::size_t half = n / 2;
+      if (end_of(source + half) <= edge) {
+        source += half + 1;
+        n -= half + 1;
+      } else {
+        n = half;
+      }
+    }
+    return source;
   }
 };
 
-/// Counts the edges: `status` has the sum, `ends` the running sums of each row of `lanes`.
-/// @param ends [n_hits * kLanes]
+/// Finds the targets of all hits: `status` has their number, `end` of each hit their running sum.
+/// @param pairs.bits [min(n_hits, kMost) * kBytes]
 template <class Launcher>
-void count_edges(const Launcher& launch, const LaneSearch& lanes, std::int64_t* ends,
-                 GraphStatus* status) {
-  const std::size_t n = lanes.search.work.size() * LaneSearch::kLanes;
-  launch.rows(n, CountTargets{lanes, ends});
-  launch.running_sum(ends, n, ends);
-  launch.rows(1, CountEdges{ends, n, status});
+void find_targets(const Launcher& launch, const TargetSearch& search, const BucketPairs& pairs,
+                  const TargetSlots& targets, GraphStatus* status) {
+  const std::size_t n = search.work.size();
+  launch.rows(std::min(n, BucketPairs::kMost) * BucketPairs::kBytes, PairBuckets{search, pairs});
+  launch.rows(n * FindTargets::kLanes, FindTargets{search, pairs, targets, status});
+  launch.running_sum(search.work.end.data(), n, search.work.end.data());
+  launch.rows(1, CountEdges{search.work, status});
 }
 
-/// Fills the edges that were counted, in ascending order of (source, target).
-/// @param columns, found [n_edges], or more rows: those beyond become no edges, as all do where there
-/// are fewer
+/// Fills the edges that were found, in ascending order of (source, target).
+/// @param columns [n_edges], or more rows: those beyond become no edges, as all do where there are
+/// fewer
 template <class Launcher>
-void fill_edges(const Launcher& launch, const LaneSearch& lanes, const EdgeColumns& columns,
-                View<FoundEdge> found, const std::int64_t* ends) {
-  launch.rows(lanes.search.work.size() * LaneSearch::kLanes, FillTargets{lanes, ends, found});
-  launch.rows(columns.edges.size(), FillEdges{columns, found, ends, lanes.status});
+void fill_edges(const Launcher& launch, const EdgeColumns& columns, const TargetSlots& targets,
+                const GraphStatus* status) {
+  launch.rows(columns.edges.size(), FillEdges{columns, targets, status});
 }
 
 }  // namespace tensoa::track

@@ -19,11 +19,12 @@
 /// and DeviceEvent call them; any launcher (alpaka, oneTBB) can that has:
 ///
 ///     launch.rows(n, functor);            // functor(row) for row < n, in any order, at once
-///     launch.sort(data, n, less);         // ascending; less is a total order
+///     launch.sort(in, n, out, less);      // ascending; less is a total order
 ///     launch.running_sum(in, n, out);     // out[i] = in[0] + … + in[i]; in place where in == out
 ///
 /// each after the one before. Hits are sorted by phi inside buckets of one layer and a bin of r and
-/// z. For a source and a bucket only the phi window that the cuts leave is looked at.
+/// z. Pairs of buckets whose bounds no pair of hits can pass are dropped; in the others, only the phi
+/// window that the cuts leave is looked at for a source.
 ///
 /// *Lifetime*: functors borrow what they point to. *Threads*: rows write memory of their own, or
 /// whole numbers by atomic operations.
@@ -37,6 +38,7 @@ struct HitWork {
   F<double> r, phi;       ///< mm, rad
   F<float> eta;           ///< arsinh(z / r)
   F<std::int32_t> place;  ///< of the hit
+  F<std::int64_t> end;    ///< targets of the hit, then those of all hits up to it
 
   F<double> x_at, y_at, z_at, r_at, phi_at;  ///< mm, rad
   F<std::int32_t> row_at;                    ///< of the hit at this place
@@ -71,11 +73,12 @@ struct GraphStatus {
   std::uint64_t bad_hit = kNone;  ///< the first row with a NaN or infinite coordinate
   std::int64_t buckets = 0;
   std::int64_t edges = 0;
+  std::uint64_t width = 0;  ///< targets of one hit, where there was no room for all of them
 
   /// Edges in that many rows: all, or none where they are too many.
   TENSOA_HOST_DEVICE std::size_t edges_in(std::size_t rows) const {
     const auto n = static_cast<std::size_t>(edges);
-    return n <= rows ? n : 0;
+    return n <= rows && width == 0 ? n : 0;
   }
 };
 
@@ -83,7 +86,8 @@ struct GraphStatus {
 struct FillNodes {
   View<Hit> hits;  ///< x, y, z, layer are read
   View<HitWork> work;
-  HitKey* keys;  ///< [n_hits]
+  HitKey* keys;     ///< [n_hits]
+  Bucket* buckets;  ///< [n_hits], emptied
   GraphStatus* status;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
@@ -105,6 +109,9 @@ struct FillNodes {
     hits.phi_scaled[row] = static_cast<float>(phi / std::numbers::pi);
     hits.z_scaled[row] = static_cast<float>(z / 400.0);
     keys[row] = {bucket_of(hits.layer[row], r, z), phi, static_cast<std::int32_t>(row)};
+    work.end[row] = 0;
+    constexpr double kFar = std::numeric_limits<double>::infinity();
+    buckets[row] = {0, 0, 0, kFar, -kFar, kFar, -kFar};
   }
 
  private:
@@ -138,7 +145,7 @@ struct PlaceHits {
   }
 };
 
-/// Fills the buckets, each from the place where it starts, and their number.
+/// Fills the buckets by their hits, and their number.
 struct FillBuckets {
   View<Hit> hits;
   View<HitWork> work;  ///< `bucket_at` is summed up
@@ -149,33 +156,31 @@ struct FillBuckets {
     const std::size_t n = work.size();
     const std::int32_t number = work.bucket_at[place];
     if (place + 1 == n) status->buckets = number;
-    if (place > 0 && work.bucket_at[place - 1] == number) return;
-    const auto first = static_cast<std::int32_t>(place);
-    const double r = work.r_at[place];
-    const double z = work.z_at[place];
-    Bucket bucket{first, first, hits.layer[static_cast<std::size_t>(work.row_at[place])], r, r,
-                  z,     z};
-    for (std::size_t i = place; i < n && work.bucket_at[i] == number; ++i) {
-      ++bucket.last;
-      bucket.r_min = std::min(bucket.r_min, work.r_at[i]);
-      bucket.r_max = std::max(bucket.r_max, work.r_at[i]);
-      bucket.z_min = std::min(bucket.z_min, work.z_at[i]);
-      bucket.z_max = std::max(bucket.z_max, work.z_at[i]);
+    Bucket& bucket = buckets[number - 1];
+    if (place == 0 || work.bucket_at[place - 1] != number) {
+      bucket.first = static_cast<std::int32_t>(place);
+      bucket.layer = hits.layer[static_cast<std::size_t>(work.row_at[place])];
     }
-    buckets[number - 1] = bucket;
+    if (place + 1 == n || work.bucket_at[place + 1] != number) {
+      bucket.last = static_cast<std::int32_t>(place + 1);
+    }
+    atomic::lower(bucket.r_min, work.r_at[place]);
+    atomic::raise(bucket.r_max, work.r_at[place]);
+    atomic::lower(bucket.z_min, work.z_at[place]);
+    atomic::raise(bucket.z_max, work.z_at[place]);
   }
 };
 
 /// Sorts the hits into buckets.
 /// @param hits, work [n_hits]
-/// @param keys, buckets [n_hits]
+/// @param keys, sorted, buckets [n_hits]
 template <class Launcher>
 void find_buckets(const Launcher& launch, View<Hit> hits, View<HitWork> work, HitKey* keys,
-                  Bucket* buckets, GraphStatus* status) {
+                  HitKey* sorted, Bucket* buckets, GraphStatus* status) {
   const std::size_t n = hits.size();
-  launch.rows(n, FillNodes{hits, work, keys, status});
-  launch.sort(keys, n, HitKey::Less{});
-  launch.rows(n, PlaceHits{hits, work, keys});
+  launch.rows(n, FillNodes{hits, work, keys, buckets, status});
+  launch.sort(keys, n, sorted, HitKey::Less{});
+  launch.rows(n, PlaceHits{hits, work, sorted});
   launch.running_sum(work.bucket_at.data(), n, work.bucket_at.data());
   launch.rows(n, FillBuckets{hits, work, buckets, status});
 }

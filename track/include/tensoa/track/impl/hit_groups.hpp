@@ -10,6 +10,7 @@
 #include "tensoa/track/event.hpp"
 #include "tensoa/track/impl/arithmetic.hpp"
 #include "tensoa/track/impl/hit_buckets.hpp"
+#include "tensoa/track/metrics.hpp"
 #include "tensoa/track/tracks.hpp"
 
 /// @file
@@ -45,11 +46,18 @@ struct TrackStatus {
 
 /// Every hit a group of its own, and nothing known of the event.
 struct SeparateHits {
+  static constexpr std::size_t kCounts = 2 * EdgeAuc::kBins;
+
   View<GroupWork> work;
   TrackStatus* status;
+  std::uint32_t* score_counts;  ///< of EdgeAuc, or nullptr
+
+  std::size_t rows() const { return std::max(work.size(), score_counts == nullptr ? 0 : kCounts); }
 
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
     if (row == 0) *status = TrackStatus();
+    if (score_counts != nullptr && row < kCounts) score_counts[row] = 0;
+    if (row >= work.size()) return;
     work.parent[row] = static_cast<std::int32_t>(row);
     work.n_hits[row] = 0;
   }
@@ -103,16 +111,24 @@ struct EdgeRows {
   }
 };
 
+/// What is found out about the edges on the way.
+struct EdgeFigures {
+  bool are_compared = false;              ///< with the column `truth`: the counts of TrackStatus
+  std::uint32_t* score_counts = nullptr;  ///< those of EdgeAuc; nullptr: they are not wanted
+};
+
 /// Joins the groups of an edge's hits where its score is at least `min_score`; a NaN joins nothing.
 struct JoinHits {
   HitGroups groups;
   EdgeRows rows;
   float min_score;
+  EdgeFigures figures;
   TrackStatus* status;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
     if (!rows.has(e)) return;
     const ConstView<Edge>& edges = rows.edges;
+    if (figures.are_compared) compare(e);
     const float score = edges.score[e];
     if (!(score >= 0 && score <= 1)) atomic::add(status->bad_scores, 1U);
     if (!(score >= min_score)) return;
@@ -124,22 +140,18 @@ struct JoinHits {
     }
     groups.join(static_cast<std::int32_t>(source), static_cast<std::int32_t>(target));
   }
-};
 
-/// Counts edges against the truth.
-struct CompareEdges {
-  EdgeRows rows;
-  float min_score;
-  TrackStatus* status;
-
-  TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
-    if (!rows.has(e)) return;
+ private:
+  TENSOA_HOST_DEVICE void compare(std::size_t e) const {
     const ConstView<Edge>& edges = rows.edges;
     const bool is_true = edges.truth[e] != 0;
     const bool is_selected = edges.score[e] >= min_score;
     if (is_true) atomic::add(status->true_edges, 1U);
     if (is_selected) atomic::add(status->selected, 1U);
     if (is_true && is_selected) atomic::add(status->true_selected, 1U);
+    if (figures.score_counts == nullptr) return;
+    atomic::add(
+        figures.score_counts[(is_true ? EdgeAuc::kBins : 0) + EdgeAuc::bin_of(edges.score[e])], 1U);
   }
 };
 
@@ -184,9 +196,10 @@ struct NumberTracks {
 /// @param work [n_hits]
 template <class Launcher>
 void join_hits(const Launcher& launch, View<GroupWork> work, const EdgeRows& rows,
-               const TrackOptions& options, TrackStatus* status) {
-  launch.rows(work.size(), SeparateHits{work, status});
-  launch.rows(rows.edges.size(), JoinHits{{work}, rows, options.min_score, status});
+               const TrackOptions& options, TrackStatus* status, const EdgeFigures& figures = {}) {
+  const SeparateHits separate{work, status, figures.score_counts};
+  launch.rows(separate.rows(), separate);
+  launch.rows(rows.edges.size(), JoinHits{{work}, rows, options.min_score, figures, status});
 }
 
 /// Turns hits that are joined into tracks.
@@ -206,8 +219,9 @@ void number_tracks(const Launcher& launch, View<GroupWork> work, const TrackOpti
 /// Turns edge scores into tracks: both steps.
 template <class Launcher>
 void find_tracks(const Launcher& launch, View<GroupWork> work, const EdgeRows& rows,
-                 const TrackOptions& options, std::int64_t* track_id, TrackStatus* status) {
-  join_hits(launch, work, rows, options, status);
+                 const TrackOptions& options, std::int64_t* track_id, TrackStatus* status,
+                 const EdgeFigures& figures = {}) {
+  join_hits(launch, work, rows, options, status, figures);
   number_tracks(launch, work, options, track_id, status);
 }
 

@@ -16,8 +16,9 @@ struct SerialLauncher {
   }
 
   template <class T, class Less>
-  void sort(T* data, std::size_t n, Less less) const {
-    std::sort(data, data + n, less);
+  void sort(const T* in, std::size_t n, T* out, Less less) const {
+    std::copy(in, in + n, out);
+    std::sort(out, out + n, less);
   }
 
   template <class T>
