@@ -191,6 +191,28 @@ TEST_F(RemoteEngine, SendsRowMajorTensorsByName) {
   EXPECT_THAT(rows, ElementsAre(0, 0.25F, 0, 1, 1.25F, -1));
 }
 
+TEST_F(RemoteEngine, RepacksColumnsThatMayNotBeWritten) {
+  const std::vector<remote::WireTensor> in{{"x", "FP32", {-1, 3, -1}}};
+  const std::vector<remote::WireTensor> out{{"y", "FP32", {-1, 3, -1}}};
+  const FakeServer planes([&](const std::string& method, const std::string& request) {
+    if (method != remote::kModelMetadata) return echo(method, request);
+    return FakeReply{.message = test::metadata_reply("echo", "tensoa", in, out)};
+  });
+  const FakeServer rows(echo);
+  for (const FakeServer* const server : {&rows, &planes}) {
+    const Model<> model(url_of({server}));
+    resize(40);
+    auto from = hits_->const_view().records();
+    SoAMetadata<Hits> inputs(hits_->size());
+    inputs.append_block(Repack{}, "x", from.z(), from.x(), from.y());
+    auto to = scores_->view().records();
+    SoAMetadata<Scores> outputs(scores_->size());
+    outputs.append_block(Repack{}, "y", to.c(), to.a(), to.b());
+    model.forward(queue_, model.plan(ModelMetadata(inputs, outputs)));
+    EXPECT_TRUE(is_echoed());
+  }
+}
+
 TEST_F(RemoteEngine, SendsPlanesToTheBackEndOfTensoaWithoutACopy) {
   std::string seen;
   const std::vector<remote::WireTensor> in{{"x", "FP32", {-1, 3, -1}}};
