@@ -7,7 +7,6 @@ and the calls in flight finish. A model name MODEL.FAULT has the fault of that n
 """
 
 import argparse
-import os
 import signal
 import sys
 import threading
@@ -66,17 +65,20 @@ def tensor_of(given: Any, raw: bytes | None) -> Any:
 class Service:
     """The methods. `entries` are the models to serve, NAME or NAME=KIND."""
 
-    def __init__(self, entries: list[str], folder: Path, token: str):
+    def __init__(self, entries: list[str], token: str):
         self.token = token
         self.models = dict(models.model_of(entry) for entry in entries)
-        self.weights: dict[str, Any] = {}
-        for name, model in self.models.items():
-            path = folder / f"{os.getpid()}-{name}.f32"
-            models.write_weights(model, path)
-            self.weights[name] = python_model.layers(path, list(model.widths)) if model.widths else []
-            path.unlink()
+        self._weights: dict[str, Any] = {}
         self.calls: dict[str, int] = {}
         self._lock = threading.Lock()
+
+    def weights(self, name: str) -> Any:
+        """Returns the layers of a model, made by the first call: one of them is trained."""
+        with self._lock:
+            if name not in self._weights:
+                model = self.models[name]
+                self._weights[name] = python_model.layers(models.weights(model), model.kind, list(model.widths))
+            return self._weights[name]
 
     def find(self, name: str, version: str) -> tuple[str, models.Model, str]:
         """Returns the model's own name, the model, and the fault."""
@@ -130,7 +132,7 @@ class Service:
                 got, expected = f"{array.dtype} {list(array.shape)}", f"{tensor.dtype} {shape}"
                 raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, f"input {tensor.name}: got {got}, expected {expected}")
         try:
-            results = python_model.run(model.kind, given, self.weights[own])
+            results = python_model.run(model.kind, given, self.weights(own))
         except RuntimeError as error:
             raise Refusal(grpc.StatusCode.INTERNAL, str(error)) from error
         reply = pb.ModelInferResponse(model_name=request.model_name, model_version="1", id=request.id)
@@ -178,7 +180,7 @@ def main() -> int:
     if arguments.max_age_ms:
         options += [("grpc.max_connection_age_ms", arguments.max_age_ms), ("grpc.max_connection_age_grace_ms", 5000)]
     token = arguments.token_file.read_text().strip() if arguments.token_file else ""
-    service = Service(arguments.models.split(","), Path(os.environ.get("TMPDIR", "/tmp")), token)
+    service = Service(arguments.models.split(","), token)
     methods = {method: service.handler(method) for method in METHODS if method not in arguments.without.split(",")}
     server = grpc.server(futures.ThreadPoolExecutor(16), options=options)
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("inference.GRPCInferenceService", methods)])

@@ -6,12 +6,17 @@ As a program: `models.py FOLDER MODEL...` writes a repository. NAME=KIND is the 
 """
 
 import array
+import functools
+import os
 import random
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+import wheels
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,8 @@ def _same(kind: str, shape: tuple[int, ...], max_batch_size: int = 0) -> Model:
     return Model(kind, (Tensor("x", "FP32", shape),), (Tensor("y", "FP32", shape),), max_batch_size)
 
 
-def _network(*widths: int) -> Model:
-    return Model("mlp", (Tensor("x", "FP32", widths[:1]),), (Tensor("y", "FP32", widths[-1:]),), 32768, widths)
+def _network(kind: str, *widths: int) -> Model:
+    return Model(kind, (Tensor("x", "FP32", widths[:1]),), (Tensor("y", "FP32", widths[-1:]),), 32768, widths)
 
 
 _INTEGERS = {"i32": "INT32", "i64": "INT64", "flag": "BOOL", "f64": "FP64"}
@@ -52,8 +57,8 @@ MODELS = {
     "identity": _same("identity", (-1,)),
     "head": Model("head", (Tensor("x", "FP32", (-1,)),), (Tensor("y", "FP32", (1,)),)),
     "rows": _same("identity", (-1,), max_batch_size=32768),
-    "mlp": _network(3, 64, 64, 2),
-    "energy": _network(15, 64, 32, 1),
+    "mlp": _network("mlp", 3, 64, 64, 2),
+    "energy": _network("energy", 15, 64, 32, 1),
     "slow": _same("slow", (1,)),
     "failing": _same("failing", (1,)),
     "integers": Model(
@@ -70,25 +75,32 @@ def model_of(entry: str) -> tuple[str, Model]:
     return name, MODELS[kind or name]
 
 
-def weights(model: Model) -> array.array:  # type: ignore[type-arg]
-    """Returns the float32 numbers of a network: for each layer the matrix [in, out] by rows, then the bias.
-
-    They depend on the widths alone, the same on every machine.
-    """
+def _random(widths: tuple[int, ...]) -> bytes:
+    """Returns the numbers of a network that learned nothing: they depend on the widths alone, the same on every machine."""
     draw = random.Random(16)
     numbers = array.array("f")
-    for columns, rows in zip(model.widths[:-1], model.widths[1:], strict=True):
+    for columns, rows in zip(widths[:-1], widths[1:], strict=True):
         scale = (6.0 / columns) ** 0.5
         numbers.extend(scale * (2.0 * draw.random() - 1.0) for _ in range((columns + 1) * rows))
-    return numbers
-
-
-def write_weights(model: Model, path: Path) -> None:
-    """Writes the numbers of `weights` as little-endian float32."""
-    numbers = weights(model)
     if sys.byteorder == "big":
         numbers.byteswap()
-    path.write_bytes(numbers.tobytes())
+    return numbers.tobytes()
+
+
+@functools.cache
+def _trained(widths: tuple[int, ...]) -> bytes:
+    """Returns the numbers of the network that energy.py trains, the same each time on one machine."""
+    command = [str(wheels.PYTHON), "-B", str(Path(__file__).with_name("energy.py")), *map(str, widths)]
+    one_thread = {"OPENBLAS_NUM_THREADS": "1"}  # sums in one order
+    return subprocess.run(command, stdout=subprocess.PIPE, check=True, env={**os.environ, **one_thread}).stdout
+
+
+def weights(model: Model) -> bytes:
+    """Returns the little-endian float32 numbers of a network: for each layer the matrix [in, out] by rows, then the bias.
+
+    A layer that is normalised (python_model.py) has mean, variance, scale and shift after them.
+    """
+    return _trained(model.widths) if model.kind == "energy" else _random(model.widths)
 
 
 def _config(name: str, model: Model, instances: int) -> str:
@@ -120,7 +132,7 @@ def write_repository(folder: Path, entries: Iterable[str], versions: Iterable[in
             place.mkdir(parents=True)
             shutil.copy(Path(__file__).with_name("python_model.py"), place / "model.py")
             if model.widths:
-                write_weights(model, place / "weights.f32")
+                (place / "weights.f32").write_bytes(weights(model))
         (folder / name / "config.pbtxt").write_text(_config(name, model, instances))
     return folder
 

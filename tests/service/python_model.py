@@ -11,27 +11,36 @@ import numpy as np
 
 Arrays = dict[str, Any]
 
+EPSILON = np.float32(1e-5)  # of the normalisation, as torch has it
 
-def layers(path: Path, widths: list[int]) -> list[tuple[Any, Any]]:
-    """Returns (matrix of shape [in, out], bias) of each layer, from the float32 numbers of models.py."""
-    numbers = np.fromfile(path, dtype="<f4")
-    found, at = [], 0
+
+def layers(numbers: bytes, kind: str, widths: list[int]) -> list[tuple[Any, ...]]:
+    """Returns matrix [in, out] and bias of each layer, and mean, variance, scale and shift where it is normalised."""
+    left = np.frombuffer(numbers, dtype="<f4")
+    found: list[tuple[Any, ...]] = []
     for columns, rows in zip(widths[:-1], widths[1:], strict=True):
-        matrix = numbers[at : at + columns * rows].reshape(columns, rows)
-        bias = numbers[at + columns * rows : at + columns * rows + rows]
-        found.append((matrix, bias))
-        at += (columns + 1) * rows
+        is_normalised = kind == "energy" and len(found) < len(widths) - 2
+        matrix, *vectors, left = np.split(left, np.cumsum([columns * rows, *[rows] * (5 if is_normalised else 1)]))
+        found.append((matrix.reshape(columns, rows), *vectors))
     return found
 
 
-def run(kind: str, inputs: Arrays, weights: list[tuple[Any, Any]]) -> Arrays:
+def network(x: Any, weights: list[tuple[Any, ...]]) -> Any:
+    """Returns what the layers make of x: matrix, bias, normalisation where there is one, ReLU where another layer follows."""
+    y = x
+    for number, (matrix, bias, *normalisation) in enumerate(weights, start=1):
+        y = y @ matrix + bias
+        if normalisation:
+            mean, variance, scale, shift = normalisation
+            y = (y - mean) / np.sqrt(variance + EPSILON) * scale + shift
+        y = np.maximum(y, np.float32(0)) if number < len(weights) else y
+    return y
+
+
+def run(kind: str, inputs: Arrays, weights: list[tuple[Any, ...]]) -> Arrays:
     """Returns the outputs of one request; RuntimeError or ValueError for the model `failing`."""
-    if kind == "mlp":
-        y = inputs["x"]
-        for number, (matrix, bias) in enumerate(weights, start=1):
-            y = y @ matrix + bias
-            y = np.maximum(y, np.float32(0)) if number < len(weights) else y
-        return {"y": y}
+    if kind in ("mlp", "energy"):
+        return {"y": network(inputs["x"], weights)}
     if kind == "integers":
         return {f"o_{name}": value for name, value in inputs.items()}
     if kind == "head":
@@ -49,7 +58,7 @@ class TritonPythonModel:
         self.kind = parameters["kind"]["string_value"]
         widths = json.loads(parameters["widths"]["string_value"])
         folder = Path(args["model_repository"]) / args["model_version"]
-        self.weights = layers(folder / "weights.f32", widths) if widths else []
+        self.weights = layers((folder / "weights.f32").read_bytes(), self.kind, widths) if widths else []
 
     def execute(self, requests: list[Any]) -> list[Any]:
         return [self.answer(request) for request in requests]

@@ -32,10 +32,10 @@ def call(address: str, name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", models.MODELS)
-def test_answers_and_metadata(kserve: KserveServer, name: str, tmp_path: Path) -> None:
+def test_answers_and_metadata(kserve: KserveServer, name: str) -> None:
     arrays = inputs_of(models.MODELS[name])
     arrays = {key: array[:1] for key, array in arrays.items()} if name in ("slow", "failing") else arrays
-    results, right = infer(kserve.address, name, arrays), expected(name, arrays, tmp_path)
+    results, right = infer(kserve.address, name, arrays), expected(name, arrays)
     for key, array in right.items():
         np.testing.assert_array_equal(results[key], array)
     found = client.InferenceServerClient(kserve.address).get_model_metadata(name)

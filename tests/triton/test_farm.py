@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From one machine to a farm: packages that are deployed, served by real Triton servers and used by the program."""
 
+import json
 import os
 import shlex
 import subprocess
@@ -12,8 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
+from torch import nn
 
 ROOT = Path(__file__).parents[2]
+sys.path += [str(ROOT / "python"), str(ROOT / "tests" / "service")]
+
+import energy  # noqa: E402
+import models  # noqa: E402
+import python_model  # noqa: E402
+
 PROGRAM = Path(os.environ.get("TENSOA_PROGRAM", ROOT / "build" / "tensoa"))
 BACKEND = os.environ.get("TENSOA_TRITON_BACKEND", ROOT / "build" / "triton_backends" / "tensoa" / "libtriton_tensoa.so")
 WEIGHTS = ROOT / "models" / "interaction_network.safetensors"
@@ -37,6 +46,46 @@ def network(tmp_path_factory):
     return folder / "network.pt2"
 
 
+class Energy(nn.Module):
+    """The batch-normalised network of the test bench, as it was trained: tests/service/energy.py."""
+
+    def __init__(self):
+        super().__init__()
+        model = models.MODELS["energy"]
+        parts = []
+        for matrix, bias, *normalisation in python_model.layers(models.weights(model), model.kind, list(model.widths)):
+            linear = nn.Linear(*matrix.shape)
+            norm = nn.BatchNorm1d(len(bias)) if normalisation else None
+            parts += [linear, norm, nn.ReLU()] if norm else [linear]
+            tensors = [linear.weight, linear.bias]
+            tensors += [norm.running_mean, norm.running_var, norm.weight, norm.bias] if norm else []
+            with torch.no_grad():
+                for tensor, numbers in zip(tensors, [matrix.T, bias, *normalisation], strict=True):
+                    tensor.copy_(torch.tensor(numbers))
+        self.parts = nn.Sequential(*parts)
+
+    def forward(self, x):
+        return self.parts(x)
+
+
+def columns_of(name, columns):
+    described = [{"name": column, "plane": plane} for plane, column in enumerate(columns)]
+    kind = {"kind": "plain", "element": [], "column_dtype": "float32", "dtype": "float32"}
+    return {"name": name, "collection": 0, "shape": "rows", **kind, "columns": described}
+
+
+@pytest.fixture(scope="module")
+def regression(tmp_path_factory):
+    """The energy regression as a fused package; its names of columns."""
+    from tensoa import binding, export
+
+    folder, columns = tmp_path_factory.mktemp("energy"), [f"layer{i}" for i in range(energy.LAYERS)]
+    described = {"schema": 1, "match": "auto", "inputs": [columns_of("x", columns)], "outputs": [columns_of("y", ["energy"])]}
+    (folder / "binding.json").write_text(json.dumps(described))
+    export.export(Energy().eval(), binding.load(folder / "binding.json"), folder / "energy.pt2")
+    return folder / "energy.pt2", columns
+
+
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory, network):
     folder = tmp_path_factory.mktemp("models")
@@ -45,12 +94,12 @@ def repository(tmp_path_factory, network):
     return folder
 
 
-def with_servers(repository, *commands, servers=1):
+def with_servers(repository, *commands, servers=1, options=()):
     """Runs shell commands with servers around them; $S is their addresses. Returns what they printed, and the last status."""
     script = "S=$TENSOA_TEST_TRITON; " + " && ".join(commands)
     run = [ROOT / "tests" / "service" / "run.py", "--repository", repository, "--backend", f"tensoa={BACKEND}"]
     done = subprocess.run(
-        [*map(str, run), "--servers", str(servers), "--", "bash", "-c", script],
+        [*map(str, run), "--servers", str(servers), *options, "--", "bash", "-c", script],
         capture_output=True,
         text=True,
         timeout=240,
@@ -101,6 +150,29 @@ def test_a_served_package_answers_as_here(repository, network, tmp_path):
         assert mine.to_numpy().tobytes() == theirs.to_numpy().tobytes()
     assert done.returncode == 2  # the last one: other columns
     assert "the server's" in done.stderr or "takes" in done.stderr
+
+
+def test_the_energy_of_16000_cells_is_that_of_this_machine_and_of_the_network(regression, tmp_path):
+    package, columns = regression
+    tensoa("deploy", package, "--name", "regression", "--to", tmp_path / "models")
+    cells, true = energy.showers(16_000, seed=3)
+    rows, local, remote, plain = (tmp_path / f"{name}.parquet" for name in ("rows", "local", "remote", "plain"))
+    pq.write_table(pa.table({name: cells[:, i] for i, name in enumerate(columns)}), rows)
+    inputs = ["--input", rows, "--columns", ",".join(columns)]
+    tensoa("infer", "--model", package, *inputs, "--output", local)
+    done = with_servers(
+        tmp_path / "models",
+        quoted("deploy", package) + " --check grpc://$S/regression",
+        quoted("infer", *inputs, "--output", remote) + " --model grpc://$S/regression",
+        quoted("infer", *inputs, "--output", plain) + " --model grpc://$S/energy",
+        options=["--triton", "energy"],
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cases have the bits of" in done.stdout
+    here, there, numpy = (pq.read_table(file).columns[-1].to_numpy() for file in (local, remote, plain))
+    assert here.tobytes() == there.tobytes()
+    np.testing.assert_allclose(there, numpy, rtol=1e-4, atol=1e-4)  # as the test bench computes it
+    assert energy.resolution(there[:, None], true) < 0.25
 
 
 def test_top_shows_what_the_servers_do(tmp_path):
