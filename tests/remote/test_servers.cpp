@@ -8,15 +8,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <future>
 #include <iostream>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -348,6 +351,63 @@ TEST(Encrypted, ATokenIsSentAndNeverShown) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("UNAUTHENTICATED (16)"), HasSubstr("token_file"),
                                     testing::Not(HasSubstr(token))));
   }
+}
+
+template <template <class> class F>
+struct Pixels {
+  F<float> r, g, b;
+};
+
+template <template <class> class F>
+struct ImageScores {
+  F<float> score;
+};
+
+std::vector<float> floats_in(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  std::vector<float> numbers(bytes.size() / sizeof(float));
+  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(float));
+  return numbers;
+}
+
+/// tests/remote/test_images.py: planes of 8 images of 224 x 224 pixels, and what the network makes of them there.
+TEST(Images, OfOneCallOrSeveralAreAnsweredAsHere) {
+  const std::string folder = environment("TENSOA_TEST_IMAGES");
+  if (folder.empty()) GTEST_SKIP() << "TENSOA_TEST_IMAGES is not set";
+  constexpr std::size_t kImages = 8;
+  constexpr std::size_t kPixels = std::size_t{224} * 224;
+  constexpr std::size_t kClasses = 1000;
+  const std::vector<float> pixels = floats_in(folder + "/pixels.f32");
+  const std::vector<float> expected = floats_in(folder + "/scores.f32");
+  ASSERT_EQ(pixels.size(), 3 * kImages * kPixels);
+  ASSERT_EQ(expected.size(), kImages * kClasses);
+  remote::register_engines();
+  const Model<> model("grpc://" + environment("TENSOA_TEST_TRITON") + "/images",
+                      Options{.deadline = 60s, .attempt_deadline = 60s});
+  const auto run = [&](std::size_t first, std::size_t images) {
+    PortableCollection<Pixels> in(images * kPixels, Device::cpu());
+    PortableCollection<ImageScores> out(images * kClasses, Device::cpu());
+    const auto view = in.view();
+    for (std::size_t plane = 0; plane < 3; ++plane) {
+      float* const column = std::array{view.r.data(), view.g.data(), view.b.data()}[plane];
+      std::copy_n(&pixels[(plane * kImages + first) * kPixels], in.size(), column);
+    }
+    SoAMetadata<Pixels> inputs(in.size());
+    const auto from = in.const_view().records();
+    inputs.append_block(BlockShape::kColumns, "pixels", from.r(), from.g(), from.b());
+    SoAMetadata<ImageScores> outputs(out.size());
+    outputs.append_block(BlockShape::kColumns, "scores", out.view().records().score());
+    const CopyReport report =
+        model.forward(Queue(Device::cpu()), model.plan(ModelMetadata(inputs, outputs)));
+    EXPECT_EQ(report.bytes_in, 0U) << "planes go from where they lie";
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      ASSERT_NEAR(out.const_view().score[i], expected[first * kClasses + i], 1e-4) << first;
+    }
+  };
+  run(0, kImages);
+  run(0, 1);
+  run(5, 2);
 }
 
 using Killed = Servers;
