@@ -77,27 +77,37 @@ class OneCall final : public grpc::ServerGenericBidiReactor {
 
 class Service final : public grpc::CallbackGenericService {
  public:
-  explicit Service(FakeServer::Handler handler) : handler_(std::move(handler)) {}
+  Service(FakeServer::Handler handler, FakeServer::Admit admit)
+      : handler_(std::move(handler)), admit_(std::move(admit)) {}
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* call) override {
-    return new OneCall(handler_, call->method());
+    if (!admit_) return new OneCall(handler_, call->method());
+    const auto found = call->client_metadata().find("authorization");
+    const remote::CallStatus status =
+        admit_(found == call->client_metadata().end()
+                   ? ""
+                   : std::string(found->second.data(), found->second.size()));
+    if (status.is_ok()) return new OneCall(handler_, call->method());
+    return new OneCall([status](const auto&, const auto&) { return FakeReply{.status = status}; },
+                       call->method());
   }
 
  private:
   FakeServer::Handler handler_;
+  FakeServer::Admit admit_;
 };
 
 }  // namespace
 
 struct FakeServer::Running {
-  explicit Running(Handler handler) : service(std::move(handler)) {}
+  Running(Handler handler, Admit admit) : service(std::move(handler), std::move(admit)) {}
   Service service;
   std::unique_ptr<grpc::Server> server;
 };
 
 FakeServer::FakeServer(Handler handler, const std::string& address, const std::string& certificate,
-                       const std::string& key)
-    : running_(std::make_unique<Running>(std::move(handler))) {
+                       const std::string& key, Admit admit)
+    : running_(std::make_unique<Running>(std::move(handler), std::move(admit))) {
   static const bool kStarted = (grpc_init(), true);  // kept: gRPC stops in a thread of its own
   static_cast<void>(kStarted);
   grpc::ServerBuilder builder;

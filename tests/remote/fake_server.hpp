@@ -25,10 +25,15 @@ class FakeServer {
  public:
   using Handler = std::function<FakeReply(const std::string& method, const std::string& request)>;
 
+  /// Who may call: the answer to a call with this "authorization" unless it is OK.
+  using Admit = std::function<remote::CallStatus(const std::string& authorization)>;
+
   /// @param address "127.0.0.1:0": a free port
   /// @param certificate, key in PEM, for TLS; empty: none
+  /// @param admit empty: everyone
   explicit FakeServer(Handler handler, const std::string& address = "127.0.0.1:0",
-                      const std::string& certificate = {}, const std::string& key = {});
+                      const std::string& certificate = {}, const std::string& key = {},
+                      Admit admit = {});
   ~FakeServer();
   FakeServer(const FakeServer&) = delete;
   FakeServer& operator=(const FakeServer&) = delete;

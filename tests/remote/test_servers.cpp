@@ -329,6 +329,28 @@ TEST(Encrypted, NeedsTheRightCertificates) {
   EXPECT_NO_THROW(run("grpcs://" + mtls + "/mlp", {.ca_file = folder + "authority.pem",
                                                    .certificate_file = folder + "client.pem",
                                                    .key_file = folder + "client.key"}));
+  EXPECT_THROW(run("grpcs://" + mtls + "/mlp", {.ca_file = folder + "authority.pem",
+                                                .certificate_file = folder + "expired_client.pem",
+                                                .key_file = folder + "expired_client.key"}),
+               ServiceError);
+}
+
+TEST(Encrypted, ACertificateThatHasExpiredIsSaid) {
+  const std::string server = environment("TENSOA_TEST_KSERVE_EXPIRED");
+  if (server.empty()) GTEST_SKIP() << "TENSOA_TEST_KSERVE_EXPIRED is not set";
+  remote::register_engines();
+  const std::string authority = environment("TENSOA_TEST_CERTIFICATES") + "/authority.pem";
+  const Model<> model("grpcs://" + server + "/mlp",
+                      Options{.load_deadline = 60s, .ca_file = authority});
+  try {
+    model.deploy(Device::cpu());
+    ADD_FAILURE() << "the certificate was taken";
+  } catch (const ServiceError& error) {
+    EXPECT_EQ(error.code(), 14);
+    EXPECT_EQ(error.server(), server);
+    EXPECT_FALSE(error.may_retry());
+    EXPECT_THAT(error.what(), HasSubstr("has expired"));
+  }
 }
 
 TEST(Encrypted, ATokenIsSentAndNeverShown) {
@@ -343,14 +365,23 @@ TEST(Encrypted, ATokenIsSentAndNeverShown) {
   const Model<> model(url, Options{.headers = {{"authorization", "Bearer " + token}}});
   Event event(3);
   EXPECT_NO_THROW(model.forward(queue, model.plan(event.metadata())));
-  try {
-    Model<>(url, Options{.headers = {{"authorization", "Bearer wrong" + token}}})
-        .deploy(Device::cpu());
-    ADD_FAILURE() << "a wrong token was taken";
-  } catch (const LoadError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("UNAUTHENTICATED (16)"), HasSubstr("token_file"),
-                                    testing::Not(HasSubstr(token))));
-  }
+  const auto refusal_of = [&](const std::string& given) -> std::string {
+    try {
+      Model<>(url, Options{.headers = {{"authorization", "Bearer " + given}}})
+          .deploy(Device::cpu());
+    } catch (const LoadError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_THAT(refusal_of("wrong" + token),
+              AllOf(HasSubstr("UNAUTHENTICATED (16)"), HasSubstr("token_file"),
+                    testing::Not(HasSubstr(token))));
+  std::string expired;
+  std::ifstream(environment("TENSOA_TEST_EXPIRED_TOKEN_FILE")) >> expired;
+  ASSERT_FALSE(expired.empty());
+  EXPECT_THAT(refusal_of(expired), AllOf(HasSubstr("(16), the bearer token has expired"),
+                                         testing::Not(HasSubstr(expired))));
 }
 
 template <template <class> class F>

@@ -48,7 +48,7 @@ class Certificates:
 
     @classmethod
     def make(cls, folder: Path) -> "Certificates":
-        """Writes authority, stranger, server, client, expired (a server's) and other_host (a server's, for another name)."""
+        """Writes authority, stranger, server, client, expired (a server's), expired_client and other_host (a server's)."""
         folder.mkdir(parents=True, exist_ok=True)
         subprocess.run([wheels.PYTHON, __file__, str(folder)], check=True)
         return cls(folder)
@@ -93,6 +93,7 @@ def main() -> None:
     _write(folder, "server", authority, ["127.0.0.1", "localhost"], 10)
     _write(folder, "client", authority, [], 10)
     _write(folder, "expired", authority, ["127.0.0.1", "localhost"], -1)
+    _write(folder, "expired_client", authority, [], -1)
     _write(folder, "other_host", authority, ["other.example"], 10)
 
 

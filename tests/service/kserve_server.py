@@ -65,8 +65,8 @@ def tensor_of(given: Any, raw: bytes | None) -> Any:
 class Service:
     """The methods. `entries` are the models to serve, NAME or NAME=KIND."""
 
-    def __init__(self, entries: list[str], token: str):
-        self.token = token
+    def __init__(self, entries: list[str], token: str, expired: str):
+        self.token, self.expired = token, expired
         self.models = dict(models.model_of(entry) for entry in entries)
         self._weights: dict[str, Any] = {}
         self.calls: dict[str, int] = {}
@@ -149,7 +149,10 @@ class Service:
         implementation: Callable[[Any], Any] = getattr(self, method)
 
         def call(request: Any, context: grpc.ServicerContext) -> Any:
-            if self.token and ("authorization", f"Bearer {self.token}") not in context.invocation_metadata():
+            given = dict(context.invocation_metadata()).get("authorization")
+            if self.expired and given == f"Bearer {self.expired}":
+                context.abort(grpc.StatusCode.UNAUTHENTICATED, "the bearer token has expired")
+            if self.token and given != f"Bearer {self.token}":
                 context.abort(grpc.StatusCode.UNAUTHENTICATED, "the bearer token is missing or wrong")
             try:
                 return implementation(request)
@@ -172,6 +175,7 @@ def main() -> int:
     parser.add_argument("--certificate", default="server", help="which certificate of that folder: server, expired, other_host")
     parser.add_argument("--mutual", action="store_true", help="the client must show a certificate of the same authority")
     parser.add_argument("--token-file", type=Path, help="file with the bearer token that every call must have")
+    parser.add_argument("--expired-token-file", type=Path, help="file with a token that was valid once")
     parser.add_argument("--max-age-ms", type=int, help="GOAWAY to every connection of this age")
     parser.add_argument("--max-message", type=int, default=-1, help="largest message in bytes; -1: no limit")
     arguments = parser.parse_args()
@@ -179,8 +183,8 @@ def main() -> int:
     options = [("grpc.max_receive_message_length", arguments.max_message), ("grpc.so_reuseport", 0)]
     if arguments.max_age_ms:
         options += [("grpc.max_connection_age_ms", arguments.max_age_ms), ("grpc.max_connection_age_grace_ms", 5000)]
-    token = arguments.token_file.read_text().strip() if arguments.token_file else ""
-    service = Service(arguments.models.split(","), token)
+    tokens = [file.read_text().strip() if file else "" for file in (arguments.token_file, arguments.expired_token_file)]
+    service = Service(arguments.models.split(","), *tokens)
     methods = {method: service.handler(method) for method in METHODS if method not in arguments.without.split(",")}
     server = grpc.server(futures.ThreadPoolExecutor(16), options=options)
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("inference.GRPCInferenceService", methods)])

@@ -13,7 +13,9 @@ COMMAND finds in its environment (host:port on 127.0.0.1 each):
     TENSOA_TEST_KSERVE      the second server of the protocol; a model MODEL.FAULT answers wrongly (kserve_faults.py)
     TENSOA_TEST_KSERVE_TLS  the same with --tls: certificates of TENSOA_TEST_CERTIFICATES
     TENSOA_TEST_KSERVE_MTLS the same, and the client must have a certificate
-    TENSOA_TEST_KSERVE_TOKEN  the same without TLS; every call must have the bearer token of the file TENSOA_TEST_TOKEN_FILE
+    TENSOA_TEST_KSERVE_EXPIRED  the same, and its certificate has expired
+    TENSOA_TEST_KSERVE_TOKEN  the same without TLS; every call must have the bearer token of the file TENSOA_TEST_TOKEN_FILE;
+                            that of TENSOA_TEST_EXPIRED_TOKEN_FILE has expired
     TENSOA_TEST_PROXY       a bad network in front of the first of these servers
     TENSOA_TEST_CONTROL     commands: stop and kill servers, change the network (control.py)
     TENSOA_TEST_FOLDER      an empty folder, removed afterwards
@@ -144,14 +146,20 @@ class Servers:
 
     def _secured(self) -> None:
         certificates = Certificates.make(self.folder / "certificates")
-        token = self.folder / "token"
-        token.touch(mode=0o600)
-        token.write_text(secrets.token_urlsafe(16) + "\n")
         self._second(["--tls", certificates.folder], "TENSOA_TEST_KSERVE_TLS")
         self._second(["--tls", certificates.folder, "--mutual"], "TENSOA_TEST_KSERVE_MTLS")
-        self._second(["--token-file", token], "TENSOA_TEST_KSERVE_TOKEN")
+        self._second(["--tls", certificates.folder, "--certificate", "expired"], "TENSOA_TEST_KSERVE_EXPIRED")
+        token, expired = self._token("token"), self._token("expired_token")
+        self._second(["--token-file", token, "--expired-token-file", expired], "TENSOA_TEST_KSERVE_TOKEN")
         self.env["TENSOA_TEST_CERTIFICATES"] = str(certificates.folder)
         self.env["TENSOA_TEST_TOKEN_FILE"] = str(token)
+        self.env["TENSOA_TEST_EXPIRED_TOKEN_FILE"] = str(expired)
+
+    def _token(self, name: str) -> Path:
+        file = self.folder / name
+        file.touch(mode=0o600)
+        file.write_text(secrets.token_urlsafe(16) + "\n")
+        return file
 
 
 def run_command(command: list[str], env: dict[str, str], folder: Path) -> int:

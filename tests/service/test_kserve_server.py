@@ -142,9 +142,13 @@ def test_tls_and_client_certificates(tmp_path: Path) -> None:
 
 def test_bearer_token(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\n")
-    with KserveServer(["mlp"], options=["--token-file", tmp_path / "token"], folder=tmp_path) as server:
+    (tmp_path / "expired").write_text("earlier\n")
+    options: list[str | Path] = ["--token-file", tmp_path / "token", "--expired-token-file", tmp_path / "expired"]
+    with KserveServer(["mlp"], options=options, folder=tmp_path) as server:
         fails("UNAUTHENTICATED", server.address)
         connection = client.InferenceServerClient(server.address)
         assert connection.is_server_live(headers={"authorization": "Bearer secret"})
         with pytest.raises(client.InferenceServerException, match="UNAUTHENTICATED"):
             connection.is_server_live(headers={"authorization": "Bearer other"})
+        with pytest.raises(client.InferenceServerException, match="has expired"):
+            connection.is_server_live(headers={"authorization": "Bearer earlier"})

@@ -40,7 +40,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
       std::shared_ptr<const ModelMetadataReply> metadata = service_->metadata();
       if (metadata == nullptr) {
         return fail(ServiceError(
-            service_->subject() + "no server has answered yet; " + advice_for(kUnavailable),
+            service_->subject() + "no server has answered yet; " + advice_for({kUnavailable, {}}),
             kUnavailable, {}, true));
       }
       if (kept_ == nullptr || kept_->metadata != metadata) {

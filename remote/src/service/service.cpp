@@ -239,6 +239,7 @@ void Service::load() {
   const Clock::time_point deadline = Clock::now() + options_.load_deadline;
   look_up(std::min(deadline, Clock::now() + options_.attempt_deadline), true);
   std::vector<Server*> tried;
+  bool may_pass = false;
   for (int attempts = 1;; ++attempts) {
     Server& server = servers_->take(tried);
     const auto [status, reply] =
@@ -259,9 +260,11 @@ void Service::load() {
     if (verdict_of(status) == Verdict::kFinal) {
       throw LoadError(error(status, server, attempts).what());
     }
-    if (is_over) throw error(status, server, attempts);
+    may_pass = may_pass || !is_about_certificates(status);
+    const bool were_all = tried.size() >= servers_->all().size();
+    if (is_over || (were_all && !may_pass)) throw error(status, server, attempts);
     // All were tried once: give them time.
-    if (tried.size() >= servers_->all().size()) {
+    if (were_all) {
       tried.clear();
       std::this_thread::sleep_for(kLoadPause);
     }
@@ -352,8 +355,8 @@ ServiceError Service::error(const CallStatus& status, const Server& server, int 
   std::string message = subject_ + "server " + server.address + ": " + name_of_code(status.code);
   if (!status.message.empty()) message += ", " + status.message;
   if (attempts > 1) message += "; " + std::to_string(attempts) + " attempts";
-  return ServiceError(message + "; " + advice_for(status.code), status.code, server.address,
-                      verdict_of(status) != Verdict::kFinal);
+  const bool may_retry = verdict_of(status) != Verdict::kFinal && !is_about_certificates(status);
+  return ServiceError(message + "; " + advice_for(status), status.code, server.address, may_retry);
 }
 
 ServiceError Service::error(const std::string& what, int code, const std::string& server) const {

@@ -19,6 +19,36 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
+/// The messages are those of OpenSSL and BoringSSL, in what gRPC 1.51 and newer ones make of them. They do not say why.
+bool is_not_trusted(const std::string& message) {
+  return has(message, "certificate verify failed") || has(message, "CERTIFICATE_VERIFY_FAILED");
+}
+
+bool has_another_name(const std::string& message) {
+  return has(message, "not in peer certificate") ||
+         has(message, "Hostname Verification Check failed");
+}
+
+std::string advice_for_connection(const std::string& message) {
+  if (is_not_trusted(message)) {
+    return "the certificate of the server, or one that signed it, has expired, or none of "
+           "remote::Options::ca_file (of the system where it is empty) signed it: `openssl "
+           "s_client -connect HOST:PORT -CAfile FILE` says which";
+  }
+  if (has_another_name(message)) {
+    return "the certificate of the server is for another name: use that in the URL";
+  }
+  if (has(message, "wrong version number") || has(message, "WRONG_VERSION_NUMBER")) {
+    return "the server is not encrypted at this port: use grpc://, or its port for TLS";
+  }
+  if (has(message, "Socket closed") || has(message, "reset by peer")) {
+    return "the server closed the connection: it stopped, or wants TLS (grpcs://), or a client's "
+           "certificate that has not expired (remote::Options::certificate_file)";
+  }
+  return "check host and port, and whether a server runs there; more servers in the URL, or "
+         "remote::Options::fallback, keep events from being lost";
+}
+
 }  // namespace
 
 Verdict verdict_of(const CallStatus& status) {
@@ -57,11 +87,15 @@ std::string name_of_code(int code) {
          std::to_string(code) + ')';
 }
 
-std::string advice_for(int code) {
-  switch (code) {
+bool is_about_certificates(const CallStatus& status) {
+  return status.code == kUnavailable &&
+         (is_not_trusted(status.message) || has_another_name(status.message));
+}
+
+std::string advice_for(const CallStatus& status) {
+  switch (status.code) {
     case kUnavailable:
-      return "check host and port, and whether a server runs there; more servers in the URL, or "
-             "remote::Options::fallback, keep events from being lost";
+      return advice_for_connection(status.message);
     case kDeadlineExceeded:
       return "the server is overloaded or stalled; give it more time (remote::Options::deadline) "
              "or "
@@ -75,10 +109,10 @@ std::string advice_for(int code) {
              "servers";
     case kUnimplemented:
       return "the server does not speak KServe v2 over gRPC at this port (Triton: usually 8001)";
-    case 7:   // PERMISSION_DENIED
-    case 16:  // UNAUTHENTICATED
-      return "give a token that is valid (remote::Options::token_file, headers) or a client "
-             "certificate";
+    case 7:  // PERMISSION_DENIED
+    case kUnauthenticated:
+      return "give a token that is valid and has not expired (remote::Options::token_file, "
+             "headers) or a client certificate";
     default:
       return "the log of the server may say more";
   }

@@ -28,8 +28,11 @@ bool was_not_taken(const CallStatus& status);
 /// "UNAVAILABLE (14)".
 std::string name_of_code(int code);
 
+/// Whether the server was not trusted: repeating the call does not help.
+bool is_about_certificates(const CallStatus& status);
+
 /// What a user can do about it: the end of a message.
-std::string advice_for(int code);
+std::string advice_for(const CallStatus& status);
 
 inline constexpr int kDeadlineExceeded = 4;
 inline constexpr int kNotFound = 5;
@@ -38,5 +41,6 @@ inline constexpr int kResourceExhausted = 8;
 inline constexpr int kInternal = 13;
 inline constexpr int kUnavailable = 14;
 inline constexpr int kUnimplemented = 12;
+inline constexpr int kUnauthenticated = 16;
 
 }  // namespace tensoa::remote

@@ -231,20 +231,24 @@ std::string read_secret(const std::string& file, const char* what) {
 class TokenFile {
  public:
   /// @throws LoadError
-  explicit TokenFile(std::string file) : file_(std::move(file)) {
-    if (!file_.empty()) read();
-  }
+  explicit TokenFile(std::string file) : file_(std::move(file)) { read(); }
 
   /// "Bearer …", or empty.
   std::string authorization() {
     const std::lock_guard lock(mutex_);
-    if (!file_.empty() && Clock::now() > next_look_) {
+    if (Clock::now() > next_look_) {
       try {
         read();
       } catch (const LoadError&) {  // the last one may still do
       }
     }
     return token_.empty() ? std::string() : "Bearer " + token_;
+  }
+
+  /// A server has refused the token: the next call looks whether there is a new one.
+  void look_soon() {
+    const std::lock_guard lock(mutex_);
+    next_look_ = {};
   }
 
  private:
@@ -281,7 +285,9 @@ class GrpcConnection final : public Connection {
                  const ConnectionLimits& limits)
       : threads_(std::move(threads)),
         headers_(credentials.headers),
-        token_(credentials.token_file),
+        token_(credentials.token_file.empty()
+                   ? nullptr
+                   : std::make_shared<TokenFile>(credentials.token_file)),
         stub_(grpc::CreateCustomChannel(server, channel_credentials(credentials),
                                         arguments(name == server ? std::string() : name, limits))) {
   }
@@ -289,8 +295,14 @@ class GrpcConnection final : public Connection {
   void call(const char* method, std::shared_ptr<const Payload> payload, Clock::time_point deadline,
             Done done) override {
     auto headers = headers_;
-    if (std::string authorization = token_.authorization(); !authorization.empty()) {
-      headers.emplace_back("authorization", std::move(authorization));
+    if (token_ != nullptr) {
+      if (std::string authorization = token_->authorization(); !authorization.empty()) {
+        headers.emplace_back("authorization", std::move(authorization));
+      }
+      done = [token = token_, done = std::move(done)](const CallStatus& status, auto reply) {
+        if (status.code == grpc::StatusCode::UNAUTHENTICATED) token->look_soon();
+        done(status, reply);
+      };
     }
     (new Call(threads_, std::move(payload), std::move(done)))
         ->start(stub_, method, deadline, headers);
@@ -325,7 +337,7 @@ class GrpcConnection final : public Connection {
 
   std::shared_ptr<Threads> threads_;
   std::vector<std::pair<std::string, std::string>> headers_;
-  TokenFile token_;
+  std::shared_ptr<TokenFile> token_;  ///< nullptr: none
   grpc::GenericStub stub_;
 };
 

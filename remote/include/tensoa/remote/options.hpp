@@ -71,7 +71,8 @@ struct Options {
   std::string certificate_file = {};  ///< of the client, with key_file: mutual TLS
   std::string key_file = {};
 
-  /// Holds a token that each call sends as "authorization: Bearer TOKEN"; read again when it changes.
+  /// Holds a token that each call sends as "authorization: Bearer TOKEN"; read again when it changes, and when a server
+  /// has refused it.
   std::string token_file = {};
 
   /// Sent with each call; names in lower case. Values never appear in messages.
