@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -415,7 +416,7 @@ class Bench {
         repeats_);
   }
 
-  /// The share of each server, 1 where all have the same.
+  /// The share of each server, 1 where all have the same, and the median time of a call: a slow server gets less.
   void balance() {
     if (servers_ == first_) return;
     const std::optional<Model<>> model = load(servers_, "mlp");
@@ -437,6 +438,8 @@ class Bench {
       row.n = 16;
       row.columns = 3;
       row.more["requests"] = all[i].requests;
+      row.more["median_us"] =
+          std::chrono::duration<double, std::micro>(all[i].latency.percentile(0.5)).count();
       row.more["of_equal_share"] =
           static_cast<double>(all[i].requests) * static_cast<double>(all.size()) / sum;
     }
