@@ -134,6 +134,7 @@ nlohmann::json to_json(const TrackSummary& summary) {
       {"devices", devices},
       {"rerun", summary.rerun},
       {"model", summary.model},
+      {"servers", summary.servers},
   };
 }
 

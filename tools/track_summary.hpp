@@ -47,6 +47,7 @@ struct TrackSummary : TrackFigures {
   std::vector<sched::RunTotals::OfDevice> devices;
   std::size_t rerun = 0;  ///< events that ran again after their device was lost
   LatencyHistogram latency;
+  nlohmann::json servers = nlohmann::json::array();  ///< of the model, see ServiceRun::figures()
 
   /// What the scheduler counted.
   void take(const sched::RunTotals& totals);

@@ -66,6 +66,7 @@ KEYS = {
     "devices": list,
     "device": str,
     "model": str,
+    "servers": list,
 }
 FROM_TRUTH = {"true_edges", "edge_auc", "edge_efficiency", "edge_purity", "track_efficiency"}
 

@@ -127,6 +127,34 @@ def test_tracks_of_three_servers_are_those_of_this_machine(repository, network, 
     assert remote.read_bytes() == local.read_bytes()
 
 
+def test_the_report_has_the_figures_of_each_server(repository, tmp_path):
+    page, figures = tmp_path / "run.html", tmp_path / "run.json"
+    done = with_servers(
+        repository,
+        quoted("track", "generate:6", "--threads", 1, "--report", page, "--json", figures)
+        + " --model grpc://$S,127.0.0.1:1/network; echo $S",
+        servers=2,
+    )
+    assert done.returncode == 0, done.stderr
+    run = json.loads(figures.read_text())
+    servers = {server["server"]: server for server in run["servers"]}
+    gone = servers.pop("127.0.0.1:1")
+    assert sorted(servers) == sorted(done.stdout.split()[-1].split(","))
+    assert sum(server["requests"] for server in servers.values()) >= run["events"]
+    for server in servers.values():
+        assert (server["failures"], server["failures_by_code"], server["is_suspect"], server["is_gone"]) == (0, {}, False, False)
+        assert min(server[key] for key in ("requests", "bytes_sent", "bytes_received", "queue", "compute")) > 0
+        assert 0 < server["latency_p50"] <= server["latency_p99"]
+    assert gone["is_suspect"] and gone["bytes_received"] == 0
+    assert [gone[key] for key in ("latency_p50", "latency_p99", "queue", "compute")] == [None] * 4
+    assert gone["failures"] == gone["requests"] == sum(gone["failures_by_code"].values())
+    assert sum(server["retries"] for server in servers.values()) >= gone["failures"]
+    text = page.read_text()
+    data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
+    assert data["summary"]["servers"] == run["servers"]
+    assert '<table id="servers">' in text
+
+
 def test_a_served_package_answers_as_here(repository, network, tmp_path):
     rows = tmp_path / "rows.parquet"
     draw = np.random.default_rng(1)

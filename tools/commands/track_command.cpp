@@ -147,6 +147,7 @@ class TrackRun {
     if (!call.trace.empty()) trace_file_.emplace(call.trace);
     if (!call.metrics.empty()) write_metrics();
     if (call.report == kStdout || call.json == kStdout) figures_ = stderr;
+    if (report_ || json_) service_.emplace(call.model);
     const std::size_t events = sources_.size() - first_;
     summary_.device = listed(devices_);
     summary_.model = call.model;
@@ -271,6 +272,7 @@ class TrackRun {
   void write_files() {
     if (tracks_) tracks_->finish();
     if (!report_ && !json_) return;
+    summary_.servers = service_->figures();
     const std::string json =
         to_json(summary_).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
     if (report_) {
@@ -346,6 +348,7 @@ class TrackRun {
   std::optional<OutputFile> report_;
   std::optional<OutputFile> json_;
   std::optional<OutputFile> trace_file_;
+  std::optional<ServiceRun> service_;  ///< where its figures are written
   std::FILE* figures_ = stdout;
   TrackSummary summary_;
   sched::RunTotals totals_;  ///< so far

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tensoa/engine/model_options.hpp"
@@ -16,6 +18,24 @@ void register_remote();
 /// Options for `model` with a model file that runs where no server answers; empty: there is none.
 /// @throws ConfigError for a fallback of a model that is a file
 ModelOptions with_fallback(const std::string& model, const std::string& fallback);
+
+/// What the servers of a model do from the construction on: a run.
+class ServiceRun {
+ public:
+  /// @param model a URL, of which the servers are asked what they have counted; a file has no servers
+  explicit ServiceRun(const std::string& model);
+  ~ServiceRun();
+  ServiceRun(const ServiceRun&) = delete;
+  ServiceRun& operator=(const ServiceRun&) = delete;
+
+  /// An array with an object for each server that this process called. Times are seconds. What it counted itself
+  /// ("queue", "compute", for a request of any client) is null where it has no statistics.
+  nlohmann::json figures() const;
+
+ private:
+  struct Before;
+  std::unique_ptr<Before> before_;
+};
 
 /// The counters of the servers that this process called, in the text format of Prometheus; empty where there are none.
 std::string service_metrics();

@@ -1,13 +1,81 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "seams/remote_seam.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/location.hpp"
 #include "tensoa/remote/engines.hpp"
 #include "tensoa/remote/options.hpp"
+#include "tensoa/remote/server_figures.hpp"
 #include "tensoa/remote/statistics.hpp"
 
 namespace tensoa::tools {
+namespace {
+
+using remote::ServerFigures;
+using remote::ServerStatistics;
+
+/// No server is waited for longer than a second.
+std::vector<ServerFigures> ask_servers(const std::string& model) {
+  return remote::server_figures(model, {.attempt_deadline = std::chrono::milliseconds(1000)});
+}
+
+double seconds_of(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+/// What a server did between two answers.
+std::optional<remote::InferenceCounts> counted(const std::vector<ServerFigures>& before,
+                                               const std::vector<ServerFigures>& now,
+                                               const std::string& server) {
+  const auto of = [&](const std::vector<ServerFigures>& all) -> const ServerFigures* {
+    const auto found = std::ranges::find(all, server, &ServerFigures::server);
+    return found == all.end() || !found->counts ? nullptr : &*found;
+  };
+  const ServerFigures* const first = of(before);
+  const ServerFigures* const last = of(now);
+  if (first == nullptr || last == nullptr) return {};
+  return *last->counts - *first->counts;
+}
+
+nlohmann::json to_json(const ServerStatistics& server,
+                       const std::optional<remote::InferenceCounts>& counts) {
+  std::uint64_t failures = 0;
+  nlohmann::json by_code = nlohmann::json::object();
+  for (std::size_t code = 0; code < server.failures.size(); ++code) {
+    if (server.failures[code] == 0) continue;
+    failures += server.failures[code];
+    by_code[std::to_string(code)] = server.failures[code];
+  }
+  const auto latency = [&](double share) {
+    return server.latency.count() == 0
+               ? nlohmann::json()
+               : nlohmann::json(seconds_of(server.latency.percentile(share)));
+  };
+  const auto split = counts ? remote::split(*counts, std::chrono::nanoseconds(0)) : std::nullopt;
+  return {{"server", server.server},
+          {"is_gone", server.is_gone},
+          {"is_suspect", server.is_suspect},
+          {"requests", server.requests},
+          {"failures", failures},
+          {"failures_by_code", by_code},
+          {"retries", server.retries},
+          {"bytes_sent", server.bytes_sent},
+          {"bytes_received", server.bytes_received},
+          {"latency_p50", latency(0.5)},
+          {"latency_p99", latency(0.99)},
+          {"queue", split ? nlohmann::json(seconds_of(split->queue)) : nlohmann::json()},
+          {"compute", split ? nlohmann::json(seconds_of(split->compute)) : nlohmann::json()}};
+}
+
+}  // namespace
 
 void register_remote() { remote::register_engines(); }
 
@@ -20,6 +88,29 @@ ModelOptions with_fallback(const std::string& model, const std::string& fallback
   remote::Options options;
   options.fallback = fallback;
   return options;
+}
+
+struct ServiceRun::Before {
+  std::string model;
+  std::vector<ServerFigures> servers;
+};
+
+ServiceRun::ServiceRun(const std::string& model) {
+  if (!ModelLocation(model).is_url()) return;
+  before_ = std::make_unique<Before>(Before{model, ask_servers(model)});
+}
+
+ServiceRun::~ServiceRun() = default;
+
+nlohmann::json ServiceRun::figures() const {
+  nlohmann::json servers = nlohmann::json::array();
+  if (before_ == nullptr) return servers;
+  const std::vector<ServerFigures> now = ask_servers(before_->model);
+  for (const ServerStatistics& server : remote::statistics()) {
+    if (server.model != before_->model) continue;
+    servers.push_back(to_json(server, counted(before_->servers, now, server.server)));
+  }
+  return servers;
 }
 
 std::string service_metrics() {

@@ -15,6 +15,13 @@ ModelOptions with_fallback(const std::string& /*model*/, const std::string& fall
   throw ConfigError("--fallback: this program was built without models of servers (TENSOA_REMOTE)");
 }
 
+struct ServiceRun::Before {};
+
+ServiceRun::ServiceRun(const std::string& /*model*/) {}
+ServiceRun::~ServiceRun() = default;
+
+nlohmann::json ServiceRun::figures() const { return nlohmann::json::array(); }
+
 std::string service_metrics() { return {}; }
 
 }  // namespace tensoa::tools
