@@ -9,7 +9,6 @@
 #include <grpcpp/server_builder.h>
 
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "protobuf/encoder.hpp"
@@ -45,11 +44,7 @@ class OneCall final : public grpc::ServerGenericBidiReactor {
   void OnReadDone(bool is_ok) override {
     if (!is_ok) return Finish({grpc::StatusCode::CANCELLED, "the request did not arrive"});
     reply_ = handler_(method_, bytes_of(request_));
-    if (reply_.delay.count() == 0) return answer();
-    std::thread([this] {
-      std::this_thread::sleep_for(reply_.delay);
-      answer();
-    }).detach();
+    answer();
   }
 
   void OnDone() override { delete this; }

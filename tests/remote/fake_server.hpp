@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,7 +16,6 @@ namespace tensoa::test {
 struct FakeReply {
   remote::CallStatus status = {};
   std::string message = {};
-  std::chrono::milliseconds delay{0};
 };
 
 /// A gRPC server in this process, on a free port of 127.0.0.1, whose handler gets the bytes of each request.

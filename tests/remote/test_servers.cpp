@@ -219,10 +219,10 @@ TEST_P(EveryServer, PassesNumbersOfSeveralTypesThrough) {
 }
 
 TEST_P(EveryServer, SaysWhatItDoesNotHave) {
-  const Options quick{.load_deadline = 2s};
-  EXPECT_THAT([&] { Model<>(url("nothing"), quick).deploy(Device::cpu()); },
+  const Options patient{.load_deadline = 30s};
+  EXPECT_THAT([&] { Model<>(url("nothing"), patient).deploy(Device::cpu()); },
               ThrowsMessage<LoadError>(AllOf(HasSubstr("NOT_FOUND (5)"), HasSubstr("nothing"))));
-  EXPECT_THAT([&] { Model<>(url("mlp/77"), quick).deploy(Device::cpu()); },
+  EXPECT_THAT([&] { Model<>(url("mlp/77"), patient).deploy(Device::cpu()); },
               ThrowsMessage<LoadError>(AnyOf(HasSubstr("NOT_FOUND (5)"), HasSubstr("version 77"))));
   Event event(10);
   auto in = event.hits.view().records();
@@ -304,7 +304,7 @@ TEST_P(Kserve, KeepsTheDeadlineOfACall) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_THAT([&] { model.forward(queue_, plan); },
               ThrowsMessage<ServiceError>(HasSubstr("DEADLINE_EXCEEDED (4)")));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 1s);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 3s) << "before the server answers";
 }
 
 /// The second server with TLS, with TLS for clients that have a certificate, and with a token.
@@ -314,25 +314,32 @@ TEST(Encrypted, NeedsTheRightCertificates) {
   remote::register_engines();
   const std::string folder = environment("TENSOA_TEST_CERTIFICATES") + '/';
   const Queue queue(Device::cpu());
-  const auto run = [&](const std::string& url, Options options) {
-    options.load_deadline = 1s;
+  // Some refusals look like servers that are away, and are tried again.
+  const auto run = [&](const std::string& url, Options options, std::chrono::milliseconds most) {
+    options.load_deadline = most;
     const Model<> model(url, options);
     Event event(3);
     model.forward(queue, model.plan(event.metadata()));
   };
   const std::string mtls = environment("TENSOA_TEST_KSERVE_MTLS");
   const Options authority{.ca_file = folder + "authority.pem"};
-  EXPECT_NO_THROW(run("grpcs://" + tls + "/mlp", authority));
-  EXPECT_THROW(run("grpcs://" + tls + "/mlp", {.ca_file = folder + "stranger.pem"}), ServiceError);
-  EXPECT_THROW(run("grpc://" + tls + "/mlp", {}), ServiceError);
-  EXPECT_THROW(run("grpcs://" + mtls + "/mlp", authority), ServiceError);
-  EXPECT_NO_THROW(run("grpcs://" + mtls + "/mlp", {.ca_file = folder + "authority.pem",
-                                                   .certificate_file = folder + "client.pem",
-                                                   .key_file = folder + "client.key"}));
-  EXPECT_THROW(run("grpcs://" + mtls + "/mlp", {.ca_file = folder + "authority.pem",
-                                                .certificate_file = folder + "expired_client.pem",
-                                                .key_file = folder + "expired_client.key"}),
-               ServiceError);
+  const auto takes = [&](const std::string& url, const Options& options) {
+    EXPECT_NO_THROW(run(url, options, 30s));
+  };
+  const auto refuses = [&](const std::string& url, const Options& options) {
+    EXPECT_THROW(run(url, options, 1s), ServiceError);
+  };
+  const auto with = [&](const std::string& name) {
+    return Options{.ca_file = folder + "authority.pem",
+                   .certificate_file = folder + name + ".pem",
+                   .key_file = folder + name + ".key"};
+  };
+  takes("grpcs://" + tls + "/mlp", authority);
+  refuses("grpcs://" + tls + "/mlp", {.ca_file = folder + "stranger.pem"});
+  refuses("grpc://" + tls + "/mlp", {});
+  refuses("grpcs://" + mtls + "/mlp", authority);
+  takes("grpcs://" + mtls + "/mlp", with("client"));
+  refuses("grpcs://" + mtls + "/mlp", with("expired_client"));
 }
 
 TEST(Encrypted, ACertificateThatHasExpiredIsSaid) {

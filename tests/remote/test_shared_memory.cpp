@@ -16,6 +16,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -23,7 +24,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "fake_server.hpp"
@@ -93,8 +93,16 @@ class SharingServer {
   std::atomic<bool> forgets = false;         ///< registers, and then does not know it
   std::atomic<bool> leaves_raw_out = false;  ///< instead of an empty entry
   std::atomic<int> full = 0;                 ///< so many calls are not taken
-  std::atomic<int> late = 0;                 ///< so many calls are answered in 0.6 s
+  std::atomic<int> late = 0;                 ///< so many calls are answered after let_go()
   remote::CallStatus refusal = {};
+
+  /// Waits until the late answers are written.
+  void let_go() {
+    std::unique_lock lock(mutex_);
+    is_let_go_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return waiting_ == 0; });
+  }
 
  private:
   FakeReply register_region(const std::string& request) {
@@ -147,25 +155,29 @@ class SharingServer {
       values.assign(at(in), in.bytes);
     }
     const auto rows = static_cast<std::int64_t>(values.size() / sizeof(float));
-    const std::chrono::milliseconds delay = late-- > 0 ? 600ms : 0ms;
     if (out.region.empty()) {
-      return {.message = test::infer_reply({{"y", "FP32", {rows}}}, {values}), .delay = delay};
+      return {.message = test::infer_reply({{"y", "FP32", {rows}}}, {values})};
     }
-    if (delay > 0ms) {
-      std::thread([to = at(out), bytes = out.bytes, delay] {
-        std::this_thread::sleep_for(delay);
-        std::memset(to, 0x7F, bytes);
-      }).detach();
+    char* const to = at(out);
+    if (late-- > 0) {
+      std::unique_lock lock(mutex_);
+      ++waiting_;
+      changed_.wait(lock, [&] { return is_let_go_; });
+      std::memset(to, 0x7F, out.bytes);
+      --waiting_;
+      changed_.notify_all();
     } else {
-      std::memcpy(at(out), values.data(), out.bytes);
+      std::memcpy(to, values.data(), out.bytes);
     }
     return {.message = test::infer_reply(
                 {{"y", "FP32", {rows}}},
-                leaves_raw_out ? std::vector<std::string>{} : std::vector<std::string>{""}),
-            .delay = delay};
+                leaves_raw_out ? std::vector<std::string>{} : std::vector<std::string>{""})};
   }
 
   std::mutex mutex_;
+  std::condition_variable changed_;
+  int waiting_ = 0;  ///< late answers
+  bool is_let_go_ = false;
   std::map<std::string, char*> regions_;
 };
 
@@ -299,16 +311,16 @@ TEST_F(SharedColumns, AreNotChangedByAServerThatIsLate) {
   SharedMemory memory(1U << 20U);
   Collection in(kRows, Device::cpu(), memory);
   Collection out(kRows, Device::cpu(), memory);
-  const Model<> model = this->model(Options{.attempt_deadline = 200ms});
-  EXPECT_EQ(call(model, in, out), kRows);
+  const Model<> patient = model();
+  EXPECT_EQ(call(patient, in, out), kRows);
   server_.late = 1;
-  EXPECT_EQ(call(model, in, out, 5), kRows);
-  std::this_thread::sleep_for(800ms);
+  EXPECT_EQ(call(model(Options{.attempt_deadline = 200ms}), in, out, 5), kRows);
+  server_.let_go();
   for (std::size_t i = 0; i < kRows; ++i) {
     ASSERT_EQ(out.const_view().x[i], 5 + static_cast<float>(i));
   }
   // They have other pages now, which are shared too.
-  EXPECT_EQ(call(model, in, out, 6), kRows);
+  EXPECT_EQ(call(patient, in, out, 6), kRows);
   EXPECT_EQ(report_.bytes_out, 0U);
 }
 

@@ -41,12 +41,12 @@ std::string advice_for_connection(const std::string& message) {
   if (has(message, "wrong version number") || has(message, "WRONG_VERSION_NUMBER")) {
     return "the server is not encrypted at this port: use grpc://, or its port for TLS";
   }
-  if (has(message, "Socket closed") || has(message, "reset by peer")) {
-    return "the server closed the connection: it stopped, or wants TLS (grpcs://), or a client's "
-           "certificate that has not expired (remote::Options::certificate_file)";
-  }
-  return "check host and port, and whether a server runs there; more servers in the URL, or "
-         "remote::Options::fallback, keep events from being lost";
+  const bool is_closed = has(message, "Socket closed") || has(message, "reset by peer");
+  return std::string("check host and port, and whether a server runs there; ") +
+         (is_closed ? "one that closes connections may want TLS (grpcs://), or a client's "
+                      "certificate that has not expired (remote::Options::certificate_file); "
+                    : "") +
+         "more servers in the URL, or remote::Options::fallback, keep events from being lost";
 }
 
 }  // namespace
