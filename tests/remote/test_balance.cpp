@@ -60,16 +60,17 @@ std::vector<double> shares_of(const std::vector<Simulated>& simulated, std::size
     is_free_at[i] = start + simulated[i].seconds;
     answers.emplace(is_free_at[i], call, &server);
   }
-  std::vector<double> shares;
-  for (const std::size_t count : calls) {
-    shares.push_back(static_cast<double>(count) / static_cast<double>(kCalls));
-  }
+  std::vector<double> shares(calls.size());
+  std::ranges::transform(calls, shares.begin(), [](std::size_t count) {
+    return static_cast<double>(count) / static_cast<double>(kCalls);
+  });
   return shares;
 }
 
 /// Within 5 % of what is expected.
 auto near(const std::vector<double>& expected) {
   std::vector<testing::Matcher<double>> all;
+  all.reserve(expected.size());
   for (const double share : expected) all.push_back(testing::DoubleNear(share, 0.05 * share));
   return testing::ElementsAreArray(all);
 }

@@ -474,10 +474,10 @@ TEST_F(RemoteEngine, SaysAtLoadingWhatIsWrong) {
   const auto load = [](const std::string& url, std::chrono::milliseconds deadline = kLong) {
     return [=] { Model<>(url, Options{.load_deadline = deadline}).deploy(Device::cpu()); };
   };
-  for (const char* const nobody :
+  for (const char* const away :
        {"grpc://127.0.0.1:1/echo", "grpc://no-such-host.invalid:8001/echo"}) {
-    EXPECT_THROW(load(nobody, 300ms)(), ServiceError);
-    EXPECT_THAT(test::failure_of_one_attempt(nobody).what(),
+    EXPECT_THROW(load(away, 300ms)(), ServiceError);
+    EXPECT_THAT(test::failure_of_one_attempt(away).what(),
                 AllOf(HasSubstr("UNAVAILABLE (14)"), HasSubstr("check host and port")));
   }
   EXPECT_THAT(load("grpc://127.0.0.1:8001"), ThrowsMessage<LoadError>(HasSubstr("got no model")));
