@@ -22,6 +22,7 @@ sys.path += [str(ROOT / "python"), str(ROOT / "tests" / "service")]
 import energy  # noqa: E402
 import models  # noqa: E402
 import python_model  # noqa: E402
+import wheels  # noqa: E402
 
 PROGRAM = Path(os.environ.get("TENSOA_PROGRAM", ROOT / "build" / "tensoa"))
 BACKEND = os.environ.get("TENSOA_TRITON_BACKEND", ROOT / "build" / "triton_backends" / "tensoa" / "libtriton_tensoa.so")
@@ -79,6 +80,8 @@ def regression(tmp_path_factory):
     """The energy regression as a fused package; its names of columns."""
     from tensoa import binding, export
 
+    if reason := wheels.missing():  # its Python trains the network
+        pytest.skip(reason)
     folder, columns = tmp_path_factory.mktemp("energy"), [f"layer{i}" for i in range(energy.LAYERS)]
     described = {"schema": 1, "match": "auto", "inputs": [columns_of("x", columns)], "outputs": [columns_of("y", ["energy"])]}
     (folder / "binding.json").write_text(json.dumps(described))
@@ -142,7 +145,7 @@ def test_the_report_has_the_figures_of_each_server(repository, tmp_path):
     assert sorted(servers) == sorted(done.stdout.split()[-1].split(","))
     assert sum(server["requests"] for server in servers.values()) >= run["events"]
     for server in servers.values():
-        assert (server["failures"], server["failures_by_code"], server["is_suspect"], server["is_gone"]) == (0, {}, False, False)
+        assert not any(server[key] for key in ("failures", "failures_by_code", "is_suspect", "is_gone"))
         assert min(server[key] for key in ("requests", "bytes_sent", "bytes_received", "queue", "compute")) > 0
         assert 0 < server["latency_p50"] <= server["latency_p99"]
     assert gone["is_suspect"] and gone["bytes_received"] == 0
