@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,7 +28,7 @@ std::vector<ServerFigures> ask_servers(const std::string& model) {
   return remote::server_figures(model, {.attempt_deadline = std::chrono::milliseconds(1000)});
 }
 
-double seconds_of(std::chrono::nanoseconds time) {
+double in_seconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
@@ -57,7 +58,7 @@ nlohmann::json to_json(const ServerStatistics& server,
   const auto latency = [&](double share) {
     return server.latency.count() == 0
                ? nlohmann::json()
-               : nlohmann::json(seconds_of(server.latency.percentile(share)));
+               : nlohmann::json(in_seconds(server.latency.percentile(share)));
   };
   const auto split = counts ? remote::split(*counts, std::chrono::nanoseconds(0)) : std::nullopt;
   return {{"server", server.server},
@@ -71,8 +72,8 @@ nlohmann::json to_json(const ServerStatistics& server,
           {"bytes_received", server.bytes_received},
           {"latency_p50", latency(0.5)},
           {"latency_p99", latency(0.99)},
-          {"queue", split ? nlohmann::json(seconds_of(split->queue)) : nlohmann::json()},
-          {"compute", split ? nlohmann::json(seconds_of(split->compute)) : nlohmann::json()}};
+          {"queue", split ? nlohmann::json(in_seconds(split->queue)) : nlohmann::json()},
+          {"compute", split ? nlohmann::json(in_seconds(split->compute)) : nlohmann::json()}};
 }
 
 }  // namespace

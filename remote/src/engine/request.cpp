@@ -23,7 +23,7 @@ void append_block(Payload& payload, const BoundBlock& block, WireOrder order, Co
   }
   BoundBlock made = block;
   make_row_major(made.tensor);
-  made.tensor.read_only = false;  // as the columns may be, which it is made of
+  made.tensor.read_only = false;  // the columns that it is made of may be
   made.form = BlockForm::kInPlace;
   // Planes of it are gathered once more, so the payload does not own it.
   std::vector<std::byte> memory;
