@@ -104,9 +104,11 @@ class ConnectionDouble final : public Connection {
   OneThread& thread_;
 };
 
-/// Lives as long as the process, as its connections point to its thread.
+/// Its thread lives as long as the process: what it calls may hold the last reference to the transport.
 class TransportDouble final : public Transport {
  public:
+  explicit TransportDouble(OneThread& thread) : thread_(thread) {}
+
   std::shared_ptr<Connection> connect(const std::string& /*server*/, const std::string& /*name*/,
                                       const Credentials& /*credentials*/,
                                       const ConnectionLimits& /*limits*/) override {
@@ -117,13 +119,15 @@ class TransportDouble final : public Transport {
   }
 
  private:
-  OneThread thread_;
+  OneThread& thread_;
 };
 
 }  // namespace
 
 std::shared_ptr<Transport> Transport::shared() {
-  static const auto kTransport = std::make_shared<TransportDouble>();
+  test::answers();  // made before the thread that calls them, and so destroyed after it
+  static OneThread thread;
+  static const auto kTransport = std::make_shared<TransportDouble>(thread);
   return kTransport;
 }
 
