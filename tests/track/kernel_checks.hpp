@@ -61,7 +61,7 @@ void expect_results_of_the_host(const Launcher& launch, const Wait& wait, std::u
     std::vector<std::uint8_t> bits(BucketPairs::kMost * BucketPairs::kBytes);
     constexpr std::size_t kWidth = 512;
     std::vector<std::int32_t> slots(n * kWidth);
-    const TargetSlots targets{slots.data(), kWidth};
+    TargetSlots targets{slots.data(), slots.size(), kWidth};
     GraphStatus graph;
     find_buckets(launch, event.hits.view(), work.view(), keys.data(), sorted.data(), buckets.data(),
                  &graph);
@@ -70,9 +70,16 @@ void expect_results_of_the_host(const Launcher& launch, const Wait& wait, std::u
     wait();
     ASSERT_EQ(static_cast<std::size_t>(graph.edges), expected.size());
     PortableCollection<Edge> edges(expected.size(), Device::cpu());
-    fill_edges(launch, {event.hits.view(), work.view(), edges.view()}, targets, &graph);
-    wait();
-    expect_same_edges(edges.const_view(), expected.const_view());
+    for (const bool is_exact : {false, true}) {
+      if (is_exact) {
+        targets.width = 0;
+        find_targets_again(launch, {GraphCuts{}, work.view(), buckets.data()},
+                           {bits.data(), &graph}, targets, &graph);
+      }
+      fill_edges(launch, {event.hits.view(), work.view(), edges.view()}, targets, &graph);
+      wait();
+      expect_same_edges(edges.const_view(), expected.const_view());
+    }
 
     for (std::size_t e = 0; e < edges.size(); ++e) {
       edges.view().score[e] = static_cast<float>(random.uniform());

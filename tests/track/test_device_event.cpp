@@ -169,25 +169,48 @@ TEST_P(DeviceEventOn, AgreesWithTheHostOnMoreBucketsThanItsPairsHold) {
   EXPECT_GT(event.edges().size(), 1000U);
 }
 
-TEST_P(DeviceEventOn, DoesAnEventWithACapacityAgainWhereAHitHasManyTargets) {
-  constexpr std::size_t kInner = 3;
-  constexpr std::size_t kOuter = 400;
-  PortableCollection<Hit> hits(kInner + kOuter, Device::cpu());
+/// Hits of two layers, with an edge from each of the few inner ones to all of the others.
+constexpr std::size_t kInner = 2;
+PortableCollection<Hit> fan(std::size_t outer) {
+  PortableCollection<Hit> hits(kInner + outer, Device::cpu());
   const auto v = hits.view();
   for (std::size_t i = 0; i < v.size(); ++i) {
     const bool is_inner = i < kInner;
     v.x[i] = is_inner ? 30.F : 60.F;
-    v.y[i] = v.z[i] = 0.001F * static_cast<float>(i);
+    v.y[i] = v.z[i] = 0.0001F * static_cast<float>(i);
     v.layer[i] = is_inner ? 1 : 2;
     v.particle_id[i] = 0;
   }
-  DeviceEvent event(*queue_, {}, {}, 2'000);
-  for (const bool is_complete : {false, true, true}) {
-    ASSERT_EQ(event.build_graph(hits.const_view()), 2'000U);
-    set_scores(event, std::vector<float>(2'000, 0.F));
-    const FoundTracks found = event.find_tracks(hits.view());
-    EXPECT_EQ(found.is_complete, is_complete);
-    EXPECT_EQ(found.edges.edges, kInner * kOuter);
+  return hits;
+}
+
+// Slots of one width for all hits hold the first; for the second they would be too many.
+constexpr std::size_t kFans[] = {400, 12'000};
+
+TEST_P(DeviceEventOn, AgreesWithTheHostWhereAHitHasManyTargets) {
+  for (const std::size_t outer : kFans) {
+    PortableCollection<Hit> hits = fan(outer);
+    DeviceEvent event(*queue_);
+    GraphBuilder builder;
+    for (int turn = 0; turn < 2; ++turn) expect_same_as_builder(event, builder, hits);
+    EXPECT_EQ(event.edges().size(), kInner * outer);
+    Event other = generate({.particles = 50}, 0);
+    expect_same_as_builder(event, builder, other.hits);
+  }
+}
+
+TEST_P(DeviceEventOn, DoesAnEventWithACapacityAgainWhereAHitHasManyTargets) {
+  for (const std::size_t outer : kFans) {
+    PortableCollection<Hit> hits = fan(outer);
+    DeviceEvent event(*queue_, {}, {}, 30'000);
+    for (const bool is_complete : {false, true}) {
+      ASSERT_EQ(event.build_graph(hits.const_view()), 30'000U);
+      set_scores(event, std::vector<float>(30'000, 0.F));
+      const FoundTracks found = event.find_tracks(hits.view());
+      EXPECT_EQ(found.is_complete, is_complete) << outer;
+      EXPECT_EQ(found.edges.edges, kInner * outer);
+    }
+    EXPECT_EQ(event.edges().size(), kInner * outer);
   }
 }
 

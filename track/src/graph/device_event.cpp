@@ -103,14 +103,13 @@ void DeviceEvent::make_room(std::size_t n_hits) {
     buckets_ = Buffer(device, capacity * sizeof(Bucket));
     pairs_ = {};
     pairs_ = Buffer(device, std::min(capacity, BucketPairs::kMost) * BucketPairs::kBytes);
-    targets_ = {};
-    targets_ = Buffer(device, capacity * width_ * sizeof(std::int32_t));
     if (!device.is_cpu()) {
       scratch_ = {};
       scratch_ = Buffer(device, detail::gpu_scratch_bytes(queue_, capacity));
     }
     capacity_ = capacity;
   }
+  if (capacity_ > 0) make_targets_room(std::max(capacity_ * width(), edges_again_));
   detail::make_room(hits_, n_hits + 1);
   hits_.resize(n_hits);
   detail::make_room(work_, n_hits);
@@ -143,15 +142,36 @@ View<Hit> DeviceEvent::columns() {
   return columns;
 }
 
-TargetSlots DeviceEvent::targets() const {
-  return {reinterpret_cast<std::int32_t*>(targets_.data()), width_};
+std::size_t DeviceEvent::most_width() const {
+  return std::max(kMostSlots / capacity_, std::size_t{1});
 }
 
-void DeviceEvent::make_targets_room(std::size_t width) {
-  if (width <= width_) return;
+std::size_t DeviceEvent::width() const { return std::min(width_, most_width()); }
+
+/// @return false: that is too much for all hits
+bool DeviceEvent::widen(std::size_t width) {
+  if (width > most_width()) return false;
   width_ = std::bit_ceil(width);
+  return true;
+}
+
+void DeviceEvent::make_targets_room(std::size_t targets) {
+  if (targets_.size() >= targets * sizeof(std::int32_t)) return;
   targets_ = {};
-  targets_ = Buffer(queue_.device(), capacity_ * width_ * sizeof(std::int32_t));
+  targets_ = Buffer(queue_.device(), targets * sizeof(std::int32_t));
+}
+
+TargetSlots DeviceEvent::slots(std::size_t width) const {
+  return {reinterpret_cast<std::int32_t*>(targets_.data()), targets_.size() / sizeof(std::int32_t),
+          width};
+}
+
+TargetSearch DeviceEvent::search() {
+  return {cuts_, work_.view(), reinterpret_cast<Bucket*>(buckets_.data())};
+}
+
+BucketPairs DeviceEvent::pairs() const {
+  return {reinterpret_cast<std::uint8_t*>(pairs_.data()), &on_device().status()->graph};
 }
 
 /// Of the hits that are in the staging memory here; the number of edges is then on its way where the
@@ -162,17 +182,19 @@ void DeviceEvent::find_targets() {
   new (here.status()) EventStatus{};
   is_busy_ = true;
   copy(here, there, here.status_at(), here.end());
-  GraphStatus* const status = &there.status()->graph;
-  run(detail::FindStep{columns(),
-                       cuts_,
-                       work_.view(),
-                       reinterpret_cast<HitKey*>(keys_.data()),
+  slots_ = slots(width());
+  run(detail::FindStep{columns(), cuts_, work_.view(), reinterpret_cast<HitKey*>(keys_.data()),
                        reinterpret_cast<HitKey*>(keys_.data()) + capacity_,
-                       reinterpret_cast<Bucket*>(buckets_.data()),
-                       {reinterpret_cast<std::uint8_t*>(pairs_.data()), status},
-                       targets(),
-                       status});
+                       reinterpret_cast<Bucket*>(buckets_.data()), pairs(), slots_,
+                       &there.status()->graph});
+  if (std::exchange(edges_again_, 0) > 0) find_targets_again();
   if (edge_capacity_ == 0) copy(there, here, here.status_at(), here.hits_at());
+}
+
+/// Where their number is known, and too much for slots of one width.
+void DeviceEvent::find_targets_again() {
+  slots_ = slots(0);
+  run(detail::FindAgainStep{search(), pairs(), slots_, &on_device().status()->graph});
 }
 
 void DeviceEvent::start_graph(ConstView<Hit> hits) {
@@ -205,12 +227,19 @@ std::size_t DeviceEvent::finish_graph() {
   const GraphStatus& status = on_host().status()->graph;
   if (is_counted) {
     queue_.wait();
-    if (status.width > 0) {  // once: there is room now, for the events to come, too
-      make_targets_room(status.width);
-      find_targets();
-      queue_.wait();
-    }
     is_busy_ = false;
+    if (status.width > 0) {
+      is_busy_ = true;
+      if (widen(status.width)) {  // once: there is room for those of the events to come, too
+        make_targets_room(capacity_ * width());
+        find_targets();
+        queue_.wait();
+        is_busy_ = false;
+      } else {
+        make_targets_room(static_cast<std::size_t>(status.edges));
+        find_targets_again();
+      }
+    }
   }
   started_ = Started::kNothing;
   if (n == 0) return 0;
@@ -223,10 +252,8 @@ std::size_t DeviceEvent::finish_graph() {
   if (!is_counted) hits_.resize(n + 1);
   if (rows > 0) {
     is_busy_ = true;
-    run(detail::FillStep{{hits, work_.view(), edges_.view()},
-                         targets(),
-                         &on_device().status()->graph,
-                         hits_.view()});
+    run(detail::FillStep{
+        {hits, work_.view(), edges_.view()}, slots_, &on_device().status()->graph, hits_.view()});
   }
   return rows;
 }
@@ -271,7 +298,7 @@ FoundTracks DeviceEvent::finish_tracks(View<Hit> hits) {
     const auto n_edges = static_cast<std::size_t>(graph.edges);
     if (n_edges > edges_.size() || graph.width > 0) {
       edge_rows_ = std::max(n_edges, edge_capacity_);
-      make_targets_room(graph.width);
+      if (graph.width > 0 && !widen(graph.width)) edges_again_ = n_edges;
       return {.edges = {.edges = n_edges}, .is_complete = false};
     }
     edges_.resize(n_edges);

@@ -36,6 +36,19 @@ struct FindStep {
   }
 };
 
+/// The targets once more, into slots of the right size.
+struct FindAgainStep {
+  TargetSearch search;
+  BucketPairs pairs;
+  TargetSlots targets;
+  GraphStatus* status;
+
+  template <class Launcher>
+  void run(const Launcher& launch) const {
+    find_targets_again(launch, search, pairs, targets, status);
+  }
+};
+
 /// Edges, those that were found.
 struct FillStep {
   EdgeColumns columns;
@@ -79,6 +92,7 @@ bool gpu_has_kernels() noexcept;
 std::size_t gpu_scratch_bytes(const Queue& queue, std::size_t n_hits);
 
 void gpu_run(const Queue& queue, const Scratch& scratch, const FindStep& step);
+void gpu_run(const Queue& queue, const Scratch& scratch, const FindAgainStep& step);
 void gpu_run(const Queue& queue, const Scratch& scratch, const FillStep& step);
 void gpu_run(const Queue& queue, const Scratch& scratch, const TrackStep& step);
 

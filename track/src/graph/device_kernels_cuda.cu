@@ -155,6 +155,9 @@ std::size_t gpu_scratch_bytes(const Queue& queue, std::size_t n_hits) {
 void gpu_run(const Queue& queue, const Scratch& scratch, const FindStep& step) {
   run(queue, scratch, step);
 }
+void gpu_run(const Queue& queue, const Scratch& scratch, const FindAgainStep& step) {
+  run(queue, scratch, step);
+}
 void gpu_run(const Queue& queue, const Scratch& scratch, const FillStep& step) {
   run(queue, scratch, step);
 }

@@ -17,6 +17,7 @@ namespace {
 bool gpu_has_kernels() noexcept { return false; }
 std::size_t gpu_scratch_bytes(const Queue&, std::size_t) { refuse(); }
 void gpu_run(const Queue&, const Scratch&, const FindStep&) { refuse(); }
+void gpu_run(const Queue&, const Scratch&, const FindAgainStep&) { refuse(); }
 void gpu_run(const Queue&, const Scratch&, const FillStep&) { refuse(); }
 void gpu_run(const Queue&, const Scratch&, const TrackStep&) { refuse(); }
 

@@ -130,6 +130,8 @@ class DeviceEvent {
  private:
   struct Staging;
 
+  static constexpr std::size_t kMostSlots = std::size_t{1} << 24U;  ///< 64 MiB
+
   /// What was started and not finished.
   enum class Started : std::uint8_t { kNothing, kGraph, kTracks };
 
@@ -138,9 +140,15 @@ class DeviceEvent {
   Staging on_device() const;
   Staging on_host() const;
   View<Hit> columns();
-  TargetSlots targets() const;
-  void make_targets_room(std::size_t width);
+  std::size_t most_width() const;
+  std::size_t width() const;
+  bool widen(std::size_t width);
+  void make_targets_room(std::size_t targets);
+  TargetSlots slots(std::size_t width) const;
+  TargetSearch search();
+  BucketPairs pairs() const;
   void find_targets();
+  void find_targets_again();
   template <class Step>
   void run(const Step& step);
   void copy(const Staging& from, const Staging& to, std::size_t first, std::size_t last);
@@ -163,11 +171,15 @@ class DeviceEvent {
   PortableCollection<Hit> hits_;
   PortableCollection<HitWork> work_;
   PortableCollection<GroupWork> groups_;
-  Buffer keys_;              ///< HitKey [2 * n_hits]: as they come, and sorted
-  Buffer buckets_;           ///< Bucket [n_hits]
-  Buffer pairs_;             ///< BucketPairs::bits
-  Buffer targets_;           ///< TargetSlots::rows
-  std::size_t width_ = 128;  ///< of them; more where a hit had more targets
+  Buffer keys_;          ///< HitKey [2 * n_hits]: as they come, and sorted
+  Buffer buckets_;       ///< Bucket [n_hits]
+  Buffer pairs_;         ///< BucketPairs::bits
+  Buffer targets_;       ///< TargetSlots::rows
+  TargetSlots slots_{};  ///< of this event
+  std::size_t width_ =
+      128;  ///< of slots, if they are not too many: more once a hit had more targets
+  /// Of an event that is done again, and has too many targets of one hit for slots of one width.
+  std::size_t edges_again_ = 0;
   Buffer scratch_;
   PortableCollection<Edge> edges_;
 };

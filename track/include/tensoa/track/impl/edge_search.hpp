@@ -177,19 +177,31 @@ struct PairBuckets {
   }
 };
 
-/// Room for the targets of each hit.
+/// Room for the targets of each hit, those of one in any order: as much for every hit, or, where the
+/// numbers are known, as much as there are.
 struct TargetSlots {
-  std::int32_t* rows;  ///< [n_hits * width], those of a hit in any order
-  std::size_t width;
+  std::int32_t* rows;  ///< [size]
+  std::size_t size;    ///< at least n_hits * width
+  std::size_t width;   ///< of every hit; 0: as many as there are, by HitWork::end
+
+  TENSOA_HOST_DEVICE std::size_t first(const View<HitWork>& work, std::size_t source) const {
+    if (width > 0) return source * width;
+    return source == 0 ? 0 : static_cast<std::size_t>(work.end[source - 1]);
+  }
+  TENSOA_HOST_DEVICE std::size_t last(const View<HitWork>& work, std::size_t source) const {
+    if (width > 0) return source * width + width;
+    const auto end = static_cast<std::size_t>(work.end[source]);
+    return end < size ? end : size;
+  }
 };
 
 /// Targets of a hit that one row found, on their way to the slots: a few at a time, since each
 /// reservation of slots takes a GPU as long as finding some targets.
 class FoundTargets {
  public:
-  TENSOA_HOST_DEVICE FoundTargets(std::int64_t& end, std::int32_t* slots, std::size_t width,
-                                  GraphStatus* status)
-      : end_(end), slots_(slots), width_(width), status_(status) {}
+  TENSOA_HOST_DEVICE FoundTargets(std::int64_t& count, std::int32_t* rows, std::size_t first,
+                                  std::size_t last, GraphStatus* status)
+      : count_(count), rows_(rows), first_(first), last_(last), status_(status) {}
 
   TENSOA_HOST_DEVICE void operator()(std::int32_t target) {
     found_[n_++] = target;
@@ -198,18 +210,19 @@ class FoundTargets {
 
   TENSOA_HOST_DEVICE void flush() {
     if (n_ == 0) return;
-    const auto first = static_cast<std::size_t>(atomic::add(end_, n_));
-    for (unsigned i = 0; i < n_ && first + i < width_; ++i) slots_[first + i] = found_[i];
-    if (first + n_ > width_) atomic::raise(status_->width, first + n_);
+    const auto before = static_cast<std::size_t>(atomic::add(count_, n_));
+    const std::size_t at = first_ + before;
+    for (unsigned i = 0; i < n_ && at + i < last_; ++i) rows_[at + i] = found_[i];
+    if (at + n_ > last_) atomic::raise(status_->width, before + n_);
     n_ = 0;
   }
 
  private:
   static constexpr unsigned kMost = 8;
 
-  std::int64_t& end_;
-  std::int32_t* slots_;
-  std::size_t width_;
+  std::int64_t& count_;
+  std::int32_t* rows_;
+  std::size_t first_, last_;
   GraphStatus* status_;
   unsigned n_ = 0;
   std::int32_t found_[kMost];
@@ -232,14 +245,26 @@ struct FindTargets {
     const std::int32_t layer = search.buckets[own].layer;
     const std::size_t n = pairs.buckets();
     const bool are_known = pairs.are_known();
-    FoundTargets found(search.work.end[source], targets.rows + source * targets.width,
-                       targets.width, status);
+    FoundTargets found(search.work.targets[source], targets.rows,
+                       targets.first(search.work, source), targets.last(search.work, source),
+                       status);
     for (std::size_t b = row % kLanes; b < n; b += kLanes) {
       if (are_known && !pairs.has(own, b)) continue;
       const Bucket& target = search.buckets[b];
       if (target.layer != layer || layer == 0) search.scan(place, target, found);
     }
     found.flush();
+  }
+};
+
+/// Forgets the targets, but not where those of each hit end.
+struct ClearTargets {
+  View<HitWork> work;
+  GraphStatus* status;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    if (row == 0) status->width = 0;
+    work.targets[row] = 0;
   }
 };
 
@@ -306,7 +331,7 @@ struct FillEdges {
     }
     const std::size_t source = source_of(row);
     const std::size_t first = source == 0 ? 0 : end_of(source - 1);
-    const std::int32_t* const all = targets.rows + source * targets.width;
+    const std::int32_t* const all = targets.rows + targets.first(columns.work, source);
     const std::int32_t target = all[row - first];
     std::size_t e = first;
     for (std::size_t i = 0; i < end_of(source) - first; ++i) e += all[i] < target ? 1 : 0;
@@ -342,8 +367,17 @@ void find_targets(const Launcher& launch, const TargetSearch& search, const Buck
   const std::size_t n = search.work.size();
   launch.rows(std::min(n, BucketPairs::kMost) * BucketPairs::kBytes, PairBuckets{search, pairs});
   launch.rows(n * FindTargets::kLanes, FindTargets{search, pairs, targets, status});
-  launch.running_sum(search.work.end.data(), n, search.work.end.data());
+  launch.running_sum(search.work.targets.data(), n, search.work.end.data());
   launch.rows(1, CountEdges{search.work, status});
+}
+
+/// The same once more after find_targets(), into slots of the right size: those of width 0.
+template <class Launcher>
+void find_targets_again(const Launcher& launch, const TargetSearch& search,
+                        const BucketPairs& pairs, const TargetSlots& targets, GraphStatus* status) {
+  const std::size_t n = search.work.size();
+  launch.rows(n, ClearTargets{search.work, status});
+  launch.rows(n * FindTargets::kLanes, FindTargets{search, pairs, targets, status});
 }
 
 /// Fills the edges that were found, in ascending order of (source, target).

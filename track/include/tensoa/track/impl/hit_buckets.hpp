@@ -35,10 +35,11 @@ namespace tensoa::track {
 /// hits, the others in that of the buckets, by phi inside a bucket ("places").
 template <template <class> class F>
 struct HitWork {
-  F<double> r, phi;       ///< mm, rad
-  F<float> eta;           ///< arsinh(z / r)
-  F<std::int32_t> place;  ///< of the hit
-  F<std::int64_t> end;    ///< targets of the hit, then those of all hits up to it
+  F<double> r, phi;         ///< mm, rad
+  F<float> eta;             ///< arsinh(z / r)
+  F<std::int32_t> place;    ///< of the hit
+  F<std::int64_t> targets;  ///< of the hit: how many
+  F<std::int64_t> end;      ///< targets of all hits up to this one
 
   F<double> x_at, y_at, z_at, r_at, phi_at;  ///< mm, rad
   F<std::int32_t> row_at;                    ///< of the hit at this place
@@ -109,7 +110,7 @@ struct FillNodes {
     hits.phi_scaled[row] = static_cast<float>(phi / std::numbers::pi);
     hits.z_scaled[row] = static_cast<float>(z / 400.0);
     keys[row] = {bucket_of(hits.layer[row], r, z), phi, static_cast<std::int32_t>(row)};
-    work.end[row] = 0;
+    work.targets[row] = 0;
     constexpr double kFar = std::numeric_limits<double>::infinity();
     buckets[row] = {0, 0, 0, kFar, -kFar, kFar, -kFar};
   }
