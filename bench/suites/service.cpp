@@ -289,6 +289,9 @@ class Bench {
     small();
     many();
     balance();
+    for (const std::size_t n : {16U, 16'000U}) {
+      for (const std::size_t in_flight : {1U, 64U}) backends(n, in_flight);
+    }
     return std::move(rows_);
   }
 
@@ -396,6 +399,23 @@ class Bench {
         {{"echo", here([&](std::size_t calls) { plain_->saturate(calls, 64); })},
          {"remote_wire",
           here([&](std::size_t calls) { keep_in_flight(*model, queue_, slots, calls); }), "echo"}},
+        2 * repeats_);
+  }
+
+  /// One network of 15 columns in two back-ends (bench/service/triton_backend.py), the same prebuilt bytes.
+  void backends(std::size_t n, std::size_t in_flight) {
+    if (!load(first_, "of_tensoa") || !load(first_, "of_python")) return;
+    const std::size_t bytes = n * 15 * sizeof(float);
+    const auto saturate = [&](const std::string& model) {
+      return here([&, message = header_of(model, {1, 15, static_cast<std::int64_t>(n)}, bytes) +
+                                std::string(bytes, '\0')](std::size_t calls) {
+        plain_->prepare(message);
+        plain_->saturate(calls, in_flight);
+      });
+    };
+    measure(
+        rows_, {"backends", n, 15, std::to_string(in_flight) + "_", in_flight},
+        {{"of_python", saturate("of_python")}, {"of_tensoa", saturate("of_tensoa"), "of_python"}},
         2 * repeats_);
   }
 
