@@ -289,8 +289,10 @@ class Bench {
     small();
     many();
     balance();
-    for (const std::size_t n : {16U, 16'000U}) {
-      for (const std::size_t in_flight : {1U, 64U}) backends(n, in_flight);
+    if (load(first_, "of_tensoa") && load(first_, "of_python")) {
+      for (const std::size_t n : {16U, 16'000U}) {
+        for (const std::size_t in_flight : {1U, 64U}) backends(n, in_flight);
+      }
     }
     return std::move(rows_);
   }
@@ -404,7 +406,6 @@ class Bench {
 
   /// One network of 15 columns in two back-ends (bench/service/triton_backend.py), the same prebuilt bytes.
   void backends(std::size_t n, std::size_t in_flight) {
-    if (!load(first_, "of_tensoa") || !load(first_, "of_python")) return;
     const std::size_t bytes = n * 15 * sizeof(float);
     const auto saturate = [&](const std::string& model) {
       return here([&, message = header_of(model, {1, 15, static_cast<std::int64_t>(n)}, bytes) +
