@@ -9,8 +9,9 @@
 #   packages   what the others need: the packages of `tensoa bench forward`, and those of TorchInductor for the tests
 #   forward    `tensoa bench forward`, and bench/python_jit.py in between
 #   latency    `tensoa bench latency`, a million events
-#   forest     `tensoa bench forest`, and bench/peers/forest_gpu.py beside it: needs the wheels that it names
-#   events     `tensoa track` over events of Parquet and Arrow files, with a trace, and `tensoa infer`
+#   forest     single calls of trees, and bench/peers/forest_gpu.py: needs the wheels that it names (PYTHONPATH), and in .carry/forest the
+#              models of build/forest_models and the first 20 000 rows of their features.f32 (head -c 2240000)
+#   events     `tensoa track` over events of Parquet and Arrow files, with a trace
 #   path       `tensoa bench path`, both networks
 #   track      `tensoa bench track`
 #   scaling    `tensoa bench scaling`, over all GPUs
@@ -31,7 +32,7 @@ export python
 cores=$(nproc)
 packages=$($python -c 'import torch; print(torch.__path__[0] + "/..")')
 libraries=$PWD/.carry/build/lib:$packages/torch/lib:$packages/pyarrow:$packages/nvidia/cu13/lib
-export PYTHONPATH=$PWD/python TENSOA_SHARED_DATA=$PWD/.carry/data TENSOA_PROGRAM=$PWD/.carry/tensoa
+export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} TENSOA_SHARED_DATA=$PWD/.carry/data TENSOA_PROGRAM=$PWD/.carry/tensoa
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1
 root=$(cat .carry/root)
 if [[ $root != "$PWD" && ! -e $root ]]; then
@@ -77,7 +78,7 @@ forest() {
   local models=.carry/forest features=/tmp/features.f32
   for _ in {1..50}; do cat $models/features.f32; done >$features # a million rows
   ours build/tensoa bench latency $models/xgboost-{100x6,500x8}.json --device cuda:0 --rows 1 16 --json "$out/latency_forest.json"
-  $python -W ignore bench/peers/forest_gpu.py $models/xgboost-100x6.json $models/xgboost-500x8.json $models/lightgbm-100x31.txt \
+  LD_LIBRARY_PATH=$packages/nvidia/cu13/lib $python -W ignore bench/peers/forest_gpu.py $models/xgboost-100x6.json $models/xgboost-500x8.json $models/lightgbm-100x31.txt \
     --features $features --program "$TENSOA_PROGRAM"
 }
 
