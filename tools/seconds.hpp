@@ -6,8 +6,12 @@
 
 namespace tensoa::tools {
 
+inline double seconds_of(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
 inline double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return seconds_of(std::chrono::steady_clock::now() - start);
 }
 
 }  // namespace tensoa::tools

@@ -4,9 +4,10 @@
 
 #include <fmt/core.h>
 
-#include <chrono>
 #include <optional>
 #include <span>
+
+#include "seconds.hpp"
 
 namespace tensoa::tools {
 namespace {
@@ -34,10 +35,6 @@ std::string bytes(std::size_t number) {
   if (number < 10'000) return fmt::format("{} B", number);
   if (number < 10'000'000) return fmt::format("{:.1f} kB", static_cast<double>(number) / 1e3);
   return fmt::format("{:.1f} MB", static_cast<double>(number) / 1e6);
-}
-
-double seconds_of(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double>(time).count();
 }
 
 /// Summed over threads: more than the wall clock where they work at the same time.

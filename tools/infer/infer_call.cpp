@@ -11,6 +11,7 @@
 
 #include "described_binding.hpp"
 #include "generated_columns.hpp"
+#include "seconds.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/sched/wait.hpp"
 
@@ -283,7 +284,7 @@ void InferCaller::call(const InferColumns& columns, const Offsets& offsets, std:
     copies_.from_device += back_bytes[i];
   }
   sched::wait_suspended(queue_);
-  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  seconds_ += seconds_since(start);
 }
 
 void InferCaller::filter(const TableChunk& chunk, const InferColumns& columns, InferredChunk& out) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "seams/remote_seam.hpp"
+#include "seconds.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/location.hpp"
 #include "tensoa/remote/engines.hpp"
@@ -26,10 +27,6 @@ using remote::ServerStatistics;
 /// No server is waited for longer than a second.
 std::vector<ServerFigures> ask_servers(const std::string& model) {
   return remote::server_figures(model, {.attempt_deadline = std::chrono::milliseconds(1000)});
-}
-
-double in_seconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double>(time).count();
 }
 
 /// What a server did between two answers.
@@ -58,7 +55,7 @@ nlohmann::json to_json(const ServerStatistics& server,
   const auto latency = [&](double share) {
     return server.latency.count() == 0
                ? nlohmann::json()
-               : nlohmann::json(in_seconds(server.latency.percentile(share)));
+               : nlohmann::json(seconds_of(server.latency.percentile(share)));
   };
   const auto split = counts ? remote::split(*counts, std::chrono::nanoseconds(0)) : std::nullopt;
   return {{"server", server.server},
@@ -72,8 +69,8 @@ nlohmann::json to_json(const ServerStatistics& server,
           {"bytes_received", server.bytes_received},
           {"latency_p50", latency(0.5)},
           {"latency_p99", latency(0.99)},
-          {"queue", split ? nlohmann::json(in_seconds(split->queue)) : nlohmann::json()},
-          {"compute", split ? nlohmann::json(in_seconds(split->compute)) : nlohmann::json()}};
+          {"queue", split ? nlohmann::json(seconds_of(split->queue)) : nlohmann::json()},
+          {"compute", split ? nlohmann::json(seconds_of(split->compute)) : nlohmann::json()}};
 }
 
 }  // namespace
