@@ -85,17 +85,17 @@ void EdgeAuc::add(ConstView<Edge> edges) {
   }
 }
 
-void EdgeAuc::add(const Counts& counts) {
-  counts_.resize(2 * kBins);
-  std::transform(counts_.begin(), counts_.end(), counts.begin(), counts_.begin(), std::plus<>());
-}
+void EdgeAuc::add(const Counts& counts) { add_counts(counts); }
 
 EdgeAuc& EdgeAuc::operator+=(const EdgeAuc& other) {
-  if (other.counts_.empty()) return *this;
-  counts_.resize(2 * kBins);
-  std::transform(counts_.begin(), counts_.end(), other.counts_.begin(), counts_.begin(),
-                 std::plus<>());
+  if (!other.counts_.empty()) add_counts(other.counts_);
   return *this;
+}
+
+template <class Numbers>
+void EdgeAuc::add_counts(const Numbers& counts) {
+  counts_.resize(2 * kBins);
+  std::transform(counts_.begin(), counts_.end(), counts.begin(), counts_.begin(), std::plus<>());
 }
 
 std::optional<double> EdgeAuc::value() const {

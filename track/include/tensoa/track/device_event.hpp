@@ -176,8 +176,8 @@ class DeviceEvent {
   Buffer pairs_;         ///< BucketPairs::bits
   Buffer targets_;       ///< TargetSlots::rows
   TargetSlots slots_{};  ///< of this event
-  std::size_t width_ =
-      128;  ///< of slots, if they are not too many: more once a hit had more targets
+  /// Of slots, if they are not too many; it grows once a hit has more targets.
+  std::size_t width_ = 128;
   /// Of an event that is done again, and has too many targets of one hit for slots of one width.
   std::size_t edges_again_ = 0;
   Buffer scratch_;

@@ -41,8 +41,8 @@ EdgeCounts compare_edges(ConstView<Edge> edges, float min_score);
 /// score than a false one, ties counted as one half.
 ///
 /// Counts the scores in bins, so that its size does not depend on the number of edges. Networks put
-/// most scores close to 0 and 1: a bin is 1/64 as wide as its distance from the nearer of both, at
-/// least, and 1/128 at most. Scores of one bin count as ties.
+/// most scores close to 0 and 1: a bin is at most 1/64 as wide as its distance from the nearer of both,
+/// and what is nearer than 2^-24 is one bin. Scores of one bin count as ties.
 class EdgeAuc {
  public:
   static constexpr std::size_t kBins = 2 * (1 + 64 * 23) + 1;  ///< one of 1/2 alone in the middle
@@ -73,6 +73,9 @@ class EdgeAuc {
     return 1 + ((std::bit_cast<std::uint32_t>(distance) - std::bit_cast<std::uint32_t>(kLeast)) >>
                 (23U - 6U));
   }
+
+  template <class Numbers>
+  void add_counts(const Numbers& counts);
 
   std::vector<std::uint64_t> counts_;  ///< in the order of Counts; empty before the first edge
 };

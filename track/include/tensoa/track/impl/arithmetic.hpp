@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <numbers>
 
 #if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
@@ -180,16 +181,24 @@ TENSOA_HOST_DEVICE inline std::int64_t add(std::int64_t& value, std::int64_t mor
 #endif
 }
 
+#if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
+/// Leaves `other` where `is_better(other, value)`.
+template <class T, class IsBetter>
+void replace_where(T& value, T other, const IsBetter& is_better) {
+  const std::atomic_ref shared(value);
+  T before = shared.load(std::memory_order_relaxed);
+  while (is_better(other, before) &&
+         !shared.compare_exchange_weak(before, other, std::memory_order_relaxed)) {
+  }
+}
+#endif
+
 /// Leaves the smaller of both.
 TENSOA_HOST_DEVICE inline void lower(std::uint64_t& value, std::uint64_t other) {
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   atomicMin(reinterpret_cast<unsigned long long*>(&value), other);
 #else
-  const std::atomic_ref shared(value);
-  std::uint64_t before = shared.load(std::memory_order_relaxed);
-  while (other < before &&
-         !shared.compare_exchange_weak(before, other, std::memory_order_relaxed)) {
-  }
+  replace_where(value, other, std::less());
 #endif
 }
 
@@ -198,11 +207,7 @@ TENSOA_HOST_DEVICE inline void raise(std::uint64_t& value, std::uint64_t other) 
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   atomicMax(reinterpret_cast<unsigned long long*>(&value), other);
 #else
-  const std::atomic_ref shared(value);
-  std::uint64_t before = shared.load(std::memory_order_relaxed);
-  while (other > before &&
-         !shared.compare_exchange_weak(before, other, std::memory_order_relaxed)) {
-  }
+  replace_where(value, other, std::greater());
 #endif
 }
 
@@ -218,11 +223,7 @@ TENSOA_HOST_DEVICE inline void lower(double& value, double other) {
               static_cast<unsigned long long>(__double_as_longlong(whole)));
   }
 #else
-  const std::atomic_ref shared(value);
-  double before = shared.load(std::memory_order_relaxed);
-  while (other < before &&
-         !shared.compare_exchange_weak(before, other, std::memory_order_relaxed)) {
-  }
+  replace_where(value, other, std::less());
 #endif
 }
 TENSOA_HOST_DEVICE inline void raise(double& value, double other) {
@@ -235,11 +236,7 @@ TENSOA_HOST_DEVICE inline void raise(double& value, double other) {
               static_cast<unsigned long long>(__double_as_longlong(whole)));
   }
 #else
-  const std::atomic_ref shared(value);
-  double before = shared.load(std::memory_order_relaxed);
-  while (other > before &&
-         !shared.compare_exchange_weak(before, other, std::memory_order_relaxed)) {
-  }
+  replace_where(value, other, std::greater());
 #endif
 }
 
