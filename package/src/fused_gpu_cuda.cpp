@@ -218,6 +218,12 @@ class FusedGpuProgram final : public Program {
         library_(load(code, device)) {
     const std::string_view weights = package.archive().file(plan_.weights);
     weights_ = Buffer(device, weights.size(), MemoryPurpose::kWeights);
+    for (const auto* blocks :
+         {&package.manifest().binding.inputs, &package.manifest().binding.outputs}) {
+      for (const BlockDescription& block : *blocks) {
+        element_sizes_.push_back(static_cast<std::int64_t>(block.element.element_size()));
+      }
+    }
     const DeviceGuard current(device);
     for (const FusedKernels::Kernel& kernel : plan_.kernels) {
       functions_.push_back(library_->kernel(kernel.name));
@@ -252,16 +258,35 @@ class FusedGpuProgram final : public Program {
     const auto stream = static_cast<cudaStream_t>(queue.native_handle());
     const PerQueue<OfQueue>::Loan mine(queues_, queue, [] { return std::make_unique<OfQueue>(); });
     Params params(plan_.params);
-    for (std::size_t i = 0; i < blocks.size(); ++i) params.set_block(i, blocks[i]);
     for (std::size_t i = 0; i < domains_.size(); ++i) params.set_rows(i, blocks[domains_[i]].rows);
     params.set_weights(weights_.data());
+    const std::int64_t rows = params.rows(0);
+    const std::int64_t at_once = plan_.rows_at_once > 0 ? plan_.rows_at_once : rows;
+    if (rows > at_once) params.set_rows(0, at_once);
     place_buffers(params, mine->workspace);
+    std::int64_t first = 0;
+    do {
+      if (rows > at_once) params.set_rows(0, std::min(at_once, rows - first));
+      for (std::size_t i = 0; i < blocks.size(); ++i) {
+        Planes planes = blocks[i];
+        planes.first += first * element_sizes_[i];
+        params.set_block(i, planes);
+      }
+      launch(params, *mine, stream);
+      first += at_once;
+    } while (first < rows);
+    return {};
+  }
 
+  std::int64_t most_rows() const noexcept override { return kMaxGpuRows; }
+
+ private:
+  void launch(const Params& params, OfQueue& mine, cudaStream_t stream) const {
     if (with_graphs_) {
-      mine->graph.launch(
+      mine.graph.launch(
           plan_.steps.size(), [&](std::size_t i) { return work_of(plan_.steps[i], params); },
           params, stream);
-      return {};
+      return;
     }
     void* arguments[] = {params.data()};
     for (const FusedKernels::Step& step : plan_.steps) {
@@ -276,12 +301,8 @@ class FusedGpuProgram final : public Program {
               "launching a kernel");
       }
     }
-    return {};
   }
 
-  std::int64_t most_rows() const noexcept override { return kMaxGpuRows; }
-
- private:
   static std::unique_ptr<Library> load(std::string_view code, Device device) {
     const DeviceGuard current(device);
     return std::make_unique<Library>(std::string(code));  // aligned, as the driver expects
@@ -319,7 +340,7 @@ class FusedGpuProgram final : public Program {
     }
     work.kernel = &plan_.kernels[*step.kernel];
     work.function = functions_[*step.kernel];
-    const std::int64_t rows = params.rows(step.domain);
+    const std::int64_t rows = params.rows(step.domain) * step.times;
     std::int64_t blocks = (rows + work.kernel->rows_per_block - 1) / work.kernel->rows_per_block;
     if (work.kernel->blocks_per_sm > 0) {
       blocks = std::min(blocks, work.kernel->blocks_per_sm * multiprocessors_);
@@ -331,6 +352,7 @@ class FusedGpuProgram final : public Program {
 
   FusedKernels plan_;
   std::vector<std::size_t> domains_;
+  std::vector<std::int64_t> element_sizes_;  ///< of the numbers of each block
   Device device_;
   bool with_graphs_;
   std::unique_ptr<Library> library_;

@@ -231,8 +231,17 @@ class Reader {
       if (step.contains("kernel")) {
         last.kernel = place(step, "kernel", all.kernels.size());
         last.domain = place(step, "domain", domains);
+        if (step.contains("times")) last.times = count<std::int64_t>(step, "times", 1, kMost);
       } else {
         last.buffer = place(step, "zero", all.buffers.size());
+      }
+    }
+    if (cuda.contains("rows_at_once")) {
+      all.rows_at_once = count<std::int64_t>(cuda, "rows_at_once", 0, kMost);
+      if (all.rows_at_once > 0 && domains != 1) {
+        fail("its fused program runs for " + std::to_string(all.rows_at_once) +
+             " rows at once, but has rows of " + std::to_string(domains) +
+             " collections; export it again");
       }
     }
     require_at_most("blocks", blocks, all.params.blocks);

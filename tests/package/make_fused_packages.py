@@ -118,7 +118,11 @@ def main(folder, whole, graph, other_abi, no_run):
     write("fused_short_lengths", {"plain.so": graph}, lambda manifest: manifest.update(lengths=[0]), model="graph")
     best_first = cpu(variant("future", ["quantum"]), variant("plain"), variant("broken"))
     write("fused_variants", {"future.so": no_run, "plain.so": whole, "broken.so": no_run}, best_first)
-    write("fused_future", {"future.so": whole, "far.so": whole}, cpu(variant("future", ["quantum", "sse2"]), variant("far", ["warp"])))
+    write(
+        "fused_future",
+        {"future.so": whole, "far.so": whole},
+        cpu(variant("future", ["quantum", "sse2"]), variant("far", ["warp"])),
+    )
     write("fused_truncated", {"plain.so": whole[: len(whole) // 2]})
     write("fused_head_only", {"plain.so": whole[:100]})
     write("fused_no_library", {"plain.so": b"hello"})
@@ -138,6 +142,16 @@ def main(folder, whole, graph, other_abi, no_run):
     code = [{"architecture": Path(file).stem, "file": f"fused/{file}", "status": "checked"} for file in codes]
     files = {"weights.bin": array.array("f", [1, 2, 3]).tobytes(), "sm_86.cubin": b"no code", **codes}
     write("fused_gpu_sums", files, cuda(**SUMS, code=code or CUDA["code"]))
+    write("fused_gpu_parts", files, cuda(**SUMS, code=code or CUDA["code"], rows_at_once=999))
+    times = [{"kernel": 0, "domain": 0, "times": 3}]
+    write("fused_gpu_times", gpu, cuda(steps=times, rows_at_once=16))
+    write("fused_gpu_no_times", gpu, cuda(steps=[{**times[0], "times": 0}]))
+
+    def two_domains(manifest):
+        manifest["fused"].pop("cpu")
+        manifest["fused"]["cuda"] = {**copy.deepcopy(CUDA), "rows_at_once": 16}
+
+    write("fused_gpu_two_parts", gpu, two_domains, model="graph")
     write("fused_gpu_domain", gpu, cuda(buffers=[{"domain": 1, "row_bytes": 4}]))
     write("fused_gpu_kernel", gpu, cuda(steps=[{"kernel": 1, "domain": 0}]))
     write("fused_gpu_threads", gpu, cuda(kernels=[{**KERNEL, "threads": 0}]))

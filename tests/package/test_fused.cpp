@@ -393,6 +393,16 @@ TEST_F(FusedCpu, AProgramForGpusIsReadForItsArchitectureAndLaterOnesOfItsGenerat
   }
 }
 
+TEST_F(FusedCpu, AProgramForGpusSaysHowManyRowsOfItsOwnARowIs) {
+  const Package whole(fused_package("fused_gpu"));
+  const package::FusedKernels& all = *whole.manifest().fused->kernels;
+  EXPECT_EQ(all.steps[1].times, 1);
+  EXPECT_EQ(all.rows_at_once, 0);
+  const Package parts(fused_package("fused_gpu_times"));
+  EXPECT_EQ(parts.manifest().fused->kernels->steps[0].times, 3);
+  EXPECT_EQ(parts.manifest().fused->kernels->rows_at_once, 16);
+}
+
 auto reading(const std::string& name) {
   return [=] { const Package read(fused_package(name)); };
 }
@@ -402,6 +412,9 @@ TEST_F(FusedCpu, AProgramForGpusThatIsNotWholeIsRefused) {
               fails_with("\"domain\" is 1, expected a place in a list of 1"));
   EXPECT_THAT(reading("fused_gpu_kernel"),
               fails_with("\"kernel\" is 1, expected a place in a list of 1"));
+  EXPECT_THAT(reading("fused_gpu_no_times"), fails_with("\"times\" is 0, expected 1 to "));
+  EXPECT_THAT(reading("fused_gpu_two_parts"),
+              fails_with("runs for 16 rows at once, but has rows of 2 collections"));
   EXPECT_THAT(reading("fused_gpu_threads"), fails_with("\"threads\" is 0, expected 1 to 1024"));
   EXPECT_THAT(reading("fused_gpu_buffers"), fails_with("has 65 buffers, at most 64"));
   EXPECT_THAT(reading("fused_gpu_params"), fails_with("has 2 blocks, at most 1"));
@@ -450,6 +463,19 @@ TEST_P(FusedGpu, ReadsAndWritesColumnsForAnyNumberOfRows) {
     auto out = on(kDevice, answers(rows));
     plan.rebind(in.const_view(), out.view());
     for (int call = 0; call < 3; ++call) EXPECT_EQ(model.forward(*queue_, plan), kNothingCopied);
+    queue_->wait();
+    expect_sums(on(Device::cpu(), out), 0, rows);
+  }
+}
+
+TEST_P(FusedGpu, RowsInPartsAreTheSame) {
+  const AotModel model(fused_package("fused_gpu_parts"),
+                       package::Options{.cuda_graphs = GetParam()});
+  for (const std::size_t rows : {0U, 998U, 999U, 1000U, 1998U, 20'000U}) {
+    const auto in = on(kDevice, points(rows));
+    auto out = on(kDevice, answers(rows));
+    const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
+    EXPECT_EQ(model.forward(*queue_, plan), kNothingCopied);
     queue_->wait();
     expect_sums(on(Device::cpu(), out), 0, rows);
   }

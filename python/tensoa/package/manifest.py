@@ -84,6 +84,7 @@ class CudaProgram:
     steps: list[Zero | Launch]
     weights: str
     code: list[GpuCode]
+    rows_at_once: int = 0
 
 
 @dataclass

@@ -53,11 +53,12 @@ struct FusedKernels {
     std::size_t domain = 0;
     std::size_t row_bytes = 0;
   };
-  /// A launch of `kernel` over the rows of `domain`, or zeros into `buffer`.
+  /// A launch of `kernel` over the rows of `domain`, `times` of its own for each; or zeros into `buffer`.
   struct Step {
     std::optional<std::size_t> kernel;
     std::size_t domain = 0;
     std::size_t buffer = 0;
+    std::int64_t times = 1;
   };
 
   /// The lengths of the arrays that every kernel takes, by value (Params in docs/ahead_of_time.md).
@@ -71,6 +72,8 @@ struct FusedKernels {
   std::vector<Kernel> kernels;
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
+  /// Rows that all steps run for, before the next ones: what lies between kernels stays near them. 0: all rows.
+  std::int64_t rows_at_once = 0;
   std::string weights;  ///< a file
 };
 
