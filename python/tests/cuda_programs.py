@@ -108,7 +108,7 @@ class Loaded:
                     )
                     continue
                 kernel = self.generated.kernels[step.kernel]
-                blocks_needed = -(-rows[step.domain] // kernel.rows_per_block)
+                blocks_needed = -(-rows[step.domain] * step.times // kernel.rows_per_block)
                 if kernel.blocks_per_sm:
                     blocks_needed = min(blocks_needed, self.multiprocessors * kernel.blocks_per_sm)
                 if blocks_needed == 0:
@@ -167,7 +167,7 @@ class OnCpu:
                     buffers[step.zero].zero_()
                     continue
                 kernel = self.generated.kernels[step.kernel]
-                blocks_needed = -(-rows[step.domain] // kernel.rows_per_block)
+                blocks_needed = -(-rows[step.domain] * step.times // kernel.rows_per_block)
                 if kernel.blocks_per_sm:
                     blocks_needed = min(blocks_needed, self.multiprocessors * kernel.blocks_per_sm)
                 if blocks_needed:

@@ -5,6 +5,7 @@
 import numpy as np
 
 from tensoa.compiler.ir import FUNCTIONS, REDUCTIONS, Visitor, integers
+from tensoa.compiler.ir.program import ARGUMENT
 
 
 def _norm(x, weight, bias, eps, is_centered):
@@ -41,8 +42,33 @@ def _column(value, columns, plane):
 class _Evaluation(Visitor):
     """The rows of each value, made from those of its arguments."""
 
-    def __init__(self, columns, rows):
-        self.columns, self.rows = columns, rows
+    def __init__(self, columns, rows, program):
+        self.columns, self.program = columns, program
+        self.rows = [*rows, *(rows[domain] * times for domain, times in program.lifted)]
+
+    def _at_places(self, value, *far):
+        """[rows, n, width] of what `places` names."""
+        domain, times = self.program.parts(value.domain)
+        numbers = np.concatenate([x.reshape(self.rows[domain], -1) for x in far], axis=1)
+        first = np.cumsum([0, *(x.size // max(1, self.rows[domain]) for x in far)])
+        places = first[value.places // ARGUMENT] + value.places % ARGUMENT
+        found = np.repeat(numbers[:, places], times // len(places), axis=1)
+        return found.reshape(self.rows[value.domain], *places.shape[1:])
+
+    def of_regroup(self, value, *far):
+        return self._at_places(value, *far)[:, 0]
+
+    def of_multiply(self, value, x, *far):
+        return (x[:, None] @ self._at_places(value, *far))[:, 0]
+
+    def of_pick(self, value, place, *far):
+        vectors = self._at_places(value, *far)
+        inside = _inside(place[:, 0], vectors.shape[1])
+        at = np.where(inside, place[:, 0], 0).astype(np.int64)
+        return np.where(inside[:, None], vectors[np.arange(len(at)), at], np.nan)
+
+    def of_fold(self, value, *far):
+        return REDUCTIONS[value.name].numpy(self._at_places(value, *far), axis=1)
 
     def of_input(self, value):
         planes = [_column(value, self.columns, plane) for plane in value.planes]
@@ -110,7 +136,7 @@ def evaluate(program, columns, rows):
 
     An index that names no row reads NaN, and adds nothing.
     """
-    done, evaluation = {}, _Evaluation(columns, rows)
+    done, evaluation = {}, _Evaluation(columns, rows, program)
     for value in program.values():
         done[id(value)] = evaluation.visit(value, *(done[id(argument)] for argument in value.args))
     return [done[id(output.value)] for output in program.outputs]

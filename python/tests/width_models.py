@@ -127,7 +127,7 @@ class Recurrent(nn.Module):
         self.cell, self.out = cell(6, 20, batch_first=True), nn.Linear(20, 2)
 
     def forward(self, x):
-        return self.out(self.cell(x.view(-1, 10, 6))[0][:, -1])
+        return self.out(self.cell(x.view(-1, x.shape[1] // 6, 6))[0][:, -1])
 
 
 class Embedded(nn.Module):

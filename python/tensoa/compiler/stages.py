@@ -29,7 +29,7 @@ class Stage:
     domain: int
     values: list[Value] = field(default_factory=list)  # without those that are read from buffers
     reads: list[Buffer] = field(default_factory=list)  # buffers read in the own row
-    gathers: list[Value] = field(default_factory=list)  # gather values among `values`; args[0] is in a buffer, or an input
+    gathers: list[Value] = field(default_factory=list)  # those among `values` that have `far_args`: in buffers, or free
     stores: list[Buffer] = field(default_factory=list)  # buffers whose value is computed here and stored, row by row
     sums: list[Buffer] = field(default_factory=list)  # buffers of scatter values whose args[0] is computed here, or before
     totals: list[Buffer] = field(default_factory=list)  # with_totals: those that are summed here, before all else
@@ -51,12 +51,12 @@ def _levels(program: Program, values: list[Value]) -> dict[int, int]:
     """
     level: dict[int, int] = {}
     for value in values:
-        after = [level[id(argument)] for argument in value.args]
         # Rows of other stages are there when these are done; the rows of inputs always are.
-        if value.op == "gather":
-            after[0] = 0 if value.args[0].op == "input" else after[0] + 1
-        elif value.op == "scatter":
-            after = [max(after) + 1]
+        if value.op == "scatter":
+            after = [max(level[id(argument)] for argument in value.args) + 1]
+        else:
+            after = [level[id(argument)] for argument in value.own_args]
+            after += [level[id(argument)] + (not _lies_there(value, argument)) for argument in value.far_args]
         level[id(value)] = max([0, *after])
     there = {(level[id(value)], value.domain) for value in values if not value.is_free}
     last = {id(output.value): level[id(output.value)] for output in program.outputs}
@@ -64,11 +64,16 @@ def _levels(program: Program, values: list[Value]) -> dict[int, int]:
         if not value.is_free and value.op != "scatter":
             until = last[id(value)]
             level[id(value)] = max(at for at, domain in there if domain == value.domain and at <= until)
-        for i, argument in enumerate(value.args):
-            is_elsewhere = value.op == "scatter" or (value.op == "gather" and i == 0)
+        for argument in value.args:
+            is_elsewhere = value.op == "scatter" or any(argument is far for far in value.far_args)
             until = level[id(value)] - is_elsewhere
             last[id(argument)] = min(until, last.get(id(argument), until))
     return level
+
+
+def _lies_there(user: Value, argument: Value) -> bool:
+    """Whether what `user` reads from memory lies there before the program runs."""
+    return argument.op == "input" or (argument.op == "constant" and user.op != "gather")
 
 
 def plan(program: Program, with_totals: bool = False) -> Plan:
@@ -129,15 +134,13 @@ def plan(program: Program, with_totals: bool = False) -> Plan:
             buffer_for(value)
             continue
         key = level[id(value)], value.domain
-        if value.op == "gather":
-            if value.args[0].op != "input":
-                buffer_for(value.args[0])
-            need(value.args[1], key)
-        else:
-            for argument in value.args:
-                need(argument, key)
+        for argument in value.far_args:
+            if not _lies_there(value, argument):
+                buffer_for(argument)
+        for argument in value.own_args:
+            need(argument, key)
         add(value, key)
-        if value.op == "gather":
+        if value.far_args:
             stage_of(*key).gathers.append(value)
     for output in program.outputs:
         key = level[id(output.value)], output.value.domain
@@ -177,6 +180,15 @@ class _Words(Visitor):
 
     def of_gather(self, value: Value) -> str:
         return f"{value.op} {value.width}"
+
+    def of_multiply(self, value: Value) -> str:
+        return f"product {value.places.shape[1]} x {value.width}"
+
+    def of_pick(self, value: Value) -> str:
+        return f"take 1 of {value.places.shape[1]}"
+
+    def of_fold(self, value: Value) -> str:
+        return f"{value.name} of {value.places.shape[1]}"
 
     of_reduce, of_lookup = of_map, of_gather
 

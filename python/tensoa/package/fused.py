@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tensoa.binding.columns import Columns
-from tensoa.compiler import passes, stages
+from tensoa.compiler import lift, passes, stages
 from tensoa.compiler.backends import cpu, cuda
 from tensoa.compiler.backends.processors import CPU_FLAGS
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
@@ -24,7 +24,10 @@ FOLDER = "fused/"  # of the files in a package, below model/
 # 1024: 305 and 88.
 CUDA_WEIGHTS = 1 << 19
 CUDA_OPERATIONS = 256  # of a kernel, at most: NVRTC takes 11 s for 174, and more than linear time
-CPU_ONLY = ("order", "take")  # operations that there is no CUDA C++ for
+# Of the operations of the longest kernel, where copies for the groups of a row are as fast as rows of their own, or faster:
+# H100, 16 384 rows, copies and rows: 36 and 2 operations, 4 and 14 us; 174 and 163 (LSTM), 59 and 163; 203 and 6, 166 and 42.
+CUDA_FEW_COPIES, CUDA_SAME_LENGTH = 40, 0.8
+CUDA_WORKSPACE = 1 << 30  # bytes between kernels; more rows run in several parts
 
 Files = dict[str, bytes]
 Run = Callable[[Columns, Sequence[int]], None]
@@ -75,7 +78,7 @@ def for_cpu(
         files[name] = library.read_bytes()
     if not checks:
         raise NotFused("this processor runs none of the programs, so that they cannot be checked")
-    return Fused(list(program.domains), _described(plan), True, cpu=variants), files, checks[0]
+    return Fused(list(program.domains), _described(plan, program), True, cpu=variants), files, checks[0]
 
 
 def code_for(code: Sequence[GpuCode], architecture: str) -> GpuCode | None:
@@ -93,18 +96,16 @@ def code_for(code: Sequence[GpuCode], architecture: str) -> GpuCode | None:
 
 def for_cuda(program: Program, precision: str, deterministic: bool) -> tuple[Fused, Files]:
     """(what the manifest says, files) of a program for GPUs. It is not run here. Raises NotFused where the compiler would
-    take minutes: kernels keep a row in registers, so that groups of it are not loops but copies of code.
+    take minutes.
     """
     for value in program.values():
-        if value.op in CPU_ONLY:
-            raise NotFused(f"{stages.word_of(value)} inside a row, which programs for GPUs do not have")
         if value.op == "linear" and value.attributes["weight"].nbytes > CUDA_WEIGHTS:
             outputs, inputs = value.attributes["weight"].shape
             raise NotFused(f"a linear layer of {outputs} x {inputs} weights, more than a kernel for GPUs reads fast")
     with surprises_as_not_fused():
-        program = passes.unrolled(program)
+        program = _without_groups(program)
         plan = stages.plan(program, with_totals=deterministic)
-        most = max(len(stage.values) for stage in plan.stages)
+        most = _longest(plan)
         if most > CUDA_OPERATIONS:
             raise NotFused(f"the size of its code: a kernel of {most} operations, at most {CUDA_OPERATIONS} are compiled")
         made = cuda.generate(program, plan, precision)
@@ -114,10 +115,40 @@ def for_cuda(program: Program, precision: str, deterministic: bool) -> tuple[Fus
         name = f"{FOLDER}{architecture}.cubin"
         files[name] = cuda.compile(made.source, architecture)
         code.append(GpuCode(architecture, name, BUILT))
-    entry = CudaProgram(made.params, made.kernels, made.buffers, made.steps, weights, code)
+    bytes_of_row = max(1, sum(buffer.row_bytes for buffer in made.buffers))
+    at_once = CUDA_WORKSPACE // bytes_of_row // 16 * 16 if program.lifted and _has_rows_apart(program) else 0
+    entry = CudaProgram(made.params, made.kernels, made.buffers, made.steps, weights, code, at_once)
     is_the_same = deterministic or not any(stage.sums for stage in plan.stages)
-    return Fused(list(program.domains), _described(plan), is_the_same, cuda=entry, precision=precision), files
+    return Fused(list(program.domains), _described(plan, program), is_the_same, cuda=entry, precision=precision), files
 
 
-def _described(plan: stages.Plan) -> list[str]:
-    return [stages.describe(stage) for stage in plan.stages]
+def _without_groups(program: Program) -> Program:
+    """A program for kernels that keep a row in registers: groups of a row are rows of their own, or, where they are few,
+    copies of the code.
+    """
+    rows = lift.lifted(program) if lift.is_grouped(program) else None
+    if rows is not None and lift.copies(program) > CUDA_OPERATIONS:
+        return rows
+    copies = passes.unrolled(program)
+    if rows is None:
+        return copies
+    of_copies, of_rows = _longest(stages.plan(copies)), _longest(stages.plan(rows))
+    return copies if of_copies <= CUDA_FEW_COPIES or of_rows > CUDA_SAME_LENGTH * of_copies else rows
+
+
+def _longest(plan: stages.Plan) -> int:
+    return max(len(stage.values) for stage in plan.stages)
+
+
+def _has_rows_apart(program: Program) -> bool:
+    """Whether no row needs another."""
+    has_others = any(value.op in ("gather", "scatter") or value.attributes.get("is_scalar") for value in program.values())
+    return len(program.domains) == 1 and not has_others
+
+
+def _described(plan: stages.Plan, program: Program) -> list[str]:
+    found = []
+    for stage in plan.stages:
+        _, times = program.parts(stage.domain)
+        found.append((f"{times} x: " if times > 1 else "") + stages.describe(stage))
+    return found

@@ -5,17 +5,19 @@
 All kinds, exported: bench/width.py.
 """
 
+from unittest import mock
+
 import pytest
 
 from tensoa.binding.model import result_rows, with_examples
-from tensoa.compiler import passes, stages
+from tensoa.compiler import stages
 from tensoa.compiler.backends import cpu
 from tensoa.compiler.backends.processors import runs_here
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export import exported_program, row_program
 from tensoa.package import fused
 from tensoa.package.checks import validate
-from width_models import Attention, DeepSets, Hits, Interaction, Kind, block, kinds, mlp
+from width_models import Attention, DeepSets, Hits, Interaction, Kind, Recurrent, block, kinds, mlp
 
 KINDS = kinds()
 LEVEL = next((level for level in cpu.LEVELS if runs_here(level)), None)
@@ -67,10 +69,31 @@ def test_what_is_done_to_groups_is_told():
 
 
 def test_a_kernel_of_too_many_operations_is_not_fused_for_cuda():
-    program = traced(KINDS["attention, pair bias"])[3]
+    module = Recurrent()
+    program = traced(Kind(module, [block("x", 1, kind="vector", element=(180,))], [block("y", 2)]))[3]
     with pytest.raises(NotFused, match=f"kernel of [0-9]+ operations, at most {fused.CUDA_OPERATIONS} are compiled"):
         fused.for_cuda(program, "tf32x3", deterministic=False)
-    assert max(len(stage.values) for stage in stages.plan(passes.unrolled(program)).stages) > 1000
+
+
+def generated(name):
+    """(what the manifest says, the program's parts in words) of a model for GPUs, without its code."""
+    with mock.patch.object(fused.cuda, "compile", return_value=b""):
+        return fused.for_cuda(traced(KINDS[name])[3], "tf32x3", deterministic=False)[0]
+
+
+def test_groups_are_rows_for_cuda_where_copies_would_be_long():
+    entry = generated("attention, pair bias")
+    assert [text.split(":")[0] for text in entry.stages[:4]] == ["12 x", "144 x", "48 x", "12 x"]
+    assert [step.times for step in entry.cuda.steps] == [12, 144, 48, 12, 1]
+    assert entry.deterministic and entry.cuda.rows_at_once % 16 == 0
+    of_row = sum(buffer.row_bytes for buffer in entry.cuda.buffers)
+    assert 0.9 * fused.CUDA_WORKSPACE < entry.cuda.rows_at_once * of_row <= fused.CUDA_WORKSPACE
+
+
+@pytest.mark.parametrize("name", ["maxout", "LSTM"])
+def test_groups_are_copies_for_cuda_where_these_are_few_or_no_longer(name):
+    entry = generated(name)
+    assert len(entry.stages) == 1 and entry.cuda.rows_at_once == 0
 
 
 @pytest.mark.parametrize("width", [512, 1024])

@@ -5,6 +5,9 @@
 A value has the rows of a domain (hits, edges: a collection of the binding) and `width` numbers in each row. All operations
 but two stay in their row: `gather` reads rows of another domain, `scatter` sums rows into another domain. So everything
 between gathers and scatters is one loop over rows, which is one kernel (stages.py).
+
+A back end that keeps a row in registers wants short rows: lift.py makes groups of a row rows of a domain of their own, and
+then `regroup`, `multiply`, `pick` and `fold` read what other such domains have of the same row.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,8 +33,15 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     "lookup": {"table": ...},
     "gather": {},
     "scatter": {},
+    "regroup": {"places": ...},
+    "multiply": {"places": ...},
+    "pick": {"places": ...},
+    "fold": {"places": ..., "name": ...},
 }
 FREE = ("input", "index", "constant")
+#: How many of the first arguments are of the own row, of operations that read the others where they lie in memory.
+_OWN = {"regroup": 0, "multiply": 1, "pick": 1, "fold": 0}
+ARGUMENT = 1 << 24  # see `places` of Value
 
 
 @dataclass(eq=False)
@@ -59,8 +69,15 @@ class Value:
     | lookup | index | table [rows, width] | row `index` of a constant table |
     | gather | x, index | | row `index` of x; the result has the domain of `index` |
     | scatter | x, index | | the sum of all rows of x whose index is this row; the result has the domain `domain` |
+    | regroup | any | places [groups, 1, width] | the numbers that `places` names |
+    | multiply | x, any | places [groups, inner, width] | x times the matrix that `places` names |
+    | pick | place, any | places [groups, n, width] | of n vectors that `places` names that at `place`; NaN where it is none |
+    | fold | any | places [groups, n, width], name | a function of REDUCTIONS of the n vectors that `places` names |
 
     A group is one of `times` equal parts of a row, side by side (1 where it is not said): the elements of a set in a row.
+    The last four have a lifted domain (Program), and read values of other lifted domains, or of none, in the row that theirs
+    is a part of. A place is ARGUMENT * k + number: of the k-th of `any`, the number in all its parts of the row, side by side.
+    There are as many groups as parts of a row, or a divisor of it: then as many neighbouring parts have the same.
     Values are compared by identity. Make them with the functions of build.py.
     """
 
@@ -85,7 +102,17 @@ class Value:
 
     @property
     def is_free(self) -> bool:
-        return self.op in FREE
+        return self.op in FREE or (self.op == "regroup" and all(argument.is_free for argument in self.args))
+
+    @property
+    def own_args(self) -> "tuple[Value, ...]":
+        """The arguments that are needed in the own row."""
+        return self.args[1:] if self.op == "gather" else self.args[: _OWN.get(self.op)]
+
+    @property
+    def far_args(self) -> "tuple[Value, ...]":
+        """The arguments that are read from memory: they were stored before, or are columns or constants."""
+        return self.args[:1] if self.op == "gather" else self.args[_OWN[self.op] :] if self.op in _OWN else ()
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -111,10 +138,18 @@ class Output:
 
 @dataclass
 class Program:
-    """`domains[i]`: the input collection of the binding that has the rows of domain i."""
+    """`domains[i]`: the input collection of the binding that has the rows of domain i.
+
+    `lifted`: (domain, times) of more domains, numbered behind them: each row of `domain` is `times` rows there.
+    """
 
     domains: tuple
     outputs: list[Output]
+    lifted: tuple[tuple[int, int], ...] = ()
+
+    def parts(self, domain: int) -> tuple[int, int]:
+        """(the domain of whose rows these are parts, how many parts a row has)"""
+        return self.lifted[domain - len(self.domains)] if domain >= len(self.domains) else (domain, 1)
 
     def values(self) -> list[Value]:
         """All values that the outputs need, arguments before those that use them."""

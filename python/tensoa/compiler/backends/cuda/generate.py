@@ -17,7 +17,7 @@ from tensoa.errors import InputError
 _FOLDER = Path(__file__).parent / "kernels"
 #: The instructions that CUDA C++ has no name for; tests give what stands here on a CPU.
 INSTRUCTIONS = _FOLDER / "instructions.cuh"
-KERNELS = [_FOLDER / f"{name}.cuh" for name in "rows columns buffers sums reductions layers".split()]
+KERNELS = [_FOLDER / f"{name}.cuh" for name in "rows columns buffers sums reductions layers far".split()]
 
 
 def kernel_text() -> str:
@@ -71,7 +71,7 @@ def generate(program: Program, plan: Plan, precision: str = PRECISIONS[0]) -> Ge
             source.append(kernel.text(name, far))
             result.kernels.append(kernel.entry(name))
         result.steps += [Zero(memory.slots[id(value)]) for value in memory.zero_steps.get(work.at, ())]
-        result.steps.append(Launch(known[key], work.stage.domain))
+        result.steps.append(Launch(known[key], *program.parts(work.stage.domain)))
     result.source = "\n".join(source)
     result.weights = bytes(weights.data)
     return result

@@ -39,6 +39,10 @@ class Kernel(Layers):
         function = "scatter_scalar" if layout is None else f"scatter<{self.layout_type(layout)}>"
         self.line(f"{function}(p.buffer[{slot}], {text}, {at}, tile, warp);")
 
+    def _rows_of(self, domain: int) -> str:
+        domain, times = self.memory.program.parts(domain)
+        return f"p.rows[{domain}]" + (f" * {times}" if times > 1 else "")
+
     def _held(self, value: Value) -> str:
         """A Scalar or a clean Fragment."""
         return self.scalar(value, 0) if value.width == 1 else self.clean(value)
@@ -69,7 +73,8 @@ class Kernel(Layers):
                     self.use(buffer.value)
                     continue
                 slot = self.memory.slots[id(buffer.value)]
-                self.line(f"store(p.buffer[{slot}], {self._held(buffer.value)}, tile, warp);")
+                place = f", {self.planes(buffer.value)}" if self.memory.is_dense(buffer.value) else ""
+                self.line(f"store(p.buffer[{slot}], {self._held(buffer.value)}{place}, tile, warp);")
         if not self.memory.has_totals:
             for buffer in self.stage.sums:
                 self._sum(buffer)
@@ -110,7 +115,7 @@ class Kernel(Layers):
             f'extern "C" __global__ void __launch_bounds__({self.threads}, {self.blocks})',
             f"{name}(const __grid_constant__ Params p) {{",
             f"    using namespace {name}_parts;",
-            f"    const int64 rows = p.rows[{self.stage.domain}];",
+            f"    const int64 rows = {self._rows_of(self.stage.domain)};",
             "    const int tiles = static_cast<int>((rows + kTileRows - 1) / kTileRows);",
             f"    const char* const weights = static_cast<const char*>(p.weights) + {far};",
             f"    [[maybe_unused]] const char* const far = weights + {len(self.weights.shared)};",

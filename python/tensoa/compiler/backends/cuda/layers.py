@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tensoa.compiler.backends.cuda.far import Far
 from tensoa.compiler.backends.cuda.layouts import ONE, Tiles, spread
 from tensoa.compiler.backends.cuda.memory import FEW_OUTPUTS, TOGETHER
-from tensoa.compiler.backends.cuda.values import Code, Values, literal
+from tensoa.compiler.backends.cuda.values import Code, literal
 from tensoa.compiler.backends.cuda.weights import balance, pack_weights
 from tensoa.compiler.ir import Value
 
@@ -23,7 +24,7 @@ class Source(NamedTuple):
     layout: tuple[int, ...]
 
 
-class Layers(Values):
+class Layers(Far):
     """Values, and what a linear layer makes of them."""
 
     exchanged = 0  # tiles of the largest exchange of linear_together()

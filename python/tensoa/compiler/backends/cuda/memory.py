@@ -57,6 +57,8 @@ class Memory:
 
     def __init__(self, program: Program, plan: Plan, precision: str) -> None:
         self.program, self.plan, self.precision = program, plan, precision
+        far = [value.far_args for value in program.values() if value.op != "gather"]
+        self._dense = {id(argument) for args in far for argument in args if argument.width > 1}
         self.layout = Layouts()
         self.has_totals = any(stage.totals for stage in plan.stages)
         self.joined = {} if self.has_totals else self._join_sums()
@@ -74,9 +76,13 @@ class Memory:
         """Whether tensor cores compute a layer of it."""
         return any(value.op == "linear" and value.width > FEW_OUTPUTS and self.scheme(value) != "Fma" for value in stage.values)
 
+    def is_dense(self, value: Value) -> bool:
+        """Whether its rows lie side by side in memory without padding: the parts of a row are one row to some."""
+        return id(value) in self._dense
+
     def is_only_stored(self, value: Value) -> bool:
         """Whether its stage computes a layer for others alone: tensor cores may then write straight into its buffer."""
-        if value.op != "linear" or value.width <= FEW_OUTPUTS or self.scheme(value) == "Fma":
+        if self.is_dense(value) or value.op != "linear" or value.width <= FEW_OUTPUTS or self.scheme(value) == "Fma":
             return False
         home = next(stage for stage in self.plan.stages if any(value is other for other in stage.values))
         is_stored = any(buffer.value is value for buffer in home.stores)
@@ -121,7 +127,7 @@ class Memory:
         stages = self.plan.stages
         used: dict[int, tuple[Value, list[int]]] = {}
         for at, stage in enumerate(stages):
-            gathered = [value.args[0] for value in stage.gathers if self.plan.buffer_of(value.args[0])]
+            gathered = [x for value in stage.gathers for x in value.far_args if self.plan.buffer_of(x)]
             stored = [buffer.value for buffer in stage.stores if id(buffer.value) not in self.joined]
             summed = stage.totals if self.has_totals else stage.sums
             values = [buffer.value for buffer in stage.reads + summed] + gathered + stored
@@ -136,7 +142,9 @@ class Memory:
                 first = earlier[-1] if earlier else first
                 (self.zeros if earlier else self.zero_steps)[first].append(value)
             layout = self.layout(value)
-            lives.append(Life(value, (value.domain, 4 if layout is None else 4 * len(layout)), first, places[-1]))
+            width = value.width if self.is_dense(value) or layout is None else len(layout)
+            domain, times = self.program.parts(value.domain)
+            lives.append(Life(value, (domain, 4 * times * width), first, places[-1]))
         return lives
 
     def _name_all(self) -> None:

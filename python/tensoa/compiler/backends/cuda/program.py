@@ -41,10 +41,11 @@ class Zero:
 
 @dataclass(frozen=True)
 class Launch:
-    """Runs a kernel over the rows of a domain."""
+    """Runs a kernel over the rows of a domain, `times` of them for each."""
 
     kernel: int
     domain: int
+    times: int = 1
 
 
 @dataclass

@@ -103,6 +103,13 @@ class Values(Visitor):
         text = f"Columns<{const}{c_type}>{{{pointer}, p.pitch[{block}], Planes{{{first}, {width}, {places}}}}}"
         return f"stepped({text}, {integers.code(steps, 'cuda')})" if steps else text
 
+    def planes(self, value: Value) -> str:
+        """Where the numbers of a dense row lie, in the order of the layout."""
+        layout = self.layout(value)
+        table = None if layout == contiguous(value.width) else np.array(layout, np.int32).tobytes()
+        places = "nullptr" if table is None else f"reinterpret_cast<const int*>{self.weights.add(table)}"
+        return f"Planes{{0, {value.width}, {places}}}"
+
     # ---- values
 
     def use(self, value: Value) -> Code:
@@ -124,6 +131,11 @@ class Values(Visitor):
         if layout is None:
             self.line(f"const Scalar {name} = load_scalar({memory}, {index or 'tile'}.{'at' if index else 'row'});")
             return Code("scalar", name)
+        if self.memory.is_dense(value):
+            self.widest = max(self.widest, len(layout) // 8)
+            row = f"{index}.at" if index else "tile.row"
+            self.line(f"const auto {name} = load<{len(layout) // 8}>({memory}, {self.planes(value)}, {row}, warp);")
+            return Code("fragment", name)
         place = "tile.row"
         if index:
             none = spread(np.full(value.width, np.nan, np.float32), layout)

@@ -95,6 +95,42 @@ __device__ __forceinline__ void store(void* buffer, const Fragment<T>& x, const 
   }
 }
 
+// Dense rows: `planes.width` numbers side by side, those of each position of the tiles as planes of
+// columns are; padding is zero.
+template <int T, class Row>
+__device__ __forceinline__ Fragment<T> load(const void* buffer, const Planes& planes,
+                                            const Row (&row)[2], const Warp& warp) {
+  const float* const numbers = static_cast<const float*>(buffer);
+  Fragment<T> x;
+#pragma unroll(unroll(T))
+  for (int n = 0; n < T; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int place = planes.place(8 * n + 2 * warp.quad + (i & 1));
+      const int64 at = row[i >> 1];
+      x.at[n][i] = place < 0             ? 0.f
+                   : is_row(row[i >> 1]) ? numbers[at * planes.width + place]
+                                         : not_a_number();
+    }
+  }
+  return x;
+}
+template <int T>
+__device__ __forceinline__ void store(void* buffer, const Fragment<T>& x, const Planes& planes,
+                                      const Tile& tile, const Warp& warp) {
+  float* const numbers = static_cast<float*>(buffer);
+#pragma unroll(unroll(T))
+  for (int n = 0; n < T; ++n) {
+    if (!warp.writes(n / 2)) continue;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int place = planes.place(8 * n + 2 * warp.quad + (i & 1));
+      if (place >= 0 && tile.inside[i >> 1])
+        numbers[tile.row[i >> 1] * planes.width + place] = x.at[n][i];
+    }
+  }
+}
+
 __device__ __forceinline__ void store(void* buffer, const Scalar& x, const Tile& tile,
                                       const Warp& warp) {
   if (warp.quad != 0 || warp.part != 0) return;
