@@ -115,7 +115,8 @@ def for_cuda(program: Program, precision: str, deterministic: bool) -> tuple[Fus
         files[name] = cuda.compile(made.source, architecture)
         code.append(GpuCode(architecture, name, BUILT))
     entry = CudaProgram(made.params, made.kernels, made.buffers, made.steps, weights, code)
-    is_the_same = deterministic or not any(stage.sums for stage in plan.stages)
+    has_sums = any(buffer.value.name == "sum" for stage in plan.stages for buffer in stage.sums)
+    is_the_same = deterministic or not has_sums
     return Fused(list(program.domains), _described(plan), is_the_same, cuda=entry, precision=precision), files
 
 

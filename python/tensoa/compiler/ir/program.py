@@ -3,8 +3,8 @@
 """Row programs: what a model does to rows of numbers.
 
 A value has the rows of a domain (hits, edges: a collection of the binding) and `width` numbers in each row. All operations
-but two stay in their row: `gather` reads rows of another domain, `scatter` sums rows into another domain. So everything
-between gathers and scatters is one loop over rows, which is one kernel (stages.py).
+but two stay in their row: `gather` reads rows of another domain, `scatter` reduces rows into another domain, to their sum,
+the largest or the least. So everything between gathers and scatters is one loop over rows, which is one kernel (stages.py).
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     "pack": {"ranges": ...},
     "lookup": {"table": ...},
     "gather": {},
-    "scatter": {},
+    "scatter": {"name": "sum"},
 }
 FREE = ("input", "index", "constant")
 
@@ -58,7 +58,8 @@ class Value:
     | pack | any | ranges: (start, stop) of each argument | the numbers side by side |
     | lookup | index | table [rows, width] | row `index` of a constant table |
     | gather | x, index | | row `index` of x; the result has the domain of `index` |
-    | scatter | x, index | | the sum of all rows of x whose index is this row; the result has the domain `domain` |
+    | scatter | x, index | name | the function `name` of REDUCTIONS ("sum", "amax" or "amin"), number by number, of all rows of
+      x whose index is this row; its `start` (0, -inf, inf) where none is; the result has the domain `domain` |
 
     A group is one of `times` equal parts of a row, side by side (1 where it is not said): the elements of a set in a row.
     Values are compared by identity. Make them with the functions of build.py.
