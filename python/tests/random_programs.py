@@ -163,7 +163,7 @@ def of_integers():
 # ---- random networks over nodes and edges
 
 
-KINDS = "linear linear norm function gather gather scatter scatter mean pack product cut reduce softmax".split()
+KINDS = "linear linear norm function gather gather scatter scatter mean extreme extreme pack product cut reduce softmax".split()
 
 
 class RandomGraph(nn.Module):
@@ -183,7 +183,7 @@ class RandomGraph(nn.Module):
         side = draw.choice([nodes, edges])
         a, b, width = draw.choice(side), draw.choice(side), 0
         kind = draw.choice(KINDS)
-        if kind in ("scatter", "mean"):
+        if kind in ("scatter", "mean", "extreme"):
             side, a = nodes, draw.choice(edges)
         width, end = a.shape[1], ends[draw.randint(0, 1)]
         if kind == "linear":
@@ -200,6 +200,12 @@ class RandomGraph(nn.Module):
         elif kind == "mean":
             zeros = torch.zeros(nodes[0].shape[0], width, dtype=a.dtype)
             y = zeros.scatter_reduce(0, end.unsqueeze(1).expand(-1, width), a, "mean", include_self=False)
+        elif kind == "extreme":
+            base = draw.choice(
+                [torch.zeros(nodes[0].shape[0], width, dtype=a.dtype), draw.choice(nodes)[:, :1].expand(-1, width)]
+            )
+            how, has_self = draw.choice(["amax", "amin"]), draw.random() < 0.5
+            y = base.scatter_reduce(0, end.unsqueeze(1).expand(-1, width), a, how, include_self=has_self)
         elif kind == "pack":
             y = torch.cat([a, b, draw.choice(side)], 1)[:, :40]
         elif kind == "product":

@@ -126,15 +126,16 @@ class _Evaluation(Visitor):
         return _rows_at(x, index)
 
     def of_scatter(self, value, x, index):
-        result, inside = np.zeros((self.rows[value.domain], value.width)), _inside(index, self.rows[value.domain])
-        np.add.at(result, index[inside], x[inside])
+        start, join = REDUCTIONS[value.name].start, {"sum": np.add, "amax": np.maximum, "amin": np.minimum}[value.name]
+        result, inside = np.full((self.rows[value.domain], value.width), start), _inside(index, self.rows[value.domain])
+        join.at(result, index[inside], x[inside])
         return result
 
 
 def evaluate(program, columns, rows):
     """One array [rows, width] for each output. `columns[block][plane]`: an array; `rows[domain]`: their number.
 
-    An index that names no row reads NaN, and adds nothing.
+    An index that names no row reads NaN, and is in no scatter.
     """
     done, evaluation = {}, _Evaluation(columns, rows, program)
     for value in program.values():

@@ -384,4 +384,4 @@ class _Lift(Visitor):
         return ir.gather(self._want(self._codes(value.args[0], 1, -1)), value.args[1])
 
     def of_scatter(self, value: Value, at: int) -> Value:
-        return ir.scatter(self._want(self._codes(value.args[0], 1, -1)), value.args[1], value.domain)
+        return ir.scatter(self._want(self._codes(value.args[0], 1, -1)), value.args[1], value.domain, value.name)

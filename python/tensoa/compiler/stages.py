@@ -11,13 +11,13 @@ from tensoa.compiler.ir import Output, Program, Value, Visitor
 class Buffer:
     """Memory that one stage writes and later ones read: [rows of `domain`, width], a row side by side.
 
-    `is_sum`: it holds a scatter; it starts at zero, and rows are added.
+    `is_scatter`: it holds a scatter; every number starts as that of no row, and rows are joined to it.
     """
 
     value: Value
     domain: int
     width: int
-    is_sum: bool = False
+    is_scatter: bool = False
 
 
 @dataclass
@@ -79,8 +79,8 @@ def _lies_there(user: Value, argument: Value) -> bool:
 def plan(program: Program, with_totals: bool = False) -> Plan:
     """The stages of a program, in the order to run them.
 
-    `with_totals`: rows of a scatter are not added by the stage that computes them. They are stored, and summed by the
-    stage over the rows that they are added to.
+    `with_totals`: rows of a sum are not added by the stage that computes them. They are stored, and summed by the stage over
+    the rows that they are added to. (The largest and the least do not depend on an order.)
     """
     values = program.values()
     level = _levels(program, values)
@@ -101,7 +101,7 @@ def plan(program: Program, with_totals: bool = False) -> Plan:
             if value.op == "scatter":
                 maker = level[id(value)] - 1, value.args[0].domain
                 stage_of(*maker).sums.append(found)
-                if with_totals:
+                if with_totals and value.name == "sum":
                     stage_of(level[id(value)], value.domain).totals.append(found)
                     buffer_for(value.args[0])
                 for argument in value.args:
@@ -205,5 +205,5 @@ def describe(stage: Stage) -> str:
         word = word_of(value)
         if word:
             words.append((f"{value.times} x " if value.times > 1 else "") + word)
-    words += [f"sum {buffer.width} by index" for buffer in stage.sums]
+    words += [f"{buffer.value.name} {buffer.width} by index" for buffer in stage.sums]
     return ", ".join(words) or "copy"

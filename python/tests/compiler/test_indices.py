@@ -42,6 +42,8 @@ def every_use(dtypes):
         sums = scatter(e, source, 0), scatter(apply("abs", e), target, 0), scatter(read[0], source, 0)
         values += [*sums, apply("add", *(scatter(e, at, 0) for at in (target, source)))]
         values += [gather(sums[0], target), scatter(read[0], target, 0)]
+        most, least = scatter(e, source, 0, "amax"), scatter(read[0], target, 0, "amin")
+        values += [most, least, gather(most, target)]
     outputs, widths = [], [0, 0]
     for value in values:
         places = range(widths[value.domain], widths[value.domain] + value.width)

@@ -196,10 +196,13 @@ def test_functions_of_columns_are_computed_where_they_are_needed():
     assert not any(buffer.value.op == "map" and buffer.value.name == "gt" for buffer in plan.buffers)
 
 
-def test_sums_by_index_are_read_by_parts(tmp_path):
+@pytest.mark.parametrize("name", ["sum", "amax", "amin"])
+def test_reductions_by_index_are_read_by_parts(name, tmp_path):
     x, at = columns(4), Value("index", 0, 1, (), {"block": 1, "plane": 0, "dtype": "int64"})
-    total = ir.scatter(x, at, 0)
-    program = Program((0,), [Output(2, (0, 1), ir.reduce("amax", ir.linear(total, np.ones((3, 2)), None, 2), 2))])
+    reduced = ir.apply("maximum", ir.scatter(x, at, 0, name), ir.constant(0, [-3.0]))
+    total = ir.apply("minimum", reduced, ir.constant(0, [3.0]))
+    both = ir.pack([(total, 0, 4), (ir.scatter(ir.pack([(x, 1, 2)]), at, 0, "sum"), 0, 1), (total, 1, 2)])
+    program = Program((0,), [Output(2, (0, 1), ir.reduce("amax", ir.linear(both, np.ones((3, 3)), None, 2), 2))])
     lifted = lift.lifted(program)
     index = np.array([0, 0, 3, 8, 8, 8, 1, 2, 20])
     want = row_programs.evaluate(program, [data(0, 4), [index]], [ROWS])[0]

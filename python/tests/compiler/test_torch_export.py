@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front end of torch.export, passes.py and stages.py against the module itself, in float64."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -173,6 +175,40 @@ def of_sums(m, x, edges, e):
 
 def test_sums_and_gathers_take_the_part_that_their_index_has():
     assert_same(of_sums, GRAPH, (3, 3, 1, 3, 3, 3, 3), collections=[0] * 6 + [1])
+
+
+def of_extremes(m, x, edges, e):
+    zero, column, three = torch.zeros_like(x), edges[1].unsqueeze(1), e[:, :3]
+    index, least = column.expand(-1, 3), x.new_full(x.shape, -math.inf)
+    return (
+        zero.scatter_reduce(0, index, three, "amax"),
+        zero.scatter_reduce(0, index, three, "amax", include_self=False),
+        x.scatter_reduce(0, column.expand(-1, 2), e, "amin"),
+        x.scatter_reduce(0, column, e, "amin", include_self=False),
+        least.scatter_reduce(0, index, three, "amax").clamp(min=-9),
+        x[:, 0].new_full((x.shape[0],), -1e30).scatter_reduce(0, edges[0], e[:, 1], "amax").unsqueeze(1).clamp(min=-9),
+        x.index_reduce(0, edges[1], three, "amax"),
+        torch.ones_like(x).index_reduce(0, edges[0], three, "amin", include_self=False),
+        x.index_reduce(0, edges[1], three, "mean"),
+        zero.scatter_reduce(0, index, three, "sum", include_self=False)
+        + x.t().scatter_reduce(1, index.t(), three.t(), "amin").t(),
+    )
+
+
+def test_extremes_by_index_are_joined_to_any_tensor():
+    program = assert_same(of_extremes, GRAPH, (3, 3, 3, 3, 3, 1, 3, 3, 3, 3), collections=[0] * 10)
+    found = {(value.name, value.width) for value in program.values() if value.op == "scatter"}
+    assert found == {("amax", 3), ("amin", 2), ("amin", 1), ("amax", 1), ("amin", 3), ("sum", 3), ("sum", 1)}
+
+
+def test_what_no_index_names_and_what_is_infinite_differ():
+    """Where rows are there, their extreme is it, though it is what a start would be."""
+
+    def function(m, x, edges, e):
+        far = torch.where(e[:, :3] > -9, -math.inf, e[:, :3])
+        return x.index_reduce(0, edges[1], far, "amax", include_self=False).clamp(min=-20)
+
+    assert_same(function, GRAPH, (3,))
 
 
 def test_far_offsets_are_subtracted_before_a_layer_and_others_become_part_of_it():

@@ -42,7 +42,7 @@ class TwoResults(nn.Module):
 
 
 class Edges(nn.Module):
-    """Two collections; the largest message of each node."""
+    """Two collections; the product of the messages of each node."""
 
     def __init__(self):
         super().__init__()
@@ -51,8 +51,8 @@ class Edges(nn.Module):
     def forward(self, x, edges):
         m = torch.relu(self.edge(torch.cat([x[edges[0]], x[edges[1]]], 1)))
         index = edges[1][:, None].expand(-1, 8)
-        most = m.new_zeros(x.shape[0], 8).scatter_reduce(0, index, m, "amax")
-        return self.node(torch.cat([x, most], 1))
+        products = m.new_ones(x.shape[0], 8).scatter_reduce(0, index, m, "prod")
+        return self.node(torch.cat([x, products], 1))
 
 
 class ThreeDimensions(nn.Module):

@@ -108,6 +108,6 @@ def gather(x: Value, index: Value) -> Value:
     return Value("gather", index.domain, x.width, (x, index))
 
 
-def scatter(x: Value, index: Value, domain: int) -> Value:
-    """For each row of `domain` the sum of the rows of x whose index is this row."""
-    return Value("scatter", domain, x.width, (x, index))
+def scatter(x: Value, index: Value, domain: int, name: str = "sum") -> Value:
+    """For each row of `domain` the function `name` of REDUCTIONS of the rows of x whose index is this row."""
+    return Value("scatter", domain, x.width, (x, index), {"name": name})

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.ir import build
 from tensoa.compiler.ir.bounds import EXACT, Bounds
+from tensoa.compiler.ir.operations import REDUCTIONS
 from tensoa.compiler.ir.program import Value
 from tensoa.compiler.ir.rows import InputPlane, Rows, key_of, need_rows, numbers_of, plane_array
 from tensoa.dtypes import DTYPES
@@ -318,9 +319,18 @@ class Builder:
         return Rows(planes, tensor.axis, tensor.domain)
 
     def scattered(
-        self, base: Operand, index: Value, source: Operand, shape: Sequence[int], axis: int | None, domain: int | None
+        self,
+        base: Operand,
+        index: Value,
+        source: Operand,
+        shape: Sequence[int],
+        axis: int | None,
+        domain: int | None,
+        name: str = "sum",
     ) -> Rows:
-        """base, a tensor [shape] of `domain` with rows at `axis`, with the rows of `source` added at `index`."""
+        """The function `name` of REDUCTIONS of base, a tensor [shape] of `domain` with rows at `axis`, and of the rows of
+        `source` at `index`.
+        """
         if axis is None or domain is None:
             raise NotFused("a sum into something without rows")
         need_rows(base, source)
@@ -334,10 +344,12 @@ class Builder:
         if source.axis != axis or source.domain != index.domain:
             raise NotFused("a sum whose rows are not those of its index")
         planes = np.broadcast_to(source.planes, shape)
-        value = build.scatter(self.value(planes, index.domain), index, domain)
+        value = build.scatter(self.value(planes, index.domain), index, domain, name)
         total = self.rows(shape, axis, value)
         numbers = base.planes.reshape(-1) if isinstance(base, Rows) else numbers_of(base)[1]
-        return total if all(_is_zero(number) for number in numbers) else self.function("add", base, total)
+        if all(_is(number, REDUCTIONS[name].start) for number in numbers):
+            return total
+        return self.function({"sum": "add", "amax": "maximum", "amin": "minimum"}[name], base, total)
 
     # ---- what float32 holds
 
@@ -363,5 +375,5 @@ def _stored_order(planes: np.ndarray) -> np.ndarray | None:
     return np.argsort(places) if len(set(places)) == len(places) else None
 
 
-def _is_zero(plane: Any) -> bool:
-    return isinstance(plane, (int, float)) and plane == 0
+def _is(plane: Any, number: float) -> bool:
+    return isinstance(plane, (int, float)) and plane == number

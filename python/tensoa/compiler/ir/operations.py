@@ -55,11 +55,11 @@ class Function:
 
 @dataclass(frozen=True)
 class Reduction:
-    """A function of all numbers of a group."""
+    """A function of all numbers of a group, or (but the mean) of all rows with an index. NaN stays NaN."""
 
     name: str
     numpy: Callable[..., np.ndarray]  # with `axis`
-    cpp: str  # the functor of two numbers in kernels/functions.hpp of the CPU back end
+    functor: str  # of two numbers, in kernels/functions.hpp of the CPU back end and in kernels/buffers.cuh of CUDA
     cuda: str  # an expression of x and y
     start: float  # what changes no other number
     is_mean: bool = False  # divided by the count in the end

@@ -3,8 +3,8 @@
 """Row programs: what a model does to rows of numbers.
 
 A value has the rows of a domain (hits, edges: a collection of the binding) and `width` numbers in each row. All operations
-but two stay in their row: `gather` reads rows of another domain, `scatter` sums rows into another domain. So everything
-between gathers and scatters is one loop over rows, which is one kernel (stages.py).
+but two stay in their row: `gather` reads rows of another domain, `scatter` reduces rows into another domain, to their sum,
+the largest or the least. So everything between gathers and scatters is one loop over rows, which is one kernel (stages.py).
 
 A back end that keeps a row in registers wants short rows: lift.py makes groups of a row rows of a domain of their own, and
 then `regroup`, `multiply`, `pick` and `fold` read what other such domains have of the same row.
@@ -32,7 +32,7 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     "pack": {"ranges": ...},
     "lookup": {"table": ...},
     "gather": {},
-    "scatter": {},
+    "scatter": {"name": "sum"},
     "regroup": {"places": ...},
     "multiply": {"places": ...},
     "pick": {"places": ...},
@@ -68,7 +68,8 @@ class Value:
     | pack | any | ranges: (start, stop) of each argument | the numbers side by side |
     | lookup | index | table [rows, width] | row `index` of a constant table |
     | gather | x, index | | row `index` of x; the result has the domain of `index` |
-    | scatter | x, index | | the sum of all rows of x whose index is this row; the result has the domain `domain` |
+    | scatter | x, index | name | the function `name` of REDUCTIONS ("sum", "amax" or "amin"), number by number, of all rows of
+      x whose index is this row; its `start` (0, -inf, inf) where none is; the result has the domain `domain` |
     | regroup | any | places [groups, 1, width] | the numbers that `places` names |
     | multiply | x, any | places [groups, inner, width] | x times the matrix that `places` names |
     | pick | place, any | places [groups, n, width] | of n vectors that `places` names that at `place`; NaN where it is none |

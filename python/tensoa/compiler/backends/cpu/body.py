@@ -21,7 +21,12 @@ Lines = list[str]
 
 def is_private(plan: Plan, buffer: Buffer) -> bool:
     """Every row of it is read only where it was written, in later stages."""
-    return not buffer.is_sum and not any(value.args[0] is buffer.value for stage in plan.stages for value in stage.gathers)
+    return not buffer.is_scatter and not any(value.args[0] is buffer.value for stage in plan.stages for value in stage.gathers)
+
+
+def _functor(buffer: Buffer) -> str:
+    """What joins rows to those of a scatter."""
+    return f"{REDUCTIONS[buffer.value.name].functor}{{}}"
 
 
 def _column(value: Value, plane: object) -> str:
@@ -263,7 +268,7 @@ class Body(Visitor):
         source, x = (f"s + {places[0]} * F", "nullptr") if _is_run(places) else ("s", self._table(places))
         count = value.args[0].width // value.times
         scale = f"1.0f / {count}" if reduction.is_mean else "1.0f"
-        return [f"L::reduce(@, {source}, {x}, {count}, {value.times}, n, {reduction.cpp}{{}}, {scale});"]
+        return [f"L::reduce(@, {source}, {x}, {count}, {value.times}, n, {reduction.functor}{{}}, {scale});"]
 
     def of_order(self, value: Value) -> Lines:
         (x,), width = value.args, value.args[0].width // value.times
@@ -330,12 +335,12 @@ class Body(Visitor):
             place = self._place(factor) if factor else "nullptr"
             source, nan = f"Source{self._source(rows)}", self._nan(value.width)
             target = f"Source{{&{self._buffer(to)}, {self.indices[id(index)]}}}"
-            self.lines.append(f"L::pass_on({place}, {value.width}, {source}, {nan}, {target}, n);")
+            self.lines.append(f"L::pass_on({place}, {value.width}, {source}, {nan}, {target}, n, {_functor(to)});")
             return
         if kind == "write" and is_private(self.plan, to):
             kind = "keep"
-        where = self.indices[id(index)] if kind == "scatter" else "first"
-        self.lines.append(f"L::{kind}({self._place(value)}, {value.width}, {self._buffer(to)}, {where}, n);")
+        where = f"{self.indices[id(index)]}, n, {_functor(to)}" if kind == "scatter" else "first, n"
+        self.lines.append(f"L::{kind}({self._place(value)}, {value.width}, {self._buffer(to)}, {where});")
 
     def text(self, name: str) -> str:
         body = "\n".join(f"    {line}" for line in self.lines)

@@ -10,8 +10,8 @@ from tensoa.compiler.backends.kernel_text import joined
 from tensoa.compiler.buffers import Life, Slots
 from tensoa.compiler.constants import Pool
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.ir import Program
-from tensoa.compiler.stages import Plan
+from tensoa.compiler.ir import REDUCTIONS, Program
+from tensoa.compiler.stages import Buffer, Plan
 
 ABI = 1  # of the library
 TILE = 48  # rows of a Tile
@@ -40,6 +40,12 @@ def _slots(plan: Plan) -> Slots:
     )
 
 
+def _start(buffer: Buffer) -> str:
+    """The number that a scatter has where it has no row, in C++."""
+    start = REDUCTIONS[buffer.value.name].start
+    return f"{'-' if start < 0 else ''}INFINITY" if start else "0"
+
+
 def generate(program: Program, plan: Plan) -> str:
     """The C++ source of `plan`, the stages of `program`. Raises InputError for what it has no code for, and NotFused for
     what would take long to compile.
@@ -55,7 +61,7 @@ def generate(program: Program, plan: Plan) -> str:
         memory = [f"memory[{slots.of[id(buffer.value)]}]" for buffer in body.buffers] or ["Memory{}"]
         pitch = max(pitch, body.scratch.size)
         places = [f"tensoa_weights + {weights.place(array.tobytes()) // 4}" for array in body.constants]
-        steps += [f"  memory[{slots.of[id(buffer.value)]}].clear();" for buffer in stage.sums]
+        steps += [f"  memory[{slots.of[id(buffer.value)]}].fill({_start(buffer)});" for buffer in stage.sums]
         steps += [
             "  {",
             f"    const Memory buffers[] = {{{', '.join(memory)}}};",

@@ -8,7 +8,7 @@ from tensoa.compiler.backends.cuda.memory import TOGETHER, Memory, Work
 from tensoa.compiler.backends.cuda.program import KernelEntry
 from tensoa.compiler.backends.cuda.values import c_type
 from tensoa.compiler.backends.cuda.weights import SHARED_BYTES
-from tensoa.compiler.ir import Value
+from tensoa.compiler.ir import REDUCTIONS, Value
 from tensoa.compiler.stages import Buffer
 
 TILE_ROWS = 16
@@ -36,7 +36,8 @@ class Kernel(Layers):
         x, index = buffer.value.args
         slot, text, layout = self.memory.slots[id(buffer.value)], self._held(x), self.layout(x)
         at = self.index(index, f"p.rows[{buffer.domain}]")
-        function = "scatter_scalar" if layout is None else f"scatter<{self.layout_type(layout)}>"
+        join = REDUCTIONS[buffer.value.name].functor
+        function = f"scatter_scalar<{join}>" if layout is None else f"scatter<{join}, {self.layout_type(layout)}>"
         self.line(f"{function}(p.buffer[{slot}], {text}, {at}, tile, warp);")
 
     def _rows_of(self, domain: int) -> str:
@@ -75,8 +76,8 @@ class Kernel(Layers):
                 slot = self.memory.slots[id(buffer.value)]
                 place = f", {self.planes(buffer.value)}" if self.memory.is_dense(buffer.value) else ""
                 self.line(f"store(p.buffer[{slot}], {self._held(buffer.value)}{place}, tile, warp);")
-        if not self.memory.has_totals:
-            for buffer in self.stage.sums:
+        for buffer in self.stage.sums:
+            if not self.memory.is_total(buffer.value):
                 self._sum(buffer)
 
     @property

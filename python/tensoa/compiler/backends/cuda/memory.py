@@ -25,6 +25,11 @@ FEW_INPUTS = 4
 FEW_OUTPUTS = 2
 
 
+def is_extreme(value: Value) -> bool:
+    """Whether it is the largest or the least by index: its buffer holds keys (kernels/buffers.cuh)."""
+    return value.op == "scatter" and value.name != "sum"
+
+
 @dataclass
 class Lists:
     """The rows that an index adds to each row of `domain`: slots of what kernels/sums.cuh keeps of them."""
@@ -68,6 +73,10 @@ class Memory:
         self._name_all()
         self.lists = self._make_lists()
 
+    def is_total(self, value: Value) -> bool:
+        """Whether it is a scatter that is summed from lists, not by atomics."""
+        return value.op == "scatter" and self.has_totals and not is_extreme(value)
+
     def scheme(self, value: Value) -> str:
         """What multiplies in a linear layer, by its name in kernels/layers.cuh."""
         return "Fma" if value.args[0].width <= FEW_INPUTS else SCHEMES[self.precision]
@@ -87,7 +96,7 @@ class Memory:
         home = next(stage for stage in self.plan.stages if any(value is other for other in stage.values))
         is_stored = any(buffer.value is value for buffer in home.stores)
         is_read = any(any(argument is value for argument in other.args) for other in home.values if other.op != "gather")
-        is_summed = not self.has_totals and any(buffer.value.args[0] is value for buffer in home.sums)
+        is_summed = any(buffer.value.args[0] is value and not self.is_total(buffer.value) for buffer in home.sums)
         return is_stored and not (is_read or is_summed or any(output.value is value for output in home.outputs))
 
     def _join_sums(self) -> dict[int, Value]:
@@ -98,7 +107,9 @@ class Memory:
                 users.setdefault(id(argument), []).append(value)
         for output in self.program.outputs:
             users.setdefault(id(output.value), []).append(output)
-        sums = {id(buffer.value): buffer.value for buffer in self.plan.buffers if buffer.is_sum}
+        sums = {
+            id(buffer.value): buffer.value for buffer in self.plan.buffers if buffer.is_scatter and not is_extreme(buffer.value)
+        }
         joined: dict[int, Value] = {}
         for value in self.program.values():
             if value.op != "map" or value.name != "add" or len({id(argument) for argument in value.args}) < 2:
@@ -129,7 +140,7 @@ class Memory:
         for at, stage in enumerate(stages):
             gathered = [x for value in stage.gathers for x in value.far_args if self.plan.buffer_of(x)]
             stored = [buffer.value for buffer in stage.stores if id(buffer.value) not in self.joined]
-            summed = stage.totals if self.has_totals else stage.sums
+            summed = stage.totals + [buffer for buffer in stage.sums if not self.is_total(buffer.value)]
             values = [buffer.value for buffer in stage.reads + summed] + gathered + stored
             for value in values + [buffer.value.args[0] for buffer in stage.totals]:
                 root = self._root(value)
@@ -137,7 +148,9 @@ class Memory:
         lives = []
         for value, places in used.values():
             first = places[0]
-            if value.op == "scatter" and not self.has_totals:  # a kernel over the same rows, as late as possible, clears it
+            if value.op == "scatter" and not self.is_total(
+                value
+            ):  # a kernel over the same rows, as late as possible, clears it
                 earlier = [at for at in range(first) if stages[at].domain == value.domain]
                 first = earlier[-1] if earlier else first
                 (self.zeros if earlier else self.zero_steps)[first].append(value)
@@ -193,8 +206,7 @@ class Memory:
             if stage.sums:
                 work += [Work(Stage(domain), None, left.pop(domain)) for domain in sorted(left)]
             steps = left.pop(stage.domain, [])
-            for buffer in stage.sums if self.has_totals else ():
-                lists = self.lists_of(buffer.value)
+            for lists in (self.lists_of(buffer.value) for buffer in stage.sums if self.is_total(buffer.value)):
                 if id(lists) not in entered:
                     entered.add(id(lists))
                     steps.append(("enter", lists))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensoa.compiler.backends.cuda.layouts import ONE, Layout, Numbers, Piece, contiguous, spread
-from tensoa.compiler.backends.cuda.memory import Memory
+from tensoa.compiler.backends.cuda.memory import Memory, is_extreme
 from tensoa.compiler.backends.cuda.weights import SHARED_BYTES, Weights, as_buffer
 from tensoa.compiler.ir import FUNCTIONS, REDUCTIONS, Value, Visitor, integers
 from tensoa.compiler.stages import Stage
@@ -128,8 +128,10 @@ class Values(Visitor):
     def _rows(self, value: Value, memory: str, index: str | None = None) -> Code:
         """Rows of a buffer or of a table: the own ones, or those that an Index names."""
         name, layout = self.new_name(), self.layout(value)
+        extreme = REDUCTIONS[value.name].functor if is_extreme(value) else ""
         if layout is None:
-            self.line(f"const Scalar {name} = load_scalar({memory}, {index or 'tile'}.{'at' if index else 'row'});")
+            read = f"scalar_extremes<{extreme}>" if extreme else "load_scalar"
+            self.line(f"const Scalar {name} = {read}({memory}, {index or 'tile'}.{'at' if index else 'row'});")
             return Code("scalar", name)
         if self.memory.is_dense(value):
             self.widest = max(self.widest, len(layout) // 8)
@@ -138,9 +140,13 @@ class Values(Visitor):
             return Code("fragment", name)
         place = "tile.row"
         if index:
-            none = spread(np.full(value.width, np.nan, np.float32), layout)
+            none = spread(np.full(value.width, -1, np.int32).view(np.float32), layout)  # NaN, and the key of NaN
             place = f"{index}, {self.weights.add(as_buffer(none[None]).tobytes(), is_rare=True)}"
         self.line(f"const Rows<{len(layout) // 8}> {name}({memory}, {place}, warp);")
+        if extreme:  # only sums are read as they lie
+            self.widest = max(self.widest, len(layout) // 8)
+            self.line(f"const auto {name}_numbers = extremes<{extreme}, {self.layout_type(layout)}>({name}, warp);")
+            return Code("fragment", f"{name}_numbers")
         return Code("rows", name)
 
     def of_input(self, value: Value, row: str = "tile.row") -> Code:

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows taken and summed by index."""
+"""Rows taken and reduced by index."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import torch
 
 from tensoa.compiler.errors import NotFused
+from tensoa.compiler.ir import REDUCTIONS, Value
 from tensoa.compiler.ir.rows import Rows, plane_array, select, take
 
 
@@ -78,40 +78,58 @@ def index_put(walk, node, base, indices, source, accumulate=False):
     return walk.scattered(base, walk.index(used[0]), source, *walk.shape_of(node))
 
 
-def scatter_add(walk, node, base, dim, index, source):
-    shape, axis, domain = walk.shape_of(node)
-    if axis is None or dim % len(node.meta["val"].shape) != axis:
-        raise NotFused("a scatter inside a row")
-    column = walk.index(index)  # the same for all elements that it has; others are not summed
+def scatter_reduce(walk, node, base, dim, index, source, how="sum", include_self=True):
+    base = _base(walk, node, base, dim)
+    column = walk.index(index)  # the same for all elements that it has; others stay as they are
+    if not isinstance(source, Rows):
+        source = walk.filled(source, index.planes.shape, base.axis, index.domain)
+    if source.axis != base.axis:
+        raise NotFused("a sum whose rows are not those of its index")
     part = tuple(slice(size) for size in index.planes.shape)
-    planes = plane_array(shape, [0.0] * math.prod(shape))
-    if isinstance(source, Rows):
-        if source.axis != axis:
-            raise NotFused("a sum whose rows are not those of its index")
-        planes[part] = source.planes[part]
-        source = replace(source, planes=planes)
-    return walk.scattered(base, column, source, shape, axis, domain)
+    planes = base.planes.copy()
+    some, source = (replace(tensor, planes=tensor.planes[part]) for tensor in (base, source))
+    planes[part] = _reduced(walk, some, column, source, how, include_self).planes
+    return replace(base, planes=planes)
 
 
-def scatter_reduce(walk, node, base, dim, index, source, how, include_self=True):
-    if how not in ("sum", "mean") or (how == "sum" and not include_self):
+def index_reduce(walk, node, base, dim, index, source, how, *, include_self=True):
+    if not isinstance(index, Rows) or index.planes.ndim != 1:
+        raise NotFused("rows reduced by an index that is not one column")
+    return _reduced(walk, _base(walk, node, base, dim), walk.index(index), source, how, include_self)
+
+
+def _base(walk, node, base, dim) -> Rows:
+    """What rows along `dim` are joined to."""
+    shape, axis, domain = walk.shape_of(node)
+    if axis is None or dim % len(shape) != axis:
+        raise NotFused("a scatter inside a row")
+    return base if isinstance(base, Rows) else walk.filled(base, shape, axis, domain)
+
+
+def _reduced(walk, base: Rows, index: Value, source, how: str, include_self: bool) -> Rows:
+    """What `how` makes of a tensor and of the rows of `source` at `index`; without `include_self` of these alone, and of the
+    tensor where there are none.
+    """
+    if how not in ("sum", "mean", "amax", "amin"):
         raise NotFused(f"rows reduced by index ({how})")
-    shape, axis, _ = walk.shape_of(node)
-    zero = torch.zeros(())
-    ones = Rows(plane_array((1,) * len(shape), [1.0]), axis, index.domain)
-    sums = scatter_add(walk, node, base if include_self else zero, dim, index, source)
-    if how == "sum":
-        return sums
-    one = replace(ones, planes=np.broadcast_to(ones.planes, index.planes.shape))
-    counts = scatter_add(walk, node, zero, dim, index, one)
-    m = walk.map
+    m, name, axis = walk.map, "sum" if how == "mean" else how, base.axis
+
+    def reduced(start, rows, shape, name=name):
+        return walk.scattered(start, index, rows, shape, axis, base.domain, name)
+
+    if include_self and how != "mean":
+        return reduced(base, source, base.planes.shape)
+    one = (1,) * base.planes.ndim
+    counts = reduced(torch.zeros(()), Rows(plane_array(one, [1.0]), axis, index.domain), one, "sum")
     if include_self:
+        sums = reduced(base, source, base.planes.shape)
         return walk.elementwise(lambda x, n, k: m("div", x, m("add", n, k)), sums, counts, 1.0)
 
-    def mean(x, n, k, old):
-        return m("where", m("ge", n, k), m("div", x, m("maximum", n, k)), old)
+    def found(x, n, k, old):
+        return m("where", m("ge", n, k), m("div", x, m("maximum", n, k)) if how == "mean" else x, old)
 
-    return walk.elementwise(mean, sums, counts, 1.0, base)
+    alone = reduced(torch.tensor(REDUCTIONS[name].start), source, base.planes.shape)
+    return walk.elementwise(found, alone, counts, 1.0, base)
 
 
 OPERATIONS = {
@@ -120,6 +138,7 @@ OPERATIONS = {
     "index_select": index_select,
     "index": index_by,
     "index_put": index_put,
-    "scatter_add": scatter_add,
+    "scatter_add": scatter_reduce,
     "scatter_reduce": scatter_reduce,
+    "index_reduce": index_reduce,
 }

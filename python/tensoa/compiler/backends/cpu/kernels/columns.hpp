@@ -102,7 +102,7 @@ struct Common {
       for (int r = 0; r < n; ++r) y[i * L::kFeature + r * L::kRow] = x[i];
   }
 
-  // Rows of memory. Those that an index names outside of it are NaN when read, and are left out when added to.
+  // Rows of memory. Those that an index names outside of it are NaN when read, and are left out when joined to.
 
   static float* row_of(const Memory& memory, std::int64_t index, float* otherwise) {
     const bool is_row = static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(memory.rows);
@@ -129,26 +129,28 @@ struct Common {
   static void write(const float* x, int width, const Memory& memory, std::int64_t first, int n) {
     float* to[L::kRows];
     for (int r = 0; r < n; ++r) to[r] = memory.data + (first + r) * memory.pitch;
-    L::template write_rows<false>(x, width, to, n);
+    L::write_rows(x, width, to, n, Last{});
   }
 
+  template <class Join>
   static void scatter(const float* x, int width, const Memory& memory, const std::int64_t* index,
-                      int n) {
+                      int n, Join join) {
     float* to[L::kRows];
     for (int r = 0; r < n; ++r) to[r] = row_of(memory, index[r], nullptr);
-    L::template write_rows<true>(x, width, to, n);
+    L::write_rows(x, width, to, n, join);
   }
 
-  /// Gathered rows times one number each, or as they are (nullptr), are added to others and never come to scratch.
+  /// Gathered rows times one number each, or as they are (nullptr), are joined to others and never come to scratch.
+  template <class Join>
   static void pass_on(const float* factor, int width, Source from, const float* nan, Source to,
-                      int n) {
+                      int n, Join join) {
     for (int r = 0; r < n; ++r) {
       const float* in = row_of(*from.memory, from.index[r], const_cast<float*>(nan));
       float* out = row_of(*to.memory, to.index[r], nullptr);
       const V times = all(factor ? factor[r * L::kRow] : 1);
       if (out)
         for (int i = 0; i < width; i += kLanes)
-          store(out + i, load(out + i) + load(in + i) * times);
+          store(out + i, join(load(out + i), load(in + i) * times));
     }
   }
 };

@@ -185,13 +185,13 @@ struct Few : Common<Few<kPitch>> {
       }
   }
 
-  template <bool kIsSum>
-  static void write_rows(const float* x, int width, float* const* to, int n) {
+  template <class Join>
+  static void write_rows(const float* x, int width, float* const* to, int n, Join join) {
     for (int r = 0; r < n; ++r)
       for (int i = 0; i < width; i += kLanes)
-        if (!kIsSum || to[r]) {
+        if (!Join::kReads || to[r]) {
           const V row = lanes() < width - i ? load(x + i + r * kPitch) : V{};
-          store(to[r] + i, kIsSum ? load(to[r] + i) + row : row);
+          store(to[r] + i, Join::kReads ? join(load(to[r] + i), row) : row);
         }
   }
 };

@@ -179,17 +179,24 @@ inline V f_hypot(V a, V b) {
 }
 inline V f_where(V condition, V a, V b) { return condition != 0 ? a : b; }
 
-// ---- reductions; what is no number stays so
+// ---- reductions; what is no number stays so. `kReads`: rows are joined to those that are there.
 
+struct Last {
+  static constexpr bool kReads = false;
+  V operator()(V, V b) const { return b; }
+};
 struct Sum {
+  static constexpr bool kReads = true;
   V operator()(V a, V b) const { return a + b; }
   float operator()(float a, float b) const { return a + b; }
 };
 struct Largest {
+  static constexpr bool kReads = true;
   V operator()(V a, V b) const { return f_maximum(a, b); }
   float operator()(float a, float b) const { return a > b || a != a ? a : b; }
 };
 struct Smallest {
+  static constexpr bool kReads = true;
   V operator()(V a, V b) const { return f_minimum(a, b); }
   float operator()(float a, float b) const { return a < b || a != a ? a : b; }
 };

@@ -263,8 +263,9 @@ struct Tile : Common<Tile> {
       }
   }
 
-  template <bool kIsSum>
-  [[gnu::noinline]] static void write_rows(const float* x, int width, float* const* to, int n) {
+  template <class Join>
+  [[gnu::noinline]] static void write_rows(const float* x, int width, float* const* to, int n,
+                                           Join join) {
     for (int r = 0; r < n; r += kLanes)
       for (int i = 0; i < width; i += kLanes) {
         V a[kLanes];
@@ -279,9 +280,9 @@ struct Tile : Common<Tile> {
         transpose(a);
 #pragma GCC unroll 16
         for (int j = 0; j < kLanes; ++j)
-          if (r + j < n && (!kIsSum || to[r + j])) {
+          if (r + j < n && (!Join::kReads || to[r + j])) {
             float* p = to[r + j] + i;
-            store(p, kIsSum ? load(p) + a[j] : a[j]);
+            store(p, Join::kReads ? join(load(p), a[j]) : a[j]);
           }
       }
   }

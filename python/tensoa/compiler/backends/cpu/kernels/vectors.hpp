@@ -74,9 +74,7 @@ struct Memory {
   std::int64_t pitch;
   std::int64_t rows;
 
-  void clear() const {
-    std::memset(data, 0, static_cast<std::size_t>(rows * pitch) * sizeof(float));
-  }
+  void fill(float start) const { std::fill_n(data, rows * pitch, start); }
 };
 
 /// The rows of a buffer that an index names.

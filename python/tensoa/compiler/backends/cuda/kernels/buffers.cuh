@@ -139,7 +139,7 @@ __device__ __forceinline__ void store(void* buffer, const Scalar& x, const Tile&
   }
 }
 
-// Rows of a sum start at zero.
+// Rows of a sum, and of an extreme, start at zero.
 template <int T>
 __device__ __forceinline__ void clear(void* buffer, const Tile& tile, const Warp& warp) {
   store(buffer, map<T>([](float zero) { return zero; }, 0.f), tile, warp);
@@ -148,9 +148,63 @@ __device__ __forceinline__ void clear_scalar(void* buffer, const Tile& tile, con
   store(buffer, Scalar{{0.f, 0.f}}, tile, warp);
 }
 
-// Adds rows to the rows `index` of a buffer of sums. Where neighbouring rows have one index (edges
-// grouped by a node), they are summed in the warp before.
-template <class Layout, int T>
+struct Sum {
+  static __device__ float start() { return 0.f; }
+  static __device__ float join(float x, float y) { return x + y; }
+  template <class... Floats>
+  static __device__ void to(float* row, Floats... x) {
+    add_to(row, x...);
+  }
+};
+
+// Keys have the order of their numbers, with NaN as the largest. None is 0, which stands for no number
+// so far: it becomes the least one, -infinity.
+__device__ __forceinline__ unsigned key_of(float x) {
+  const unsigned bits = __float_as_uint(x);
+  return x != x ? kAll : bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+__device__ __forceinline__ float number_of(unsigned key) {
+  key = max(key, 0x007fffffu);
+  return __uint_as_float(key >> 31 ? key & 0x7fffffffu : ~key);
+}
+
+// Buffers of extremes hold keys, and do not depend on the order of what is joined to them.
+struct Largest {
+  static __device__ float start() { return -__int_as_float(0x7f800000); }
+  static __device__ float join(float x, float y) { return maximum(x, y); }
+  template <class... Floats>
+  static __device__ void to(float* row, Floats... x) {
+    (raise_to(row++, key_of(x)), ...);
+  }
+  static __device__ float number(float held) { return number_of(__float_as_uint(held)); }
+};
+struct Smallest {
+  static __device__ float start() { return __int_as_float(0x7f800000); }
+  static __device__ float join(float x, float y) { return minimum(x, y); }
+  template <class... Floats>
+  static __device__ void to(float* row, Floats... x) {
+    Largest::to(row, -x...);
+  }
+  static __device__ float number(float held) { return -Largest::number(held); }
+};
+
+// The numbers of rows of extremes.
+template <class Extreme, class Layout, int T>
+__device__ __forceinline__ Fragment<T> extremes(const Rows<T>& from, const Warp& warp) {
+  auto x = map<T>([](float held) { return Extreme::number(held); }, load(from));
+  clear_padding<Layout>(x, warp);
+  return x;
+}
+template <class Extreme, class Row>
+__device__ __forceinline__ Scalar scalar_extremes(const void* buffer, const Row (&row)[2]) {
+  const Scalar held = load_scalar(buffer, row);
+  return {{is_row(row[0]) ? Extreme::number(held.at[0]) : not_a_number(),
+           is_row(row[1]) ? Extreme::number(held.at[1]) : not_a_number()}};
+}
+
+// Joins rows to the rows `index` of a buffer. Where neighbouring rows have one index (edges grouped by
+// a node), they are joined in the warp before.
+template <class Join, class Layout, int T>
 __device__ __forceinline__ void scatter(void* buffer, Fragment<T> x, const Index& index,
                                         const Tile& tile, const Warp& warp) {
 #pragma unroll
@@ -172,13 +226,13 @@ __device__ __forceinline__ void scatter(void* buffer, Fragment<T> x, const Index
         if (!warp.writes(n / 2)) continue;
 #pragma unroll
         for (int i = 2 * r; i < 2 * r + 2; ++i) {
-          float sum = tile.inside[r] ? x.at[n][i] : 0.f;
+          float all = tile.inside[r] ? x.at[n][i] : Join::start();
 #pragma unroll
           for (int step = 0; step < 3; ++step) {
-            const float other = __shfl_down_sync(kAll, sum, 4 << step);
-            sum += is_same[step] ? other : 0.f;
+            const float other = __shfl_down_sync(kAll, all, 4 << step);
+            all = Join::join(all, is_same[step] ? other : Join::start());
           }
-          x.at[n][i] = sum;
+          x.at[n][i] = all;
         }
       }
       adds = adds && is_first;
@@ -192,21 +246,22 @@ __device__ __forceinline__ void scatter(void* buffer, Fragment<T> x, const Index
             is_valid<Layout>(2 * q, 1, warp.quad) || is_valid<Layout>(2 * q + 1, 1, warp.quad))) {
         continue;
       }
-      add_to(row + 16 * q + 4 * warp.quad, x.at[2 * q][2 * r], x.at[2 * q][2 * r + 1],
-             x.at[2 * q + 1][2 * r], x.at[2 * q + 1][2 * r + 1]);
+      Join::to(row + 16 * q + 4 * warp.quad, x.at[2 * q][2 * r], x.at[2 * q][2 * r + 1],
+               x.at[2 * q + 1][2 * r], x.at[2 * q + 1][2 * r + 1]);
     }
     if (T % 2 && warp.writes(T / 2) &&
         (is_valid<Layout>(T - 1, 0, warp.quad) || is_valid<Layout>(T - 1, 1, warp.quad))) {
-      add_to(row + 8 * (T - 1) + 2 * warp.quad, x.at[T - 1][2 * r], x.at[T - 1][2 * r + 1]);
+      Join::to(row + 8 * (T - 1) + 2 * warp.quad, x.at[T - 1][2 * r], x.at[T - 1][2 * r + 1]);
     }
   }
 }
 
+template <class Join>
 __device__ __forceinline__ void scatter_scalar(void* buffer, const Scalar& x, const Index& index,
                                                const Tile& tile, const Warp& warp) {
   if (warp.quad != 0 || warp.part != 0) return;
   for (int r = 0; r < 2; ++r) {
     if (tile.inside[r] && is_row(index.at[r]))
-      add_to(static_cast<float*>(buffer) + index.at[r], x.at[r]);
+      Join::to(static_cast<float*>(buffer) + index.at[r], x.at[r]);
   }
 }
