@@ -14,7 +14,7 @@ from tensoa.compiler import ir, lift, stages
 from tensoa.compiler.backends import cuda
 from tensoa.compiler.ir import Output, Program, Value
 from tensoa.compiler.ir.program import ARGUMENT
-from test_cuda import columns, norm, one_output
+from test_cuda import columns, needs_gpu, norm, one_output
 from test_width import traced
 from wide_models import all_kinds
 
@@ -84,17 +84,19 @@ def data(seed, planes=400):
     return np.random.default_rng(seed).normal(size=(planes, ROWS)).astype(np.float32)
 
 
+def calculated(program, loaded):
+    """The outputs of a loaded program, [rows, width], for data(0)."""
+    planes = 1 + max(max(output.planes) for output in program.outputs)
+    blocks = [cuda_programs.Block(list(data(0)), ROWS, pitch=ROWS + 3, device=loaded.device)]
+    blocks.append(cuda_programs.Block(planes, ROWS, pitch=ROWS + 2, device=loaded.device))
+    loaded.bind(blocks, [ROWS])()
+    return [blocks[1].numpy()[list(output.planes)].T for output in program.outputs]
+
+
 def on_cpu(programs, folder):
-    """Of each program its outputs, [rows, width], as the kernels calculate them for data(0)."""
+    """Of each program its outputs, as the kernels calculate them."""
     made = [cuda.generate(program, stages.plan(program)) for program in programs]
-    results = []
-    for program, loaded in zip(programs, cuda_programs.on_cpu(made, folder)):
-        planes = 1 + max(max(output.planes) for output in program.outputs)
-        blocks = [cuda_programs.Block(list(data(0)), ROWS, pitch=ROWS + 3, device="cpu")]
-        blocks.append(cuda_programs.Block(planes, ROWS, pitch=ROWS + 2, device="cpu"))
-        loaded.bind(blocks, [ROWS])()
-        results.append([blocks[1].numpy()[list(output.planes)].T for output in program.outputs])
-    return results
+    return [calculated(*one) for one in zip(programs, cuda_programs.on_cpu(made, folder))]
 
 
 def expect_equal(got, want, what):
@@ -173,6 +175,17 @@ def test_special_numbers_and_places(tmp_path):
     (found,) = on_cpu([lift.lifted(program)], tmp_path)
     for at, (got, want) in enumerate(zip(found, row_programs.evaluate(program, [data(0)], [ROWS]))):
         expect_equal(got, want, at)
+
+
+@needs_gpu
+def test_kernels_on_a_gpu_calculate_what_programs_do(models):
+    architecture = "sm_{}{}".format(*torch.cuda.get_device_capability())
+    for program in (*models.values(), special()):
+        lifted = lift.lifted(program)
+        made = cuda.generate(lifted, stages.plan(lifted))
+        found = calculated(lifted, cuda_programs.Loaded(made, cuda.compile(made.source, architecture)))
+        for got, want in zip(found, row_programs.evaluate(program, [data(0)], [ROWS])):
+            expect_equal(got, want, stages.describe(stages.plan(program).stages[0]))
 
 
 def test_a_value_of_all_parts_is_stored_as_one_row():
