@@ -44,20 +44,41 @@ class Completed {
   virtual void proceed(bool is_ok) = 0;
 };
 
+/// A completion queue that one thread waits at: each further one in Next() would be woken whenever a socket can be read or written.
+class WaitedFor {
+ public:
+  /// Waits for the next thing and does it. @return false after the end of the queue
+  bool proceed() {
+    void* tag = nullptr;
+    bool is_ok = false;
+    {
+      const std::lock_guard lock(turn_);
+      if (!queue_.Next(&tag, &is_ok)) return false;
+    }
+    static_cast<Completed*>(tag)->proceed(is_ok);
+    return true;
+  }
+
+  grpc::CompletionQueue& queue() noexcept { return queue_; }
+
+ private:
+  std::mutex turn_;  ///< held while a thread waits
+  grpc::CompletionQueue queue_;
+};
+
 /// The queue that all calls of the process complete on, and its threads.
 class Threads {
  public:
   Threads() {
     for (std::thread& thread : threads_) {
       thread = std::thread([queue = queue_] {
-        void* tag = nullptr;
-        bool is_ok = false;
-        while (queue->Next(&tag, &is_ok)) static_cast<Completed*>(tag)->proceed(is_ok);
+        while (queue->proceed()) {
+        }
       });
     }
   }
   ~Threads() {
-    queue_->Shutdown();
+    queue()->Shutdown();
     for (std::thread& thread : threads_) {
       // The last owner may be a completion: its thread ends by itself.
       if (thread.get_id() == std::this_thread::get_id()) {
@@ -70,10 +91,10 @@ class Threads {
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
-  grpc::CompletionQueue* queue() const noexcept { return queue_.get(); }
+  grpc::CompletionQueue* queue() const noexcept { return &queue_->queue(); }
 
  private:
-  std::shared_ptr<grpc::CompletionQueue> queue_ = std::make_shared<grpc::CompletionQueue>();
+  std::shared_ptr<WaitedFor> queue_ = std::make_shared<WaitedFor>();
   std::array<std::thread, kThreads> threads_;
 };
 
