@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from tensoa.compiler import ir
+from tensoa.compiler.errors import NotFused
 from tensoa.compiler.ir import Program, Value, Visitor
 from tensoa.compiler.ir.program import ARGUMENT
 
@@ -27,6 +28,7 @@ _LEAST_FOLD = 4  # numbers of a vector, so that the lanes of a row have work
 _MOST_RUNS = 8  # parts that are read one after another
 _MOST_AGAIN = 4  # functions of columns, one of the other, that are computed wherever they are needed
 _WIDE_FOLD = 1024  # numbers: a fold of more to one vector of a row is done by several rows
+_MOST_SOURCES = 127  # so that a place is an int32
 _NEGATIVE_ZERO = -0.0  # added, it changes no number
 
 Codes = np.ndarray  # of numbers, int64
@@ -316,6 +318,8 @@ class _Lift(Visitor):
             elif value.op != "constant":
                 value = self._stored(int(root))
                 numbers = self._place[int(root)][numbers]
+            if len(args) == _MOST_SOURCES or numbers.max() >= ARGUMENT:
+                raise NotFused(f"parts of a row with {numbers.max() + 1} numbers, from {len(args) + 1} or more operations")
             places[of_root] = ARGUMENT * len(args) + numbers.reshape(-1)
             args.append(value)
         return tuple(args), places

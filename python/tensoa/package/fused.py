@@ -127,12 +127,18 @@ def _without_groups(program: Program) -> Program:
     """A program for kernels that keep a row in registers: groups of a row are rows of their own, or, where they are few,
     copies of the code.
     """
-    rows = lift.lifted(program) if lift.is_grouped(program) else None
-    if rows is not None and lift.copies(program) > CUDA_OPERATIONS:
+    if not lift.is_grouped(program):
+        return passes.unrolled(program)
+    are_many = lift.copies(program) > CUDA_OPERATIONS
+    try:
+        rows = lift.lifted(program)
+    except NotFused:
+        if are_many:
+            raise
+        return passes.unrolled(program)
+    if are_many:
         return rows
     copies = passes.unrolled(program)
-    if rows is None:
-        return copies
     of_copies, of_rows = _longest(stages.plan(copies)), _longest(stages.plan(rows))
     return copies if of_copies <= CUDA_FEW_COPIES or of_rows > CUDA_SAME_LENGTH * of_copies else rows
 

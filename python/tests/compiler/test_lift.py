@@ -12,6 +12,7 @@ import cuda_programs
 import row_programs
 from tensoa.compiler import ir, lift, stages
 from tensoa.compiler.backends import cuda
+from tensoa.compiler.errors import NotFused
 from tensoa.compiler.ir import Output, Program, Value
 from tensoa.compiler.ir.program import ARGUMENT
 from test_cuda import columns, needs_gpu, norm, one_output
@@ -186,6 +187,14 @@ def test_kernels_on_a_gpu_calculate_what_programs_do(models):
         found = calculated(lifted, cuda_programs.Loaded(made, cuda.compile(made.source, architecture)))
         for got, want in zip(found, row_programs.evaluate(program, [data(0)], [ROWS])):
             expect_equal(got, want, stages.describe(stages.plan(program).stages[0]))
+
+
+def test_parts_from_too_many_operations_are_refused():
+    x = columns(2)
+    many = [ir.linear(x, np.full((2, 2), at), None) for at in range(130)]
+    turned = ir.pack([(value, at, at + 1) for at in range(2) for value in many])
+    with pytest.raises(NotFused, match="parts of a row with 2 numbers, from 128 or more operations"):
+        lift.lifted(one_output(ir.norm(turned, None, None, 1e-3, 2)))
 
 
 def test_a_value_of_all_parts_is_stored_as_one_row():
