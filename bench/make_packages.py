@@ -40,7 +40,7 @@ def main():
     options = parser.parse_args()
     if options.weights:
         MODELS["exatrkx"] = lambda: read_weights(options.weights)
-    warnings.filterwarnings("ignore", category=DeprecationWarning)
+    warnings.filterwarnings("ignore", "`torch.jit")
     here = TARGETS if torch.cuda.is_available() else ("cpu",)
     for name, model in MODELS.items():
         torch.jit.script(model()).save(options.folder / f"{name}.pt")

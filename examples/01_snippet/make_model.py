@@ -21,5 +21,5 @@ def make_layer():
 
 
 if __name__ == "__main__":
-    warnings.filterwarnings("ignore", category=DeprecationWarning)  # of TorchScript
+    warnings.filterwarnings("ignore", "`torch.jit")  # is deprecated
     torch.jit.script(make_layer()).save(sys.argv[1])

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
@@ -173,7 +174,9 @@ def run(command: Callable[[], object]) -> int:
     process leaves with status 128 + its number, no process and no temporary file behind it.
     """
     try:
-        with _ending_whole():
+        with _ending_whole(), warnings.catch_warnings():
+            # Torch 2.15 says it to every user; before it did to developers alone (DeprecationWarning).
+            warnings.filterwarnings("ignore", r"`torch\.jit\.\w+` is deprecated", FutureWarning)
             command()
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)

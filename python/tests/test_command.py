@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,14 @@ def test_steps_that_take_long_are_told_once_where_there_is_no_terminal(monkeypat
     assert answer.err == "making out: long …\n"
     command.step("after it")
     assert capsys.readouterr().err == ""
+
+
+def test_torchscript_being_deprecated_is_not_said_and_other_warnings_are():
+    def work():
+        warnings.warn("`torch.jit.load` is deprecated. Please switch to `torch.export`.", FutureWarning, stacklevel=1)
+        warnings.warn("`torch.jit.load` is not supported in Python 3.14+ and may break.", FutureWarning, stacklevel=1)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert command.run(work) == 0
+    assert ["not supported" in str(warning.message) for warning in caught] == [True]

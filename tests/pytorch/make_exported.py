@@ -35,11 +35,16 @@ def indices(n, generator):
     return torch.randint(0, max(n, 1), (n,), generator=generator)
 
 
+def file_name(cls):
+    """IndexAdd becomes index_add."""
+    return re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
+
 def module(*inputs):
-    """Adds a module: IndexAdd becomes index_add.pt2."""
+    """Adds a module."""
 
     def add(cls):
-        MODULES[re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()] = (cls, inputs)
+        MODULES[file_name(cls)] = (cls, inputs)
         return cls
 
     return add
@@ -190,6 +195,42 @@ class Returned(nn.Module):
         return x, x[:, 1:]
 
 
+# ---- what torch 2.11 cannot save, and what is written is read by a tensoa of torch 2.11, too
+
+
+class NewerDtypes(nn.Module):
+    """Constants of the dtypes that the format has had since."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("whole", torch.tensor([1, 2, 2**32 - 1], dtype=torch.uint32))
+        self.register_buffer("large", torch.tensor([3, 4, 2**40], dtype=torch.uint64))
+        self.register_buffer("power", torch.tensor([0.5, 1, 4]).to(torch.float8_e8m0fnu))
+
+    def forward(self, x):
+        return (x + self.whole.float() + self.large.float()) * self.power.float()
+
+
+# The test registers its kernel.
+operators = torch.library.Library("tensoa_weights", "DEF")
+operators.define("weighted(Tensor x, int[][] factors, float[][] terms) -> Tensor")
+
+
+@torch.library.impl(operators, "weighted", "CPU")
+def weighted(x, factors, terms):
+    return x * torch.tensor(factors[1], dtype=x.dtype) + torch.tensor(terms[1], dtype=x.dtype)
+
+
+@torch.library.register_fake("tensoa_weights::weighted", lib=operators)
+def weighted_fake(x, factors, terms):
+    return torch.empty_like(x)
+
+
+class ListsOfLists(nn.Module):
+    def forward(self, x):
+        return torch.ops.tensoa_weights.weighted(x, ((1,), (2, 3, 4)), ((0.5,), (0.25, 0.5, 1.5)))
+
+
 def leaves(value):
     if isinstance(value, torch.Tensor):
         return [value]
@@ -302,8 +343,7 @@ def write_refused(folder):
         torch.export.save(program, folder / f"{name}.pt2")
 
     for cls in (WritesInput, WritesBuffer, Branches, Custom, GivesANumber):
-        name = re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
-        save(name, export(cls().eval(), (x,)))
+        save(file_name(cls), export(cls().eval(), (x,)))
     save("writes_buffer_functional", export(WritesBuffer().eval(), (x,)).run_decompositions({}))
     save("writes_input_functional", export(WritesInput().eval(), (x,)).run_decompositions({}))
     save("batch_norm_in_training", export(BatchNormInTraining().train(), (x,)))
@@ -317,6 +357,12 @@ if __name__ == "__main__":
     folder.mkdir(parents=True, exist_ok=True)
     for name, (cls, inputs) in MODULES.items():
         write_module(folder, name, cls, inputs)
+    for cls in (NewerDtypes, ListsOfLists):
+        try:
+            write_module(folder, file_name(cls), cls, (floats(3),))
+        except Exception as error:  # torch throws many kinds
+            (folder / f"{file_name(cls)}.pt2").unlink(missing_ok=True)
+            print(f"torch {torch.__version__} saves no {cls.__name__}: {str(error).splitlines()[0]}")
     write_module(folder, "mlp_of_other_weights", *MODULES["mlp"], seed=5)
     write_example(Mlp(), folder / "example.pt2")
     write_refused(folder)

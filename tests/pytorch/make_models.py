@@ -14,7 +14,7 @@ from typing import NamedTuple, Optional
 import torch
 from torch import Tensor, nn
 
-warnings.filterwarnings("ignore", category=DeprecationWarning)
+warnings.filterwarnings("ignore", "`torch.jit")
 MODELS = {}
 
 

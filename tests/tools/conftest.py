@@ -24,7 +24,7 @@ torch.set_num_threads(1)
 
 
 def pytest_configure(config):
-    config.addinivalue_line("filterwarnings", "ignore:`torch.jit:DeprecationWarning")
+    config.addinivalue_line("filterwarnings", "ignore:`torch.jit")
 
 
 def tensoa(*arguments, **options):

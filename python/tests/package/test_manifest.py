@@ -39,7 +39,7 @@ def whole():
 def test_what_is_written_is_read_again():
     text = json.loads(json.dumps(whole().to_json()))
     assert Manifest.from_json(text, "p.pt2") == whole()
-    assert text["fused"]["cuda"]["steps"] == [{"zero": 0}, {"kernel": 0, "domain": 0}]
+    assert text["fused"]["cuda"]["steps"] == [{"zero": 0}, {"kernel": 0, "domain": 0, "times": 1}]
     assert text["binding"] == {"schema": 1, "note": None}  # as it was described
     assert "lengths" not in text and "gpu" not in text["fused"]["cuda"]["code"][0]
 

@@ -129,9 +129,11 @@ class ArgumentReader {
   Argument read_list(const std::string& kind, const Json& value,
                      const c10::TypePtr& element) const {
     // Elements of lists are written without the union that says what they are.
+    constexpr std::string_view kOfLists = "_lists";  // "as_int_lists" of "as_ints"
     const std::string kind_of_one = kind == "as_nested_tensors" ? "as_tensors"
-                                    : kind == "as_int_lists"    ? "as_ints"
-                                                                : kind.substr(0, kind.size() - 1);
+                                    : kind.ends_with(kOfLists)
+                                        ? kind.substr(0, kind.size() - kOfLists.size()) + 's'
+                                        : kind.substr(0, kind.size() - 1);
     std::vector<Argument> elements;
     for (const Json& one : value) {
       const bool is_list = one.is_array() && element->kind() == TypeKind::ListType;

@@ -177,10 +177,9 @@ std::string format_of(const Json& file) {
 Program read_program(const Json& file, c10::Device device) {
   const std::int64_t major = number(member(member(file, "schema_version"), "major"));
   if (major != kSchemaMajor) {
-    refuse("it has version " + std::to_string(major) +
-           " of the format of torch.export, this tensoa "
-           "reads version " +
-           std::to_string(kSchemaMajor) + "; save it again with the torch that this program uses");
+    refuse("it has version " + format_of(file) +
+           " of the format of torch.export, this tensoa reads " + std::to_string(kSchemaMajor) +
+           ".x; save it again with " + kWriters);
   }
   Program program;
   if (const auto torch = file.find("torch_version"); torch != file.end()) {

@@ -17,8 +17,8 @@
 namespace tensoa::pytorch::exported {
 namespace {
 
-// The numbers are those of torch/_export/serde/schema.py.
-constexpr std::array<std::pair<std::int64_t, c10::ScalarType>, 18> kScalarTypes{{
+// The numbers are those of torch/_export/serde/schema.py; those from 33 on came with torch 2.12 to 2.15.
+constexpr std::array<std::pair<std::int64_t, c10::ScalarType>, 21> kScalarTypes{{
     {1, c10::ScalarType::Byte},
     {2, c10::ScalarType::Char},
     {3, c10::ScalarType::Short},
@@ -37,9 +37,16 @@ constexpr std::array<std::pair<std::int64_t, c10::ScalarType>, 18> kScalarTypes{
     {30, c10::ScalarType::Float8_e5m2},
     {31, c10::ScalarType::Float8_e4m3fnuz},
     {32, c10::ScalarType::Float8_e5m2fnuz},
+    {33, c10::ScalarType::Float8_e8m0fnu},
+    {34, c10::ScalarType::UInt32},
+    {35, c10::ScalarType::UInt64},
 }};
 
 constexpr std::int64_t kStrided = 7;
+
+// Of the archive, whose JSON has a version of its own (program.cpp).
+constexpr std::string_view kVersionFile = "archive_version";
+constexpr std::string_view kVersion = "0";
 
 std::vector<std::int64_t> whole_numbers(const Json& symbolic) {
   std::vector<std::int64_t> values;
@@ -96,7 +103,8 @@ c10::ScalarType scalar_type_of(const Json& number_of_type) {
       std::ranges::find(kScalarTypes, wanted, [](const auto& pair) { return pair.first; });
   if (found == kScalarTypes.end()) {
     throw std::runtime_error("it has tensors of the dtype number " + std::to_string(wanted) +
-                             " of torch.export, which tensoa does not know");
+                             " of torch.export, which tensoa does not know; save it again with " +
+                             kWriters + ", or with tensors of another dtype");
   }
   return found->second;
 }
@@ -118,15 +126,21 @@ ProgramFile::ProgramFile(const std::filesystem::path& path) {
     }
     is_old = is_old || entry.name == "serialized_exported_program.json";
   }
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(archive_.files(), name, &package::Archive::File::name) !=
+           archive_.files().end();
+  };
+  // Is raised where what older programs look for has gone from its place.
+  if (has(kVersionFile) && archive_.file(kVersionFile) != kVersion) {
+    throw std::runtime_error("its archive has version " + std::string(archive_.file(kVersionFile)) +
+                             " of the format of torch.export, this tensoa reads version " +
+                             std::string(kVersion) + "; save it again with " + kWriters);
+  }
   if (!is_old && names.size() != 1) {
     throw std::runtime_error("it holds " + std::to_string(names.size()) +
                              " programs of torch.export; expected one");
   }
   const std::string config = is_old ? "" : "data/weights/" + names[0] + "_weights_config.json";
-  const auto has = [&](const std::string& name) {
-    return std::ranges::find(archive_.files(), name, &package::Archive::File::name) !=
-           archive_.files().end();
-  };
   if (is_old || !has(config)) {
     throw std::runtime_error(
         "its weights are pickled, as older versions of torch wrote them; load it in Python with "

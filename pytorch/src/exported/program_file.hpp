@@ -14,6 +14,9 @@
 
 namespace tensoa::pytorch::exported {
 
+/// Write what is read here; for errors.
+inline constexpr char kWriters[] = "torch 2.11 to 2.15";
+
 /// The archive that torch.export.save writes: one program as JSON, and its tensors as raw bytes.
 class ProgramFile {
  public:

@@ -212,12 +212,19 @@ class Scheduler {
     const Argument transposed{.constant = weight.constant.toTensor().t()};
     if (bias.form == Form::kConstant && bias.constant.isNone()) {
       node.op = find("aten::mm", "");
-      node.arguments = {input, transposed};
+      set_arguments(node, {input, transposed});
+    } else if (is_tensor(bias, 1)) {
+      node.op = find("aten::addmm", "");
+      set_arguments(
+          node,
+          {bias, input, transposed, {.constant = std::int64_t{1}}, {.constant = std::int64_t{1}}});
     }
-    if (!is_tensor(bias, 1)) return;
-    node.op = find("aten::addmm", "");
-    node.arguments = {
-        bias, input, transposed, {.constant = std::int64_t{1}}, {.constant = std::int64_t{1}}};
+  }
+
+  /// @param arguments may be made of those of the node. They are moved: where arguments are copied over others, g++ 12 warns of
+  /// what torch 2.15 does to those (stringop-overflow, falsely).
+  static void set_arguments(Node& node, std::vector<Argument> arguments) {
+    node.arguments = std::move(arguments);
   }
 
   static c10::OperatorHandle find(const char* name, const char* overload) {

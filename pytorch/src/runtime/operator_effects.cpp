@@ -50,6 +50,7 @@ constexpr std::string_view kFresh[] = {
 /// Operators with kernels of their own whose results may lie in their arguments.
 constexpr std::string_view kShares[] = {
     "_c10d_functional::wait_tensor",
+    "_c10d_functional::wait_tensors",
     "aten::_lazy_clone",
     "aten::_nested_compute_contiguous_strides_offsets",
     "aten::_nested_tensor_from_tensor_list",
@@ -60,6 +61,7 @@ constexpr std::string_view kShares[] = {
     "aten::set",
     "aten::set_",
     "aten::set_data",
+    "aten::shallow_copy_data_",
     "aten::sparse_compressed_tensor",
     "aten::unsafe_split",
     "aten::unsafe_split_with_sizes",
@@ -77,6 +79,7 @@ constexpr std::string_view kRebinds[] = {
     "aten::_cudnn_rnn_flatten_weight",
     "aten::set_",
     "aten::set_data",
+    "aten::shallow_copy_data_",
 };
 
 constexpr HiddenWrite kHiddenWrites[] = {

@@ -137,6 +137,11 @@ std::string bytes_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+struct RemovedAtEnd {
+  std::filesystem::path path;
+  ~RemovedAtEnd() { std::filesystem::remove(path); }
+};
+
 class ExportedEngine : public JitTest {
  protected:
   /// The inputs that make_exported.py has written.
@@ -231,6 +236,17 @@ class ExportedEngine : public JitTest {
     }
   }
 
+  /// Loads a model of these bytes.
+  void load(const std::string& bytes) const {
+    // Not in a TemporaryFolder: the filesystem::remove_all that libtorch exports ends the process.
+    const std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("tensoa-exported-" + std::to_string(getpid()));
+    const RemovedAtEnd removed{path};
+    std::ofstream(path, std::ios::binary) << bytes;
+    JitModel model(path);
+    model.to(*queue_);
+  }
+
   /// What a model says when it is loaded for the device.
   auto loading(const std::string& name) {
     return [this, name] {
@@ -255,6 +271,18 @@ TEST_P(ExportedEngine, GivesWhatTheModuleGivesAndLeavesTheInputsAsTheyWere) {
       EXPECT_EQ(all_bytes(download(inputs)), before);
       EXPECT_EQ(report.bytes_in, 0U);
     }
+  }
+}
+
+TEST_P(ExportedEngine, ReadsWhatTorch211DoesNotSave) {
+  for (const std::string name : {"newer_dtypes", "lists_of_lists"}) {
+    if (!std::filesystem::exists(exported_file(name)))
+      GTEST_SKIP() << "this torch saves no such program";
+    const Case one{name, {{"x", "abc"}}, {{"out", "abc"}}};
+    const auto inputs = inputs_of(one, 16);
+    auto outputs = results(16);
+    run_case(exported_file(name), one, inputs.const_view(), outputs.view());
+    expect_results(one, 16, outputs);
   }
 }
 
@@ -458,16 +486,30 @@ TEST_P(ExportedEngine, AFailureInTheGraphNamesTheNodeAndTheInputs) {
                                        HasSubstr("; inputs: block \"x\""))));
 }
 
-TEST_P(ExportedEngine, FilesThatAreDamagedAreErrors) {
-  // Not in a TemporaryFolder: the filesystem::remove_all that libtorch exports ends the process.
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("tensoa-exported-" + std::to_string(getpid()));
+TEST_P(ExportedEngine, FormatsThatAreNewerAreNamedWithTheTorchToSaveWith) {
   const std::string whole = bytes_of(exported_file("mlp"));
-  const auto load = [&](const std::string& bytes) {
-    std::ofstream(path, std::ios::binary) << bytes;
-    JitModel model(path);
-    model.to(*queue_);
+  /// @param after the end of what stands before the one character that is replaced
+  const auto says = [&](const std::string& after, char replacement, const std::string& what) {
+    std::string changed = whole;
+    const std::size_t place = changed.find(after);
+    ASSERT_NE(place, std::string::npos) << after;
+    changed[place + after.size()] = replacement;
+    EXPECT_THAT([&] { load(changed); },
+                ThrowsMessage<LoadError>(
+                    AllOf(HasSubstr(what), HasSubstr("torch 2.11 to 2.15"), is_short())));
   };
+  says("\"schema_version\": {\"major\": ", '9', "has version 9.");
+  says("{\"dtype\": ", '0', "the dtype number 0 ");
+  // The bytes of a file follow its name, and what pads them.
+  const std::size_t name = whole.find("archive_version");
+  ASSERT_NE(name, std::string::npos);
+  const std::size_t version = whole.find("0PK", name);
+  ASSERT_NE(version, std::string::npos);
+  says(whole.substr(name, version - name), '1', "its archive has version 1 ");
+}
+
+TEST_P(ExportedEngine, FilesThatAreDamagedAreErrors) {
+  const std::string whole = bytes_of(exported_file("mlp"));
   const auto damage = [&](const std::string& bytes) {
     try {
       load(bytes);
@@ -512,7 +554,6 @@ TEST_P(ExportedEngine, FilesThatAreDamagedAreErrors) {
   EXPECT_THAT([&] { load(larger); },
               ThrowsMessage<LoadError>(
                   AllOf(HasSubstr("its tensor layers.0."), HasSubstr("cut off or damaged"))));
-  std::filesystem::remove(path);
 }
 
 }  // namespace
