@@ -8,6 +8,7 @@
 import re
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 from typing import NamedTuple, Optional
 
@@ -740,11 +741,24 @@ class PicksColumns(nn.Module):
         return x[:, self.index]
 
 
+class Squares(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.square(x)
+
+
 @model
 class NoForward(nn.Module):
     @torch.jit.export
     def infer(self, x: Tensor) -> Tensor:
         return x
+
+
+def write_unknown_operator(folder: Path):
+    """A file of a torch with an operator that this one does not have."""
+    torch.jit.script(Squares()).save(str(folder / "squares.pt"))
+    with zipfile.ZipFile(folder / "squares.pt") as known, zipfile.ZipFile(folder / "unknown_operator.pt", "w") as unknown:
+        for name in known.namelist():
+            unknown.writestr(name, known.read(name).replace(b"torch.square(", b"torch.no_such_operator("))
 
 
 def main(folder: Path):
@@ -765,6 +779,7 @@ def main(folder: Path):
     (folder / "empty.pt").write_bytes(b"")
     (folder / "text.pt").write_text("not a model\n")
     torch.save(Mlp().state_dict(), folder / "state_dict.pt")
+    write_unknown_operator(folder)
 
 
 if __name__ == "__main__":

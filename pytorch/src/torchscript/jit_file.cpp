@@ -5,6 +5,7 @@
 #include <torch/csrc/jit/runtime/jit_exception.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -24,7 +25,8 @@ std::string short_message(const std::exception& error) {
   }
   constexpr std::string_view kMark = "RuntimeError: ";
   const std::size_t mark = text.rfind(kMark);
-  const std::size_t begin = mark == std::string::npos ? 0 : mark + kMark.size();
+  std::size_t begin = mark == std::string::npos ? 0 : mark + kMark.size();
+  begin = std::min(text.find_first_not_of('\n', begin), text.size());  // "\nUnknown builtin op: …"
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 

@@ -818,6 +818,14 @@ TEST(JitEngineLoad, OfAFileOfTorchSaveSaysWhatItIs) {
                   Not(HasSubstr("\n")))));
 }
 
+TEST(JitEngineLoad, NamesAnOperatorThatThisTorchDoesNotHave) {
+  pytorch::register_engines();
+  EXPECT_THAT([] { JitModel(model_file("unknown_operator")).deploy(Device::cpu()); },
+              ThrowsMessage<LoadError>(AllOf(
+                  HasSubstr("that this libtorch can load"),
+                  HasSubstr("Unknown builtin op: aten::no_such_operator"), Not(HasSubstr("\n")))));
+}
+
 TEST(JitEngineLoad, TakesNoOptionsOfPackages) {
   pytorch::register_engines();
   EXPECT_THAT([] { JitModel(model_file("affine"), package::Options{.cuda_graphs = true}); },
