@@ -210,7 +210,7 @@ class _Lift(Visitor):
         self._made: dict[int, Value] = {}  # by the number of the root
         self._place: dict[int, np.ndarray] = {}  # of its numbers among those of what was made
         self._wanted: dict[tuple, Value] = {}
-        self._values: dict[int, Value] = {}  # of the old program, those that are not made of numbers
+        self._copies: dict[int, Value] = {}  # by the id of what was made
 
     def program(self) -> Program:
         for at, value in enumerate(self._roots.all):
@@ -218,7 +218,18 @@ class _Lift(Visitor):
                 continue
             self._make(at)
         outputs = [replace(output, value=self._want(self._codes(output.value, 1, -1))) for output in self._old.outputs]
-        return Program(self._old.domains, outputs, tuple(self._lifted))
+        program = Program(self._old.domains, outputs, tuple(self._lifted))
+        far = {id(x) for value in program.values() if value.op != "gather" for x in value.far_args}
+        for value in program.values():  # rows that are summed lie in another order than rows that are read by parts
+            if value.op == "scatter" and id(value.args[0]) in far:
+                value.args = self._copy(value.args[0]), value.args[1]
+        return program
+
+    def _copy(self, made: Value) -> Value:
+        """The same numbers in memory of their own."""
+        if id(made) not in self._copies:
+            self._copies[id(made)] = ir.apply("add", made, ir.constant(made.domain, [_NEGATIVE_ZERO]))
+        return self._copies[id(made)]
 
     def _make(self, at: int) -> None:
         self._made[at] = self.visit(self._roots.all[at], at)
@@ -329,9 +340,7 @@ class _Lift(Visitor):
         if root not in self._made:
             self._make(root)
         made = self._made[root]
-        if made.op != "scatter":
-            return made
-        return ir.apply("add", made, ir.constant(made.domain, [_NEGATIVE_ZERO]))
+        return self._copy(made) if made.op == "scatter" else made
 
     def _made_of(self, op: str, times: int, own: tuple[Value, ...], far: Codes, **attributes: object) -> Value:
         """An operation of `times` rows for each row, which reads `far` [groups, n, width]."""

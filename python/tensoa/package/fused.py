@@ -116,7 +116,7 @@ def for_cuda(program: Program, precision: str, deterministic: bool) -> tuple[Fus
         files[name] = cuda.compile(made.source, architecture)
         code.append(GpuCode(architecture, name, BUILT))
     bytes_of_row = max(1, sum(buffer.row_bytes for buffer in made.buffers))
-    at_once = CUDA_WORKSPACE // bytes_of_row // 16 * 16 if program.lifted and _has_rows_apart(program) else 0
+    at_once = max(1, CUDA_WORKSPACE // bytes_of_row // 16) * 16 if program.lifted and _has_rows_apart(program) else 0
     entry = CudaProgram(made.params, made.kernels, made.buffers, made.steps, weights, code, at_once)
     has_sums = any(buffer.value.name == "sum" for stage in plan.stages for buffer in stage.sums)
     is_the_same = deterministic or not has_sums

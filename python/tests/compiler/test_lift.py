@@ -7,6 +7,8 @@ import random
 import numpy as np
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional as f
 
 import cuda_programs
 import row_programs
@@ -15,9 +17,11 @@ from tensoa.compiler.backends import cuda
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.ir import Output, Program, Value
 from tensoa.compiler.ir.program import ARGUMENT
+from tensoa.package import fused
 from test_cuda import columns, needs_gpu, norm, one_output
 from test_width import traced
 from wide_models import all_kinds
+from width_models import Kind, block, mlp
 
 MODELS = {
     "DeepSets, 30 padded": 3, "layer over 128 hits": 3, "attention, pair bias": 5, "interaction network": 5, "ParticleNet": 8,
@@ -238,3 +242,85 @@ def test_reductions_by_index_are_read_by_parts(name, tmp_path):
     blocks.append(cuda_programs.Block(2, ROWS, device="cpu"))
     loaded.bind(blocks, [ROWS])()
     expect_equal(blocks[2].numpy().T, want, "sums")
+
+
+class OfSets(nn.Module):
+    """Embedded categories of 6 elements."""
+
+    def __init__(self, elements=6):
+        super().__init__()
+        self.elements, self.table, self.layers = elements, nn.Embedding(7, 5), mlp(8, 16, 2)
+
+    def forward(self, x, kinds):
+        x = torch.cat([x.view(-1, self.elements, 3), self.table(kinds.clamp(0, 6))], -1)
+        return self.layers(x).sum(1)
+
+
+class OfNodes(nn.Module):
+    """A norm of parts of what was summed over two kinds of edges."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(3, 12), nn.Linear(3, 12)
+
+    def forward(self, x, edges):
+        zeros = torch.zeros(x.shape[0], 12, dtype=x.dtype)
+        h = zeros.index_add(0, edges[1], self.a(x)[edges[0]])
+        h = h + zeros.index_add(0, edges[1], torch.tanh(self.b(x)[edges[0]]))
+        return f.layer_norm(h.view(-1, 4, 3), (3,)).amax(1)
+
+
+class OfEdges(nn.Module):
+    """Messages that are summed, and whose parts are normalised."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(3, 12)
+
+    def forward(self, x, edges):
+        h = torch.tanh(self.a(torch.sin(x)[edges[1]] * x[edges[0]]))
+        parts = f.layer_norm(h.view(-1, 4, 3), (3,)).amax(1)
+        sums = torch.zeros(x.shape[0], 3, dtype=x.dtype).index_add(0, edges[0], parts)
+        return torch.cat([sums, torch.zeros(x.shape[0], 12, dtype=x.dtype).index_add(0, edges[0], h)], 1)
+
+
+GRAPH = [block("x", 3), block("edges", 2, "int64", 1, "columns")]
+SHARED = {
+    "embedding": Kind(OfSets(), [block("x", 18), block("k", 6, "int64")], [block("y", 2)]),
+    "added sums": Kind(OfNodes(), GRAPH, [block("y", 3)]),
+    "summed": Kind(OfEdges(), GRAPH, [block("y", 15)]),
+}
+
+
+@pytest.mark.parametrize("with_totals", [False, True])
+@pytest.mark.parametrize("name", SHARED)
+def test_what_others_read_too_is_right_in_parts(name, with_totals, tmp_path):
+    _, columns_of, _, program = traced(SHARED[name])
+    lifted = lift.lifted(program)
+    assert program.lifted == () and lifted.lifted
+    (loaded,) = cuda_programs.on_cpu([cuda.generate(lifted, stages.plan(lifted, with_totals), "ieee")], tmp_path)
+    numbers = np.random.default_rng(3)
+    rows = [9, 23][: len(program.domains)]
+    given = []
+    for block_of in columns_of.inputs:
+        count = rows[min(block_of.collection, len(rows) - 1)]
+        is_float = "float" in str(block_of.dtype)
+        shape = (18 if name == "embedding" and is_float else 6, count)
+        drawn = numbers.normal(size=shape).astype(np.float32) if is_float else numbers.integers(0, 7, shape)
+        given.append(drawn)
+    (want,) = row_programs.evaluate(program, given, rows)
+    blocks = [
+        cuda_programs.Block(list(one), one.shape[1], torch.float32 if one.dtype == np.float32 else torch.int64, device="cpu")
+        for one in given
+    ]
+    blocks.append(cuda_programs.Block(want.shape[1], rows[0], device="cpu"))
+    loaded.bind(blocks, rows)()
+    got = blocks[-1].numpy()[list(program.outputs[0].planes)].T
+    assert np.abs(got - want).max() < 2e-5 * max(1.0, np.abs(want).max())
+
+
+def test_too_many_buffers_are_not_fused():
+    kind = Kind(OfSets(70), [block("x", 210), block("k", 70, "int64")], [block("y", 2)])
+    program = traced(kind)[3]
+    with pytest.raises(NotFused, match="what lies between its kernels: 7[0-9] buffers, at most 64 are possible"):
+        fused.for_cuda(program, "tf32x3", deterministic=False)

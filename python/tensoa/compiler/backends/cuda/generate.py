@@ -10,6 +10,7 @@ from tensoa.compiler.backends.cuda.memory import PRECISIONS, Memory
 from tensoa.compiler.backends.cuda.program import LIMITS, BufferEntry, Generated, Launch, Params, Zero
 from tensoa.compiler.backends.kernel_text import joined
 from tensoa.compiler.constants import Pool
+from tensoa.compiler.errors import NotFused
 from tensoa.compiler.ir import Program
 from tensoa.compiler.stages import Plan
 from tensoa.errors import InputError
@@ -29,6 +30,8 @@ def _params(program: Program, buffers: int) -> Params:
     blocks = [value.block for value in program.values() if value.op in ("input", "index")]
     blocks += [output.block for output in program.outputs]
     params = Params(max(blocks) + 1, len(program.domains), max(1, buffers))  # C++ has no empty arrays
+    if params.buffers > LIMITS["buffers"]:
+        raise NotFused(f"what lies between its kernels: {params.buffers} buffers, at most {LIMITS['buffers']} are possible")
     for what, got in asdict(params).items():
         if got > LIMITS[what]:
             raise InputError(f"fused CUDA program: got {got} {what}, expected at most {LIMITS[what]}")
@@ -45,7 +48,7 @@ def _constants(params: Params) -> str:
 def generate(program: Program, plan: Plan, precision: str = PRECISIONS[0]) -> Generated:
     """The program of a stages.Plan; sums are the same bits at every call where it has totals.
 
-    Raises InputError: what, got, expected.
+    Raises InputError: what, got, expected; NotFused where there would be too many buffers.
     """
     if precision not in PRECISIONS:
         raise InputError(f'fused CUDA program: got precision "{precision}", expected one of {", ".join(PRECISIONS)}')

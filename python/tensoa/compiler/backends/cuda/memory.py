@@ -114,6 +114,8 @@ class Memory:
         for value in self.program.values():
             if value.op != "map" or value.name != "add" or len({id(argument) for argument in value.args}) < 2:
                 continue
+            if self.is_dense(value):
+                continue
             if all(
                 (id(argument) in sums or id(argument) in joined)
                 and len(users[id(argument)]) == 1

@@ -183,7 +183,8 @@ class Values(Visitor):
 
     def of_lookup(self, value: Value) -> Code:
         table, layout = value.table.astype(np.float32), self.layout(value)
-        numbers = table if layout is None else as_buffer(spread(table.T, layout).T)
+        is_dense = layout is None or self.memory.is_dense(value)
+        numbers = table if is_dense else as_buffer(spread(table.T, layout).T)
         index = self.index(value.args[0], str(len(table)))
         return self._rows(value, self.weights.add(np.ascontiguousarray(numbers).tobytes()), index)
 
