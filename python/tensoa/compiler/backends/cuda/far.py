@@ -112,16 +112,12 @@ class Far(Values):
         renamed = np.empty_like(places)
         for k, source in enumerate(sources):
             renamed[arguments == k] = source.numbers
-        constants = [argument.op == "constant" for argument in value.far_args]
-        filling = renamed[np.isin(arguments, np.flatnonzero(constants))]
-        if constants.count(False) == 1 and len(filling) and (filling == filling[0]).all():
-            k = constants.index(False)
-            number = value.far_args[constants.index(True)].array[filling[0]] if constants.count(True) == 1 else None
-            if number is not None:
-                at = self._places(np.where(arguments == k, renamed, -1))
-                return self._view_text(
-                    times, share, f"const int at = {at}; return at < 0 ? {literal(number)} : {sources[k].text};"
-                )
+        is_constant = np.isin(arguments, [k for k, argument in enumerate(value.far_args) if argument.op == "constant"])
+        constants = [value.far_args[place // ARGUMENT].array[place % ARGUMENT] for place in np.unique(places[is_constant])]
+        others = np.unique(arguments[~is_constant])
+        if len(constants) == 1 and len(others) == 1:  # padding
+            at, text = self._places(np.where(is_constant, -1, renamed)), sources[others[0]].text
+            return self._view_text(times, share, f"const int at = {at}; return at < 0 ? {literal(constants[0])} : {text};")
         if len(sources) == 1:
             return self._view_text(times, share, f"const int at = {self._places(renamed)}; return {sources[0].text};")
         cases = "".join(f"case {k}: return {source.text}; " for k, source in enumerate(sources))
