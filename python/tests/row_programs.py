@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from tensoa.compiler.ir import FUNCTIONS, REDUCTIONS, Visitor, integers
+from tensoa.compiler.ir import FUNCTIONS, REDUCTIONS, Output, Visitor, integers
 from tensoa.compiler.ir.program import ARGUMENT
 
 
@@ -141,3 +141,13 @@ def evaluate(program, columns, rows):
     for value in program.values():
         done[id(value)] = evaluation.visit(value, *(done[id(argument)] for argument in value.args))
     return [done[id(output.value)] for output in program.outputs]
+
+
+def side_by_side(values, first):
+    """Outputs of values, those of domain d side by side in block first + d; each value is an output of its own."""
+    outputs, widths = [], {}
+    for value in values:
+        start = widths.get(value.domain, 0)
+        widths[value.domain] = start + value.width
+        outputs.append(Output(first + value.domain, tuple(range(start, start + value.width)), value))
+    return outputs

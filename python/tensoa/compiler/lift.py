@@ -217,7 +217,7 @@ class _Lift(Visitor):
             if value.is_free or self._roots.is_again(at):
                 continue
             self._make(at)
-        outputs = [replace(output, value=self._want(self._codes(output.value, 1, -1))) for output in self._old.outputs]
+        outputs = [replace(output, value=self._want(self._roots.of(output.value, 1, -1))) for output in self._old.outputs]
         program = Program(self._old.domains, outputs, tuple(self._lifted))
         far = {id(x) for value in program.values() if value.op != "gather" for x in value.far_args}
         for value in program.values():  # rows that are summed lie in another order than rows that are read by parts
@@ -237,9 +237,6 @@ class _Lift(Visitor):
 
     # ---- what operations read
 
-    def _codes(self, value: Value, *shape: int) -> Codes:
-        return self._roots.of(value, *shape)
-
     def _domain(self, codes: Codes, times: int) -> int:
         """The domain of `times` rows for each row of these numbers."""
         of_rows = self._roots.all[int(codes.flat[0] // _ROOT)].domain
@@ -257,8 +254,6 @@ class _Lift(Visitor):
         return self._wanted[key]
 
     def _value_of(self, codes: Codes, domain: int) -> Value:
-        if self._is_constant(codes).all() and (codes == codes[0]).all():
-            return ir.constant(domain, [self._roots.all[c // _ROOT].array[c % _ROOT] for c in codes[0]])
         runs: list[tuple[Kind, list[int]]] = []
         for column in range(codes.shape[1]):
             kind = self._kind(codes[:, column])
@@ -288,10 +283,6 @@ class _Lift(Visitor):
                 value = Value("regroup", domain, len(columns), args, {"places": places})
             parts.append((value, 0, value.width))
         return ir.pack(parts)
-
-    def _is_constant(self, codes: Codes) -> np.ndarray:
-        constants = [at for at, value in enumerate(self._roots.all) if value.op == "constant"]
-        return np.isin(codes // _ROOT, constants)
 
     def _kind(self, column: Codes) -> Kind:
         """How a number of every row is had: from rows of this kind, from columns, as a constant; or from memory."""
@@ -350,29 +341,29 @@ class _Lift(Visitor):
     # ---- operations
 
     def of_linear(self, value: Value, at: int) -> Value:
-        return ir.linear(self._want(self._codes(value.args[0], value.times, -1)), value.weight, value.bias)
+        return ir.linear(self._want(self._roots.of(value.args[0], value.times, -1)), value.weight, value.bias)
 
     def of_norm(self, value: Value, at: int) -> Value:
-        x = self._want(self._codes(value.args[0], value.times, -1))
+        x = self._want(self._roots.of(value.args[0], value.times, -1))
         return ir.norm(x, value.weight, value.bias, value.eps, is_centered=value.is_centered)
 
     def of_order(self, value: Value, at: int) -> Value:
-        return ir.order(self._want(self._codes(value.args[0], value.times, -1)), value.count, value.is_largest)
+        return ir.order(self._want(self._roots.of(value.args[0], value.times, -1)), value.count, value.is_largest)
 
     def of_reduce(self, value: Value, at: int) -> Value:
-        codes = self._codes(value.args[0], value.times, -1)
+        codes = self._roots.of(value.args[0], value.times, -1)
         numbers = self._arrangements.folds.get(id(value))
         if numbers is None:
             return ir.reduce(value.name, self._want(codes))
         return self._made_of("fold", len(numbers), (), codes.flat[0] // _ROOT * _ROOT + numbers, name=value.name)
 
     def of_product(self, value: Value, at: int) -> Value:
-        x = self._codes(value.args[0], -1, value.inner)
-        return self._made_of("multiply", len(x), (self._want(x),), self._codes(value.args[1], value.times, value.inner, -1))
+        x = self._roots.of(value.args[0], -1, value.inner)
+        return self._made_of("multiply", len(x), (self._want(x),), self._roots.of(value.args[1], value.times, value.inner, -1))
 
     def of_take(self, value: Value, at: int) -> Value:
-        places = self._codes(value.args[1], -1, 1)
-        vectors = self._codes(value.args[0], value.times, value.args[0].width // value.times // value.inner, value.inner)
+        places = self._roots.of(value.args[1], -1, 1)
+        vectors = self._roots.of(value.args[0], value.times, value.args[0].width // value.times // value.inner, value.inner)
         return self._made_of("pick", len(places), (self._want(places),), vectors)
 
     def of_map(self, value: Value, at: int) -> Value:
@@ -382,7 +373,7 @@ class _Lift(Visitor):
         """The numbers [times, width] of a map."""
         args = []
         for argument in value.args:
-            codes = self._codes(argument, -1)
+            codes = self._roots.of(argument, -1)
             codes = codes[numbers] if len(codes) == value.width else np.broadcast_to(codes, (len(numbers), 1))
             is_one = (codes == codes[:, :1]).all()
             args.append(codes[:, :1] if is_one else codes)
@@ -394,7 +385,7 @@ class _Lift(Visitor):
         return value
 
     def of_gather(self, value: Value, at: int) -> Value:
-        return ir.gather(self._want(self._codes(value.args[0], 1, -1)), value.args[1])
+        return ir.gather(self._want(self._roots.of(value.args[0], 1, -1)), value.args[1])
 
     def of_scatter(self, value: Value, at: int) -> Value:
-        return ir.scatter(self._want(self._codes(value.args[0], 1, -1)), value.args[1], value.domain, value.name)
+        return ir.scatter(self._want(self._roots.of(value.args[0], 1, -1)), value.args[1], value.domain, value.name)

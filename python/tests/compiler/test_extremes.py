@@ -17,7 +17,7 @@ from cpu_programs import RUNNABLE, columns, dense, index
 from random_programs import hard_numbers
 from tensoa.compiler import passes, stages
 from tensoa.compiler.backends import cuda
-from tensoa.compiler.ir import Output, Program, apply, constant, gather, linear, pack, reduce, scatter
+from tensoa.compiler.ir import Program, apply, constant, gather, linear, pack, reduce, scatter
 from test_cuda import compiled
 from wide_models import EdgeMax, GraphAttention
 
@@ -29,12 +29,7 @@ INTEGERS = "int32"
 
 def program_of(values):
     """Outputs of both domains, blocks 3 and 4; each value is an output of its own."""
-    outputs, widths = [], [0, 0]
-    for value in values:
-        places = range(widths[value.domain], widths[value.domain] + value.width)
-        outputs.append(Output(3 + value.domain, tuple(places), value))
-        widths[value.domain] += value.width
-    return Program(("nodes", "edges"), outputs)
+    return Program(("nodes", "edges"), row_programs.side_by_side(values, 3))
 
 
 def of_choices(names=NAMES, widths=WIDTHS):

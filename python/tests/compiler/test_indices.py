@@ -12,7 +12,7 @@ import cpu_programs
 import cuda_programs
 import row_programs
 from cpu_programs import RUNNABLE, columns, dense, index
-from tensoa.compiler.ir import Output, Program, Value, apply, gather, linear, pack, scatter
+from tensoa.compiler.ir import Program, Value, apply, gather, linear, pack, scatter
 from test_cuda import compiled
 
 NODES, EDGES, TABLE = 40, 333, 7
@@ -44,12 +44,7 @@ def every_use(dtypes):
         values += [gather(sums[0], target), scatter(read[0], target, 0)]
         most, least = scatter(e, source, 0, "amax"), scatter(read[0], target, 0, "amin")
         values += [most, least, gather(most, target)]
-    outputs, widths = [], [0, 0]
-    for value in values:
-        places = range(widths[value.domain], widths[value.domain] + value.width)
-        outputs.append(Output(5 + value.domain, tuple(places), value))
-        widths[value.domain] += value.width
-    return Program(("nodes", "edges"), outputs)
+    return Program(("nodes", "edges"), row_programs.side_by_side(values, 5))
 
 
 def numbers(dtypes, bad):

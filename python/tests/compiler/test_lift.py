@@ -77,12 +77,8 @@ def random_program(seed):
         value = step()
         if value.width <= 96:
             values.append(ir.apply("tanh", value) if draw.random() < 0.3 else value)
-    outputs, first = [], 0
-    for value in values[-3:]:
-        if value.op != "constant":
-            outputs.append(Output(1, tuple(range(first, first + value.width)), value))
-            first += value.width
-    return Program((0,), outputs)
+    last = [value for value in values[-3:] if value.op != "constant"]
+    return Program((0,), row_programs.side_by_side(last, 1))
 
 
 def data(seed, planes=400):
@@ -168,11 +164,7 @@ def special():
     several = ir.pack([(value, i, i + 1) for i in range(10) for value in (x, ir.apply("exp", norm(x)), padded)])
     sums = ir.reduce("amax", several, 10)
     values = [*orders, one, taken, padded, sums, ir.apply("add", ir.product(x, x, 5), ir.constant(0, [1.0]))]
-    outputs, first = [], 0
-    for value in values:
-        outputs.append(Output(1, tuple(range(first, first + value.width)), value))
-        first += value.width
-    return Program((0,), outputs)
+    return Program((0,), row_programs.side_by_side(values, 1))
 
 
 def test_special_numbers_and_places(tmp_path):

@@ -72,7 +72,7 @@ struct FusedKernels {
   std::vector<Kernel> kernels;
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
-  /// Rows that all steps run for, before the next ones: what lies between kernels stays near them. 0: all rows.
+  /// Rows that all steps run for, before the next ones, so that buffers stay small. 0: all rows.
   std::int64_t rows_at_once = 0;
   std::string weights;  ///< a file
 };

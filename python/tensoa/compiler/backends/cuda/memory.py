@@ -150,9 +150,8 @@ class Memory:
         lives = []
         for value, places in used.values():
             first = places[0]
-            if value.op == "scatter" and not self.is_total(
-                value
-            ):  # a kernel over the same rows, as late as possible, clears it
+            if value.op == "scatter" and not self.is_total(value):
+                # A kernel over the same rows, as late as possible, clears it.
                 earlier = [at for at in range(first) if stages[at].domain == value.domain]
                 first = earlier[-1] if earlier else first
                 (self.zeros if earlier else self.zero_steps)[first].append(value)

@@ -139,13 +139,6 @@ __device__ __forceinline__ auto fold(float start, float share, Function function
   return map<Fragment<(W + 7) / 8>::tiles>([=](float x) { return x * share; }, result);
 }
 
-// Numbers as integers of the same order; what is no number is the largest.
-__device__ __forceinline__ unsigned in_order(float x) {
-  const unsigned bits = __float_as_uint(x + 0.f);  // one zero
-  if (x != x) return 0xfffffff0u;
-  return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-}
-
 // The places of the Count least (or largest) of W numbers, in order; the first place first where
 // numbers are equal.
 template <int W, int Count, bool IsLargest, int T>
@@ -160,7 +153,7 @@ __device__ __forceinline__ Fragment<(Count + 7) / 8> order(const Fragment<T>& x,
     for (int n = 0; n < T; ++n) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const unsigned key = in_order(x.at[n][2 * r + i]);
+        const unsigned key = min(key_of(x.at[n][2 * r + i] + 0.f), kTaken - 1);  // one zero
         keys[n][i] = 8 * n + 2 * warp.quad + i < W ? (IsLargest ? ~key : key) : kTaken;
       }
     }
