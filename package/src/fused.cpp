@@ -23,15 +23,17 @@ int number_of(std::string_view architecture) {
 std::unique_ptr<Program> load_fused_program(const Package& package, Device device,
                                             const Options& options, GraphTrial /*trial*/) {
   if (device.is_cpu()) return make_fused_cpu_program(package);
-  const std::string_view code = code_for(package, device, gpu_architecture_of(device));
+  const std::string_view code =
+      code_for(package, package.manifest().programs, device, gpu_architecture_of(device));
   return make_fused_gpu_program(package, code, device, options.cuda_graphs);
 }
 
-std::string_view code_for(const Package& package, Device device, const std::string& architecture) {
+std::string_view code_for(const Package& package, std::span<const ProgramDescription> programs,
+                          Device device, const std::string& architecture) {
   const int here = number_of(architecture);
   const ProgramDescription* best = nullptr;
   std::string architectures;
-  for (const ProgramDescription& program : package.manifest().programs) {
+  for (const ProgramDescription& program : programs) {
     if (program.kind != kFused || program.target != DeviceKind::kCuda) continue;
     architectures += (architectures.empty() ? "" : ", ") + program.name;
     const int number = number_of(program.name);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,15 +18,16 @@ inline constexpr std::string_view kFused = "fused";
 std::unique_ptr<Program> load_fused_program(const Package& package, Device device,
                                             const Options& options, GraphTrial trial);
 
-/// The code for a GPU of `architecture`: code runs on its own architecture and on later ones of the
-/// same generation, "sm_80" on 8.0, 8.6 and 8.9; the latest is taken. @throws LoadError
-std::string_view code_for(const Package& package, Device device, const std::string& architecture);
+/// The code of `programs` for a GPU of `architecture`: code runs on its own architecture and on later ones of
+/// the same generation, "sm_80" on 8.0, 8.6 and 8.9; the latest is taken. @throws LoadError
+std::string_view code_for(const Package& package, std::span<const ProgramDescription> programs,
+                          Device device, const std::string& architecture);
 
 /// In fused_cpu.cpp.
 std::unique_ptr<Program> make_fused_cpu_program(const Package& package);
 
 // The seam of package/: fused_gpu_cuda.cpp or fused_gpu_none.cpp is linked, which has gpu_architecture_of()
-// (engines.hpp), too.
+// (engines.hpp) and load_fused_gpu_part() (impl/fused_gpu_part.hpp), too.
 
 /// @param code for the device
 /// @param with_graphs launches all kernels of a call at once, as a CUDA graph

@@ -3,6 +3,7 @@
 #include "fused.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/package/engines.hpp"
+#include "tensoa/package/impl/fused_gpu_part.hpp"
 
 namespace tensoa::package {
 
@@ -14,6 +15,12 @@ std::string gpu_architecture_of(Device device) {
 std::unique_ptr<Program> make_fused_gpu_program(const Package& /*package*/,
                                                 std::string_view /*code*/, Device device,
                                                 bool /*with_graphs*/) {
+  static_cast<void>(gpu_architecture_of(device));
+  return nullptr;
+}
+
+std::unique_ptr<FusedGpuPart> load_fused_gpu_part(const Package& /*package*/,
+                                                  const FusedPart& /*part*/, Device device) {
   static_cast<void>(gpu_architecture_of(device));
   return nullptr;
 }

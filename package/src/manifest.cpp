@@ -130,16 +130,23 @@ class Reader {
     if (object.contains("deterministic")) {
       fused.is_deterministic = object["deterministic"].get<bool>();
     }
+    fused.kernels = programs(object, all.blocks(), fused.domains.size(), all.programs);
+  }
+
+  /// Adds the code of a fused program to `all`. @return its kernels for GPUs, where it is for these
+  std::optional<FusedKernels> programs(const json& object, std::size_t blocks, std::size_t domains,
+                                       std::vector<ProgramDescription>& all) const {
     for (const json& variant : object.value("cpu", json::array())) {
-      all.programs.push_back(fused_program(variant, DeviceKind::kCpu, "name"));
+      all.push_back(fused_program(variant, DeviceKind::kCpu, "name"));
     }
-    if (!object.contains("cuda")) return;
+    if (!object.contains("cuda")) return std::nullopt;
     const json& cuda = object["cuda"];
     for (const json& code : cuda.at("code")) {
-      all.programs.push_back(fused_program(code, DeviceKind::kCuda, "architecture"));
+      all.push_back(fused_program(code, DeviceKind::kCuda, "architecture"));
     }
-    fused.kernels = kernels(cuda, all.blocks(), fused.domains.size());
-    static_cast<void>(archive_.file(fused.kernels->weights));
+    FusedKernels found = kernels(cuda, blocks, domains);
+    static_cast<void>(archive_.file(found.weights));
+    return found;
   }
 
   FusedPart fused_part(const json& object) const {
@@ -161,9 +168,8 @@ class Reader {
       part.domains.push_back(input < 0 ? std::nullopt
                                        : std::optional(static_cast<std::size_t>(input)));
     }
-    for (const json& variant : object.at("cpu")) {
-      part.programs.push_back(fused_program(variant, DeviceKind::kCpu, "name"));
-    }
+    part.kernels =
+        programs(object, part.inputs + part.outputs.size(), part.domains.size(), part.programs);
     return part;
   }
 

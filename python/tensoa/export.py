@@ -19,8 +19,8 @@ writes it): a package that reads and writes them where they lie. MODEL is
   FILE.xml              a network of TMVA (MLP, DNN, DL of dense layers); its variables are columns of these names
   FILE.safetensors      weights of our interaction network
 What can be fused is fused (docs/ahead_of_time.md) and needs g++ for CPUs, no GPU and no compiler for GPUs. The rest goes
-through TorchInductor (on CPUs with calls of the parts that can be fused), which takes half a minute and, with --target cuda,
-needs the GPU that the package is for.
+through TorchInductor, with calls of the parts that can be fused, which takes half a minute and, with --target cuda, needs the
+GPU that the package is for.
 
 A package is checked beside the module before it is written. --examples gives rows for that, as the model will see them;
 without, they are made up: normally distributed, large, small, powers of two, integers that the model takes.
@@ -189,7 +189,7 @@ def _fused(module: nn.Module, columns: Binding, rules: list[dict], options: Opti
     except NotFused as error:
         reason = error
     try:
-        if exported is None or options.target == "cuda":
+        if exported is None:
             raise reason
         return _in_parts(exported, reason, module, columns, rules, options, folder)
     except NotFused as other:
@@ -246,7 +246,10 @@ def _in_parts(
 ) -> _Compiled:
     """The model as a program of TorchInductor that calls fused parts. Raises NotFused."""
     with surprises_as_not_fused():
-        made = parts.for_cpu(exported, columns, cpu_flags(), folder)
+        if options.target == "cuda":
+            made = parts.for_cuda(exported, columns, options.precision or PRECISIONS[0], options.deterministic)
+        else:
+            made = parts.for_cpu(exported, columns, cpu_flags(), folder)
     try:
         compiled = _by_inductor(made.module, columns, rules, options, folder, module)
     except InputError as error:

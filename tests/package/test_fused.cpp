@@ -378,7 +378,7 @@ TEST_F(FusedCpu, AProgramOfAnotherKindIsAnErrorThatSaysWhatItIsAndWhatToDo) {
 TEST_F(FusedCpu, AProgramForGpusIsReadForItsArchitectureAndLaterOnesOfItsGeneration) {
   const Package read(fused_package("fused_gpu"));
   const auto code = [&](const std::string& architecture) {
-    return package::code_for(read, Device::cuda(0), architecture);
+    return package::code_for(read, read.manifest().programs, Device::cuda(0), architecture);
   };
   const package::FusedKernels& kernels = *read.manifest().fused->kernels;
   EXPECT_EQ(read.archive().file(kernels.weights).size(), 16U);

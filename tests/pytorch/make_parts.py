@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes packages that are fused in part, of the model in inductor/test_fused_parts.cpp, and two that are wrong.
+"""Writes packages that are fused in part, of the model in inductor/test_fused_parts.cpp, and two that are wrong. Those for GPUs
+only where one is.
 
     python make_parts.py FOLDER MLP.json
 
@@ -34,16 +35,21 @@ class RunningSum(nn.Module):
         return self.second(torch.relu(self.first(x)).cumsum(0) / 1024)
 
 
-def main(folder, columns):
+def write(folder, columns, target):
     folder.mkdir(parents=True, exist_ok=True)
     for name, bias in (("sum", 1.0), ("sum_of_other_weights", 3.0)):
-        write_package(RunningSum(bias), binding.load(columns), folder / f"{name}.pt2", Options())
+        write_package(RunningSum(bias), binding.load(columns), folder / f"{name}-{target}.pt2", Options(target))
+
+
+def main(folder, columns):
+    for target in ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",):
+        write(folder, columns, target)
 
     def changed(name, edit):
-        records, manifest = archive.read(folder / "sum.pt2")
+        records, manifest = archive.read(folder / "sum-cpu.pt2")
         assert len(manifest["parts"]) == 2
         edit(manifest)
-        archive.write(folder / f"{name}.pt2", records, manifest)
+        archive.write(folder / f"{name}-cpu.pt2", records, manifest)
 
     def for_another_processor(manifest):
         for variant in manifest["parts"][1]["cpu"]:

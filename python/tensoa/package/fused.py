@@ -5,10 +5,12 @@
 import ctypes
 import platform
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from tensoa.binding.columns import Columns
 from tensoa.compiler import lift, passes, stages
@@ -98,10 +100,39 @@ def for_cuda(program: Program, precision: str, deterministic: bool) -> tuple[Fus
     """(what the manifest says, files) of a program for GPUs. It is not run here. Raises NotFused where the compiler would
     take minutes.
     """
+    made = kernels_for_cuda(program, precision, deterministic)
+    entry, files = made.files(FOLDER)
+    has_sums = any(buffer.value.name == "sum" for stage in made.plan.stages for buffer in stage.sums)
+    is_the_same = deterministic or not has_sums
+    return Fused(list(program.domains), made.stages, is_the_same, cuda=entry, precision=precision), files
+
+
+@dataclass
+class CudaKernels:
+    """Of a fused program, before they are compiled. `stages`: what they do, in words."""
+
+    made: cuda.Generated
+    plan: stages.Plan
+    stages: list[str]
+    rows_at_once: int
+
+    def files(self, folder: str) -> tuple[CudaProgram, Files]:
+        """What the manifest says of them, and their files in `folder` of the package."""
+        weights = folder + "weights.bin"
+        files, code = {weights: self.made.weights}, []
+        for architecture in cuda.ARCHITECTURES:
+            name = f"{folder}{architecture}.cubin"
+            files[name] = cuda.compile(self.made.source, architecture)
+            code.append(GpuCode(architecture, name, BUILT))
+        made = self.made
+        return CudaProgram(made.params, made.kernels, made.buffers, made.steps, weights, code, self.rows_at_once), files
+
+
+def kernels_for_cuda(program: Program, precision: str, deterministic: bool) -> CudaKernels:
+    """Raises NotFused."""
     for value in program.values():
-        if value.op == "linear" and value.attributes["weight"].nbytes > CUDA_WEIGHTS:
-            outputs, inputs = value.attributes["weight"].shape
-            raise NotFused(f"a linear layer of {outputs} x {inputs} weights, more than a kernel for GPUs reads fast")
+        if value.op == "linear":
+            check_weights(value.attributes["weight"])
     with surprises_as_not_fused():
         program = _without_groups(program)
         plan = stages.plan(program, with_totals=deterministic)
@@ -109,18 +140,16 @@ def for_cuda(program: Program, precision: str, deterministic: bool) -> tuple[Fus
         if most > CUDA_OPERATIONS:
             raise NotFused(f"the size of its code: a kernel of {most} operations, at most {CUDA_OPERATIONS} are compiled")
         made = cuda.generate(program, plan, precision)
-    weights = FOLDER + "weights.bin"
-    files, code = {weights: made.weights}, []
-    for architecture in cuda.ARCHITECTURES:
-        name = f"{FOLDER}{architecture}.cubin"
-        files[name] = cuda.compile(made.source, architecture)
-        code.append(GpuCode(architecture, name, BUILT))
     bytes_of_row = max(1, sum(buffer.row_bytes for buffer in made.buffers))
     at_once = max(1, CUDA_WORKSPACE // bytes_of_row // 16) * 16 if program.lifted and _has_rows_apart(program) else 0
-    entry = CudaProgram(made.params, made.kernels, made.buffers, made.steps, weights, code, at_once)
-    has_sums = any(buffer.value.name == "sum" for stage in plan.stages for buffer in stage.sums)
-    is_the_same = deterministic or not has_sums
-    return Fused(list(program.domains), _described(plan, program), is_the_same, cuda=entry, precision=precision), files
+    return CudaKernels(made, plan, _described(plan, program), at_once)
+
+
+def check_weights(weight: np.ndarray | torch.Tensor) -> None:
+    """Raises NotFused for those of a linear layer that kernels for GPUs would read too often."""
+    if weight.nbytes > CUDA_WEIGHTS:
+        sizes = " x ".join(str(size) for size in weight.shape)
+        raise NotFused(f"a linear layer of {sizes} weights, more than a kernel for GPUs reads fast")
 
 
 def _without_groups(program: Program) -> Program:

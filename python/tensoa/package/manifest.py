@@ -119,7 +119,8 @@ class FusedPart:
     outputs: list[PartTensor]
     domains: list[int]
     stages: list[str]
-    cpu: list[CpuVariant]
+    cpu: list[CpuVariant] | None = None
+    cuda: CudaProgram | None = None
 
 
 @dataclass

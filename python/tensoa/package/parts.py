@@ -27,11 +27,14 @@ from tensoa.compiler.backends import cpu
 from tensoa.compiler.backends.processors import CPU_FLAGS
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends.torch_export import Graph
-from tensoa.compiler.frontends.torch_export.parts import Part, Partition, Tensor, name_of, partition
-from tensoa.package.fused import FOLDER, Files
+from tensoa.compiler.frontends.torch_export.parts import Limits, Part, Partition, Tensor, name_of, partition
+from tensoa.package.fused import FOLDER, Files, check_weights, kernels_for_cuda
 from tensoa.package.manifest import BUILT, CHECKED, CpuVariant, FusedPart, PartTensor, Unfused
 
 OF_OTHERS = "a tensor that is not made of rows"  # follows from another operator that is not fused
+CPU_LIMITS = Limits(planes=1024)
+# H100, 16 -> 1024 -> 1024 -> 2, one row: 88 us with 1024 planes between torch and two parts, 59 by TorchInductor.
+CUDA_LIMITS = Limits(planes=256, check=check_weights)
 aten = torch.ops.aten
 
 
@@ -119,20 +122,35 @@ def for_cpu(exported: torch.export.ExportedProgram, binding: Binding, flags: set
     """Raises NotFused where no part of the model is worth it, or this machine runs no program of ours."""
     if platform.machine() != "x86_64":
         raise NotFused(f"there are no fused programs for {platform.machine()}")
+    return _compiled(exported, binding, "cpu", CPU_LIMITS, lambda part: _built_for_cpu(part, flags, Path(folder)))
+
+
+def for_cuda(exported: torch.export.ExportedProgram, binding: Binding, precision: str, deterministic: bool) -> Compiled:
+    """As for_cpu. The parts are not run here."""
+    return _compiled(exported, binding, "cuda", CUDA_LIMITS, lambda part: _built_for_cuda(part, precision, deterministic))
+
+
+def _compiled(
+    exported: torch.export.ExportedProgram,
+    binding: Binding,
+    device: str,
+    limits: Limits,
+    built: Callable[[Part], tuple[FusedPart, Files]],
+) -> Compiled:
     step("finding parts that can be fused")
     with surprises_as_not_fused():
         graph = Graph(exported, binding)
-        found = partition(graph)
+        found = partition(graph, limits)
     if not found.parts:
         raise NotFused("no part of it is worth a kernel")
     step("compiling the fused parts")
     made, files, names = [], {}, {}
     for part in found.parts:
-        entry, libraries = _built(part, flags, Path(folder))
+        entry, of_part = built(part)
         made.append(entry)
-        files.update(libraries)
+        files.update(of_part)
         names[id(part)] = entry.name
-    return Compiled(_module(graph, found, names, binding), made, _unfused(found), files)
+    return Compiled(_module(graph, found, names, binding, device), made, _unfused(found), files)
 
 
 def _unfused(found: Partition) -> list[Unfused]:
@@ -140,38 +158,53 @@ def _unfused(found: Partition) -> list[Unfused]:
     return [Unfused(operation, reason) for operation, reason in dict.fromkeys(kept)]
 
 
-def _built(part: Part, flags: set[str], folder: Path) -> tuple[FusedPart, Files]:
+def _described(part: Part, stages: list[str], *code: bytes) -> FusedPart:
+    """`code`: all that makes the part what it is."""
+
     def input_with_rows_of(domain: int) -> int:
         return next((i for i, tensor in enumerate(part.inputs) if tensor.domain == domain), -1)
 
+    name = hashlib.sha256(b"".join(code)).hexdigest()[:32]
+    outputs = [PartTensor(one.planes, one.dtype, input_with_rows_of(one.domain)) for one in part.outputs]
+    domains = [input_with_rows_of(domain) for domain in range(len(part.program.domains))]
+    _parts[name] = _Loaded(outputs, domains)
+    return FusedPart(name, len(part.inputs), outputs, domains, stages)
+
+
+def _built_for_cpu(part: Part, flags: set[str], folder: Path) -> tuple[FusedPart, Files]:
     with surprises_as_not_fused():
         plan = stages.plan(part.program)
         source = cpu.generate(part.program, plan)
-    name = hashlib.sha256(source.encode()).hexdigest()[:32]
-    outputs = [PartTensor(one.planes, one.dtype, input_with_rows_of(one.domain)) for one in part.outputs]
-    domains = [input_with_rows_of(domain) for domain in range(len(part.program.domains))]
-    loaded = _Loaded(outputs, domains)
+    made = _described(part, [stages.describe(stage) for stage in plan.stages], source.encode())
+    name, loaded = made.name, _parts[made.name]
     variants, files = [], {}
     for level in cpu.LEVELS:
         library = folder / f"{name}-{level}.so"
         cpu.build(source, level, library)
         is_for_here = flags.issuperset(CPU_FLAGS[level])
         if is_for_here and loaded.run is None:
-            loaded.run = _load(library, domains)
+            loaded.run = _load(library, made.domains)
         file = f"{FOLDER}{name}/{level}.so"
         variants.append(CpuVariant(level, file, CPU_FLAGS[level], CHECKED if is_for_here else BUILT))
         files[file] = library.read_bytes()
     if loaded.run is None:
         raise NotFused("this processor runs none of the programs, so that they cannot be checked")
-    _parts[name] = loaded
-    described = [stages.describe(stage) for stage in plan.stages]
-    return FusedPart(name, len(part.inputs), outputs, domains, described, variants), files
+    made.cpu = variants
+    return made, files
+
+
+def _built_for_cuda(part: Part, precision: str, deterministic: bool) -> tuple[FusedPart, Files]:
+    kernels = kernels_for_cuda(part.program, precision, deterministic)
+    kernels.rows_at_once = 0  # what runs between the parts has memory for all rows, too
+    made = _described(part, kernels.stages, kernels.made.source.encode(), kernels.made.weights)
+    made.cuda, files = kernels.files(f"{FOLDER}{made.name}/")
+    return made, files
 
 
 # ---- the graph with calls of parts
 
 
-def _module(graph: Graph, found: Partition, names: dict[int, str], binding: Binding) -> Partitioned:
+def _module(graph: Graph, found: Partition, names: dict[int, str], binding: Binding, device: str) -> Partitioned:
     made = torch.fx.Graph()
     env: dict[Any, torch.fx.Node] = {}
     placeholders = [*graph.constants, *graph.inputs]
@@ -186,6 +219,8 @@ def _module(graph: Graph, found: Partition, names: dict[int, str], binding: Bind
                 env[tensor.node] = _from_planes(made, planes, tensor)
         elif item.op == "call_function" and not name_of(item).startswith("_assert"):
             env[item] = made.node_copy(item, lambda node: env[node])
+            if "device" in item.kwargs:
+                env[item].update_kwarg("device", torch.device(device))
     output = next(node for node in graph.nodes if node.op == "output")
     made.output(torch.fx.node.map_arg(output.args[0], lambda node: env[node]))
     made.eliminate_dead_code()

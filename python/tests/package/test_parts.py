@@ -6,13 +6,14 @@ import pytest
 import torch
 from torch import nn
 
+from cuda_programs import on_cpu
 from tensoa.binding.columns import Columns
 from tensoa.compiler import stages
 from tensoa.compiler.backends.processors import cpu_flags
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export import Graph, exported_program
 from tensoa.compiler.frontends.torch_export.parts import Partition, partition
-from tensoa.package import parts
+from tensoa.package import fused, parts
 from width_models import Kind, block, mlp
 
 
@@ -83,18 +84,25 @@ WORDS = {
 }
 
 
+class Memory:
+    """A tensor as a block of cuda_programs."""
+
+    def __init__(self, tensor):
+        self.address, self.pitch = tensor.data_ptr(), tensor.stride(0)
+
+
 def graph_of(kind):
     module = kind.module.eval().requires_grad_(False)
     return Graph(exported_program(module, kind.binding()), kind.binding())
 
 
 def found_in(module, columns=4, outputs=2) -> Partition:
-    return partition(graph_of(Kind(module, [block("x", columns)], [block("y", outputs)])))
+    return partition(graph_of(Kind(module, [block("x", columns)], [block("y", outputs)])), parts.CPU_LIMITS)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_parts_are_the_largest_row_programs_between_operations_of_torch(name):
-    found = partition(graph_of(MODELS[name]))
+    found = partition(graph_of(MODELS[name]), parts.CPU_LIMITS)
     words, operation = WORDS[name]
     got = [[stages.describe(stage) for stage in stages.plan(part.program).stages] for part in found.parts]
     assert len(got) == 2
@@ -114,6 +122,62 @@ def test_a_model_in_parts_gives_what_the_model_gives(name, tmp_path):
         for a, b in zip(got, expected, strict=True):
             largest = b.abs().max().item() if b.numel() else 0.0
             torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6 * max(1.0, largest))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_kernels_for_gpus_of_the_parts_give_what_the_model_gives(name, tmp_path, monkeypatch):
+    kind = MODELS[name]
+    binding, module = kind.binding(), kind.module.eval().requires_grad_(False)
+    programs = []
+
+    def remembered(*arguments):
+        programs.append(fused.kernels_for_cuda(*arguments))
+        return programs[-1]
+
+    monkeypatch.setattr(parts, "kernels_for_cuda", remembered)
+    made = parts.for_cuda(exported_program(module, binding), binding, "ieee", True)
+    assert all(file.startswith(f"fused/{made.parts[0].name}/") for file in list(made.files)[:2])
+    for part, program in zip(made.parts, on_cpu([one.made for one in programs], tmp_path), strict=True):
+        domains = part.domains
+
+        def run(inputs, outputs, program=program, domains=domains):
+            rows = [inputs[at].shape[1] if at >= 0 else 0 for at in domains]
+            program.bind([Memory(tensor) for tensor in [*inputs, *outputs]], rows)()
+
+        parts._parts[part.name].run = run
+    graph = made.module.graph_module
+    for node in graph.graph.nodes:
+        if "device" in node.kwargs:
+            assert node.kwargs["device"].type == "cuda"
+            node.update_kwarg("device", "cpu")
+    graph.recompile()
+    for rows in (1, 16, 33):
+        counts = {0: rows, 1: 3 * rows} if name == "edges" else {0: rows}
+        columns = Columns(binding, counts, (), "cpu", seed=rows)
+        expected, got = binding.call(module, columns.inputs), binding.call(made.module, columns.inputs)
+        for a, b in zip(got, expected, strict=True):
+            torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6 * max(1.0, b.abs().max().item()))
+
+
+def test_wide_layers_stay_with_torch_on_gpus():
+    class Wide(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.before, self.wide, self.after = mlp(4, 16, 200), nn.Linear(200, 800), nn.Linear(800, 200)
+            self.last = mlp(200, 16, 2)
+
+        def forward(self, x):
+            return self.last(self.after(torch.relu(self.wide(self.before(x)))))
+
+    kind = Kind(Wide().eval().requires_grad_(False), [block("x", 4)], [block("y", 2)])
+    made = parts.for_cuda(exported_program(kind.module, kind.binding()), kind.binding(), "ieee", True)
+    assert [part.stages for part in made.parts] == [
+        ["linear 4 -> 16, relu, linear 16 -> 200"],
+        ["linear 200 -> 16, relu, linear 16 -> 2"],
+    ]
+    assert [(one.operation, one.reason) for one in made.unfused] == [
+        ("linear", "a linear layer of 800 x 200 weights, more than a kernel for GPUs reads fast")
+    ]
 
 
 def test_what_a_part_is_not_worth_stays_with_torch():

@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
@@ -15,24 +17,48 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "runtime/stream_guard.hpp"
 #include "runtime/tensors.hpp"
+#include "tensoa/package/impl/fused_gpu_part.hpp"
 #include "tensoa/package/impl/fused_library.hpp"
 
 namespace tensoa::pytorch {
 
 struct FusedParts::Part {
+  Part(const package::Package& package, const package::FusedPart& part, Device device)
+      : about(part) {
+    if (device.is_cpu()) {
+      on_cpu.emplace(package, about.programs);
+    } else {
+      on_gpu = package::load_fused_gpu_part(package, about, device);
+    }
+  }
+
+  void run(const package::FusedBlock* blocks, const std::int64_t* rows,
+           const at::TensorOptions& where) const {
+    if (on_cpu) return on_cpu->run(blocks, rows);
+    // Torch's memory: what later work on the stream gets is free when the kernels have ended.
+    const auto bytes = static_cast<std::int64_t>(on_gpu->workspace_bytes(rows));
+    const at::Tensor workspace = at::empty({bytes}, where.dtype(at::kByte));
+    on_gpu->run(StreamGuard::current(), blocks, rows,
+                static_cast<std::byte*>(workspace.data_ptr()));
+  }
+
   package::FusedPart about;
-  package::FusedLibrary library;
+  std::optional<package::FusedLibrary> on_cpu;
+  std::unique_ptr<package::FusedGpuPart> on_gpu;
 };
 
 namespace {
 
 using Part = FusedParts::Part;
 
-/// The parts that are loaded, by name.
+/// The parts that are loaded, by name, for each device.
 struct Loaded {
+  using Parts = std::unordered_map<std::string, std::weak_ptr<const Part>>;
+
   std::shared_mutex mutex;
-  std::unordered_map<std::string, std::weak_ptr<const Part>> parts;
+  std::map<Device, Parts> parts;
 
   static Loaded& get() {
     static Loaded all;
@@ -40,22 +66,25 @@ struct Loaded {
   }
 };
 
-std::shared_ptr<const Part> find_part(const std::string& name) {
+std::shared_ptr<const Part> find_part(const std::string& name, Device device) {
   Loaded& all = Loaded::get();
   const std::shared_lock lock(all.mutex);
-  const auto found = all.parts.find(name);
-  return found == all.parts.end() ? nullptr : found->second.lock();
+  const auto parts = all.parts.find(device);
+  if (parts == all.parts.end()) return nullptr;
+  const auto found = parts->second.find(name);
+  return found == parts->second.end() ? nullptr : found->second.lock();
 }
 
 std::shared_ptr<const Part> load_part(const package::Package& package,
-                                      const package::FusedPart& about) {
-  if (std::shared_ptr<const Part> part = find_part(about.name)) return part;
-  // Unpacked without the lock, which calls of all models take.
-  std::shared_ptr<const Part> made(new Part{about, {package, about.programs}});
+                                      const package::FusedPart& about, Device device) {
+  if (std::shared_ptr<const Part> part = find_part(about.name, device)) return part;
+  // Loaded without the lock, which calls of all models take.
+  const auto made = std::make_shared<const Part>(package, about, device);
   Loaded& all = Loaded::get();
   const std::unique_lock lock(all.mutex);
-  std::erase_if(all.parts, [](const auto& part) { return part.second.expired(); });
-  std::weak_ptr<const Part>& known = all.parts[about.name];
+  Loaded::Parts& parts = all.parts[device];
+  std::erase_if(parts, [](const auto& part) { return part.second.expired(); });
+  std::weak_ptr<const Part>& known = parts[about.name];
   if (std::shared_ptr<const Part> other = known.lock()) return other;
   known = made;
   return made;
@@ -68,10 +97,17 @@ package::FusedBlock block_of(const at::Tensor& planes) {
   return {planes.data_ptr(), planes.stride(0)};
 }
 
+Device device_of(at::TensorList inputs) {
+  return inputs.empty() || inputs[0].is_cpu() ? Device::cpu()
+                                              : Device::cuda(inputs[0].device().index());
+}
+
 /// The operator. @param inputs [planes, rows]
 std::vector<at::Tensor> call_part(at::TensorList inputs, std::string_view name) {
-  const std::shared_ptr<const Part> part = find_part(std::string(name));
-  TORCH_CHECK(part != nullptr, "the fused part ", name, " is of no model that is loaded");
+  const Device device = device_of(inputs);
+  const std::shared_ptr<const Part> part = find_part(std::string(name), device);
+  TORCH_CHECK(part != nullptr, "the fused part ", name, " is of no model that is loaded on ",
+              to_string(device));
   TORCH_CHECK(inputs.size() == part->about.inputs, "the fused part ", name, " takes ",
               part->about.inputs, " tensors, got ", inputs.size());
   std::vector<at::Tensor> planes;
@@ -84,18 +120,19 @@ std::vector<at::Tensor> call_part(at::TensorList inputs, std::string_view name) 
     planes.push_back(are_planes(input) ? input : input.contiguous());
     blocks.push_back(block_of(planes.back()));
   }
+  const at::TensorOptions where = at::TensorOptions().device(planes[0].device());
   std::vector<at::Tensor> outputs;
   outputs.reserve(part->about.outputs.size());
   for (const package::FusedPart::Output& output : part->about.outputs) {
     outputs.push_back(at::empty({output.planes, planes[output.rows_of].size(1)},
-                                at::TensorOptions().dtype(to_torch(output.dtype))));
+                                where.dtype(to_torch(output.dtype))));
     blocks.push_back(block_of(outputs.back()));
   }
   std::vector<std::int64_t> rows;
   for (const std::optional<std::size_t>& input : part->about.domains) {
     rows.push_back(input ? planes[*input].size(1) : 0);
   }
-  part->library.run(blocks.data(), rows.data());
+  part->run(blocks.data(), rows.data(), where);
   return outputs;
 }
 
@@ -104,11 +141,12 @@ std::vector<at::Tensor> call_part(at::TensorList inputs, std::string_view name) 
 TORCH_LIBRARY(tensoa, library) {
   library.def("part(Tensor[] inputs, str name) -> Tensor[]");
   library.impl("part", c10::DispatchKey::CPU, call_part);
+  library.impl("part", c10::DispatchKey::CUDA, call_part);
 }
 
-FusedParts::FusedParts(const package::Package& package) {
+FusedParts::FusedParts(const package::Package& package, Device device) {
   for (const package::FusedPart& part : package.manifest().parts) {
-    parts_.push_back(load_part(package, part));
+    parts_.push_back(load_part(package, part, device));
   }
 }
 

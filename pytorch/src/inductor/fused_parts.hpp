@@ -11,11 +11,11 @@ namespace tensoa::pytorch {
 
 /// The fused parts of a program of TorchInductor, which calls them by the operator
 /// tensoa::part(Tensor[] inputs, str name) -> Tensor[] while this lives. Parts of one name have one text, so that
-/// models share them.
+/// models share them. On GPUs the operator enqueues on the stream of the innermost StreamGuard, in memory of torch.
 class FusedParts {
  public:
-  /// @throws LoadError where a part has no program for this processor
-  explicit FusedParts(const package::Package& package);
+  /// @throws LoadError where a part has no program for the device; DeviceError
+  FusedParts(const package::Package& package, Device device);
 
   struct Part;
 

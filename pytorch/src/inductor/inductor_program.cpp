@@ -84,7 +84,7 @@ std::filesystem::path unpack(const package::Package& package, const std::filesys
 class InductorProgram final : public package::Program {
  public:
   InductorProgram(const package::Package& package, Device device, bool with_graphs)
-      : parts_(package),
+      : parts_(package, device),
         library_(unpack(package, folder_.path())),
         device_(device),
         with_graphs_(with_graphs && !device.is_cpu()),

@@ -29,7 +29,9 @@ using testing::ThrowsMessage;
 
 constexpr CopyReport kNothingCopied{};
 
-std::string parts_file(const std::string& name) { return TENSOA_TEST_PARTS + name + ".pt2"; }
+std::string parts_file(const std::string& name, Device device = Device::cpu()) {
+  return TENSOA_TEST_PARTS + name + (device.is_cpu() ? "-cpu.pt2" : "-cuda.pt2");
+}
 
 float number(std::size_t seed) {
   return static_cast<float>((seed * 2654435761U) % 401U) / 100.F - 2.F;
@@ -57,67 +59,91 @@ void expect_running_sum(const ConstView<Points>& in, const ConstView<Answers>& o
   }
 }
 
-class FusedPartsTest : public testing::Test {
+class FusedParts : public testing::TestWithParam<Device> {
  protected:
-  void SetUp() override { pytorch::register_engines(); }
-  const Queue queue_{Device::cpu()};
+  void SetUp() override {
+    if (device_count(GetParam().kind) == 0) GTEST_SKIP() << "no CUDA device";
+    pytorch::register_engines();
+  }
+
+  static std::string file(const std::string& name) { return parts_file(name, GetParam()); }
+
+  /// A copy on the device, or on the host.
+  template <template <template <class> class> class Layout>
+  static PortableCollection<Layout> copied(const Queue& queue,
+                                           const PortableCollection<Layout>& from, Device device) {
+    PortableCollection<Layout> to(from.size(), device);
+    copy(queue, from, to);
+    queue.wait();
+    return to;
+  }
+
+  /// Rows [first, first + rows) of a call with `capacity` points, checked; the others stay as they were.
+  static void call(const Queue& queue, const Model<>& model, std::size_t capacity,
+                   std::size_t first, std::size_t rows, double bias) {
+    const auto points = some_points(capacity);
+    const auto in = copied(queue, points, GetParam());
+    PortableCollection<Answers> untouched(capacity, Device::cpu());
+    for (std::size_t i = 0; i < capacity; ++i) {
+      untouched.view().m[i] = untouched.view().n[i] = -77.F;
+    }
+    auto out = copied(queue, untouched, GetParam());
+    const auto plan = model.plan(
+        mlp_metadata(slice(in.const_view(), first, rows), slice(out.view(), first, rows)));
+    EXPECT_EQ(model.forward(queue, plan), kNothingCopied);
+    const auto answers = copied(queue, out, Device::cpu());
+    expect_running_sum(slice(points.const_view(), first, rows),
+                       slice(answers.const_view(), first, rows), bias);
+    for (std::size_t i = 0; i < capacity; ++i) {
+      if (i >= first && i < first + rows) continue;
+      ASSERT_EQ(answers.const_view().m[i], -77.F) << "row " << i;
+      ASSERT_EQ(answers.const_view().n[i], -77.F) << "row " << i;
+    }
+  }
 };
 
-TEST_F(FusedPartsTest, GiveWhatTheModelGivesForAnyNumberOfRowsAndCopyNothing) {
-  const Model<> model(parts_file("sum"));
+INSTANTIATE_TEST_SUITE_P(On, FusedParts, testing::Values(Device::cpu(), Device::cuda(0)),
+                         [](const auto& test) { return test.param.is_cpu() ? "cpu" : "cuda"; });
+
+TEST_P(FusedParts, GiveWhatTheModelGivesForAnyNumberOfRowsAndCopyNothing) {
+  const Queue queue(GetParam());
+  const Model<> model(file("sum"));
   for (const std::size_t rows : {1000U, 0U, 1U, 16U, 33U, 1000U}) {
-    const auto in = some_points(rows);
-    PortableCollection<Answers> out(rows, Device::cpu());
-    const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
-    EXPECT_EQ(model.forward(queue_, plan), kNothingCopied);
-    expect_running_sum(in.const_view(), out.const_view(), 1);
+    call(queue, model, rows, 0, rows, 1);
   }
 }
 
-TEST_F(FusedPartsTest, ReadAndWriteSlicesAtAnyRow) {
-  const Model<> model(parts_file("sum"));
-  const auto in = some_points(100);
-  for (const std::size_t first : {1U, 3U, 31U}) {
-    PortableCollection<Answers> out(100, Device::cpu());
-    for (std::size_t i = 0; i < 100; ++i) out.view().m[i] = out.view().n[i] = -77.F;
-    const auto part = slice(in.const_view(), first, 17);
-    const auto answer = slice(out.view(), first, 17);
-    model.forward(queue_, model.plan(mlp_metadata(part, answer)));
-    expect_running_sum(part, slice(out.const_view(), first, 17), 1);
-    EXPECT_EQ(out.view().m[first - 1], -77.F);
-    EXPECT_EQ(out.view().n[first + 17], -77.F);
-  }
+TEST_P(FusedParts, ReadAndWriteSlicesAtAnyRow) {
+  const Queue queue(GetParam());
+  const Model<> model(file("sum"));
+  for (const std::size_t first : {1U, 3U, 31U}) call(queue, model, 100, first, 17, 1);
 }
 
-TEST_F(FusedPartsTest, ModelsOfOneFileAndOfOthersRunAtTheSameTime) {
+TEST_P(FusedParts, OfModelsOfOneFileAndOfOthersRunAtTheSameTime) {
   std::vector<std::jthread> threads;
   for (int t = 0; t < 6; ++t) {
-    threads.emplace_back([this, t] {
+    threads.emplace_back([t] {
+      const Queue queue(GetParam());
       const bool is_other = t % 3 == 0;
-      const Model<> model(parts_file(is_other ? "sum_of_other_weights" : "sum"));
-      for (std::size_t call = 0; call < 30; ++call) {
-        const std::size_t rows = 1 + 97 * (call % 5);
-        const auto in = some_points(rows);
-        PortableCollection<Answers> out(rows, Device::cpu());
-        model.forward(queue_, model.plan(mlp_metadata(in.const_view(), out.view())));
-        expect_running_sum(in.const_view(), out.const_view(), is_other ? 3 : 1);
+      const Model<> model(file(is_other ? "sum_of_other_weights" : "sum"));
+      for (std::size_t i = 0; i < 30; ++i) {
+        const std::size_t rows = 1 + 97 * (i % 5);
+        call(queue, model, rows, 0, rows, is_other ? 3 : 1);
       }
     });
   }
 }
 
-TEST_F(FusedPartsTest, AreReloadedWithTheRestOfTheProgram) {
-  const Model<> model(parts_file("sum"));
-  const auto in = some_points(40);
-  PortableCollection<Answers> out(40, Device::cpu());
-  const auto plan = model.plan(mlp_metadata(in.const_view(), out.view()));
-  model.forward(queue_, plan);
-  model.reload(parts_file("sum_of_other_weights"));
-  model.forward(queue_, plan);
-  expect_running_sum(in.const_view(), out.const_view(), 3);
+TEST_P(FusedParts, AreReloadedWithTheRestOfTheProgram) {
+  const Queue queue(GetParam());
+  const Model<> model(file("sum"));
+  call(queue, model, 40, 0, 40, 1);
+  model.reload(file("sum_of_other_weights"));
+  call(queue, model, 40, 0, 40, 3);
 }
 
-TEST_F(FusedPartsTest, AreDescribed) {
+TEST(PackagesOfFusedParts, AreDescribed) {
+  pytorch::register_engines();
   const package::ModelDescription model = package::inspect(parts_file("sum"));
   ASSERT_THAT(model.parts, SizeIs(2));
   EXPECT_THAT(model.parts[0].stages, ElementsAre("linear 3 -> 2, relu"));
@@ -126,7 +152,8 @@ TEST_F(FusedPartsTest, AreDescribed) {
   EXPECT_EQ(model.unfused[0].reason, "a running sum over the rows");
 }
 
-TEST_F(FusedPartsTest, PackagesWithPartsThatCannotRunAreRefused) {
+TEST(PackagesOfFusedParts, ThatCannotRunAreRefused) {
+  pytorch::register_engines();
   const auto load = [](const char* name) {
     return [name] { Model<>(parts_file(name)).deploy(Device::cpu()); };
   };

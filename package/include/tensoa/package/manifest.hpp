@@ -94,7 +94,7 @@ struct FusedDescription {
   std::optional<FusedKernels> kernels;  ///< of those for GPUs
 };
 
-/// A fused program for CPUs that is a part of TorchInductor's, which calls it by its name with tensors of planes.
+/// A fused program that is a part of TorchInductor's, which calls it by its name with tensors of planes.
 struct FusedPart {
   /// Planes with as many rows as input `rows_of` has.
   struct Output {
@@ -110,6 +110,7 @@ struct FusedPart {
   std::vector<std::optional<std::size_t>> domains;
   std::vector<std::string> stages;           ///< loops over rows, as text
   std::vector<ProgramDescription> programs;  ///< best first
+  std::optional<FusedKernels> kernels;       ///< of those for GPUs
 };
 
 /// An operation of the model that no fused part has.

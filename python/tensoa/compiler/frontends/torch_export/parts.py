@@ -7,6 +7,7 @@ all row programs that it reads. The nodes of row programs of one level are one p
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +26,17 @@ PRODUCTS = {"linear", "matmul", "bmm", "mm", "addmm", "convolution"}
 LEAST_OTHERS = 3
 #: What moves numbers, or makes constants: it costs nothing inside a part, and little outside.
 FREE = {*movement.OPERATIONS, "getitem", "full", "full_like", "empty_like", "zeros", "ones", "_to_copy"}
-MOST_PLANES = 1024  # of a tensor that goes from torch to a part
 Node = torch.fx.Node
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the programs of a device are good for. `planes`: of a tensor between torch and a part; `check` raises NotFused for
+    the weights of a product that stays with torch.
+    """
+
+    planes: int
+    check: Callable[[torch.Tensor], None] = lambda weight: None
 
 
 @dataclass
@@ -73,8 +83,8 @@ def name_of(node: Node) -> str:
 
 
 class Partitioner:
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, limits: Limits) -> None:
+        self.graph, self.limits = graph, limits
         self.env: dict[Node, Any] = {}  # Rows, constants, numbers; nothing for what no part can read
         self.left: dict[Node, str] = {}
         self.fused: set[Node] = set()
@@ -122,6 +132,10 @@ class Partitioner:
             try:
                 with torch.no_grad(), surprises_as_not_fused():
                     result = walk.run(node)
+                if name_of(node) in PRODUCTS:
+                    for weight in (walk.env[argument] for argument in node.all_input_nodes):
+                        if isinstance(weight, torch.Tensor):
+                            self.limits.check(weight)
                 walk.env[node] = result
                 if _has_rows(result):
                     self.fused.add(node)
@@ -149,7 +163,7 @@ class Partitioner:
         if axis is None or domain is None or shape[axis] != 1 or (dtype.is_float and dtype.name != "float32"):
             return None
         tensor = Tensor(node, axis, shape, domain, dtype.name)
-        return tensor if 0 < tensor.planes <= MOST_PLANES else None
+        return tensor if 0 < tensor.planes <= self.limits.planes else None
 
     # ---- which are one part
 
@@ -269,6 +283,6 @@ def _rows_of(tensor: Tensor, block: int) -> Rows:
     return Rows(plane_array(tensor.shape, planes), tensor.axis, tensor.domain, DTYPES[tensor.dtype])
 
 
-def partition(graph: Graph) -> Partition:
+def partition(graph: Graph, limits: Limits) -> Partition:
     """The parts of a graph that are row programs and worth a call; none where nothing is."""
-    return Partitioner(graph).partition()
+    return Partitioner(graph, limits).partition()
