@@ -16,13 +16,17 @@ from tensoa.compiler.stages import Buffer, Plan
 ABI = 1  # of the library
 TILE = 48  # rows of a Tile
 LINES = 1000  # of all stages: 850 took the compiler 10 s
+# Linear layers of a program, at most, whose code is where they are called, with their sizes as constants: one row of
+# 3 -> 64 -> 64 -> 2 takes 94 ns instead of 106, 16 rows 713 instead of 750, the compiler 0.1 s more for a layer.
+INLINED = 4
 FEATURES = 1 << 17  # that a row may have in scratch memory: 24 MiB for a tile
 KERNELS = [Path(__file__).parent / "kernels" / f"{name}.hpp" for name in "vectors functions columns order tile few".split()]
 
 
-def kernel_text() -> str:
-    """What every program begins with."""
-    return f"constexpr int kBlock = {BLOCK}, kTileRows = {TILE};\n{joined(KERNELS)}"
+def kernel_text(is_inlined: bool = False) -> str:
+    """What every program begins with. `is_inlined`: the code of a linear layer is where it is called."""
+    linear = "[[gnu::always_inline]] inline" if is_inlined else "[[gnu::noinline]]"
+    return f"#define TENSOA_LINEAR {linear}\nconstexpr int kBlock = {BLOCK}, kTileRows = {TILE};\n{joined(KERNELS)}"
 
 
 def _slots(plan: Plan) -> Slots:
@@ -76,10 +80,11 @@ def generate(program: Program, plan: Plan) -> str:
     if pitch > FEATURES:
         raise NotFused(f"{pitch} numbers for a row at a time, at most {FEATURES} are held")
     pitch |= BLOCK  # rows a power of two apart would fall on the same lines of a cache
+    layers = sum("L::linear(" in line for _, made in texts.values() for line in made.lines)
     stages = "\n".join(body.text(name) for name, body in texts.values())
     return "\n".join(
         [
-            kernel_text(),
+            kernel_text(layers <= INLINED),
             assembly(weights),
             "\nnamespace {\n",
             stages,

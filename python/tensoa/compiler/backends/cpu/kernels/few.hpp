@@ -69,8 +69,8 @@ struct Few : Common<Few<kPitch>> {
 
   /// Rows share the weights that are in registers, or the groups of a row do where these are a step apart. Vectors are
   /// written whole, beyond the end of a group: the next one is written after it.
-  [[gnu::noinline]] static void linear(float* y, int width, Groups x, const float* w, int n,
-                                       bool is_relu) {
+  TENSOA_LINEAR static void linear(float* y, int width, Groups x, const float* w, int n,
+                                   bool is_relu) {
     constexpr int kVectors = 4;
     const std::int64_t stride = (x.inputs() + 1) * kBlock;
     const bool is_row = x.step && (width % kLanes == 0 || width <= kVectors * kLanes);

@@ -90,8 +90,8 @@ struct Tile : Common<Tile> {
   }
 
   /// `width` outputs of every group.
-  [[gnu::noinline]] static void linear(float* y, int width, Groups x, const float* w, int n,
-                                       bool is_relu) {
+  TENSOA_LINEAR static void linear(float* y, int width, Groups x, const float* w, int n,
+                                   bool is_relu) {
     const int stride = (x.inputs() + 1) * kBlock;
     for (int group = 0; group < x.times; ++group, y += width * kFeature)
       for (int o = 0; o < width; o += kOutputs) {
