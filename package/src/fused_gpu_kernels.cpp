@@ -66,6 +66,10 @@ GpuKernels::GpuKernels(const FusedKernels& plan, std::string_view code, std::str
   check_cuda(
       cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device.index),
       "asking for the number of multiprocessors");
+  int generation = 0;
+  check_cuda(cudaDeviceGetAttribute(&generation, cudaDevAttrComputeCapabilityMajor, device.index),
+             "asking for its architecture");
+  begins_early_ = plan_.waits && generation >= 9;
   check_cuda(cudaMemcpy(weights_.data(), weights.data(), weights.size(), cudaMemcpyHostToDevice),
              "copying its weights");
   // So that every stream finds them: the copy may end before the last bytes are there.
@@ -128,16 +132,25 @@ GpuWork GpuKernels::work_of(const FusedKernels::Step& step, const GpuParams& par
 
 void GpuKernels::launch(const GpuParams& params, cudaStream_t stream) const {
   void* arguments[] = {params.data()};
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = begins_early_ ? 1 : 0;
   for (const FusedKernels::Step& step : plan_.steps) {
     const GpuWork work = work_of(step, params);
     if (work.is_nothing()) continue;
     if (work.kernel == nullptr) {
       check_cuda(cudaMemsetAsync(work.data, 0, work.bytes, stream), "setting memory to zero");
     } else {
-      check_cuda(cudaLaunchKernel(reinterpret_cast<const void*>(work.function), dim3(work.blocks),
-                                  dim3(work.kernel->threads), arguments, work.kernel->shared_bytes,
-                                  stream),
-                 "launching a kernel");
+      config.gridDim = dim3(work.blocks);
+      config.blockDim = dim3(work.kernel->threads);
+      config.dynamicSmemBytes = work.kernel->shared_bytes;
+      check_cuda(
+          cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(work.function), arguments),
+          "launching a kernel");
     }
   }
 }

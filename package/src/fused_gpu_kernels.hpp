@@ -119,6 +119,7 @@ class GpuKernels {
   Buffer weights_;
   std::vector<cudaKernel_t> functions_;  ///< of the kernels
   int multiprocessors_ = 0;
+  bool begins_early_ = false;  ///< kernels are launched before the work before them has ended
 };
 
 }  // namespace tensoa::package

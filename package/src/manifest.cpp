@@ -250,6 +250,7 @@ class Reader {
              " collections; export it again");
       }
     }
+    all.waits = cuda.value("waits", false);
     require_at_most("blocks", blocks, all.params.blocks);
     require_at_most("domains", domains, all.params.domains);
     require_at_most("buffers", all.buffers.size(), all.params.buffers);

@@ -125,7 +125,7 @@ class CudaKernels:
             files[name] = cuda.compile(self.made.source, architecture)
             code.append(GpuCode(architecture, name, BUILT))
         made = self.made
-        return CudaProgram(made.params, made.kernels, made.buffers, made.steps, weights, code, self.rows_at_once), files
+        return CudaProgram(made.params, made.kernels, made.buffers, made.steps, weights, code, self.rows_at_once, True), files
 
 
 def kernels_for_cuda(program: Program, precision: str, deterministic: bool) -> CudaKernels:

@@ -78,6 +78,8 @@ class GpuCode:
 
 @dataclass
 class CudaProgram:
+    """`waits`: each kernel waits for the work before it, so that it may be launched before that has ended."""
+
     params: Params
     kernels: list[KernelEntry]
     buffers: list[BufferEntry]
@@ -85,6 +87,7 @@ class CudaProgram:
     weights: str
     code: list[GpuCode]
     rows_at_once: int = 0
+    waits: bool = False
 
 
 @dataclass

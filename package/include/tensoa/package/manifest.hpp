@@ -74,6 +74,8 @@ struct FusedKernels {
   std::vector<Step> steps;
   /// Rows that all steps run for, before the next ones, so that buffers stay small. 0: all rows.
   std::int64_t rows_at_once = 0;
+  /// Whether each kernel waits for the work before it, so that it may be launched before that has ended.
+  bool waits = false;
   std::string weights;  ///< a file
 };
 

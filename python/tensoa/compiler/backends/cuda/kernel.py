@@ -116,6 +116,7 @@ class Kernel(Layers):
             f'extern "C" __global__ void __launch_bounds__({self.threads}, {self.blocks})',
             f"{name}(const __grid_constant__ Params p) {{",
             f"    using namespace {name}_parts;",
+            "    let_next_kernel_begin();",
             f"    const int64 rows = {self._rows_of(self.stage.domain)};",
             "    const int tiles = static_cast<int>((rows + kTileRows - 1) / kTileRows);",
             f"    const char* const weights = static_cast<const char*>(p.weights) + {far};",
@@ -125,6 +126,7 @@ class Kernel(Layers):
             if self.exchanged:
                 lines.append("    extern __shared__ float4 exchange[][32];")
             lines += [
+                "    wait_for_work_before();",
                 f"    const Warp warp(threadIdx.x / 32, {TOGETHER});",
                 "    for (int at = blockIdx.x; at < tiles; at += gridDim.x) {",
             ]
@@ -136,6 +138,7 @@ class Kernel(Layers):
                     f"    stage_weights(shared, weights, {len(self.weights.shared)});",
                 ]
             lines += [
+                "    wait_for_work_before();",
                 "    const Warp warp(0, 1);",
                 f"    const int step = gridDim.x * {self.threads // 32};",
                 "    for (int at = threadIdx.x / 32 * gridDim.x + blockIdx.x; at < tiles; at += step) {",

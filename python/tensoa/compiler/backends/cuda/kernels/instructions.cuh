@@ -4,6 +4,19 @@
 // The instructions that CUDA C++ has no name for. Everything else that the kernels are made of is in
 // the other texts of this folder; the tests give it these functions, and the built-in ones, on a CPU.
 
+// A kernel may begin while the work before it on its stream ends (programmatic dependent launch of CUDA: sm_90 and later): it
+// reads weights, and then waits until all that work has ended. It lets the next kernel begin when all its own blocks have.
+__device__ __forceinline__ void let_next_kernel_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+__device__ __forceinline__ void wait_for_work_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 __device__ __forceinline__ float minimum(float a, float b) {  // NaN where one is
   float r;
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
