@@ -17,7 +17,9 @@ ABI = 1  # of the library
 TILE = 48  # rows of a Tile
 LINES = 1000  # of all stages: 850 took the compiler 10 s
 FEATURES = 1 << 17  # that a row may have in scratch memory: 24 MiB for a tile
-KERNELS = [Path(__file__).parent / "kernels" / f"{name}.hpp" for name in "vectors functions columns order tile few".split()]
+KERNELS = [
+    Path(__file__).parent / "kernels" / f"{name}.hpp" for name in "vectors functions columns order tile few pairs".split()
+]
 
 
 def kernel_text() -> str:
@@ -29,7 +31,12 @@ def _slots(plan: Plan) -> Slots:
     """Memory of the buffers. Shapes are (domain, pitch)."""
     last: dict[int, int] = {}
     for at, stage in enumerate(plan.stages):
-        used = [*stage.reads, *stage.stores, *stage.sums, *(plan.buffer_of(value.args[0]) for value in stage.gathers)]
+        used = [
+            *stage.reads,
+            *stage.stores,
+            *stage.sums,
+            *(plan.buffer_of(x) for value in stage.gathers for x in value.far_args),
+        ]
         last.update((id(buffer), at) for buffer in used if buffer is not None)
     return Slots(
         [

@@ -82,7 +82,7 @@ def _group_norm(walk, node, tensor, weight, bias, rows, channels, size, groups, 
     return [_scaled(walk, replace(normed, planes=normed.planes.reshape(shape)), weight, bias)]
 
 
-def _softmax(walk, node, tensor, dim, half_to_float, is_log=False):
+def softmax(walk, node, tensor, dim, half_to_float, is_log=False):
     def build(value, times):
         shifted = walk.map("sub", value, walk.each(walk.reduce("amax", value, times), value))
         exps = walk.map("exp", shifted)
@@ -261,8 +261,8 @@ OPERATIONS = {
     "native_layer_norm": _layer_norm,
     "_native_batch_norm_legit_no_training": _batch_norm,
     "native_group_norm": _group_norm,
-    "_softmax": _softmax,
-    "_log_softmax": functools.partial(_softmax, is_log=True),
+    "_softmax": softmax,
+    "_log_softmax": functools.partial(softmax, is_log=True),
     "sum": _reduction("sum"),
     "mean": _reduction("mean"),
     "amax": _reduction("amax"),
