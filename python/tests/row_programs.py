@@ -147,14 +147,14 @@ class _Evaluation(Visitor):
 
     def of_attend(self, value, q, k, v):
         results = []
-        for q, k, v in zip(*(_groups(value, part).swapaxes(0, 1) for part in (q, k, v))):
-            w = _scores(value.score, q, k)
-            if value.weights != "sum" and len(k):
+        for own, keys, values in zip(*(_groups(value, part).swapaxes(0, 1) for part in (q, k, v))):
+            w = _scores(value.score, own, keys)
+            if value.weights != "sum" and len(keys):
                 w = np.exp(w - w.max(axis=1, keepdims=True))
                 w = w / w.sum(axis=1, keepdims=True)
-            if value.weights == "safe" and len(k):
-                w[(_scores(value.score, q, k) == -np.inf).all(axis=1)] = 0
-            results.append(w @ v)
+            if value.weights == "safe" and len(keys):
+                w[(_scores(value.score, own, keys) == -np.inf).all(axis=1)] = 0
+            results.append(w @ values)
         return np.concatenate(results, axis=1)
 
     def of_nearest(self, value, q, k):

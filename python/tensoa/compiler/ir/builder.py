@@ -346,6 +346,8 @@ class Builder:
         """
         if axis is None or domain is None:
             raise NotFused("a sum into something without rows")
+        if index.op == "row":
+            raise NotFused("rows reduced by an index that is computed")
         need_rows(base, source)
         if shape[axis] != 1:
             raise NotFused("rows and elements in one dimension")
