@@ -198,6 +198,16 @@ def elementwise(expressions: Expressions, make: Callable[..., PairNumbers], *arg
     return Pairs(planes, *_axes(found, len(shape)))
 
 
+def expanded(expressions: Expressions, tensor: Rows, sizes: Sequence[tuple[int, int | None]]) -> Pairs:
+    """To (elements, domain) of each dimension, two of which are rows: those of the tensor, and others that it is alike for."""
+    need_rows(tensor)
+    axes = tuple(i for i, (_, domain) in enumerate(sizes) if domain is not None)
+    side = axes.index(tensor.axis + len(sizes) - tensor.planes.ndim)
+    items = [p if isinstance(p, (int, float)) else expressions.pair("row", side, p) for p in tensor.planes.reshape(-1)]
+    planes = np.broadcast_to(plane_array(tensor.planes.shape, items), [elements for elements, _ in sizes])
+    return Pairs(planes, axes, tuple(sizes[axis][1] for axis in axes))
+
+
 def _axes(found: list[tuple[int, int]], rank: int) -> tuple[tuple[int, int], tuple[int, int]]:
     (first, first_domain), (second, second_domain) = found
     return (first + rank, second + rank), (first_domain, second_domain)
@@ -338,6 +348,35 @@ def nearest(builder: Any, tensor: Pairs, dim: int, count: int, is_largest: bool)
     shape = (*tensor.planes.shape[:-1], count)
     results = [Rows(np.moveaxis(plane_array(shape, planes), -1, dim), axis, tensor.domains[0]) for planes in found]
     return results[0], results[1]
+
+
+def gathered(builder: Any, tensor: Pairs, dim: int, index: Rows) -> Rows:
+    """As torch.gather: of the rows along a dimension those that an index of the other rows names."""
+    need_rows(index)
+    dim %= tensor.planes.ndim
+    if dim not in tensor.axes or index.axis == dim or index.axis not in tensor.axes:
+        raise NotFused("pairs of rows taken by an index that is not one of rows")
+    if tensor.axes[0] == dim:
+        swapped = [builder.pairs.swapped(pair) for pair in tensor.planes.reshape(-1)]
+        tensor = Pairs(plane_array(tensor.planes.shape, swapped), tensor.axes, tensor.domains[::-1])
+    planes = np.broadcast_to(
+        tensor.planes[tuple(map(slice, np.where(np.arange(tensor.planes.ndim) == dim, 1, index.planes.shape)))],
+        index.planes.shape,
+    )
+    found = np.empty(index.planes.size, dtype=object)
+    named = index.planes.reshape(-1)
+    for plane in dict.fromkeys(named):
+        where = [i for i, other in enumerate(named) if other == plane]
+        row = builder.index(Rows(plane_array((1,), [plane]), 0, index.domain, index.dtype))
+        pairs_there = [planes.reshape(-1)[i] for i in where]
+        if all(isinstance(pair, Pair) and pair.name == "row" and pair.args[0] == 1 for pair in pairs_there):
+            numbers = Rows(plane_array((1, -1), [pair.args[1] for pair in pairs_there]), 0, tensor.domains[1])
+            results = list(builder.gathered(numbers, row).planes[0])
+        else:
+            results = [(at(builder, pair, row, tensor.domains), 0) for pair in pairs_there]
+        for i, result in zip(where, results):
+            found[i] = result
+    return Rows(found.reshape(index.planes.shape), index.axis, index.domain)
 
 
 def _keys_last(builder: Any, tensor: Pairs, dim: int) -> tuple[Pairs, int]:

@@ -159,6 +159,12 @@ def topk(walk, node, tensor, count, dim=-1, largest=True, is_sorted=True):
     return list(pairs.nearest(walk, tensor, dim, count, largest))
 
 
+def gather(walk, node, tensor, dim, index, **kwargs):
+    if not isinstance(index, Rows):
+        raise NotFused("pairs of rows taken by an index that is not one of rows")
+    return pairs.gathered(walk, tensor, dim, index)
+
+
 def extreme(name):
     def run(walk, node, tensor, *args):
         if not args or not isinstance(args[0], int):
@@ -197,6 +203,7 @@ OPERATIONS = {
     **{name: reduction(name) for name in ("sum", "mean", "amax", "amin")},
     "linalg_vector_norm": norm,
     "topk": topk,
+    "gather": gather,
     "max": extreme("amax"),
     "min": extreme("amin"),
     "argmax": place("amax"),
