@@ -4,6 +4,8 @@
 whose kernels, on a CPU, give what the model gives in float64.
 """
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -152,7 +154,7 @@ MODELS = {**ATTENTION, **{name: (function, {}) for name, function in NEIGHBOURS.
 def module_of(name):
     torch.manual_seed(3)
     function, members = MODELS[name]
-    module = Results(function, **members).eval().requires_grad_(False)
+    module = Results(function, **copy.deepcopy(members)).eval().requires_grad_(False)
     width = module(torch.randn(7, WIDTH)).shape[1]
     return module, with_examples(module, bound([block("x", WIDTH)], [block("y", width)])), width
 

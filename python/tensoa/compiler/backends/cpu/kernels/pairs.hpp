@@ -12,11 +12,19 @@ constexpr int kNearest = 64;   // rows that are kept in order
 
 enum class Weights { kSum, kSoftmax, kSafe };  // safe: zero where all scores are -infinity
 
-/// e^x for x <= 0, and 0 where it is no normal number.
+/// 2^r for |r| <= 1/2.
+constexpr float kExp2[] = {1.0f,           0.693147182f,   0.240226462f,  0.0555032864f,
+                           0.00961848907f, 0.00133999309f, 0.000153458124f};
+
+/// e^x for x <= 0, and 0 where it is no normal number: with fewer instructions than f_exp().
 inline V exp_of_negative(V x) {
-  const Reduced a = reduced(x);
-  const V y = ((polynomial(kExp, a.r) * a.r * a.r + a.r) + all(1)) * power_of_two(a.n);
-  return x < -87 ? V{} : y;
+  x *= all(kLog2E);
+  const V n = f_round(x), y = polynomial(kExp2, x - n);
+#ifdef __AVX512F__
+  return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, all(-126), _CMP_NLT_UQ), y, n);
+#else
+  return x < -126 ? V{} : from_bits(bits(y) + (__builtin_convertvector(n, I) << 23));
+#endif
 }
 
 /// A score is `f`, of numbers of both rows and of `kSums` sums over `count` numbers from `query` and from `key` on.
