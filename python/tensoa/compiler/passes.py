@@ -279,7 +279,8 @@ def heads_apart(program: Program) -> Program:
         for head in range(value.times):
             widths = [argument.width // value.times for argument in args]
             parts = [ir.pack([(x, head * width, (head + 1) * width)]) for x, width in zip(args, widths)]
-            heads.append(ir.attend(*parts, value.score, value.weights))
+            q, k, v = parts
+            heads.append(ir.attend(q, k, v, value.score, value.weights))
         return ir.pack([(head, 0, head.width) for head in heads])
 
     return _rebuilt(program, rule)

@@ -12,7 +12,7 @@ A score is a description as steps, in order; operands of functions are numbers o
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,11 @@ class Expressions:
         key = tuple(id(arg) if isinstance(arg, Pair) else _key(arg) for arg in args)
         return self._once(("pair", name, *key), lambda: Pair(name, args))
 
+    def of_rows(self, planes: np.ndarray, side: int) -> np.ndarray:
+        """Planes of Rows as those of pairs."""
+        items = [p if isinstance(p, (int, float)) else self.pair("row", side, p) for p in planes.reshape(-1)]
+        return plane_array(planes.shape, items)
+
     def function(self, name: str, *args: Any) -> Any:
         if not any(isinstance(arg, Pair) for arg in args):
             return float(FUNCTIONS[name].numpy(*(np.float64(arg) for arg in args)))
@@ -131,19 +136,19 @@ def _as_sum(numbers: Sequence[Any]) -> tuple | None:
         rows = {arg.args[0]: arg.args[1] for arg in pair.args if isinstance(arg, Pair) and arg.name == "row"}
         return (rows[0], rows[1]) if len(rows) == 2 else None
 
-    found = []
+    kinds, planes = set(), []
     for pair in numbers:
         if not isinstance(pair, Pair) or pair.name != "mul":
             return None
         x, y = pair.args
-        if x is y and isinstance(x, Pair) and x.name == "sub":
-            found.append(("distance", sides(x)))
-        else:
-            found.append(("dot", sides(pair)))
-    kinds = {kind for kind, _ in found}
-    if len(kinds) != 1 or any(planes is None for _, planes in found):
-        return None
-    return kinds.pop(), *(tuple(planes[side] for _, planes in found) for side in (0, 1))
+        is_distance = x is y and isinstance(x, Pair) and x.name == "sub"
+        found = sides(x if is_distance else pair)
+        if found is None:
+            return None
+        kinds.add("distance" if is_distance else "dot")
+        planes.append(found)
+    first, second = zip(*planes)
+    return (kinds.pop(), first, second) if len(kinds) == 1 else None
 
 
 # ---- tensors
@@ -168,11 +173,14 @@ def are_pairs(*args: Any) -> bool:
 
 def permuted(expressions: Expressions, tensor: Pairs, dims: Sequence[int]) -> Pairs:
     dims = [dim % tensor.planes.ndim for dim in dims]
-    planes, axes = tensor.planes.transpose(dims), tuple(dims.index(axis) for axis in tensor.axes)
-    if axes[0] < axes[1]:
-        return Pairs(planes, axes, tensor.domains)
-    swapped = [expressions.swapped(plane) for plane in planes.reshape(-1)]
-    return Pairs(plane_array(planes.shape, swapped), axes[::-1], tensor.domains[::-1])
+    planes, first, second = tensor.planes.transpose(dims), *(dims.index(axis) for axis in tensor.axes)
+    if first < second:
+        return Pairs(planes, (first, second), tensor.domains)
+    return Pairs(_swapped(expressions, planes), (second, first), tensor.domains[::-1])
+
+
+def _swapped(expressions: Expressions, planes: np.ndarray) -> np.ndarray:
+    return plane_array(planes.shape, [expressions.swapped(pair) for pair in planes.reshape(-1)])
 
 
 def elementwise(expressions: Expressions, make: Callable[..., PairNumbers], *args: Any) -> Pairs:
@@ -187,30 +195,23 @@ def elementwise(expressions: Expressions, make: Callable[..., PairNumbers], *arg
         if any(array.ndim >= -axis and array.shape[axis] != 1 for axis, _ in found):
             raise NotFused("a constant that differs from row to row")
         if isinstance(arg, Rows):
-            side = found.index((arg.axis - array.ndim, arg.domain))
-            planes = [p if isinstance(p, (int, float)) else expressions.pair("row", side, p) for p in array.reshape(-1)]
-            array = plane_array(array.shape, planes)
+            array = expressions.of_rows(array, found.index((arg.axis - array.ndim, arg.domain)))
         arrays.append(array)
-    arrays = np.broadcast_arrays(*arrays)
-    shape = arrays[0].shape
-    numbers = make(*(PairNumbers(tuple(array.reshape(-1))) for array in arrays)).numbers
-    planes = plane_array(shape, list(numbers) * (arrays[0].size // len(numbers)))
-    return Pairs(planes, *_axes(found, len(shape)))
+    whole = np.broadcast_arrays(*arrays)
+    shape = whole[0].shape
+    numbers = make(*(PairNumbers(tuple(array.reshape(-1))) for array in whole)).numbers
+    (first, first_domain), (second, second_domain) = found
+    planes = plane_array(shape, list(numbers) * (whole[0].size // len(numbers)))
+    return Pairs(planes, (first + len(shape), second + len(shape)), (first_domain, second_domain))
 
 
 def expanded(expressions: Expressions, tensor: Rows, sizes: Sequence[tuple[int, int | None]]) -> Pairs:
     """To (elements, domain) of each dimension, two of which are rows: those of the tensor, and others that it is alike for."""
     need_rows(tensor)
-    axes = tuple(i for i, (_, domain) in enumerate(sizes) if domain is not None)
-    side = axes.index(tensor.axis + len(sizes) - tensor.planes.ndim)
-    items = [p if isinstance(p, (int, float)) else expressions.pair("row", side, p) for p in tensor.planes.reshape(-1)]
-    planes = np.broadcast_to(plane_array(tensor.planes.shape, items), [elements for elements, _ in sizes])
-    return Pairs(planes, axes, tuple(sizes[axis][1] for axis in axes))
-
-
-def _axes(found: list[tuple[int, int]], rank: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    (first, first_domain), (second, second_domain) = found
-    return (first + rank, second + rank), (first_domain, second_domain)
+    (first, first_domain), (second, second_domain) = ((i, domain) for i, (_, domain) in enumerate(sizes) if domain is not None)
+    side = (first, second).index(tensor.axis + len(sizes) - tensor.planes.ndim)
+    planes = np.broadcast_to(expressions.of_rows(tensor.planes, side), [elements for elements, _ in sizes])
+    return Pairs(planes, (first, second), (first_domain, second_domain))
 
 
 def sums(expressions: Expressions, kind: str, a: Rows, b: Rows) -> Pairs:
@@ -235,8 +236,8 @@ def reduced(expressions: Expressions, tensor: Pairs, dims: Sequence[int], keep: 
     planes = plane_array(shape, list(numbers))
     if keep:
         return Pairs(np.expand_dims(planes, dims), tensor.axes, tensor.domains)
-    axes = tuple(axis - sum(dim < axis for dim in dims) for axis in tensor.axes)
-    return Pairs(planes, axes, tensor.domains)
+    first, second = (axis - sum(dim < axis for dim in dims) for axis in tensor.axes)
+    return Pairs(planes, (first, second), tensor.domains)
 
 
 def softmax(expressions: Expressions, tensor: Pairs, is_safe: bool = False) -> Pairs:
@@ -289,13 +290,12 @@ class Lowered:
             return pair.name, *first, len(pair.args[0])
         return pair.name, *(self._step(arg) for arg in pair.args)
 
-    def values(self, builder: Any, domains: Sequence[int], heads: Sequence["Lowered"] = ()) -> list[Value]:
-        """The numbers of the own row, and those of the other one, of all heads side by side."""
-        made = []
-        for side, domain in enumerate(domains):
-            planes = [plane for head in heads or [self] for plane in head.sides[side]] or [0.0]
-            made.append(builder.value(plane_array((-1,), planes), domain))
-        return made
+
+def _values(builder: Any, heads: Sequence[Lowered], domains: Sequence[int]) -> Iterator[Value]:
+    """The numbers of the own row, and those of the other one, of all heads side by side."""
+    for side, domain in enumerate(domains):
+        planes = [plane for head in heads for plane in head.sides[side]]
+        yield builder.value(plane_array((-1,), planes or [0.0] * len(heads)), domain)
 
 
 def attended(builder: Any, tensor: Pairs, values: Rows) -> Rows:
@@ -320,7 +320,7 @@ def attended(builder: Any, tensor: Pairs, values: Rows) -> Rows:
     for at in [slice(None)] if alike else [slice(i, i + 1) for i in range(len(made))]:
         weights, lowered = made[at][0]
         heads = [head for _, head in made[at]]
-        q, k = lowered.values(builder, tensor.domains, heads)
+        q, k = _values(builder, heads, tensor.domains)
         v = builder.value(parts[at].reshape(-1), tensor.domains[1])
         value = build.attend(q, k, v, lowered.score, weights, len(heads))
         items += [(value, i) for i in range(width * len(heads))]
@@ -340,7 +340,8 @@ def nearest(builder: Any, tensor: Pairs, dim: int, count: int, is_largest: bool)
         while isinstance(ordered, Pair) and ordered.name == "sqrt":  # has the same order
             ordered = ordered.args[0]
         lowered = Lowered(ordered)
-        value = build.nearest(*lowered.values(builder, tensor.domains), lowered.score, count, is_largest)
+        q, k = _values(builder, [lowered], tensor.domains)
+        value = build.nearest(q, k, lowered.score, count, is_largest)
         for i in range(count):
             row = builder.once(("row", id(value), i), functools.partial(build.row, value, i))
             found[0].append((at(builder, pair, row, tensor.domains), 0))
@@ -356,26 +357,20 @@ def gathered(builder: Any, tensor: Pairs, dim: int, index: Rows) -> Rows:
     dim %= tensor.planes.ndim
     if dim not in tensor.axes or index.axis == dim or index.axis not in tensor.axes:
         raise NotFused("pairs of rows taken by an index that is not one of rows")
+    planes, domains = tensor.planes, tensor.domains
     if tensor.axes[0] == dim:
-        swapped = [builder.pairs.swapped(pair) for pair in tensor.planes.reshape(-1)]
-        tensor = Pairs(plane_array(tensor.planes.shape, swapped), tensor.axes, tensor.domains[::-1])
-    planes = np.broadcast_to(
-        tensor.planes[tuple(map(slice, np.where(np.arange(tensor.planes.ndim) == dim, 1, index.planes.shape)))],
-        index.planes.shape,
-    )
-    found = np.empty(index.planes.size, dtype=object)
-    named = index.planes.reshape(-1)
+        planes, domains = _swapped(builder.pairs, planes), domains[::-1]
+    part = tuple(slice(1 if i == dim else size) for i, size in enumerate(index.planes.shape))
+    pairs, named = np.broadcast_to(planes[part], index.planes.shape).reshape(-1), index.planes.reshape(-1)
+    found = plane_array(index.planes.shape, [None] * len(named)).reshape(-1)
     for plane in dict.fromkeys(named):
-        where = [i for i, other in enumerate(named) if other == plane]
         row = builder.index(Rows(plane_array((1,), [plane]), 0, index.domain, index.dtype))
-        pairs_there = [planes.reshape(-1)[i] for i in where]
-        if all(isinstance(pair, Pair) and pair.name == "row" and pair.args[0] == 1 for pair in pairs_there):
-            numbers = Rows(plane_array((1, -1), [pair.args[1] for pair in pairs_there]), 0, tensor.domains[1])
-            results = list(builder.gathered(numbers, row).planes[0])
+        where = [i for i, other in enumerate(named) if other == plane]
+        if all(isinstance(pairs[i], Pair) and pairs[i].name == "row" and pairs[i].args[0] == 1 for i in where):
+            numbers = Rows(plane_array((1, -1), [pairs[i].args[1] for i in where]), 0, domains[1])
+            found[where] = builder.gathered(numbers, row).planes[0]
         else:
-            results = [(at(builder, pair, row, tensor.domains), 0) for pair in pairs_there]
-        for i, result in zip(where, results):
-            found[i] = result
+            found[where] = plane_array((-1,), [(at(builder, pairs[i], row, domains), 0) for i in where])
     return Rows(found.reshape(index.planes.shape), index.axis, index.domain)
 
 

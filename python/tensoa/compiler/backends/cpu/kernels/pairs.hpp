@@ -7,13 +7,13 @@
 
 namespace {
 
-constexpr int kKeys = 64;      // rows of a block, whose scores stay in the first level of the cache
-constexpr int kNearest = 64;   // rows that are kept in order
+constexpr int kKeys = 64;     // rows of a block, whose scores stay in the first level of the cache
+constexpr int kNearest = 64;  // rows that are kept in order
 
 enum class Weights { kSum, kSoftmax, kSafe };  // safe: zero where all scores are -infinity
 
 /// 2^r for |r| <= 1/2.
-constexpr float kExp2[] = {1.0f,           0.693147182f,   0.240226462f,  0.0555032864f,
+constexpr float kExp2[] = {1.0f,           0.693147182f,   0.240226462f,   0.0555032864f,
                            0.00961848907f, 0.00133999309f, 0.000153458124f};
 
 /// e^x for x <= 0, and 0 where it is no normal number: with fewer instructions than f_exp().
@@ -100,8 +100,8 @@ struct Pairs<Tile> {
                                      int count, int keys) {
     int j = 0;
     for (; j + kOutputs <= keys; j += kOutputs)
-      sum_block<kVectors, kOutputs, kIsDistance>(to + j * kVectors * kLanes, q, k + j * pitch, pitch,
-                                                 count);
+      sum_block<kVectors, kOutputs, kIsDistance>(to + j * kVectors * kLanes, q, k + j * pitch,
+                                                 pitch, count);
     for (; j < keys; ++j)
       sum_block<kVectors, 1, kIsDistance>(to + j * kVectors * kLanes, q, k + j * pitch, pitch,
                                           count);
@@ -221,11 +221,10 @@ struct Pairs<Tile> {
     for (int t = 0; t < times; ++t)
       for (int v = 0; v < Tile::vectors(n); v += Tile::kGroup)
         with_constant<Tile::kGroup>(std::min(Tile::kGroup, Tile::vectors(n) - v), [&](auto group) {
-          attend_group<group, kWeights>(y + t * widths.value * F + v * kLanes,
-                                        q + t * widths.query * F + v * kLanes,
-                                        k.data + t * widths.key, k.pitch,
-                                        values.data + t * widths.value, values.pitch, k.rows,
-                                        widths.value, score);
+          attend_group<group, kWeights>(
+              y + t * widths.value * F + v * kLanes, q + t * widths.query * F + v * kLanes,
+              k.data + t * widths.key, k.pitch, values.data + t * widths.value, values.pitch,
+              k.rows, widths.value, score);
         });
   }
 
@@ -299,8 +298,7 @@ struct Pairs<Few<kPitch>> {
                      const S& score) {
     for (int j = 0; j < keys; j += kLanes) {
       const I lane = lanes() < keys - j ? lanes() : whole(keys - j - 1);
-      store(block + j,
-            score.f(Pair{q, k + j * pitch, score.sums, lane * static_cast<int>(pitch)}));
+      store(block + j, score.f(Pair{q, k + j * pitch, score.sums, lane * static_cast<int>(pitch)}));
     }
   }
 
@@ -316,7 +314,8 @@ struct Pairs<Few<kPitch>> {
       scores(block, q, k + first * k_pitch, k_pitch, keys, score);
       if constexpr (kWeights != Weights::kSum) {
         float next = most;
-        for (int j = 0; j < keys; ++j) next = block[j] > next || block[j] != block[j] ? block[j] : next;
+        for (int j = 0; j < keys; ++j)
+          next = block[j] > next || block[j] != block[j] ? block[j] : next;
         const float shift = next == -INFINITY ? 0 : next;
         factor = exp_of_negative(all(most - shift))[0];
         most = next;
@@ -337,8 +336,7 @@ struct Pairs<Few<kPitch>> {
     }
     if (kWeights == Weights::kSum || rows == 0) return;
     const bool is_none = kWeights == Weights::kSafe && most == -INFINITY;
-    for (int o = 0; o < width; o += kLanes)
-      store(y + o, is_none ? V{} : load(y + o) / all(total));
+    for (int o = 0; o < width; o += kLanes) store(y + o, is_none ? V{} : load(y + o) / all(total));
   }
 
   template <Weights kWeights, class S>

@@ -98,8 +98,14 @@ __device__ __forceinline__ void join_all(State& state, float4 (*room)[32], const
     return numbers + ((part * kTileRows) + 8 * r + warp.group) * State::kSize;
   };
   if (warp.quad == 0) {
-    state.each(0, [&](int i, float x) { place(warp.part, 0)[i] = x; return x; });
-    state.each(1, [&](int i, float x) { place(warp.part, 1)[i] = x; return x; });
+    state.each(0, [&](int i, float x) {
+      place(warp.part, 0)[i] = x;
+      return x;
+    });
+    state.each(1, [&](int i, float x) {
+      place(warp.part, 1)[i] = x;
+      return x;
+    });
   }
   __syncthreads();
   state.each(0, [&](int i, float) { return place(warp.quad, 0)[i]; });
@@ -128,8 +134,8 @@ struct Weighted {
   }
   // N more rows, of which the first `count` are there.
   template <int N>
-  __device__ __forceinline__ void add(int r, const float (&score)[N][2], const float (&values)[N][W],
-                                      int count) {
+  __device__ __forceinline__ void add(int r, const float (&score)[N][2],
+                                      const float (&values)[N][W], int count) {
     float weight[N], factor = 1.f;
     if constexpr (Soft) {
       float next = most[r];
