@@ -191,20 +191,30 @@ def test_what_people_write_is_one_row_program(name):
     assert any(value.op in ("attend", "nearest") for value in program.values())
 
 
-@processors
-@pytest.mark.parametrize("name", MODELS)
-def test_programs_give_what_the_model_gives_in_float64(processor, name, tmp_path):
-    module, binding, width = module_of(name)
-    program = passes.simplify(captured(module, binding))
-    run, exact = processor(program, tmp_path), module.double()
-    for rows in ROWS:
-        if (name in NEIGHBOURS and rows < 4) or (processor is kernels_on_cpu and rows == 1000):
+def check_runs(run, name, exact, width, rows_of):
+    for rows in rows_of:
+        if name in NEIGHBOURS and rows < 4:
             continue
         x = np.random.default_rng(rows).normal(size=(WIDTH, rows)).astype(np.float32)
         y = np.full((width, rows), 77, np.float32)
         run([x, y], [rows])
         truth = exact(torch.from_numpy(x.T).double()).numpy()
         np.testing.assert_allclose(y.T, truth, rtol=2e-5, atol=2e-5 * np.abs(truth).max())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_programs_give_what_the_model_gives_in_float64(name, tmp_path):
+    module, binding, width = module_of(name)
+    program = passes.simplify(captured(module, binding))
+    check_runs(on_cpu(program, tmp_path), name, module.double(), width, ROWS)
+
+
+@pytest.mark.parametrize("processor", PROCESSORS[1:])
+@pytest.mark.parametrize("name", ["written out", "encoder, mask", "distances", "extremes"])
+def test_other_processors_give_it_too(processor, name, tmp_path):
+    module, binding, width = module_of(name)
+    program = passes.simplify(captured(module, binding))
+    check_runs(processor(program, tmp_path), name, module.double(), width, ROWS[:-1])
 
 
 # ---- programs of their own
@@ -220,12 +230,12 @@ def program_of(*values, domains=("rows",)):
     return Program(domains, [Output(first + i, tuple(range(value.width)), value) for i, value in enumerate(values)])
 
 
-def results(processor, program, inputs, rows, folder):
+def results(run, program, inputs, rows):
     """Of the program, and of row_programs.py; [rows, width] of each output."""
     blocks = [*inputs]
     for output in program.outputs:
         blocks.append(np.full((output.value.width, rows[output.value.domain]), 77, np.float32))
-    processor(program, folder)(blocks, rows)
+    run(blocks, rows)
     with np.errstate(all="ignore"):
         truth = row_programs.evaluate(program, inputs, rows)
     return [one.T for one in blocks[len(inputs) :]], truth
@@ -238,17 +248,18 @@ def test_a_mask_of_minus_infinity_and_large_scores(processor, tmp_path):
     keys = ir.pack([(x, 0, 4), (mask, 0, 1)])
     score = (("dot", 0, 0, 4), ("key", 4), ("add", 0, 1))
     program = program_of(*(ir.attend(x, keys, x, score, weights) for weights in ("softmax", "safe")))
+    run = processor(program, tmp_path)
     for scale in (1, 1e4, 1e18):
         numbers = np.random.default_rng(1).normal(size=(5, 150)).astype(np.float32)
         numbers[:4] *= np.float32(scale)
         numbers[4] = np.where(np.arange(150) % 3, -np.inf, 0)
         numbers[4, :70] = -np.inf  # all of the first block of keys
-        got, truth = results(processor, program, [numbers], [150], tmp_path)
+        got, truth = results(run, program, [numbers], [150])
         for one, right in zip(got, truth):
             assert np.isfinite(one).all()
             np.testing.assert_allclose(one, right, rtol=2e-5, atol=2e-5 * np.abs(right).max())
         numbers[4] = -np.inf
-        (plain, safe), _ = results(processor, program, [numbers], [150], tmp_path)
+        (plain, safe), _ = results(run, program, [numbers], [150])
         assert np.isnan(plain).all() and (safe == 0).all()
 
 
@@ -258,7 +269,7 @@ def test_what_is_no_number_stays_so(processor, tmp_path):
     program = program_of(ir.attend(x, x, x, dot(3)), ir.attend(x, x, x, dot(3), "sum"))
     numbers = np.random.default_rng(2).normal(size=(3, 90)).astype(np.float32)
     numbers[0, 77] = np.nan
-    got, _ = results(processor, program, [numbers], [90], tmp_path)
+    got, _ = results(processor(program, tmp_path), program, [numbers], [90])
     assert all(np.isnan(one).all() for one in got)
 
 
@@ -272,26 +283,28 @@ def test_equal_distances_give_the_first_rows_and_missing_rows_none(processor, co
     values = [ir.nearest(x, x, one, count, is_largest) for one in (score, key_alone) for is_largest in (False, True)]
     there = [ir.gather(x, ir.row(value, count - 1)) for value in values]
     program = program_of(*values, *there)
+    run = processor(program, tmp_path)
     some = np.array([0.0, -0.0, 1.0, -1.0, 2.5, np.inf, -np.inf, np.nan], np.float32)
     for rows in (1, 2, 9, 16, 17, 130):
         numbers = np.random.default_rng(rows).choice(some, (1, rows))
-        got, truth = results(processor, program, [numbers], [rows], tmp_path)
+        got, truth = results(run, program, [numbers], [rows])
         for one, right in zip(got, truth):
             np.testing.assert_array_equal(one, right)
         assert rows >= count or (got[0][:, rows:] == -1).all()
 
 
 @processors
-@pytest.mark.parametrize("rows", [(20, 0), (0, 20), (1, 70), (70, 1), (33, 130)], ids=str)
-def test_rows_of_one_collection_among_those_of_another(processor, rows, tmp_path):
+def test_rows_of_one_collection_among_those_of_another(processor, tmp_path):
     x, other = columns(0, 0, range(6)), columns(1, 1, range(6))
     heads = [ir.attend(x, other, ir.pack([(other, 1, 5)]), dot(3), weights, 2) for weights in ("softmax", "sum")]
     near = ir.nearest(x, other, (("distance", 0, 0, 6),), 2)
     program = program_of(*heads, near, ir.gather(other, ir.row(near, 1)), domains=("hits", "clusters"))
-    inputs = [np.random.default_rng(i).normal(size=(6, n)).astype(np.float32) for i, n in enumerate(rows)]
-    got, truth = results(processor, program, inputs, rows, tmp_path)
-    for one, right in zip(got, truth):
-        np.testing.assert_allclose(one, right, rtol=2e-5, atol=2e-5)
+    run = processor(program, tmp_path)
+    for rows in ((20, 0), (0, 20), (1, 70), (70, 1), (33, 130)):
+        inputs = [np.random.default_rng(i).normal(size=(6, n)).astype(np.float32) for i, n in enumerate(rows)]
+        got, truth = results(run, program, inputs, rows)
+        for one, right in zip(got, truth):
+            np.testing.assert_allclose(one, right, rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("widths", [(1, 1), (3, 1), (1, 20), (40, 33)], ids=str)
@@ -304,7 +317,7 @@ def test_widths(processor, widths, tmp_path):
     program = Program(("rows",), [Output(2 + i, tuple(range(value.width)), value) for i, value in enumerate(values)])
     draw = np.random.default_rng(5)
     inputs = [draw.normal(size=(max(widths), 70)).astype(np.float32), draw.integers(0, 70, (1, 70)).astype(np.int32)]
-    got, truth = results(processor, program, inputs, [70], tmp_path)
+    got, truth = results(processor(program, tmp_path), program, inputs, [70])
     for one, right in zip(got, truth):
         np.testing.assert_allclose(one, right, rtol=2e-5, atol=2e-5 * np.abs(right).max())
 
@@ -343,7 +356,7 @@ def test_stages_say_what_reads_all_rows():
 def test_nothing_of_it_is_read_for_no_rows(level, tmp_path):
     x = columns(0, 0, range(4))
     program = program_of(ir.attend(x, x, x, dot(4)), ir.nearest(x, x, dot(4), 3))
-    results(lambda made, folder: on_cpu(made, folder, level), program, [np.zeros((4, 0), np.float32)], [0], tmp_path)
+    results(on_cpu(program, tmp_path, level), program, [np.zeros((4, 0), np.float32)], [0])
 
 
 @pytest.mark.parametrize(
