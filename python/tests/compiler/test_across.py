@@ -19,7 +19,7 @@ from bindings import block, bound
 from captured_programs import Results, captured, check
 from cpu_programs import RUNNABLE, columns, levels
 from tensoa.binding.model import result_rows, with_examples
-from tensoa.compiler import ir, passes, stages
+from tensoa.compiler import ir, lift, passes, stages
 from tensoa.compiler.backends import cpu, cuda
 from tensoa.compiler.backends.processors import runs_here
 from tensoa.compiler.errors import NotFused
@@ -344,6 +344,37 @@ def test_programs_compile_for_gpus(model):
     program = captured(module, with_examples(module, bound([block("x", 4)], [block("y", 2)])))
     entry, files = fused.for_cuda(passes.simplify(program), "tf32x3", deterministic=True)
     assert entry.deterministic and all(len(files[code.file]) > 1000 for code in entry.cuda.code)
+
+
+def test_heads_too_wide_for_registers_are_not_for_gpus():
+    x = columns(0, 0, range(80))
+    with pytest.raises(NotFused, match="what reads all rows: 80 numbers of each, at most 72 are held in registers"):
+        fused.for_cuda(program_of(ir.attend(x, x, x, dot(80))), "tf32x3", deterministic=False)
+
+
+class OfSets(nn.Module):
+    """Sets inside a row, whose elements are rows of their own on GPUs, and all rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(2, 12), nn.Linear(12, 8)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x):
+        h = self.b(torch.relu(self.a(x.view(-1, 4, 2))).sum(1))[None]
+        h = (h + self.attention(h, h, h)[0])[0]
+        return h[torch.cdist(h, h).topk(3, largest=False).indices].amax(1)
+
+
+def test_elements_that_are_rows_of_their_own_beside_all_rows():
+    torch.manual_seed(1)
+    module = OfSets().eval().requires_grad_(False)
+    program = passes.simplify(captured(module, with_examples(module, bound([block("x", 8)], [block("y", 8)]))))
+    lifted = lift.lifted(passes.heads_apart(program))
+    x = np.random.default_rng(1).normal(size=(8, 40))
+    (got,) = row_programs.evaluate(lifted, [x], [40])
+    np.testing.assert_allclose(got, module.double()(torch.from_numpy(x.T)).numpy(), rtol=1e-6, atol=1e-6)
+    assert cuda.compile(cuda.generate(lifted, stages.plan(lifted)).source, "sm_90")[:4] == b"\x7fELF"
 
 
 def test_stages_say_what_reads_all_rows():

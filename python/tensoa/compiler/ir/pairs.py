@@ -26,7 +26,7 @@ from tensoa.compiler.ir.rows import Rows, need_rows, numbers_of, plane_array
 from tensoa.dtypes import FLOAT32, DType
 
 SUMS = ("dot", "distance")  # steps that are loops over numbers of both rows
-MOST_STEPS = 256  # of a score
+MOST_STEPS, MOST_SUMS = 256, 8  # of a score
 MOST_NEAREST = 64  # rows that are kept in order
 
 
@@ -261,6 +261,8 @@ class Lowered:
         self._step(pair)
         if len(self.steps) > MOST_STEPS:
             raise NotFused(f"a score of {len(self.steps)} functions between rows, at most {MOST_STEPS} are computed")
+        if (count := sum(step[0] in SUMS for step in self.steps)) > MOST_SUMS:
+            raise NotFused(f"a score of {count} products between rows, at most {MOST_SUMS} are computed")
 
     @property
     def score(self) -> Score:

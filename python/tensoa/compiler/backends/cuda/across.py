@@ -6,13 +6,13 @@ from tensoa.compiler.backends.cuda.layers import Layers
 from tensoa.compiler.backends.cuda.layouts import contiguous
 from tensoa.compiler.backends.cuda.memory import TOGETHER
 from tensoa.compiler.backends.cuda.values import Code, literal
-from tensoa.compiler.backends.cuda.weights import SHARED_BYTES
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.ir import FUNCTIONS, Value
 from tensoa.compiler.ir.pairs import SUMS
 
 _SUMS = {"dot": "sum_of_products", "distance": "sum_of_squares"}
 _ROOM = 32 * 16  # bytes of a tile of what warps exchange
+_WIDEST = 72  # numbers of a head, and of its masks: a lane holds all of them
 
 
 class Across(Layers):
@@ -36,9 +36,10 @@ class Across(Layers):
         memory = ", ".join(f"p.buffer[{self.memory.slots[id(x)]}]" for x in far)
         room = f"exchange + {self.exchanges % 2} * kExchanged"
         name = self.new_name()
+        widest = max(x.width for x in value.args)
+        if widest > _WIDEST:
+            raise NotFused(f"what reads all rows: {widest} numbers of each, at most {_WIDEST} are held in registers")
         tiles = -(-exchanged * TOGETHER * 16 * 4 // _ROOM)
-        if 2 * tiles * _ROOM > SHARED_BYTES:
-            raise NotFused(f"attention among all rows with {exchanged} numbers of a row, more than warps exchange")
         self.exchanged = max(self.exchanged, tiles)
         self.exchanges += 1
         rows = self.memory.program.parts(far[0].domain)

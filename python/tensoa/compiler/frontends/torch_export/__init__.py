@@ -122,7 +122,9 @@ def _least_rows(program: torch.export.ExportedProgram) -> int:
     needed = [2]
     for node in program.graph.nodes:
         if node.target is torch.ops.aten.topk.default:
-            needed.append(node.args[1])
+            tensor, count, dim = (*node.args, -1)[:3]
+            if isinstance(tensor.meta["val"].shape[dim], torch.SymInt):
+                needed.append(count)
         elif node.target is torch.ops.aten.cdist.default:
             needed.append(_ROWS_OF_PRODUCTS)
     return max(needed)
