@@ -16,7 +16,7 @@ import cpu_programs
 import cuda_programs
 import row_programs
 from bindings import block, bound
-from captured_programs import Results, captured, check
+from captured_programs import Results, assert_same, captured, check
 from cpu_programs import RUNNABLE, columns, levels
 from tensoa.binding.model import result_rows, with_examples
 from tensoa.compiler import ir, lift, passes, stages
@@ -189,6 +189,17 @@ def test_what_people_write_is_one_row_program(name):
     module, binding, _ = module_of(name)
     program = check(module, binding, rows=(37,))
     assert any(value.op in ("attend", "nearest") for value in program.values())
+
+
+def test_queries_and_keys_of_two_collections_with_integers_that_say_what_belongs_together():
+    def of_pairs(m, x, i, clusters, j):
+        scores = (x @ clusters.t()).masked_fill(i != j.t(), -1e9)
+        nearest = torch.cdist(x, clusters).argmin(1)
+        return torch.softmax(scores, 1) @ clusters + clusters[nearest]
+
+    inputs = [block("x", 4), block("i", 1, "int16"), block("clusters", 4, collection=1), block("j", 1, "int16", 1)]
+    program = assert_same(of_pairs, inputs, (4,))
+    assert {value.op for value in program.values()} >= {"attend", "nearest", "row", "gather"}
 
 
 def check_runs(run, name, exact, width, rows_of):
