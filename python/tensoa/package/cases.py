@@ -128,8 +128,8 @@ def cases_of(
         try:
             yield Case(module, exact, near, binding, rules, numbers, count, rows, **options)
         except InputError:
-            if numbers == NORMAL and count >= FEW_ROWS:  # a model need not take every number, nor fewer rows than it orders
-                raise
+            if numbers == NORMAL and not (orders_rows and count < FEW_ROWS):
+                raise  # a model need not take every number, nor fewer rows than it chooses
 
 
 def _rows(binding: Binding, count: int) -> dict[int, int]:
@@ -138,7 +138,9 @@ def _rows(binding: Binding, count: int) -> dict[int, int]:
 
 
 class _Watch(TorchDispatchMode):
-    """The numbers in the largest tensor that operations of torch give, and whether one chooses among all of FEW_ROWS rows."""
+    """The numbers in the largest tensor that operations of torch give, and whether one chooses among all of FEW_ROWS rows for each of
+    them.
+    """
 
     numbers, orders_rows = 0, False
 
@@ -147,7 +149,8 @@ class _Watch(TorchDispatchMode):
         at = ORDERS.get(function.overloadpacket.__name__)
         if at is not None and args[0].dim():
             dim = args[at] if len(args) > at and isinstance(args[at], int) else -1
-            self.orders_rows |= args[0].shape[dim] == FEW_ROWS
+            sizes = list(args[0].shape)
+            self.orders_rows |= sizes.pop(dim) == FEW_ROWS and FEW_ROWS in sizes
         for result in results if isinstance(results, (tuple, list)) else [results]:
             if isinstance(result, torch.Tensor):
                 self.numbers = max(self.numbers, result.numel())
@@ -155,7 +158,7 @@ class _Watch(TorchDispatchMode):
 
 
 def _watched(module: Any, binding: Binding, rules: list[dict]) -> tuple[int, bool]:
-    """How many rows the memory is for; whether the model chooses some among all rows."""
+    """How many rows the memory is for; whether the model chooses some among all rows for each row."""
     columns = Columns(binding, _rows(binding, FEW_ROWS), rules, "cpu", seed=FEW_ROWS)
     watch = _Watch()
     with contextlib.suppress(Exception), torch.no_grad(), as_exported(), watch:  # whatever a model throws: a case says it

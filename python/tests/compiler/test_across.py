@@ -104,6 +104,7 @@ ATTENTION = {
         {"layer": nn.TransformerEncoder(nn.TransformerEncoderLayer(**LAYER, norm_first=True), 2, enable_nested_tensor=False)},
     ),
     "exp of distances": (kernel_of_distances, {}),
+    "distances of other orders": (lambda m, x: 1 / (1 + torch.cdist(x, x, p=1) + torch.cdist(x, x, p=torch.inf)) @ x, {}),
     "graph attention": (graph_attention, {}),
 }
 
@@ -409,6 +410,7 @@ def test_nothing_of_it_is_read_for_no_rows(level, tmp_path):
         (lambda m, x: torch.softmax(x @ x.t(), 0) @ x, "a softmax over rows that are not the last dimension"),
         (lambda m, x: (torch.softmax(x @ x.t(), 1) * x[:, 0]) @ x, "a softmax over all rows that something else than"),
         (lambda m, x: torch.cdist(x, x).topk(65).values[:, :3], "the order of 65 rows among all, at most 64 are kept in order"),
+        (lambda m, x: torch.cdist(x, x, p=3) @ x, "distances of order 3"),
         (lambda m, x: (x @ x.t()).cumsum(1) @ x, "cumsum of a number for every pair of rows"),
         (lambda m, x: f.scaled_dot_product_attention(x, x, x, is_causal=True), "attention that is causal"),
         (lambda m, x: x @ (x.t() @ x), "a product of two tensors that both depend on the inputs"),

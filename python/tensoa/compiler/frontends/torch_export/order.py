@@ -86,6 +86,8 @@ def distances(walk, node, a, b, order=2.0, mode=None):
         return walk.function("sqrt", squares)
     difference = walk.function("sub", _unsqueezed(a, -2), _unsqueezed(b, -3))
     build = norm(walk, order, "distances")
+    if isinstance(difference, pairs.Pairs):
+        return pairs.reduced(walk.pairs, difference, [-1], False, build)
     return walk.reduced(difference, [-1], difference.planes.shape[:-1], difference.axis, build)
 
 
