@@ -138,11 +138,13 @@ def _rows(binding: Binding, count: int) -> dict[int, int]:
 
 
 class _Watch(TorchDispatchMode):
-    """The numbers in the largest tensor that operations of torch give, and whether one chooses among all of FEW_ROWS rows for each of
-    them.
+    """The numbers in the largest tensor that operations of torch give, and whether one chooses among all rows for each row;
+    `counts`: of rows.
     """
 
-    numbers, orders_rows = 0, False
+    def __init__(self, counts: Container[int]) -> None:
+        super().__init__()
+        self.counts, self.numbers, self.orders_rows = counts, 0, False
 
     def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         results = function(*args, **(kwargs or {}))
@@ -150,7 +152,7 @@ class _Watch(TorchDispatchMode):
         if at is not None and args[0].dim():
             dim = args[at] if len(args) > at and isinstance(args[at], int) else -1
             sizes = list(args[0].shape)
-            self.orders_rows |= sizes.pop(dim) == FEW_ROWS and FEW_ROWS in sizes
+            self.orders_rows |= sizes.pop(dim) in self.counts and any(size in self.counts for size in sizes)
         for result in results if isinstance(results, (tuple, list)) else [results]:
             if isinstance(result, torch.Tensor):
                 self.numbers = max(self.numbers, result.numel())
@@ -159,8 +161,9 @@ class _Watch(TorchDispatchMode):
 
 def _watched(module: Any, binding: Binding, rules: list[dict]) -> tuple[int, bool]:
     """How many rows the memory is for; whether the model chooses some among all rows for each row."""
-    columns = Columns(binding, _rows(binding, FEW_ROWS), rules, "cpu", seed=FEW_ROWS)
-    watch = _Watch()
+    rows = _rows(binding, FEW_ROWS)
+    columns = Columns(binding, rows, rules, "cpu", seed=FEW_ROWS)
+    watch = _Watch(set(rows.values()))
     with contextlib.suppress(Exception), torch.no_grad(), as_exported(), watch:  # whatever a model throws: a case says it
         binding.call(module, columns.inputs)
     return max(FEW_ROWS, MOST_BYTES * FEW_ROWS // max(1, 8 * watch.numbers)), watch.orders_rows
