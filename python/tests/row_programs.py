@@ -5,6 +5,7 @@
 import numpy as np
 
 from tensoa.compiler.ir import FUNCTIONS, REDUCTIONS, Output, Visitor, integers
+from tensoa.compiler.ir.pairs import SUMS
 from tensoa.compiler.ir.program import ARGUMENT
 
 
@@ -37,6 +38,24 @@ def _column(value, columns, plane):
     if not value.steps:
         return column
     return integers.calculate(value.steps, column.astype(np.int64))
+
+
+def _scores(score, q, k):
+    """[rows, keys]"""
+    steps = []
+    for name, *arguments in score:
+        if name == "number":
+            found = np.full((len(q), len(k)), arguments[0])
+        elif name in ("query", "key"):
+            found = q[:, arguments[0], None] if name == "query" else k[None, :, arguments[0]]
+        elif name in SUMS:
+            i, j, count = arguments
+            x, y = q[:, None, i : i + count], k[None, :, j : j + count]
+            found = (x * y).sum(axis=2) if name == "dot" else ((x - y) ** 2).sum(axis=2)
+        else:
+            found = FUNCTIONS[name].numpy(*(steps[argument] for argument in arguments))
+        steps.append(np.broadcast_to(found, (len(q), len(k))).astype(np.float64))
+    return steps[-1]
 
 
 class _Evaluation(Visitor):
@@ -121,6 +140,29 @@ class _Evaluation(Visitor):
 
     def of_lookup(self, value, index):
         return _rows_at(value.table.astype(np.float64), index)
+
+    def of_row(self, value, x):
+        number = x[:, value.number]
+        return np.where(number >= 0, number, -1).astype(np.int64)
+
+    def of_attend(self, value, q, k, v):
+        results = []
+        for own, keys, values in zip(*(_groups(value, part).swapaxes(0, 1) for part in (q, k, v))):
+            w = _scores(value.score, own, keys)
+            if value.weights != "sum" and len(keys):
+                w = np.exp(w - w.max(axis=1, keepdims=True))
+                w = w / w.sum(axis=1, keepdims=True)
+            if value.weights == "safe" and len(keys):
+                w[(_scores(value.score, own, keys) == -np.inf).all(axis=1)] = 0
+            results.append(w @ values)
+        return np.concatenate(results, axis=1)
+
+    def of_nearest(self, value, q, k):
+        scores = _scores(value.score, q, k)
+        keys, last = np.where(np.isnan(scores), np.inf, scores), np.isnan(scores)
+        sign = -1 if value.is_largest else 1
+        found = np.lexsort((sign * keys, sign * last), axis=1)[:, : value.count]  # stable
+        return np.pad(found, ((0, 0), (0, value.count - found.shape[1])), constant_values=-1).astype(np.float64)
 
     def of_gather(self, value, x, index):
         return _rows_at(x, index)

@@ -214,7 +214,7 @@ class _Lift(Visitor):
 
     def program(self) -> Program:
         for at, value in enumerate(self._roots.all):
-            if value.is_free or self._roots.is_again(at):
+            if value.is_free or value.op == "row" or self._roots.is_again(at):
                 continue
             self._make(at)
         outputs = [replace(output, value=self._want(self._roots.of(output.value, 1, -1))) for output in self._old.outputs]
@@ -385,7 +385,21 @@ class _Lift(Visitor):
         return value
 
     def of_gather(self, value: Value, at: int) -> Value:
-        return ir.gather(self._want(self._roots.of(value.args[0], 1, -1)), value.args[1])
+        x, index = value.args
+        if index.op == "row":
+            index = self._row(self._want(self._roots.of(index.args[0], 1, -1)), index.number)
+        return ir.gather(self._want(self._roots.of(x, 1, -1)), index)
+
+    def _row(self, value: Value, number: int) -> Value:
+        return self._wanted.setdefault((id(value), number), ir.row(value, number))
+
+    def of_attend(self, value: Value, at: int) -> Value:
+        q, k, v = (self._want(self._roots.of(argument, 1, -1)) for argument in value.args)
+        return ir.attend(q, k, v, value.score, value.weights)
+
+    def of_nearest(self, value: Value, at: int) -> Value:
+        q, k = (self._want(self._roots.of(argument, 1, -1)) for argument in value.args)
+        return ir.nearest(q, k, value.score, value.count, value.is_largest)
 
     def of_scatter(self, value: Value, at: int) -> Value:
         return ir.scatter(self._want(self._roots.of(value.args[0], 1, -1)), value.args[1], value.domain, value.name)

@@ -257,6 +257,35 @@ def centre_norms(program: Program) -> Program:
     return _rebuilt(program, rule, users)
 
 
+_NEGATIVE_ZERO = -0.0  # added, it changes no number
+
+
+def heads_apart(program: Program) -> Program:
+    """Attention one head at a time, for generators without loops over parts of a row. What all rows are read of has memory of
+    its own: rows that are summed may lie in another order.
+    """
+
+    def stored(x: Value) -> Value:
+        return ir.apply("add", x, ir.constant(x.domain, [_NEGATIVE_ZERO])) if x.op == "scatter" else x
+
+    def rule(value: Value) -> Value | None:
+        if value.op not in ("attend", "nearest"):
+            return None
+        own, *far = value.args
+        args = own, *map(stored, far)
+        if value.times == 1:
+            return Value(value.op, value.domain, value.width, args, value.attributes)
+        heads = []
+        for head in range(value.times):
+            widths = [argument.width // value.times for argument in args]
+            parts = [ir.pack([(x, head * width, (head + 1) * width)]) for x, width in zip(args, widths)]
+            q, k, v = parts
+            heads.append(ir.attend(q, k, v, value.score, value.weights))
+        return ir.pack([(head, 0, head.width) for head in heads])
+
+    return _rebuilt(program, rule)
+
+
 def unrolled(program: Program) -> Program:
     """The program without groups: for generators that keep a row in registers, and so have no loops over parts of it."""
     numbers: dict[int, list[Number]] = {}  # of each value, in the new program

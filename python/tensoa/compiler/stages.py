@@ -23,7 +23,7 @@ class Buffer:
 @dataclass
 class Stage:
     """One loop over the rows of `domain`: computes `values` (arguments first), which are all that it needs of free values,
-    from its own row of a buffer, or by gather from any row of a buffer.
+    from its own row of a buffer, or by gather and what reads all rows from any row of a buffer.
     """
 
     domain: int
@@ -73,6 +73,8 @@ def _levels(program: Program, values: list[Value]) -> dict[int, int]:
 
 def _lies_there(user: Value, argument: Value) -> bool:
     """Whether what `user` reads from memory lies there before the program runs."""
+    if user.op in ("attend", "nearest"):
+        return False
     return argument.op == "input" or (argument.op == "constant" and user.op != "gather")
 
 
@@ -116,7 +118,10 @@ def plan(program: Program, with_totals: bool = False) -> Plan:
     def need(value: Value, key: tuple[int, int]) -> None:
         """`value` is used by the stage `key` in its own row."""
         home = level[id(value)], value.domain
-        if value.is_free or (home == key and value.op != "scatter"):
+        if value.op == "row":
+            need(value.args[0], key)
+            add(value, key)
+        elif value.is_free or (home == key and value.op != "scatter"):
             add(value, key)
         elif (key, id(value)) not in read:
             read.add((key, id(value)))
@@ -128,7 +133,7 @@ def plan(program: Program, with_totals: bool = False) -> Plan:
             stage_of(*key).values.append(value)
 
     for value in values:
-        if value.is_free:
+        if value.is_free or value.op == "row":
             continue
         if value.op == "scatter":
             buffer_for(value)
@@ -180,6 +185,12 @@ class _Words(Visitor):
 
     def of_gather(self, value: Value) -> str:
         return f"{value.op} {value.width}"
+
+    def of_attend(self, value: Value) -> str:
+        return f"attend {value.args[0].width // value.times} -> {value.width // value.times}"
+
+    def of_nearest(self, value: Value) -> str:
+        return f"{'largest' if value.is_largest else 'least'} {value.count} of all rows"
 
     def of_multiply(self, value: Value) -> str:
         return f"product {value.places.shape[1]} x {value.width}"

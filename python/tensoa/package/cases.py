@@ -43,6 +43,8 @@ WRONG_CHOICES = 2e-3  # of integers and truth values: the share that may differ,
 
 
 ILL_CONDITIONED = 2e-3  # the share of rows of normal numbers that may be, as much as a choice may differ
+#: Operators that choose among elements, and which argument says the dimension.
+ORDERS = {"topk": 2, "kthvalue": 2, "sort": 1, "argmin": 1, "argmax": 1, "min": 1, "max": 1}
 DRAWS = 4  # of roundings, which say how much such a row may change
 
 
@@ -106,7 +108,8 @@ def cases_of(
     has_sizes = any(
         block.examples is None and (block.column_dtype.is_floating_point or _takes_all(block)) for block in binding.inputs
     )
-    most = min(most, _affordable(module, binding, rules))
+    affordable, orders_rows = _watched(module, binding, rules)
+    most = min(most, affordable)
     done = set()
     for numbers, count in CASES:
         count = min(count, most)
@@ -118,14 +121,15 @@ def cases_of(
             or (numbers, count) in done
             or sum(rows_by(rules, rows)) == 0
             or (numbers != NORMAL and not has_sizes)
+            or (numbers == SPECIAL and orders_rows)  # many rows are equal there, and any may be chosen
         ):
             continue
         done.add((numbers, count))
         try:
             yield Case(module, exact, near, binding, rules, numbers, count, rows, **options)
         except InputError:
-            if numbers == NORMAL:  # a model need not take every number
-                raise
+            if numbers == NORMAL and not (orders_rows and count < FEW_ROWS):
+                raise  # a model need not take every number, nor fewer rows than it chooses
 
 
 def _rows(binding: Binding, count: int) -> dict[int, int]:
@@ -133,26 +137,36 @@ def _rows(binding: Binding, count: int) -> dict[int, int]:
     return {collection: count * (1 + 2 * collection) for collection in collections_of(binding)}
 
 
-class _Largest(TorchDispatchMode):
-    """The numbers in the largest tensor that operations of torch give."""
+class _Watch(TorchDispatchMode):
+    """The numbers in the largest tensor that operations of torch give, and whether one chooses among all rows for each row;
+    `counts`: of rows.
+    """
 
-    numbers = 0
+    def __init__(self, counts: Container[int]) -> None:
+        super().__init__()
+        self.counts, self.numbers, self.orders_rows = counts, 0, False
 
     def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         results = function(*args, **(kwargs or {}))
+        at = ORDERS.get(function.overloadpacket.__name__)
+        if at is not None and args[0].dim():
+            dim = args[at] if len(args) > at and isinstance(args[at], int) else -1
+            sizes = list(args[0].shape)
+            self.orders_rows |= sizes.pop(dim) in self.counts and any(size in self.counts for size in sizes)
         for result in results if isinstance(results, (tuple, list)) else [results]:
             if isinstance(result, torch.Tensor):
                 self.numbers = max(self.numbers, result.numel())
         return results
 
 
-def _affordable(module: Any, binding: Binding, rules: list[dict]) -> int:
-    """How many rows the memory is for."""
-    columns = Columns(binding, _rows(binding, FEW_ROWS), rules, "cpu", seed=FEW_ROWS)
-    largest = _Largest()
-    with contextlib.suppress(Exception), torch.no_grad(), as_exported(), largest:  # whatever a model throws: a case says it
+def _watched(module: Any, binding: Binding, rules: list[dict]) -> tuple[int, bool]:
+    """How many rows the memory is for; whether the model chooses some among all rows for each row."""
+    rows = _rows(binding, FEW_ROWS)
+    columns = Columns(binding, rows, rules, "cpu", seed=FEW_ROWS)
+    watch = _Watch(set(rows.values()))
+    with contextlib.suppress(Exception), torch.no_grad(), as_exported(), watch:  # whatever a model throws: a case says it
         binding.call(module, columns.inputs)
-    return max(FEW_ROWS, MOST_BYTES * FEW_ROWS // max(1, 8 * largest.numbers))
+    return max(FEW_ROWS, MOST_BYTES * FEW_ROWS // max(1, 8 * watch.numbers)), watch.orders_rows
 
 
 def _takes_all(block: Block) -> bool:

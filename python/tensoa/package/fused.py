@@ -156,6 +156,7 @@ def _without_groups(program: Program) -> Program:
     """A program for kernels that keep a row in registers: groups of a row are rows of their own, or, where they are few,
     copies of the code.
     """
+    program = passes.heads_apart(program)
     if not lift.is_grouped(program):
         return passes.unrolled(program)
     are_many = lift.copies(program) > CUDA_OPERATIONS
@@ -176,9 +177,12 @@ def _longest(plan: stages.Plan) -> int:
     return max(len(stage.values) for stage in plan.stages)
 
 
+_OF_OTHERS = ("gather", "scatter", "attend", "nearest")  # operations of other rows than the own one
+
+
 def _has_rows_apart(program: Program) -> bool:
     """Whether no row needs another."""
-    has_others = any(value.op in ("gather", "scatter") or value.attributes.get("is_scalar") for value in program.values())
+    has_others = any(value.op in _OF_OTHERS or value.attributes.get("is_scalar") for value in program.values())
     return len(program.domains) == 1 and not has_others
 
 

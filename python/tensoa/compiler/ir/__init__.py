@@ -7,6 +7,7 @@ operations.py  the table of elementwise functions and reductions
 integers.py    exact arithmetic of columns of integers
 build.py       one function for each operation: from values to a value
 rows.py        tensors as arrays of planes, and what moves planes
+pairs.py       tensors with a number for every pair of rows, until something over all rows takes them
 builder.py     from operations on tensors to values, for front ends
 bounds.py      how large the numbers of a value can be
 """
@@ -14,23 +15,27 @@ bounds.py      how large the numbers of a value can be
 from tensoa.compiler.ir.bounds import EXACT, Bounds
 from tensoa.compiler.ir.build import (
     apply,
+    attend,
     columns,
     constant,
     gather,
     index,
     linear,
     lookup,
+    nearest,
     norm,
     order,
     pack,
     product,
     reduce,
+    row,
     scatter,
     take,
 )
 from tensoa.compiler.ir.builder import Builder
 from tensoa.compiler.ir.integers import Step
 from tensoa.compiler.ir.operations import FUNCTIONS, REDUCTIONS, Function, Reduction
+from tensoa.compiler.ir.pairs import Pairs
 from tensoa.compiler.ir.program import Output, Program, Value, Visitor, in_order
 from tensoa.compiler.ir.rows import InputPlane, Rows
 
@@ -43,6 +48,7 @@ __all__ = [
     "Function",
     "InputPlane",
     "Output",
+    "Pairs",
     "Program",
     "Reduction",
     "Rows",
@@ -50,6 +56,7 @@ __all__ = [
     "Value",
     "Visitor",
     "apply",
+    "attend",
     "columns",
     "constant",
     "gather",
@@ -57,11 +64,13 @@ __all__ = [
     "index",
     "linear",
     "lookup",
+    "nearest",
     "norm",
     "order",
     "pack",
     "product",
     "reduce",
+    "row",
     "scatter",
     "take",
 ]

@@ -67,6 +67,12 @@ class Bounds(Visitor):
     def of_order(self, value: Value) -> float:
         return value.args[0].width // value.times
 
+    def of_nearest(self, value: Value) -> float:
+        return EXACT  # float32 holds no more rows
+
+    def of_attend(self, value: Value) -> float:
+        return math.inf if value.weights == "sum" else self(value.args[2])
+
     def of_take(self, value: Value) -> float:
         return self(value.args[0])
 

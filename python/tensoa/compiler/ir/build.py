@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensoa.compiler.ir.integers import Step
-from tensoa.compiler.ir.program import Value
+from tensoa.compiler.ir.program import Score, Value
 
 
 def columns(
@@ -103,6 +103,11 @@ def lookup(index: Value, table: np.ndarray) -> Value:
     return Value("lookup", index.domain, table.shape[1], (index,), {"table": table})
 
 
+def row(x: Value, number: int) -> Value:
+    """One number of x as an index."""
+    return Value("row", x.domain, 1, (x,), {"number": number})
+
+
 def gather(x: Value, index: Value) -> Value:
     """Row `index` of x, for each row of the index."""
     return Value("gather", index.domain, x.width, (x, index))
@@ -111,3 +116,13 @@ def gather(x: Value, index: Value) -> Value:
 def scatter(x: Value, index: Value, domain: int, name: str = "sum") -> Value:
     """For each row of `domain` the function `name` of REDUCTIONS of the rows of x whose index is this row."""
     return Value("scatter", domain, x.width, (x, index), {"name": name})
+
+
+def attend(q: Value, k: Value, v: Value, score: Score, weights: str = "softmax", times: int = 1) -> Value:
+    """Of each group the sum of v in all rows, weighted by the scores of q in this row and k in those."""
+    return Value("attend", q.domain, v.width, (q, k, v), {"score": score, "weights": weights, "times": times})
+
+
+def nearest(q: Value, k: Value, score: Score, count: int, is_largest: bool = False) -> Value:
+    """The `count` rows of k with the least (or largest) scores with q in this row, in order."""
+    return Value("nearest", q.domain, count, (q, k), {"score": score, "count": count, "is_largest": is_largest})

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.ir import build
+from tensoa.compiler.ir import build, pairs
 from tensoa.compiler.ir.bounds import EXACT, Bounds
 from tensoa.compiler.ir.operations import REDUCTIONS
+from tensoa.compiler.ir.pairs import PairNumbers, Pairs
 from tensoa.compiler.ir.program import Value
 from tensoa.compiler.ir.rows import InputPlane, Rows, key_of, need_rows, numbers_of, plane_array
 from tensoa.dtypes import DTYPES
@@ -38,6 +39,7 @@ class Builder:
     def __init__(self) -> None:
         self._made: dict[Any, Value] = {}
         self.bound = Bounds()
+        self.pairs = pairs.Expressions(self.once)
 
     # ---- values
 
@@ -89,7 +91,9 @@ class Builder:
     def number(self, number: float, domain: int) -> Value:
         return self.once(("number", key_of(number), domain), lambda: build.constant(domain, [number]))
 
-    def constant(self, number: float, like: Value) -> Value:
+    def constant(self, number: float, like: Any) -> Any:
+        if isinstance(like, PairNumbers):
+            return PairNumbers((float(number),))
         return self.number(number, like.domain)
 
     def value(self, array: np.ndarray, domain: int) -> Value:
@@ -116,10 +120,14 @@ class Builder:
             places.update((plane, (value, i)) for i, plane in enumerate(of_block))
         return [places.get(plane, plane) for plane in planes]
 
-    def map(self, name: str, *args: Value) -> Value:
+    def map(self, name: str, *args: Any) -> Any:
+        if isinstance(args[0], PairNumbers):
+            return self.pairs.map(name, *args)
         return self.once(("map", name, *(id(arg) for arg in args)), lambda: build.apply(name, *args))
 
-    def reduce(self, name: str, value: Value, times: int) -> Value:
+    def reduce(self, name: str, value: Any, times: int) -> Any:
+        if isinstance(value, PairNumbers):
+            return self.pairs.reduce(name, value, times)
         if value.width == times:
             return value
         return self.once(("reduce", name, id(value), times), lambda: build.reduce(name, value, times))
@@ -139,6 +147,9 @@ class Builder:
         """The one integer plane of a tensor that is used to gather or scatter."""
         need_rows(rows)
         planes = list(dict.fromkeys(rows.planes.reshape(-1))) if isinstance(rows, Rows) else []
+        if len(planes) == 1 and isinstance(planes[0], tuple) and planes[0][0].op == "nearest":
+            value, number = planes[0]
+            return self.once(("row", id(value), number), lambda: build.row(value, number))
         if len(planes) != 1 or not isinstance(planes[0], InputPlane) or planes[0].is_scalar:
             raise NotFused("indices that are computed, or not one column")
         if rows.dtype not in INDICES:
@@ -181,8 +192,10 @@ class Builder:
             flat = flat[:1]
         return self.value(plane_array((len(flat),), flat), domain)
 
-    def elementwise(self, make: Callable[..., Value], *args: Operand) -> Rows:
-        """make(*values) over broadcast arguments; as a rule `make` is self.map with the name of a function."""
+    def elementwise(self, make: Callable[..., Any], *args: Operand) -> Any:
+        """make(*values) over broadcast arguments, Rows or Pairs; as a rule `make` is self.map with the name of a function."""
+        if pairs.are_pairs(*args):
+            return pairs.elementwise(self.pairs, make, *args)
         arrays, axis, domain = self.broadcast(*args)
         shape, flat = arrays[0].shape, [array.reshape(-1) for array in arrays]
         order = next((order for array in flat if (order := _stored_order(array)) is not None), np.arange(len(flat[0])))
@@ -191,7 +204,7 @@ class Builder:
             return Rows(plane_array(shape, [(value, 0)] * math.prod(shape)), axis, domain)
         return Rows(plane_array(shape, [(value, i) for i in np.argsort(order).tolist()]), axis, domain)
 
-    def function(self, name: str, *args: Operand) -> Rows:
+    def function(self, name: str, *args: Operand) -> Any:
         """The function `name` of FUNCTIONS over broadcast arguments."""
         return self.elementwise(lambda *values: self.map(name, *values), *args)
 
@@ -333,6 +346,8 @@ class Builder:
         """
         if axis is None or domain is None:
             raise NotFused("a sum into something without rows")
+        if index.op == "row":
+            raise NotFused("rows reduced by an index that is computed")
         need_rows(base, source)
         if shape[axis] != 1:
             raise NotFused("rows and elements in one dimension")
@@ -360,6 +375,8 @@ class Builder:
 
     def is_small(self, arg: Operand) -> bool:
         """Whether all numbers are integers (or truth values) that float32 holds."""
+        if isinstance(arg, Pairs):
+            return arg.dtype.is_bool
         if not isinstance(arg, Rows):
             return all(isinstance(number, int) and abs(number) < EXACT for number in numbers_of(arg)[1])
         return arg.dtype.is_bool or (arg.is_integer and self.largest(arg) < EXACT)

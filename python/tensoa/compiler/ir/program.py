@@ -3,8 +3,9 @@
 """Row programs: what a model does to rows of numbers.
 
 A value has the rows of a domain (hits, edges: a collection of the binding) and `width` numbers in each row. All operations
-but two stay in their row: `gather` reads rows of another domain, `scatter` reduces rows into another domain, to their sum,
-the largest or the least. So everything between gathers and scatters is one loop over rows, which is one kernel (stages.py).
+but four stay in their row: `gather` reads rows of another domain, `scatter` reduces rows into another domain, to their sum,
+the largest or the least; `attend` and `nearest` read all rows of a domain. So everything between these is one loop over
+rows, which is one kernel (stages.py).
 
 A back end that keeps a row in registers wants short rows: lift.py makes groups of a row rows of a domain of their own, and
 then `regroup`, `multiply`, `pick` and `fold` read what other such domains have of the same row.
@@ -31,8 +32,11 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     "take": {"inner": 1, "times": 1},
     "pack": {"ranges": ...},
     "lookup": {"table": ...},
+    "row": {"number": ...},
     "gather": {},
     "scatter": {"name": "sum"},
+    "attend": {"score": ..., "weights": "softmax", "times": 1},
+    "nearest": {"score": ..., "count": ..., "is_largest": False},
     "regroup": {"places": ...},
     "multiply": {"places": ...},
     "pick": {"places": ...},
@@ -40,8 +44,9 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
 }
 FREE = ("input", "index", "constant")
 #: How many of the first arguments are of the own row, of operations that read the others where they lie in memory.
-_OWN = {"regroup": 0, "multiply": 1, "pick": 1, "fold": 0}
+_OWN = {"regroup": 0, "multiply": 1, "pick": 1, "fold": 0, "attend": 1, "nearest": 1}
 ARGUMENT = 1 << 24  # see `places` of Value
+Score = tuple[tuple, ...]
 
 
 @dataclass(eq=False)
@@ -67,14 +72,22 @@ class Value:
       `places` names, side by side; NaN for a place that is none |
     | pack | any | ranges: (start, stop) of each argument | the numbers side by side |
     | lookup | index | table [rows, width] | row `index` of a constant table |
+    | row | x | number | number `number` of x as an index; -1, which names no row, where it is no number |
     | gather | x, index | | row `index` of x; the result has the domain of `index` |
     | scatter | x, index | name | the function `name` of REDUCTIONS ("sum", "amax" or "amin"), number by number, of all rows of
       x whose index is this row; its `start` (0, -inf, inf) where none is; the result has the domain `domain` |
+    | attend | q, k, v | times, score, weights | of each group the sum over all rows j of v's domain of w[j] * v[j], where w is
+      the score of q in this row and k in row j ("sum"), or the softmax of the scores ("softmax"; "safe" is zero, not NaN,
+      where all scores are -inf); zero where there is no row j |
+    | nearest | q, k | score, count, is_largest | the `count` rows j of k's domain with the least (or largest) score of q in
+      this row and k in row j, in order: the first row first where scores are equal; what is no number is larger than all;
+      -1 where there are fewer rows |
     | regroup | any | places [groups, 1, width] | the numbers that `places` names |
     | multiply | x, any | places [groups, inner, width] | x times the matrix that `places` names |
     | pick | place, any | places [groups, n, width] | of n vectors that `places` names that at `place`; NaN where it is none |
     | fold | any | places [groups, n, width], name | a function of REDUCTIONS of the n vectors that `places` names |
 
+    A score is a tuple of steps (pairs.py), the last of which is its number.
     A group is one of `times` equal parts of a row, side by side (1 where it is not said): the elements of a set in a row.
     The last four have a lifted domain (Program), and read values of other lifted domains, or of none, in the row that theirs
     is a part of. A place is ARGUMENT * k + number: of the k-th of `any`, the number in all its parts of the row, side by side.

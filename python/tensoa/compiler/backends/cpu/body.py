@@ -12,6 +12,7 @@ from tensoa.compiler.backends.cpu.constants import (
 )
 from tensoa.compiler.backends.cpu.schedule import SPANS, Action, Schedule, is_relu
 from tensoa.compiler.ir import FUNCTIONS, REDUCTIONS, Function, Value, Visitor, integers
+from tensoa.compiler.ir.pairs import SUMS
 from tensoa.compiler.stages import Buffer, Plan, Stage
 from tensoa.dtypes import column_type
 from tensoa.errors import InputError
@@ -21,7 +22,8 @@ Lines = list[str]
 
 def is_private(plan: Plan, buffer: Buffer) -> bool:
     """Every row of it is read only where it was written, in later stages."""
-    return not buffer.is_scatter and not any(value.args[0] is buffer.value for stage in plan.stages for value in stage.gathers)
+    far = (x for stage in plan.stages for value in stage.gathers for x in value.far_args)
+    return not buffer.is_scatter and not any(x is buffer.value for x in far)
 
 
 def _functor(buffer: Buffer) -> str:
@@ -41,6 +43,15 @@ def _call(function: Function, arguments: list[str]) -> str:
         return f"f_{function.name}({', '.join(arguments)})"
     parameters = ", ".join(f"V {name}" for name in function.parameters)
     return f"[]({parameters}) -> V {{ return {function.cpp}; }}({', '.join(arguments)})"
+
+
+def _literal(number: float) -> str:
+    number = float(np.float32(number))
+    if np.isnan(number):
+        return "NAN"
+    if np.isinf(number):
+        return "INFINITY" if number > 0 else "-INFINITY"
+    return f"{number.hex()}f"
 
 
 def _is_run(places: np.ndarray) -> bool:
@@ -100,7 +111,7 @@ class Body(Visitor):
         for value in schedule.order:
             if id(value) in schedule.absorbed:
                 continue
-            if value.op == "index":
+            if value.op in ("index", "row"):
                 self._index(value)
             elif id(value) not in schedule.passed_on:
                 self._compute(value)
@@ -260,6 +271,36 @@ class Body(Visitor):
         call = f"L::gather(@, {value.width}, x, {self._nan(value.width)}, n);"
         return [f"{{ const Memory table{memory}; const Source x[] = {{{source}}}; {call} }}"]
 
+    def _score(self, value: Value) -> str:
+        """What scores a pair of rows: sums over numbers of both, and a function of them."""
+        sums, steps = [], []
+        for i, (name, *arguments) in enumerate(value.score):
+            if name in SUMS:
+                sums.append(f"{{{str(name == 'distance').lower()}, {', '.join(map(str, arguments))}}}")
+                text = f"p.sum({len(sums) - 1})"
+            elif name == "number":
+                text = f"all({_literal(arguments[0])})"
+            elif name in ("query", "key"):
+                text = f"p.{name}({arguments[0]})"
+            else:
+                text = _call(FUNCTIONS[name], [f"x{argument}" for argument in arguments])
+            steps.append(f"const V x{i} = {text};")
+        first = f"{{{', '.join(sums)}}}, " if sums else ""
+        return f"score({first}[]([[maybe_unused]] const auto& p) -> V {{ {' '.join(steps)} return x{len(steps) - 1}; }})"
+
+    def of_attend(self, value: Value) -> Lines:
+        q, k, v = value.args
+        memory = ", ".join(self._buffer(self.plan.buffer_of(x)) for x in (k, v))
+        widths = ", ".join(str(x.width // value.times) for x in (q, k, v))
+        weights = f"Weights::k{value.weights.capitalize()}"
+        arguments = f"@, {self._place(q)}, {memory}, {value.times}, {{{widths}}}, {self._score(value)}, n"
+        return [f"Pairs<L>::template attend<{weights}>({arguments});"]
+
+    def of_nearest(self, value: Value) -> Lines:
+        q, k = value.args
+        arguments = f"@, {self._place(q)}, {self._buffer(self.plan.buffer_of(k))}, {value.count}, {self._score(value)}, n"
+        return [f"Pairs<L>::template nearest<{str(value.is_largest).lower()}>({arguments});"]
+
     def of_pack(self, value: Value) -> Lines:
         return [f"L::pick(@, {value.width}, s, {self._table(self._packed(value))}, n);"]
 
@@ -321,6 +362,12 @@ class Body(Visitor):
 
     def _index(self, value: Value) -> None:
         name = self.indices[id(value)] = f"index_{len(self.indices)}"
+        if value.op == "row":
+            self.lines += [
+                f"std::int64_t {name}[L::kRows];",
+                f"L::row({name}, {self._place(value.args[0])} + {value.number} * F, n);",
+            ]
+            return
         column = f"{_column(value, value.plane)} + first"
         self.lines += [f"std::int64_t {name}[L::kRows];", f"L::index({name}, {column}, n);"]
 

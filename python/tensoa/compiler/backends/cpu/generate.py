@@ -20,7 +20,9 @@ LINES = 1000  # of all stages: 850 took the compiler 10 s
 # 3 -> 64 -> 64 -> 2 takes 94 ns instead of 106, 16 rows 713 instead of 750, the compiler 0.1 s more for a layer.
 INLINED = 4
 FEATURES = 1 << 17  # that a row may have in scratch memory: 24 MiB for a tile
-KERNELS = [Path(__file__).parent / "kernels" / f"{name}.hpp" for name in "vectors functions columns order tile few".split()]
+KERNELS = [
+    Path(__file__).parent / "kernels" / f"{name}.hpp" for name in "vectors functions columns order tile few pairs".split()
+]
 
 
 def kernel_text(is_inlined: bool = False) -> str:
@@ -33,7 +35,12 @@ def _slots(plan: Plan) -> Slots:
     """Memory of the buffers. Shapes are (domain, pitch)."""
     last: dict[int, int] = {}
     for at, stage in enumerate(plan.stages):
-        used = [*stage.reads, *stage.stores, *stage.sums, *(plan.buffer_of(value.args[0]) for value in stage.gathers)]
+        used = [
+            *stage.reads,
+            *stage.stores,
+            *stage.sums,
+            *(plan.buffer_of(x) for value in stage.gathers for x in value.far_args),
+        ]
         last.update((id(buffer), at) for buffer in used if buffer is not None)
     return Slots(
         [

@@ -77,7 +77,7 @@ class Schedule:
         """What must be in scratch memory (or an index in its array) for `value`."""
         if id(value) not in self.computed:
             return ()
-        return value.args[1:] if value.op == "gather" else value.args
+        return value.own_args
 
     def distinct(self, value: Value) -> list[Value]:
         return list({id(argument): argument for argument in self.args(value)}.values())

@@ -18,7 +18,7 @@ from tensoa.errors import InputError
 _FOLDER = Path(__file__).parent / "kernels"
 #: The instructions that CUDA C++ has no name for; tests give what stands here on a CPU.
 INSTRUCTIONS = _FOLDER / "instructions.cuh"
-KERNELS = [_FOLDER / f"{name}.cuh" for name in "rows columns buffers sums reductions layers far".split()]
+KERNELS = [_FOLDER / f"{name}.cuh" for name in "rows columns buffers sums reductions layers far across".split()]
 
 
 def kernel_text() -> str:
@@ -63,6 +63,7 @@ def generate(program: Program, plan: Plan, precision: str = PRECISIONS[0]) -> Ge
     known: dict[str, int] = {}
     for work in memory.work():
         together = work.stage.domain in few_rows and memory.has_products(work.stage)
+        together = together or any(value.op in ("attend", "nearest") for value in work.stage.values)
         kernel = Kernel(memory, work, together)
         if not kernel.lines:  # what is summed was stored before
             continue

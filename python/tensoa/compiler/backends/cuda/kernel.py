@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The code of one kernel."""
 
-from tensoa.compiler.backends.cuda.layers import Layers
+from tensoa.compiler.backends.cuda.across import Across
 from tensoa.compiler.backends.cuda.layouts import mask_text
 from tensoa.compiler.backends.cuda.memory import TOGETHER, Memory, Work
 from tensoa.compiler.backends.cuda.program import KernelEntry
@@ -15,7 +15,7 @@ TILE_ROWS = 16
 REGISTER_TILES = 24  # of a value: wider ones live in local memory, and loops over them are not unrolled
 
 
-class Kernel(Layers):
+class Kernel(Across):
     """The kernel of a stage: `together`, its warps own a tile together."""
 
     def __init__(self, memory: Memory, work: Work, together: bool) -> None:

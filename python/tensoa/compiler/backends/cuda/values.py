@@ -164,6 +164,11 @@ class Values(Visitor):
         """The name of an Index that names one of `rows` (C++) rows, or none."""
         key = id(value), rows
         if key not in self._names:
+            if value.op == "row":
+                number = self.scalar(value.args[0], value.number)
+                self._names[key] = self.new_name("i")
+                self.line(f"const Index {self._names[key]} = index_of({number}, {rows});")
+                return self._names[key]
             self._names[key] = self.new_name("i")
             columns = self.columns(value.block, (value.plane,), None, c_type(value.dtype), steps=value.steps)
             self.line(f"const Index {self._names[key]} = load_index({columns}, tile.row, {rows});")

@@ -19,7 +19,16 @@ __all__ = ["Graph", "capture", "exported_program", "row_program"]
 
 #: Operations that torch.export would take apart: over rows and more at once, or into ranges of uint16, which torch does
 #: not calculate on a CPU.
-KEPT = [torch.ops.aten.linear.default, torch.ops.aten.matmul.default, torch.ops.aten.eye.default, torch.ops.aten.eye.m]
+KEPT = [
+    torch.ops.aten.linear.default,
+    torch.ops.aten.matmul.default,
+    torch.ops.aten.scaled_dot_product_attention.default,
+    torch.ops.aten.cdist.default,
+    torch.ops.aten.eye.default,
+    torch.ops.aten.eye.m,
+]
+
+_ROWS_OF_PRODUCTS = 26  # from here on torch's distances are made of products
 
 
 def capture(exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict]) -> Program:
@@ -91,19 +100,34 @@ def _symbols(
     program: torch.export.ExportedProgram, position: dict[torch.fx.Node, int], binding: Binding, domains: tuple
 ) -> dict:
     """{symbol of a number of rows: domain}"""
-    symbols = {}
+    symbols, least = {}, _least_rows(program)
     for node, i in position.items():
         block = binding.inputs[i]
         size = node.meta["val"].shape[1 if block.is_transposed else 0]
         if isinstance(size, int) or size.node.maybe_as_int() is not None:
             raise NotFused(f"exactly {size} rows of block {block.name}")
         limits = program.range_constraints.get(size.node.expr)
-        if limits is None or limits.lower > 2 or limits.upper < 1 << 40:
+        if limits is None or limits.lower > least or limits.upper < 1 << 40:
             raise NotFused(f"a number of rows of block {block.name} that is not any ({limits})")
         domain = domains.index(block.collection)
         if symbols.setdefault(size.node.expr, domain) != domain:
             raise NotFused("equal numbers of rows of two collections")
     return symbols
+
+
+def _least_rows(program: torch.export.ExportedProgram) -> int:
+    """What number of rows an exported program may ask for, because torch wants as many as are kept in order, or calculates
+    distances of few rows in another way. (2: it knows one row as such.)
+    """
+    needed = [2]
+    for node in program.graph.nodes:
+        if node.target is torch.ops.aten.topk.default:
+            tensor, count, dim = (*node.args, -1)[:3]
+            if isinstance(tensor.meta["val"].shape[dim], torch.SymInt):
+                needed.append(count)
+        elif node.target is torch.ops.aten.cdist.default:
+            needed.append(_ROWS_OF_PRODUCTS)
+    return max(needed)
 
 
 def _input(block: Block, position: int, domain: int) -> Rows:

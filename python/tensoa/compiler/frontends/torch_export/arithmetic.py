@@ -12,6 +12,7 @@ import torch
 from tensoa.compiler import ir
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.ir.integers import limits
+from tensoa.compiler.ir.pairs import Pairs
 from tensoa.compiler.ir.rows import Rows, need_rows
 from tensoa.dtypes import DTYPES, name_of
 
@@ -23,7 +24,7 @@ def _reduced(walk, node, tensor, dims, make):
 
 def _nonzero(walk, arg):
     """As truth values."""
-    if not isinstance(arg, Rows):
+    if not isinstance(arg, (Rows, Pairs)):
         return torch.as_tensor(arg) != 0
     return arg if arg.dtype.is_bool else walk.function("ne", arg, 0.0)
 
@@ -82,7 +83,7 @@ def _group_norm(walk, node, tensor, weight, bias, rows, channels, size, groups, 
     return [_scaled(walk, replace(normed, planes=normed.planes.reshape(shape)), weight, bias)]
 
 
-def _softmax(walk, node, tensor, dim, half_to_float, is_log=False):
+def softmax(walk, node, tensor, dim, half_to_float, is_log=False):
     def build(value, times):
         shifted = walk.map("sub", value, walk.each(walk.reduce("amax", value, times), value))
         exps = walk.map("exp", shifted)
@@ -174,7 +175,7 @@ def _formula(build):
     """An operation of one tensor and numbers, as a formula of maps: build(walk's map, number, x, *numbers)."""
 
     def run(walk, node, tensor, *numbers, **kwargs):
-        if any(isinstance(number, (Rows, torch.Tensor)) for number in numbers):
+        if any(isinstance(number, (Rows, Pairs, torch.Tensor)) for number in numbers):
             raise NotFused(f"{node.target} of tensors")
 
         def with_value(x):
@@ -213,7 +214,7 @@ def _power(walk, node, tensor, exponent):
     known = {2: lambda m, c, x: m("mul", x, x), 0.5: lambda m, c, x: m("sqrt", x), 1: lambda m, c, x: x}
     known[3] = lambda m, c, x: m("mul", m("mul", x, x), x)
     known[-1] = lambda m, c, x: m("reciprocal", x)
-    if isinstance(tensor, Rows) and isinstance(exponent, (int, float)) and exponent in known:
+    if isinstance(tensor, (Rows, Pairs)) and isinstance(exponent, (int, float)) and exponent in known:
         return _formula(known[exponent])(walk, node, tensor)
     if isinstance(tensor, (int, float)) and tensor == 2:
         return walk.function("exp2", exponent)
@@ -261,8 +262,8 @@ OPERATIONS = {
     "native_layer_norm": _layer_norm,
     "_native_batch_norm_legit_no_training": _batch_norm,
     "native_group_norm": _group_norm,
-    "_softmax": _softmax,
-    "_log_softmax": functools.partial(_softmax, is_log=True),
+    "_softmax": softmax,
+    "_log_softmax": functools.partial(softmax, is_log=True),
     "sum": _reduction("sum"),
     "mean": _reduction("mean"),
     "amax": _reduction("amax"),

@@ -54,13 +54,13 @@ def index_by(walk, node, tensor, indices):
         found = walk.looked_up(tensor.reshape(len(tensor), -1), index)
         return found if tensor.dim() == 2 else select(found, -1, 0)
     if dim == tensor.axis:
-        if not isinstance(index, Rows) or (index.planes.ndim != 1 and tensor.axis != 0):
+        if not isinstance(index, Rows) or (index.planes.shape != (1,) and tensor.axis != 0):
             raise NotFused("rows taken by an index that is not one column")
-        if index.planes.ndim == 1:
+        if index.planes.shape == (1,):
             return walk.gathered(tensor, walk.index(index))
-        columns = [replace(index, planes=plane_array((1,), [plane])) for plane in index.planes.reshape(-1)]
+        columns = [replace(index, planes=plane_array((1,), [plane]), axis=0) for plane in index.planes.reshape(-1)]
         parts = [walk.gathered(tensor, walk.index(column)).planes[0] for column in columns]
-        planes = np.stack(parts).reshape(*index.planes.shape, *tensor.planes.shape[1:])
+        planes = np.stack(parts).reshape(*index.planes.shape, *tensor.planes.shape[1:])  # elements and rows as in the index
         return Rows(planes, index.axis, index.domain)
     if isinstance(index, Rows):
         raise NotFused("columns taken by an index that depends on the inputs")

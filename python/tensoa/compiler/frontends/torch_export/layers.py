@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products with weights, and of two tensors that depend on the inputs."""
 
+import functools
 import math
 
 import torch
 
 from tensoa.compiler import ir
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.ir import rows
+from tensoa.compiler.frontends.torch_export.arithmetic import softmax
+from tensoa.compiler.ir import pairs, rows
 from tensoa.compiler.ir.rows import Rows, need_rows, plane_array
 
 
@@ -16,7 +18,18 @@ def linear(walk, node, tensor, weight, bias=None):
     return walk.layer(tensor, weight, bias)
 
 
+def _of_all_rows(walk, a, b):
+    """A product of rows with all rows, or None of all else."""
+    are_rows = isinstance(a, Rows) and isinstance(b, Rows)
+    if are_rows and a.axis == a.planes.ndim - 2 and b.axis == b.planes.ndim - 1 and b.planes.ndim > 1:
+        return pairs.sums(walk.pairs, "dot", a, _swapped(b))
+    return None
+
+
 def matmul(walk, node, a, b):
+    found = _of_all_rows(walk, a, b)
+    if found is not None:
+        return found
     ranks = [arg.planes.ndim if isinstance(arg, Rows) else arg.dim() for arg in (a, b)]
     if ranks[1] == 2 and not isinstance(b, Rows):
         return walk.layer(a, b.t())
@@ -31,6 +44,9 @@ def matmul(walk, node, a, b):
 
 def bmm(walk, node, a, b):
     """[…, i, k] by […, k, j]"""
+    found = _of_all_rows(walk, a, b)
+    if found is not None:
+        return found
     (left, right), axis, domain = walk.broadcast(_unsqueezed(a, -2), _swapped(_unsqueezed(b, -3)))  # […, i, j, k]
     if axis >= left.ndim - 1:
         raise NotFused("a product over all rows")
@@ -50,6 +66,9 @@ def _swapped(tensor):
 
 
 def mm(walk, node, a, b, bias=None):
+    found = _of_all_rows(walk, a, b)
+    if found is not None and bias is None:
+        return found
     if isinstance(a, Rows) and not isinstance(b, Rows) and a.axis == 0:
         return walk.layer(a, b.t(), bias)
     if isinstance(b, Rows) and not isinstance(a, Rows) and b.axis == 1 and bias is None:
@@ -67,4 +86,34 @@ def addmm(walk, node, bias, a, b, **kwargs):
     return walk.function("add", mm(walk, node, a, b), bias)
 
 
-OPERATIONS = {"linear": linear, "matmul": matmul, "bmm": bmm, "mm": mm, "addmm": addmm}
+def attention(walk, node, query, key, value, mask=None, dropout=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """Among the elements of a row, or among rows. Where a mask leaves nothing, the result is zero, as torch has it."""
+    if dropout:
+        raise NotFused("random numbers (dropout)")
+    if is_causal or enable_gqa:
+        raise NotFused("attention that is causal, or with groups of heads")
+    size = query.planes.shape[-1] if isinstance(query, Rows) else query.shape[-1]
+    scaled = walk.function("mul", query, size**-0.5 if scale is None else scale)
+    scores = matmul(walk, node, scaled, _swapped(key))
+    if mask is not None:
+        is_truth = mask.dtype == torch.bool if isinstance(mask, torch.Tensor) else mask.dtype.is_bool
+        scores = walk.function("where", mask, scores, -math.inf) if is_truth else walk.function("add", scores, mask)
+    if isinstance(scores, pairs.Pairs):
+        return pairs.attended(walk, pairs.softmax(walk.pairs, scores, is_safe=True), value)
+    weights = softmax(walk, node, scores, -1, False)
+    if mask is not None:
+        shape = (*scores.planes.shape[:-1], 1)
+        is_there = walk.function("ne", scores, -math.inf)
+        is_any = walk.reduced(is_there, [-1], shape, scores.axis, functools.partial(walk.reduce, "amax"))
+        weights = walk.function("where", is_any, weights, 0.0)
+    return matmul(walk, node, weights, value)
+
+
+OPERATIONS = {
+    "scaled_dot_product_attention": attention,
+    "linear": linear,
+    "matmul": matmul,
+    "bmm": bmm,
+    "mm": mm,
+    "addmm": addmm,
+}

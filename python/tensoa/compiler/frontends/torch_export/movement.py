@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.ir import rows
+from tensoa.compiler.ir import pairs, rows
 from tensoa.compiler.ir.rows import Rows
 
 
@@ -30,6 +30,9 @@ def slices(walk, node, tensor, dim=0, start=None, stop=None, step=1):
 
 
 def expand(walk, node, tensor, *args, **kwargs):
+    sizes = [walk.domain_of(size) for size in node.meta["val"].shape]
+    if sum(domain is not None for _, domain in sizes) == 2:
+        return pairs.expanded(walk.pairs, tensor, sizes)
     shape, axis, domain = walk.shape_of(node)
     if axis is None or domain != tensor.domain:
         raise NotFused("one tensor for all rows")

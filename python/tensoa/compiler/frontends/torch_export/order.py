@@ -7,7 +7,7 @@ import torch
 
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export.arithmetic import norm
-from tensoa.compiler.ir import rows
+from tensoa.compiler.ir import pairs, rows
 from tensoa.compiler.ir.rows import Rows
 
 MOST = 1024  # elements that are put in order: each number looks at all others
@@ -78,18 +78,22 @@ def bucketize(walk, node, numbers, edges, out_int32=False, right=False):
     return searchsorted(walk, node, edges, numbers, right=right)
 
 
-def distances(walk, node, a, b, order, mode=None):
-    """Between all pairs of elements, from their differences."""
+def distances(walk, node, a, b, order=2.0, mode=None):
+    """Between all pairs of elements, from their differences, or of rows."""
+    are_rows = isinstance(a, Rows) and isinstance(b, Rows)
+    if are_rows and order == 2 and (a.axis, b.axis) == (a.planes.ndim - 2, b.planes.ndim - 2):
+        squares = pairs.sums(walk.pairs, "distance", a, b)
+        return walk.function("sqrt", squares)
     difference = walk.function("sub", _unsqueezed(a, -2), _unsqueezed(b, -3))
     build = norm(walk, order, "distances")
+    if isinstance(difference, pairs.Pairs):
+        return pairs.reduced(walk.pairs, difference, [-1], False, build)
     return walk.reduced(difference, [-1], difference.planes.shape[:-1], difference.axis, build)
 
 
 def _unsqueezed(tensor, dim):
     if isinstance(tensor, torch.Tensor):
         return tensor.unsqueeze(dim)
-    if tensor.axis > tensor.planes.ndim - 3:
-        raise NotFused("distances between rows")
     return rows.unsqueeze(tensor, dim)
 
 
@@ -100,5 +104,6 @@ OPERATIONS = {
     "cumsum": cumsum,
     "searchsorted": searchsorted,
     "bucketize": bucketize,
+    "cdist": distances,
     "_cdist_forward": distances,
 }

@@ -17,12 +17,12 @@ from tensoa.compiler import passes
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends.torch_export import Graph, movement
 from tensoa.compiler.frontends.torch_export.walk import Walk, dtype_of
-from tensoa.compiler.ir import EXACT, InputPlane, Output, Program, Rows
+from tensoa.compiler.ir import EXACT, InputPlane, Output, Pairs, Program, Rows
 from tensoa.compiler.ir.rows import need_rows, plane_array
 from tensoa.dtypes import DTYPES
 
 #: A part is worth a call with one of these operators, or with as many others that calculate.
-PRODUCTS = {"linear", "matmul", "bmm", "mm", "addmm", "convolution"}
+PRODUCTS = {"linear", "matmul", "bmm", "mm", "addmm", "convolution", "scaled_dot_product_attention", "cdist"}
 LEAST_OTHERS = 3
 #: What moves numbers, or makes constants: it costs nothing inside a part, and little outside.
 FREE = {*movement.OPERATIONS, "getitem", "full", "full_like", "empty_like", "zeros", "ones", "_to_copy"}
@@ -270,7 +270,7 @@ def _is_integer(node: Node) -> bool:
 
 
 def _has_rows(result: Any) -> bool:
-    return any(isinstance(item, Rows) for item in (result if isinstance(result, list) else [result]))
+    return any(isinstance(item, (Rows, Pairs)) for item in (result if isinstance(result, list) else [result]))
 
 
 def _is_worth_it(nodes: list[Node]) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.frontends.torch_export import arithmetic, indices, layers, movement, order, windows
-from tensoa.compiler.ir import EXACT, FUNCTIONS, Builder, Rows, Step
+from tensoa.compiler.frontends.torch_export import arithmetic, indices, layers, movement, order, pairs, windows
+from tensoa.compiler.ir import EXACT, FUNCTIONS, Builder, Pairs, Rows, Step
 from tensoa.compiler.ir.integers import limits
 from tensoa.compiler.ir.rows import plane_array
 from tensoa.dtypes import DTYPES, DType, name_of
@@ -92,7 +92,7 @@ class Walk(Builder):
         result = node.meta["val"]
         if isinstance(result, torch.SymInt):
             return result  # arithmetic on numbers of rows
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        if name != "scaled_dot_product_attention" and torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
             raise NotFused(f"random numbers ({name})")
         result = self._operation(node, name, args, kwargs)
         if isinstance(result, list):
@@ -101,12 +101,16 @@ class Walk(Builder):
 
     def _typed(self, name: str, result: Any, value: torch.Tensor) -> Any:
         """The result of an operation, with the dtype of the model's tensor. Raises where float32 does not do."""
-        if not isinstance(result, Rows):
+        if not isinstance(result, (Rows, Pairs)):
             return result
         dtype = dtype_of(value.dtype)
         result = replace(result, dtype=dtype)
         if dtype.is_float and dtype.name != "float32":
             raise NotFused(f"numbers of {dtype.name}")
+        if isinstance(result, Pairs):
+            if dtype.is_integer:
+                raise NotFused(f"integers between rows ({name})")
+            return result
         is_calculated = result.is_integer and name not in CHOOSING and not result.are_columns
         if is_calculated and (dtype.name == "uint8" or self.largest(result) > min(EXACT, dtype.limits[1])):
             raise NotFused(f"arithmetic on integers ({name} of {dtype.name})")
@@ -124,6 +128,8 @@ class Walk(Builder):
             sizes = [1 if isinstance(size, torch.SymInt) else size for size in args[1]]
             tensor = args[0].expand(shape) if name == "expand" else args[0].repeat(sizes)
             return tensor if axis is None else self.filled(tensor, shape, axis, domain)
+        if any(isinstance(item, Pairs) for item in flat):
+            return pairs.run(self, node, name, args, kwargs)
         if not any(isinstance(item, Rows) for item in flat):
             return node.target(*args, **kwargs)
         if name not in FLAT and any(isinstance(item, Rows) and item.outer != 1 for item in flat):
@@ -186,7 +192,7 @@ class Walk(Builder):
 
 
 def _is_float(arg: Any) -> bool:
-    if isinstance(arg, Rows):
+    if isinstance(arg, (Rows, Pairs)):
         return arg.dtype.is_float
     return arg.dtype.is_floating_point if isinstance(arg, torch.Tensor) else isinstance(arg, float)
 

@@ -81,6 +81,12 @@ struct Common {
     for (int r = 0; r < n; ++r) y[r] = static_cast<std::int64_t>(from[r]);
   }
 
+  /// Numbers as an index; -1 of what is no number.
+  static void row(std::int64_t* y, const float* x, int n) {
+    for (int r = 0; r < n; ++r)
+      y[r] = x[r * L::kRow] >= 0 ? static_cast<std::int64_t>(x[r * L::kRow]) : -1;
+  }
+
   /// One feature of other rows from a plane; NaN where the index is none of `rows`.
   template <class From>
   static void gather_input(float* y, From from, const std::int64_t* index, std::int64_t rows,

@@ -17,6 +17,12 @@ inline I key_of(V x, bool is_largest) {
   return is_largest ? ~ordered : ordered;
 }
 
+/// The number of such an integer; of kTakenKey none.
+inline V number_of(I key, bool is_largest) {
+  const I ordered = is_largest ? ~key : key;
+  return from_bits(ordered ^ ((ordered >> 31) & whole(0x7fffffff)));
+}
+
 /// The places of the `count` least of `width` numbers, or of the largest. `room`: 2 * width numbers.
 inline void order_of(float* y, const float* x, float* room, int width, int count, bool is_largest) {
   // The key, and then the place, are one number.

@@ -109,6 +109,7 @@ inline V all(float x) { return _mm512_set1_ps(x); }
 inline V square_root(V x) { return _mm512_sqrt_ps(x); }
 inline V largest(V a, V b) { return _mm512_max_ps(a, b); }  // b where one is no number
 inline V smallest(V a, V b) { return _mm512_min_ps(a, b); }
+inline bool is_any_not_above(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_NGT_UQ); }
 template <int kMode>
 inline V rounded(V x) {
   return _mm512_roundscale_ps(x, kMode);
@@ -118,6 +119,9 @@ inline V all(float x) { return _mm256_set1_ps(x); }
 inline V square_root(V x) { return _mm256_sqrt_ps(x); }
 inline V largest(V a, V b) { return _mm256_max_ps(a, b); }
 inline V smallest(V a, V b) { return _mm256_min_ps(a, b); }
+inline bool is_any_not_above(V a, V b) {
+  return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NGT_UQ));
+}
 template <int kMode>
 inline V rounded(V x) {
   return _mm256_round_ps(x, kMode);
