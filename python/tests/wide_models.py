@@ -315,9 +315,6 @@ class Inside(nn.Module):
     def forward(self, x):
         return self.layers(x.to(self.dtype)).float()
 
-    def double(self):
-        return self
-
 
 class Spectrum(nn.Module):
     def __init__(self):

@@ -44,10 +44,16 @@ WRONG_CHOICES = 2e-3  # of integers and truth values: the share that may differ,
 
 ILL_CONDITIONED = 2e-3  # the share of rows of normal numbers that may be, as much as a choice may differ
 DRAWS = 4  # of roundings, which say how much such a row may change
+SHORT = (torch.float16, torch.bfloat16)
 
 
 class Case:
-    """Columns of one call, and what the model makes of them: planes in its own precision and in float64."""
+    """Columns of one call, and what the model makes of them: planes in its own precision and in float64.
+
+    `epsilon`: the unit of the short floats inside, where the model cannot say in float64 how far it is off.
+    """
+
+    epsilon = 0.0
 
     def __init__(
         self,
@@ -106,7 +112,8 @@ def cases_of(
     has_sizes = any(
         block.examples is None and (block.column_dtype.is_floating_point or _takes_all(block)) for block in binding.inputs
     )
-    most = min(most, _affordable(module, binding, rules))
+    seen = _seen(module, binding, rules)
+    most = min(most, max(FEW_ROWS, MOST_BYTES * FEW_ROWS // max(1, 8 * seen.numbers)))  # that the memory is for
     done = set()
     for numbers, count in CASES:
         count = min(count, most)
@@ -122,7 +129,9 @@ def cases_of(
             continue
         done.add((numbers, count))
         try:
-            yield Case(module, exact, near, binding, rules, numbers, count, rows, **options)
+            case = Case(module, exact, near, binding, rules, numbers, count, rows, **options)
+            case.epsilon = 0.0 if case.exact is not case.eager else seen.epsilon
+            yield case
         except InputError:
             if numbers == NORMAL:  # a model need not take every number
                 raise
@@ -133,26 +142,41 @@ def _rows(binding: Binding, count: int) -> dict[int, int]:
     return {collection: count * (1 + 2 * collection) for collection in collections_of(binding)}
 
 
-class _Largest(TorchDispatchMode):
-    """The numbers in the largest tensor that operations of torch give."""
+class _InDouble(TorchDispatchMode):
+    """Operators of torch give float64 where a model names another dtype of floats; a cast to a short one rounds first."""
 
-    numbers = 0
+    def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        kwargs = dict(kwargs or {})
+        dtype = kwargs.get("dtype")
+        if dtype is None or not dtype.is_floating_point:
+            return function(*args, **kwargs)
+        result = function(*args, **{**kwargs, "dtype": torch.float64})
+        is_rounded = function is torch.ops.aten._to_copy.default and dtype in SHORT
+        return result.to(dtype).double() if is_rounded else result
+
+
+class _Seen(TorchDispatchMode):
+    """Of the tensors that operations of torch give: the numbers in the largest, and the unit of the shortest floats."""
+
+    numbers, epsilon = 0, 0.0
 
     def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         results = function(*args, **(kwargs or {}))
         for result in results if isinstance(results, (tuple, list)) else [results]:
             if isinstance(result, torch.Tensor):
                 self.numbers = max(self.numbers, result.numel())
+                if result.dtype in SHORT:
+                    self.epsilon = max(self.epsilon, torch.finfo(result.dtype).eps)
         return results
 
 
-def _affordable(module: Any, binding: Binding, rules: list[dict]) -> int:
-    """How many rows the memory is for."""
+def _seen(module: Any, binding: Binding, rules: list[dict]) -> _Seen:
+    """What the module calculates with."""
     columns = Columns(binding, _rows(binding, FEW_ROWS), rules, "cpu", seed=FEW_ROWS)
-    largest = _Largest()
-    with contextlib.suppress(Exception), torch.no_grad(), as_exported(), largest:  # whatever a model throws: a case says it
+    seen = _Seen()
+    with contextlib.suppress(Exception), torch.no_grad(), as_exported(), seen:  # whatever a model throws: a case says it
         binding.call(module, columns.inputs)
-    return max(FEW_ROWS, MOST_BYTES * FEW_ROWS // max(1, 8 * largest.numbers))
+    return seen
 
 
 def _takes_all(block: Block) -> bool:
@@ -196,7 +220,7 @@ def _truth(
     if exact is None:
         return None
     try:
-        with as_exported():
+        with as_exported(), _InDouble():
             results = binding.call(exact, columns.inputs, convert=convert)
     except Exception:  # a model may insist on its dtypes
         return None
@@ -216,6 +240,7 @@ class Right:
         self.margin = MARGIN if cases[0].numbers == NORMAL else MARGIN_OF_HARD_NUMBERS
         self.eager, self.exact = ([getattr(case, name)[at] for case in cases] for name in ("eager", "exact"))
         self.is_choice = not self.eager[0].dtype.is_floating_point
+        self.epsilon = 0.0 if self.is_choice else cases[0].epsilon
         if self.is_choice:
             self.exact = [exact.to(eager.dtype) for exact, eager in zip(self.exact, self.eager)]
             self.eager_errors = [(a != b).double().mean(1).nan_to_num() for a, b in zip(self.eager, self.exact)]
@@ -228,7 +253,7 @@ class Right:
             self.eager_errors = [self.errors(i, eager) for i, eager in enumerate(self.eager)]
         self.eager_error = torch.stack(self.eager_errors).amax(0)
         self.change = self._of_last_place([case.near for case in cases], at)
-        self.own_error = torch.maximum(self.eager_error, self.change)
+        self.own_error = torch.maximum(self.eager_error, self.change).clamp(min=self.epsilon)
         may_be_as_good = cases[0].has_floats or bool(self.eager_error.any())  # or all choices are between integers
         self.wrong_choices = WRONG_CHOICES if may_be_as_good else 0.0
 
@@ -286,6 +311,7 @@ class Right:
             return [max(tolerance, self.wrong_choices)] * len(self.eager[0])
         differences = [torch.where(f, a - b, 0.0) for f, a, b in zip(self.finite, self.eager, self.exact)]
         errors = self.margin * torch.maximum(torch.cat(differences, 1).norm(dim=1) / self.norm, self.change)
+        errors = errors.clamp(min=self.margin * self.epsilon)
         return torch.where((errors > tolerance) & errors.isfinite(), errors, tolerance).tolist()
 
     def recorded(self, case: int) -> tuple[torch.Tensor, bool]:

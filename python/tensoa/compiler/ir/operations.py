@@ -35,6 +35,13 @@ def _where(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     return np.where(x != 0, y, z)
 
 
+def _bfloat16(x: np.ndarray) -> np.ndarray:
+    """The nearest numbers of bfloat16."""
+    bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
+    rounded = (bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+    return np.where(np.isnan(x), np.nan, rounded)
+
+
 @dataclass(frozen=True)
 class Function:
     """A function of one, two or three numbers, the same in every place of a row."""
@@ -107,6 +114,8 @@ _add("ceil", 1, np.ceil, keeps_zero=True, bound=_next_integer)
 _add("round", 1, np.round, "rintf(x)", keeps_zero=True, bound=_next_integer)
 _add("trunc", 1, np.trunc, keeps_zero=True, bound=_next_integer)
 _add("sign", 1, np.sign, "float((x > 0.f) - (x < 0.f))", keeps_zero=True, bound=_one)
+_add("to_float16", 1, lambda x: x.astype(np.float16), "half_to_float(to_halves(x, 0.f))", keeps_zero=True)
+_add("to_bfloat16", 1, _bfloat16, "__uint_as_float(to_bfloats(x, 0.f) << 16)", keeps_zero=True)
 _add("add", 2, np.add, "x + y", keeps_zero=True, bound=sum)
 _add("sub", 2, np.subtract, "x - y", keeps_zero=True, bound=sum)
 _add("mul", 2, np.multiply, "x * y", keeps_zero=True, bound=_product)

@@ -15,6 +15,9 @@ from tensoa.compiler.ir.integers import limits
 from tensoa.compiler.ir.rows import Rows, need_rows
 from tensoa.dtypes import DTYPES, name_of
 
+#: The bits that hold an integer, of dtypes that programs calculate in float32 (docs/decisions/0053).
+SHORT_FLOATS = {"float16": 11, "bfloat16": 8}
+
 
 def _reduced(walk, node, tensor, dims, make):
     shape, axis, _ = walk.shape_of(node)
@@ -28,10 +31,25 @@ def _nonzero(walk, arg):
     return arg if arg.dtype.is_bool else walk.function("ne", arg, 0.0)
 
 
+def rounded(walk, tensor, dtype):
+    """A tensor made one of floats: a cast to a shorter dtype rounds."""
+    precision = SHORT_FLOATS.get(name_of(dtype))
+    is_exact = (
+        tensor.dtype.is_bool
+        or tensor.dtype.name == name_of(dtype)
+        or (tensor.is_integer and precision and walk.largest(tensor) <= 1 << precision)
+    )
+    if precision is None or is_exact:
+        return tensor
+    return walk.function(f"to_{name_of(dtype)}", tensor)
+
+
 def _cast(walk, node, tensor, *args, dtype=None, **kwargs):
     if dtype == torch.bool:
         return _nonzero(walk, tensor)
-    if dtype is None or dtype.is_floating_point or tensor.dtype.is_bool:
+    if dtype is not None and dtype.is_floating_point:
+        return rounded(walk, tensor, dtype)
+    if dtype is None or tensor.dtype.is_bool:
         return tensor
     name, (low, high) = name_of(dtype), limits(name_of(dtype))
     if tensor.dtype.is_float:
@@ -94,7 +112,7 @@ def _softmax(walk, node, tensor, dim, half_to_float, is_log=False):
 
 def _reduction(name):
     def run(walk, node, tensor, dims=None, keep=False, **kwargs):
-        if kwargs.get("dtype") not in (None, torch.float32) and tensor.dtype.is_float:
+        if kwargs.get("dtype") not in (None, torch.float32, torch.float16, torch.bfloat16) and tensor.dtype.is_float:
             raise NotFused(f"{name} of another dtype")
         dims = dims if isinstance(dims, (list, tuple)) or dims is None else [dims]
         return _reduced(walk, node, tensor, dims, functools.partial(walk.reduce, name))

@@ -109,7 +109,7 @@ class Partitioner:
         for node in self.graph.nodes:
             if node.op == "placeholder":
                 try:
-                    walk.env[node] = self.graph.placeholder(node)
+                    walk.env[node] = self.graph.placeholder(node, walk)
                 except NotFused:  # a dtype
                     continue
             elif node.op == "call_function":

@@ -31,6 +31,8 @@ CHOOSING = (
     "split split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat flip roll index index_select gather "
     "embedding sort topk kthvalue amax amin max min maximum minimum clamp where full full_like empty_like zeros ones"
 ).split()
+#: Dtypes of floats whose operators calculate in float32.
+CALCULATED = ("float32", *arithmetic.SHORT_FLOATS)
 #: Operators that take elements and rows in one dimension, the elements first.
 FLAT = "alias clone contiguous view reshape linear".split()
 
@@ -105,7 +107,7 @@ class Walk(Builder):
             return result
         dtype = dtype_of(value.dtype)
         result = replace(result, dtype=dtype)
-        if dtype.is_float and dtype.name != "float32":
+        if dtype.is_float and dtype.name not in CALCULATED:
             raise NotFused(f"numbers of {dtype.name}")
         is_calculated = result.is_integer and name not in CHOOSING and not result.are_columns
         if is_calculated and (dtype.name == "uint8" or self.largest(result) > min(EXACT, dtype.limits[1])):
@@ -128,6 +130,7 @@ class Walk(Builder):
             return node.target(*args, **kwargs)
         if name not in FLAT and any(isinstance(item, Rows) and item.outer != 1 for item in flat):
             raise NotFused(f"{name} of elements and rows in one dimension")
+        args, kwargs = torch.utils._pytree.tree_map(_lengthened, (args, kwargs))
         stepped = self._stepped(node, name, args, kwargs)
         if stepped is not None:
             return stepped
@@ -183,6 +186,12 @@ class Walk(Builder):
         if axis is None:
             return torch.full(shape, number, dtype=dtype)
         return self.filled(torch.tensor(number, dtype=dtype), shape, axis, domain)
+
+
+def _lengthened(arg: Any) -> Any:
+    """Constants of short floats as float32, which NumPy has."""
+    is_short = isinstance(arg, torch.Tensor) and arg.is_floating_point() and arg.element_size() < 4
+    return arg.float() if is_short else arg
 
 
 def _is_float(arg: Any) -> bool:

@@ -44,7 +44,12 @@ template <class T>
 inline T element(float x) {
   if constexpr (std::is_same_v<T, float>) return x;
   if constexpr (std::is_same_v<T, bool>) return x == x && x != 0;
-  return x == x ? static_cast<T>(x) : T{};
+  if constexpr (std::is_same_v<T, Half>) return {_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT)};
+  if constexpr (std::is_same_v<T, BFloat>) {
+    const std::int32_t wide = bits(f_to_bfloat16(all(x)))[0];
+    return {static_cast<std::uint16_t>(wide >> 16)};
+  }
+  if constexpr (std::is_arithmetic_v<T>) return x == x ? static_cast<T>(x) : T{};
 }
 
 template <int kCount, class F>

@@ -61,6 +61,14 @@ template <>
 __device__ __forceinline__ float element<float>(float x) {
   return x;
 }
+template <>
+__device__ __forceinline__ Half element<Half>(float x) {
+  return {static_cast<unsigned short>(to_halves(x, 0.f))};
+}
+template <>
+__device__ __forceinline__ Bfloat16 element<Bfloat16>(float x) {
+  return {static_cast<unsigned short>(to_bfloats(x, 0.f))};
+}
 
 // Rows are those of a tile, or of an Index.
 template <int T, class From, class Row>
