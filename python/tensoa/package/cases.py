@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
 
 from tensoa.binding import Binding, Block
 from tensoa.binding.columns import (
@@ -45,6 +46,8 @@ WRONG_CHOICES = 2e-3  # of integers and truth values: the share that may differ,
 ILL_CONDITIONED = 2e-3  # the share of rows of normal numbers that may be, as much as a choice may differ
 DRAWS = 4  # of roundings, which say how much such a row may change
 SHORT = (torch.float16, torch.bfloat16)
+QUANTISING = "quantized_decomposed"  # the namespace of such operators
+STEP = 2e-3  # of the largest number: what the other one of two neighbours counts at most, with the margin
 
 
 class Case:
@@ -53,7 +56,7 @@ class Case:
     `epsilon`: the unit of the short floats inside, where the model cannot say in float64 how far it is off.
     """
 
-    epsilon = 0.0
+    epsilon, is_quantised = 0.0, False
 
     def __init__(
         self,
@@ -131,6 +134,7 @@ def cases_of(
         try:
             case = Case(module, exact, near, binding, rules, numbers, count, rows, **options)
             case.epsilon = 0.0 if case.exact is not case.eager else seen.epsilon
+            case.is_quantised = seen.is_quantised
             yield case
         except InputError:
             if numbers == NORMAL:  # a model need not take every number
@@ -143,10 +147,15 @@ def _rows(binding: Binding, count: int) -> dict[int, int]:
 
 
 class _InDouble(TorchDispatchMode):
-    """Operators of torch give float64 where a model names another dtype of floats; a cast to a short one rounds first."""
+    """Operators of torch give float64 where a model names another dtype of floats; a cast to a short one rounds first, and
+    operators that quantise do it in float32.
+    """
 
     def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = dict(kwargs or {})
+        if function.namespace == QUANTISING:
+            result = function(*tree_map(_as_float, args), **tree_map(_as_float, kwargs))
+            return tree_map(lambda one: as_double(one) if isinstance(one, torch.Tensor) else one, result)
         dtype = kwargs.get("dtype")
         if dtype is None or not dtype.is_floating_point:
             return function(*args, **kwargs)
@@ -155,13 +164,20 @@ class _InDouble(TorchDispatchMode):
         return result.to(dtype).double() if is_rounded else result
 
 
-class _Seen(TorchDispatchMode):
-    """Of the tensors that operations of torch give: the numbers in the largest, and the unit of the shortest floats."""
+def _as_float(arg: Any) -> Any:
+    return arg.float() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg
 
-    numbers, epsilon = 0, 0.0
+
+class _Seen(TorchDispatchMode):
+    """Of the tensors that operations of torch give: the numbers in the largest, and the unit of the shortest floats; and
+    whether numbers are quantised, so that one of two neighbours may be as good as the other.
+    """
+
+    numbers, epsilon, is_quantised = 0, 0.0, False
 
     def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         results = function(*args, **(kwargs or {}))
+        self.is_quantised = self.is_quantised or function.namespace == QUANTISING
         for result in results if isinstance(results, (tuple, list)) else [results]:
             if isinstance(result, torch.Tensor):
                 self.numbers = max(self.numbers, result.numel())
@@ -241,6 +257,7 @@ class Right:
         self.eager, self.exact = ([getattr(case, name)[at] for case in cases] for name in ("eager", "exact"))
         self.is_choice = not self.eager[0].dtype.is_floating_point
         self.epsilon = 0.0 if self.is_choice else cases[0].epsilon
+        self.is_quantised = cases[0].is_quantised and not self.is_choice
         if self.is_choice:
             self.exact = [exact.to(eager.dtype) for exact, eager in zip(self.exact, self.eager)]
             self.eager_errors = [(a != b).double().mean(1).nan_to_num() for a, b in zip(self.eager, self.exact)]
@@ -273,17 +290,18 @@ class Right:
         return torch.where(is_other | error.isnan(), torch.inf, error)
 
     def without_ill_conditioned(self, place: int, case: Case, got: torch.Tensor, limits: torch.Tensor) -> torch.Tensor:
-        """The results with what is right in few rows of normal numbers, where they differ by more than the limits and the
-        model changes by as much when its inputs and weights change by half a unit in the last place.
+        """The results with what is right in few rows, where they differ by more than the limits and the model changes by as
+        much when its inputs and weights change by half a unit in the last place; or by a step, where it is quantised.
         """
         exact = self.exact[place]
         bounds = (limits * torch.where(self.largest > 0, self.largest, 1.0))[:, None]
         apart = torch.where(self.finite[place], (got.double() - exact).abs(), 0.0)
         is_over = (apart > bounds).any(0)
-        if not 0 < int(is_over.sum()) <= ILL_CONDITIONED * got.shape[1]:
+        most = max(self.is_quantised, ILL_CONDITIONED * got.shape[1])
+        if not 0 < int(is_over.sum()) <= most:
             return got
-        change = torch.zeros_like(apart)
-        for near in case.rounded_otherwise():
+        change = self.is_quantised * STEP * torch.ones_like(apart) * self.largest[:, None]
+        for near in () if self.is_quantised else case.rounded_otherwise():
             if near is None:
                 return got
             change = torch.maximum(change, (near[self.at].double() - exact).abs().nan_to_num(posinf=0.0))
@@ -311,7 +329,7 @@ class Right:
             return [max(tolerance, self.wrong_choices)] * len(self.eager[0])
         differences = [torch.where(f, a - b, 0.0) for f, a, b in zip(self.finite, self.eager, self.exact)]
         errors = self.margin * torch.maximum(torch.cat(differences, 1).norm(dim=1) / self.norm, self.change)
-        errors = errors.clamp(min=self.margin * self.epsilon)
+        errors = errors.clamp(min=self.margin * self.epsilon + self.is_quantised * STEP * WRONG_CHOICES**0.5)
         return torch.where((errors > tolerance) & errors.isfinite(), errors, tolerance).tolist()
 
     def recorded(self, case: int) -> tuple[torch.Tensor, bool]:

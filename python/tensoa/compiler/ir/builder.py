@@ -358,6 +358,12 @@ class Builder:
         parts = self.parts(rows.planes.reshape(-1), rows.domain)
         return max((self.bound(value) for value, _, _ in parts), default=0.0)
 
+    def is_within(self, rows: Rows, low: float, high: float) -> bool:
+        """Whether all numbers of the tensor lie between two."""
+        parts = self.parts(rows.planes.reshape(-1), rows.domain)
+        ends = [self.bound.interval(value) for value, _, _ in parts]
+        return all(low <= least and largest <= high for least, largest in ends)
+
     def is_small(self, arg: Operand) -> bool:
         """Whether all numbers are integers (or truth values) that float32 holds."""
         if not isinstance(arg, Rows):

@@ -12,6 +12,7 @@ from tensoa.compiler import passes
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends.torch_export.arithmetic import rounded
 from tensoa.compiler.frontends.torch_export.exported import exported_program
+from tensoa.compiler.frontends.torch_export.quantised import decompositions
 from tensoa.compiler.frontends.torch_export.walk import CALCULATED, Walk, dtype_of
 from tensoa.compiler.ir import EXACT, InputPlane, Output, Program, Rows, Step
 from tensoa.compiler.ir.rows import need_rows, plane_array
@@ -53,6 +54,7 @@ class Graph:
         table = torch.export.default_decompositions()
         for operation in KEPT:
             table.pop(operation, None)
+        table.update(decompositions(exported.graph))
         program = exported.run_decompositions(table)
         signature = program.graph_signature
         if signature.buffers_to_mutate or signature.user_inputs_to_mutate:

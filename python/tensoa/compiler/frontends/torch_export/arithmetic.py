@@ -53,12 +53,11 @@ def _cast(walk, node, tensor, *args, dtype=None, **kwargs):
         return tensor
     name, (low, high) = name_of(dtype), limits(name_of(dtype))
     if tensor.dtype.is_float:
-        whole = walk.function("trunc", tensor)
-        is_short = torch.iinfo(dtype).bits < 32  # what a longer one does not hold, torch leaves undefined
-        if is_short and (low == 0 or walk.largest(whole) > high):
+        is_long = torch.iinfo(dtype).bits >= 32  # what it does not hold, torch leaves undefined
+        if not is_long and not walk.is_within(tensor, low, high):
             raise NotFused(f"{tensor.dtype.name} made {name}, which may not hold it")
-        return whole
-    if not DTYPES[name].holds(tensor.dtype) and (low == 0 or walk.largest(tensor) > high):
+        return walk.function("trunc", tensor)
+    if not DTYPES[name].holds(tensor.dtype) and not walk.is_within(tensor, low, high):
         raise NotFused(f"{tensor.dtype.name} made {name}, which may not hold it")
     return tensor
 
@@ -274,8 +273,14 @@ def _remainder(walk, node, a, b):
     return walk.elementwise(build, a, b)
 
 
+def _choose_qparams(walk, node, *args):
+    raise NotFused("a scale that all rows together give (choose_qparams)")
+
+
 OPERATIONS = {
     "_to_copy": _cast,
+    "choose_qparams": _choose_qparams,
+    "choose_qparams_symmetric": _choose_qparams,
     "native_layer_norm": _layer_norm,
     "_native_batch_norm_legit_no_training": _batch_norm,
     "native_group_norm": _group_norm,
