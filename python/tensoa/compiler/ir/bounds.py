@@ -13,7 +13,7 @@ from tensoa.dtypes import DTYPES, name_of
 
 EXACT = 1 << 24  # integers up to here are float32 numbers
 #: Functions that grow with each argument: their ends are those of the ends.
-ENDS = {name: FUNCTIONS[name].numpy for name in ("minimum", "maximum", "relu", "round", "trunc", "floor", "ceil")}
+ENDS = {name: FUNCTIONS[name].numpy for name in ("identity", "minimum", "maximum", "relu", "round", "trunc", "floor", "ceil")}
 
 
 class Bounds(Visitor):
@@ -39,6 +39,13 @@ class Bounds(Visitor):
             return float(value.array.min()), float(value.array.max())
         if value.op == "map" and value.name in ENDS:
             low, high = (ENDS[value.name](*ends) for ends in zip(*map(self.interval, value.args)))
+            return float(low), float(high)
+        if value.op == "double" and value.name in ENDS:
+            args, ends = iter(value.args), []
+            for kind in value.kinds:
+                numbers = np.frombuffer(kind) if isinstance(kind, bytes) else None
+                ends.append(self.interval(next(args)) if numbers is None else (numbers.min(), numbers.max()))
+            low, high = (ENDS[value.name](*some) for some in zip(*ends))
             return float(low), float(high)
         return -self(value), self(value)
 
@@ -91,6 +98,11 @@ class Bounds(Visitor):
         if value.name in ENDS:
             return max(map(abs, self.interval(value)))
         return FUNCTIONS[value.name].bound([self(argument) for argument in value.args])
+
+    def of_double(self, value: Value) -> float:
+        if value.name in ENDS:
+            return max(map(abs, self.interval(value)))
+        return 1.0 if FUNCTIONS[value.name].is_truth else math.inf
 
     @staticmethod
     def _of_bias(value: Value) -> float:

@@ -82,6 +82,22 @@ def apply(name: str, *args: Value) -> Value:
     return Value("map", args[0].domain, max(argument.width for argument in args), args, {"name": name})
 
 
+def double(domain: int, name: str, operands: Sequence[tuple[Value, str] | np.ndarray], is_short: bool = False) -> Value:
+    """The function `name` of FUNCTIONS in float64, of (value, "words" or "floats") and of constants."""
+    kinds, args, numbers = [], [], []
+    for operand in operands:
+        if isinstance(operand, np.ndarray):
+            kinds.append(np.ascontiguousarray(operand, np.float64).tobytes())
+            numbers.append(operand.size)
+            continue
+        value, kind = operand
+        kinds.append(kind)
+        args.append(value)
+        numbers.append(value.width // 2 if kind == "words" else value.width)
+    width = max(numbers) * (1 if is_short else 2)
+    return Value("double", domain, width, tuple(args), {"name": name, "kinds": tuple(kinds), "is_short": is_short})
+
+
 def pack(parts: Sequence[tuple[Value, int, int]]) -> Value:
     """`parts`: (value, start, stop) in order. A value that is taken whole and alone is itself."""
     merged: list[tuple[Value, int, int]] = []

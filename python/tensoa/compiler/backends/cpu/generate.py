@@ -17,7 +17,9 @@ ABI = 1  # of the library
 TILE = 48  # rows of a Tile
 LINES = 1000  # of all stages: 850 took the compiler 10 s
 FEATURES = 1 << 17  # that a row may have in scratch memory: 24 MiB for a tile
-KERNELS = [Path(__file__).parent / "kernels" / f"{name}.hpp" for name in "vectors functions columns order tile few".split()]
+KERNELS = [
+    Path(__file__).parent / "kernels" / f"{name}.hpp" for name in "vectors functions doubles columns order tile few".split()
+]
 
 
 def kernel_text() -> str:

@@ -13,10 +13,10 @@ from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends.torch_export.arithmetic import rounded
 from tensoa.compiler.frontends.torch_export.exported import exported_program
 from tensoa.compiler.frontends.torch_export.quantised import decompositions
-from tensoa.compiler.frontends.torch_export.walk import CALCULATED, Walk, dtype_of
+from tensoa.compiler.frontends.torch_export.walk import Walk, dtype_of
 from tensoa.compiler.ir import EXACT, InputPlane, Output, Program, Rows, Step
-from tensoa.compiler.ir.rows import need_rows, plane_array
-from tensoa.dtypes import name_of
+from tensoa.compiler.ir.rows import Double, need_rows, plane_array
+from tensoa.dtypes import DTYPES, HIGH, LOW, name_of
 
 __all__ = ["Graph", "capture", "exported_program", "row_program"]
 
@@ -83,6 +83,8 @@ class Graph:
         position = self.inputs.index(node)
         block = self.binding.inputs[position]
         tensor = _input(block, position, self.domains.index(block.collection))
+        if block.dtype == block.column_dtype == torch.float64:
+            return _doubles(walk, tensor)
         return replace(rounded(walk, tensor, block.dtype), dtype=dtype_of(block.dtype))
 
 
@@ -114,12 +116,10 @@ def _symbols(
 def _input(block: Block, position: int, domain: int) -> Rows:
     """The tensor that the model knows, as planes; not yet rounded to its dtype."""
     column, dtype, steps = dtype_of(block.column_dtype), dtype_of(block.dtype), ()
-    if dtype.name not in CALCULATED and dtype != column:
-        if dtype.is_bool or dtype.is_float or column.is_float:
+    if not dtype.is_float and dtype != column:
+        if dtype.is_bool or column.is_float:
             raise NotFused(f'block "{block.name}" of {dtype.name} in columns of {column.name}')
         steps = () if dtype.holds(column) else (Step("cast", 0, dtype.name),)
-    if dtype.is_float and dtype.name not in CALCULATED:
-        raise NotFused(f'block "{block.name}" of {dtype.name}')
     is_scalar = block.kind == "scalar"
     planes = [InputPlane(position, place, column.name, domain, is_scalar, steps) for place in block.places]
     columns, element = len(block.columns), block.element
@@ -131,13 +131,22 @@ def _input(block: Block, position: int, domain: int) -> Rows:
     return Rows(array.reshape(block.shape(1)), 0, domain, column if dtype.is_float else dtype)
 
 
+def _doubles(walk: Walk, tensor: Rows) -> Rows:
+    """Columns of float64 as such, by their words."""
+    planes = list(tensor.planes.reshape(-1))
+    words = [replace(plane, dtype=half.name) for half in (HIGH, LOW) for plane in planes]
+    value = walk.value(plane_array((-1,), words), tensor.domain)
+    doubles = plane_array(tensor.planes.shape, [Double(value, i) for i in range(len(planes))])
+    return replace(tensor, planes=doubles, dtype=DTYPES["float64"])
+
+
 def _outputs(walk: Walk, results: list, binding: Binding, rules: list[dict], domains: tuple) -> list[Output]:
     outputs = []
     for i, (block, result, rule) in enumerate(zip(binding.outputs, results, rules)):
         if "rows" in rule:
             raise NotFused(f'block "{block.name}": always the same number of rows')
         dtype, column = dtype_of(block.dtype), dtype_of(block.column_dtype)
-        if dtype != column and not (dtype.name in CALCULATED and column.is_float):
+        if dtype != column and not (dtype.is_float and column.is_float):
             raise NotFused(f'block "{block.name}" of {dtype.name} in columns of {name_of(block.column_dtype)}')
         domain = domains.index(rule["collection"])
         if not isinstance(result, Rows):
@@ -150,6 +159,12 @@ def _outputs(walk: Walk, results: list, binding: Binding, rules: list[dict], dom
         planes = result.planes
         if not block.is_transposed and len(block.element) == 2:
             planes = planes.swapaxes(-1, -2)
-        value = walk.value(planes, domain)
-        outputs.append(Output(len(binding.inputs) + i, tuple(block.places), value, column.name))
+        at, places = len(binding.inputs) + i, tuple(block.places)
+        if result.has_doubles and column.name == "float64":
+            doubles = walk.doubles(planes, domain)
+            outputs += [Output(at, places, words, half.name) for words, half in zip(doubles, (HIGH, LOW))]
+            continue
+        if result.has_doubles:
+            planes = walk.double("identity", replace(result, planes=planes), is_short=True).planes
+        outputs.append(Output(at, places, walk.value(planes, domain), column.name))
     return outputs

@@ -11,7 +11,9 @@ import torch
 
 from tensoa.compiler import ir
 from tensoa.compiler.errors import NotFused
+from tensoa.compiler.ir import EXACT
 from tensoa.compiler.ir.integers import limits
+from tensoa.compiler.ir import rows
 from tensoa.compiler.ir.rows import Rows, need_rows
 from tensoa.dtypes import DTYPES, name_of
 
@@ -33,6 +35,10 @@ def _nonzero(walk, arg):
 
 def rounded(walk, tensor, dtype):
     """A tensor made one of floats: a cast to a shorter dtype rounds."""
+    if dtype == torch.float64:
+        return walk.doubled(tensor)
+    if tensor.has_doubles:
+        tensor = walk.double("identity", tensor, is_short=True)
     precision = SHORT_FLOATS.get(name_of(dtype))
     is_exact = (
         tensor.dtype.is_bool
@@ -52,6 +58,10 @@ def _cast(walk, node, tensor, *args, dtype=None, **kwargs):
     if dtype is None or tensor.dtype.is_bool:
         return tensor
     name, (low, high) = name_of(dtype), limits(name_of(dtype))
+    if tensor.has_doubles:
+        if not walk.is_within(tensor, max(low, -EXACT), min(high, EXACT)):
+            raise NotFused(f"float64 made {name}, which float32 may not hold")
+        return walk.double("trunc", tensor, is_short=True)
     if tensor.dtype.is_float:
         is_long = torch.iinfo(dtype).bits >= 32  # what it does not hold, torch leaves undefined
         if not is_long and not walk.is_within(tensor, low, high):
@@ -99,7 +109,35 @@ def _group_norm(walk, node, tensor, weight, bias, rows, channels, size, groups, 
     return [_scaled(walk, replace(normed, planes=normed.planes.reshape(shape)), weight, bias)]
 
 
+def _joined(walk, name, tensor, dims):
+    """The function `name` of all elements of some dimensions, by halves; these dimensions have size 1 then."""
+    for dim in range(tensor.planes.ndim) if dims is None or not dims else [dim % tensor.planes.ndim for dim in dims]:
+        while (size := tensor.planes.shape[dim]) > 1 or dim == tensor.axis:
+            first, second = (rows.take(tensor, dim, slice(start, start + size // 2)) for start in (0, size // 2))
+            half = walk.function(name, first, second)
+            rest = [rows.take(tensor, dim, slice(size - 1, size))] if size % 2 else []
+            tensor = rows.concatenate([half, *rest], dim)
+    return tensor
+
+
+def _joined_to(walk, node, name, tensor, dims):
+    """As _joined(), in the shape of the node."""
+    shape, axis, _ = walk.shape_of(node)
+    joined = _joined(walk, name, tensor, dims)
+    return Rows(joined.planes.reshape(shape), axis, tensor.domain, joined.dtype)
+
+
+def _softmax_of_doubles(walk, tensor, dim, is_log):
+    shifted = walk.function("sub", tensor, _joined(walk, "maximum", tensor, [dim]))
+    exps = walk.function("exp", shifted)
+    total = _joined(walk, "add", exps, [dim])
+    return walk.function("sub", shifted, walk.function("log", total)) if is_log else walk.function("div", exps, total)
+
+
 def _softmax(walk, node, tensor, dim, half_to_float, is_log=False):
+    if tensor.has_doubles:
+        return _softmax_of_doubles(walk, tensor, dim, is_log)
+
     def build(value, times):
         shifted = walk.map("sub", value, walk.each(walk.reduce("amax", value, times), value))
         exps = walk.map("exp", shifted)
@@ -114,6 +152,10 @@ def _reduction(name):
         if kwargs.get("dtype") not in (None, torch.float32, torch.float16, torch.bfloat16) and tensor.dtype.is_float:
             raise NotFused(f"{name} of another dtype")
         dims = dims if isinstance(dims, (list, tuple)) or dims is None else [dims]
+        if tensor.has_doubles:
+            joined = _joined_to(walk, node, {"amax": "maximum", "amin": "minimum"}.get(name, "add"), tensor, dims)
+            count = tensor.planes.size // joined.planes.size
+            return walk.function("div", joined, count) if name == "mean" else joined
         return _reduced(walk, node, tensor, dims, functools.partial(walk.reduce, name))
 
     return run
@@ -161,6 +203,11 @@ def _any(name):
 
 def _variance(walk, node, tensor, dims=None, correction=None, keepdim=False):
     correction = 1 if correction is None else correction
+    if tensor.has_doubles:
+        count = tensor.planes.size // _joined(walk, "add", tensor, dims).planes.size
+        centred = walk.function("sub", tensor, walk.function("div", _joined(walk, "add", tensor, dims), count))
+        total = _joined_to(walk, node, "add", walk.function("mul", centred, centred), dims)
+        return walk.function("div", total, float(max(0.0, count - correction)))
 
     def build(value, times):
         centred = walk.map("sub", value, walk.each(walk.reduce("mean", value, times), value))
@@ -184,7 +231,15 @@ def norm(walk, order, what):
 
 
 def _vector_norm(walk, node, tensor, order=2, dims=None, keep=False, **kwargs):
+    if tensor.has_doubles and order in (1, 2, math.inf):
+        terms = walk.function("mul", tensor, tensor) if order == 2 else walk.function("abs", tensor)
+        total = _joined_to(walk, node, "maximum" if order == math.inf else "add", terms, dims)
+        return walk.function("sqrt", total) if order == 2 else total
     return _reduced(walk, node, tensor, dims, norm(walk, order, "a norm"))
+
+
+def _product(walk, node, tensor, dim=None, keep=False, **kwargs):
+    return _joined_to(walk, node, "mul", tensor, None if dim is None else [dim])
 
 
 def _formula(build):
@@ -193,6 +248,9 @@ def _formula(build):
     def run(walk, node, tensor, *numbers, **kwargs):
         if any(isinstance(number, (Rows, torch.Tensor)) for number in numbers):
             raise NotFused(f"{node.target} of tensors")
+
+        if tensor.has_doubles:
+            return build(walk.function, float, tensor, *numbers, **kwargs)
 
         def with_value(x):
             return build(walk.map, lambda number: walk.constant(number, x), x, *numbers, **kwargs)
@@ -263,14 +321,11 @@ def _not(m, c, x):
 
 def _remainder(walk, node, a, b):
     """Of a division that rounds down: that of fmod, with the sign of b."""
-    m = walk.map
-
-    def build(x, y):
-        rest, zero = m("fmod", x, y), walk.constant(0.0, x)
-        is_other = m("mul", m("ne", rest, zero), m("ne", m("lt", rest, zero), m("lt", y, zero)))
-        return m("where", is_other, m("add", rest, y), rest)
-
-    return walk.elementwise(build, a, b)
+    m = walk.function
+    rest = m("fmod", a, b)
+    is_below = m("lt", b, 0.0) if isinstance(b, Rows) else torch.as_tensor(b) < 0
+    is_other = m("mul", m("ne", rest, 0.0), m("ne", m("lt", rest, 0.0), is_below))
+    return m("where", is_other, m("add", rest, b), rest)
 
 
 def _choose_qparams(walk, node, *args):
@@ -288,6 +343,7 @@ OPERATIONS = {
     "_log_softmax": functools.partial(_softmax, is_log=True),
     "sum": _reduction("sum"),
     "mean": _reduction("mean"),
+    "prod": _product,
     "amax": _reduction("amax"),
     "amin": _reduction("amin"),
     "max": _extreme("amax"),
