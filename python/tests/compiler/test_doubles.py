@@ -68,6 +68,28 @@ def test_functions_are_those_of_float64(function, inputs, tmp_path):
             assert_near(got, module(*tensors).T, 4, (where, numbers))
 
 
+WIDE = {  # what calculates in vectors, and asks libm elsewhere
+    "exp": [-800, -745.5, -744, -708, -1e-300, 0, 1e-9, 0.34, 0.35, 1, 700, 709.7, 710],
+    "log": [0, -1, 1e-310, 1e-300, 0.5, 0.7, 0.71, 1 - 2**-53, 1, 1 + 2**-52, 1.41, 1.42, 3, 1e300],
+    "sin": [0, 1e-300, 0.78, 0.79, 3.14159265358979, 710 / 113, 99999.5, 1e5, 1e22, -1.57079632679489],
+    "cos": [0, 1e-300, 0.78, 0.79, 1.57079632679489, 11, 99999.5, 1e5, 1e22, -4.71238898038469],
+    "sinh": [0, -0.0, 1e-300, 1e-5, 0.99, 1, -1.01, 20, -699, 701, 711],
+    "cosh": [0, -0.0, 1e-300, 1e-5, 0.99, 1, -1.01, 20, -699, 701, 711],
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_functions_are_those_of_libm_for_all_numbers(name, tmp_path):
+    module = Results(lambda m, x: getattr(torch, name)(x))
+    program = Everywhere(module, bound([block("x", 1, "float64")], [block("y", 1, "float64")]), tmp_path)
+    low, high = {"exp": (-700, 700), "log": (-600, 600)}.get(name, (-6, 6) if name.endswith("h") else (-1e4, 1e4))
+    many = torch.linspace(low, high, 2000, dtype=torch.float64)
+    hard = [*WIDE[name], float("inf"), -float("inf"), float("nan")]
+    numbers = torch.cat([torch.tensor(hard, dtype=torch.float64), many.exp() if name == "log" else many])
+    for where, (x,), (got,) in program.results((len(numbers),), lambda inputs: inputs[0].copy_(numbers)):
+        assert_near(got, module(x).T, 3, where)
+
+
 def of_rows(m, x, y):
     x = x.double()
     p = x.unflatten(1, (5, 4))
@@ -119,7 +141,7 @@ def test_columns_of_float64_are_read_and_written_as_such(tmp_path):
         count = min(len(special), inputs[0].shape[1])
         inputs[0][0, :count] = special[:count]
 
-    for where, tensors, got in program.results(fill=fill):
+    for _, tensors, got in program.results(fill=fill):
         for one, truth in zip(got, module(*tensors)):
             assert one.dtype == truth.dtype
             np.testing.assert_allclose(one.T.numpy(), truth.numpy(), rtol=4 * UNIT if one.dtype == torch.float64 else 1e-6)

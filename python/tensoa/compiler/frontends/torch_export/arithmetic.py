@@ -11,9 +11,8 @@ import torch
 
 from tensoa.compiler import ir
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.ir import EXACT
+from tensoa.compiler.ir import EXACT, rows
 from tensoa.compiler.ir.integers import limits
-from tensoa.compiler.ir import rows
 from tensoa.compiler.ir.rows import Rows, need_rows
 from tensoa.dtypes import DTYPES, name_of
 

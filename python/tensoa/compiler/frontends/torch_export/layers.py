@@ -11,7 +11,6 @@ from tensoa.compiler.errors import NotFused
 from tensoa.compiler.ir import rows
 from tensoa.compiler.ir.rows import Rows, need_rows, plane_array
 
-
 MOST_DOUBLES = 1 << 14  # products of a layer in float64, whose weights are in the code
 
 
