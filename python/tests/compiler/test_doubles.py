@@ -99,19 +99,39 @@ def of_rows(m, x, y):
     parts = [part.unsqueeze(1) for part in parts]
     parts += [p.sum(1), torch.softmax(p, 2).flatten(1), nn.functional.gelu(x), nn.functional.elu(x), x.clamp(-0.3, 0.7)]
     parts += [p.transpose(1, 2).flatten(1), torch.cat([x, y], 1), m.layer(x), (m.turn @ p.transpose(1, 2)).flatten(1)]
+    parts += [m.norm(x), m.batch(x), torch.log_softmax(x, 1)]
     parts += [torch.matmul(p, p.transpose(1, 2)).flatten(1), x.flip(1), torch.remainder(x, 0.3)]
     return torch.cat(parts, 1)
 
 
 def test_sums_layers_and_moves_are_those_of_float64(tmp_path):
     torch.manual_seed(0)
-    module = Results(of_rows, layer=nn.Linear(20, 33).double(), turn=torch.randn(4, 4, dtype=torch.float64))
+    members = {"layer": nn.Linear(20, 33), "norm": nn.LayerNorm(20), "batch": nn.BatchNorm1d(20)}
+    module = Results(of_rows, turn=torch.randn(4, 4), **members).double().eval()
+    module.batch.running_mean.uniform_(-1, 1)
     width = of_rows(module, torch.ones(1, 20), torch.ones(1, 3)).shape[1]
     program = Everywhere(module, bound([block("x", 20), block("y", 3)], [block("z", width, "float64")]), tmp_path)
     for where, tensors, (got,) in program.results():
         truth = module(*tensors).T
         scale = truth.abs().amax(1, keepdim=True)
         assert ((got - truth).abs() <= 64 * UNIT * (1 + scale)).all(), where
+
+
+def of_stages(m, x, edges):
+    d = x.double() / 3
+    there = (d[:, :1] + 1e-12).float() * x
+    sums = torch.zeros_like(x).index_add(0, edges[1], there[edges[0]])
+    return d - d.flip(1) * sums.double() / 7
+
+
+def test_numbers_of_float64_go_from_stage_to_stage(tmp_path):
+    inputs = [block("x", 5), block("edges", 2, "int64", 1, "columns")]
+    program = Everywhere(Results(of_stages), bound(inputs, [block("y", 5, "float64")]), tmp_path)
+    for where, tensors, (got,) in program.results():
+        truth = Results(of_stages)(*tensors).T
+        assert ((got - truth).abs() <= 1e-6 * (1 + truth.abs().max())).all(), where
+        alone = ~torch.isin(torch.arange(len(tensors[0])), tensors[1][1])  # rows without sums
+        assert torch.equal(got[:, alone], (tensors[0][alone].double() / 3).T), where
 
 
 def test_large_energies_cancel_as_in_float64(tmp_path):
@@ -161,7 +181,7 @@ def test_kinematics_are_fused_whole_and_checked(target, tmp_path):
         (lambda m, x, k: x.double().argsort(1).float(), "of float64|float64 in what calculates in float32"),
         (lambda m, x, k: (x.double() * k).float(), "integers that float32 may not hold made float64"),
         (lambda m, x, k: x.double().long().float(), "float64 made int64, which float32 may not hold"),
-        (lambda m, x, k: nn.functional.layer_norm(x.double(), (3,)).float(), "float64 in what calculates in float32"),
+        (lambda m, x, k: x.double()[k[:, 0] % 3].float(), "float64 in what calculates|indices that are computed"),
         (
             lambda m, x, k: (x.double() @ torch.ones(3, 6000, dtype=torch.float64))[:, :3].float(),
             "a layer of 3 x 6000 in float64",

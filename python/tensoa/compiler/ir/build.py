@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""One function for each operation of a row program, which makes its value. All numbers become float32."""
+"""One function for each operation of a row program, which makes its value. All numbers become float32, but those of `double`."""
 
 from collections.abc import Sequence
 

@@ -90,6 +90,13 @@ def _batch_norm(walk, node, tensor, weight, bias, mean, variance, momentum, eps)
 
 def _layer_norm(walk, node, tensor, shape, weight, bias, eps):
     rank = tensor.planes.ndim
+    if tensor.has_doubles:
+        dims, count, f = range(rank - len(shape), rank), float(math.prod(shape)), walk.function
+        centred = f("sub", tensor, f("div", _joined(walk, "add", tensor, dims), count))
+        variance = f("div", _joined(walk, "add", f("mul", centred, centred), dims), count)
+        normed = f("div", centred, f("sqrt", f("add", variance, eps)))
+        normed = normed if weight is None else f("mul", normed, weight)
+        return [normed if bias is None else f("add", normed, bias)]
 
     def norm(value, times):
         flat = [None if array is None else array.reshape(-1).numpy() for array in (weight, bias)]

@@ -146,7 +146,7 @@ class Partitioner:
             dtype = dtype_of(value.dtype)
         except NotFused:
             return None
-        if axis is None or domain is None or shape[axis] != 1 or (dtype.is_float and dtype.name != "float32"):
+        if axis is None or domain is None or shape[axis] != 1 or dtype.name == "float64":
             return None
         tensor = Tensor(node, axis, shape, domain, dtype.name)
         return tensor if 0 < tensor.planes <= MOST_PLANES else None
