@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds a row program from operations on tensors, for every front end.
 
-Programs calculate in float32, and tensors of float64 in float64 (docs/decisions/0053). Tensors of truth values are zeros and ones there, and integers are right where float32 holds
-them: while they are known to be below 2^24, or where only their order counts (clamp, where, a comparison with what is
-below). Integers beyond that are not fused.
+Programs calculate in float32, and tensors of float64 in float64 (docs/decisions/0053). Tensors of truth values are zeros and
+ones there, and integers are right where float32 holds them: while they are known to be below 2^24, or where only their order
+counts (clamp, where, a comparison with what is below). Integers beyond that are not fused.
 """
 
 import functools

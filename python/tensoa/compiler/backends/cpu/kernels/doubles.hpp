@@ -32,7 +32,8 @@ inline Doubles doubles(V high, V low) {
 }
 template <int kWord, int... kIndex>
 inline V word_of(Doubles x, std::integer_sequence<int, kIndex...>) {
-  return __builtin_shuffle(reinterpret_cast<V>(x.a), reinterpret_cast<V>(x.b), I{(2 * kIndex + kWord)...});
+  return __builtin_shuffle(reinterpret_cast<V>(x.a), reinterpret_cast<V>(x.b),
+                           I{(2 * kIndex + kWord)...});
 }
 inline Words words(Doubles x) {
   constexpr auto kAll = std::make_integer_sequence<int, kLanes>{};
@@ -119,35 +120,50 @@ inline L64 as_integer(D whole) { return bits(whole + 0x1.8p52); }
 inline D double_power_of_two(D n) { return from_bits((as_integer(n) + 1023) << 52); }
 
 /// 1 / k! from k = 2 on.
-constexpr double kExpTerms[] = {1. / 2,         1. / 6,          1. / 24,         1. / 120,
-                                1. / 720,       1. / 5040,       1. / 40320,      1. / 362880,
-                                1. / 3628800,   1. / 39916800,   1. / 479001600,  1. / 6227020800};
+constexpr double kExpTerms[] = {1. / 2,       1. / 6,        1. / 24,        1. / 120,
+                                1. / 720,     1. / 5040,     1. / 40320,     1. / 362880,
+                                1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800};
 inline D exp(D x) {
   const D n = rint(x * 0x1.71547652b82fep+0);
   const D r = (x - n * 0x1.62e42feep-1) - n * 0x1.a39ef35793c76p-33;
   const D y = (series(kExpTerms, r) * r * r + r) + 1.0;
   const D half = trunc(n * 0.5);
   const D result = (y * double_power_of_two(half)) * double_power_of_two(n - half);
-  return by_libm_outside(fabs(x) < 745.0, result, [](double a) { return std::exp(a); }, x);
+  return by_libm_outside(
+      fabs(x) < 745.0, result, [](double a) { return std::exp(a); }, x);
 }
 /// (sinh(x) - x) / x^3 of x^2.
-constexpr double kSinhTerms[] = {1. / 6,         1. / 120,         1. / 5040,
-                                 1. / 362880,    1. / 39916800,    1. / 6227020800,
-                                 1. / 1307674368000, 1. / 355687428096000, 1. / 121645100408832000};
+constexpr double kSinhTerms[] = {1. / 6,
+                                 1. / 120,
+                                 1. / 5040,
+                                 1. / 362880,
+                                 1. / 39916800,
+                                 1. / 6227020800,
+                                 1. / 1307674368000,
+                                 1. / 355687428096000,
+                                 1. / 121645100408832000};
 inline D sinh(D x) {
   const D a = fabs(x), square = x * x, e = exp(a) * 0.5;
   const D large = from_bits(bits(e - 0.25 / e) | (bits(x) & INT64_MIN));
   const D result = a < 1.0 ? series(kSinhTerms, square) * square * x + x : large;
-  return by_libm_outside(a < 700.0, result, [](double b) { return std::sinh(b); }, x);
+  return by_libm_outside(
+      a < 700.0, result, [](double b) { return std::sinh(b); }, x);
 }
 /// (cosh(x) - 1) / x^2 of x^2.
-constexpr double kCoshTerms[] = {1. / 2,         1. / 24,         1. / 720,
-                                 1. / 40320,     1. / 3628800,    1. / 479001600,
-                                 1. / 87178291200, 1. / 20922789888000, 1. / 6402373705728000};
+constexpr double kCoshTerms[] = {1. / 2,
+                                 1. / 24,
+                                 1. / 720,
+                                 1. / 40320,
+                                 1. / 3628800,
+                                 1. / 479001600,
+                                 1. / 87178291200,
+                                 1. / 20922789888000,
+                                 1. / 6402373705728000};
 inline D cosh(D x) {
   const D a = fabs(x), square = x * x, e = exp(a) * 0.5;
   const D result = a < 1.0 ? series(kCoshTerms, square) * square + 1.0 : e + 0.25 / e;
-  return by_libm_outside(a < 700.0, result, [](double b) { return std::cosh(b); }, x);
+  return by_libm_outside(
+      a < 700.0, result, [](double b) { return std::cosh(b); }, x);
 }
 /// log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + s^2 (2/3 + 2/5 s^2 ...)), where s = f / (2 + f).
 constexpr double kLogTerms[] = {2. / 3,  2. / 5,  2. / 7,  2. / 9,  2. / 11, 2. / 13,
@@ -161,14 +177,16 @@ inline D log(D x) {
   const D low = s * (half + series(kLogTerms, square) * square) + n * 0x1.a39ef35793c76p-33;
   const D result = n * 0x1.62e42feep-1 + (f - (half - low));
   const L64 is_usual = (x >= 0x1p-1022) & (x < INFINITY);
-  return by_libm_outside(is_usual, result, [](double a) { return std::log(a); }, x);
+  return by_libm_outside(
+      is_usual, result, [](double a) { return std::log(a); }, x);
 }
 /// (sin(r) - r) / r^3 and (cos(r) - 1 + r^2 / 2) / r^4, of r^2.
-constexpr double kSinTerms[] = {-1. / 6,         1. / 120,           -1. / 5040,        1. / 362880,
-                                -1. / 39916800,  1. / 6227020800,    -1. / 1307674368000,
-                                1. / 355687428096000};
-constexpr double kCosTerms[] = {1. / 24,        -1. / 720,         1. / 40320,           -1. / 3628800,
-                                1. / 479001600, -1. / 87178291200, 1. / 20922789888000};
+constexpr double kSinTerms[] = {
+    -1. / 6,        1. / 120,        -1. / 5040,          1. / 362880,
+    -1. / 39916800, 1. / 6227020800, -1. / 1307674368000, 1. / 355687428096000};
+constexpr double kCosTerms[] = {
+    1. / 24,        -1. / 720,         1. / 40320,         -1. / 3628800,
+    1. / 479001600, -1. / 87178291200, 1. / 20922789888000};
 /// sin(x + quarter pi / 2)
 inline D sine(D x, int quarter) {
   const D n = rint(x * 0x1.45f306dc9c883p-1);
@@ -181,20 +199,22 @@ inline D sine(D x, int quarter) {
   return from_bits(bits(result) ^ ((turn & 2) << 62));
 }
 inline D sin(D x) {
-  return by_libm_outside(fabs(x) < 1e5, sine(x, 0), [](double a) { return std::sin(a); }, x);
+  return by_libm_outside(
+      fabs(x) < 1e5, sine(x, 0), [](double a) { return std::sin(a); }, x);
 }
 inline D cos(D x) {
-  return by_libm_outside(fabs(x) < 1e5, sine(x, 1), [](double a) { return std::cos(a); }, x);
+  return by_libm_outside(
+      fabs(x) < 1e5, sine(x, 1), [](double a) { return std::cos(a); }, x);
 }
-#define TENSOA_OF_DOUBLES(name)                                           \
-  inline D name(D x) {                                                    \
-    for (int i = 0; i < kLanes / 2; ++i) x[i] = std::name(x[i]);          \
-    return x;                                                             \
+#define TENSOA_OF_DOUBLES(name)                                  \
+  inline D name(D x) {                                           \
+    for (int i = 0; i < kLanes / 2; ++i) x[i] = std::name(x[i]); \
+    return x;                                                    \
   }
-#define TENSOA_OF_TWO_DOUBLES(name)                                       \
-  inline D name(D x, D y) {                                               \
-    for (int i = 0; i < kLanes / 2; ++i) x[i] = std::name(x[i], y[i]);    \
-    return x;                                                             \
+#define TENSOA_OF_TWO_DOUBLES(name)                                    \
+  inline D name(D x, D y) {                                            \
+    for (int i = 0; i < kLanes / 2; ++i) x[i] = std::name(x[i], y[i]); \
+    return x;                                                          \
   }
 TENSOA_OF_DOUBLES(exp2)
 TENSOA_OF_DOUBLES(expm1)
