@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""One function for each operation of a row program, which makes its value. All numbers become float32, but those of `double`."""
+"""One function for each operation of a row program, which makes its value. All numbers but those of `double` become float32."""
 
 from collections.abc import Sequence
 
@@ -84,7 +84,9 @@ def apply(name: str, *args: Value) -> Value:
 
 def double(domain: int, name: str, operands: Sequence[tuple[Value, str] | np.ndarray], is_short: bool = False) -> Value:
     """The function `name` of FUNCTIONS in float64, of (value, "words" or "floats") and of constants."""
-    kinds, args, numbers = [], [], []
+    kinds: list[str | bytes] = []
+    args: list[Value] = []
+    numbers: list[int] = []
     for operand in operands:
         if isinstance(operand, np.ndarray):
             kinds.append(np.ascontiguousarray(operand, np.float64).tobytes())
