@@ -173,7 +173,7 @@ class Walk(Builder):
 
     def _of_doubles(self, arg: Any) -> Any:
         """An argument of an operation that gives float64."""
-        return self.doubled(arg) if isinstance(arg, Rows) and not arg.dtype.is_bool else arg
+        return self.doubled(arg) if isinstance(arg, Rows) and arg.dtype.is_float else arg
 
     def _check_comparison(self, args: tuple) -> None:
         for tensor in args:
