@@ -139,7 +139,7 @@ def write_peers(kind, device, folder, is_fused):
             folder / "just_in_time.pt2",
             report=lambda line: None,
         )
-    module = kind.module.float()
+    module = kind.module
     columns, lengths = with_lengths(module, kind.binding())
     columns = with_examples(module, columns)
 

@@ -57,6 +57,8 @@ DTYPES = {
         DType("float64", "double", "double", is_float=True),
     )
 }
+#: The halves of the columns of float64, 32 bits each.
+HIGH, LOW = DType("float64_high", "High", "High", is_float=True), DType("float64_low", "Low", "Low", is_float=True)
 BOOL, INT64, FLOAT32 = DTYPES["bool"], DTYPES["int64"], DTYPES["float32"]
 
 
@@ -67,7 +69,7 @@ def name_of(dtype: object) -> str:
 
 def column_type(dtype: object, program: str) -> DType:
     """The type of a column that a program reads or writes. `program`: what messages call it. Raises InputError."""
-    found = DTYPES.get(name_of(dtype))
+    found = {**DTYPES, HIGH.name: HIGH, LOW.name: LOW}.get(name_of(dtype))
     if found is None:
         raise InputError(f"{program}: a column of {name_of(dtype)}, expected one of {', '.join(DTYPES)}")
     return found

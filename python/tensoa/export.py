@@ -131,6 +131,7 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
     if not isinstance(module, nn.Module):
         raise InputError(f"the model is a {type(module).__name__}, expected a torch.nn.Module")
     check_writable(path)
+    _check_weights(module)
     with contextlib.suppress(NotImplementedError):  # an exported program is in evaluation already
         module = module.eval()
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder:
@@ -178,6 +179,18 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
             _check_here(whole, path, options)
         with replacing(path) as temporary:
             shutil.copyfile(whole, temporary)
+
+
+def _check_weights(module: nn.Module) -> None:
+    """Raises InputError for modules whose weights torch.export does not see."""
+    for name, part in module.named_modules():
+        kind = type(part)
+        if ".quantized" in kind.__module__ and kind.__module__.startswith("torch.ao.nn."):
+            raise InputError(
+                f"the model's part {name} is a {kind.__module__}.{kind.__name__}, whose weights torch.export cannot read; "
+                "expected layers of numbers, or a model that torchao.quantization.pt2e quantised (prepare_pt2e, convert_pt2e): "
+                "quantise the model before with that, or export it as it was"
+            )
 
 
 def _fused(module: nn.Module, columns: Binding, rules: list[dict], options: Options, folder: str) -> _Compiled | None:

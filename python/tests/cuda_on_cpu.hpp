@@ -158,6 +158,15 @@ inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
 inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
+inline double __longlong_as_double(long long x) { return std::bit_cast<double>(x); }
+inline double __hiloint2double(int high, int low) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<unsigned>(high)) << 32 |
+                               static_cast<unsigned>(low));
+}
+inline int __double2hiint(double x) {
+  return static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 32);
+}
+inline int __double2loint(double x) { return static_cast<int>(std::bit_cast<std::uint64_t>(x)); }
 inline long long __float2ll_rn(float x) { return std::llrint(x); }
 inline float __ll2float_rn(long long x) { return static_cast<float>(x); }
 inline int __popc(unsigned x) { return std::popcount(x); }
@@ -209,6 +218,7 @@ inline void __syncthreads() { cuda_on_cpu::pause(cuda_on_cpu::Wait::kBlock, 8); 
 
 inline float minimum(float a, float b) { return a != a ? a : b < a || b != b ? b : a; }
 inline float maximum(float a, float b) { return a != a ? a : b > a || b != b ? b : a; }
+inline double times(double x, double y) { return x * y; }
 inline float half_to_float(unsigned short bits) {
   return static_cast<float>(std::bit_cast<_Float16>(bits));
 }

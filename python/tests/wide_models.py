@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as f
 
+from quantised_models import Layers, by_constants, by_row
 from width_models import Kind, block, kinds, mlp
 
 
@@ -315,8 +316,8 @@ class Inside(nn.Module):
     def forward(self, x):
         return self.layers(x.to(self.dtype)).float()
 
-    def double(self):
-        return self
+
+SCALES = [by_constants(0.03, 5), by_constants(0.02, -128), by_constants(0.02, -128)]
 
 
 class Spectrum(nn.Module):
@@ -443,7 +444,9 @@ def all_kinds():
         "100 columns": Kind(mlp(100, 32, 2), [vector(100)], y),
         "attention of all rows": Kind(AllHits(), [block("x", 4)], y),
         "neighbours of all rows": Kind(AllNeighbours(), [block("x", 4)], y),
-        "int8, dynamic": Kind(dynamic_int8(), [block("x", 6)], y),
+        "int8, constant scales": Kind(Layers((6, 64, 64, 2), SCALES), [block("x", 6)], y),
+        "int8, a scale for each row": Kind(Layers((6, 64, 64, 2), [by_row] * 3), [block("x", 6)], y),
+        "int8, packed weights": Kind(dynamic_int8(), [block("x", 6)], y),
         "if on the data": Kind(If(), [block("x", 4)], y),
         "while on the data": Kind(While(), [block("x", 2)], y),
         "a counter inside": Kind(Counting(), [block("x", 4)], y),

@@ -49,6 +49,8 @@ def copies(program: Program) -> float:
 
 def lifted(program: Program) -> Program:
     """The same function without groups."""
+    if any(value.op == "double" for value in program.values()):
+        raise NotFused("float64 in groups of a row")
     return _Lift(program).program()
 
 

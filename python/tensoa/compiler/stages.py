@@ -201,6 +201,10 @@ class _Words(Visitor):
     def of_fold(self, value: Value) -> str:
         return f"{value.name} of {value.places.shape[1]}"
 
+    def of_double(self, value: Value) -> str:
+        name = {"identity": "float32" if value.is_short else "float64"}.get(value.name, value.name)
+        return name if name.startswith("float") else f"{name} of float64"
+
     of_reduce, of_lookup = of_map, of_gather
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
 
 from tensoa.binding import Binding, Block
 from tensoa.binding.columns import (
@@ -46,10 +47,25 @@ ILL_CONDITIONED = 2e-3  # the share of rows of normal numbers that may be, as mu
 #: Operators that choose among elements, and which argument says the dimension.
 ORDERS = {"topk": 2, "kthvalue": 2, "sort": 1, "argmin": 1, "argmax": 1, "min": 1, "max": 1}
 DRAWS = 4  # of roundings, which say how much such a row may change
+SHORT = (torch.float16, torch.bfloat16)
+ARITHMETIC = frozenset(  # operators whose last place may differ from one program to the next
+    "aten::" + name
+    for name in (
+        "add sub mul div rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh asinh acosh atanh asin acos "
+        "atan atan2 sigmoid erf erfc pow hypot sum mean prod mm addmm bmm linear"
+    ).split()
+)
+QUANTISING = "quantized_decomposed"  # the namespace of such operators
+STEP = 2e-3  # of the largest number: what the other one of two neighbours counts at most, with the margin
 
 
 class Case:
-    """Columns of one call, and what the model makes of them: planes in its own precision and in float64."""
+    """Columns of one call, and what the model makes of them: planes in its own precision and in float64.
+
+    `epsilon`: the unit of the short floats inside, where the model cannot say in float64 how far it is off.
+    """
+
+    epsilon, is_quantised = 0.0, False
 
     def __init__(
         self,
@@ -75,7 +91,7 @@ class Case:
         self.exact = _truth(exact, binding, columns, as_double) or self.eager
         self.near: list[torch.Tensor] | None = None  # in float64 too, of inputs and weights that are rounded otherwise
         if numbers != NORMAL:
-            self.near = _truth(near, binding, columns, _rounded_otherwise)
+            self.near = _truth(near, binding, columns, _rounded_otherwise, seed=1)
 
     def released(self) -> Columns:
         """The columns, which are given once and then forgotten: their planes lie far apart."""
@@ -88,7 +104,7 @@ class Case:
         """The results in float64, of inputs and weights that are rounded otherwise in each draw."""
         for seed in range(1, DRAWS + 1):
             convert = functools.partial(_rounded_otherwise, seed=seed)
-            yield _truth(_near(self._module, seed), self._binding, self._again(), convert)
+            yield _truth(_near(self._module, seed), self._binding, self._again(), convert, seed)
 
     def __str__(self) -> str:
         return f"{self.count} rows" + ("" if self.numbers == NORMAL else f" of {self.numbers} numbers")
@@ -108,8 +124,8 @@ def cases_of(
     has_sizes = any(
         block.examples is None and (block.column_dtype.is_floating_point or _takes_all(block)) for block in binding.inputs
     )
-    affordable, orders_rows = _watched(module, binding, rules)
-    most = min(most, affordable)
+    seen = _seen(module, binding, rules)
+    most = min(most, max(FEW_ROWS, MOST_BYTES * FEW_ROWS // max(1, 8 * seen.numbers)))  # that the memory is for
     done = set()
     for numbers, count in CASES:
         count = min(count, most)
@@ -121,14 +137,17 @@ def cases_of(
             or (numbers, count) in done
             or sum(rows_by(rules, rows)) == 0
             or (numbers != NORMAL and not has_sizes)
-            or (numbers == SPECIAL and orders_rows)  # many rows are equal there, and any may be chosen
+            or (numbers == SPECIAL and seen.orders_rows)  # many rows are equal there, and any may be chosen
         ):
             continue
         done.add((numbers, count))
         try:
-            yield Case(module, exact, near, binding, rules, numbers, count, rows, **options)
+            case = Case(module, exact, near, binding, rules, numbers, count, rows, **options)
+            case.epsilon = 0.0 if case.exact is not case.eager else seen.epsilon
+            case.is_quantised = seen.is_quantised
+            yield case
         except InputError:
-            if numbers == NORMAL and not (orders_rows and count < FEW_ROWS):
+            if numbers == NORMAL and not (seen.orders_rows and count < FEW_ROWS):
                 raise  # a model need not take every number, nor fewer rows than it chooses
 
 
@@ -137,17 +156,54 @@ def _rows(binding: Binding, count: int) -> dict[int, int]:
     return {collection: count * (1 + 2 * collection) for collection in collections_of(binding)}
 
 
-class _Watch(TorchDispatchMode):
-    """The numbers in the largest tensor that operations of torch give, and whether one chooses among all rows for each row;
-    `counts`: of rows.
+class _InDouble(TorchDispatchMode):
+    """Operators of torch give float64 where a model names another dtype of floats; a cast to a short one rounds first, and
+    operators that quantise do it in float32.
+
+    With a seed, results of arithmetic are a last place of float64 off: of models that calculate in float64 themselves.
     """
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__()
+        self._random = None if seed is None else torch.Generator().manual_seed(seed)
+
+    def _rounded(self, function: Any, result: Any) -> Any:
+        if self._random is None or function._schema.name not in ARITHMETIC or result.dtype != torch.float64:
+            return result
+        return _shaken(result, 2 * torch.finfo(torch.float64).eps, self._random)
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if function.namespace == QUANTISING:
+            result = function(*tree_map(_as_float, args), **tree_map(_as_float, kwargs))
+            return tree_map(lambda one: as_double(one) if isinstance(one, torch.Tensor) else one, result)
+        dtype = kwargs.get("dtype")
+        if dtype is None or not dtype.is_floating_point:
+            return self._rounded(function, function(*args, **kwargs))
+        result = function(*args, **{**kwargs, "dtype": torch.float64})
+        is_rounded = function is torch.ops.aten._to_copy.default and dtype in SHORT
+        return result.to(dtype).double() if is_rounded else result
+
+
+def _as_float(arg: Any) -> Any:
+    return arg.float() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg
+
+
+class _Seen(TorchDispatchMode):
+    """Of the tensors that operations of torch give: the numbers in the largest, and the unit of the shortest floats; and
+    whether numbers are quantised, so that one of two neighbours may be as good as the other, and whether an operation chooses
+    among all rows for each row; `counts`: of rows.
+    """
+
+    numbers, epsilon, is_quantised, orders_rows = 0, 0.0, False, False
 
     def __init__(self, counts: Container[int]) -> None:
         super().__init__()
-        self.counts, self.numbers, self.orders_rows = counts, 0, False
+        self.counts = counts
 
     def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         results = function(*args, **(kwargs or {}))
+        self.is_quantised = self.is_quantised or function.namespace == QUANTISING
         at = ORDERS.get(function.overloadpacket.__name__)
         if at is not None and args[0].dim():
             dim = args[at] if len(args) > at and isinstance(args[at], int) else -1
@@ -156,17 +212,19 @@ class _Watch(TorchDispatchMode):
         for result in results if isinstance(results, (tuple, list)) else [results]:
             if isinstance(result, torch.Tensor):
                 self.numbers = max(self.numbers, result.numel())
+                if result.dtype in SHORT:
+                    self.epsilon = max(self.epsilon, torch.finfo(result.dtype).eps)
         return results
 
 
-def _watched(module: Any, binding: Binding, rules: list[dict]) -> tuple[int, bool]:
-    """How many rows the memory is for; whether the model chooses some among all rows for each row."""
+def _seen(module: Any, binding: Binding, rules: list[dict]) -> _Seen:
+    """What the module calculates with."""
     rows = _rows(binding, FEW_ROWS)
     columns = Columns(binding, rows, rules, "cpu", seed=FEW_ROWS)
-    watch = _Watch(set(rows.values()))
-    with contextlib.suppress(Exception), torch.no_grad(), as_exported(), watch:  # whatever a model throws: a case says it
+    seen = _Seen(set(rows.values()))
+    with contextlib.suppress(Exception), torch.no_grad(), as_exported(), seen:  # whatever a model throws: a case says it
         binding.call(module, columns.inputs)
-    return max(FEW_ROWS, MOST_BYTES * FEW_ROWS // max(1, 8 * watch.numbers)), watch.orders_rows
+    return seen
 
 
 def _takes_all(block: Block) -> bool:
@@ -182,11 +240,13 @@ def _exact(module: Any) -> Any:
 
 def _rounded_otherwise(tensor: torch.Tensor, seed: int = 1) -> torch.Tensor:
     """In float64, and half a unit in the last place more or less."""
-    return _shaken(tensor.double(), torch.finfo(tensor.dtype).eps, seed) if tensor.is_floating_point() else tensor
+    if not tensor.is_floating_point():
+        return tensor
+    return _shaken(tensor.double(), torch.finfo(tensor.dtype).eps, torch.Generator().manual_seed(seed))
 
 
-def _shaken(tensor: torch.Tensor, eps: float, seed: int) -> torch.Tensor:
-    signs = torch.randint(0, 2, tensor.shape, generator=torch.Generator().manual_seed(seed)) - 0.5
+def _shaken(tensor: torch.Tensor, eps: float, random: torch.Generator) -> torch.Tensor:
+    signs = torch.randint(0, 2, tensor.shape, generator=random) - 0.5
     return tensor * (1 + signs * eps)
 
 
@@ -199,18 +259,22 @@ def _near(module: Any, seed: int = 1) -> Any:
         with torch.no_grad():
             for weight in (*near.parameters(), *near.buffers()):
                 if weight.is_floating_point():
-                    weight.copy_(_shaken(weight, eps, seed))
+                    weight.copy_(_shaken(weight, eps, torch.Generator().manual_seed(seed)))
     return near
 
 
 def _truth(
-    exact: Any, binding: Binding, columns: Columns, convert: Callable[[torch.Tensor], torch.Tensor]
+    exact: Any,
+    binding: Binding,
+    columns: Columns,
+    convert: Callable[[torch.Tensor], torch.Tensor],
+    seed: int | None = None,
 ) -> list[torch.Tensor] | None:
     """The results in float64, as planes, or None where the model has fixed dtypes."""
     if exact is None:
         return None
     try:
-        with as_exported():
+        with as_exported(), _InDouble(seed):
             results = binding.call(exact, columns.inputs, convert=convert)
     except Exception:  # a model may insist on its dtypes
         return None
@@ -230,6 +294,8 @@ class Right:
         self.margin = MARGIN if cases[0].numbers == NORMAL else MARGIN_OF_HARD_NUMBERS
         self.eager, self.exact = ([getattr(case, name)[at] for case in cases] for name in ("eager", "exact"))
         self.is_choice = not self.eager[0].dtype.is_floating_point
+        self.epsilon = 0.0 if self.is_choice else cases[0].epsilon
+        self.is_quantised = cases[0].is_quantised and not self.is_choice
         if self.is_choice:
             self.exact = [exact.to(eager.dtype) for exact, eager in zip(self.exact, self.eager)]
             self.eager_errors = [(a != b).double().mean(1).nan_to_num() for a, b in zip(self.eager, self.exact)]
@@ -242,7 +308,7 @@ class Right:
             self.eager_errors = [self.errors(i, eager) for i, eager in enumerate(self.eager)]
         self.eager_error = torch.stack(self.eager_errors).amax(0)
         self.change = self._of_last_place([case.near for case in cases], at)
-        self.own_error = torch.maximum(self.eager_error, self.change)
+        self.own_error = torch.maximum(self.eager_error, self.change).clamp(min=self.epsilon)
         may_be_as_good = cases[0].has_floats or bool(self.eager_error.any())  # or all choices are between integers
         self.wrong_choices = WRONG_CHOICES if may_be_as_good else 0.0
 
@@ -262,17 +328,18 @@ class Right:
         return torch.where(is_other | error.isnan(), torch.inf, error)
 
     def without_ill_conditioned(self, place: int, case: Case, got: torch.Tensor, limits: torch.Tensor) -> torch.Tensor:
-        """The results with what is right in few rows of normal numbers, where they differ by more than the limits and the
-        model changes by as much when its inputs and weights change by half a unit in the last place.
+        """The results with what is right in few rows, where they differ by more than the limits and the model changes by as
+        much when its inputs and weights change by half a unit in the last place; or by a step, where it is quantised.
         """
         exact = self.exact[place]
         bounds = (limits * torch.where(self.largest > 0, self.largest, 1.0))[:, None]
         apart = torch.where(self.finite[place], (got.double() - exact).abs(), 0.0)
         is_over = (apart > bounds).any(0)
-        if not 0 < int(is_over.sum()) <= ILL_CONDITIONED * got.shape[1]:
+        most = max(self.is_quantised, ILL_CONDITIONED * got.shape[1])
+        if not 0 < int(is_over.sum()) <= most:
             return got
-        change = torch.zeros_like(apart)
-        for near in case.rounded_otherwise():
+        change = self.is_quantised * STEP * torch.ones_like(apart) * self.largest[:, None]
+        for near in () if self.is_quantised else case.rounded_otherwise():
             if near is None:
                 return got
             change = torch.maximum(change, (near[self.at].double() - exact).abs().nan_to_num(posinf=0.0))
@@ -300,6 +367,7 @@ class Right:
             return [max(tolerance, self.wrong_choices)] * len(self.eager[0])
         differences = [torch.where(f, a - b, 0.0) for f, a, b in zip(self.finite, self.eager, self.exact)]
         errors = self.margin * torch.maximum(torch.cat(differences, 1).norm(dim=1) / self.norm, self.change)
+        errors = errors.clamp(min=self.margin * self.epsilon + self.is_quantised * STEP * WRONG_CHOICES**0.5)
         return torch.where((errors > tolerance) & errors.isfinite(), errors, tolerance).tolist()
 
     def recorded(self, case: int) -> tuple[torch.Tensor, bool]:

@@ -51,7 +51,8 @@ def validate(
                 checks[i].relative_error_eager[block.name] = right.eager_errors[place].max().item()
             limits = _limits(block, right, binding)
             for place, i in enumerate(chosen):
-                if cases[i].numbers == NORMAL and not right.is_choice and (all_errors[place] > limits).any():
+                is_settled = (cases[i].numbers == NORMAL or right.is_quantised) and not right.is_choice
+                if is_settled and (all_errors[place] > limits).any():
                     settled = right.without_ill_conditioned(place, cases[i], got[i][at], limits)
                     all_errors[place] = right.errors(place, settled)
             _judge(block, [cases[i] for i in chosen], torch.stack(all_errors), right, limits, what)

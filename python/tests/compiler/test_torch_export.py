@@ -233,7 +233,6 @@ def test_far_offsets_are_subtracted_before_a_layer_and_others_become_part_of_it(
         (lambda m, x, k, q, mask, w: x + (~(x > 0).sum(1, keepdim=True)), "bits of int64"),
         (lambda m, x, k, q, mask, w: x + torch.full_like(x, x.shape[0]), "full_like of a number of rows"),
         (lambda m, x, k, q, mask, w: x + torch.rand(3), "random numbers"),
-        (lambda m, x, k, q, mask, w: (x * torch.ones(3, dtype=torch.float64)).float(), "numbers of float64"),
     ],
 )
 def test_what_float32_would_give_otherwise_is_refused(function, reason):
@@ -401,7 +400,6 @@ class Refused(nn.Module):
         (lambda x: x.sort(dim=0).values, "the order of rows"),
         (lambda x: x + x.flip(0), "rows in reverse order"),
         (lambda x: x * x.shape[0], "mul of a number of rows"),
-        (lambda x: (x.double() * 2).float(), "numbers of float64"),
         (lambda x: x @ (x.t() @ x), "a product of two tensors"),
         (lambda x: torch.cumprod(x, 0), "the operation cumprod"),
         (lambda x: x / int(x.shape[0]), "exactly 1021 rows"),

@@ -12,6 +12,8 @@ from tensoa.compiler.ir.program import Value, Visitor
 from tensoa.dtypes import DTYPES, name_of
 
 EXACT = 1 << 24  # integers up to here are float32 numbers
+#: Functions that grow with each argument: their ends are those of the ends.
+ENDS = {name: FUNCTIONS[name].numpy for name in ("identity", "minimum", "maximum", "relu", "round", "trunc", "floor", "ceil")}
 
 
 class Bounds(Visitor):
@@ -19,11 +21,33 @@ class Bounds(Visitor):
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Value, float]] = {}
+        self._intervals: dict[int, tuple[Value, tuple[float, float]]] = {}
 
     def __call__(self, value: Value) -> float:
         if id(value) not in self._known:
             self._known[id(value)] = (value, float(self.visit(value)))  # the value is kept, so that its id stays its own
         return self._known[id(value)][1]
+
+    def interval(self, value: Value) -> tuple[float, float]:
+        """(least, largest): nearer than the largest absolute value where numbers were clamped."""
+        if id(value) not in self._intervals:
+            self._intervals[id(value)] = (value, self._interval(value))
+        return self._intervals[id(value)][1]
+
+    def _interval(self, value: Value) -> tuple[float, float]:
+        if value.op == "constant":
+            return float(value.array.min()), float(value.array.max())
+        if value.op == "map" and value.name in ENDS:
+            low, high = (ENDS[value.name](*ends) for ends in zip(*map(self.interval, value.args)))
+            return float(low), float(high)
+        if value.op == "double" and value.name in ENDS:
+            args, ends = iter(value.args), []
+            for kind in value.kinds:
+                numbers = np.frombuffer(kind) if isinstance(kind, bytes) else None
+                ends.append(self.interval(next(args)) if numbers is None else (numbers.min(), numbers.max()))
+            low, high = (ENDS[value.name](*some) for some in zip(*ends))
+            return float(low), float(high)
+        return -self(value), self(value)
 
     def of_other(self, value: Value) -> float:
         return math.inf
@@ -77,7 +101,14 @@ class Bounds(Visitor):
         return self(value.args[0])
 
     def of_map(self, value: Value) -> float:
+        if value.name in ENDS:
+            return max(map(abs, self.interval(value)))
         return FUNCTIONS[value.name].bound([self(argument) for argument in value.args])
+
+    def of_double(self, value: Value) -> float:
+        if value.name in ENDS:
+            return max(map(abs, self.interval(value)))
+        return 1.0 if FUNCTIONS[value.name].is_truth else math.inf
 
     @staticmethod
     def _of_bias(value: Value) -> float:

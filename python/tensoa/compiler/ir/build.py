@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""One function for each operation of a row program, which makes its value. All numbers become float32."""
+"""One function for each operation of a row program, which makes its value. All numbers but those of `double` become float32."""
 
 from collections.abc import Sequence
 
@@ -80,6 +80,24 @@ def take(x: Value, places: Value, inner: int = 1, times: int = 1) -> Value:
 def apply(name: str, *args: Value) -> Value:
     """The function `name` of FUNCTIONS; the result is as wide as its widest argument."""
     return Value("map", args[0].domain, max(argument.width for argument in args), args, {"name": name})
+
+
+def double(domain: int, name: str, operands: Sequence[tuple[Value, str] | np.ndarray], is_short: bool = False) -> Value:
+    """The function `name` of FUNCTIONS in float64, of (value, "words" or "floats") and of constants."""
+    kinds: list[str | bytes] = []
+    args: list[Value] = []
+    numbers: list[int] = []
+    for operand in operands:
+        if isinstance(operand, np.ndarray):
+            kinds.append(np.ascontiguousarray(operand, np.float64).tobytes())
+            numbers.append(operand.size)
+            continue
+        value, kind = operand
+        kinds.append(kind)
+        args.append(value)
+        numbers.append(value.width // 2 if kind == "words" else value.width)
+    width = max(numbers) * (1 if is_short else 2)
+    return Value("double", domain, width, tuple(args), {"name": name, "kinds": tuple(kinds), "is_short": is_short})
 
 
 def pack(parts: Sequence[tuple[Value, int, int]]) -> Value:

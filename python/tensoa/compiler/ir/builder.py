@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds a row program from operations on tensors, for every front end.
 
-Programs calculate in float32. Tensors of truth values are zeros and ones there, and integers are right where float32 holds
-them: while they are known to be below 2^24, or where only their order counts (clamp, where, a comparison with what is
-below). All else that a framework would do in another dtype is not fused.
+Programs calculate in float32, and tensors of float64 in float64 (docs/decisions/0053). Tensors of truth values are zeros and
+ones there, and integers are right where float32 holds them: while they are known to be below 2^24, or where only their order
+counts (clamp, where, a comparison with what is below). Integers beyond that are not fused.
 """
 
 import functools
@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.ir import build, pairs
 from tensoa.compiler.ir.bounds import EXACT, Bounds
-from tensoa.compiler.ir.operations import REDUCTIONS
+from tensoa.compiler.ir.operations import FUNCTIONS, REDUCTIONS
 from tensoa.compiler.ir.pairs import PairNumbers, Pairs
 from tensoa.compiler.ir.program import Value
-from tensoa.compiler.ir.rows import InputPlane, Rows, key_of, need_rows, numbers_of, plane_array
-from tensoa.dtypes import DTYPES
+from tensoa.compiler.ir.rows import Double, InputPlane, Rows, key_of, need_rows, numbers_of, plane_array
+from tensoa.dtypes import DTYPES, FLOAT32
 
 #: What tensor operations are given: a tensor with rows, an array that is the same for all rows, or a number.
 Operand = Any
@@ -51,11 +51,11 @@ class Builder:
 
     def _input(self, planes: Sequence[InputPlane]) -> Value:
         first = planes[0]
-        if any((plane.block, plane.steps) != (first.block, first.steps) for plane in planes):
+        if any(_of(plane) != _of(first) for plane in planes):
             raise ValueError("planes of several blocks, or after several steps, are not one input")
         places = tuple(plane.plane for plane in planes)
         return self.once(
-            ("input", first.block, places, first.steps),
+            ("input", *_of(first), places),
             lambda: build.columns(first.domain, first.block, places, first.dtype, first.is_scalar, first.steps),
         )
 
@@ -72,11 +72,13 @@ class Builder:
 
         for plane in planes:
             if isinstance(plane, InputPlane):
-                if run and (run[0].block, run[0].steps) != (plane.block, plane.steps):
+                if run and _of(run[0]) != _of(plane):
                     end()
                 run.append(plane)
                 continue
             end()
+            if isinstance(plane, Double):
+                raise NotFused("float64 in what calculates in float32")
             if isinstance(plane, tuple):
                 value, at = plane
                 if found and found[-1][0] is value and found[-1][2] == at:
@@ -110,11 +112,11 @@ class Builder:
     def _read_once(self, planes: list[Any]) -> list[Any]:
         """Planes, where input planes that come several times are taken from a value that has each once."""
         inputs = [plane for plane in planes if isinstance(plane, InputPlane)]
-        distinct = sorted(set(inputs), key=lambda plane: (plane.block, plane.steps, plane.plane))
+        distinct = sorted(set(inputs), key=lambda plane: (*_of(plane), plane.plane))
         if len(distinct) == len(inputs):
             return planes
         places: dict[InputPlane, tuple[Value, int]] = {}
-        for _, group in itertools.groupby(distinct, key=lambda plane: (plane.block, plane.steps)):
+        for _, group in itertools.groupby(distinct, key=_of):
             of_block = list(group)
             value = self._input(of_block)
             places.update((plane, (value, i)) for i, plane in enumerate(of_block))
@@ -205,8 +207,65 @@ class Builder:
         return Rows(plane_array(shape, [(value, i) for i in np.argsort(order).tolist()]), axis, domain)
 
     def function(self, name: str, *args: Operand) -> Any:
-        """The function `name` of FUNCTIONS over broadcast arguments."""
+        """The function `name` of FUNCTIONS over broadcast arguments; in float64 where one is."""
+        if any(isinstance(arg, Rows) and arg.has_doubles for arg in args):
+            return self.double(name, *args)
         return self.elementwise(lambda *values: self.map(name, *values), *args)
+
+    # ---- float64
+
+    def double(self, name: str, *args: Operand, is_short: bool = False) -> Rows:
+        """The function `name` of FUNCTIONS in float64, over broadcast arguments; made float32 where it `is_short`."""
+        function = FUNCTIONS[name]
+        if not function.double:
+            raise NotFused(f"{name} of float64")
+        if any(isinstance(arg, Pairs) for arg in args):
+            raise NotFused(f"{name} of float64 between rows")
+        if any(isinstance(arg, Rows) and arg.is_integer and not self.is_small(arg) for arg in args):
+            raise NotFused("integers that float32 may not hold made float64")
+        exact = [np.asarray(arg, np.float64) if isinstance(arg, (int, float)) else arg for arg in args]
+        arrays, axis, domain = self.broadcast(*exact)
+        shape, is_short = arrays[0].shape, is_short or function.is_truth
+        value = self._double(domain, name, [self._double_operand(array, domain) for array in arrays], is_short)
+        planes = [(value, i) if is_short else Double(value, i) for i in range(value.numbers)]
+        planes = planes * (math.prod(shape) // len(planes))
+        return Rows(plane_array(shape, planes), axis, domain, FLOAT32 if is_short else DTYPES["float64"])
+
+    def doubled(self, tensor: Rows) -> Rows:
+        """As float64."""
+        return replace(tensor if tensor.has_doubles else self.double("identity", tensor), dtype=DTYPES["float64"])
+
+    def doubles(self, planes: np.ndarray, domain: int) -> list[Value]:
+        """The high words of numbers of float64, and the low ones."""
+        operand = self._double_operand(planes, domain)
+        if isinstance(operand, np.ndarray) or operand[1] == "floats":
+            operand = self._double(domain, "identity", [operand], False), "words"
+        value, count = operand[0], operand[0].width // 2
+        places = [i % count for i in range(planes.size)]
+        return [self.value(plane_array((-1,), [(value, start + i) for i in places]), domain) for start in (0, count)]
+
+    def _double(self, domain: int, name: str, operands: list, is_short: bool) -> Value:
+        keys = [operand.tobytes() if isinstance(operand, np.ndarray) else (id(operand[0]), operand[1]) for operand in operands]
+        key = ("double", domain, name, is_short, *keys)
+        return self.once(key, lambda: build.double(domain, name, operands, is_short))
+
+    def _double_operand(self, array: np.ndarray, domain: int) -> tuple[Value, str] | np.ndarray:
+        planes = list(array.reshape(-1))
+        if len(set(map(key_of, planes))) == 1:
+            planes = planes[:1]
+        if all(isinstance(plane, (int, float)) for plane in planes):
+            return np.array(planes, np.float64)
+        if not any(isinstance(plane, Double) for plane in planes):
+            return self.value(plane_array((-1,), planes), domain), "floats"
+        words = [self._as_double(plane, domain).words for plane in planes]
+        return self.value(plane_array((-1,), [high for high, _ in words] + [low for _, low in words]), domain), "words"
+
+    def _as_double(self, plane: Any, domain: int) -> Double:
+        if isinstance(plane, Double):
+            return plane
+        return Double(self._double(domain, "identity", [self._double_operand(plane_array((1,), [plane]), domain)], False), 0)
+
+    # ---- parts of tensors
 
     def over(
         self, tensor: Rows, dims: Iterable[int] | None, make: Callable[[Value, int], Value]
@@ -373,6 +432,12 @@ class Builder:
         parts = self.parts(rows.planes.reshape(-1), rows.domain)
         return max((self.bound(value) for value, _, _ in parts), default=0.0)
 
+    def is_within(self, rows: Rows, low: float, high: float) -> bool:
+        """Whether all numbers of the tensor lie between two."""
+        planes = [plane.words[0] if isinstance(plane, Double) else plane for plane in rows.planes.reshape(-1)]
+        ends = [self.bound.interval(value) for value, _, _ in self.parts(planes, rows.domain)]
+        return all(low <= least and largest <= high for least, largest in ends)
+
     def is_small(self, arg: Operand) -> bool:
         """Whether all numbers are integers (or truth values) that float32 holds."""
         if isinstance(arg, Pairs):
@@ -390,6 +455,11 @@ def _stored_order(planes: np.ndarray) -> np.ndarray | None:
         return None
     places = [plane[1] for plane in planes]
     return np.argsort(places) if len(set(places)) == len(places) else None
+
+
+def _of(plane: InputPlane) -> tuple:
+    """What planes of one input have in common."""
+    return plane.block, plane.dtype, plane.steps
 
 
 def _is(plane: Any, number: float) -> bool:

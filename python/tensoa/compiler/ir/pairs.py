@@ -70,6 +70,11 @@ class Pairs:
     def is_integer(self) -> bool:
         return self.dtype.is_integer
 
+    @property
+    def has_doubles(self) -> bool:
+        """As Rows: there are no pairs of float64."""
+        return False
+
 
 class Expressions:
     """Makes each Pair once. `once(key, make)` is that of a Builder."""

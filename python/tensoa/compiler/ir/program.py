@@ -26,6 +26,7 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     "linear": {"weight": ..., "bias": ..., "times": 1},
     "product": {"inner": ..., "times": 1},
     "map": {"name": ...},
+    "double": {"name": ..., "kinds": ..., "is_short": False},
     "norm": {"weight": ..., "bias": ..., "eps": ..., "is_centered": False, "times": 1},
     "reduce": {"name": ..., "times": 1},
     "order": {"count": ..., "is_largest": False, "times": 1},
@@ -63,6 +64,10 @@ class Value:
     | product | x, y | times, inner | of every group of x, a matrix [a, inner], and of y, [inner, c]: x @ y, [a, c] |
     | map | one or more | name | a function of FUNCTIONS (operations.py); arguments have the same width, or width 1, which
       stands for all |
+    | double | any | name, kinds, is_short | a function of FUNCTIONS in float64. A number of float64 is two words of 32 bits: a
+      value has the high ones of all its numbers, then the low ones. `kinds` of the parameters: "words", "floats" (float32
+      numbers), both from the next of the arguments, or the bytes of constants. The result is words, or float32 where it
+      `is_short`; parameters have as many numbers, or one, which stands for all |
     | norm | x | times, weight, bias ([width of a group] or None), eps, is_centered | layer normalisation of every group;
       the mean of each is zero where `is_centered` |
     | reduce | x | times, name | a function of REDUCTIONS (operations.py): one number of every group |
@@ -113,6 +118,11 @@ class Value:
     @property
     def times(self) -> int:
         return self.attributes.get("times", 1)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a row has, of which those of float64 have two words each."""
+        return self.width // 2 if self.op == "double" and not self.is_short else self.width
 
     @property
     def is_free(self) -> bool:

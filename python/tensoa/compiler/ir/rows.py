@@ -16,6 +16,7 @@ import numpy as np
 
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.ir.integers import Step
+from tensoa.compiler.ir.program import Value
 from tensoa.dtypes import FLOAT32, DType
 
 
@@ -31,10 +32,23 @@ class InputPlane:
     steps: tuple[Step, ...] = ()
 
 
+@dataclass(frozen=True)
+class Double:
+    """A number of float64: number `at` of a value of words (program.py)."""
+
+    value: Value
+    at: int
+
+    @property
+    def words(self) -> tuple[tuple[Value, int], tuple[Value, int]]:
+        """The planes of the high word and of the low one."""
+        return (self.value, self.at), (self.value, self.at + self.value.width // 2)
+
+
 @dataclass(eq=False)
 class Rows:
     """A tensor with rows: `planes` has its shape, with 1 in the place `axis` of the rows. A plane is an InputPlane, a
-    (Value, number in its row), or a Python number, the same in all rows.
+    (Value, number in its row), a Double, or a Python number, the same in all rows.
 
     A dimension that is rows and elements in one, as after view(-1, F), has the elements of one row in that place; `outer`
     of them vary more slowly than the rows.
@@ -49,6 +63,10 @@ class Rows:
     @property
     def is_integer(self) -> bool:
         return self.dtype.is_integer
+
+    @property
+    def has_doubles(self) -> bool:
+        return any(isinstance(plane, Double) for plane in self.planes.reshape(-1))
 
     @property
     def are_columns(self) -> bool:

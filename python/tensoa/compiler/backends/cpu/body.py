@@ -96,7 +96,8 @@ class Body(Visitor):
         self.plan = plan
         self.schedule = Schedule(stage, plan)
         # Vectors are written whole: those of the last group may end so far behind it.
-        self.slack = BLOCK - 1 if any(value.times > 1 or value.op in ("product", "take") for value in stage.values) else 0
+        are_written_whole = (value.times > 1 or value.op in ("product", "take", "double") for value in stage.values)
+        self.slack = BLOCK - 1 if any(are_written_whole) else 0
         self.lines: Lines = []
         self.buffers: list[Buffer] = []
         self.constants: list[np.ndarray] = []
@@ -199,6 +200,8 @@ class Body(Visitor):
             if _is_run(places):
                 return f"L::wide(s + {places[0]} * F, i, r)"
             return f"L::picked(s, {self._table(places)}, i, r)"
+        if is_absorbed and value.op == "double":
+            return f"shortened({self._doubles(value)})"
         if is_absorbed:
             return self._function(value, width)
         return f"L::{'wide' if value.width == width else 'narrow'}({self._place(value)}, i, r)"
@@ -208,6 +211,45 @@ class Body(Visitor):
         if function is None:
             raise InputError(f"a fused program has no function '{value.name}'")
         return _call(function, [self._expression(argument, width) for argument in value.args])
+
+    def _doubles(self, value: Value) -> str:
+        """The numbers of a `double`, as Doubles."""
+        args = iter(value.args)
+        operands = []
+        for kind in value.kinds:
+            if isinstance(kind, bytes):
+                operands.append(self._constant_doubles(np.frombuffer(kind)))
+            elif kind == "floats":
+                operands.append(f"lengthened({self._expression(next(args), value.numbers)})")
+            else:
+                operands.append(self._double_operand(next(args), value.numbers))
+        function = FUNCTIONS[value.name]
+        parameters = ", ".join(f"D {name}" for name in function.parameters)
+        return f"by_halves([]({parameters}) -> D {{ return {function.double}; }}, {', '.join(operands)})"
+
+    def _constant_doubles(self, numbers: np.ndarray) -> str:
+        if len(numbers) == 1:
+            return f"constant_number({self._constant(numbers.view(np.float32))}, 0)"
+        row = np.zeros(padded(len(numbers)))
+        row[: len(numbers)] = numbers
+        return f"L::constant_doubles({self._constant(row.view(np.float32))}, i)"
+
+    def _double_operand(self, value: Value, numbers: int) -> str:
+        """Doubles of a value of words."""
+        count = value.width // 2
+        if id(value) in self.schedule.absorbed and value.op == "double":
+            return self._doubles(value)
+        read = "wide" if count == numbers else "narrow"
+        if id(value) in self.schedule.absorbed:
+            halves = []
+            for places in self._places(value).reshape(2, -1):
+                if count == 1 or _is_run(places):
+                    halves.append(f"L::{read}(s + {places[0]} * F, i, r)")
+                else:
+                    halves.append(f"L::picked(s, {self._table(places)}, i, r)")
+            return f"doubles({', '.join(halves)})"
+        low = f"s + {self.slots[id(value)] + count} * F"
+        return f"doubles(L::{read}({self._place(value)}, i, r), L::{read}({low}, i, r))"
 
     # ---- the code of a value
 
@@ -333,6 +375,10 @@ class Body(Visitor):
         if is_relu(value) and id(first) in self.schedule.absorbed and first.op in ("linear", "norm"):
             return self.visit(first, "true")
         return [f"L::map(@, {value.width}, n, [&](int i, int r) {{ return {self._function(value, value.width)}; }});"]
+
+    def of_double(self, value: Value) -> Lines:
+        kind, text = ("map", f"shortened({self._doubles(value)})") if value.is_short else ("map_doubles", self._doubles(value))
+        return [f"L::{kind}(@, {value.numbers}, n, [&](int i, int r) {{ return {text}; }});"]
 
     def of_norm(self, value: Value, has_relu: str = "false") -> Lines:
         width = value.width // value.times

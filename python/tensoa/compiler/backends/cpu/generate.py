@@ -20,9 +20,8 @@ LINES = 1000  # of all stages: 850 took the compiler 10 s
 # 3 -> 64 -> 64 -> 2 takes 94 ns instead of 106, 16 rows 713 instead of 750, the compiler 0.1 s more for a layer.
 INLINED = 4
 FEATURES = 1 << 17  # that a row may have in scratch memory: 24 MiB for a tile
-KERNELS = [
-    Path(__file__).parent / "kernels" / f"{name}.hpp" for name in "vectors functions columns order tile few pairs".split()
-]
+_FOLDER = Path(__file__).parent / "kernels"
+KERNELS = [_FOLDER / f"{name}.hpp" for name in "vectors functions doubles columns order tile few pairs".split()]
 
 
 def kernel_text(is_inlined: bool = False) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tensoa.compiler.ir import Value, in_order
 from tensoa.compiler.stages import Plan, Stage
 
+MAPS = ("map", "double")  # number by number
 SPANS = 8  # runs of features that a layer reads where they lie
 SHORT = 4  # features: a layer reads shorter runs one after the other, after they are put side by side
 
@@ -120,7 +121,7 @@ class Schedule:
         """Whether `user` reads the parts of a pack where they lie."""
         if user.op == "linear":
             return len(packed.ranges) <= SPANS or packed.width >= SHORT * len(packed.ranges)
-        if user.op == "map":
+        if user.op in MAPS:
             return id(user) not in self.passed_on
         if user.op == "pack":  # one that reads parts of it several times, as windows do, reads them side by side
             return id(user) in self.absorbed and user.width <= packed.width
@@ -193,8 +194,10 @@ class Schedule:
     def _is_in_map(self, value: Value) -> bool:
         """A function of numbers in the same place of a row as the one that needs it."""
         user = self._only_user(value)
-        if value.op != "map" or user is None or user.op != "map" or user.width != value.width:
+        if value.op not in MAPS or user is None or user.op not in MAPS or user.numbers != value.numbers:
             return False
+        if value.op == "double":
+            return id(user) not in self.passed_on
         first = value.args[0]
         is_done_with_layer = is_relu(value) and first.op in ("linear", "norm") and self._only_user(first) is value
         return id(user) not in self.passed_on and not is_done_with_layer
@@ -206,4 +209,4 @@ class Schedule:
         users = self.users[id(value)]
         if value.op == "pack":
             return all(self._reads_parts(user, value) for user in users)
-        return value.op == "constant" and all(user.op == "map" for user in users)
+        return value.op == "constant" and all(user.op in MAPS for user in users)

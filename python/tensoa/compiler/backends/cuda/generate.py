@@ -18,7 +18,7 @@ from tensoa.errors import InputError
 _FOLDER = Path(__file__).parent / "kernels"
 #: The instructions that CUDA C++ has no name for; tests give what stands here on a CPU.
 INSTRUCTIONS = _FOLDER / "instructions.cuh"
-KERNELS = [_FOLDER / f"{name}.cuh" for name in "rows columns buffers sums reductions layers far across".split()]
+KERNELS = [_FOLDER / f"{name}.cuh" for name in "rows doubles columns buffers sums reductions layers far across".split()]
 
 
 def kernel_text() -> str:

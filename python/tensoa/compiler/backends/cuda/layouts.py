@@ -21,6 +21,12 @@ def contiguous(width: int) -> tuple[int, ...]:
     return tuple(range(width)) + (-1,) * (-width % 8)
 
 
+def of_words(width: int) -> tuple[int, ...]:
+    """The high words of numbers of float64 in tiles of their own, then the low ones."""
+    high = contiguous(width // 2)
+    return high + tuple(i + width // 2 if i >= 0 else -1 for i in high)
+
+
 class Tiles(NamedTuple):
     """A part of a pack that keeps its tiles: `tiles` of them from `first` on, with the numbers from `start` to `stop`."""
 
@@ -90,6 +96,9 @@ class Layouts(Visitor):
     def of_map(self, value: Value) -> Layout:
         wide = [argument for argument in value.args if argument.width == value.width]
         return self(next((argument for argument in wide if argument.op != "constant"), wide[0]))
+
+    def of_double(self, value: Value) -> Layout:
+        return contiguous(value.width) if value.is_short else of_words(value.width)
 
     def of_pack(self, value: Value) -> Layout:
         return tuple(number for _, part in self.pack(value) for number in part)

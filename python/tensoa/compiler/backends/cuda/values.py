@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensoa.compiler.backends.cuda.layouts import ONE, Layout, Numbers, Piece, contiguous, spread
+from tensoa.compiler.backends.cuda.layouts import ONE, Layout, Numbers, Piece, contiguous, of_words, spread
 from tensoa.compiler.backends.cuda.memory import Memory, is_extreme
 from tensoa.compiler.backends.cuda.weights import SHARED_BYTES, Weights, as_buffer
 from tensoa.compiler.ir import FUNCTIONS, REDUCTIONS, Value, Visitor, integers
@@ -28,6 +28,11 @@ def literal(number: float) -> str:
     if math.isinf(number):
         return "__int_as_float(0x7f800000)" if number > 0 else "__int_as_float(0xff800000)"
     return number.hex() + "f"
+
+
+def _double_literal(number: float) -> str:
+    """As bits: -0, infinities, and what is no number."""
+    return f"__longlong_as_double({np.float64(number).view(np.int64)}ll)"
 
 
 def _is_finite(value: Value) -> bool:
@@ -208,6 +213,41 @@ class Values(Visitor):
         self.line(f"const auto {name} = map<{len(layout) // 8}>({function}, {operands});")
         return Code("fragment", name)
 
+    def of_double(self, value: Value) -> Code:
+        function = FUNCTIONS[value.name]
+        parameters = ", ".join(f"double {x}" for x in function.parameters)
+        args, operands = iter(value.args), []
+        layout = None if value.width == 1 else contiguous(value.numbers)
+        for kind in value.kinds:
+            if isinstance(kind, bytes):
+                operands.append(self._doubles(np.frombuffer(kind), layout))
+            elif kind == "floats":
+                operands.append(self.operand(next(args), layout))
+            else:
+                operands.append(self._words(next(args), value.numbers, layout))
+        name, tiles = self.new_name(), len(layout or ONE) // 8
+        text = f"([]({parameters}) -> double {{ return {function.double}; }}, {', '.join(operands)})"
+        if layout is None:
+            self.line(f"const Scalar {name} = scalar_shortened{text};")
+            return Code("scalar", name)
+        self.widest = max(self.widest, 2 * tiles)
+        kind = "map_shortened" if value.is_short else "map_doubles"
+        self.line(f"const auto {name} = {kind}<{tiles}>{text};")
+        return Code("fragment", name)
+
+    def _doubles(self, numbers: np.ndarray, layout: Layout) -> str:
+        """Constants of float64."""
+        if len(numbers) == 1:
+            return _double_literal(numbers[0])
+        data = self.weights.add(spread(numbers, layout).tobytes())
+        return f"DoubleVector{{reinterpret_cast<const double*>{data}, warp.quad}}"
+
+    def _words(self, value: Value, numbers: int, layout: Layout) -> str:
+        """A value of words, as what map_doubles() takes."""
+        if layout is None or value.width // 2 < numbers:
+            return f"ScalarWords{{{self.scalar(value, 0)}, {self.scalar(value, 1)}}}"
+        return f"Words<{len(layout) // 8}>{{{self.fragment(value, of_words(value.width))}}}"
+
     def operand(self, value: Value, layout: Layout) -> str:
         """What a map with this layout takes."""
         kind, text = self.use(value)
@@ -272,7 +312,7 @@ class Values(Visitor):
         if value.op == "constant":  # one number stands for the padding, too
             return self.use(value)[0] == "vector"
         if value.op != "map":
-            return value.op != "linear"  # weights of zero times an infinity
+            return value.op not in ("linear", "double")  # weights of zero times an infinity; functions of zero
         return FUNCTIONS[value.name].keeps_zero and all(
             self._is_clean(argument) if argument.width > 1 else value.name == "mul" and _is_finite(argument)
             for argument in value.args

@@ -3,17 +3,20 @@
 """From a program of torch.export to a row program."""
 
 import math
+from dataclasses import replace
 
 import torch
 
 from tensoa.binding import Binding, Block
 from tensoa.compiler import passes
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
+from tensoa.compiler.frontends.torch_export.arithmetic import rounded
 from tensoa.compiler.frontends.torch_export.exported import exported_program
+from tensoa.compiler.frontends.torch_export.quantised import decompositions
 from tensoa.compiler.frontends.torch_export.walk import Walk, dtype_of
 from tensoa.compiler.ir import EXACT, InputPlane, Output, Program, Rows, Step
-from tensoa.compiler.ir.rows import need_rows, plane_array
-from tensoa.dtypes import name_of
+from tensoa.compiler.ir.rows import Double, need_rows, plane_array
+from tensoa.dtypes import DTYPES, HIGH, LOW, name_of
 
 __all__ = ["Graph", "capture", "exported_program", "row_program"]
 
@@ -46,7 +49,7 @@ def capture(exported: torch.export.ExportedProgram, binding: Binding, rules: lis
             with torch.no_grad():
                 walk.env[node] = walk.run(node)
         else:
-            walk.env[node] = graph.placeholder(node)
+            walk.env[node] = graph.placeholder(node, walk)
     return Program(graph.domains, _outputs(walk, results, binding, rules, graph.domains))
 
 
@@ -60,6 +63,7 @@ class Graph:
         table = torch.export.default_decompositions()
         for operation in KEPT:
             table.pop(operation, None)
+        table.update(decompositions(exported.graph))
         program = exported.run_decompositions(table)
         signature = program.graph_signature
         if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
@@ -81,13 +85,16 @@ class Graph:
         position = {node: i for i, node in enumerate(self.inputs)}
         self.symbols = _symbols(program, position, binding, self.domains)
 
-    def placeholder(self, node: torch.fx.Node) -> Rows | torch.Tensor:
+    def placeholder(self, node: torch.fx.Node, walk: Walk) -> Rows | torch.Tensor:
         """What an argument of the graph is: a constant, or the tensor of a block as planes."""
         if node in self.constants:
             return self.constants[node]
         position = self.inputs.index(node)
         block = self.binding.inputs[position]
-        return _input(block, position, self.domains.index(block.collection))
+        tensor = _input(block, position, self.domains.index(block.collection))
+        if block.dtype == block.column_dtype == torch.float64:
+            return _doubles(walk, tensor)
+        return replace(rounded(walk, tensor, block.dtype), dtype=dtype_of(block.dtype))
 
 
 def row_program(exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict]) -> Program:
@@ -131,23 +138,30 @@ def _least_rows(program: torch.export.ExportedProgram) -> int:
 
 
 def _input(block: Block, position: int, domain: int) -> Rows:
-    """The tensor that the model knows, as planes."""
+    """The tensor that the model knows, as planes; not yet rounded to its dtype."""
     column, dtype, steps = dtype_of(block.column_dtype), dtype_of(block.dtype), ()
-    if dtype.name != "float32" and dtype != column:
-        if dtype.is_bool or dtype.is_float or column.is_float:
+    if not dtype.is_float and dtype != column:
+        if dtype.is_bool or column.is_float:
             raise NotFused(f'block "{block.name}" of {dtype.name} in columns of {column.name}')
         steps = () if dtype.holds(column) else (Step("cast", 0, dtype.name),)
-    if dtype.is_float and dtype.name != "float32":
-        raise NotFused(f'block "{block.name}" of {dtype.name}')
     is_scalar = block.kind == "scalar"
     planes = [InputPlane(position, place, column.name, domain, is_scalar, steps) for place in block.places]
     columns, element = len(block.columns), block.element
     array = plane_array((columns, math.prod(element)), planes)
     if block.is_transposed:
-        return Rows(array.reshape(columns, 1), 1, domain, dtype)
+        return Rows(array.reshape(columns, 1), 1, domain, column if dtype.is_float else dtype)
     if len(element) == 2:  # planes of a matrix lie column after column
         array = array.reshape(columns, element[1], element[0]).transpose(0, 2, 1)
-    return Rows(array.reshape(block.shape(1)), 0, domain, dtype)
+    return Rows(array.reshape(block.shape(1)), 0, domain, column if dtype.is_float else dtype)
+
+
+def _doubles(walk: Walk, tensor: Rows) -> Rows:
+    """Columns of float64 as such, by their words."""
+    planes = list(tensor.planes.reshape(-1))
+    words = [replace(plane, dtype=half.name) for half in (HIGH, LOW) for plane in planes]
+    value = walk.value(plane_array((-1,), words), tensor.domain)
+    doubles = plane_array(tensor.planes.shape, [Double(value, i) for i in range(len(planes))])
+    return replace(tensor, planes=doubles, dtype=DTYPES["float64"])
 
 
 def _outputs(walk: Walk, results: list, binding: Binding, rules: list[dict], domains: tuple) -> list[Output]:
@@ -155,8 +169,8 @@ def _outputs(walk: Walk, results: list, binding: Binding, rules: list[dict], dom
     for i, (block, result, rule) in enumerate(zip(binding.outputs, results, rules)):
         if "rows" in rule:
             raise NotFused(f'block "{block.name}": always the same number of rows')
-        dtype = dtype_of(block.dtype)
-        if block.dtype != block.column_dtype or (dtype.is_float and dtype.name != "float32"):
+        dtype, column = dtype_of(block.dtype), dtype_of(block.column_dtype)
+        if dtype != column and not (dtype.is_float and column.is_float):
             raise NotFused(f'block "{block.name}" of {dtype.name} in columns of {name_of(block.column_dtype)}')
         domain = domains.index(rule["collection"])
         if not isinstance(result, Rows):
@@ -169,6 +183,12 @@ def _outputs(walk: Walk, results: list, binding: Binding, rules: list[dict], dom
         planes = result.planes
         if not block.is_transposed and len(block.element) == 2:
             planes = planes.swapaxes(-1, -2)
-        value = walk.value(planes, domain)
-        outputs.append(Output(len(binding.inputs) + i, tuple(block.places), value, dtype.name))
+        at, places = len(binding.inputs) + i, tuple(block.places)
+        if result.has_doubles and column.name == "float64":
+            doubles = walk.doubles(planes, domain)
+            outputs += [Output(at, places, words, half.name) for words, half in zip(doubles, (HIGH, LOW))]
+            continue
+        if result.has_doubles:
+            planes = walk.double("identity", replace(result, planes=planes), is_short=True).planes
+        outputs.append(Output(at, places, walk.value(planes, domain), column.name))
     return outputs

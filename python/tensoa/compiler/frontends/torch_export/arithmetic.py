@@ -11,10 +11,14 @@ import torch
 
 from tensoa.compiler import ir
 from tensoa.compiler.errors import NotFused
+from tensoa.compiler.ir import EXACT, rows
 from tensoa.compiler.ir.integers import limits
 from tensoa.compiler.ir.pairs import Pairs
 from tensoa.compiler.ir.rows import Rows, need_rows
 from tensoa.dtypes import DTYPES, name_of
+
+#: The bits that hold an integer, of dtypes that programs calculate in float32 (docs/decisions/0053).
+SHORT_FLOATS = {"float16": 11, "bfloat16": 8}
 
 
 def _reduced(walk, node, tensor, dims, make):
@@ -29,19 +33,41 @@ def _nonzero(walk, arg):
     return arg if arg.dtype.is_bool else walk.function("ne", arg, 0.0)
 
 
+def rounded(walk, tensor, dtype):
+    """A tensor made one of floats: a cast to a shorter dtype rounds."""
+    if dtype == torch.float64:
+        return walk.doubled(tensor)
+    if tensor.has_doubles:
+        tensor = walk.double("identity", tensor, is_short=True)
+    precision = SHORT_FLOATS.get(name_of(dtype))
+    is_exact = (
+        tensor.dtype.is_bool
+        or tensor.dtype.name == name_of(dtype)
+        or (tensor.is_integer and precision and walk.largest(tensor) <= 1 << precision)
+    )
+    if precision is None or is_exact:
+        return tensor
+    return walk.function(f"to_{name_of(dtype)}", tensor)
+
+
 def _cast(walk, node, tensor, *args, dtype=None, **kwargs):
     if dtype == torch.bool:
         return _nonzero(walk, tensor)
-    if dtype is None or dtype.is_floating_point or tensor.dtype.is_bool:
+    if dtype is not None and dtype.is_floating_point:
+        return rounded(walk, tensor, dtype)
+    if dtype is None or tensor.dtype.is_bool:
         return tensor
     name, (low, high) = name_of(dtype), limits(name_of(dtype))
+    if tensor.has_doubles:
+        if not walk.is_within(tensor, max(low, -EXACT), min(high, EXACT)):
+            raise NotFused(f"float64 made {name}, which float32 may not hold")
+        return walk.double("trunc", tensor, is_short=True)
     if tensor.dtype.is_float:
-        whole = walk.function("trunc", tensor)
-        is_short = torch.iinfo(dtype).bits < 32  # what a longer one does not hold, torch leaves undefined
-        if is_short and (low == 0 or walk.largest(whole) > high):
+        is_long = torch.iinfo(dtype).bits >= 32  # what it does not hold, torch leaves undefined
+        if not is_long and not walk.is_within(tensor, low, high):
             raise NotFused(f"{tensor.dtype.name} made {name}, which may not hold it")
-        return whole
-    if not DTYPES[name].holds(tensor.dtype) and (low == 0 or walk.largest(tensor) > high):
+        return walk.function("trunc", tensor)
+    if not DTYPES[name].holds(tensor.dtype) and not walk.is_within(tensor, low, high):
         raise NotFused(f"{tensor.dtype.name} made {name}, which may not hold it")
     return tensor
 
@@ -65,6 +91,13 @@ def _batch_norm(walk, node, tensor, weight, bias, mean, variance, momentum, eps)
 
 def _layer_norm(walk, node, tensor, shape, weight, bias, eps):
     rank = tensor.planes.ndim
+    if tensor.has_doubles:
+        dims, count, f = range(rank - len(shape), rank), float(math.prod(shape)), walk.function
+        centred = f("sub", tensor, f("div", _joined(walk, "add", tensor, dims), count))
+        variance = f("div", _joined(walk, "add", f("mul", centred, centred), dims), count)
+        normed = f("div", centred, f("sqrt", f("add", variance, eps)))
+        normed = normed if weight is None else f("mul", normed, weight)
+        return [normed if bias is None else f("add", normed, bias)]
 
     def norm(value, times):
         flat = [None if array is None else array.reshape(-1).numpy() for array in (weight, bias)]
@@ -83,7 +116,35 @@ def _group_norm(walk, node, tensor, weight, bias, rows, channels, size, groups, 
     return [_scaled(walk, replace(normed, planes=normed.planes.reshape(shape)), weight, bias)]
 
 
+def _joined(walk, name, tensor, dims):
+    """The function `name` of all elements of some dimensions, by halves; these dimensions have size 1 then."""
+    for dim in range(tensor.planes.ndim) if dims is None or not dims else [dim % tensor.planes.ndim for dim in dims]:
+        while (size := tensor.planes.shape[dim]) > 1 or dim == tensor.axis:
+            first, second = (rows.take(tensor, dim, slice(start, start + size // 2)) for start in (0, size // 2))
+            half = walk.function(name, first, second)
+            rest = [rows.take(tensor, dim, slice(size - 1, size))] if size % 2 else []
+            tensor = rows.concatenate([half, *rest], dim)
+    return tensor
+
+
+def _joined_to(walk, node, name, tensor, dims):
+    """As _joined(), in the shape of the node."""
+    shape, axis, _ = walk.shape_of(node)
+    joined = _joined(walk, name, tensor, dims)
+    return Rows(joined.planes.reshape(shape), axis, tensor.domain, joined.dtype)
+
+
+def _softmax_of_doubles(walk, tensor, dim, is_log):
+    shifted = walk.function("sub", tensor, _joined(walk, "maximum", tensor, [dim]))
+    exps = walk.function("exp", shifted)
+    total = _joined(walk, "add", exps, [dim])
+    return walk.function("sub", shifted, walk.function("log", total)) if is_log else walk.function("div", exps, total)
+
+
 def softmax(walk, node, tensor, dim, half_to_float, is_log=False):
+    if tensor.has_doubles:
+        return _softmax_of_doubles(walk, tensor, dim, is_log)
+
     def build(value, times):
         shifted = walk.map("sub", value, walk.each(walk.reduce("amax", value, times), value))
         exps = walk.map("exp", shifted)
@@ -95,9 +156,13 @@ def softmax(walk, node, tensor, dim, half_to_float, is_log=False):
 
 def _reduction(name):
     def run(walk, node, tensor, dims=None, keep=False, **kwargs):
-        if kwargs.get("dtype") not in (None, torch.float32) and tensor.dtype.is_float:
+        if kwargs.get("dtype") not in (None, torch.float32, torch.float16, torch.bfloat16) and tensor.dtype.is_float:
             raise NotFused(f"{name} of another dtype")
         dims = dims if isinstance(dims, (list, tuple)) or dims is None else [dims]
+        if tensor.has_doubles:
+            joined = _joined_to(walk, node, {"amax": "maximum", "amin": "minimum"}.get(name, "add"), tensor, dims)
+            count = tensor.planes.size // joined.planes.size
+            return walk.function("div", joined, count) if name == "mean" else joined
         return _reduced(walk, node, tensor, dims, functools.partial(walk.reduce, name))
 
     return run
@@ -145,6 +210,11 @@ def _any(name):
 
 def _variance(walk, node, tensor, dims=None, correction=None, keepdim=False):
     correction = 1 if correction is None else correction
+    if tensor.has_doubles:
+        count = tensor.planes.size // _joined(walk, "add", tensor, dims).planes.size
+        centred = walk.function("sub", tensor, walk.function("div", _joined(walk, "add", tensor, dims), count))
+        total = _joined_to(walk, node, "add", walk.function("mul", centred, centred), dims)
+        return walk.function("div", total, float(max(0.0, count - correction)))
 
     def build(value, times):
         centred = walk.map("sub", value, walk.each(walk.reduce("mean", value, times), value))
@@ -168,7 +238,15 @@ def norm(walk, order, what):
 
 
 def _vector_norm(walk, node, tensor, order=2, dims=None, keep=False, **kwargs):
+    if tensor.has_doubles and order in (1, 2, math.inf):
+        terms = walk.function("mul", tensor, tensor) if order == 2 else walk.function("abs", tensor)
+        total = _joined_to(walk, node, "maximum" if order == math.inf else "add", terms, dims)
+        return walk.function("sqrt", total) if order == 2 else total
     return _reduced(walk, node, tensor, dims, norm(walk, order, "a norm"))
+
+
+def _product(walk, node, tensor, dim=None, keep=False, **kwargs):
+    return _joined_to(walk, node, "mul", tensor, None if dim is None else [dim])
 
 
 def _formula(build):
@@ -177,6 +255,9 @@ def _formula(build):
     def run(walk, node, tensor, *numbers, **kwargs):
         if any(isinstance(number, (Rows, Pairs, torch.Tensor)) for number in numbers):
             raise NotFused(f"{node.target} of tensors")
+
+        if tensor.has_doubles:
+            return build(walk.function, float, tensor, *numbers, **kwargs)
 
         def with_value(x):
             return build(walk.map, lambda number: walk.constant(number, x), x, *numbers, **kwargs)
@@ -247,18 +328,21 @@ def _not(m, c, x):
 
 def _remainder(walk, node, a, b):
     """Of a division that rounds down: that of fmod, with the sign of b."""
-    m = walk.map
+    m = walk.function
+    rest = m("fmod", a, b)
+    is_below = m("lt", b, 0.0) if isinstance(b, Rows) else torch.as_tensor(b) < 0
+    is_other = m("mul", m("ne", rest, 0.0), m("ne", m("lt", rest, 0.0), is_below))
+    return m("where", is_other, m("add", rest, b), rest)
 
-    def build(x, y):
-        rest, zero = m("fmod", x, y), walk.constant(0.0, x)
-        is_other = m("mul", m("ne", rest, zero), m("ne", m("lt", rest, zero), m("lt", y, zero)))
-        return m("where", is_other, m("add", rest, y), rest)
 
-    return walk.elementwise(build, a, b)
+def _choose_qparams(walk, node, *args):
+    raise NotFused("a scale that all rows together give (choose_qparams)")
 
 
 OPERATIONS = {
     "_to_copy": _cast,
+    "choose_qparams": _choose_qparams,
+    "choose_qparams_symmetric": _choose_qparams,
     "native_layer_norm": _layer_norm,
     "_native_batch_norm_legit_no_training": _batch_norm,
     "native_group_norm": _group_norm,
@@ -266,6 +350,7 @@ OPERATIONS = {
     "_log_softmax": functools.partial(softmax, is_log=True),
     "sum": _reduction("sum"),
     "mean": _reduction("mean"),
+    "prod": _product,
     "amax": _reduction("amax"),
     "amin": _reduction("amin"),
     "max": _extreme("amax"),

@@ -13,8 +13,26 @@ from tensoa.compiler.frontends.torch_export.arithmetic import softmax
 from tensoa.compiler.ir import pairs, rows
 from tensoa.compiler.ir.rows import Rows, need_rows, plane_array
 
+MOST_DOUBLES = 1 << 14  # products of a layer in float64, whose weights are in the code
+
+
+def _of_doubles(walk, tensor, weight, bias):
+    """A linear layer over the last dimension, input by input."""
+    outputs, inputs = weight.shape
+    if isinstance(weight, Rows) or tensor.axis == tensor.planes.ndim - 1:
+        raise NotFused("a product of float64 whose weights depend on the inputs, or over all rows")
+    if inputs * outputs > MOST_DOUBLES:
+        raise NotFused(f"a layer of {inputs} x {outputs} in float64")
+    total = None if bias is None else bias
+    for i in range(inputs):
+        term = walk.double("mul", rows.take(tensor, -1, slice(i, i + 1)), weight[:, i])
+        total = term if total is None else walk.double("add", total, term)
+    return total
+
 
 def linear(walk, node, tensor, weight, bias=None):
+    if isinstance(tensor, Rows) and tensor.has_doubles:
+        return _of_doubles(walk, tensor, weight, bias)
     return walk.layer(tensor, weight, bias)
 
 
@@ -22,6 +40,8 @@ def _of_all_rows(walk, a, b):
     """A product of rows with all rows, or None of all else."""
     are_rows = isinstance(a, Rows) and isinstance(b, Rows)
     if are_rows and a.axis == a.planes.ndim - 2 and b.axis == b.planes.ndim - 1 and b.planes.ndim > 1:
+        if a.has_doubles or b.has_doubles:
+            raise NotFused("a product over all rows of float64")
         return pairs.sums(walk.pairs, "dot", a, _swapped(b))
     return None
 
@@ -32,13 +52,13 @@ def matmul(walk, node, a, b):
         return found
     ranks = [arg.planes.ndim if isinstance(arg, Rows) else arg.dim() for arg in (a, b)]
     if ranks[1] == 2 and not isinstance(b, Rows):
-        return walk.layer(a, b.t())
+        return linear(walk, node, a, b.t())
     if ranks == [2, 2]:
         return mm(walk, node, a, b)
     if min(ranks) < 2:
         raise NotFused("a product with a vector")
     if ranks[0] == 2 and not isinstance(a, Rows):
-        return _swapped(walk.layer(_swapped(b), a))
+        return _swapped(linear(walk, node, _swapped(b), a))
     return bmm(walk, node, a, b)
 
 
@@ -47,6 +67,8 @@ def bmm(walk, node, a, b):
     found = _of_all_rows(walk, a, b)
     if found is not None:
         return found
+    if any(isinstance(arg, Rows) and arg.has_doubles for arg in (a, b)):
+        return _product_of_doubles(walk, a, b)
     (left, right), axis, domain = walk.broadcast(_unsqueezed(a, -2), _swapped(_unsqueezed(b, -3)))  # […, i, j, k]
     if axis >= left.ndim - 1:
         raise NotFused("a product over all rows")
@@ -55,6 +77,21 @@ def bmm(walk, node, a, b):
     y = walk.value(right[..., 0, :, :].swapaxes(-1, -2), domain)
     value = ir.product(x, y, inner, times)
     return Rows(plane_array(left.shape[:-1], [(value, i) for i in range(value.width)]), axis, domain)
+
+
+def _product_of_doubles(walk, a, b):
+    """By the columns of a and the rows of b."""
+    inner = (a.planes if isinstance(a, Rows) else a).shape[-1]
+    total = None
+    for i in range(inner):
+        column, row = (_part(a, -1, i), _part(b, -2, i))
+        term = walk.double("mul", column, row)
+        total = term if total is None else walk.double("add", total, term)
+    return total
+
+
+def _part(tensor, dim, i):
+    return rows.take(tensor, dim, slice(i, i + 1)) if isinstance(tensor, Rows) else tensor.narrow(dim, i, 1)
 
 
 def _unsqueezed(tensor, dim):
@@ -70,7 +107,7 @@ def mm(walk, node, a, b, bias=None):
     if found is not None and bias is None:
         return found
     if isinstance(a, Rows) and not isinstance(b, Rows) and a.axis == 0:
-        return walk.layer(a, b.t(), bias)
+        return linear(walk, node, a, b.t(), bias)
     if isinstance(b, Rows) and not isinstance(a, Rows) and b.axis == 1 and bias is None:
         need_rows(b)
         value = walk.linear(walk.value(b.planes, b.domain), a)

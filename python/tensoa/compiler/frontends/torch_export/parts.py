@@ -119,7 +119,7 @@ class Partitioner:
         for node in self.graph.nodes:
             if node.op == "placeholder":
                 try:
-                    walk.env[node] = self.graph.placeholder(node)
+                    walk.env[node] = self.graph.placeholder(node, walk)
                 except NotFused:  # a dtype
                     continue
             elif node.op == "call_function":
@@ -160,7 +160,7 @@ class Partitioner:
             dtype = dtype_of(value.dtype)
         except NotFused:
             return None
-        if axis is None or domain is None or shape[axis] != 1 or (dtype.is_float and dtype.name != "float32"):
+        if axis is None or domain is None or shape[axis] != 1 or dtype.name == "float64":
             return None
         tensor = Tensor(node, axis, shape, domain, dtype.name)
         return tensor if 0 < tensor.planes <= self.limits.planes else None

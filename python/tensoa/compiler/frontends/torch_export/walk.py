@@ -11,7 +11,7 @@ from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export import arithmetic, indices, layers, movement, order, pairs, windows
 from tensoa.compiler.ir import EXACT, FUNCTIONS, Builder, Pairs, Rows, Step
 from tensoa.compiler.ir.integers import limits
-from tensoa.compiler.ir.rows import plane_array
+from tensoa.compiler.ir.rows import Double, plane_array
 from tensoa.dtypes import DTYPES, DType, name_of
 
 #: Operators that are no function of FUNCTIONS by their own name; each is called with (walk, node, *args, **kwargs).
@@ -105,12 +105,13 @@ class Walk(Builder):
             return result
         dtype = dtype_of(value.dtype)
         result = replace(result, dtype=dtype)
-        if dtype.is_float and dtype.name != "float32":
-            raise NotFused(f"numbers of {dtype.name}")
         if isinstance(result, Pairs):
-            if dtype.is_integer:
-                raise NotFused(f"integers between rows ({name})")
+            if dtype.is_integer or dtype.name == "float64":
+                raise NotFused(f"{'integers' if dtype.is_integer else 'float64'} between rows ({name})")
             return result
+        is_double = dtype.name == "float64"
+        if any(isinstance(plane, Double) != is_double and not _is_number(plane) for plane in result.planes.reshape(-1)):
+            raise NotFused(f"{name} of float64")
         is_calculated = result.is_integer and name not in CHOOSING and not result.are_columns
         if is_calculated and (dtype.name == "uint8" or self.largest(result) > min(EXACT, dtype.limits[1])):
             raise NotFused(f"arithmetic on integers ({name} of {dtype.name})")
@@ -134,6 +135,9 @@ class Walk(Builder):
             return node.target(*args, **kwargs)
         if name not in FLAT and any(isinstance(item, Rows) and item.outer != 1 for item in flat):
             raise NotFused(f"{name} of elements and rows in one dimension")
+        args, kwargs = torch.utils._pytree.tree_map(_lengthened, (args, kwargs))
+        if getattr(node.meta["val"], "dtype", None) == torch.float64 and name != "_to_copy":
+            args = torch.utils._pytree.tree_map(self._of_doubles, args)
         stepped = self._stepped(node, name, args, kwargs)
         if stepped is not None:
             return stepped
@@ -173,6 +177,10 @@ class Walk(Builder):
         planes = [replace(plane, steps=plane.steps + added) for plane in tensor.planes.reshape(-1)]
         return replace(tensor, planes=plane_array(tensor.planes.shape, planes))
 
+    def _of_doubles(self, arg: Any) -> Any:
+        """An argument of an operation that gives float64."""
+        return self.doubled(arg) if isinstance(arg, Rows) and arg.dtype.is_float else arg
+
     def _check_comparison(self, args: tuple) -> None:
         for tensor in args:
             if isinstance(tensor, torch.Tensor) and tensor.dim() and tensor.dtype == torch.float64:
@@ -189,6 +197,16 @@ class Walk(Builder):
         if axis is None:
             return torch.full(shape, number, dtype=dtype)
         return self.filled(torch.tensor(number, dtype=dtype), shape, axis, domain)
+
+
+def _lengthened(arg: Any) -> Any:
+    """Constants of short floats as float32, which NumPy has."""
+    is_short = isinstance(arg, torch.Tensor) and arg.is_floating_point() and arg.element_size() < 4
+    return arg.float() if is_short else arg
+
+
+def _is_number(plane: Any) -> bool:
+    return isinstance(plane, (int, float))
 
 
 def _is_float(arg: Any) -> bool:

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Numbers of columns, and what both layouts do one number at a time.
 
-#include "functions.hpp"
+#include "doubles.hpp"
 
 namespace {
 
@@ -14,10 +14,19 @@ struct Half {
 struct BFloat {
   std::uint16_t bits;
 };
+/// Numbers of float64 of which one word is read or written.
+struct High {
+  float other, word;
+};
+struct Low {
+  float word, other;
+};
 template <class T>
 inline float number(T x) {
   return static_cast<float>(x);
 }
+inline float number(High x) { return x.word; }
+inline float number(Low x) { return x.word; }
 inline float number(Half x) { return _cvtsh_ss(x.bits); }
 inline float number(BFloat x) {
   const std::uint32_t wide = static_cast<std::uint32_t>(x.bits) << 16;
@@ -44,8 +53,20 @@ template <class T>
 inline T element(float x) {
   if constexpr (std::is_same_v<T, float>) return x;
   if constexpr (std::is_same_v<T, bool>) return x == x && x != 0;
-  return x == x ? static_cast<T>(x) : T{};
+  if constexpr (std::is_same_v<T, Half>) return {_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT)};
+  if constexpr (std::is_same_v<T, BFloat>) {
+    const std::int32_t wide = bits(f_to_bfloat16(all(x)))[0];
+    return {static_cast<std::uint16_t>(wide >> 16)};
+  }
+  if constexpr (std::is_arithmetic_v<T>) return x == x ? static_cast<T>(x) : T{};
 }
+
+template <class T>
+inline void put(T& to, float x) {
+  to = element<T>(x);
+}
+inline void put(High& to, float x) { to.word = x; }
+inline void put(Low& to, float x) { to.word = x; }
 
 template <int kCount, class F>
 inline void with_constant(int value, F f) {
@@ -73,7 +94,7 @@ struct Common {
 
   template <class T>
   static void output(const float* x, T* to, int n) {
-    for (int r = 0; r < n; ++r) to[r] = element<T>(x[r * L::kRow]);
+    for (int r = 0; r < n; ++r) put(to[r], x[r * L::kRow]);
   }
 
   template <class From>

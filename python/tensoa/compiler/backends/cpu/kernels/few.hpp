@@ -16,6 +16,7 @@ struct Few : Common<Few<kPitch>> {
   static V wide(const float* x, int i, int r) { return load(x + i + r * kPitch); }
   static V narrow(const float* x, int, int r) { return all(x[r * kPitch]); }
   static V constant(const float* c, int i, int) { return load(c + i); }
+  static Doubles constant_doubles(const float* c, int i) { return constant_numbers(c, i); }
   static V picked(const float* x, Places at, int i, int r) {
     I index;
     std::memcpy(&index, at + i, sizeof(index));
@@ -26,6 +27,17 @@ struct Few : Common<Few<kPitch>> {
   static void map(float* y, int width, int n, F f) {
     for (int r = 0; r < n; ++r)
       for (int i = 0; i < width; i += kLanes) store(y + i + r * kPitch, f(i, r));
+  }
+
+  /// `f` gives Doubles. From the last vector to the first: those of high words end among the low ones.
+  template <class F>
+  static void map_doubles(float* y, int width, int n, F f) {
+    for (int r = 0; r < n; ++r)
+      for (int i = (width - 1) / kLanes * kLanes; i >= 0; i -= kLanes) {
+        const Words result = words(f(i, r));
+        store(y + i + r * kPitch, result.high);
+        store(y + width + i + r * kPitch, result.low);
+      }
   }
 
   /// kCount rows or groups, `step` apart in `x` and `to_step` in `to`, by kVectors of outputs; kChains sums of each, so that

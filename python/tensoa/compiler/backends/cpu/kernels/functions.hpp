@@ -129,6 +129,19 @@ inline V f_asinh(V x) {
   const V far = f_log(a) + all(0.693147181f);
   return with_sign(a < 1e18f ? near : far, x);
 }
+#ifdef __AVX512F__
+inline V f_to_float16(V x) {
+  return _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+#else
+inline V f_to_float16(V x) {
+  return _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+#endif
+inline V f_to_bfloat16(V x) {
+  const I odd = (bits(x) >> 16) & 1;
+  return x == x ? from_bits((bits(x) + 0x7fff + odd) & -0x10000) : x;
+}
 #define TENSOA_BY_LIBM(name)                              \
   inline V f_##name(V x) {                                \
     return each([](float a) { return std::name(a); }, x); \

@@ -42,7 +42,19 @@ struct Tile : Common<Tile> {
   static V wide(const float* x, int i, int r) { return load(x + i * kFeature + r); }
   static V narrow(const float* x, int, int r) { return load(x + r); }
   static V constant(const float* c, int i, int) { return all(c[i]); }
+  static Doubles constant_doubles(const float* c, int i) { return constant_number(c, i); }
   static V picked(const float* x, Places at, int i, int r) { return wide(x, at[i], r); }
+
+  /// `f` gives Doubles.
+  template <class F>
+  static void map_doubles(float* y, int width, int n, F f) {
+    for (int i = 0; i < width; ++i)
+      for (int r = 0; r < n; r += kLanes) {
+        const Words result = words(f(i, r));
+        store(y + i * kFeature + r, result.high);
+        store(y + (width + i) * kFeature + r, result.low);
+      }
+  }
 
   /// y = f(feature, row) everywhere.
   template <class F>

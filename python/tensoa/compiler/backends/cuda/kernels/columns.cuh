@@ -10,12 +10,21 @@ struct Half {
 struct Bfloat16 {
   unsigned short bits;
 };
+// Numbers of float64 of which one word is read or written.
+struct High {
+  float other, word;
+};
+struct Low {
+  float word, other;
+};
 
 template <class T>
 __device__ __forceinline__ float to_float(T x) {
   return static_cast<float>(x);
 }
 __device__ __forceinline__ float to_float(bool x) { return x ? 1.f : 0.f; }
+__device__ __forceinline__ float to_float(High x) { return x.word; }
+__device__ __forceinline__ float to_float(Low x) { return x.word; }
 __device__ __forceinline__ float to_float(Half x) { return half_to_float(x.bits); }
 __device__ __forceinline__ float to_float(Bfloat16 x) {
   return __uint_as_float(unsigned{x.bits} << 16);
@@ -61,6 +70,21 @@ template <>
 __device__ __forceinline__ float element<float>(float x) {
   return x;
 }
+template <>
+__device__ __forceinline__ Half element<Half>(float x) {
+  return {static_cast<unsigned short>(to_halves(x, 0.f))};
+}
+template <>
+__device__ __forceinline__ Bfloat16 element<Bfloat16>(float x) {
+  return {static_cast<unsigned short>(to_bfloats(x, 0.f))};
+}
+
+template <class T>
+__device__ __forceinline__ void put_number(T& to, float x) {
+  to = element<T>(x);
+}
+__device__ __forceinline__ void put_number(High& to, float x) { to.word = x; }
+__device__ __forceinline__ void put_number(Low& to, float x) { to.word = x; }
 
 // Rows are those of a tile, or of an Index.
 template <int T, class From, class Row>
@@ -120,7 +144,7 @@ __device__ __forceinline__ void write(const Columns<Number>& to, const Fragment<
     for (int i = 0; i < 4; ++i) {
       const int plane = to.planes.place(8 * n + 2 * warp.quad + (i & 1));
       if (plane >= 0 && tile.inside[i >> 1])
-        to.data[plane * to.pitch + tile.row[i >> 1]] = element<Number>(x.at[n][i]);
+        put_number(to.data[plane * to.pitch + tile.row[i >> 1]], x.at[n][i]);
     }
   }
 }
@@ -131,6 +155,6 @@ __device__ __forceinline__ void write(const Columns<Number>& to, const Scalar& x
   Number* plane = to.data + to.planes.first * to.pitch;
   if (warp.quad != 0 || warp.part != 0) return;
   for (int r = 0; r < 2; ++r) {
-    if (tile.inside[r]) plane[tile.row[r]] = element<Number>(x.at[r]);
+    if (tile.inside[r]) put_number(plane[tile.row[r]], x.at[r]);
   }
 }

@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+/// Numbers of float64, which lie in scratch memory as words of 32 bits: vectors of the high ones and of the low ones.
+
+#include "functions.hpp"
+
+namespace {
+
+/// Half as many lanes as V has.
+using D = double __attribute__((vector_size(kLanes * 4)));
+using L64 = std::int64_t __attribute__((vector_size(kLanes * 4)));
+using HalfV = float __attribute__((vector_size(kLanes * 2)));
+using SomeDoubles = double __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+
+/// The numbers of the lanes of a V: the first half of them, then the others.
+struct Doubles {
+  D a, b;
+};
+/// Words of them.
+struct Words {
+  V high, low;
+};
+
+template <int kFrom, int... kIndex>
+inline D with_words(V low, V high, std::integer_sequence<int, kIndex...>) {
+  const I places = {(kFrom + kIndex / 2 + (kIndex % 2 ? kLanes : 0))...};
+  return reinterpret_cast<D>(__builtin_shuffle(low, high, places));
+}
+inline Doubles doubles(V high, V low) {
+  constexpr auto kAll = std::make_integer_sequence<int, kLanes>{};
+  return {with_words<0>(low, high, kAll), with_words<kLanes / 2>(low, high, kAll)};
+}
+template <int kWord, int... kIndex>
+inline V word_of(Doubles x, std::integer_sequence<int, kIndex...>) {
+  return __builtin_shuffle(reinterpret_cast<V>(x.a), reinterpret_cast<V>(x.b),
+                           I{(2 * kIndex + kWord)...});
+}
+inline Words words(Doubles x) {
+  constexpr auto kAll = std::make_integer_sequence<int, kLanes>{};
+  return {word_of<1>(x, kAll), word_of<0>(x, kAll)};
+}
+inline Doubles lengthened(V x) {
+  HalfV halves[2];
+  std::memcpy(halves, &x, sizeof(x));
+  return {__builtin_convertvector(halves[0], D), __builtin_convertvector(halves[1], D)};
+}
+inline V shortened(Doubles x) {
+  const HalfV halves[] = {__builtin_convertvector(x.a, HalfV), __builtin_convertvector(x.b, HalfV)};
+  V y;
+  std::memcpy(&y, halves, sizeof(y));
+  return y;
+}
+inline Doubles everywhere(double x) { return {D{} + x, D{} + x}; }
+inline D load_doubles(const float* p) { return *reinterpret_cast<const SomeDoubles*>(p); }
+/// Constants: number i, and the lanes from i on.
+inline Doubles constant_number(const float* c, int i) {
+  double x;
+  std::memcpy(&x, c + 2 * i, sizeof(x));
+  return everywhere(x);
+}
+inline Doubles constant_numbers(const float* c, int i) {
+  return {load_doubles(c + 2 * i), load_doubles(c + 2 * i + kLanes)};
+}
+
+template <class F, class... Arguments>
+inline Doubles by_halves(F f, Arguments... x) {
+  return {f(x.a...), f(x.b...)};
+}
+
+/// A product that is rounded, so that a difference of two equal ones is zero.
+inline D times(D x, D y) {
+  D product = x * y;
+  asm("" : "+x"(product));
+  return product;
+}
+#ifdef __AVX512F__
+inline D sqrt(D x) { return _mm512_sqrt_pd(x); }
+inline bool is_everywhere(L64 where) {
+  return _mm512_movepi64_mask(reinterpret_cast<__m512i>(where)) == 0xff;
+}
+template <int kMode>
+inline D whole_of(D x) {
+  return _mm512_roundscale_pd(x, kMode);
+}
+#else
+inline D sqrt(D x) { return _mm256_sqrt_pd(x); }
+inline bool is_everywhere(L64 where) {
+  return _mm256_movemask_pd(reinterpret_cast<__m256d>(where)) == 0xf;
+}
+template <int kMode>
+inline D whole_of(D x) {
+  return _mm256_round_pd(x, kMode);
+}
+#endif
+inline D floor(D x) { return whole_of<_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC>(x); }
+inline D ceil(D x) { return whole_of<_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC>(x); }
+inline D rint(D x) { return whole_of<_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC>(x); }
+inline D trunc(D x) { return whole_of<_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC>(x); }
+inline L64 bits(D x) { return reinterpret_cast<L64>(x); }
+inline D from_bits(L64 x) { return reinterpret_cast<D>(x); }
+inline D fabs(D x) { return from_bits(bits(x) & INT64_MAX); }
+
+// What most models have, in all lanes at once, from Taylor series; `where` says in which lanes these do, others ask libm.
+
+template <int kTerms>
+inline D series(const double (&c)[kTerms], D x) {
+  D y = D{} + c[kTerms - 1];
+  for (int i = kTerms - 2; i >= 0; --i) y = y * x + c[i];
+  return y;
+}
+template <class F>
+inline D by_libm_outside(L64 where, D result, F f, D x) {
+  if (is_everywhere(where)) return result;
+  for (int i = 0; i < kLanes / 2; ++i)
+    if (!where[i]) result[i] = f(x[i]);
+  return result;
+}
+/// An integer of few bits, in the low bits.
+inline L64 as_integer(D whole) { return bits(whole + 0x1.8p52); }
+inline D double_power_of_two(D n) { return from_bits((as_integer(n) + 1023) << 52); }
+
+/// 1 / k! from k = 2 on.
+constexpr double kExpTerms[] = {1. / 2,       1. / 6,        1. / 24,        1. / 120,
+                                1. / 720,     1. / 5040,     1. / 40320,     1. / 362880,
+                                1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800};
+inline D exp(D x) {
+  const D n = rint(x * 0x1.71547652b82fep+0);
+  const D r = (x - n * 0x1.62e42feep-1) - n * 0x1.a39ef35793c76p-33;
+  const D y = (series(kExpTerms, r) * r * r + r) + 1.0;
+  const D half = trunc(n * 0.5);
+  const D result = (y * double_power_of_two(half)) * double_power_of_two(n - half);
+  return by_libm_outside(
+      fabs(x) < 745.0, result, [](double a) { return std::exp(a); }, x);
+}
+/// (sinh(x) - x) / x^3 of x^2.
+constexpr double kSinhTerms[] = {1. / 6,
+                                 1. / 120,
+                                 1. / 5040,
+                                 1. / 362880,
+                                 1. / 39916800,
+                                 1. / 6227020800,
+                                 1. / 1307674368000,
+                                 1. / 355687428096000,
+                                 1. / 121645100408832000};
+inline D sinh(D x) {
+  const D a = fabs(x), square = x * x, e = exp(a) * 0.5;
+  const D large = from_bits(bits(e - 0.25 / e) | (bits(x) & INT64_MIN));
+  const D result = a < 1.0 ? series(kSinhTerms, square) * square * x + x : large;
+  return by_libm_outside(
+      a < 700.0, result, [](double b) { return std::sinh(b); }, x);
+}
+/// (cosh(x) - 1) / x^2 of x^2.
+constexpr double kCoshTerms[] = {1. / 2,
+                                 1. / 24,
+                                 1. / 720,
+                                 1. / 40320,
+                                 1. / 3628800,
+                                 1. / 479001600,
+                                 1. / 87178291200,
+                                 1. / 20922789888000,
+                                 1. / 6402373705728000};
+inline D cosh(D x) {
+  const D a = fabs(x), square = x * x, e = exp(a) * 0.5;
+  const D result = a < 1.0 ? series(kCoshTerms, square) * square + 1.0 : e + 0.25 / e;
+  return by_libm_outside(
+      a < 700.0, result, [](double b) { return std::cosh(b); }, x);
+}
+/// log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + s^2 (2/3 + 2/5 s^2 ...)), where s = f / (2 + f).
+constexpr double kLogTerms[] = {2. / 3,  2. / 5,  2. / 7,  2. / 9,  2. / 11, 2. / 13,
+                                2. / 15, 2. / 17, 2. / 19, 2. / 21, 2. / 23};
+inline D log(D x) {
+  const L64 wide = bits(x) - 0x3fe6a09e667f3bcd;  // from sqrt(1/2) on
+  const L64 exponent = wide >> 52;
+  const D n = __builtin_convertvector(exponent, D);
+  const D f = from_bits(bits(x) - (exponent << 52)) - 1.0;
+  const D s = f / (f + 2.0), square = s * s, half = f * f * 0.5;
+  const D low = s * (half + series(kLogTerms, square) * square) + n * 0x1.a39ef35793c76p-33;
+  const D result = n * 0x1.62e42feep-1 + (f - (half - low));
+  const L64 is_usual = (x >= 0x1p-1022) & (x < INFINITY);
+  return by_libm_outside(
+      is_usual, result, [](double a) { return std::log(a); }, x);
+}
+/// (sin(r) - r) / r^3 and (cos(r) - 1 + r^2 / 2) / r^4, of r^2.
+constexpr double kSinTerms[] = {
+    -1. / 6,        1. / 120,        -1. / 5040,          1. / 362880,
+    -1. / 39916800, 1. / 6227020800, -1. / 1307674368000, 1. / 355687428096000};
+constexpr double kCosTerms[] = {
+    1. / 24,        -1. / 720,         1. / 40320,         -1. / 3628800,
+    1. / 479001600, -1. / 87178291200, 1. / 20922789888000};
+/// sin(x + quarter pi / 2)
+inline D sine(D x, int quarter) {
+  const D n = rint(x * 0x1.45f306dc9c883p-1);
+  const D r = ((x - n * 0x1.921fb544p+0) - n * 0x1.0b4611a6p-34) - n * 0x1.3198a2e037073p-69;
+  const L64 turn = as_integer(n) + quarter;
+  const D square = r * r;
+  const D odd = series(kSinTerms, square) * square * r + r;
+  const D even = series(kCosTerms, square) * square * square + (1.0 - square * 0.5);
+  const D result = (turn & 1) != 0 ? even : odd;
+  return from_bits(bits(result) ^ ((turn & 2) << 62));
+}
+inline D sin(D x) {
+  return by_libm_outside(
+      fabs(x) < 1e5, sine(x, 0), [](double a) { return std::sin(a); }, x);
+}
+inline D cos(D x) {
+  return by_libm_outside(
+      fabs(x) < 1e5, sine(x, 1), [](double a) { return std::cos(a); }, x);
+}
+#define TENSOA_OF_DOUBLES(name)                                  \
+  inline D name(D x) {                                           \
+    for (int i = 0; i < kLanes / 2; ++i) x[i] = std::name(x[i]); \
+    return x;                                                    \
+  }
+#define TENSOA_OF_TWO_DOUBLES(name)                                    \
+  inline D name(D x, D y) {                                            \
+    for (int i = 0; i < kLanes / 2; ++i) x[i] = std::name(x[i], y[i]); \
+    return x;                                                          \
+  }
+TENSOA_OF_DOUBLES(exp2)
+TENSOA_OF_DOUBLES(expm1)
+TENSOA_OF_DOUBLES(log2)
+TENSOA_OF_DOUBLES(log10)
+TENSOA_OF_DOUBLES(log1p)
+TENSOA_OF_DOUBLES(tan)
+TENSOA_OF_DOUBLES(tanh)
+TENSOA_OF_DOUBLES(asinh)
+TENSOA_OF_DOUBLES(acosh)
+TENSOA_OF_DOUBLES(atanh)
+TENSOA_OF_DOUBLES(atan)
+TENSOA_OF_DOUBLES(asin)
+TENSOA_OF_DOUBLES(acos)
+TENSOA_OF_DOUBLES(erf)
+TENSOA_OF_DOUBLES(erfc)
+TENSOA_OF_TWO_DOUBLES(pow)
+TENSOA_OF_TWO_DOUBLES(atan2)
+TENSOA_OF_TWO_DOUBLES(fmod)
+TENSOA_OF_TWO_DOUBLES(hypot)
+#undef TENSOA_OF_DOUBLES
+#undef TENSOA_OF_TWO_DOUBLES
+
+}  // namespace

@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""float16 and bfloat16 inside of models: programs calculate in float32, casts and columns round (docs/decisions/0053)."""
+
+import pytest
+import torch
+from torch import nn
+
+from bindings import block, bound
+from captured_programs import Results
+from cpu_programs import needs_level
+from everywhere import Everywhere
+from exporting import bind
+from tensoa.export import Options, export
+from tensoa.package import cases
+from tensoa.package.archive import read
+from width_models import mlp
+
+pytestmark = needs_level
+
+SHORT = (torch.float16, torch.bfloat16)
+short = pytest.mark.parametrize("dtype", SHORT, ids=["float16", "bfloat16"])
+
+
+def name(dtype):
+    return str(dtype).removeprefix("torch.")
+
+
+def relative(got, truth):
+    return ((got.double() - truth).abs().max() / truth.abs().max()).item()
+
+
+@short
+def test_layers_of_short_floats_are_nearer_to_float64_than_the_module(dtype, tmp_path):
+    torch.manual_seed(0)
+    layers = mlp(6, 64, 64, 2).to(dtype)
+    module = Results(lambda m, x: torch.softmax(m.layers(x.to(dtype)), 1).float(), layers=layers)
+    program = Everywhere(module, bound([block("x", 6)], [block("y", 2)]), tmp_path)
+    for where, (x,), (got,) in program.results():
+        truth = torch.softmax(layers.double()(x.to(dtype).double()), 1).T
+        own = torch.softmax(layers.to(dtype)(x.to(dtype)), 1).T
+        assert relative(got, truth) < min(2e-6, relative(own, truth) / 10), where
+
+
+@short
+def test_modules_of_short_floats_read_and_write_such_columns(dtype, tmp_path):
+    torch.manual_seed(1)
+    module = nn.Sequential(nn.LayerNorm(5), *mlp(5, 32, 3), nn.Sigmoid()).to(dtype)
+    program = Everywhere(module, bound([block("x", 5, name(dtype))], [block("y", 3, name(dtype))]), tmp_path)
+    for where, (x,), (got,) in program.results():
+        truth = module.double()(x.double()).T
+        module.to(dtype)
+        assert got.dtype == dtype
+        assert ((got.double() - truth).abs() <= torch.finfo(dtype).eps * (truth.abs() / 2 + 1e-4)).all(), where
+
+
+@short
+def test_casts_round_as_torch_does(dtype, tmp_path):
+    module = Results(lambda m, x, k: torch.cat([x.to(dtype).float(), x - x.to(dtype), k.to(dtype).float()], 1))
+    inputs = [block("x", 4), block("k", 2, "int32")]
+    program = Everywhere(module, bound(inputs, [block("y", 10)]), tmp_path)
+
+    def fill(inputs):
+        special = torch.tensor([float("nan"), float("inf"), -float("inf"), -0.0, 65519.0, 65520.0, 3e38, 1e-7, 6e-8, 1e-40])
+        inputs[0][0, : len(special)] = special[: inputs[0].shape[1]]
+
+    for numbers in ("normal", "small", "large", "special"):
+        for where, (x, k), (got,) in program.results(fill=fill, numbers=numbers):
+            truth = module(x, k).T
+            assert torch.equal(got.nan_to_num(7.0), truth.nan_to_num(7.0)), (where, numbers)
+            assert torch.equal(got.isnan(), truth.isnan()), (where, numbers)
+
+
+@short
+def test_float32_columns_are_rounded_where_the_model_takes_short_floats(dtype, tmp_path):
+    module = Results(lambda m, x: (2 * x, x.float()))
+    inputs, outputs = [block("x", 3, as_dtype=name(dtype))], [block("y", 3, as_dtype=name(dtype)), block("z", 3)]
+    for where, (x,), (y, z) in Everywhere(module, bound(inputs, outputs), tmp_path).results():
+        rounded = x.to(dtype).float().T
+        assert torch.equal(y, 2 * rounded), where
+        assert torch.equal(z, rounded), where
+
+
+class Rounding(nn.Module):
+    """A network of a short dtype between others."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.dtype, self.layers, self.last = dtype, mlp(4, 16, 8).to(dtype), nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.layers(x.to(self.dtype))).float())
+
+
+class Fixed(Rounding):
+    """One that cannot be calculated in float64."""
+
+    def double(self):
+        return self
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+@short
+def test_packages_are_judged_by_the_precision_of_their_model(dtype, target, tmp_path):
+    eps = torch.finfo(dtype).eps
+    binding = bind([block("x", 4)], [block("y", 2)])
+    for kind in (Rounding, Fixed):
+        torch.manual_seed(2)
+        lines = []
+        export(kind(dtype), binding, tmp_path / "package.pt2", Options(target, report=lines.append))
+        assert lines[0].startswith("fused into 1 kernel")
+        recorded = read(tmp_path / "package.pt2")[1]["recorded"]
+        normal = [case for case in recorded["cases"] if case["numbers"] == "normal"]
+        assert normal
+        for case in normal:
+            for tolerance in case["tolerances"][0]:
+                assert eps / 8 < tolerance < 16 * eps
+
+
+@short
+def test_float64_reference_keeps_the_rounding_of_casts(dtype):
+    module = Rounding(dtype)
+    x = torch.randn(50, 4)
+    exact = cases._exact(module)
+    with cases._InDouble():
+        got = exact(x.double())
+    truth = module.last.double()(torch.tanh(module.layers.double()(x.to(dtype).double())))
+    assert got.dtype == torch.float64
+    assert torch.equal(got, truth)

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""A module's fused program on all that it is generated for: each level of CPUs, and kernels of GPUs on a CPU."""
+
+from types import SimpleNamespace
+
+import torch
+
+import cuda_programs
+from cpu_programs import RUNNABLE
+from tensoa.binding.columns import Columns, collections_of
+from tensoa.binding.model import result_rows, with_examples
+from tensoa.compiler import lift, passes, stages
+from tensoa.compiler.backends import cpu, cuda
+from tensoa.compiler.frontends import torch_export
+from tensoa.package import fused
+
+ROWS = (1, 7, 100)  # of both layouts of CPUs
+
+
+def without_groups(program):
+    return lift.lifted(program) if lift.is_grouped(program) else passes.unrolled(program)
+
+
+class Everywhere:
+    """The row program of a module, compiled; `image`: for sm_90, which NVRTC takes too."""
+
+    def __init__(self, module, binding, folder):
+        module = module.eval()
+        self.binding = with_examples(module, binding)
+        self.rules = result_rows(module, self.binding, "cpu")
+        self.program = torch_export.row_program(torch_export.exported_program(module, self.binding), self.binding, self.rules)
+        source = cpu.generate(self.program, stages.plan(self.program))
+        self.runs = {}
+        for level in RUNNABLE:
+            cpu.build(source, level, folder / f"{level}.so")
+            self.runs[level] = fused.load(folder / f"{level}.so")
+        kernels = without_groups(self.program)
+        generated = cuda.generate(kernels, stages.plan(kernels))
+        self.image = cuda.compile(generated.source, "sm_90")
+        (loaded,) = cuda_programs.on_cpu([generated], folder)
+        self.runs["kernels of GPUs"] = self._of_gpu(loaded)
+
+    @staticmethod
+    def _of_gpu(loaded):
+        def run(columns, rows):
+            blocks = [SimpleNamespace(address=address, pitch=pitch) for address, pitch in columns.blocks]
+            loaded.bind(blocks, rows)()
+
+        return run
+
+    def results(self, rows=ROWS, fill=None, **options):
+        """(where, inputs as tensors of the model, planes of each output) of calls with so many rows. `fill(inputs)` changes
+        the columns before.
+        """
+        for count in rows:
+            of_collection = {collection: count * (1 + 2 * collection) for collection in collections_of(self.binding)}
+            for name, run in self.runs.items():
+                columns = Columns(self.binding, of_collection, self.rules, "cpu", seed=count, is_whole=True, **options)
+                if fill is not None:
+                    fill(columns.inputs)
+                    columns.before = [memory.clone() for memory in columns.memory]
+                run(columns, list(of_collection.values()))
+                assert not columns.changed(), f"{name}: memory that is not its own"
+                tensors = [block.tensor(argument) for block, argument in zip(self.binding.inputs, columns.inputs)]
+                yield name, tensors, [torch.cat(arguments) for arguments in columns.outputs]
