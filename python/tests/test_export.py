@@ -182,6 +182,37 @@ def test_model_of_seven_collections_is_refused(tmp_path):
     assert "the binding has 7 input collections, at most 6 are possible" in message
 
 
+
+def test_assignment_to_places_of_a_row_is_fused(tmp_path):
+    """As in the Fourier expansion of CHGNet; the exporter compares the package with the module."""
+
+    def expansion(module, x):
+        found = x.new_zeros(len(x), 6)
+        found[:, 0] = 1 / torch.sqrt(torch.tensor([2]))
+        found[:, 1:4] = torch.sin(x)
+        found[:, 4::2] = x[:, :1]
+        found[:, -1:] = 0.5
+        return found
+
+    lines = []
+    export(Module(expansion), bind([block("x", "abc")], [block("y", "abcdef")]), tmp_path / "p.pt2", Options(report=lines.append))
+    assert lines[0] == "fused into 1 kernel:"
+
+
+@pytest.mark.parametrize(
+    "changed, message",
+    [
+        (lambda y: torch.slice_scatter(y, torch.zeros(1, 2), 0, 0, 1), "some of the rows changed among all"),
+        (lambda y: torch.select_scatter(y, torch.zeros(2), 0, 0), "one row changed among all"),
+    ],
+)
+def test_assignment_to_some_of_the_rows_is_not_fused(tmp_path, changed, message):
+    lines = []
+    module = Module(lambda m, x: changed(x @ m.weight))
+    export(module, bind(*THREE_TO_TWO), tmp_path / "p.pt2", Options(report=lines.append))
+    assert f"because of {message}" in lines[0]
+
+
 class Kinds(nn.Module):
     """Reads a table with fewer rows than there are in the columns."""
 
