@@ -199,18 +199,11 @@ def test_assignment_to_places_of_a_row_is_fused(tmp_path):
     assert lines[0] == "fused into 1 kernel:"
 
 
-@pytest.mark.parametrize(
-    "changed, message",
-    [
-        (lambda y: torch.slice_scatter(y, torch.zeros(1, 2), 0, 0, 1), "some of the rows changed among all"),
-        (lambda y: torch.select_scatter(y, torch.zeros(2), 0, 0), "one row changed among all"),
-    ],
-)
-def test_assignment_to_some_of_the_rows_is_not_fused(tmp_path, changed, message):
+def test_assignment_to_some_of_the_rows_is_not_fused(tmp_path):
     lines = []
-    module = Module(lambda m, x: changed(x @ m.weight))
+    module = Module(lambda m, x: torch.slice_scatter(x @ m.weight, torch.zeros(1, 2), 0, 0, 1))
     export(module, bind(*THREE_TO_TWO), tmp_path / "p.pt2", Options(report=lines.append))
-    assert f"because of {message}" in lines[0]
+    assert "because of some of the rows changed among all" in lines[0]
 
 
 class Kinds(nn.Module):
