@@ -6,8 +6,8 @@
 // ROWS: of the first collection (of the next one three times as many, then five times), or of all: 8:672:1.
 // FOLDER: ours.pt2, whose columns are bound; inputs_ROWS.bin, the planes of its input blocks; and of the others
 // those that are there: just_in_time.pt2, inductor.pt2, model.pt, and on a CPU model.onnx. One that cannot be loaded or
-// called is left out, and "notes" says why. What each model gives is written to answers_NAME_ROWS.bin: the
-// planes of the output blocks, as doubles.
+// called is left out, and "notes" says why. What each model gives is written to answers_NAME_ROWS.bin: the planes of the
+// output blocks, as doubles.
 
 #include <fmt/core.h>
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jets for LundNet, whose own are not in its repository: 4 000 of WW and 4 000 of QCD events.
+"""Jets for LundNet, whose own are not in its repository: 1 000 of WW and 1 000 of QCD events.
 
     pip install pythia8mc fastjet
     python bench/published/jets.py SOURCES OUT.npz [JETS]
 
-SOURCES: src/lundnet of LundNet, whose JetTree makes the declusterings. Pythia 8 at 14 TeV with its default tune, no detector; the
-hardest jet of an event by Cambridge/Aachen with R = 1, pT > 500 GeV and |y| < 2.5. A process of its own: fastjet and pyarrow
-do not go together in one.
+SOURCES: src/lundnet of LundNet, whose JetTree makes the declusterings. Pythia 8 at 14 TeV with its default tune, no detector;
+the hardest jet of an event by Cambridge/Aachen with R = 1, pT > 500 GeV and |y| < 2.5. A program of its own: fastjet crashes
+in a process that has loaded pyarrow.
 """
 
 import importlib
@@ -70,7 +70,7 @@ def main():
     jet_tree = importlib.import_module("lundnet.JetTree").JetTree
     trees, is_w = [], []
     for process in PROCESSES:
-        made = [tree(jet_tree(jet)) for jet, clustering in hardest_jets(process, int(*count or [4000]))]
+        made = [tree(jet_tree(jet)) for jet, clustering in hardest_jets(process, int(*count or [1000]))]
         trees += made
         is_w += [process == "W"] * len(made)
     order = np.random.default_rng(7).permutation(len(trees))

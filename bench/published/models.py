@@ -239,7 +239,13 @@ class ChgnetCrystals:
         self.numbers = _numbers_of_test(source.content("tests/test_model.py").decode())
 
     def binding(self) -> Binding:
-        inputs = [of(0, "positions", 3), of(0, "element", 1, "int64"), of(0, "crystal", 1, "int64"), edges(1), of(1, "image", 3)]
+        inputs = [
+            of(0, "positions", 3),
+            of(0, "element", 1, "int64"),
+            of(0, "crystal", 1, "int64"),
+            edges(1),
+            of(1, "image", 3),
+        ]
         inputs += [of(1, "undirected", 1, "int64"), of(2, "directed", 1, "int64"), of(3, "angle", 5, "int64")]
         return parsed([*inputs, of(4, "crystals", 1)], [of(5, "energy", 1), of(6, "sites", 2)], "name")
 
@@ -275,7 +281,11 @@ class ChgnetCrystals:
     def compared(self, answers: list[np.ndarray]) -> list[dict]:
         energy, sites = answers
         found = {"e": energy[:1, 0], "site_energies": sites[:, 0], "m": sites[:, 1]}
-        names = {"e": "energy of LiMnO2, eV an atom", "site_energies": "energies of 8 sites, eV", "m": "8 magnetic moments, Bohr magnetons"}
+        names = {
+            "e": "energy of LiMnO2, eV an atom",
+            "site_energies": "energies of 8 sites, eV",
+            "m": "8 magnetic moments, Bohr magnetons",
+        }
         answers = []
         for name, wanted in self.numbers.items():
             one = {"number": names[name], "difference": float(np.abs(found[name][: len(wanted)] - wanted).max())}

@@ -8,9 +8,9 @@ r"""Networks that others have published, with their weights: do they give their 
     python bench/published/jets.py SOURCES JETS.npz
     PYTHONPATH=python python bench/published/run.py MIRRORS --jets JETS.npz --compare build/bench/peers/compare_width
 
-MIRRORS: a folder of git repositories, OWNER+NAME for github.com/OWNER/NAME; models.toml says which file of which commit is read,
-models.py what is done with it. Unlike those of bench/others, the modules of the authors run here, from these repositories and the
-packages named above.
+MIRRORS: a folder of git repositories, OWNER+NAME for github.com/OWNER/NAME; models.toml says which file of which commit is
+read, models.py what is done with it. Unlike with bench/others, the modules of the authors run here, from these repositories
+and the packages named above.
 
 Each network is exported, as a package and just in time, and run by the program compare_width on columns with the data that
 its authors' numbers are of. Its answers are compared with those of the authors' code in PyTorch, of the same data, and with
@@ -63,19 +63,24 @@ HEAD = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # Published networks and their authors' numbers
 
-Written by `bench/published/run.py`, which says how, from [what it measured](../benchmarks/results/published.json). Networks that
-others have trained and published, with weights and numbers of theirs: [which files](../bench/published/models.toml). Each runs
-in C++ on columns, as a [package](ahead_of_time.md) and [just in time](just_in_time.md), on the data that its numbers are of. Files that
-others have published without such numbers: [models of others](../benchmarks/results/models-of-others.md).
+Written by `bench/published/run.py`, which says how, from [what it measured](../benchmarks/results/published.json).
+Networks that others have trained and published, with weights and numbers of theirs
+([which files](../bench/published/models.toml)). Each runs in C++ on columns, as a [package](ahead_of_time.md) and
+[just in time](just_in_time.md), on the data that its numbers are of. Of LundNet that data cannot be had: its jets are made
+after the paper's description, so its numbers can agree within the spread of so many jets only. Files that others have
+published without numbers: [models of others](../benchmarks/results/models-of-others.md).
 """
 NETWORK = """
 ## {name}
 
-{what}. [Paper]({paper}), [weights](https://github.com/{repository}) ({licence}), numbers: `{where}`. Changed in the authors' module:
+A {what}. [Paper]({paper}), [weights](https://github.com/{repository}) ({licence}), numbers:
+`{where}`. Changed in the authors' module:
 {changed}. {made}; the export took {seconds:.0f} s.
 
-| the authors' number | theirs | engine | ours | difference, in {unit} | at most |
-| --- | ---: | --- | ---: | ---: | ---: |
+Differences in {unit}, at most {tolerance:g}:
+
+| the authors' number | theirs | their code in PyTorch | package | just in time |
+| --- | ---: | ---: | ---: | ---: |
 """
 
 
@@ -167,40 +172,42 @@ def run(source: Source, compare: Path) -> dict:
     return found
 
 
-def number(value: float | str | None) -> str:
+def number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
 def page(sources: list[Source], results: dict) -> str:
-    text = HEAD
+    text, about = HEAD, results["about"]
     for source in sources:
         found = results["models"].get(source.name)
         if found is None:
             continue
         text += NETWORK.format(**vars(source), made=found["made"].capitalize(), seconds=found["seconds"])
-        for engine, title in (("theirs", "their code in PyTorch"), *ENGINES.items()):
-            for one in found["numbers"][engine]:
-                cells = (one["number"], number(one.get("published")), title, number(one.get("found")), f"{one['difference']:.1e}")
-                text += f"| {' | '.join(cells)} | {source.tolerance:g} |\n"
+        for ones in zip(*found["numbers"].values()):
+            cells = [f"{number(one.get('found'))} ({one['difference']:.1e})".strip() for one in ones]
+            text += f"| {ones[0]['number']} | {number(ones[0].get('published'))} | {' | '.join(cells)} |\n"
         differences = ", ".join(f"{ENGINES[engine]} {most:.0e}" for engine, most in found["from_their_code"].items())
         text += f"\nLargest ||a - b|| / ||b|| of a column from their code: {differences}.\n"
         text += f"\n| calls of | {' | '.join(COLUMNS.values())} |\n| ---: |{' ---: |' * len(COLUMNS)}\n"
         for size, times in found["times"].items():
             text += f"| {size} | {' | '.join(f'{times[who]:.0f}' if who in times else '-' for who in COLUMNS)} |\n"
-    return text + f"""
-Calls: microseconds, processor time of one thread, median; {results["about"]["machine"]}, torch {results["about"]["torch"]}, ONNX
-Runtime {results["about"]["onnxruntime"]}. All but PyTorch run from C++ on the same columns, ONNX Runtime on row-major tensors that
-lie there already. Where nothing stands, the network could not be written in that form or did not run.
+    return (
+        text
+        + f"""
+Calls: microseconds, processor time of one thread, median; {about["machine"]}, torch {about["torch"]},
+ONNX Runtime {about["onnxruntime"]}. All but PyTorch run from C++ on the same columns, ONNX Runtime on row-major
+tensors that lie there already. Where nothing stands, the network could not be written in that form or did not run.
 """
+    )
 
 
-def about() -> dict:
+def machine() -> dict:
     import onnxruntime
 
     lines = Path("/proc/cpuinfo").read_text().splitlines()
-    machine = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     level = "AVX-512" if any("avx512f" in line for line in lines if line.startswith("flags")) else "AVX2"
-    return {"machine": f"{machine} ({level})", "torch": torch.__version__, "onnxruntime": onnxruntime.__version__}
+    return {"machine": f"{name} ({level})", "torch": torch.__version__, "onnxruntime": onnxruntime.__version__}
 
 
 def main() -> int:
@@ -227,9 +234,10 @@ def main() -> int:
             continue
         print(f"{source.name}: {json.dumps(found)}", flush=True)
         is_right &= found["is_right"]
-        results["about"] = about()
+        results["about"] = machine()
         results["models"][source.name] = found
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    if RESULTS.exists():
         PAGE.write_text(page(sources, json.loads(RESULTS.read_text())))
     return 0 if is_right else 1
 

@@ -182,7 +182,6 @@ def test_model_of_seven_collections_is_refused(tmp_path):
     assert "the binding has 7 input collections, at most 6 are possible" in message
 
 
-
 def test_assignment_to_places_of_a_row_is_fused(tmp_path):
     """As in the Fourier expansion of CHGNet; the exporter compares the package with the module."""
 
@@ -195,7 +194,9 @@ def test_assignment_to_places_of_a_row_is_fused(tmp_path):
         return found
 
     lines = []
-    export(Module(expansion), bind([block("x", "abc")], [block("y", "abcdef")]), tmp_path / "p.pt2", Options(report=lines.append))
+    export(
+        Module(expansion), bind([block("x", "abc")], [block("y", "abcdef")]), tmp_path / "p.pt2", Options(report=lines.append)
+    )
     assert lines[0] == "fused into 1 kernel:"
 
 
