@@ -66,15 +66,15 @@ HEAD = """\
 Written by `bench/published/run.py`, which says how, from [what it measured](../benchmarks/results/published.json).
 Networks that others have trained and published, with weights and numbers of theirs
 ([which files](../bench/published/models.toml)). Each runs in C++ on columns, as a [package](ahead_of_time.md) and
-[just in time](just_in_time.md), on the data that its numbers are of. Of LundNet that data cannot be had: its jets are made
-after the paper's description, so its numbers can agree within the spread of so many jets only. Files that others have
-published without numbers: [models of others](../benchmarks/results/models-of-others.md).
+[just in time](just_in_time.md), on the data that its numbers are of. Of LundNet that data could not be had: its jets are made here
+with Pythia 8 ([how](../bench/published/jets.py)), so its numbers can agree within the spread of so many jets at best.
+Of ADMET-AI the numbers of the first 100 drugs are compared. Files that others have published without numbers: [models of others](../benchmarks/results/models-of-others.md).
 """
 NETWORK = """
 ## {name}
 
 A {what}. [Paper]({paper}), [weights](https://github.com/{repository}) ({licence}), numbers:
-`{where}`. Changed in the authors' module:
+[{where}](https://github.com/{repository}/blob/{commit}/{where}). Changed in the authors' module:
 {changed}. {made}; the export took {seconds:.0f} s.
 
 Differences in {unit}, at most {tolerance:g}:
