@@ -53,16 +53,17 @@ class Source:
 
     name: str
     kind: str
-    repository: str
-    commit: str
     weights: str
     licence: str
     paper: str
     what: str
+    published: str
     where: str
     unit: str
     tolerance: float
     changed: str
+    repository: str = ""
+    commit: str = ""
     package: str = ""
     mirrors: Path = Path()
     jets: Path = Path()

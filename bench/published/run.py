@@ -73,8 +73,8 @@ Of ADMET-AI the numbers of the first 100 drugs are compared. Files that others h
 NETWORK = """
 ## {name}
 
-A {what}. [Paper]({paper}), [weights](https://github.com/{repository}) ({licence}), numbers:
-[{where}](https://github.com/{repository}/blob/{commit}/{where}). Changed in the authors' module:
+A {what}. [Paper]({paper}), [weights]({published}) ({licence}),
+[numbers]({where}). Changed in the authors' module:
 {changed}. {made}; the export took {seconds:.0f} s.
 
 Differences in {unit}, at most {tolerance:g}:
