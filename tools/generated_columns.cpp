@@ -63,6 +63,17 @@ void store_number(std::byte* place, DType dtype, std::size_t indices, track::Ran
   }
 }
 
+/// Of each input collection: `rows` of the first one, three times as many of the next one, then five times, …
+std::vector<std::size_t> rows_of_collections(const package::ModelDescription& model,
+                                             std::size_t rows) {
+  std::vector<std::size_t> all;
+  for (const auto& input : model.inputs) {
+    const std::size_t collection = input.collection.value_or(0);
+    for (std::size_t i = all.size(); i <= collection; ++i) all.push_back(rows * (1 + 2 * i));
+  }
+  return all;
+}
+
 }  // namespace
 
 std::size_t GeneratedColumns::Memory::place(std::size_t plane, std::size_t row) const {
@@ -81,15 +92,21 @@ std::vector<std::size_t> GeneratedColumns::Memory::planes() const {
 GeneratedColumns::GeneratedColumns(const package::ModelDescription& model, std::size_t rows,
                                    std::size_t offset, std::uint64_t seed, const Queue& queue,
                                    std::uint64_t event)
+    : GeneratedColumns(model, rows_of_collections(model, rows), offset, seed, queue, event) {}
+
+GeneratedColumns::GeneratedColumns(const package::ModelDescription& model,
+                                   const std::vector<std::size_t>& rows, std::size_t offset,
+                                   std::uint64_t seed, const Queue& queue, std::uint64_t event)
     : queue_(queue) {
   const auto rows_of = [&](const package::ArgumentDescription& argument) {
-    return argument.collection ? rows * (1 + 2 * *argument.collection) : argument.rows;
+    return argument.collection ? rows.at(*argument.collection) : argument.rows;
   };
   std::size_t smallest = std::numeric_limits<std::size_t>::max();
   for (const auto& input : model.inputs) smallest = std::min(smallest, rows_of(input));
   memory_.reserve(model.inputs.size() + model.outputs.size());
-  track::Random inputs(rows + (event << 40U), offset);
-  track::Random outputs(rows, seed);
+  const std::size_t first = rows.empty() ? 0 : rows.front();
+  track::Random inputs(first + (event << 40U), offset);
+  track::Random outputs(first, seed);
   const auto add = [&](const package::ArgumentDescription& argument, bool is_input) {
     Memory& memory = allocate(*argument.block, rows_of(argument), offset);
     const DType dtype = memory.block.element.dtype;

@@ -27,6 +27,11 @@ class GeneratedColumns {
   GeneratedColumns(const package::ModelDescription& model, std::size_t rows, std::size_t offset,
                    std::uint64_t seed, const Queue& queue, std::uint64_t event = 0);
 
+  /// @param rows of each input collection
+  GeneratedColumns(const package::ModelDescription& model, const std::vector<std::size_t>& rows,
+                   std::size_t offset, std::uint64_t seed, const Queue& queue,
+                   std::uint64_t event = 0);
+
   /// Puts these numbers in the place of the made-up ones: of each input block its planes, one after
   /// another. Waits for the queue.
   void fill(const std::vector<std::vector<std::byte>>& inputs);

@@ -33,6 +33,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from networks import KINDS, OfLwtnn, Reference, block, parsed
+from repositories import content_of
 from tensoa import binding
 from tensoa.binding.columns import Columns
 from tensoa.binding.model import result_rows
@@ -76,17 +77,7 @@ class Model:
 
     def content(self, mirrors: Path, path: str = "") -> bytes:
         """Of the model, or of another file of its commit. Raises InputError."""
-        path = path or self.path
-        folder = mirrors / self.repository.replace("/", "+")
-        for git in (folder / "repo" / ".git", folder / "repo", folder / ".git", folder):
-            if (git / "HEAD").is_file():
-                shown = subprocess.run(
-                    ["git", f"--git-dir={git}", "show", f"{self.commit}:{path}"], capture_output=True, check=False
-                )
-                if shown.returncode == 0:
-                    return shown.stdout
-                raise InputError(f"{folder}: has no {path} at {self.commit}")
-        raise InputError(f"{folder}: is no git repository; git clone https://github.com/{self.repository}")
+        return content_of(mirrors, self.repository, self.commit, path or self.path)
 
 
 @dataclass

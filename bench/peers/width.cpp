@@ -3,19 +3,21 @@
 
 // One model as packages, TorchScript and ONNX file beside each other, on one thread of the CPU or a GPU: what bench/width.py calls.
 //     compare_width DEVICE ONNXRUNTIME_LIBRARY FOLDER ROWS... > RESULT.json
+// ROWS: of the first collection (of the next one three times as many, then five times), or of all: 8:672:1.
 // FOLDER: ours.pt2, whose columns are bound; inputs_ROWS.bin, the planes of its input blocks; and of the others
 // those that are there: just_in_time.pt2, inductor.pt2, model.pt, and on a CPU model.onnx. One that cannot be loaded or
-// called is left out, and "notes" says why.
+// called is left out, and "notes" says why. What each model gives is written to answers_NAME_ROWS.bin: the planes of the
+// output blocks, as doubles.
 
 #include <fmt/core.h>
 
 #include <cstddef>
-#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -88,8 +90,8 @@ class Comparison {
 
   /// Microseconds of a call of each, by name: of the processor's time, or on a GPU until all calls of a batch
   /// are done.
-  ordered_json measure(std::size_t rows) {
-    tools::GeneratedColumns columns(description_, rows, 0, 1, queue_);
+  ordered_json measure(const std::string& rows) {
+    tools::GeneratedColumns columns = columns_of(rows);
     columns.fill(read_inputs(folder_ / fmt::format("inputs_{}.bin", rows), columns.binding()));
     std::vector<Variant> variants;
     const auto add = [&](const std::string& name, auto call) {
@@ -98,11 +100,14 @@ class Comparison {
         queue_.wait();
         return std::size_t{0};
       };
-      if (tried(name, [&] { run(1); })) variants.push_back({.name = name, .run = run});
+      const bool is_run = tried(name, [&] { run(1); });
+      if (is_run) variants.push_back({.name = name, .run = run});
+      return is_run;
     };
     for (const auto& [name, model] : models_) {
       const Model<>* const one = &model;
-      add(name, [this, one, &columns] { one->forward(queue_, columns.binding()); });
+      if (add(name, [this, one, &columns] { one->forward(queue_, columns.binding()); }))
+        write_answers(columns, folder_ / fmt::format("answers_{}_{}.bin", name, rows));
     }
     bench::PackingBaseline packing(queue_, columns.binding());
     const std::filesystem::path onnx = folder_ / "model.onnx";
@@ -135,6 +140,24 @@ class Comparison {
   const ordered_json& notes() const { return notes_; }
 
  private:
+  tools::GeneratedColumns columns_of(const std::string& rows) const {
+    std::vector<std::size_t> all;
+    std::istringstream text(rows);
+    for (std::string one; std::getline(text, one, ':');) all.push_back(std::stoul(one));
+    if (all.size() == 1) return {description_, all.front(), 0, 1, queue_};
+    return {description_, all, 0, 1, queue_};
+  }
+
+  static void write_answers(const tools::GeneratedColumns& columns,
+                            const std::filesystem::path& file) {
+    std::ofstream stream(file, std::ios::binary);
+    for (std::size_t i = 0; i < columns.binding().outputs.size(); ++i) {
+      const std::vector<double> numbers = columns.output(i);
+      stream.write(reinterpret_cast<const char*>(numbers.data()),
+                   static_cast<std::streamsize>(numbers.size() * sizeof(double)));
+    }
+  }
+
   /// Whether it could be done; of what we measure, all must be.
   template <class Action>
   bool tried(const std::string& name, Action action) {
@@ -171,8 +194,7 @@ int main_of(int argc, char** argv) {
   pytorch::register_engines();
   Comparison comparison(parse_device(argv[1]), argv[2], argv[3]);
   ordered_json times;
-  for (int i = 4; i < argc; ++i)
-    times[argv[i]] = comparison.measure(std::strtoul(argv[i], nullptr, 10));
+  for (int i = 4; i < argc; ++i) times[argv[i]] = comparison.measure(argv[i]);
   fmt::print("{}\n", ordered_json{{"times", times}, {"notes", comparison.notes()}}.dump());
   return 0;
 }

@@ -15,9 +15,10 @@ from torch import nn
 from tensoa.binding import Binding
 from tensoa.binding.blocks import argument_names
 from tensoa.binding.columns import FEW_ROWS, ROWS, Columns, collections_of
-from tensoa.binding.model import as_exported
+from tensoa.binding.model import as_exported, with_examples
 from tensoa.command import check_writable, replacing, step
 from tensoa.errors import InputError, first_line
+from tensoa.tracing import traced
 
 LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
 
@@ -39,11 +40,10 @@ def exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgra
     """The module with its own arguments, and free numbers of rows."""
     tensors = _arguments(columns, ROWS)
     shapes = [{1 if block.is_transposed else 0: torch.export.Dim.AUTO} for block in columns.inputs]
-    with torch.no_grad():
-        if not columns.goes_by_name(argument_names(module)):
-            return torch.export.export(module, tuple(tensors), dynamic_shapes=tuple(shapes), strict=False)
-        names = [block.name for block in columns.inputs]
-        return torch.export.export(module, (), dict(zip(names, tensors)), dynamic_shapes=dict(zip(names, shapes)), strict=False)
+    if not columns.goes_by_name(argument_names(module)):
+        return traced(module, tuple(tensors), tuple(shapes))
+    names = [block.name for block in columns.inputs]
+    return traced(module, (), dict(zip(names, shapes)), dict(zip(names, tensors)))
 
 
 def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Callable[[str], object] = print) -> None:
@@ -55,6 +55,7 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Cal
     check_writable(path)
     module = module.eval().requires_grad_(False).to("cpu")
     names = argument_names(module)
+    columns = with_examples(module, columns)
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder, as_exported():
         warnings.simplefilter("ignore")
         step("torch.export")

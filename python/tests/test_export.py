@@ -13,7 +13,7 @@ from torch import nn
 
 from exporting import CASES, THREE_TO_TWO, Module, bind, block, refusal
 from tensoa import just_in_time
-from tensoa.binding.model import with_lengths
+from tensoa.binding.model import with_examples, with_lengths
 from tensoa.compiler.backends.processors import cpu_flags
 from tensoa.errors import InputError
 from tensoa.export import Options, export, main
@@ -123,6 +123,88 @@ def test_export_says_what_it_fused_and_why_it_did_not(tmp_path):
         "not fused in part: no part of it is worth a kernel",
         "not fused, because of a running sum over the rows; compiled by TorchInductor",
     ]
+
+
+def test_len_of_a_tensor_does_not_fix_the_number_of_rows(tmp_path):
+    """torch.zeros(len(x), …) is what many graph networks sum into."""
+    inputs = [block("nodes", "xyz"), block("source", "i", collection=1, column_dtype="int64", dtype="int64")]
+    columns = bind(inputs, [block("sums", "abc")])
+
+    class Sums(nn.Module):
+        def forward(self, nodes, source):
+            return torch.zeros(len(nodes), 3).index_add(0, source[:, 0], nodes[source[:, 0]])
+
+    module = Sums()
+    lines = []
+    export(module, columns, tmp_path / "p.pt2", Options(report=lines.append))
+    assert lines[0].startswith("fused into")
+    just_in_time.write(module, columns, tmp_path / "j.pt2", report=lambda line: None)
+    nodes, source = torch.randn(5, 3), torch.tensor([[1], [1], [4]])
+    sums = torch.export.load(tmp_path / "j.pt2").module()(nodes, source)
+    assert torch.equal(sums, nodes * torch.tensor([[0.0], [2], [0], [0], [1]]))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_categories_and_rows_of_a_collection_go_together(tmp_path, first):
+    """Atomic numbers, from 1 on, of a table with fewer entries than there are rows, and an index of the rows."""
+
+    class Atoms(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(94, 2)
+
+        def forward(self, element, neighbour):
+            return self.table(element[:, 0] - first)[neighbour[:, 0]]
+
+    names = ("element", "neighbour")
+    integers = [block(name, "i", collection=i, column_dtype="int64", dtype="int64") for i, name in enumerate(names)]
+    columns = bind(integers, [block("features", "ab")])
+    element, neighbour = with_examples(Atoms(), columns).inputs
+    assert (element.integers, neighbour.integers) == ((first, 63), None)
+    lines = []
+    export(Atoms(), columns, tmp_path / "p.pt2", Options(report=lines.append))
+    assert lines[0].startswith("fused into")
+    just_in_time.write(Atoms(), columns, tmp_path / "j.pt2", report=lambda line: None)
+
+
+def test_model_of_five_collections_is_fused(tmp_path):
+    """Atoms, bonds in both directions and in one, angles, crystals."""
+    inputs = [block(name, "x", collection=i) for i, name in enumerate("abcde")]
+    lines = []
+    module = Module(lambda m, *x: tuple(2 * one for one in x))
+    export(module, bind(inputs, inputs), tmp_path / "p.pt2", Options(report=lines.append))
+    assert lines[0].startswith("fused into")
+
+
+def test_model_of_seven_collections_is_refused(tmp_path):
+    inputs = [block(name, "x", collection=i) for i, name in enumerate("abcdefg")]
+    message = refusal(Module(lambda m, *x: x), bind(inputs, inputs), tmp_path)
+    assert "the binding has 7 input collections, at most 6 are possible" in message
+
+
+def test_assignment_to_places_of_a_row_is_fused(tmp_path):
+    """As in the Fourier expansion of CHGNet; the exporter compares the package with the module."""
+
+    def expansion(module, x):
+        found = x.new_zeros(len(x), 6)
+        found[:, 0] = 1 / torch.sqrt(torch.tensor([2]))
+        found[:, 1:4] = torch.sin(x)
+        found[:, 4::2] = x[:, :1]
+        found[:, -1:] = 0.5
+        return found
+
+    lines = []
+    export(
+        Module(expansion), bind([block("x", "abc")], [block("y", "abcdef")]), tmp_path / "p.pt2", Options(report=lines.append)
+    )
+    assert lines[0] == "fused into 1 kernel:"
+
+
+def test_assignment_to_some_of_the_rows_is_not_fused(tmp_path):
+    lines = []
+    module = Module(lambda m, x: torch.slice_scatter(x @ m.weight, torch.zeros(1, 2), 0, 0, 1))
+    export(module, bind(*THREE_TO_TWO), tmp_path / "p.pt2", Options(report=lines.append))
+    assert "because of some of the rows changed among all" in lines[0]
 
 
 class Kinds(nn.Module):

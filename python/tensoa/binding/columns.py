@@ -19,8 +19,8 @@ import torch
 
 from tensoa.binding.blocks import Argument, Binding, Block
 
-ROWS = (1021, 1549, 2053, 2557, 3061, 3571, 4073, 4591)  # of the example collections: all different
-FEW_ROWS = (101, 151, 211, 257, 307, 353, 401, 449)  # likewise, where the number does not matter
+ROWS = (1021, 1549, 2053, 2557, 3061, 3571, 4073, 4591, 5101, 5623, 6131, 6653)  # of example collections: all different
+FEW_ROWS = (101, 151, 211, 257, 307, 353, 401, 449, 503, 557, 601, 653)  # likewise, where the number does not matter
 NORMAL, SMALL, LARGE, SPECIAL = "normal", "small", "large", "special"
 Rule = dict[str, int]  # of the rows of an output: {"collection": of an input} or {"rows": always}
 SCALE = {torch.float16: 2**6}  # of small and large numbers; others: 2^20

@@ -26,6 +26,7 @@ from tensoa.binding.columns import (
 from tensoa.command import step
 from tensoa.errors import InputError, first_line
 
+FIRST = (0, 1)  # an integer that any table has: categories are counted from one of them
 LIMITS = (100, 64, 50, 32, 20, 16, 10, 8, 6, 5, 4, 3, 2)  # numbers of rows of tables, those that are tried
 
 
@@ -120,7 +121,7 @@ def _partitions(collections: Sequence[int]) -> list[dict[int, int]]:
 def with_examples(module: Any, binding: Binding) -> Binding:
     """The binding, with the range of made-up integers for each block: all of the dtype where the model takes that; rows of
     the smallest collection where it takes those, as for an index; else the largest range of LIMITS, as for a table that
-    is read with a column and has fewer rows, which may begin below zero.
+    is read with a column and has fewer rows, which may begin below zero, or at one.
     """
     chosen = [i for i, block in enumerate(binding.inputs) if is_integer(block.column_dtype) and block.examples is None]
     collections = collections_of(binding)
@@ -133,7 +134,7 @@ def with_examples(module: Any, binding: Binding) -> Binding:
         inputs = [replace(block, integers=ranges.get(i)) for i, block in enumerate(binding.inputs)]
         return replace(binding, inputs=tuple(inputs))
 
-    def runs(changed: dict[int, tuple[int, int]], all_rows: Sequence[int] = FEW_ROWS, numbers: str = NORMAL) -> bool:
+    def runs(changed: dict[int, tuple[int, int] | None], all_rows: Sequence[int] = FEW_ROWS, numbers: str = NORMAL) -> bool:
         candidate = limited({**ranges, **changed})
         rows = {collection: all_rows[2 * i] for i, collection in enumerate(collections)}
         try:
@@ -143,19 +144,25 @@ def with_examples(module: Any, binding: Binding) -> Binding:
             return False
         return True
 
+    first = 0
     if not runs({}, ROWS):
-        ranges = dict.fromkeys(chosen, (0, 0))
-        if not runs({}):
+        for first in FIRST:
+            ranges = dict.fromkeys(chosen, (first, first))
+            if runs({}):
+                break
+        else:
             return binding  # it fails for another reason, which result_rows() tells
     for i in chosen:
         dtype = binding.inputs[i].column_dtype
         if all(runs({i: all_of(dtype)}, numbers=numbers) for numbers in (SPECIAL, LARGE, NORMAL)):
             ranges[i] = all_of(dtype)
+        elif ranges[i] is not None and runs({i: None}, ROWS):
+            ranges[i] = None
         elif ranges[i] is not None:
-            below = next((b for b in LIMITS if runs({i: (0, b - 1)})), 1)
-            is_signed = torch.iinfo(dtype).min < 0
-            low = next((1 - b for b in LIMITS if is_signed and runs({i: (1 - b, below - 1)})), 0)
-            ranges[i] = (low, below - 1)
+            high = next((b - 1 for b in LIMITS if b > first and runs({i: (first, b - 1)})), first)
+            lowest = LIMITS if torch.iinfo(dtype).min < 0 else ()
+            low = next((low for low in (*(1 - b for b in lowest), *range(first)) if runs({i: (low, high)})), first)
+            ranges[i] = (low, high)
     return limited(ranges)
 
 

@@ -23,6 +23,7 @@ others": how many published files give the answers of their framework through th
 ([which](../benchmarks/results/models-of-others.md)). "Speed": time of the format's own runtime over ours, one thread of a CPU;
 trees: 100, on 28 columns, of XGBoost and ONNX of depth 6, of LightGBM of 31 leaves; networks: a perceptron of 3, 64, 64 and 2
 numbers ([all figures](../benchmarks/results/README.md)). Nothing stands where nothing was measured.
+Graph networks of others in PyTorch, with their weights and their authors' numbers: [published networks](published.md).
 
 | format | read by | what is read | what is refused, by name | compared with | files of others | speed |
 | --- | --- | --- | --- | --- | --- | --- |

@@ -19,6 +19,7 @@ from tensoa.binding.columns import ROWS, Columns, collections_of, output_argumen
 from tensoa.command import check_device, step
 from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
 from tensoa.errors import InputError, first_line
+from tensoa.tracing import traced
 
 HINTS = {
     "GuardOnDataDependentSymNode": "its control flow or shapes depend on the data; use torch.where, or run it just in time",
@@ -52,10 +53,7 @@ def _export(module, binding, rules, device):
         [[fixed if "rows" in rule else free for _ in arguments] for rule, arguments in zip(rules, columns.outputs)],
     )
     try:
-        with torch.no_grad():
-            program = torch.export.export(
-                Program(module, binding), (columns.inputs, columns.outputs), dynamic_shapes=shapes, strict=False
-            )
+        program = traced(Program(module, binding), (columns.inputs, columns.outputs), shapes)
         signature = program.run_decompositions({}).graph_signature
     except InputError:
         raise

@@ -20,6 +20,7 @@ from tensoa.binding import Binding
 from tensoa.errors import InputError, first_line
 from tensoa.importers.keras import config, legacy
 from tensoa.importers.results import named
+from tensoa.tracing import traced
 
 ROWS = 3  # of the examples that torch.export follows
 
@@ -120,7 +121,7 @@ class Keras(nn.Module):
             wrapped = _Model(model).eval()
             shapes = ([{0: torch.export.Dim.AUTO} for _ in examples],)
             try:
-                graph = torch.export.export(wrapped, (list(examples),), dynamic_shapes=shapes, strict=False)
+                graph = traced(wrapped, (list(examples),), shapes)
             except Exception as error:  # torch.export throws many kinds
                 raise InputError(f"torch.export cannot follow it ({first_line(error)})") from error
         self.graph = _of_any_precision(graph.module(check_guards=False))

@@ -7,6 +7,7 @@ from torch import nn
 
 from tensoa.binding import Binding
 from tensoa.binding.columns import ROWS, Columns, collections_of
+from tensoa.tracing import traced
 
 
 class _OnTensors(nn.Module):
@@ -31,5 +32,4 @@ def exported_program(module: nn.Module, binding: Binding) -> torch.export.Export
     """The model alone: a list of tensors, one for each block, to another; with free numbers of rows."""
     shapes = [{1 if block.is_transposed else 0: torch.export.Dim.AUTO} for block in binding.inputs]
     arguments = (_examples(binding),)
-    with torch.no_grad():
-        return torch.export.export(_OnTensors(module, binding), arguments, dynamic_shapes=(shapes,), strict=False)
+    return traced(_OnTensors(module, binding), arguments, (shapes,))

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What moves numbers about, which costs nothing when a program runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -46,6 +48,37 @@ def repeat(walk, node, tensor, sizes):
     return Rows(np.tile(tensor.planes, sizes), axis, tensor.domain)
 
 
+def copy(walk, node, base, source, *args):
+    """`source` in the shape of `base`: what x[…] = source makes of the places that it writes."""
+    if isinstance(source, Rows):
+        return expand(walk, node, source)
+    shape, axis, domain = walk.shape_of(node)
+    return walk.filled(torch.as_tensor(source).expand(shape), shape, axis, domain)
+
+
+def _with(base, source, dim, places):
+    """`base` with `source` at these places of a dimension."""
+    if not isinstance(source, Rows) or source.domain != base.domain:
+        raise NotFused("a constant that differs from row to row")
+    planes = base.planes.copy()
+    planes[(slice(None),) * (dim % planes.ndim) + (places,)] = source.planes
+    return replace(base, planes=planes)
+
+
+def slice_scatter(walk, node, base, source, dim=0, start=None, stop=None, step=1):
+    if dim % base.planes.ndim != base.axis:
+        return _with(base, source, dim, slice(start, stop, step))
+    if start in (0, None) and step == 1 and isinstance(source, Rows) and source.domain == base.domain:
+        return source
+    raise NotFused("some of the rows changed among all")
+
+
+def select_scatter(walk, node, base, source, dim, at):
+    if dim % base.planes.ndim == base.axis:
+        raise NotFused("one row changed among all")
+    return _with(base, source, dim, at)
+
+
 def _of_tensors(move):
     """An operation that the number of rows does not matter for."""
     return lambda walk, node, *args, **kwargs: move(*args, **kwargs)
@@ -65,6 +98,9 @@ OPERATIONS = {
     "unsqueeze": _of_tensors(rows.unsqueeze),
     "squeeze": _of_tensors(rows.squeeze),
     "expand": expand,
+    "copy": copy,
+    "slice_scatter": slice_scatter,
+    "select_scatter": select_scatter,
     "cat": _of_tensors(rows.concatenate),
     "repeat": repeat,
     "constant_pad_nd": _of_tensors(rows.pad),

@@ -24,10 +24,11 @@ OPERATIONS = {
     **indices.OPERATIONS,
 }
 #: Operators that take sizes.
-SHAPED = "full full_like empty_like zeros ones view reshape expand slice repeat native_group_norm".split()
+SHAPED = "full full_like empty_like zeros ones view reshape expand slice slice_scatter repeat native_group_norm".split()
 #: Operators whose result is one of the numbers they are given.
 CHOOSING = (
     "alias clone contiguous detach lift_fresh_copy dropout _to_copy view reshape permute transpose t select slice "
+    "slice_scatter select_scatter copy "
     "split split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat flip roll index index_select gather "
     "embedding sort topk kthvalue amax amin max min maximum minimum clamp where full full_like empty_like zeros ones"
 ).split()

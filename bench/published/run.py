@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+r"""Networks that others have published, with their weights: do they give their authors' numbers here? docs/published.md.
+
+    pip install --no-deps admet-ai==2.0.1 chgnet==0.4.2
+    pip install chemprop rdkit pymatgen nvidia-ml-py3 pythia8mc fastjet
+    python bench/published/jets.py SOURCES JETS.npz
+    PYTHONPATH=python python bench/published/run.py MIRRORS --jets JETS.npz --compare build/bench/peers/compare_width
+
+MIRRORS: a folder of git repositories, OWNER+NAME for github.com/OWNER/NAME; models.toml says which file of which commit is
+read, models.py what is done with it. Unlike with bench/others, the modules of the authors run here, from these repositories
+and the packages named above.
+
+Each network is exported, as a package and just in time, and run by the program compare_width on columns with the data that
+its authors' numbers are of. Its answers are compared with those of the authors' code in PyTorch, of the same data, and with
+the numbers. One thread calls them with 1, 16 and all crystals, jets or molecules, beside TorchScript, ONNX Runtime
+and the authors' module in PyTorch.
+
+benchmarks/results/published.json has what was found, of each network the last run; docs/published.md is written from it. Exit
+status 1 where a number is not the authors' within the tolerance.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+import warnings
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "bench" / "others")]
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from models import KINDS, Batch, Source  # noqa: E402
+from tensoa import just_in_time  # noqa: E402
+from tensoa.errors import InputError  # noqa: E402
+from tensoa.export import Options, export  # noqa: E402
+from tensoa.package.recorded import input_bytes  # noqa: E402
+
+RESULTS, PAGE = ROOT / "benchmarks" / "results" / "published.json", ROOT / "docs" / "published.md"
+AGREEMENT = 1e-4  # of the authors' code, ||a - b|| / ||b|| of a column
+SIZES = (1, 16)  # crystals, jets or molecules of a call; and all
+ENGINES = {"ours": "package", "just_in_time": "just in time"}
+COLUMNS = {
+    "ours": "package",
+    "just_in_time": "just in time",
+    "torchscript": "TorchScript",
+    "onnxruntime": "ONNX Runtime",
+    "eager": "PyTorch",
+}
+HEAD = """\
+<!-- SPDX-FileCopyrightText: 2026 The tensoa authors -->
+<!-- SPDX-License-Identifier: Apache-2.0 -->
+# Published networks and their authors' numbers
+
+Written by `bench/published/run.py`, which says how, from [what it measured](../benchmarks/results/published.json).
+Networks that others have trained and published, with weights and numbers of theirs
+([which files](../bench/published/models.toml)). Each runs in C++ on columns, as a [package](ahead_of_time.md) and
+[just in time](just_in_time.md), on the data that its numbers are of. Of LundNet that data could not be had: its jets are made here
+with Pythia 8 ([how](../bench/published/jets.py)), so its numbers can agree within the spread of so many jets at best.
+Of ADMET-AI the numbers of the first 100 drugs are compared. Files that others have published without numbers: [models of others](../benchmarks/results/models-of-others.md).
+"""
+NETWORK = """
+## {name}
+
+A {what}. [Paper]({paper}), [weights]({published}) ({licence}),
+[numbers]({where}). Changed in the authors' module:
+{changed}. {made}; the export took {seconds:.0f} s.
+
+Differences in {unit}, at most {tolerance:g}:
+
+| the authors' number | theirs | their code in PyTorch | package | just in time |
+| --- | ---: | ---: | ---: | ---: |
+"""
+
+
+def exported(model, folder: Path) -> dict:
+    """Writes ours.pt2, just_in_time.pt2 and those of the peers that can be; what the exporter says."""
+    lines: list[str] = []
+    start = time.perf_counter()
+    export(model.module, model.binding(), folder / "ours.pt2", Options(report=lines.append))
+    found = {"seconds": time.perf_counter() - start, "made": next(line for line in lines if "fused" in line).rstrip(":")}
+    just_in_time.write(model.module, model.binding(), folder / "just_in_time.pt2", report=lambda line: None)
+    tensors = tuple(model.batch(range(min(2, model.count))).tensors)
+    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):  # torch throws many kinds
+        torch.jit.trace(model.module, tensors, strict=False, check_trace=False).save(str(folder / "model.pt"))
+    inputs, outputs = model.binding().inputs, model.binding().outputs
+    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+        free = {one.name: {1 if one.is_transposed else 0: f"n{one.collection}"} for one in inputs}
+        names = {"input_names": [one.name for one in inputs], "output_names": [one.name for one in outputs]}
+        path = str(folder / "model.onnx")
+        torch.onnx.export(model.module, tensors, path, **names, dynamic_axes=free, opset_version=18, dynamo=False)
+    return found
+
+
+def compared(compare: Path, folder: Path, model, batch: Batch) -> tuple[dict, dict]:
+    """(answers by engine: of each output an array [rows, columns]; times by engine in microseconds)."""
+    import onnxruntime
+
+    rows = ":".join(map(str, batch.rows))
+    planes = [tensor if one.is_transposed else tensor.t() for one, tensor in zip(model.binding().inputs, batch.tensors)]
+    (folder / f"inputs_{rows}.bin").write_bytes(input_bytes(model.binding(), planes))
+    library = next(Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so.*"))
+    command = [compare, "cpu", library, folder, rows]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    if done.returncode != 0:
+        raise InputError(done.stderr.strip())
+    found = json.loads(done.stdout)
+    wanted = model.module(*batch.tensors)
+    shapes = [tuple(one.shape) for one in ([wanted] if isinstance(wanted, torch.Tensor) else wanted)]
+    answers = {}
+    for engine in ENGINES:
+        file = folder / f"answers_{engine}_{rows}.bin"
+        if not file.exists():
+            raise InputError(f"{ENGINES[engine]}: {found['notes'].get(engine, 'gave nothing')}")
+        numbers = np.split(np.fromfile(file), np.cumsum([count * columns for count, columns in shapes])[:-1])
+        answers[engine] = [one.reshape(columns, count).T for one, (count, columns) in zip(numbers, shapes)]
+    return answers, found["times"][rows]
+
+
+def eager_time(model, batch: Batch) -> float:
+    """Microseconds of a call of the module, processor time of one thread."""
+
+    def seconds() -> float:
+        start = time.process_time()
+        model.module(*batch.tensors)
+        return time.process_time() - start
+
+    first = max(seconds(), 1e-6)
+    return statistics.median(seconds() for _ in range(int(min(50, max(3, 2 / first))))) * 1e6
+
+
+def relative(answers: list[np.ndarray], wanted: list[np.ndarray]) -> float:
+    return max(
+        float(np.linalg.norm(a - b) / (np.linalg.norm(b) or 1.0))
+        for ours, theirs in zip(answers, wanted)
+        for a, b in zip(ours.T, theirs.astype("float64").T)
+    )
+
+
+def run(source: Source, compare: Path) -> dict:
+    """What is found of one network. Raises InputError."""
+    model = KINDS[source.kind](source)
+    with tempfile.TemporaryDirectory(prefix="tensoa-published-") as name, torch.no_grad():
+        folder = Path(name)
+        found = exported(model, folder)
+        everything = range(model.count)
+        theirs = model.theirs(everything)
+        found["times"] = {}
+        for size in sorted({*SIZES, model.count}):
+            batch = model.batch(range(size))
+            answers, times = compared(compare, folder, model, batch)
+            found["times"][size] = times | {"eager": eager_time(model, batch)}
+            if size == model.count:
+                found["rows"] = batch.rows
+                found["numbers"] = {"theirs": model.compared(theirs)}
+                found["numbers"] |= {engine: model.compared(answers[engine]) for engine in ENGINES}
+                found["from_their_code"] = {engine: relative(answers[engine], theirs) for engine in ENGINES}
+    numbers = [number for engine in ENGINES for number in found["numbers"][engine]]
+    right = all(number["difference"] <= source.tolerance for number in numbers)
+    found["is_right"] = right and max(found["from_their_code"].values()) <= AGREEMENT
+    return found
+
+
+def number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def page(sources: list[Source], results: dict) -> str:
+    text, about = HEAD, results["about"]
+    for source in sources:
+        found = results["models"].get(source.name)
+        if found is None:
+            continue
+        text += NETWORK.format(**vars(source), made=found["made"].capitalize(), seconds=found["seconds"])
+        for ones in zip(*found["numbers"].values()):
+            cells = [f"{number(one.get('found'))} ({one['difference']:.1e})".strip() for one in ones]
+            text += f"| {ones[0]['number']} | {number(ones[0].get('published'))} | {' | '.join(cells)} |\n"
+        differences = ", ".join(f"{ENGINES[engine]} {most:.0e}" for engine, most in found["from_their_code"].items())
+        text += f"\nLargest ||a - b|| / ||b|| of a column from their code: {differences}.\n"
+        text += f"\n| calls of | {' | '.join(COLUMNS.values())} |\n| ---: |{' ---: |' * len(COLUMNS)}\n"
+        for size, times in found["times"].items():
+            text += f"| {size} | {' | '.join(f'{times[who]:.0f}' if who in times else '-' for who in COLUMNS)} |\n"
+    return (
+        text
+        + f"""
+Calls: microseconds, processor time of one thread, median; {about["machine"]}, torch {about["torch"]},
+ONNX Runtime {about["onnxruntime"]}. All but PyTorch run from C++ on the same columns, ONNX Runtime on row-major
+tensors that lie there already. Where nothing stands, the network could not be written in that form or did not run.
+"""
+    )
+
+
+def machine() -> dict:
+    import onnxruntime
+
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    level = "AVX-512" if any("avx512f" in line for line in lines if line.startswith("flags")) else "AVX2"
+    return {"machine": f"{name} ({level})", "torch": torch.__version__, "onnxruntime": onnxruntime.__version__}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mirrors", type=Path, metavar="MIRRORS")
+    parser.add_argument("--jets", type=Path, default=Path("jets.npz"), metavar="FILE.npz", help="what jets.py wrote")
+    parser.add_argument("--compare", type=Path, required=True, help="the program compare_width")
+    parser.add_argument("--only", nargs="*", default=[], metavar="PART", help="of a name; the results of the others stay")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    entries = tomllib.loads((HERE / "models.toml").read_text())["model"]
+    sources = [Source(**entry, mirrors=options.mirrors, jets=options.jets) for entry in entries]
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"models": {}}
+    is_right = True
+    for source in sources:
+        if options.only and not any(part in source.name for part in options.only):
+            continue
+        try:
+            found = run(source, options.compare)
+        except InputError as error:
+            print(f"{source.name}: {error}", file=sys.stderr)
+            is_right = False
+            continue
+        print(f"{source.name}: {json.dumps(found)}", flush=True)
+        is_right &= found["is_right"]
+        results["about"] = machine()
+        results["models"][source.name] = found
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    if RESULTS.exists():
+        PAGE.write_text(page(sources, json.loads(RESULTS.read_text())))
+    return 0 if is_right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
