@@ -14,8 +14,8 @@ namespace tensoa::pytorch {
 /// Lets a runner read `weights`, and frees its own.
 void exchange_weights(AotRunner& runner, AotWeights& weights);
 
-/// Made with weights. Torch has no such constructor for calls one after another, and would take a lock twice a call
-/// and record events.
+/// Made with weights, for calls one after another: what torch itself makes with weights takes locks and records
+/// events in each call.
 template <class Runner>
 class RunnerOfWeights final : public Runner {
  public:
