@@ -16,8 +16,8 @@ namespace {
 
 // ---- inductor/aot_runner.hpp
 
-std::unique_ptr<AotRunner> make_gpu_runner(const std::filesystem::path& /*library*/,
-                                           Device device) {
+std::unique_ptr<AotRunner> make_gpu_runner(const std::filesystem::path& /*library*/, Device device,
+                                           AotWeights& /*weights*/) {
   throw LoadError("programs of TorchInductor for " + to_string(device) +
                   " cannot be loaded: this libtorch is for the CPU only");
 }

@@ -3,7 +3,6 @@
 #include "inductor/inductor_program.hpp"
 
 #include <c10/core/InferenceMode.h>
-#include <torch/csrc/inductor/aoti_runner/model_container_runner_cpu.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +11,6 @@
 #include <functional>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -104,10 +102,13 @@ class InductorProgram final : public package::Program {
                                  std::filesystem::file_size(library_));
       first = load();
     }
-    weights_ = first->runner->extract_constants_map(/*use_inactive=*/false);
     std::size_t bytes = 0;
-    for (const auto& [name, weight] : weights_) bytes += weight.nbytes();
+    for (const auto& [name, weight] :
+         first->runner->extract_constants_map(/*use_inactive=*/false)) {
+      bytes += weight.nbytes();
+    }
     charge_ = MemoryCharge(device, MemoryPurpose::kWeights, bytes);
+    weights_ = weights_to_share(*first->runner, device);
     containers_.add(std::move(first));
   }
 
@@ -293,39 +294,10 @@ class InductorProgram final : public package::Program {
     return view;
   }
 
-  std::unique_ptr<Container> load() const {
+  std::unique_ptr<Container> load() {
     const std::lock_guard lock(loads_and_captures());
-    std::unique_ptr<AotRunner> runner;
-    if (device_.is_cpu()) {
-      runner = std::make_unique<torch::inductor::AOTIModelContainerRunnerCpu>(
-          library_.string(), /*num_models=*/1, /*run_single_threaded=*/true);
-    } else {
-      runner = make_gpu_runner(library_, device_);
-    }
-    share_weights(*runner);
-    return std::make_unique<Container>(
-        Container{std::move(runner), std::vector<at::Tensor>(arguments_.size()), {}});
-  }
-
-  /// Lets a container read the weights of the first, and frees its own. Twice, because it has two
-  /// sets of which one is in use: a call fails on the second one (torch 2.11 asks for the state of the
-  /// first whichever is in use).
-  void share_weights(AotRunner& runner) const {
-    if (weights_.empty()) return;                         // it is the first
-    std::unordered_map<std::string, at::Tensor> weights;  // by the names in the code
-    for (const auto& [name, name_in_model] : runner.getConstantNamesToOriginalFQNs()) {
-      const auto found = weights_.find(name_in_model);
-      if (found == weights_.end() || found->second.device() != to_torch(device_)) {
-        return;  // torch exchanges all of one device, or none
-      }
-      weights.emplace(name, found->second);
-    }
-    for (int set = 0; set < 2; ++set) {
-      runner.update_constant_buffer(weights, /*use_inactive=*/true, /*validate_full_updates=*/true,
-                                    /*user_managed=*/true);
-      runner.swap_constant_buffer();
-      runner.free_inactive_constant_buffer();
-    }
+    return std::make_unique<Container>(Container{
+        make_runner(library_, device_, weights_), std::vector<at::Tensor>(arguments_.size()), {}});
   }
 
   FusedParts parts_;               ///< outlive the containers
@@ -336,8 +308,8 @@ class InductorProgram final : public package::Program {
   std::size_t inputs_;          ///< blocks
   std::string graphs_are_off_;  ///< why, once that is known; under loads_and_captures()
   std::vector<Argument> arguments_;
-  std::unordered_map<std::string, at::Tensor> weights_;  ///< views of the first container's
-  MemoryCharge charge_;                                  ///< of weights_
+  AotWeights weights_;   ///< views of the first container's
+  MemoryCharge charge_;  ///< of the first container's weights
   package::PerQueue<Container> containers_;
 };
 
