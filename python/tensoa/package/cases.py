@@ -361,13 +361,22 @@ class Right:
         """Whether the model differs so much from itself in float64 that it says nothing."""
         return bool((self.eager_error > ROUGH).any())
 
-    def norm_tolerances(self, tolerance: float) -> list[float]:
-        """Of each plane: the largest ||a - b|| / ||b||, or share of wrong choices, that is right."""
+    def norm_tolerances(self, tolerance: float, case: int) -> list[float]:
+        """Of each plane of a case: the largest ||a - b|| / ||b||, or share of wrong choices, that is right."""
         if self.is_choice:
             return [max(tolerance, self.wrong_choices)] * len(self.eager[0])
         differences = [torch.where(f, a - b, 0.0) for f, a, b in zip(self.finite, self.eager, self.exact)]
         errors = self.margin * torch.maximum(torch.cat(differences, 1).norm(dim=1) / self.norm, self.change)
-        errors = errors.clamp(min=self.margin * self.epsilon + self.is_quantised * STEP * WRONG_CHOICES**0.5)
+        errors = errors.clamp(min=self.margin * self.epsilon)
+        if self.is_quantised:  # few rows may be a step off, as in without_ill_conditioned()
+            rows = max(1, ILL_CONDITIONED * self.exact[case].shape[1])
+            errors += (
+                self.margin
+                * STEP
+                * self.largest
+                * rows**0.5
+                / torch.where(self.finite[case], self.exact[case], 0.0).norm(dim=1)
+            )
         return torch.where((errors > tolerance) & errors.isfinite(), errors, tolerance).tolist()
 
     def recorded(self, case: int) -> tuple[torch.Tensor, bool]:

@@ -39,8 +39,8 @@ def record(module: Any, binding: Binding, rules: list[dict], precision: str | No
     files: dict[str, bytes] = {}
     for numbers, chosen in by_numbers(cases).items():
         right = [Right([cases[i] for i in chosen], at) for at in range(len(binding.outputs))]
-        tolerances = [one.norm_tolerances(tolerance) for one in right]
         for place, i in enumerate(chosen):
+            tolerances = [one.norm_tolerances(tolerance, place) for one in right]
             results, is_clear = zip(*(one.recorded(place) for one in right))
             content = inputs[i] + result_bytes(results)
             is_too_much = bool(files) and len(content) + sum([len(other) for other in files.values()]) > RECORDED_BYTES
