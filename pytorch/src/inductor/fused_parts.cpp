@@ -79,7 +79,7 @@ std::shared_ptr<const Part> load_part(const package::Package& package,
                                       const package::FusedPart& about, Device device) {
   if (std::shared_ptr<const Part> part = find_part(about.name, device)) return part;
   // Loaded without the lock, which calls of all models take.
-  const auto made = std::make_shared<const Part>(package, about, device);
+  auto made = std::make_shared<const Part>(package, about, device);
   Loaded& all = Loaded::get();
   const std::unique_lock lock(all.mutex);
   Loaded::Parts& parts = all.parts[device];
