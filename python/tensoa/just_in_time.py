@@ -17,6 +17,7 @@ from tensoa.binding.blocks import argument_names
 from tensoa.binding.columns import FEW_ROWS, ROWS, Columns, collections_of
 from tensoa.binding.model import as_exported, with_examples
 from tensoa.command import check_writable, replacing, step
+from tensoa.compiler.frontends.torch_export.quantised import decompositions
 from tensoa.errors import InputError, first_line
 from tensoa.tracing import traced
 
@@ -61,6 +62,9 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Cal
         step("torch.export")
         try:
             program = exported(module, columns)
+            of_quantised = decompositions(program.graph)  # torch has these operators in Python alone
+            if of_quantised:
+                program = program.run_decompositions(of_quantised)
         except InputError:
             raise
         except Exception as error:  # torch.export throws many kinds

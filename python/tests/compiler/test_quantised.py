@@ -11,7 +11,8 @@ from captured_programs import Results, captured
 from cpu_programs import needs_level
 from everywhere import Everywhere
 from exporting import refusal
-from quantised_models import INT8, Layers, by_batch, by_constants, library
+from quantised_models import INT8, Layers, by_batch, by_constants, by_row, library
+from tensoa import just_in_time
 from tensoa.compiler.errors import NotFused
 from tensoa.export import Options, export
 
@@ -54,6 +55,15 @@ def test_layers_with_constant_scales_are_fused_whole_and_checked(target, tmp_pat
     export(module, bound([block("x", 6)], [block("y", 2)]), tmp_path / "p.pt2", Options(target, report=lines.append))
     assert lines[0] == "fused into 1 kernel:"
     assert lines[1].count("linear") == 3
+
+
+def test_programs_to_run_just_in_time_have_operators_that_torch_has_in_cpp(tmp_path):
+    module, file = Layers((6, 8, 2), [by_constants(0.03, 5), by_row]), tmp_path / "p.pt2"
+    just_in_time.write(module, bound([block("x", 6)], [block("y", 2)]), file, report=lambda line: None)
+    program = torch.export.load(file)
+    assert {node.target.namespace for node in program.graph.nodes if hasattr(node.target, "namespace")} == {"aten"}
+    x = torch.randn(33, 6)
+    assert torch.equal(program.module()(x), module(x))
 
 
 def test_scale_of_all_rows_is_refused_by_name():

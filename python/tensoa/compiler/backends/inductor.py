@@ -185,6 +185,11 @@ def compile(module: nn.Module, binding: Binding, rules: list[dict], target: str,
     loader = torch._C._aoti.AOTIModelPackageLoader(str(archive), "model", True, 1, -1)
 
     def run(columns: Columns, rows: list[int]) -> None:
-        loader.run([*columns.inputs, *(argument for arguments in columns.outputs for argument in arguments)])
+        try:
+            loader.run([*columns.inputs, *(argument for arguments in columns.outputs for argument in arguments)])
+        except Exception as error:  # torch throws many kinds
+            raise InputError(
+                f"what TorchInductor makes of the model fails: {first_line(error)} (run it just in time: --just-in-time)"
+            ) from error
 
     return Compiled(records, flags, run)
