@@ -127,3 +127,19 @@ def test_float64_reference_keeps_the_rounding_of_casts(dtype):
     truth = module.last.double()(torch.tanh(module.layers.double()(x.to(dtype).double())))
     assert got.dtype == torch.float64
     assert torch.equal(got, truth)
+
+
+def assigned(m, x, k):
+    whole, short, truth = k.clone(), x.half(), x > 0
+    whole[:, 1:2] = 100 * x[:, :1]
+    short[:, 1] = x[:, 0] / 3
+    truth[:, 2] = x[:, 1]
+    filled = torch.zeros_like(x, dtype=torch.int32).copy_(10 * x)
+    return torch.cat([whole.float(), short.float(), truth.float(), filled.float()], 1)
+
+
+def test_what_is_assigned_becomes_of_the_dtype_that_is_there(tmp_path):
+    module = Results(assigned)
+    program = Everywhere(module, bound([block("x", 3), block("k", 3, "int64")], [block("y", 12)]), tmp_path)
+    for where, tensors, (got,) in program.results():
+        assert torch.equal(got.T, module(*tensors)), where

@@ -50,7 +50,7 @@ def rounded(walk, tensor, dtype):
     return walk.function(f"to_{name_of(dtype)}", tensor)
 
 
-def _cast(walk, node, tensor, *args, dtype=None, **kwargs):
+def cast(walk, node, tensor, *args, dtype=None, **kwargs):
     if dtype == torch.bool:
         return _nonzero(walk, tensor)
     if dtype is not None and dtype.is_floating_point:
@@ -340,7 +340,7 @@ def _choose_qparams(walk, node, *args):
 
 
 OPERATIONS = {
-    "_to_copy": _cast,
+    "_to_copy": cast,
     "choose_qparams": _choose_qparams,
     "choose_qparams_symmetric": _choose_qparams,
     "native_layer_norm": _layer_norm,

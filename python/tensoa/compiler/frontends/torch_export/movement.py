@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends.torch_export import arithmetic
 from tensoa.compiler.ir import pairs, rows
 from tensoa.compiler.ir.rows import Rows
 
@@ -49,11 +50,12 @@ def repeat(walk, node, tensor, sizes):
 
 
 def copy(walk, node, base, source, *args):
-    """`source` in the shape of `base`: what x[…] = source makes of the places that it writes."""
+    """`source` in the shape and the dtype of `base`: what x[…] = source makes of the places that it writes."""
+    dtype = node.meta["val"].dtype
     if isinstance(source, Rows):
-        return expand(walk, node, source)
+        return expand(walk, node, arithmetic.cast(walk, node, source, dtype=dtype))
     shape, axis, domain = walk.shape_of(node)
-    return walk.filled(torch.as_tensor(source).expand(shape), shape, axis, domain)
+    return walk.filled(torch.as_tensor(source).to(dtype).expand(shape), shape, axis, domain)
 
 
 def _with(base, source, dim, places):
