@@ -19,6 +19,7 @@ ROWS = (1, 7, 100)  # of both layouts of CPUs
 
 
 def without_groups(program):
+    program = passes.heads_apart(program)
     return lift.lifted(program) if lift.is_grouped(program) else passes.unrolled(program)
 
 

@@ -17,7 +17,8 @@ import cuda_programs
 import row_programs
 from bindings import block, bound
 from captured_programs import Results, assert_same, captured, check
-from cpu_programs import RUNNABLE, columns, levels
+from cpu_programs import RUNNABLE, columns, levels, needs_level
+from everywhere import Everywhere
 from tensoa.binding.model import result_rows, with_examples
 from tensoa.compiler import ir, lift, passes, stages
 from tensoa.compiler.backends import cpu, cuda
@@ -135,6 +136,12 @@ def gathered(m, x):
     return torch.gather(x[None].expand(x.shape[0], -1, -1), 1, places[..., None].expand(-1, -1, WIDTH)).amax(1)
 
 
+def roots(m, x):
+    """Of products, most of which have none: those come last."""
+    found = torch.sqrt(x[:, :2] @ x[:, :2].t()).topk(4, largest=False)
+    return torch.cat([x[found.indices[:, 0]], torch.nan_to_num(found.values[:, :1])], 1)
+
+
 def extremes(m, x):
     product = x @ x.t()
     values = [product.amax(1), product.amin(0), product.min(1).values, product.max(1).values]
@@ -148,6 +155,7 @@ NEIGHBOURS = {
     "norms": by_norms,
     "gather": gathered,
     "extremes": extremes,
+    "roots": roots,
 }
 MODELS = {**ATTENTION, **{name: (function, {}) for name, function in NEIGHBOURS.items()}}
 
@@ -219,6 +227,23 @@ def test_programs_give_what_the_model_gives_in_float64(name, tmp_path):
     module, binding, width = module_of(name)
     program = passes.simplify(captured(module, binding))
     check_runs(on_cpu(program, tmp_path), name, module.double(), width, ROWS)
+
+
+@needs_level
+def test_an_extreme_of_what_is_no_number_is_none(tmp_path):
+    def function(m, x):
+        product = x @ x.t()
+        values = [product.amin(1), product.amax(1), product.min(0).values]
+        return torch.stack([*values, product.argmin(1).float(), product.argmax(1).float()], 1)
+
+    module = Results(function)
+
+    def fill(inputs):
+        inputs[0][0, 2:4] = torch.nan
+
+    program = Everywhere(module, bound([block("x", 3)], [block("y", 5)]), tmp_path)
+    for where, (x,), (got,) in program.results((4, 17, 100), fill):
+        torch.testing.assert_close(got.T, module(x), equal_nan=True, msg=where)
 
 
 @pytest.mark.parametrize("processor", PROCESSORS[1:])

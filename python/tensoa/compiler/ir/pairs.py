@@ -334,8 +334,10 @@ def attended(builder: Any, tensor: Pairs, values: Rows) -> Rows:
     return Rows(plane_array((*batch, 1, width), items), len(batch), tensor.domains[0])
 
 
-def nearest(builder: Any, tensor: Pairs, dim: int, count: int, is_largest: bool) -> tuple[Rows, Rows]:
-    """The `count` least (or largest) numbers over the rows along a dimension, in order, and the places of these rows."""
+def nearest(builder: Any, tensor: Pairs, dim: int, count: int, is_largest: bool, is_negated: bool = False) -> tuple[Rows, Rows]:
+    """The `count` least (or largest) numbers over the rows along a dimension, in order, and the places of these rows.
+    NaN is larger than all. `is_negated`: in the order of the negative numbers.
+    """
     if tensor.is_integer:
         raise NotFused("the order of integers between rows")
     if count > MOST_NEAREST:
@@ -343,10 +345,9 @@ def nearest(builder: Any, tensor: Pairs, dim: int, count: int, is_largest: bool)
     tensor, axis = _keys_last(builder, tensor, dim)
     found: list[list] = [[], []]
     for pair in tensor.planes.reshape(-1):
-        ordered = pair
-        while isinstance(ordered, Pair) and ordered.name == "sqrt":  # has the same order
-            ordered = ordered.args[0]
-        lowered = Lowered(ordered)
+        is_root = isinstance(pair, Pair) and pair.name == "sqrt"
+        ordered = pair.args[0] if is_root and _is_distance(pair.args[0]) else pair  # which has the same order
+        lowered = Lowered(builder.pairs.function("neg", ordered) if is_negated else ordered)
         q, k = _values(builder, [lowered], tensor.domains)
         value = build.nearest(q, k, lowered.score, count, is_largest)
         for i in range(count):
@@ -356,6 +357,15 @@ def nearest(builder: Any, tensor: Pairs, dim: int, count: int, is_largest: bool)
     shape = (*tensor.planes.shape[:-1], count)
     results = [Rows(np.moveaxis(plane_array(shape, planes), -1, dim), axis, tensor.domains[0]) for planes in found]
     return results[0], results[1]
+
+
+def _is_distance(pair: Any) -> bool:
+    """Whether a pair is never negative, and so has a root."""
+    if not isinstance(pair, Pair):
+        return False
+    if pair.name == "maximum":
+        return any(isinstance(arg, (int, float)) and arg >= 0 for arg in pair.args)
+    return pair.name == "distance"
 
 
 def gathered(builder: Any, tensor: Pairs, dim: int, index: Rows) -> Rows:

@@ -148,8 +148,8 @@ def norm(walk, node, tensor, order=2, dims=None, keep=False, **kwargs):
 
 
 def _extreme(walk, tensor, dim, keep, name):
-    """The largest or the least over the rows of a dimension, and the place of its row."""
-    found = pairs.nearest(walk, tensor, dim, 1, name == "amax")
+    """The largest or the least over the rows of a dimension, and the place of its row; NaN is either."""
+    found = pairs.nearest(walk, tensor, dim, 1, True, is_negated=name == "amin")
     return list(found) if keep else [rows.squeeze(one, dim) for one in found]
 
 
