@@ -167,6 +167,14 @@ def test_columns_of_float64_are_read_and_written_as_such(tmp_path):
             np.testing.assert_allclose(one.T.numpy(), truth.numpy(), rtol=4 * UNIT if one.dtype == torch.float64 else 1e-6)
 
 
+def test_zeros_keep_their_sign(tmp_path):
+    module = Results(lambda m, x: (1 / (x.double() * -0.0), 1 / (x.double() * torch.tensor([-0.0, 0.0, -0.0]).double())))
+    outputs = [block("a", 3, "float64"), block("b", 3, "float64")]
+    for where, (x,), got in Everywhere(module, bound([block("x", 3)], outputs), tmp_path).results():
+        for one, truth in zip(got, module(x)):
+            assert torch.equal(one, truth.T), where
+
+
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 def test_kinematics_are_fused_whole_and_checked(target, tmp_path):
     lines = []

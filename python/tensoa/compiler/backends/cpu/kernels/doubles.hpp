@@ -50,7 +50,7 @@ inline V shortened(Doubles x) {
   std::memcpy(&y, halves, sizeof(y));
   return y;
 }
-inline Doubles everywhere(double x) { return {D{} + x, D{} + x}; }
+inline Doubles everywhere(double x) { return {x - D{}, x - D{}}; }  // 0 + -0 would be 0
 inline D load_doubles(const float* p) { return *reinterpret_cast<const SomeDoubles*>(p); }
 /// Constants: number i, and the lanes from i on.
 inline Doubles constant_number(const float* c, int i) {
