@@ -94,7 +94,7 @@ def main():
     one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     if "avx512f" in Path("/proc/cpuinfo").read_text():  # OpenBLAS takes its kernels for AVX2 on some of AMD's processors
         one_thread["OPENBLAS_CORETYPE"] = "SkylakeX"
-    command = [program, runtime, out, packages, options.out, *options.inputs]
+    command = [os.path.relpath(path) for path in (program, runtime, out, packages)] + [options.out, *options.inputs]
     sys.exit(subprocess.run(command, env=one_thread, check=False).returncode)
 
 

@@ -29,7 +29,6 @@ _MOST_RUNS = 8  # parts that are read one after another
 _MOST_AGAIN = 4  # functions of columns, one of the other, that are computed wherever they are needed
 _WIDE_FOLD = 1024  # numbers: a fold of more to one vector of a row is done by several rows
 _MOST_SOURCES = 127  # so that a place is an int32
-_NEGATIVE_ZERO = -0.0  # added, it changes no number
 
 Codes = np.ndarray  # of numbers, int64
 Kind = tuple[str, int]  # how numbers are had, and their root, or -1
@@ -230,7 +229,7 @@ class _Lift(Visitor):
     def _copy(self, made: Value) -> Value:
         """The same numbers in memory of their own."""
         if id(made) not in self._copies:
-            self._copies[id(made)] = ir.apply("add", made, ir.constant(made.domain, [_NEGATIVE_ZERO]))
+            self._copies[id(made)] = ir.copy(made)
         return self._copies[id(made)]
 
     def _make(self, at: int) -> None:

@@ -257,16 +257,13 @@ def centre_norms(program: Program) -> Program:
     return _rebuilt(program, rule, users)
 
 
-_NEGATIVE_ZERO = -0.0  # added, it changes no number
-
-
 def heads_apart(program: Program) -> Program:
     """Attention one head at a time, for generators without loops over parts of a row. What all rows are read of has memory of
     its own: rows that are summed may lie in another order.
     """
 
     def stored(x: Value) -> Value:
-        return ir.apply("add", x, ir.constant(x.domain, [_NEGATIVE_ZERO])) if x.op == "scatter" else x
+        return ir.copy(x) if x.op == "scatter" else x
 
     def rule(value: Value) -> Value | None:
         if value.op not in ("attend", "nearest"):

@@ -82,6 +82,11 @@ def apply(name: str, *args: Value) -> Value:
     return Value("map", args[0].domain, max(argument.width for argument in args), args, {"name": name})
 
 
+def copy(value: Value) -> Value:
+    """The same numbers, in memory of their own where they are stored: adding -0 changes no number."""
+    return apply("add", value, constant(value.domain, [-0.0]))
+
+
 def double(domain: int, name: str, operands: Sequence[tuple[Value, str] | np.ndarray], is_short: bool = False) -> Value:
     """The function `name` of FUNCTIONS in float64, of (value, "words" or "floats") and of constants."""
     kinds: list[str | bytes] = []

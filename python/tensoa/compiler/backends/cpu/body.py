@@ -11,6 +11,7 @@ from tensoa.compiler.backends.cpu.constants import (
     padded_row,
 )
 from tensoa.compiler.backends.cpu.schedule import SPANS, Action, Schedule, is_relu
+from tensoa.compiler.backends.kernel_text import float_literal
 from tensoa.compiler.ir import FUNCTIONS, REDUCTIONS, Function, Value, Visitor, integers
 from tensoa.compiler.ir.pairs import SUMS
 from tensoa.compiler.stages import Buffer, Plan, Stage
@@ -43,15 +44,6 @@ def _call(function: Function, arguments: list[str]) -> str:
         return f"f_{function.name}({', '.join(arguments)})"
     parameters = ", ".join(f"V {name}" for name in function.parameters)
     return f"[]({parameters}) -> V {{ return {function.cpp}; }}({', '.join(arguments)})"
-
-
-def _literal(number: float) -> str:
-    number = float(np.float32(number))
-    if np.isnan(number):
-        return "NAN"
-    if np.isinf(number):
-        return "INFINITY" if number > 0 else "-INFINITY"
-    return f"{number.hex()}f"
 
 
 def _is_run(places: np.ndarray) -> bool:
@@ -321,7 +313,7 @@ class Body(Visitor):
                 sums.append(f"{{{str(name == 'distance').lower()}, {', '.join(map(str, arguments))}}}")
                 text = f"p.sum({len(sums) - 1})"
             elif name == "number":
-                text = f"all({_literal(arguments[0])})"
+                text = f"all({float_literal(arguments[0], 'NAN', 'INFINITY')})"
             elif name in ("query", "key"):
                 text = f"p.{name}({arguments[0]})"
             else:

@@ -42,8 +42,7 @@ class Across(Layers):
         tiles = -(-exchanged * TOGETHER * 16 * 4 // _ROOM)
         self.exchanged = max(self.exchanged, tiles)
         self.exchanges += 1
-        rows = self.memory.program.parts(far[0].domain)
-        count = f"p.rows[{rows[0]}]" + (f" * {rows[1]}" if rows[1] > 1 else "")
+        count = self.rows_of(far[0].domain)
         self.line(f"const auto {name} = {function}({text}, {memory}, {count}, {self._score(value)}, {room}, warp);")
         self.widest = max(self.widest, -(-value.width // 8), -(-own.width // 8))
         return Code("scalar" if value.width == 1 else "fragment", name)

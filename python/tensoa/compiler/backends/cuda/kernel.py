@@ -40,10 +40,6 @@ class Kernel(Across):
         function = f"scatter_scalar<{join}>" if layout is None else f"scatter<{join}, {self.layout_type(layout)}>"
         self.line(f"{function}(p.buffer[{slot}], {text}, {at}, tile, warp);")
 
-    def _rows_of(self, domain: int) -> str:
-        domain, times = self.memory.program.parts(domain)
-        return f"p.rows[{domain}]" + (f" * {times}" if times > 1 else "")
-
     def _held(self, value: Value) -> str:
         """A Scalar or a clean Fragment."""
         return self.scalar(value, 0) if value.width == 1 else self.clean(value)
@@ -117,7 +113,7 @@ class Kernel(Across):
             f"{name}(const __grid_constant__ Params p) {{",
             f"    using namespace {name}_parts;",
             "    let_next_kernel_begin();",
-            f"    const int64 rows = {self._rows_of(self.stage.domain)};",
+            f"    const int64 rows = {self.rows_of(self.stage.domain)};",
             "    const int tiles = static_cast<int>((rows + kTileRows - 1) / kTileRows);",
             f"    const char* const weights = static_cast<const char*>(p.weights) + {far};",
             f"    [[maybe_unused]] const char* const far = weights + {len(self.weights.shared)};",

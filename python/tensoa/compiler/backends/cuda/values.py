@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The code of values that stay in their row."""
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from tensoa.compiler.backends.cuda.layouts import ONE, Layout, Numbers, Piece, contiguous, of_words, spread
 from tensoa.compiler.backends.cuda.memory import Memory, is_extreme
 from tensoa.compiler.backends.cuda.weights import SHARED_BYTES, Weights, as_buffer
+from tensoa.compiler.backends.kernel_text import float_literal
 from tensoa.compiler.ir import FUNCTIONS, REDUCTIONS, Value, Visitor, integers
 from tensoa.compiler.stages import Stage
 from tensoa.dtypes import column_type
@@ -22,12 +22,7 @@ def c_type(dtype: str) -> str:
 
 
 def literal(number: float) -> str:
-    number = float(np.float32(number))
-    if math.isnan(number):
-        return "__int_as_float(0x7fffffff)"
-    if math.isinf(number):
-        return "__int_as_float(0x7f800000)" if number > 0 else "__int_as_float(0xff800000)"
-    return number.hex() + "f"
+    return float_literal(number, "__int_as_float(0x7fffffff)", "__int_as_float(0x7f800000)")
 
 
 def _double_literal(number: float) -> str:
@@ -385,3 +380,8 @@ class Values(Visitor):
         self.line(f"auto {name} = cut<{piece.first}, {tiles}>({source});")
         self.line(f"clear_padding<{self.layout_type(part)}>({name}, warp);")
         return name
+
+    def rows_of(self, domain: int) -> str:
+        """The number of rows of a domain, also of one of groups."""
+        domain, times = self.memory.program.parts(domain)
+        return f"p.rows[{domain}]" + (f" * {times}" if times > 1 else "")

@@ -130,15 +130,7 @@ struct Pairs<Tile> {
                           const float* values, std::int64_t pitch, int keys) {
     V sum[kWidth][kVectors] = {};
     for (int j = 0; j < keys; ++j, values += pitch, weights += kVectors * kLanes) {
-      V weight[kVectors];
-#pragma GCC unroll 3
-      for (int v = 0; v < kVectors; ++v) weight[v] = load(weights + v * kLanes);
-#pragma GCC unroll 8
-      for (int o = 0; o < kWidth; ++o) {
-        const V number = all(values[o]);
-#pragma GCC unroll 3
-        for (int v = 0; v < kVectors; ++v) sum[o][v] += weight[v] * number;
-      }
+      Tile::add_products(sum, weights, values);
     }
 #pragma GCC unroll 8
     for (int o = 0; o < kWidth; ++o)

@@ -70,6 +70,21 @@ struct Tile : Common<Tile> {
     }
   }
 
+  /// Adds the products of kVectors of rows and of kWidth numbers that all rows have.
+  template <int kWidth, int kVectors>
+  [[gnu::always_inline]] static inline void add_products(V (&sum)[kWidth][kVectors],
+                                                         const float* rows, const float* numbers) {
+    V in[kVectors];
+#pragma GCC unroll 3
+    for (int v = 0; v < kVectors; ++v) in[v] = load(rows + v * kLanes);
+#pragma GCC unroll 8
+    for (int o = 0; o < kWidth; ++o) {
+      const V number = all(numbers[o]);
+#pragma GCC unroll 3
+      for (int v = 0; v < kVectors; ++v) sum[o][v] += in[v] * number;
+    }
+  }
+
   /// kVectors of rows by kWidth outputs of a linear layer; `w`: the first bias of these outputs.
   template <int kVectors, int kWidth>
   static void linear_block(float* y, const Groups& x, int group, const float* w, int row,
@@ -83,15 +98,7 @@ struct Tile : Common<Tile> {
       const float* from = x.scratch + x.first(group, s) * kFeature + row;
       for (int k = 0; k < x.count(s); ++k, from += kFeature) {
         w += kBlock;
-        V in[kVectors];
-#pragma GCC unroll 3
-        for (int v = 0; v < kVectors; ++v) in[v] = load(from + v * kLanes);
-#pragma GCC unroll 8
-        for (int o = 0; o < kWidth; ++o) {
-          const V weight = all(w[o]);
-#pragma GCC unroll 3
-          for (int v = 0; v < kVectors; ++v) sum[o][v] += in[v] * weight;
-        }
+        add_products(sum, from, w);
       }
     }
 #pragma GCC unroll 8
