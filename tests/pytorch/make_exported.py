@@ -177,6 +177,16 @@ class SizesAndConstants(nn.Module):
         return padded[:, :n].sum(0), rank
 
 
+@module(floats(3))
+class ReadTwice(nn.Module):
+    """Operators that read one value twice, and are its last readers; the second one in a list."""
+
+    def forward(self, x):
+        shifted = x + 1
+        square = shifted * shifted
+        return torch.sigmoid(torch.cat([square, square], 1))
+
+
 Pair = namedtuple("Pair", ["twice", "plus_one"])
 torch.utils._pytree._register_namedtuple(Pair, serialized_type_name="make_exported.Pair")
 

@@ -330,17 +330,22 @@ class Scheduler {
       }
       // Direct steps run in any order.
       if (!step.into) {
-        for (Argument& argument : step.node.arguments) mark_last_use(argument, is_needed);
+        for (Argument& argument : std::views::reverse(step.node.arguments)) {
+          mark_last_use(argument, is_needed);
+        }
       }
       for (const Argument& argument : step.node.arguments) argument.each_value(need);
     }
   }
 
+  /// Call it with the last argument first: where a node has a value twice, the last one may move it.
   static void mark_last_use(Argument& argument, std::vector<bool>& is_needed) {
-    for (Argument& element : argument.elements) mark_last_use(element, is_needed);
+    for (Argument& element : std::views::reverse(argument.elements)) {
+      mark_last_use(element, is_needed);
+    }
     if (argument.form != Form::kValue || is_needed[argument.value]) return;
     argument.is_last_use = true;
-    is_needed[argument.value] = true;  // a second argument of the same value copies
+    is_needed[argument.value] = true;
   }
 
   void write_over(Node& node, const std::vector<bool>& is_needed) const {

@@ -65,6 +65,7 @@ const std::vector<Case> kCases{
     {"integers_and_masks", {{"x", "abc"}, {"index", "i"}}, {{"out", "abc"}, {"odd", "i"}}},
     {"top_and_sorted", {{"x", "abcdef"}}, {{"v", "ab"}, {"p", "ij"}, {"s", "cdefgh"}}},
     {"sizes_and_constants", {{"x", "abc"}}, {{"sum", "abc"}, {"rank", "d"}}},
+    {"read_twice", {{"x", "abc"}}, {{"out", "abcdef"}}},
     {"named_pair", {{"x", "abc"}}, {{"plus_one", "abc"}, {"twice", "def"}}},
     {"returned", {{"x", "abc"}}, {{"all", "abc"}, {"last", "de"}}},
 };
