@@ -10,6 +10,7 @@ from unittest import mock
 
 import torch
 from torch import nn
+from torch._decomp import decompositions
 
 
 @contextlib.contextmanager
@@ -27,7 +28,22 @@ def _free_lengths() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def right_states() -> Iterator[None]:
+    """The last states of an LSTM are [rows, width]. What torch makes of an LSTM takes off the dimension of the rows where that is
+    1, and leaves the one before it, so that a free number of rows gives [1, rows, width].
+    """
+    torch_layer = decompositions.one_layer_lstm
+
+    def layer(*args: Any, **kwargs: Any) -> tuple:
+        steps, states = torch_layer(*args, **kwargs)
+        return steps, tuple(state.squeeze(0) if state.dim() == 3 else state for state in states)
+
+    with mock.patch.object(decompositions, "one_layer_lstm", layer):
+        yield
+
+
 def traced(module: nn.Module, arguments: tuple, shapes: Any, named: dict | None = None) -> torch.export.ExportedProgram:
     """What torch.export makes of module(*arguments, **named); `shapes` says which sizes are free. Raises what it raises."""
-    with torch.no_grad(), _free_lengths():
+    with torch.no_grad(), _free_lengths(), right_states():
         return torch.export.export(module, arguments, named, dynamic_shapes=shapes, strict=False)

@@ -13,7 +13,9 @@ from torch import nn
 
 from exporting import CASES, THREE_TO_TWO, Module, bind, block, refusal
 from tensoa import just_in_time
+from tensoa.binding.columns import Columns
 from tensoa.binding.model import with_examples, with_lengths
+from tensoa.compiler.backends import inductor
 from tensoa.compiler.backends.processors import cpu_flags
 from tensoa.errors import InputError
 from tensoa.export import Options, export, main
@@ -33,7 +35,7 @@ from tensoa.package import archive
         (lambda m, x: {"other": x}, "the model gave a dict of ['other'], the output blocks are ['preds']"),
         (lambda m, x: "text", "the model gave a str, expected a tensor"),
         (lambda m, x: x[: len(x) // 2] @ m.weight, "expected as many as one of the input collections has"),
-        (lambda m, x: x.view(-1) @ m.weight, "the model fails on columns of the binding"),
+        (lambda m, x: x.view(-1, 2) @ m.weight, "the model fails on columns of the binding"),
         (lambda m, x, y: x, "the model fails on columns of the binding"),
     ],
 )
@@ -142,6 +144,17 @@ def test_len_of_a_tensor_does_not_fix_the_number_of_rows(tmp_path):
     nodes, source = torch.randn(5, 3), torch.tensor([[1], [1], [4]])
     sums = torch.export.load(tmp_path / "j.pt2").module()(nodes, source)
     assert torch.equal(sums, nodes * torch.tensor([[0.0], [2], [0], [0], [1]]))
+
+
+def test_model_may_view_rows_and_columns_as_one_dimension(tmp_path):
+    """A view of row-major tensors, which columns as they lie do not have."""
+    module, columns, rules = Module(lambda m, x: x.view(-1).exp().view(-1, 3) @ m.weight), bind(*THREE_TO_TWO), [{"collection": 0}]
+    lines = []
+    export(module, columns, tmp_path / "model.pt2", Options(report=lines.append))
+    assert lines[0].startswith("fused into 1 kernel")
+    data = Columns(columns, {0: 5}, rules, "cpu")
+    inductor._export(module, columns, rules, "cpu").module()(data.inputs, data.outputs)
+    torch.testing.assert_close(data.outputs[0][0].t(), columns.call(module, data.inputs)[0])
 
 
 @pytest.mark.parametrize("first", [0, 1])

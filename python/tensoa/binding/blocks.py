@@ -138,7 +138,11 @@ class Binding:
         convert: Callable[[torch.Tensor], torch.Tensor] = lambda tensor: tensor,
     ) -> list[torch.Tensor]:
         """Calls the model as the blocks say, on tensors that `convert` may change; one result for each output block."""
-        return self.apply(module, [convert(block.tensor(argument)) for block, argument in zip(self.inputs, arguments)])
+        return self.apply(module, [convert(tensor) for tensor in self.tensors(arguments)])
+
+    def tensors(self, arguments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """One for each input block, row-major, as models expect them: some take views that columns do not have."""
+        return [block.tensor(argument).contiguous() for block, argument in zip(self.inputs, arguments)]
 
     def apply(self, module: Callable, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Calls the model on a tensor for each input block; one result for each output block."""

@@ -46,10 +46,11 @@ def as_exported() -> Iterator[None]:
 
 def results_of(module: Any, binding: Binding, columns: Columns) -> list[torch.Tensor]:
     """The results of the module itself. Raises InputError for what it cannot take or should not give."""
-    before = [tensor.clone() for tensor in columns.memory]
+    tensors = binding.tensors(columns.inputs)
+    before = [tensor.clone() for tensor in tensors]
     try:
         with as_exported():
-            results = binding.call(module, columns.inputs)
+            results = binding.apply(module, tensors)
     except InputError:
         raise
     except Exception as error:  # whatever the user's model throws
@@ -59,7 +60,7 @@ def results_of(module: Any, binding: Binding, columns: Columns) -> list[torch.Te
             + ", ".join(f"{block.name} {list(block.shape('n'))}".replace("'", "") for block in binding.inputs)
             + " with any number of rows n"
         ) from error
-    if any(not torch.equal(bits(a), bits(b)) for a, b in zip(before, columns.memory)):
+    if any(not torch.equal(bits(a.reshape(-1)), bits(b.reshape(-1))) for a, b in zip(before, tensors)):
         raise InputError("the model writes one of its inputs; expected one that leaves them alone: clone() it there")
     for block, result in zip(binding.outputs, results):
         block.check_result(result)

@@ -219,6 +219,8 @@ def _module(graph: Graph, found: Partition, names: dict[int, str], binding: Bind
                 env[tensor.node] = _from_planes(made, planes, tensor)
         elif item.op == "call_function" and not name_of(item).startswith("_assert"):
             env[item] = made.node_copy(item, lambda node: env[node])
+            if item.target is aten.view.default:  # columns do not lie as the tensors that it was exported with
+                env[item].target = aten.reshape.default
             if "device" in item.kwargs:
                 env[item].update_kwarg("device", torch.device(device))
     output = next(node for node in graph.nodes if node.op == "output")

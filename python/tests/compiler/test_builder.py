@@ -126,7 +126,7 @@ def test_what_is_no_row_program_says_why():
         (lambda: builder.index(tensor(1)), "indices of float32"),
         (lambda: builder.reduced(x, [0], (2,), 0, None), "a sum or maximum over all rows"),
         (lambda: rows.select(x, 0, 3), "one row taken out of all"),
-        (lambda: rows.concatenate([x, x], 0), "rows put behind rows"),
+        (lambda: rows.concatenate([x, x, rows.concatenate([x, x], 0)], 0), "rows and elements in one dimension"),
     ):
         with pytest.raises(NotFused, match=message):
             wrong()

@@ -410,3 +410,22 @@ def test_what_is_no_row_program_is_refused_with_its_reason(function, reason):
     columns = bound([block("x", 3)], [block("y", 3)])
     with pytest.raises(NotFused, match=reason):
         captured(Refused(function), columns)
+
+
+def of_last_states(m, x):
+    steps = x.view(-1, 4, 3)
+    found = []
+    for layer in (m.both_ways, m.twice, m.gated):
+        _, states = layer(steps)
+        last = states[0] if isinstance(states, tuple) else states
+        found += [torch.cat([last[-2], last[-1]], 1), last.permute(1, 0, 2).flatten(1)]
+    return found
+
+
+def test_last_states_of_recurrent_layers_are_captured():
+    layers = {
+        "both_ways": nn.LSTM(3, 2, bidirectional=True, batch_first=True),
+        "twice": nn.LSTM(3, 2, num_layers=2, batch_first=True),
+        "gated": nn.GRU(3, 2, num_layers=2, batch_first=True),
+    }
+    assert_same(of_last_states, [block("x", 12)], (4,) * 6, **layers)

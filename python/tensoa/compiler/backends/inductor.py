@@ -29,15 +29,19 @@ HINTS = {
 
 
 class Program(nn.Module):
-    """The model with columns as arguments: picks the inputs, calls it, writes the outputs."""
+    """The model with columns as arguments: picks the inputs, calls it, writes the outputs. Where the model `needs_row_major`
+    tensors, it gets copies.
+    """
 
-    def __init__(self, module, binding):
+    def __init__(self, module, binding, needs_row_major=False):
         super().__init__()
-        self.module = module
-        self.binding = binding
+        self.module, self.binding, self.needs_row_major = module, binding, needs_row_major
 
     def forward(self, inputs, outputs):
-        results = self.binding.call(self.module, inputs)
+        tensors = [block.tensor(argument) for block, argument in zip(self.binding.inputs, inputs)]
+        if self.needs_row_major:
+            tensors = [tensor.contiguous() for tensor in tensors]
+        results = self.binding.apply(self.module, tensors)
         for block, result, arguments in zip(self.binding.outputs, results, outputs):
             block.write(result, arguments)
 
@@ -52,8 +56,17 @@ def _export(module, binding, rules, device):
         [free for _ in binding.inputs],
         [[fixed if "rows" in rule else free for _ in arguments] for rule, arguments in zip(rules, columns.outputs)],
     )
+
+    def program_of(needs_row_major):
+        return traced(Program(module, binding, needs_row_major), (columns.inputs, columns.outputs), shapes)
+
     try:
-        program = traced(Program(module, binding), (columns.inputs, columns.outputs), shapes)
+        try:
+            program = program_of(needs_row_major=False)
+        except InputError:
+            raise
+        except Exception:  # a view that columns do not have, among what torch.export cannot follow
+            program = program_of(needs_row_major=True)
         signature = program.run_decompositions({}).graph_signature
     except InputError:
         raise

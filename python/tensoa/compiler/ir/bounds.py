@@ -37,6 +37,8 @@ class Bounds(Visitor):
     def _interval(self, value: Value) -> tuple[float, float]:
         if value.op == "constant":
             return float(value.array.min()), float(value.array.max())
+        if value.op == "order":
+            return 0.0, self(value)
         if value.op == "map" and value.name in ENDS:
             low, high = (ENDS[value.name](*ends) for ends in zip(*map(self.interval, value.args)))
             return float(low), float(high)
@@ -89,7 +91,7 @@ class Bounds(Visitor):
         return self(value.args[0]) * (value.args[0].width // value.times if value.name == "sum" else 1)
 
     def of_order(self, value: Value) -> float:
-        return value.args[0].width // value.times
+        return value.args[0].width // value.times - 1
 
     def of_nearest(self, value: Value) -> float:
         return EXACT  # float32 holds no more rows

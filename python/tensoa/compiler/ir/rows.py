@@ -45,10 +45,22 @@ class Double:
         return (self.value, self.at), (self.value, self.at + self.value.width // 2)
 
 
+@dataclass(frozen=True)
+class RowNumber:
+    """`times` the number of the row, and `place`, a plane or an integer: an element among those of all rows."""
+
+    times: int
+    place: Any
+
+
+#: Why a program does not calculate with them: they are only taken by.
+NUMBERS_OF_ROWS = "numbers of rows (arange) that are more than an index"
+
+
 @dataclass(eq=False)
 class Rows:
     """A tensor with rows: `planes` has its shape, with 1 in the place `axis` of the rows. A plane is an InputPlane, a
-    (Value, number in its row), a Double, or a Python number, the same in all rows.
+    (Value, number in its row), a Double, a RowNumber, or a Python number, the same in all rows.
 
     A dimension that is rows and elements in one, as after view(-1, F), has the elements of one row in that place; `outer`
     of them vary more slowly than the rows.
@@ -168,8 +180,6 @@ def squeeze(tensor: Rows, dims: int | Sequence[int]) -> Rows:
 def concatenate(tensors: Sequence[Any], dim: int = 0) -> Rows:
     first = next(tensor for tensor in tensors if isinstance(tensor, Rows))
     dim %= first.planes.ndim
-    if dim == first.axis:
-        raise NotFused("rows put behind rows")
     planes = []
     for tensor in tensors:
         if not isinstance(tensor, Rows):
@@ -177,7 +187,18 @@ def concatenate(tensors: Sequence[Any], dim: int = 0) -> Rows:
         if tensor.domain != first.domain:
             raise NotFused("tensors of different rows side by side")
         planes.append(tensor.planes)
+    if dim == first.axis:
+        need_rows(*tensors)
+        return replace(first, planes=np.concatenate(planes, axis=dim), outer=len(planes))
     return Rows(np.concatenate(planes, axis=dim), first.axis, first.domain)
+
+
+def diagonal(tensor: Rows, offset: int = 0, a: int = 0, b: int = 1) -> Rows:
+    a, b = a % tensor.planes.ndim, b % tensor.planes.ndim
+    if tensor.axis in (a, b):
+        raise NotFused("a diagonal across the rows")
+    axis = tensor.axis - (a < tensor.axis) - (b < tensor.axis)
+    return Rows(tensor.planes.diagonal(offset, a, b), axis, tensor.domain)
 
 
 def flip(tensor: Rows, dims: Iterable[int]) -> Rows:

@@ -17,6 +17,7 @@ from tensoa.compiler.frontends.torch_export.walk import Walk, dtype_of
 from tensoa.compiler.ir import EXACT, InputPlane, Output, Program, Rows, Step
 from tensoa.compiler.ir.rows import Double, need_rows, plane_array
 from tensoa.dtypes import DTYPES, HIGH, LOW, name_of
+from tensoa.tracing import right_states
 
 __all__ = ["Graph", "capture", "exported_program", "row_program"]
 
@@ -64,7 +65,8 @@ class Graph:
         for operation in KEPT:
             table.pop(operation, None)
         table.update(decompositions(exported.graph))
-        program = exported.run_decompositions(table)
+        with right_states():
+            program = exported.run_decompositions(table)
         signature = program.graph_signature
         if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
             raise NotFused("something that is written")

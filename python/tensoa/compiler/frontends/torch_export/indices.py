@@ -8,8 +8,10 @@ import numpy as np
 import torch
 
 from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends.torch_export import row_numbers
 from tensoa.compiler.ir import REDUCTIONS, Value
-from tensoa.compiler.ir.rows import Rows, plane_array, select, take
+from tensoa.compiler.ir.rows import Rows, numbers_of, plane_array, select, take
+from tensoa.dtypes import DTYPES
 
 
 def embedding(walk, node, table, tensor, *args, **kwargs):
@@ -43,6 +45,10 @@ def index_select(walk, node, tensor, dim, index):
 
 def index_by(walk, node, tensor, indices):
     used = [(dim, index) for dim, index in enumerate(indices) if index is not None]
+    if any(row_numbers.are_in(index) for _, index in used):
+        return row_numbers.taken(walk, tensor, used)
+    if isinstance(tensor, Rows) and _are_places(tensor, indices):
+        return replace(tensor, planes=tensor.planes[_numpy(indices)], axis=walk.shape_of(node)[1])
     if len(used) != 1:
         raise NotFused("indices in several dimensions")
     dim, index = used[0]
@@ -62,20 +68,57 @@ def index_by(walk, node, tensor, indices):
         parts = [walk.gathered(tensor, walk.index(column)).planes[0] for column in columns]
         planes = np.stack(parts).reshape(*index.planes.shape, *tensor.planes.shape[1:])  # elements and rows as in the index
         return Rows(planes, index.axis, index.domain)
-    if isinstance(index, Rows):
-        raise NotFused("columns taken by an index that depends on the inputs")
-    if index.dim() != 1 or index.dtype == torch.bool:
-        raise NotFused("columns taken by an index that is no list")
-    return take(tensor, dim, index.numpy())
+    raise NotFused("columns taken by an index that is not a constant list")
+
+
+def _are_places(tensor, indices):
+    """Whether constants name elements of a row, the same in all rows."""
+    used = [(dim, index) for dim, index in enumerate(indices) if index is not None]
+    return all(dim != tensor.axis and isinstance(index, torch.Tensor) and index.dtype != torch.bool for dim, index in used)
+
+
+def _numpy(indices):
+    return tuple(slice(None) if index is None else index.numpy() for index in indices)
 
 
 def index_put(walk, node, base, indices, source, accumulate=False):
     used = [index for index in indices if index is not None]
+    if not accumulate and len(used) == 1 and used[0].dtype in (torch.bool, DTYPES["bool"]):
+        return _where(walk, node, base, len(indices) - 1, used[0], source)
+    if not accumulate and isinstance(base, Rows) and _are_places(base, indices):
+        return _with_places(base, _numpy(indices), source)
     if not accumulate or len(used) != 1 or indices[0] is None:
         raise NotFused("rows that are overwritten by index")
     if not isinstance(used[0], Rows) or used[0].planes.ndim != 1:
         raise NotFused("rows summed by an index that is not one column")
     return walk.scattered(base, walk.index(used[0]), source, *walk.shape_of(node))
+
+
+def _where(walk, node, base, dim, mask, source):
+    """x[mask] = number, where the mask has some dimensions of x."""
+    shape, axis, domain = walk.shape_of(node)
+    if isinstance(source, Rows) or source.numel() != 1:
+        raise NotFused("places of a mask that get different numbers")
+    trailing = (1,) * (len(shape) - dim - (mask.planes.ndim if isinstance(mask, Rows) else mask.dim()))
+    if isinstance(mask, Rows):
+        if mask.axis + dim != axis:
+            raise NotFused("rows that are overwritten by index")
+        mask = replace(mask, planes=mask.planes.reshape(*mask.planes.shape, *trailing))
+    else:
+        mask = mask.reshape(*mask.shape, *trailing)
+    base = base if isinstance(base, Rows) else walk.filled(base, shape, axis, domain)
+    return walk.function("where", mask, source.reshape(()), base)
+
+
+def _with_places(base, places, source):
+    """`base` with `source` at constant places of its rows."""
+    if not isinstance(source, Rows):
+        source = replace(base, planes=plane_array(*numbers_of(source)))
+    elif source.domain != base.domain:
+        raise NotFused("a tensor of other rows in places of a row")
+    planes = base.planes.copy()
+    planes[places] = source.planes
+    return replace(base, planes=planes)
 
 
 def scatter_reduce(walk, node, base, dim, index, source, how="sum", include_self=True):

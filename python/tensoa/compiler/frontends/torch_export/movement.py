@@ -106,6 +106,7 @@ OPERATIONS = {
     "cat": _of_tensors(rows.concatenate),
     "repeat": repeat,
     "constant_pad_nd": _of_tensors(rows.pad),
+    "diagonal": _of_tensors(rows.diagonal),
     "flip": _of_tensors(rows.flip),
     "roll": _of_tensors(rows.roll),
 }

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.frontends.torch_export import arithmetic, indices, layers, movement, order, pairs, windows
+from tensoa.compiler.frontends.torch_export import arithmetic, indices, layers, movement, order, pairs, row_numbers, windows
 from tensoa.compiler.ir import EXACT, FUNCTIONS, Builder, Pairs, Rows, Step
 from tensoa.compiler.ir.integers import limits
 from tensoa.compiler.ir.rows import Double, plane_array
@@ -24,13 +24,13 @@ OPERATIONS = {
     **indices.OPERATIONS,
 }
 #: Operators that take sizes.
-SHAPED = "full full_like empty_like zeros ones view reshape expand slice slice_scatter repeat native_group_norm".split()
+SHAPED = "full full_like empty_like zeros ones view reshape expand slice slice_scatter repeat native_group_norm arange".split()
 #: Operators whose result is one of the numbers they are given.
 CHOOSING = (
     "alias clone contiguous detach lift_fresh_copy dropout _to_copy view reshape permute transpose t select slice "
     "slice_scatter select_scatter copy "
-    "split split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat flip roll index index_select gather "
-    "embedding sort topk kthvalue amax amin max min maximum minimum clamp where full full_like empty_like zeros ones"
+    "split split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat flip roll diagonal index index_put "
+    "index_select gather embedding sort topk kthvalue amax amin max min maximum minimum clamp where full full_like empty_like zeros ones"
 ).split()
 #: Operators that take elements and rows in one dimension, the elements first.
 FLAT = "alias clone contiguous view reshape linear".split()
@@ -113,7 +113,7 @@ class Walk(Builder):
         is_double = dtype.name == "float64"
         if any(isinstance(plane, Double) != is_double and not _is_number(plane) for plane in result.planes.reshape(-1)):
             raise NotFused(f"{name} of float64")
-        is_calculated = result.is_integer and name not in CHOOSING and not result.are_columns
+        is_calculated = result.is_integer and name not in CHOOSING and not result.are_columns and not row_numbers.are_in(result)
         if is_calculated and (dtype.name == "uint8" or self.largest(result) > min(EXACT, dtype.limits[1])):
             raise NotFused(f"arithmetic on integers ({name} of {dtype.name})")
         return result
@@ -125,6 +125,8 @@ class Walk(Builder):
             raise NotFused(f"{name} of a number of rows")
         if name in ("full", "full_like", "empty_like", "zeros", "ones"):
             return self._full(node, name, args)
+        if name == "arange" and any(isinstance(item, torch.SymInt) for item in flat):
+            return row_numbers.arange(self, node, *args)
         if name in ("expand", "repeat") and not isinstance(args[0], Rows):
             shape, axis, domain = self.shape_of(node)
             sizes = [1 if isinstance(size, torch.SymInt) else size for size in args[1]]
@@ -139,7 +141,7 @@ class Walk(Builder):
         args, kwargs = torch.utils._pytree.tree_map(_lengthened, (args, kwargs))
         if getattr(node.meta["val"], "dtype", None) == torch.float64 and name != "_to_copy":
             args = torch.utils._pytree.tree_map(self._of_doubles, args)
-        stepped = self._stepped(node, name, args, kwargs)
+        stepped = row_numbers.calculated(self, name, args) or self._stepped(node, name, args, kwargs)
         if stepped is not None:
             return stepped
         operation = OPERATIONS.get(name)

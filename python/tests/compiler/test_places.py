@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Elements of a row that are named by constants, by masks, or by the number of their row among those of all rows: against the
+module in float64.
+"""
+
+import pytest
+import torch
+
+from bindings import block, bound
+from captured_programs import Results, assert_same, captured
+from tensoa.compiler.errors import NotFused
+
+
+def of_pairs(m, x):
+    """Pairs i >= j of 4 elements, and back to a symmetric matrix, as Particle Transformers do."""
+    x = x.view(-1, 3, 4)
+    i, j = torch.tril_indices(4, 4)
+    wide = x.unsqueeze(-1).repeat(1, 1, 1, 4)
+    pairs = wide[:, :, i, j] - 2 * wide[:, :, j, i]
+    matrix = torch.zeros(x.shape[0], 3, 4, 4, dtype=x.dtype)
+    matrix[:, :, i, j] = pairs
+    matrix[:, :, j, i] = pairs
+    return pairs.flatten(1), matrix.flatten(1)
+
+
+def test_pairs_of_elements_are_taken_and_put_at_constant_places():
+    assert_same(of_pairs, [block("x", 12)], (30, 48))
+
+
+def of_constant_places(m, x):
+    x = x.view(-1, 3, 4)
+    part = x.clone()
+    part[:, :, m.at] = m.values[0]
+    part[:, 0, m.at] = m.values
+    return (
+        x[:, m.table].flatten(1),  # a table of places
+        x[:, m.at - 3, m.at].flatten(1),  # negative ones count from the end
+        x[..., None][:, m.at, :, m.at - 2].movedim(0, 1).flatten(1),  # of dimensions that are apart: the places come first
+        torch.cat([x.diagonal(dim1=1, dim2=2), x.diagonal(1, 2, 1), x.diagonal(-1, 2, 1)], 1),
+        part.flatten(1),
+    )
+
+
+def test_constant_places_of_all_forms_are_those_of_torch():
+    table, at, values = torch.tensor([[0, 2, 2], [1, 1, 0]]), torch.tensor([2, 1]), torch.tensor([5.0, -7.0])
+    found = {"table": table, "at": at, "values": values}
+    assert_same(of_constant_places, [block("x", 12)], (24, 2, 8, 8, 12), **found)
+
+
+def of_masks(m, x):
+    x = x.view(-1, 3, 4)
+    mask, some = x > 0, x.sum(2) > 1
+    y, z, u = x.clone(), x.clone(), x.clone()
+    y[mask] = -1.5
+    z[some] = 0
+    u[:, m.mask] = float("inf")
+    places = x.argmax(2)
+    places[some] = 7
+    return y.flatten(1), z.flatten(1), torch.exp(-u).flatten(1), places.float()
+
+
+def test_a_number_in_the_places_of_a_mask_is_fused():
+    assert_same(of_masks, [block("x", 12)], (12, 12, 12, 3), mask=torch.tensor([True, False, True]))
+
+
+def own_step(m, x, length):
+    steps = x.view(-1, 4, 3)
+    row = torch.arange(x.shape[0])
+    last = steps[row, length[:, 0].clamp(1, 4) - 1]
+    best = steps.amax(2).topk(2).indices
+    near = steps[torch.arange(len(x))[:, None], best]
+    return (
+        last,
+        near.flatten(1),
+        steps.transpose(1, 2)[row, :, best[:, 1]],  # the places come first
+        steps[row, steps[:, :, 0].argmin(1) - 1],  # -1: the last
+        steps[row].flatten(1),
+    )
+
+
+def test_elements_that_each_row_names_are_taken_with_the_number_of_the_row():
+    inputs = [block("x", 12), block("length", 1, "int64")]
+    assert_same(own_step, inputs, (3, 6, 3, 3, 12))
+
+
+def of_flat_edges(m, x):
+    """DGCNN's and ParticleNet's way to take neighbours: among the elements of all rows."""
+    x = x.view(-1, 3, 5)
+    rows, channels, points = x.size()
+    nearest = torch.cdist(x.transpose(1, 2), x.transpose(1, 2)).topk(3, largest=False)[1]
+    flat = (nearest + torch.arange(0, rows).view(-1, 1, 1) * points).view(-1)
+    found = x.transpose(2, 1).reshape(-1, channels)[flat, :]
+    constant = x.transpose(2, 1).reshape(-1, channels)[(m.at + points * torch.arange(rows)[:, None]).reshape(-1)]
+    return found.view(rows, points, 3, channels).permute(0, 3, 1, 2).flatten(1), constant.view(rows, -1)
+
+
+def test_elements_of_all_rows_are_taken_where_each_row_takes_its_own():
+    assert_same(of_flat_edges, [block("x", 15)], (45, 6), at=torch.tensor([4, 0]))
+
+
+def states_one_behind_another(m, x):
+    a, b = x[:, :3], x[:, 3:]
+    both = torch.cat([a, b], 0).view(2, -1, 3)
+    return both[1] - both[0], torch.cat([a], 0), m.layer(torch.cat([a, b], 0)).view(2, -1, 2).transpose(0, 1).flatten(1)
+
+
+def test_rows_behind_rows_that_are_taken_apart_again_are_fused():
+    assert_same(states_one_behind_another, [block("x", 6)], (3, 3, 4), layer=torch.nn.Linear(3, 2))
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda m, x: x + torch.arange(len(x))[:, None], "numbers of rows"),
+        (lambda m, x: torch.arange(len(x))[:, None].expand(-1, 3) * x, "numbers of rows"),
+        (lambda m, x: x[torch.arange(len(x)) * 2 % len(x)], "numbers of rows|of a number of rows"),
+        (lambda m, x: x.flip(0)[torch.arange(len(x))], "rows in reverse order"),
+        (lambda m, x: x.view(-1)[(x.argmax(1) + 1 + torch.arange(len(x)) * 3) % 3, None].expand(-1, 3), "numbers of rows"),
+        (
+            lambda m, x: x.view(-1)[(torch.arange(len(x)) * 3)[:, None] + (x * 2).long().clamp(0, 3)],
+            "not known to be one of its row",
+        ),
+        (lambda m, x: x.view(-1)[(torch.arange(len(x)) * 2)[:, None] + m.at], "numbers of rows"),
+        (lambda m, x: x.masked_scatter(x > 0, x), "masked_scatter"),
+    ],
+)
+def test_other_uses_of_the_number_of_a_row_are_not_fused(function, reason):
+    with pytest.raises(NotFused, match=reason):
+        captured(Results(function, at=torch.tensor([0, 1, 0])), bound([block("x", 3)], [block("y", 3)]))
