@@ -69,12 +69,13 @@ from tensoa.compiler.backends.cuda import PRECISIONS
 from tensoa.compiler.backends.processors import cpu_flags
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends import torch_export, torchscript
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError
 from tensoa.importers.files import load_module
 from tensoa.package import archive, fused, gpu_check, parts, reference
 from tensoa.package.checks import validate
 from tensoa.package.manifest import Check, Fused, FusedPart, Manifest, Unfused
 from tensoa.package.recorded import record, summary_lines
+from tensoa.tracing import with_place
 from tensoa.tracking import interaction_network
 
 TARGETS = ("cpu", "cuda")
@@ -222,7 +223,7 @@ def _exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgr
     except InputError:
         raise
     except Exception as error:  # torch.export throws many kinds
-        raise NotFused(f"torch.export cannot follow it ({first_line(error)})") from error
+        raise NotFused(f"torch.export cannot follow it ({with_place(error)})") from error
 
 
 def _row_program(

@@ -19,7 +19,7 @@ from tensoa.binding.model import as_exported, with_examples
 from tensoa.command import check_writable, replacing, step
 from tensoa.compiler.frontends.torch_export.quantised import decompositions
 from tensoa.errors import InputError, first_line
-from tensoa.tracing import traced
+from tensoa.tracing import traced, with_place
 
 LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
 
@@ -68,7 +68,7 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Cal
         except InputError:
             raise
         except Exception as error:  # torch.export throws many kinds
-            raise InputError(f"torch.export cannot follow the model: {first_line(error)}") from error
+            raise InputError(f"torch.export cannot follow the model: {with_place(error)}") from error
         whole = Path(folder) / "program.pt2"
         torch.export.save(program, whole)
         loaded = torch.export.load(whole).module()

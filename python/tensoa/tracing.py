@@ -4,13 +4,19 @@
 
 import builtins
 import contextlib
+import traceback
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import torch
 from torch import nn
 from torch._decomp import decompositions
+
+from tensoa.errors import first_line
+
+OTHERS = (Path(torch.__file__).parent, Path(__file__).parent)  # folders of code that is not the author's
 
 
 @contextlib.contextmanager
@@ -47,3 +53,16 @@ def traced(module: nn.Module, arguments: tuple, shapes: Any, named: dict | None 
     """What torch.export makes of module(*arguments, **named); `shapes` says which sizes are free. Raises what it raises."""
     with torch.no_grad(), _free_lengths(), right_states():
         return torch.export.export(module, arguments, named, dynamic_shapes=shapes, strict=False)
+
+
+def with_place(error: Exception) -> str:
+    """What an error says, and the line of the author that raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_file() and not _is_of_others(frame.filename)]
+    if not own:
+        return first_line(error)
+    return f"{first_line(error)}, at {Path(own[-1].filename).name}:{own[-1].lineno}: {(own[-1].line or '')[:100]}"
+
+
+def _is_of_others(file: str) -> bool:
+    return any(Path(file).is_relative_to(folder) for folder in OTHERS)

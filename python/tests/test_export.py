@@ -3,9 +3,11 @@
 """What the exporter makes of a model, and what it refuses. Whole packages are made and run by tests/pytorch."""
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 import torch
@@ -41,6 +43,18 @@ from tensoa.package import archive
 )
 def test_model_that_cannot_be_exported_is_refused_in_one_line(function, message, tmp_path):
     assert message in refusal(Module(function), bind(*THREE_TO_TWO), tmp_path)
+
+
+def test_what_depends_on_the_data_is_refused_with_the_line_of_the_author(tmp_path):
+    class Branches(nn.Module):
+        def forward(self, x):
+            return x[:, :2] if x.sum() > 0 else x[:, 1:]
+
+    columns, place = bind(*THREE_TO_TWO), ": return x[:, :2] if x.sum() > 0 else x[:, 1:]"
+    message = refusal(Branches(), columns, tmp_path)
+    assert f", at {Path(__file__).name}:" in message and place in message
+    with pytest.raises(InputError, match=re.escape(place)):
+        just_in_time.write(Branches(), columns, tmp_path / "a.pt2")
 
 
 def test_model_that_keeps_state_is_refused(tmp_path):
@@ -148,7 +162,11 @@ def test_len_of_a_tensor_does_not_fix_the_number_of_rows(tmp_path):
 
 def test_model_may_view_rows_and_columns_as_one_dimension(tmp_path):
     """A view of row-major tensors, which columns as they lie do not have."""
-    module, columns, rules = Module(lambda m, x: x.view(-1).exp().view(-1, 3) @ m.weight), bind(*THREE_TO_TWO), [{"collection": 0}]
+    module, columns, rules = (
+        Module(lambda m, x: x.view(-1).exp().view(-1, 3) @ m.weight),
+        bind(*THREE_TO_TWO),
+        [{"collection": 0}],
+    )
     lines = []
     export(module, columns, tmp_path / "model.pt2", Options(report=lines.append))
     assert lines[0].startswith("fused into 1 kernel")

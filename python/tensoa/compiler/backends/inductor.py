@@ -19,7 +19,7 @@ from tensoa.binding.columns import ROWS, Columns, collections_of, output_argumen
 from tensoa.command import check_device, step
 from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
 from tensoa.errors import InputError, first_line
-from tensoa.tracing import traced
+from tensoa.tracing import traced, with_place
 
 HINTS = {
     "GuardOnDataDependentSymNode": "its control flow or shapes depend on the data; use torch.where, or run it just in time",
@@ -72,7 +72,7 @@ def _export(module, binding, rules, device):
         raise
     except Exception as error:  # torch.export throws many kinds
         hint = HINTS.get(type(error).__name__, "torch.export cannot follow it; run it just in time")
-        raise InputError(f"the model cannot be compiled ahead of time: {first_line(error)} ({hint})") from error
+        raise InputError(f"the model cannot be compiled ahead of time: {with_place(error)} ({hint})") from error
     _check_mutations(signature, len(binding.inputs))
     _check_free(program, binding, rules)
     return program
