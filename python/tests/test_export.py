@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from exporting import CASES, THREE_TO_TWO, Module, bind, block, refusal
 from tensoa import just_in_time
@@ -173,6 +174,25 @@ def test_model_may_view_rows_and_columns_as_one_dimension(tmp_path):
     data = Columns(columns, {0: 5}, rules, "cpu")
     inductor._export(module, columns, rules, "cpu").module()(data.inputs, data.outputs)
     torch.testing.assert_close(data.outputs[0][0].t(), columns.call(module, data.inputs)[0])
+
+
+@pytest.mark.parametrize(("is_among_rows", "has_kernel"), [(True, False), (False, True)])
+def test_attention_among_no_rows_does_not_end_the_process(is_among_rows, has_kernel):
+    """torch's kernel of attention divides by the number of elements."""
+
+    def attention(m, x):
+        keys = (x @ m.weight)[None] if is_among_rows else (x[:, :, None] * m.weight[0])
+        queries = m.weight.expand(len(keys), 1, 3, 2)
+        return functional.scaled_dot_product_attention(queries, keys[:, None], keys[:, None])[0, 0]
+
+    columns, rules, module = bind([block("x", "abc")], [block("y", "mn", collection=1)]), [{"rows": 3}], Module(attention)
+    program = inductor._export(module, columns, rules, "cpu")
+    kernel = torch.ops.aten.scaled_dot_product_attention.default
+    assert any(node.target is kernel for node in program.graph.nodes) == has_kernel
+    for rows in (0, 1, 7) if is_among_rows else (1, 7):
+        data = Columns(columns, {0: rows}, rules, "cpu")
+        program.module()(data.inputs, data.outputs)
+        torch.testing.assert_close(torch.cat(data.outputs[0]).t(), columns.call(module, data.inputs)[0])
 
 
 @pytest.mark.parametrize("first", [0, 1])

@@ -81,11 +81,24 @@ class Flat(nn.Module):
         return self.second(torch.cat([x, largest], 1))
 
 
+class Halves(nn.Module):
+    """Both halves of what the second part makes go to what the first one could make."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.scale, self.second = mlp(4, 16, 4), nn.Linear(4, 4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        scale, shift = self.scale(self.first(x).cummax(0).values).chunk(2, 1)
+        return self.second(x) * (1 + scale) + shift
+
+
 EDGES = [block("x", 4), block("edges", 2, "int64", 1, "columns")]
 MODELS = {
     "attention": Kind(Attention(), [block("x", 4)], [block("y", 2)]),
     "two results": Kind(TwoResults(), [block("x", 4)], [block("h", 3), block("y", 2)]),
     "edges": Kind(Edges(), EDGES, [block("y", 2)]),
+    "halves": Kind(Halves(), [block("x", 4)], [block("y", 2)]),
     "flat": Kind(Flat(), [block("x", 4)], [block("y", 2)]),
     "three dimensions": Kind(ThreeDimensions(), [block("x", 4)], [block("y", 2)]),
 }
@@ -93,6 +106,7 @@ WORDS = {
     "attention": ([["linear 4 -> 24"], ["linear 12 -> 16, relu, linear 16 -> 2"]], "cummax"),
     "two results": ([["linear 4 -> 16, relu, linear 16 -> 3, relu"], ["linear 3 -> 16, relu, linear 16 -> 2"]], "cummax"),
     "flat": (None, "cummax"),
+    "halves": (None, "cummax"),
     "three dimensions": (None, "cumsum"),
     "edges": (None, "scatter_reduce"),
 }

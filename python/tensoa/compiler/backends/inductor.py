@@ -3,6 +3,7 @@
 """Programs by TorchInductor: of any model that torch.export can follow."""
 
 import contextlib
+import operator
 import platform
 import re
 import unittest.mock
@@ -21,6 +22,7 @@ from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
 from tensoa.errors import InputError, first_line
 from tensoa.tracing import traced, with_place
 
+aten = torch.ops.aten
 HINTS = {
     "GuardOnDataDependentSymNode": "its control flow or shapes depend on the data; use torch.where, or run it just in time",
     "UserError": "torch.export cannot follow it; rewrite what it names, or run it just in time",
@@ -75,7 +77,28 @@ def _export(module, binding, rules, device):
         raise InputError(f"the model cannot be compiled ahead of time: {with_place(error)} ({hint})") from error
     _check_mutations(signature, len(binding.inputs))
     _check_free(program, binding, rules)
+    if device == "cpu":
+        _allow_empty_attention(program.graph)
+        program.graph_module.recompile()
     return program
+
+
+def _allow_empty_attention(graph):
+    """torch's kernel of attention on CPUs divides by the number of elements, which ends the process where there are none;
+    products and softmax do not.
+    """
+    for node in list(graph.nodes):
+        if node.target is not aten.scaled_dot_product_attention.default:
+            continue
+        if all(_fixed(tensor.meta["val"].shape[-2]) is not None for tensor in node.args[:2]):
+            continue
+        with graph.inserting_before(node):
+            both = graph.call_function(aten._scaled_dot_product_attention_math.default, node.args, node.kwargs)
+            both.meta["val"] = (node.meta["val"], None)
+            result = graph.call_function(operator.getitem, (both, 0))
+            result.meta["val"] = node.meta["val"]
+        node.replace_all_uses_with(result)
+        graph.erase_node(node)
 
 
 def _check_mutations(signature, inputs):

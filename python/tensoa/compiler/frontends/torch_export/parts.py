@@ -174,7 +174,7 @@ class Partitioner:
             for node in self.graph.nodes:
                 arguments = node.all_input_nodes
                 if node in self.fused:
-                    arguments = [a for a in arguments if isinstance(a.meta.get("val"), torch.Tensor)]
+                    arguments = [a for a in arguments if isinstance(a.meta.get("val"), (torch.Tensor, list, tuple))]
                 above = 0 if node in self.fused else 1
                 level[node] = max([level[a] + (above if a in self.fused else 0) for a in arguments], default=0)
             demoted = set()
