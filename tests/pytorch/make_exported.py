@@ -205,6 +205,54 @@ class Returned(nn.Module):
         return x, x[:, 1:]
 
 
+# ---- operators that read row-major tensors alone, and views of columns that are written
+
+
+def bags(n, generator):
+    """An input of int64 [n, 2], each below 10."""
+    return torch.randint(0, 10, (n, 2), generator=generator)
+
+
+class RowMajor(nn.Module):
+    """With run_decompositions(), a group norm and a sum of embeddings that check less than those of Python."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.GroupNorm(2, 6)
+        self.bag = nn.EmbeddingBag(10, 6, mode="sum")
+
+    def forward(self, x, words):
+        squared = torch.view_as_complex((x + 1).view(-1, 3, 2)) ** 2
+        largest = torch.take_along_dim(x, x.argmax().view(1))
+        return self.norm(x) + self.bag(words), torch.view_as_real(squared.sum(1)) + largest
+
+
+class WrittenViews(nn.Module):
+    """Each write reaches the tensors that share its memory."""
+
+    def forward(self, x):
+        doubled = x * 2
+        rows = doubled.view(-1, 3)
+        pairs = torch.view_as_complex(doubled.view(-1, 2))
+        rows[:, 0] += 1
+        pairs.mul_(1j)
+        return doubled, rows.sum(1).view(-1, 2)
+
+
+# The test registers its kernel.
+rows_of = torch.library.Library("tensoa_rows", "DEF")
+rows_of.define("sums(Tensor x) -> Tensor")
+rows_of.impl("sums", lambda x: x.sum(1), "CPU")
+torch.library.register_fake("tensoa_rows::sums", lambda x: x.new_empty(x.shape[0]), lib=rows_of)
+
+
+class CustomOfRows(nn.Module):
+    """The kernel reads memory of x as if x were row-major."""
+
+    def forward(self, x):
+        return torch.ops.tensoa_rows.sums(x * 2)
+
+
 # ---- what torch 2.11 cannot save, and what is written is read by a tensoa of torch 2.11, too
 
 
@@ -253,12 +301,13 @@ def export(module, inputs, rows=Dim.DYNAMIC):
     return torch.export.export(module, inputs, dynamic_shapes=shapes)
 
 
-def write_module(folder, name, cls, inputs, seed=1):
+def write_module(folder, name, cls, inputs, seed=1, decomposed=False):
     torch.manual_seed(seed)
     module = cls().eval()
     generator = torch.Generator().manual_seed(2)
+    program = export(module, tuple(make(7, generator) for make in inputs))
     torch.export.save(
-        export(module, tuple(make(7, generator) for make in inputs)), folder / f"{name}.pt2")
+        program.run_decompositions() if decomposed else program, folder / f"{name}.pt2")
     try:
         torch.jit.script(module).save(str(folder / f"{name}.pt"))
     except Exception as error:  # of TorchScript, which does not know all of Python
@@ -367,6 +416,10 @@ if __name__ == "__main__":
     folder.mkdir(parents=True, exist_ok=True)
     for name, (cls, inputs) in MODULES.items():
         write_module(folder, name, cls, inputs)
+    write_module(folder, "row_major", RowMajor, (floats(6), bags))
+    write_module(folder, "row_major_decomposed", RowMajor, (floats(6), bags), decomposed=True)
+    write_module(folder, "written_views", WrittenViews, (floats(6),))
+    write_module(folder, "custom_of_rows", CustomOfRows, (floats(6),))
     for cls in (NewerDtypes, ListsOfLists):
         try:
             write_module(folder, file_name(cls), cls, (floats(3),))

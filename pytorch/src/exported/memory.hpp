@@ -22,6 +22,9 @@ class Memory {
   /// Whether the value has memory of its own, that its node has made.
   bool is_fresh(ValueId value) const { return roots_[value] == std::vector{value}; }
 
+  /// The values whose memory it may have, ascending.
+  const std::vector<ValueId>& roots(ValueId value) const { return roots_[value]; }
+
   /// Whether both may lie in the same memory.
   bool may_overlap(ValueId a, ValueId b) const;
 

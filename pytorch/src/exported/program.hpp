@@ -42,6 +42,7 @@ struct Argument {
   Form form = Form::kConstant;
   bool is_last_use = false;             ///< kValue: nothing needs the value afterwards
   bool wraps_number = false;            ///< kValue: a number, where the operator takes a tensor
+  bool is_row_major = false;            ///< the operator takes no tensor of other strides
   ValueId value = kNoValue;             ///< kValue
   c10::IValue constant = {};            ///< kConstant
   std::vector<Argument> elements = {};  ///< kList: of which one at least is a value
@@ -53,6 +54,11 @@ struct Argument {
     if (form == Form::kValue) visit(value);
     for (const Argument& element : elements) element.each_value(visit);
   }
+
+  void make_row_major() {
+    is_row_major = true;
+    for (Argument& element : elements) element.make_row_major();
+  }
 };
 
 /// What one return of an operator becomes: a value, or one for each member of a list. kNoValue where
@@ -60,6 +66,7 @@ struct Argument {
 struct Result {
   bool is_list = false;
   std::vector<ValueId> values;
+  bool is_row_major = false;  ///< for views of it that are written, which copies are not
 };
 
 struct Node {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/operator_effects.hpp"
 #include "torchscript/jit_file.hpp"
 
 namespace tensoa::pytorch::exported {
@@ -77,6 +78,23 @@ bool takes_any_strides(const c10::OperatorHandle& op) {
   return has_tag(op, at::Tag::pointwise) || name == "aten::addmm" || name == "aten::mm";
 }
 
+/// Operators that read other elements, or fail, where a tensor is not row-major, as tensors of PyTorch mostly are
+/// and columns are not. torch has tags for that, and sets them on few of its own.
+constexpr std::array<std::string_view, 6> kNeedRowMajor{
+    "aten::_embedding_bag", "aten::_embedding_bag_forward_only", "aten::_pdist_forward",
+    "aten::native_group_norm", "aten::take_along_dim", "aten::view_as_complex"};
+
+bool needs_row_major(const c10::OperatorHandle& op) {
+  const std::string& name = op.schema().name();
+  if (std::ranges::find(kNeedRowMajor, name) != kNeedRowMajor.end()) return true;
+  for (const at::Tag tag : {at::Tag::needs_exact_strides, at::Tag::needs_contiguous_strides,
+                            at::Tag::needs_fixed_stride_order}) {
+    if (has_tag(op, tag)) return true;
+  }
+  const bool is_of_torch = name.starts_with("aten::") || name.starts_with("prim");
+  return !is_of_torch && !has_tag(op, at::Tag::flexible_layout);
+}
+
 /// Whether both are the same but for dimensions of size 1.
 bool differ_in_ones_alone(const TensorMeta& a, const TensorMeta& b) {
   const auto without_ones = [](const TensorMeta& meta) {
@@ -87,6 +105,10 @@ bool differ_in_ones_alone(const TensorMeta& a, const TensorMeta& b) {
     return sizes;
   };
   return without_ones(a) == without_ones(b);
+}
+
+void make_row_major(c10::IValue& value) {
+  if (value.isTensor() && value.toTensor().defined()) value = value.toTensor().contiguous();
 }
 
 constexpr std::array<std::string_view, 6> kReshapes{"aten::_unsafe_view", "aten::flatten",
@@ -103,6 +125,33 @@ class Scheduler {
         is_left_out_(program_.nodes.size()) {}
 
   void set(ValueId value, c10::IValue known) { known_[value] = std::move(known); }
+
+  /// Marks what has to be row-major: arguments of some operators; of views that are written, the memory itself.
+  void lay_out() {
+    std::vector<bool> is_row_major(program_.values.size());
+    for (Node& node : program_.nodes) {
+      if (!node.op) continue;
+      const bool is_view = node.op->schema().name() == "aten::view";
+      if (!is_view && !needs_row_major(*node.op)) continue;
+      const bool is_written_view = is_view_that_is_written(node);
+      for (std::size_t i = 0; i < node.arguments.size(); ++i) {
+        if (is_written_view) {
+          node.arguments[i].each_value([&](ValueId value) {
+            for (const ValueId root : memory_.roots(value)) is_row_major[root] = true;
+          });
+        } else if (!is_view && !is_annotated_write(node.op->schema().arguments()[i])) {
+          node.arguments[i].make_row_major();
+        }
+      }
+    }
+    for (Node& node : program_.nodes) {
+      for (Result& result : node.results) {
+        result.is_row_major = std::ranges::any_of(result.values, [&](ValueId value) {
+          return value != kNoValue && is_row_major[value] && memory_.is_fresh(value);
+        });
+      }
+    }
+  }
 
   void compute_constants() {
     std::vector<c10::IValue> values(program_.values.size());
@@ -159,7 +208,7 @@ class Scheduler {
   void make_known(Argument& argument) const {
     for (Argument& element : argument.elements) make_known(element);
     if (argument.form == Form::kValue && known_[argument.value]) {
-      argument = {.constant = *known_[argument.value]};
+      argument = {.is_row_major = argument.is_row_major, .constant = *known_[argument.value]};
     } else if (argument.form == Form::kList &&
                std::ranges::all_of(argument.elements, [](const Argument& element) {
                  return element.form == Form::kConstant;
@@ -168,6 +217,18 @@ class Scheduler {
       for (const Argument& element : argument.elements) list.push_back(element.constant);
       argument = {.constant = c10::IValue(list)};
     }
+  }
+
+  /// Whether its result lies in the memory of an argument, which is written.
+  bool is_view_that_is_written(const Node& node) const {
+    const c10::FunctionSchema& schema = node.op->schema();
+    for (std::size_t i = 0; i < node.results.size(); ++i) {
+      if (schema.returns()[i].alias_info() == nullptr) continue;
+      for (const ValueId value : node.results[i].values) {
+        if (value != kNoValue && memory_.is_written(value)) return true;
+      }
+    }
+    return false;
   }
 
   /// Whether the node gives the same at each call, and nothing writes into that.
@@ -189,7 +250,8 @@ class Scheduler {
   void rewrite(Node& node) const {
     if (!node.op) return;
     const std::string& name = node.op->schema().name();
-    if (name == "aten::view" && node.op->schema().overload_name().empty()) {
+    if (name == "aten::_unsafe_view" ||
+        (name == "aten::view" && node.op->schema().overload_name().empty())) {
       // The file was written for tensors that are row-major, and columns are not.
       if (!memory_.is_written(node.results[0].values[0])) node.op = find("aten::reshape", "");
     } else if (name == "aten::linear") {
@@ -395,16 +457,22 @@ Schedule::Schedule(Program program, const Memory& memory, const std::vector<at::
   for (std::size_t i = 0; i < weights.size(); ++i) {
     scheduler.set(program.weights[i].value, weights[i]);
   }
+  scheduler.lay_out();
   scheduler.compute_constants();
   *this = scheduler.schedule();
 }
 
 void push_arguments(const std::vector<Argument>& arguments, std::vector<c10::IValue>& values,
                     Stack& stack) {
-  const auto element = [&](const Argument& argument) -> c10::IValue {
+  const auto any_strides = [&](const Argument& argument) -> c10::IValue {
     if (argument.form == Form::kConstant) return argument.constant;
     if (argument.wraps_number) return wrapped_number(values[argument.value]);
     return argument.is_last_use ? std::move(values[argument.value]) : values[argument.value];
+  };
+  const auto element = [&](const Argument& argument) {
+    c10::IValue value = any_strides(argument);
+    if (argument.is_row_major) make_row_major(value);
+    return value;
   };
   for (const Argument& argument : arguments) {
     if (argument.form != Form::kList) {
@@ -424,6 +492,7 @@ void pop_results(const std::vector<Result>& results, std::vector<c10::IValue>& v
     c10::IValue given = std::move(stack.back());
     stack.pop_back();
     if (!result.is_list) {
+      if (result.is_row_major) make_row_major(given);
       if (result.values[0] != kNoValue) values[result.values[0]] = std::move(given);
       continue;
     }
@@ -435,7 +504,9 @@ void pop_results(const std::vector<Result>& results, std::vector<c10::IValue>& v
                                ": it was exported for other sizes");
     }
     for (std::size_t i = 0; i < members.size(); ++i) {
-      if (result.values[i] != kNoValue) values[result.values[i]] = members[i];
+      if (result.values[i] == kNoValue) continue;
+      values[result.values[i]] = members[i];
+      if (result.is_row_major) make_row_major(values[result.values[i]]);
     }
   }
 }

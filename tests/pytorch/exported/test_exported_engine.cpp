@@ -92,6 +92,7 @@ void append(Metadata& metadata, const Block& block, const View& view) {
     return metadata.append_block(name, r.a(), r.b(), r.c(), r.d(), r.e(), r.f());
   }
   if constexpr (requires { r.h(); }) {
+    if (columns == "gh") return metadata.append_block(name, r.g(), r.h());
     if (columns == "cdefgh") {
       return metadata.append_block(name, r.c(), r.d(), r.e(), r.f(), r.g(), r.h());
     }
@@ -272,6 +273,29 @@ TEST_P(ExportedEngine, GivesWhatTheModuleGivesAndLeavesTheInputsAsTheyWere) {
       EXPECT_EQ(all_bytes(download(inputs)), before);
       EXPECT_EQ(report.bytes_in, 0U);
     }
+  }
+}
+
+TEST_P(ExportedEngine, OperatorsThatReadRowMajorTensorsAloneGiveTheSameOnColumns) {
+  const std::vector<Block> words{{"x", "abcdef"}, {"words", "ij"}};
+  const std::vector<Block> both{{"normed", "abcdef"}, {"squared", "gh"}};
+  for (const Case& one : {Case{"row_major", words, both}, Case{"row_major_decomposed", words, both},
+                          Case{"custom_of_rows", {{"x", "abcdef"}}, {{"out", "a"}}}}) {
+    for (const std::size_t rows : kRows) {
+      SCOPED_TRACE(one.name + " of " + std::to_string(rows) + " rows");
+      auto outputs = results(rows);
+      run_case(exported_file(one.name), one, inputs_of(one, rows).const_view(), outputs.view());
+      expect_results(one, rows, outputs);
+    }
+  }
+}
+
+TEST_P(ExportedEngine, WritesToAViewReachWhatItIsAViewOf) {
+  const Case one{"written_views", {{"x", "abcdef"}}, {{"doubled", "abcdef"}, {"sums", "gh"}}};
+  for (const std::size_t rows : kRows) {
+    auto outputs = results(rows);
+    run_case(exported_file(one.name), one, inputs_of(one, rows).const_view(), outputs.view());
+    expect_results(one, rows, outputs);
   }
 }
 
