@@ -190,7 +190,7 @@ const Signature& AnyModel::deploy(Device device) const {
 
 void AnyModel::reload(const ModelLocation& location) const {
   const std::string subject = "model " + location.text() + ": ";
-  if (!location.is_file() || !shared_->location.is_file()) {
+  if (location.is_url() || shared_->location.is_url()) {
     throw LoadError(subject + "cannot replace the weights of " + shared_->location.text() +
                     ": a server reloads its models itself; expected two files");
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -121,6 +122,15 @@ TEST_F(Reload, PlansThatWereMadeBeforeUseTheNewWeights) {
   EXPECT_EQ(model.location().path(), first_);
 }
 
+TEST_F(Reload, OfAModelWhoseFileIsGone) {
+  const Model<> model(first_);
+  const Plan plan = model.plan(event_.metadata());
+  std::filesystem::remove(first_);
+  model.reload(second_);
+  model.forward(queue_, plan);
+  EXPECT_THAT(event_.answer(), Each(2.F));
+}
+
 TEST_F(Reload, BeforeTheFirstLoadChangesWhatIsLoaded) {
   const Model<> model(first_);
   model.reload(second_);
@@ -159,7 +169,8 @@ TEST_F(Reload, RefusesWhatCannotBeLoaded) {
   const Plan plan = model.plan(event_.metadata());
   EXPECT_THAT([&] { model.reload(folder_.write("broken.scale", "none")); },
               ThrowsMessage<LoadError>(HasSubstr("broken.scale: no numbers")));
-  EXPECT_THROW(model.reload(folder_.path() / "absent.scale"), LoadError);
+  EXPECT_THAT([&] { model.reload(folder_.path() / "absent.scale"); },
+              ThrowsMessage<LoadError>(HasSubstr("absent.scale: there is no such file")));
   EXPECT_THAT([&] { model.reload(folder_.write("a.other", "2 x 1")); },
               ThrowsMessage<LoadError>(HasSubstr("is loaded by the engine Other, ")));
   EXPECT_THAT([&] { model.reload("grpc://host:1/model"); },

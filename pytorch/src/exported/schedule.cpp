@@ -81,8 +81,9 @@ bool takes_any_strides(const c10::OperatorHandle& op) {
 /// Operators that read other elements, or fail, where a tensor is not row-major, as tensors of PyTorch mostly are
 /// and columns are not. torch has tags for that, and sets them on few of its own.
 constexpr std::array<std::string_view, 6> kNeedRowMajor{
-    "aten::_embedding_bag", "aten::_embedding_bag_forward_only", "aten::_pdist_forward",
-    "aten::native_group_norm", "aten::take_along_dim", "aten::view_as_complex"};
+    "aten::_embedding_bag", "aten::_embedding_bag_forward_only",
+    "aten::_pdist_forward", "aten::native_group_norm",
+    "aten::take_along_dim", "aten::view_as_complex"};
 
 bool needs_row_major(const c10::OperatorHandle& op) {
   const std::string& name = op.schema().name();
