@@ -20,7 +20,9 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what ends a command f
 
 
 def _temporary_beside(path: Path) -> Path:
-    """An empty file in the folder of `path`, which is made where it is missing."""
+    """An empty file in the folder of `path`, which is made where it is missing. Raises InputError."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: cannot write: it is not a regular file")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -38,8 +40,6 @@ def replacing(path: str | PathLike) -> Iterator[str]:
     Raises InputError where it cannot be written.
     """
     path = Path(path).resolve()  # a link stays a link
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path}: cannot write: it is not a regular file")
     temporary = _temporary_beside(path)
     try:
         yield str(temporary)

@@ -15,7 +15,7 @@ from torch import nn
 from tensoa.binding import Binding
 from tensoa.binding.blocks import argument_names
 from tensoa.binding.columns import FEW_ROWS, ROWS, Columns, collections_of
-from tensoa.binding.model import as_exported, with_examples
+from tensoa.binding.model import as_exported, results_of, with_examples
 from tensoa.command import check_writable, replacing, step
 from tensoa.compiler.frontends.torch_export.quantised import decompositions
 from tensoa.errors import InputError, first_line
@@ -24,10 +24,13 @@ from tensoa.tracing import traced, with_place
 LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
 
 
+def _memory(columns: Binding, rows: tuple[int, ...]) -> Columns:
+    return Columns(columns, {collection: rows[i] for i, collection in enumerate(collections_of(columns))}, (), "cpu")
+
+
 def _arguments(columns: Binding, rows: tuple[int, ...]) -> list[torch.Tensor]:
     """A tensor for each input block, as the model sees it."""
-    of_collections = {collection: rows[i] for i, collection in enumerate(collections_of(columns))}
-    inputs = Columns(columns, of_collections, (), "cpu").inputs
+    inputs = _memory(columns, rows).inputs
     return [block.tensor(argument).contiguous() for block, argument in zip(columns.inputs, inputs)]
 
 
@@ -57,6 +60,7 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Cal
     module = module.eval().requires_grad_(False).to("cpu")
     names = argument_names(module)
     columns = with_examples(module, columns)
+    results_of(module, columns, _memory(columns, ROWS))
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder, as_exported():
         warnings.simplefilter("ignore")
         step("torch.export")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tensoa import command
+from tensoa.errors import InputError
 
 LONG = """
 import subprocess, sys, tempfile, time
@@ -67,6 +68,11 @@ def test_signal_that_is_ignored_when_the_command_begins_stays_ignored(number):
         assert signal.getsignal(number) == signal.SIG_IGN
     finally:
         signal.signal(number, before)
+
+
+def test_folder_is_refused_before_the_work_that_would_be_written_there(tmp_path):
+    with pytest.raises(InputError, match="cannot write: it is not a regular file"):
+        command.check_writable(tmp_path)
 
 
 def test_steps_that_take_long_are_told_once_where_there_is_no_terminal(monkeypatch, capsys):

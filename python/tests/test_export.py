@@ -348,6 +348,7 @@ def test_torchscript_model_is_fused_as_the_module_it_was_made_of(match, tmp_path
         (["BINDING.pt2", "--binding", "BINDING", "--out", "p.pt2"], "expected an exported program"),
         (["model.py:number", "--binding", "none.json", "--out", "p.pt2"], "none.json: cannot read"),
         (["model.py:number", "--binding", "model.py", "--out", "p.pt2"], "got no JSON"),
+        (["model.py:number", "--binding", "deep.json", "--out", "p.pt2"], "got no JSON"),
         (["model.py:number", "--out", "p.pt2"], "a package needs --binding"),
         (["model.py:number", "--binding", "BINDING", "--out", "p.pt"], "a package is called FILE.pt2"),
         (["model.py:number", "--out", "p.pt"], "a TorchScript file is made of weights only"),
@@ -363,6 +364,7 @@ def test_command_refuses_in_one_line(arguments, message, tmp_path, monkeypatch, 
     text = {"schema": 1, "match": "order", "inputs": THREE_TO_TWO[0], "outputs": THREE_TO_TWO[1]}
     (tmp_path / "BINDING").write_text(json.dumps(text))
     (tmp_path / "BINDING.pt2").write_text("no model")
+    (tmp_path / "deep.json").write_text("[" * 100_000)
     assert command.run(lambda: main(arguments)) == 2
     output = capsys.readouterr()
     assert message in output.err
@@ -408,3 +410,17 @@ def test_program_of_torch_export_of_one_number_of_rows_is_refused(tmp_path):
     with pytest.raises(InputError, match="torch.export cannot follow|has fixed a size"):
         just_in_time.write(Module(lambda m, x: x.view(1021, 3) @ m.weight), bind(*THREE_TO_TWO), tmp_path / "a.pt2")
     assert not (tmp_path / "a.pt2").exists()
+
+
+@pytest.mark.parametrize(
+    "function, message",
+    [
+        (lambda m, x: x.mul_(2) @ m.weight, "the model writes one of its inputs"),
+        (lambda m, x: (x @ m.weight).double(), 'block "preds": the model gave float64, expected float32'),
+        (lambda m, x: x[:, :2] @ m.weight, "the model fails on columns of the binding"),
+    ],
+)
+def test_program_of_torch_export_that_cannot_run_on_the_columns_is_refused(function, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        just_in_time.write(Module(function), bind(*THREE_TO_TWO), tmp_path / "a.pt2")
+    assert list(tmp_path.iterdir()) == []

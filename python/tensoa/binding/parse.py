@@ -73,6 +73,6 @@ def load(path: str | PathLike) -> Binding:
         text = json.loads(Path(path).read_text())
     except OSError as error:
         raise InputError(f"{path}: cannot read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: got no JSON ({error}), expected what describe(metadata) writes") from error
     return parse(text, str(path))
