@@ -20,7 +20,7 @@ from tensoa.binding.columns import ROWS, Columns, collections_of, output_argumen
 from tensoa.command import check_device, step
 from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
 from tensoa.errors import InputError, first_line
-from tensoa.tracing import traced, with_place
+from tensoa.tracing import right_states, traced, with_place
 
 aten = torch.ops.aten
 HINTS = {
@@ -69,7 +69,8 @@ def _export(module, binding, rules, device):
             raise
         except Exception:  # a view that columns do not have, among what torch.export cannot follow
             program = program_of(needs_row_major=True)
-        signature = program.run_decompositions({}).graph_signature
+        with right_states():
+            signature = program.run_decompositions({}).graph_signature
     except InputError:
         raise
     except Exception as error:  # torch.export throws many kinds
@@ -183,7 +184,7 @@ def _archive_of(program, device, folder):
     from torch._inductor.utils import fresh_cache
 
     try:
-        with _compiler_for(level) if level else contextlib.nullcontext(), fresh_cache():
+        with _compiler_for(level) if level else contextlib.nullcontext(), fresh_cache(), right_states():
             torch._inductor.aoti_compile_and_package(program, package_path=str(path), inductor_configs=options)
     except Exception as error:  # torch and its compilers throw many kinds
         raise InputError(f"the model cannot be compiled for {device}: {first_line(error)}") from error

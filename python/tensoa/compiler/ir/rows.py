@@ -155,6 +155,14 @@ def take(tensor: Rows, dim: int, places: Any) -> Rows:
     return Rows(tensor.planes.take(places, axis=dim), tensor.axis, tensor.domain)
 
 
+def unfold(tensor: Rows, dim: int, size: int, step: int) -> Rows:
+    """Windows of a dimension, with their elements in a new last one."""
+    dim %= tensor.planes.ndim
+    starts = np.arange(0, tensor.planes.shape[dim] - size + 1, step)
+    found = take(tensor, dim, starts[:, None] + np.arange(size))
+    return replace(found, planes=np.moveaxis(found.planes, dim + 1, -1), axis=tensor.axis)
+
+
 def split(tensor: Rows, sizes: int | Sequence[int], dim: int = 0) -> list[Rows]:
     dim %= tensor.planes.ndim
     if dim == tensor.axis:

@@ -21,8 +21,8 @@ from tensoa.tracing import right_states
 
 __all__ = ["Graph", "capture", "exported_program", "row_program"]
 
-#: Operations that torch.export would take apart: over rows and more at once, or into ranges of uint16, which torch does
-#: not calculate on a CPU.
+#: Operations that torch.export would take apart: over rows and more at once, into rows put behind rows, or into ranges of
+#: uint16, which torch does not calculate on a CPU.
 KEPT = [
     torch.ops.aten.linear.default,
     torch.ops.aten.matmul.default,
@@ -30,6 +30,7 @@ KEPT = [
     torch.ops.aten.cdist.default,
     torch.ops.aten.eye.default,
     torch.ops.aten.eye.m,
+    torch.ops.aten.stack.default,
 ]
 
 _ROWS_OF_PRODUCTS = 26  # from here on torch's distances are made of products

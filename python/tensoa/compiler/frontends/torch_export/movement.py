@@ -86,6 +86,12 @@ def _of_tensors(move):
     return lambda walk, node, *args, **kwargs: move(*args, **kwargs)
 
 
+def stack(tensors, dim=0):
+    if not all(isinstance(tensor, Rows) for tensor in tensors):
+        raise NotFused("a constant that differs from row to row")
+    return rows.concatenate([rows.unsqueeze(tensor, dim) for tensor in tensors], dim)
+
+
 OPERATIONS = {
     **dict.fromkeys("alias clone contiguous detach lift_fresh_copy dropout".split(), same),
     "view": view,
@@ -104,9 +110,11 @@ OPERATIONS = {
     "slice_scatter": slice_scatter,
     "select_scatter": select_scatter,
     "cat": _of_tensors(rows.concatenate),
+    "stack": _of_tensors(stack),
     "repeat": repeat,
     "constant_pad_nd": _of_tensors(rows.pad),
     "diagonal": _of_tensors(rows.diagonal),
     "flip": _of_tensors(rows.flip),
+    "unfold": _of_tensors(rows.unfold),
     "roll": _of_tensors(rows.roll),
 }

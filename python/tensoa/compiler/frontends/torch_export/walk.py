@@ -5,13 +5,14 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export import arithmetic, indices, layers, movement, order, pairs, row_numbers, windows
 from tensoa.compiler.ir import EXACT, FUNCTIONS, Builder, Pairs, Rows, Step
 from tensoa.compiler.ir.integers import limits
-from tensoa.compiler.ir.rows import Double, plane_array
+from tensoa.compiler.ir.rows import Double, numbers_of, plane_array
 from tensoa.dtypes import DTYPES, DType, name_of
 
 #: Operators that are no function of FUNCTIONS by their own name; each is called with (walk, node, *args, **kwargs).
@@ -23,15 +24,17 @@ OPERATIONS = {
     **order.OPERATIONS,
     **indices.OPERATIONS,
 }
+#: Operators that make a tensor of one number, and what is to be written: zeros are as good as any.
+FILLED = "full full_like empty empty_like empty_permuted empty_strided zeros ones".split()
 #: Operators that take sizes.
-SHAPED = "full full_like empty_like zeros ones view reshape expand slice slice_scatter repeat native_group_norm arange".split()
+SHAPED = [*FILLED, *"view reshape expand slice slice_scatter repeat native_group_norm arange".split()]
 #: Operators whose result is one of the numbers they are given.
 CHOOSING = (
     "alias clone contiguous detach lift_fresh_copy dropout _to_copy view reshape permute transpose t select slice "
     "slice_scatter select_scatter copy "
-    "split split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat flip roll diagonal index index_put "
-    "index_select gather embedding sort topk kthvalue amax amin max min maximum minimum clamp where full full_like empty_like zeros ones"
-).split()
+    "split split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat stack flip roll diagonal index index_put "
+    "index_select gather embedding sort topk kthvalue amax amin max min maximum minimum clamp where"
+).split() + FILLED
 #: Operators that take elements and rows in one dimension, the elements first.
 FLAT = "alias clone contiguous view reshape linear".split()
 
@@ -123,7 +126,7 @@ class Walk(Builder):
         flat = [item for arg in flat for item in (arg if isinstance(arg, (list, tuple)) else [arg])]
         if name not in SHAPED and any(isinstance(item, torch.SymInt) for item in flat):
             raise NotFused(f"{name} of a number of rows")
-        if name in ("full", "full_like", "empty_like", "zeros", "ones"):
+        if name in FILLED:
             return self._full(node, name, args)
         if name == "arange" and any(isinstance(item, torch.SymInt) for item in flat):
             return row_numbers.arange(self, node, *args)
@@ -173,12 +176,20 @@ class Walk(Builder):
             return None
         else:
             steps = _steps(name, args)
-        low, high = limits(dtype.name)
-        if steps is None or any(name in ("maximum", "minimum") and not low <= number <= high for name, number in steps):
+        if steps is None:
             return None
-        added = tuple(Step(*step, dtype.name) for step in steps)
-        planes = [replace(plane, steps=plane.steps + added) for plane in tensor.planes.reshape(-1)]
-        return replace(tensor, planes=plane_array(tensor.planes.shape, planes))
+        planes = tensor.planes
+        low, high = limits(dtype.name)
+        for step, numbers in steps:
+            shape, constants = numbers_of(numbers)
+            if step in ("maximum", "minimum") and not all(low <= number <= high for number in constants):
+                return None
+            wide = np.broadcast_shapes(planes.shape, shape)
+            pairs_of = zip(np.broadcast_to(planes, wide).reshape(-1), np.broadcast_to(numbers, wide).reshape(-1).tolist())
+            added = [replace(plane, steps=(*plane.steps, Step(step, number, dtype.name))) for plane, number in pairs_of]
+            planes = plane_array(wide, added)
+        axis = tensor.axis + planes.ndim - tensor.planes.ndim
+        return None if planes.shape[axis] != tensor.planes.shape[tensor.axis] else Rows(planes, axis, tensor.domain)
 
     def _of_doubles(self, arg: Any) -> Any:
         """An argument of an operation that gives float64."""
@@ -218,13 +229,11 @@ def _is_float(arg: Any) -> bool:
     return arg.dtype.is_floating_point if isinstance(arg, torch.Tensor) else isinstance(arg, float)
 
 
-def _steps(name: str, args: tuple) -> list[tuple[str, int]] | None:
-    """(name, constant) of the steps that an operation of a tensor of integers is; None where it is none."""
-    numbers = [
-        int(arg) if isinstance(arg, torch.Tensor) and arg.dim() == 0 and not arg.is_floating_point() else arg for arg in args
-    ]
-    if any(not isinstance(number, (Rows, int, type(None))) for number in numbers):
+def _steps(name: str, args: tuple) -> list[tuple[str, Any]] | None:
+    """(name, constant or array of them) of the steps that an operation of a tensor of integers is; None where it is none."""
+    if any(not isinstance(arg, (Rows, torch.Tensor, int, type(None))) or _is_float(arg) for arg in args):
         return None
+    numbers = [arg.long().numpy() if isinstance(arg, torch.Tensor) else arg for arg in args]
     at = [i for i, number in enumerate(numbers) if isinstance(number, Rows)]
     if name == "neg":
         return [("rsub", 0)]

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What authors of published models write around their layers, captured beside the module in float64."""
+
+import torch
+from torch import nn
+from torch.nn import functional as f
+
+from bindings import block
+from captured_programs import assert_same
+
+
+def steps_stacked(m, x):
+    steps = [torch.tanh(layer(x)) for layer in m.layers]
+    return torch.sum(torch.stack(steps, dim=0), dim=0), torch.stack(steps)[1], torch.stack(steps, -1).amax(-1)
+
+
+def test_results_of_steps_that_are_stacked_before_the_rows_are_summed():
+    layers = nn.ModuleList(nn.Linear(3, 4) for _ in range(3))
+    assert_same(steps_stacked, [block("x", 3)], (4, 4, 4), layers=layers)
+
+
+def memory_filled(m, x):
+    columns = torch.empty(x.shape[0], 3, 2)
+    for i in range(3):
+        columns[:, i] = m.layer(x[:, i : i + 1])
+    ones = x.new(x.shape[0], 1).fill_(1.0)
+    return columns.flatten(1), ones, torch.empty_like(x).copy_(2 * x)
+
+
+def test_memory_without_numbers_is_what_is_written_there():
+    assert_same(memory_filled, [block("x", 3)], (6, 1, 3), layer=nn.Linear(1, 2))
+
+
+def offsets_of_tables(m, x):
+    low, high = torch.minimum(3 - x, m.limits).clamp(min=0), torch.maximum(x, m.limits).clamp(max=9)
+    return m.table(x + m.offsets[None]).flatten(1), m.table(low).sum(1) + m.table(high).sum(1)
+
+
+def test_columns_of_integers_have_a_constant_of_their_own_added():
+    members = {"table": nn.Embedding(10, 2), "offsets": torch.tensor([0, 3, 7]), "limits": torch.tensor([2, 1, 0])}
+    assert_same(offsets_of_tables, [block("x", 3, "int64")], (6, 2), **members)
+
+
+class LastStates(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTM(2, 3, num_layers=2, bidirectional=True, batch_first=True)
+        self.out = nn.Linear(6, 2)
+
+    def forward(self, x):
+        _, (h, c) = self.cell(x.view(-1, 4, 2))
+        return self.out(torch.cat((h[-2], h[-1]), dim=1)), c[0]
+
+
+def test_last_states_of_an_lstm_are_those_of_each_layer():
+    cell = LastStates()
+    assert_same(lambda m, x: m.cell(x), [block("x", 8)], (2, 3), cell=cell)
+
+
+def windows(m, x):
+    return x.unfold(-1, 4, 3).flatten(1), f.pad(x.view(-1, 2, 4), (0, 1)).unfold(2, 2, 1).amax((1, 3))
+
+
+def test_windows_of_a_dimension_have_a_dimension_of_their_own():
+    assert_same(windows, [block("x", 8)], (8, 4))
+
+
+def joined_dimensions(m, x):
+    return m.layer(x.view(-1, 3)).view(-1, 8)
+
+
+def test_dimensions_of_columns_are_joined_by_view():
+    assert_same(joined_dimensions, [block("x", 4, kind="vector", element=(3,))], (8,), layer=nn.Linear(3, 2))
