@@ -72,3 +72,60 @@ def joined_dimensions(m, x):
 
 def test_dimensions_of_columns_are_joined_by_view():
     assert_same(joined_dimensions, [block("x", 4, kind="vector", element=(3,))], (8,), layer=nn.Linear(3, 2))
+
+
+def elements_of_each_row(m, x, lengths):
+    n = x.shape[0]
+    steps = x.view(n, 4, 3)
+    last = steps[torch.arange(n), lengths[:, 0] - 1]
+    best = m.table[None].expand(n, -1, -1)[torch.arange(n), x.argmax(1) // 3]
+    near = torch.cdist(steps, steps).topk(2, largest=False)[1]
+    batch = torch.arange(n).view(n, 1, 1).repeat(1, 4, 2)
+    flat = (near + torch.arange(0, n).view(-1, 1, 1) * 4).view(-1)
+    by_number = x.view(n * 4, -1)[flat, :].view(n, 4, 2, 3)
+    return last, best, steps[batch, near, :].sum((1, 2)), by_number.amax(2).flatten(1)
+
+
+def test_elements_are_taken_beside_the_number_of_the_row():
+    inputs = [block("x", 12), block("lengths", 1, "int64")]
+    assert_same(elements_of_each_row, inputs, (3, 2, 3, 12), table=torch.randn(5, 2))
+
+
+def written_places(m, x):
+    y, z, far = x.clone(), x.new_zeros(x.shape[0], 3, 3), x.abs()
+    y[y < 0] = 0.5
+    y[x > 1] = far[x > 1] * 2
+    far[x < 0.5] = far[x < 0.5]
+    y[x[:, 0] > 0, 1] = 5
+    upper = torch.triu_indices(3, 3)
+    z[:, upper[0], upper[1]] = x
+    z[:, [0, 1], [1, 2]] += 1
+    z.index_put_((torch.arange(x.shape[0])[:, None], x.argsort(1)[:, :2].clamp(max=2), torch.tensor([[0, 2]])), x[:, :2])
+    summed = x.index_add(1, torch.tensor([0, 0, 1]), x[:, :3])
+    return y, z.flatten(1), summed, x[:, torch.tensor([True, False, True, True, False, False])], z[:, upper[1], upper[0]]
+
+
+def test_elements_that_a_mask_or_several_indices_name_are_written():
+    assert_same(written_places, [block("x", 6)], (6, 9, 6, 3, 6))
+
+
+def written_by_place(m, x):
+    values, places = x.softmax(1).topk(3, dim=1)
+    bins = (x.abs() * 2).long().clamp(max=3)
+    gates = torch.zeros_like(x).scatter(1, places, values)
+    counts = x.new_zeros(x.shape[0], 4).scatter_add(1, bins, torch.ones_like(x))
+    largest = x.new_full((x.shape[0], 4), -2.0).scatter_reduce(1, bins, x, "amax")
+    return gates, counts, largest, torch.ones_like(x).scatter(1, places[:, :1], 7.0)
+
+
+def test_elements_are_scattered_inside_a_row():
+    assert_same(written_by_place, [block("x", 6)], (6, 4, 4, 6))
+
+
+def images_folded(m, x):
+    patches = f.unfold(x.view(-1, 1, 3, 4), (2, 2), padding=1)
+    return patches.flatten(1), f.fold(patches, (3, 4), (2, 2), padding=1).flatten(1)
+
+
+def test_patches_of_an_image_are_taken_and_summed_back():
+    assert_same(images_folded, [block("x", 12)], (80, 12))

@@ -121,7 +121,7 @@ def test_rows_behind_rows_that_are_taken_apart_again_are_fused():
             lambda m, x: x.view(-1)[(torch.arange(len(x)) * 3)[:, None] + (x * 2).long().clamp(0, 3)],
             "not known to be one of its row",
         ),
-        (lambda m, x: x.view(-1)[(torch.arange(len(x)) * 2)[:, None] + m.at], "numbers of rows"),
+        (lambda m, x: x.view(-1)[(torch.arange(len(x)) * 2)[:, None] + m.at], "numbers of other rows"),
         (lambda m, x: x.masked_scatter(x > 0, x), "masked_scatter"),
     ],
 )

@@ -23,17 +23,7 @@ from tensoa.compiler.ir.bounds import EXACT, Bounds
 from tensoa.compiler.ir.operations import FUNCTIONS, REDUCTIONS
 from tensoa.compiler.ir.pairs import PairNumbers, Pairs
 from tensoa.compiler.ir.program import Value
-from tensoa.compiler.ir.rows import (
-    NUMBERS_OF_ROWS,
-    Double,
-    InputPlane,
-    RowNumber,
-    Rows,
-    key_of,
-    need_rows,
-    numbers_of,
-    plane_array,
-)
+from tensoa.compiler.ir.rows import Double, InputPlane, RowNumber, Rows, key_of, need_rows, numbers_of, plane_array
 from tensoa.dtypes import DTYPES, FLOAT32
 
 #: What tensor operations are given: a tensor with rows, an array that is the same for all rows, or a number.
@@ -90,7 +80,7 @@ class Builder:
             if isinstance(plane, Double):
                 raise NotFused("float64 in what calculates in float32")
             if isinstance(plane, RowNumber):
-                raise NotFused(NUMBERS_OF_ROWS)
+                raise NotFused("numbers of rows as numbers")
             if isinstance(plane, tuple):
                 value, at = plane
                 if found and found[-1][0] is value and found[-1][2] == at:

@@ -137,7 +137,7 @@ _add("minimum", 2, np.minimum, "minimum(x, y)", double="(x < y) | (x != x) ? x :
 _add("maximum", 2, np.maximum, "maximum(x, y)", double="(x > y) | (x != x) ? x : y", keeps_zero=True)
 _add("pow", 2, np.power, "powf(x, y)")
 _add("atan2", 2, np.arctan2, "atan2f(x, y)", keeps_zero=True)
-_add("fmod", 2, np.fmod, "fmodf(x, y)")
+_add("fmod", 2, np.fmod, "fmodf(x, y)", bound=min)
 _add("hypot", 2, np.hypot, "hypotf(x, y)", keeps_zero=True)
 _add("lt", 2, np.less, "float(x < y)", double="x < y ? 1.0 : 0.0", keeps_zero=True, is_truth=True, bound=_one)
 _add("le", 2, np.less_equal, "float(x <= y)", double="x <= y ? 1.0 : 0.0", is_truth=True, bound=_one)

@@ -47,14 +47,10 @@ class Double:
 
 @dataclass(frozen=True)
 class RowNumber:
-    """`times` the number of the row, and `place`, a plane or an integer: an element among those of all rows."""
+    """`times` the number of the row, and a plane, or a number: the place of an element among those of all rows."""
 
     times: int
-    place: Any
-
-
-#: Why a program does not calculate with them: they are only taken by.
-NUMBERS_OF_ROWS = "numbers of rows (arange) that are more than an index"
+    plane: Any
 
 
 @dataclass(eq=False)
@@ -224,8 +220,10 @@ def roll(tensor: Rows, shifts: Sequence[int], dims: Sequence[int] = ()) -> Rows:
 
 
 def pad(tensor: Rows, widths: Sequence[int], number: float = 0.0) -> Rows:
-    """`widths`: before and after, of the last dimension, then of the one before it, …"""
+    """`widths`: before and after, of the last dimension, then of the one before it, …; elements are cut where one is negative."""
     pairs = [(0, 0)] * (tensor.planes.ndim - len(widths) // 2) + list(zip(widths[::2], widths[1::2]))[::-1]
-    if any(pairs[tensor.axis]) or min(min(pair) for pair in pairs) < 0:
+    if any(pairs[tensor.axis]):
         raise NotFused("more or fewer rows")
-    return replace(tensor, planes=np.pad(tensor.planes, pairs, constant_values=float(number)))
+    cut = tuple(slice(max(0, -first), size - max(0, -last)) for (first, last), size in zip(pairs, tensor.planes.shape))
+    more = [(max(0, first), max(0, last)) for first, last in pairs]
+    return replace(tensor, planes=np.pad(tensor.planes[cut], more, constant_values=float(number)))

@@ -14,7 +14,7 @@ from tensoa.compiler.errors import NotFused
 from tensoa.compiler.ir import EXACT, rows
 from tensoa.compiler.ir.integers import limits
 from tensoa.compiler.ir.pairs import Pairs
-from tensoa.compiler.ir.rows import Rows, need_rows
+from tensoa.compiler.ir.rows import Rows, need_rows, numbers_of
 from tensoa.dtypes import DTYPES, name_of
 
 #: The bits that hold an integer, of dtypes that programs calculate in float32 (docs/decisions/0053).
@@ -335,6 +335,23 @@ def _remainder(walk, node, a, b):
     return m("where", is_other, m("add", rest, b), rest)
 
 
+def _quotient(walk, node, a, b, rounding_mode=None):
+    """a / b, or the integer below it ("floor") or next to it on the side of zero ("trunc"): of a number without its rest, so
+    that it is exact.
+    """
+    f = walk.function
+    if rounding_mode is None:
+        return f("div", a, b)
+    if node.meta["val"].dtype.is_floating_point and rounding_mode == "trunc":
+        return f("trunc", f("div", a, b))
+    rest = _remainder(walk, node, a, b) if rounding_mode == "floor" else f("fmod", a, b)
+    quotient = f("round", f("div", f("sub", a, rest), b))
+    if node.meta["val"].dtype.is_floating_point:
+        return f("where", f("eq", b, 0.0) if isinstance(b, Rows) else torch.as_tensor(b) == 0, f("div", a, b), quotient)
+    largest = float(walk.largest(a)) if isinstance(a, Rows) else float(np.abs(numbers_of(a)[1]).max())
+    return f("minimum", f("maximum", quotient, -largest), largest) if largest <= EXACT else quotient
+
+
 def _choose_qparams(walk, node, *args):
     raise NotFused("a scale that all rows together give (choose_qparams)")
 
@@ -369,6 +386,8 @@ OPERATIONS = {
     "square": _formula(lambda m, c, x: m("mul", x, x)),
     "isnan": _formula(lambda m, c, x: m("ne", x, x)),
     "isinf": _formula(lambda m, c, x: m("eq", m("abs", x), c(math.inf))),
+    "div": _quotient,
+    "floor_divide": functools.partial(_quotient, rounding_mode="floor"),
     "remainder": _remainder,
     "logical_not": lambda walk, node, x: _formula(_not)(walk, node, _nonzero(walk, x)),
     "logical_and": _logical("mul"),

@@ -8,10 +8,9 @@ import numpy as np
 import torch
 
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.frontends.torch_export import row_numbers
+from tensoa.compiler.frontends.torch_export import places
 from tensoa.compiler.ir import REDUCTIONS, Value
-from tensoa.compiler.ir.rows import Rows, numbers_of, plane_array, select, take
-from tensoa.dtypes import DTYPES
+from tensoa.compiler.ir.rows import Rows, plane_array, select, take
 
 
 def embedding(walk, node, table, tensor, *args, **kwargs):
@@ -45,13 +44,15 @@ def index_select(walk, node, tensor, dim, index):
 
 def index_by(walk, node, tensor, indices):
     used = [(dim, index) for dim, index in enumerate(indices) if index is not None]
-    if any(row_numbers.are_in(index) for _, index in used):
-        return row_numbers.taken(walk, tensor, used)
-    if isinstance(tensor, Rows) and _are_places(tensor, indices):
-        return replace(tensor, planes=tensor.planes[_numpy(indices)], axis=walk.shape_of(node)[1])
-    if len(used) != 1:
-        raise NotFused("indices in several dimensions")
     dim, index = used[0]
+    if isinstance(tensor, Rows) and isinstance(index, Rows) and index.dtype.is_bool and len(used) == 1:
+        return places.Chosen(tensor, index)
+    if isinstance(tensor, Rows) and len(used) == 1 and dim == tensor.axis and places.are_numbers_of_rows(index):
+        return tensor if places.are_own(index) and index.planes.ndim == 1 else places.in_all_rows(walk, tensor, index)
+    if isinstance(tensor, Rows) and (len(used) > 1 or not isinstance(index, Rows)):
+        return places.Places(walk, tensor, indices).taken()
+    if len(used) != 1:
+        raise NotFused("constants taken by indices in several dimensions")
     if not isinstance(tensor, Rows):
         if dim or tensor.dim() > 2:
             raise NotFused("constants taken by index")
@@ -68,60 +69,32 @@ def index_by(walk, node, tensor, indices):
         parts = [walk.gathered(tensor, walk.index(column)).planes[0] for column in columns]
         planes = np.stack(parts).reshape(*index.planes.shape, *tensor.planes.shape[1:])  # elements and rows as in the index
         return Rows(planes, index.axis, index.domain)
-    raise NotFused("columns taken by an index that is not a constant list")
-
-
-def _are_places(tensor, indices):
-    """Whether constants name elements of a row, the same in all rows."""
-    used = [(dim, index) for dim, index in enumerate(indices) if index is not None]
-    return all(dim != tensor.axis and isinstance(index, torch.Tensor) and index.dtype != torch.bool for dim, index in used)
-
-
-def _numpy(indices):
-    return tuple(slice(None) if index is None else index.numpy() for index in indices)
+    raise NotFused("columns taken by an index that depends on the inputs")
 
 
 def index_put(walk, node, base, indices, source, accumulate=False):
     used = [index for index in indices if index is not None]
-    if not accumulate and len(used) == 1 and used[0].dtype in (torch.bool, DTYPES["bool"]):
-        return _where(walk, node, base, len(indices) - 1, used[0], source)
-    if not accumulate and isinstance(base, Rows) and _are_places(base, indices):
-        return _with_places(base, _numpy(indices), source)
-    if not accumulate or len(used) != 1 or indices[0] is None:
+    shape, axis, domain = walk.shape_of(node)
+    is_of_rows = indices[0] is not None and not places.are_numbers_of_rows(used[0])
+    if len(used) == 1 and isinstance(used[0], Rows) and used[0].dtype.is_bool and not accumulate and indices[0] is not None:
+        return places.write_masked(walk, _of_rows(walk, node, base), used[0], source)
+    if len(used) > 1 or axis != 0 or not is_of_rows:
+        return places.write(walk, _of_rows(walk, node, base), indices, source, accumulate)
+    if not accumulate:
         raise NotFused("rows that are overwritten by index")
     if not isinstance(used[0], Rows) or used[0].planes.ndim != 1:
         raise NotFused("rows summed by an index that is not one column")
-    return walk.scattered(base, walk.index(used[0]), source, *walk.shape_of(node))
+    return walk.scattered(base, walk.index(used[0]), source, shape, axis, domain)
 
 
-def _where(walk, node, base, dim, mask, source):
-    """x[mask] = number, where the mask has some dimensions of x."""
-    shape, axis, domain = walk.shape_of(node)
-    if isinstance(source, Rows) or source.numel() != 1:
-        raise NotFused("places of a mask that get different numbers")
-    trailing = (1,) * (len(shape) - dim - (mask.planes.ndim if isinstance(mask, Rows) else mask.dim()))
-    if isinstance(mask, Rows):
-        if mask.axis + dim != axis:
-            raise NotFused("rows that are overwritten by index")
-        mask = replace(mask, planes=mask.planes.reshape(*mask.planes.shape, *trailing))
-    else:
-        mask = mask.reshape(*mask.shape, *trailing)
-    base = base if isinstance(base, Rows) else walk.filled(base, shape, axis, domain)
-    return walk.function("where", mask, source.reshape(()), base)
-
-
-def _with_places(base, places, source):
-    """`base` with `source` at constant places of its rows."""
-    if not isinstance(source, Rows):
-        source = replace(base, planes=plane_array(*numbers_of(source)))
-    elif source.domain != base.domain:
-        raise NotFused("a tensor of other rows in places of a row")
-    planes = base.planes.copy()
-    planes[places] = source.planes
-    return replace(base, planes=planes)
+def _of_rows(walk, node, base):
+    return base if isinstance(base, Rows) else walk.filled(base, *walk.shape_of(node))
 
 
 def scatter_reduce(walk, node, base, dim, index, source, how="sum", include_self=True):
+    shape, axis, _ = walk.shape_of(node)
+    if axis is not None and dim % len(shape) != axis and include_self:
+        return places.scatter(walk, node, base, dim, index, source, how)
     base = _base(walk, node, base, dim)
     column = walk.index(index)  # the same for all elements that it has; others stay as they are
     if not isinstance(source, Rows):
@@ -181,6 +154,7 @@ OPERATIONS = {
     "index_select": index_select,
     "index": index_by,
     "index_put": index_put,
+    "scatter": places.scatter,
     "scatter_add": scatter_reduce,
     "scatter_reduce": scatter_reduce,
     "index_reduce": index_reduce,

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.frontends.torch_export import arithmetic, indices, layers, movement, order, pairs, row_numbers, windows
+from tensoa.compiler.frontends.torch_export import arithmetic, indices, layers, movement, order, pairs, places, windows
 from tensoa.compiler.ir import EXACT, FUNCTIONS, Builder, Pairs, Rows, Step
 from tensoa.compiler.ir.integers import limits
 from tensoa.compiler.ir.rows import Double, numbers_of, plane_array
@@ -27,7 +27,7 @@ OPERATIONS = {
 #: Operators that make a tensor of one number, and what is to be written: zeros are as good as any.
 FILLED = "full full_like empty empty_like empty_permuted empty_strided zeros ones".split()
 #: Operators that take sizes.
-SHAPED = [*FILLED, *"view reshape expand slice slice_scatter repeat native_group_norm arange".split()]
+SHAPED = [*FILLED, *"view reshape expand slice slice_scatter repeat native_group_norm".split()]
 #: Operators whose result is one of the numbers they are given.
 CHOOSING = (
     "alias clone contiguous detach lift_fresh_copy dropout _to_copy view reshape permute transpose t select slice "
@@ -94,7 +94,7 @@ class Walk(Builder):
         if name.startswith("_assert"):
             return None
         result = node.meta["val"]
-        if isinstance(result, torch.SymInt):
+        if isinstance(result, (torch.SymInt, torch.SymBool)):
             return result  # arithmetic on numbers of rows
         if name != "scaled_dot_product_attention" and torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
             raise NotFused(f"random numbers ({name})")
@@ -116,7 +116,9 @@ class Walk(Builder):
         is_double = dtype.name == "float64"
         if any(isinstance(plane, Double) != is_double and not _is_number(plane) for plane in result.planes.reshape(-1)):
             raise NotFused(f"{name} of float64")
-        is_calculated = result.is_integer and name not in CHOOSING and not result.are_columns and not row_numbers.are_in(result)
+        is_calculated = (
+            result.is_integer and name not in CHOOSING and not result.are_columns and not places.are_numbers_of_rows(result)
+        )
         if is_calculated and (dtype.name == "uint8" or self.largest(result) > min(EXACT, dtype.limits[1])):
             raise NotFused(f"arithmetic on integers ({name} of {dtype.name})")
         return result
@@ -124,12 +126,12 @@ class Walk(Builder):
     def _operation(self, node: torch.fx.Node, name: str, args: tuple, kwargs: dict) -> Any:
         flat = [*args, *kwargs.values()]
         flat = [item for arg in flat for item in (arg if isinstance(arg, (list, tuple)) else [arg])]
+        if name == "arange" and any(isinstance(item, torch.SymInt) for item in flat):
+            return places.arange(self, node, *args)
         if name not in SHAPED and any(isinstance(item, torch.SymInt) for item in flat):
             raise NotFused(f"{name} of a number of rows")
         if name in FILLED:
             return self._full(node, name, args)
-        if name == "arange" and any(isinstance(item, torch.SymInt) for item in flat):
-            return row_numbers.arange(self, node, *args)
         if name in ("expand", "repeat") and not isinstance(args[0], Rows):
             shape, axis, domain = self.shape_of(node)
             sizes = [1 if isinstance(size, torch.SymInt) else size for size in args[1]]
@@ -137,6 +139,10 @@ class Walk(Builder):
             return tensor if axis is None else self.filled(tensor, shape, axis, domain)
         if any(isinstance(item, Pairs) for item in flat):
             return pairs.run(self, node, name, args, kwargs)
+        if name != "index_put" and any(isinstance(arg, places.Chosen) for arg in args):
+            mask = places.common_mask(name, args)
+            whole = [arg.tensor if isinstance(arg, places.Chosen) else arg for arg in args]
+            return places.Chosen(self._operation(node, name, tuple(whole), kwargs), mask)
         if not any(isinstance(item, Rows) for item in flat):
             return node.target(*args, **kwargs)
         if name not in FLAT and any(isinstance(item, Rows) and item.outer != 1 for item in flat):
@@ -144,7 +150,9 @@ class Walk(Builder):
         args, kwargs = torch.utils._pytree.tree_map(_lengthened, (args, kwargs))
         if getattr(node.meta["val"], "dtype", None) == torch.float64 and name != "_to_copy":
             args = torch.utils._pytree.tree_map(self._of_doubles, args)
-        stepped = row_numbers.calculated(self, name, args) or self._stepped(node, name, args, kwargs)
+        if name in ("add", "mul") and any(places.are_numbers_of_rows(arg) for arg in args):
+            return places.counted(self, name, args)
+        stepped = self._stepped(node, name, args, kwargs)
         if stepped is not None:
             return stepped
         operation = OPERATIONS.get(name)
