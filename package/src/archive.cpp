@@ -3,6 +3,7 @@
 #include "tensoa/package/archive.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -100,6 +101,7 @@ Entry read_entry(const Bytes& bytes, const EndRecord& end, std::size_t& at) {
   constexpr std::uint32_t kEncrypted = 1;
   constexpr std::uint32_t kSizesFollow = 8;
   if (bytes.number(at, 4) != kCentralHeader) fail("the directory of its archive is damaged");
+  const std::size_t header = at;
   const std::size_t name_bytes = bytes.number(at + 28, 2);
   const std::string name(bytes.part(at + kCentralHeaderBytes, name_bytes));
   const std::string subject = "its file " + name;
@@ -122,7 +124,7 @@ Entry read_entry(const Bytes& bytes, const EndRecord& end, std::size_t& at) {
   }
   const std::size_t data = begin + kLocalHeaderBytes + name_bytes + bytes.number(begin + 28, 2);
   if (data > end.directory || size > end.directory - data) fail(subject + " is cut off");
-  return {{name, bytes.part(data, size)}, begin, data + size};
+  return {{name, bytes.part(data, size), bytes.number(header + 16, 4)}, begin, data + size};
 }
 
 /// Takes the folder that all are in from their names.
@@ -167,6 +169,31 @@ std::string_view Archive::file(std::string_view name) const {
     fail("its file " + std::string(name) + " is missing");
   }
   return found->bytes;
+}
+
+void Archive::require_checksums() const {
+  for (const File& file : files_) {
+    if (crc32(file.bytes) == file.checksum) continue;
+    fail("its file " + file.name +
+         " is damaged: its checksum is wrong; copy it again, or save it again");
+  }
+}
+
+std::uint32_t crc32(std::string_view bytes) noexcept {
+  static constexpr auto kOfByte = [] {
+    std::array<std::uint32_t, 256> table{};
+    for (std::uint32_t byte = 0; byte < table.size(); ++byte) {
+      std::uint32_t rest = byte;
+      for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1U) ^ ((rest & 1U) * 0xEDB8'8320U);
+      table[byte] = rest;
+    }
+    return table;
+  }();
+  std::uint32_t rest = 0xFFFF'FFFF;
+  for (const char byte : bytes) {
+    rest = (rest >> 8U) ^ kOfByte[(rest ^ static_cast<unsigned char>(byte)) & 0xFFU];
+  }
+  return ~rest;
 }
 
 namespace {

@@ -64,6 +64,15 @@ TEST(Archive, GivesTheFilesByTheirNamesInTheFolder) {
   }
 }
 
+TEST(Archive, FilesThatAreNotWhatTheirChecksumSaysAreNamed) {
+  EXPECT_EQ(crc32("123456789"), 0xCBF4'3926U);  // of every book on it
+  std::string bytes = two_files().text;
+  Archive(bytes).require_checksums();
+  bytes[bytes.find("longer")] ^= 1;
+  EXPECT_THAT([&] { Archive(bytes).require_checksums(); },
+              fails_with("its file folder/a is damaged: its checksum is wrong"));
+}
+
 TEST(Archive, TakesEmptyFiles) {
   ZipWriter zip;
   zip.add("model/empty", "");

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tensoa/package/archive.hpp"
+
 namespace tensoa::test {
 
 /// Writes zip archives of stored files, by the book (PKWARE's APPNOTE.TXT, 4.3), and remembers where its
@@ -18,10 +20,10 @@ class ZipWriter {
   void add(const std::string& name, std::string_view bytes) {
     locals.push_back(text.size());
     number(0x04034b50, 4);
-    common(name, bytes.size());
+    files_.push_back({name, bytes.size(), package::crc32(bytes)});
+    common(files_.back());
     text += name;
     text += bytes;
-    files_.push_back({name, bytes.size()});
   }
 
   /// The archive. Nothing can be added any more.
@@ -31,7 +33,7 @@ class ZipWriter {
       centrals.push_back(text.size());
       number(0x02014b50, 4);
       number(20, 2);  // made by
-      common(files_[i].name, files_[i].size);
+      common(files_[i]);
       number(0, 2);  // comment
       number(0, 2);  // disk
       number(0, 2);  // attributes
@@ -66,6 +68,7 @@ class ZipWriter {
   struct File {
     std::string name;
     std::size_t size;
+    std::uint32_t checksum;
   };
 
   void number(std::size_t value, std::size_t bytes) {
@@ -73,16 +76,16 @@ class ZipWriter {
     set(text.size() - bytes, value, bytes);
   }
 
-  /// What both headers of a file have; the checksum is left out, as no reader uses it.
-  void common(const std::string& name, std::size_t size) {
+  /// What both headers of a file have.
+  void common(const File& file) {
     number(20, 2);  // version
     number(0, 2);   // flags
     number(0, 2);   // stored
     number(0, 4);   // date
-    number(0, 4);   // checksum
-    number(size, 4);
-    number(size, 4);
-    number(name.size(), 2);
+    number(file.checksum, 4);
+    number(file.size, 4);
+    number(file.size, 4);
+    number(file.name.size(), 2);
     number(0, 2);  // extra
   }
 

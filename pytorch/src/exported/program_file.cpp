@@ -118,6 +118,7 @@ ProgramFile::ProgramFile(const std::filesystem::path& path) {
     throw std::runtime_error("it cannot be read");
   }
   archive_ = package::Archive(bytes_);
+  archive_.require_checksums();
   std::vector<std::string> names;  // of programs
   bool is_old = false;
   for (const package::Archive::File& entry : archive_.files()) {

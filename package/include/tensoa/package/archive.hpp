@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ class Archive {
   struct File {
     std::string name;  ///< in the folder: "extra/tensoa.json"
     std::string_view bytes;
+    std::uint32_t checksum;  ///< that the archive has for it: crc32() of whole bytes
   };
 
   Archive() = default;
@@ -31,9 +33,15 @@ class Archive {
   /// @throws std::runtime_error where there is none of this name
   std::string_view file(std::string_view name) const;
 
+  /// @throws std::runtime_error that names a file which is not what its checksum says. Reads all bytes.
+  void require_checksums() const;
+
  private:
   std::vector<File> files_;
 };
+
+/// The checksum of files in zip archives.
+std::uint32_t crc32(std::string_view bytes) noexcept;
 
 /// The names of the files in a zip archive of any kind, without the folder that all are in, if there is
 /// one. Reads the directory alone.
