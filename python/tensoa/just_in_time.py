@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of torch.export that C++ runs just in time, on any device: `python -m tensoa.export --just-in-time`."""
 
+import inspect
 import shutil
 import tempfile
 import warnings
@@ -40,12 +41,21 @@ def _call(module: Callable, columns: Binding, tensors: list[torch.Tensor], names
     return columns.results(module(*tensors))
 
 
+def _arguments_alone(module: nn.Module) -> int | None:
+    """How many arguments come before the others of forward(a, *others); None where it takes no others."""
+    parameters = list(inspect.signature(getattr(module, "forward", module)).parameters.values())
+    kinds = [parameter.kind for parameter in parameters]
+    return kinds.index(inspect.Parameter.VAR_POSITIONAL) if inspect.Parameter.VAR_POSITIONAL in kinds else None
+
+
 def exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgram:
     """The module with its own arguments, and free numbers of rows."""
     tensors = _arguments(columns, ROWS)
     shapes = [{1 if block.is_transposed else 0: torch.export.Dim.AUTO} for block in columns.inputs]
     if not columns.goes_by_name(argument_names(module)):
-        return traced(module, tuple(tensors), tuple(shapes))
+        alone = _arguments_alone(module)
+        of_all = tuple(shapes) if alone is None else (*shapes[:alone], tuple(shapes[alone:]))  # those of *args are one tuple
+        return traced(module, tuple(tensors), of_all)
     names = [block.name for block in columns.inputs]
     return traced(module, (), dict(zip(names, shapes)), dict(zip(names, tensors)))
 

@@ -218,6 +218,18 @@ def test_categories_and_rows_of_a_collection_go_together(tmp_path, first):
     just_in_time.write(Atoms(), columns, tmp_path / "j.pt2", report=lambda line: None)
 
 
+def test_just_in_time_program_of_a_model_that_takes_any_arguments(tmp_path):
+    class Sum(nn.Module):
+        def forward(self, first, *others):
+            return first + sum(others)
+
+    names = ("a", "b", "c")
+    columns = bind([block(name, "xy") for name in names], [block("sum", "xy")])
+    just_in_time.write(Sum(), columns, tmp_path / "j.pt2", report=lambda line: None)
+    tensors = [torch.randn(5, 2) for _ in names]
+    assert torch.equal(torch.export.load(tmp_path / "j.pt2").module()(*tensors), tensors[0] + (tensors[1] + tensors[2]))
+
+
 def test_model_of_five_collections_is_fused(tmp_path):
     """Atoms, bonds in both directions and in one, angles, crystals."""
     inputs = [block(name, "x", collection=i) for i, name in enumerate("abcde")]

@@ -129,3 +129,61 @@ def images_folded(m, x):
 
 def test_patches_of_an_image_are_taken_and_summed_back():
     assert_same(images_folded, [block("x", 12)], (80, 12))
+
+
+def of_attention(m, x):
+    q, k, v = x.view(-1, 4, 3, 6).transpose(1, 2).split((4, 1, 1), -1)
+    q = q.reshape(-1, 3, 4, 4)[..., :1].transpose(1, 2)
+    shared = f.scaled_dot_product_attention(q.transpose(1, 2), k, v, is_causal=True)
+    grouped = f.scaled_dot_product_attention(q[:, :, :2], k[:, :1], v[:, :1], is_causal=True, enable_gqa=True)
+    return shared.flatten(1), grouped.flatten(1)
+
+
+def test_causal_attention_and_groups_of_heads():
+    assert_same(of_attention, [block("x", 72)], (12, 8))
+
+
+def of_vectors(m, x):
+    factors = torch.addmm(m.base, x, m.weight, beta=0.5, alpha=2.0) + torch.addmm(m.base[0], x, m.weight, alpha=-1)
+    dots = torch.stack([x @ m.vector, torch.mv(x, m.vector), (m.vector @ x.view(-1, 6, 1))[:, 0]], 1)
+    return factors, dots, m.both(x[:, :2], x[:, 2:5])
+
+
+def test_products_with_vectors_factors_and_of_two_inputs():
+    members = {"base": torch.randn(1, 3), "weight": torch.randn(6, 3), "vector": torch.randn(6), "both": nn.Bilinear(2, 3, 4)}
+    assert_same(of_vectors, [block("x", 6)], (3, 3, 4), **members)
+
+
+def of_running(m, x):
+    std, mean = torch.std_mean(x, dim=1)
+    norms = torch.stack([x.norm(p=3, dim=1), x.norm(p=0, dim=1), torch.linalg.vector_norm(x, ord=-float("inf"), dim=1)], 1)
+    empty = torch.where(x > 0, x, -float("inf"))
+    outer = x.unsqueeze(1) * x.unsqueeze(2)
+    diagonals = torch.diagonal(outer, 1, 1, 2), torch.diag_embed(x).sum(2)
+    sums = torch.cat([x.logcumsumexp(1), x.cumprod(1), empty.logcumsumexp(1).exp()], 1)
+    return torch.stack([std, mean], 1), norms, *diagonals, sums, x.round(decimals=2), torch.div(x, 0.3, rounding_mode="floor")
+
+
+def test_running_products_norms_of_any_order_diagonals_and_rounding():
+    assert_same(of_running, [block("x", 6)], (2, 3, 5, 6, 18, 6, 6))
+
+
+def of_images(m, x):
+    image = x.view(-1, 2, 4, 3)
+    sizes = [f.interpolate(image, scale_factor=2, mode="bilinear", align_corners=True)]
+    sizes += [f.interpolate(image, size=(3, 5), mode=mode) for mode in ("bilinear", "bicubic", "nearest")]
+    pooled = f.adaptive_max_pool2d(image, (3, 2)), f.adaptive_max_pool1d(image.flatten(2), 5)
+    return *[size.flatten(1) for size in sizes], *[one.flatten(1) for one in pooled], m.norm(image).flatten(1)
+
+
+def test_images_are_resized_pooled_and_normalised_one_by_one():
+    norm = nn.InstanceNorm2d(2, affine=True)
+    assert_same(of_images, [block("x", 24)], (96, 30, 30, 30, 12, 10, 24), norm=norm)
+
+
+def test_distributions_are_traced_without_their_checks():
+    def scores(m, x):
+        normal = torch.distributions.Normal(x[:, :2], f.softplus(x[:, 2:]))
+        return normal.log_prob(torch.zeros(2)), torch.distributions.Categorical(logits=x).entropy()
+
+    assert_same(scores, [block("x", 4)], (2, 1))

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import torch
+from torch._decomp import get_decompositions
 
 from tensoa.binding import Binding, Block
 from tensoa.compiler import passes
@@ -31,6 +32,17 @@ KEPT = [
     torch.ops.aten.eye.default,
     torch.ops.aten.eye.m,
     torch.ops.aten.stack.default,
+]
+
+#: Operations that torch.export leaves whole, and that are sums of elements taken by constant indices.
+RESIZING = [
+    torch.ops.aten.upsample_linear1d.vec,
+    torch.ops.aten.upsample_bilinear2d.vec,
+    torch.ops.aten.upsample_bicubic2d.vec,
+    torch.ops.aten.upsample_trilinear3d.vec,
+    torch.ops.aten.upsample_nearest1d.vec,
+    torch.ops.aten.upsample_nearest2d.vec,
+    torch.ops.aten.upsample_nearest3d.vec,
 ]
 
 _ROWS_OF_PRODUCTS = 26  # from here on torch's distances are made of products
@@ -65,6 +77,7 @@ class Graph:
         table = torch.export.default_decompositions()
         for operation in KEPT:
             table.pop(operation, None)
+        table.update(get_decompositions(RESIZING))
         table.update(decompositions(exported.graph))
         with right_states():
             program = exported.run_decompositions(table)

@@ -106,6 +106,21 @@ def _layer_norm(walk, node, tensor, shape, weight, bias, eps):
     return [walk.spread(tensor, range(rank - len(shape), rank), norm)]
 
 
+def _norm_of_batch(walk, node, tensor, weight, bias, training, momentum, eps):
+    """Over all but the channels, which are rows and elements in one dimension where each row is normalised alone."""
+    if tensor.axis != 1 or tensor.outer != 1 or tensor.planes.shape[0] != 1:
+        raise NotFused("batch normalisation over the rows")
+    dims = range(2, tensor.planes.ndim)
+    normed = walk.spread(tensor, dims, lambda value, times: ir.norm(value, None, None, eps, times))
+    shape = (1, -1, *(1 for _ in dims))
+    for name, numbers in (("mul", weight), ("add", bias)):
+        if isinstance(numbers, Rows):
+            normed = walk.function(name, normed, replace(numbers, planes=numbers.planes.reshape(shape), axis=1))
+        elif numbers is not None:
+            raise NotFused("batch normalisation over the rows")
+    return [normed]
+
+
 def _group_norm(walk, node, tensor, weight, bias, rows, channels, size, groups, eps):
     if tensor.axis != 0:
         raise NotFused("group normalisation of rows")
@@ -224,6 +239,12 @@ def _variance(walk, node, tensor, dims=None, correction=None, keepdim=False):
     return _reduced(walk, node, tensor, dims, build)
 
 
+def _variance_and_mean(walk, node, tensor, dims=None, correction=None, keepdim=False):
+    shape, axis, _ = walk.shape_of(node)
+    mean = walk.reduced(tensor, dims, shape, axis, functools.partial(walk.reduce, "mean"))
+    return [_variance(walk, node, tensor, dims, correction), mean]
+
+
 def norm(walk, order, what):
     """The norm of this order, as a function of a value and the times that it is reduced."""
     m = walk.map
@@ -231,10 +252,20 @@ def norm(walk, order, what):
         2: lambda x, times: m("sqrt", walk.reduce("sum", m("mul", x, x), times)),
         1: lambda x, times: walk.reduce("sum", m("abs", x), times),
         math.inf: lambda x, times: walk.reduce("amax", m("abs", x), times),
+        -math.inf: lambda x, times: walk.reduce("amin", m("abs", x), times),
+        0: lambda x, times: walk.reduce("sum", m("ne", x, walk.constant(0.0, x)), times),
     }
-    if order not in known:
+
+    def of_order(x, times):
+        powers = m("pow", m("abs", x), walk.constant(order, x))
+        total = walk.reduce("sum", powers, times)
+        return m("pow", total, walk.constant(1 / order, total))
+
+    if order in known:
+        return known[order]
+    if not 0 < order < math.inf:
         raise NotFused(f"{what} of order {order}")
-    return known[order]
+    return of_order
 
 
 def _vector_norm(walk, node, tensor, order=2, dims=None, keep=False, **kwargs):
@@ -352,6 +383,14 @@ def _quotient(walk, node, a, b, rounding_mode=None):
     return f("minimum", f("maximum", quotient, -largest), largest) if largest <= EXACT else quotient
 
 
+def _round(walk, node, tensor, decimals=0):
+    if decimals == 0:
+        return walk.function("round", tensor)
+    scale = 10.0 ** abs(decimals)
+    name, back = ("mul", "div") if decimals > 0 else ("div", "mul")
+    return walk.function(back, walk.function("round", walk.function(name, tensor, scale)), scale)
+
+
 def _choose_qparams(walk, node, *args):
     raise NotFused("a scale that all rows together give (choose_qparams)")
 
@@ -362,6 +401,7 @@ OPERATIONS = {
     "choose_qparams_symmetric": _choose_qparams,
     "native_layer_norm": _layer_norm,
     "_native_batch_norm_legit_no_training": _batch_norm,
+    "_native_batch_norm_legit": _norm_of_batch,
     "native_group_norm": _group_norm,
     "_softmax": softmax,
     "_log_softmax": functools.partial(softmax, is_log=True),
@@ -377,6 +417,7 @@ OPERATIONS = {
     "any": _any("amax"),
     "all": _any("amin"),
     "var": _variance,
+    "var_mean": _variance_and_mean,
     "linalg_vector_norm": _vector_norm,
     "clamp": _clamp,
     "hardtanh": lambda walk, node, x, low=-1.0, high=1.0: _clamp(walk, node, x, low, high),
@@ -389,6 +430,7 @@ OPERATIONS = {
     "div": _quotient,
     "floor_divide": functools.partial(_quotient, rounding_mode="floor"),
     "remainder": _remainder,
+    "round": _round,
     "logical_not": lambda walk, node, x: _formula(_not)(walk, node, _nonzero(walk, x)),
     "logical_and": _logical("mul"),
     "logical_or": _logical("maximum"),

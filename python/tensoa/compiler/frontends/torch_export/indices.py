@@ -153,6 +153,7 @@ OPERATIONS = {
     "gather": gather,
     "index_select": index_select,
     "index": index_by,
+    "_unsafe_index": index_by,
     "index_put": index_put,
     "scatter": places.scatter,
     "scatter_add": scatter_reduce,

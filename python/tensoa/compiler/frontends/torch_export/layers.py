@@ -5,6 +5,7 @@
 import functools
 import math
 
+import numpy as np
 import torch
 
 from tensoa.compiler import ir
@@ -56,10 +57,17 @@ def matmul(walk, node, a, b):
     if ranks == [2, 2]:
         return mm(walk, node, a, b)
     if min(ranks) < 2:
-        raise NotFused("a product with a vector")
+        return _of_vectors(walk, node, a, b, ranks)
     if ranks[0] == 2 and not isinstance(a, Rows):
         return _swapped(linear(walk, node, _swapped(b), a))
     return bmm(walk, node, a, b)
+
+
+def _of_vectors(walk, node, a, b, ranks):
+    """A vector is a matrix of one row, or of one column."""
+    product = matmul(walk, node, _unsqueezed(a, 0) if ranks[0] == 1 else a, _unsqueezed(b, 1) if ranks[1] == 1 else b)
+    dims = [dim for dim, rank in ((-2, ranks[0]), (-1, ranks[1])) if rank == 1]
+    return rows.squeeze(product, dims) if isinstance(product, Rows) else product
 
 
 def bmm(walk, node, a, b):
@@ -115,20 +123,40 @@ def mm(walk, node, a, b, bias=None):
     raise NotFused("a product of two tensors that both depend on the inputs, or over all rows")
 
 
-def addmm(walk, node, bias, a, b, **kwargs):
-    if kwargs:
-        raise NotFused("addmm with factors")
+def addmm(walk, node, bias, a, b, beta=1, alpha=1):
+    if alpha != 1:
+        a = walk.function("mul", a, float(alpha)) if isinstance(a, Rows) else a * alpha
+    if beta != 1:
+        bias = walk.function("mul", bias, float(beta)) if isinstance(bias, Rows) else bias * beta
     if isinstance(bias, torch.Tensor) and bias.dim() == 1 and isinstance(a, Rows):
         return mm(walk, node, a, b, bias)
     return walk.function("add", mm(walk, node, a, b), bias)
+
+
+def trilinear(walk, node, a, b, c, expand_a, expand_b, expand_c, dims, unroll=1):
+    """Sums of products of three tensors that are broadcast: nn.Bilinear."""
+    wide = []
+    for tensor, places in ((a, expand_a), (b, expand_b), (c, expand_c)):
+        for dim in sorted(places):
+            tensor = _unsqueezed(tensor, dim)
+        wide.append(tensor)
+    product = functools.reduce(functools.partial(walk.function, "mul"), sorted(wide, key=lambda one: not isinstance(one, Rows)))
+    shape, axis, _ = walk.shape_of(node)
+    return walk.reduced(product, dims, shape, axis, functools.partial(walk.reduce, "sum"))
 
 
 def attention(walk, node, query, key, value, mask=None, dropout=0.0, is_causal=False, scale=None, enable_gqa=False):
     """Among the elements of a row, or among rows. Where a mask leaves nothing, the result is zero, as torch has it."""
     if dropout:
         raise NotFused("random numbers (dropout)")
-    if is_causal or enable_gqa:
-        raise NotFused("attention that is causal, or with groups of heads")
+    if enable_gqa:  # several heads of the query to one of the key
+        heads = [(one.planes if isinstance(one, Rows) else one).shape[-3] for one in (query, key)]
+        key, value = (rows.take(one, -3, np.arange(heads[0]) // (heads[0] // heads[1])) for one in (key, value))
+    if is_causal:
+        sizes = [one.planes.shape[-2] for one in (query, key) if isinstance(one, Rows) and one.axis != one.planes.ndim - 2]
+        if len(sizes) != 2:
+            raise NotFused("attention among rows that is causal")
+        mask = torch.ones(sizes).tril() != 0
     size = query.planes.shape[-1] if isinstance(query, Rows) else query.shape[-1]
     scaled = walk.function("mul", query, size**-0.5 if scale is None else scale)
     scores = matmul(walk, node, scaled, _swapped(key))
@@ -149,6 +177,7 @@ def attention(walk, node, query, key, value, mask=None, dropout=0.0, is_causal=F
 OPERATIONS = {
     "scaled_dot_product_attention": attention,
     "linear": linear,
+    "_trilinear": trilinear,
     "matmul": matmul,
     "bmm": bmm,
     "mm": mm,

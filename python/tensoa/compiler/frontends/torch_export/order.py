@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of the elements of a row, and the distances between them."""
 
+import functools
+import math
+
 import numpy as np
 import torch
 
@@ -42,17 +45,35 @@ def kthvalue(walk, node, tensor, place, dim=-1, keep=False):
     return found if keep else [rows.squeeze(one, dim) for one in found]
 
 
-def cumsum(walk, node, tensor, dim, dtype=None):
-    """Sums of 1, 2, 4, … elements: nothing is multiplied, so that an infinity stays where it is."""
+def _running(name, start):
+    """The function `name` of all elements up to each: of 1, 2, 4, … elements. Nothing else is done with them, so that an
+    infinity stays where it is. `start`: what changes no number.
+    """
+    return lambda walk, node, tensor, dim, dtype=None: _joined_up_to(
+        walk, tensor, dim, start, functools.partial(walk.function, name)
+    )
+
+
+def logcumsumexp(walk, node, tensor, dim):
+    def join(a, b):
+        f = walk.function
+        most, least = f("maximum", a, b), f("minimum", a, b)
+        total = f("add", most, f("log1p", f("exp", f("sub", least, most))))
+        return f("where", f("eq", least, most), f("add", most, math.log(2)), total)  # also of two infinities
+
+    return _joined_up_to(walk, tensor, dim, -math.inf, join)
+
+
+def _joined_up_to(walk, tensor, dim, start, join):
     dim %= tensor.planes.ndim
     if dim == tensor.axis:
         raise NotFused("a running sum over the rows")
     size, step = tensor.planes.shape[dim], 1
     while step < size:
         widths = [(step, 0) if i == dim else (0, 0) for i in range(tensor.planes.ndim)]
-        shifted = np.pad(tensor.planes, widths, constant_values=0.0)
+        shifted = np.pad(tensor.planes, widths, constant_values=start)
         shifted = shifted[tuple(slice(size) if i == dim else slice(None) for i in range(tensor.planes.ndim))]
-        tensor = walk.function("add", tensor, Rows(shifted, tensor.axis, tensor.domain))
+        tensor = join(tensor, Rows(shifted, tensor.axis, tensor.domain, tensor.dtype))
         step *= 2
     return tensor
 
@@ -101,7 +122,9 @@ OPERATIONS = {
     "sort": sort,
     "topk": topk,
     "kthvalue": kthvalue,
-    "cumsum": cumsum,
+    "cumsum": _running("add", 0.0),
+    "cumprod": _running("mul", 1.0),
+    "logcumsumexp": logcumsumexp,
     "searchsorted": searchsorted,
     "bucketize": bucketize,
     "cdist": distances,

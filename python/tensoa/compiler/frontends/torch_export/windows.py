@@ -159,8 +159,10 @@ def _avg_pool(count):
     return run
 
 
-def _adaptive(count):
+def _adaptive(count, is_max=False):
     def run(walk, node, tensor, sizes):
+        if is_max and any(user.users for user in node.users if user.args[1] == 1):
+            raise NotFused("the places of a maximum in windows")
         last = _channels_last(tensor, count + 2)
         places = []
         for size, windows in zip(last.planes.shape[1:-1], _each(sizes, count)):
@@ -168,6 +170,8 @@ def _adaptive(count):
             start, stop = at * size // windows, -(-(at + 1) * size // windows)
             found = start[:, None] + np.arange((stop - start).max())
             places.append(np.where(found < stop[:, None], found, -1))
+        if is_max:
+            return [_channels_first(_pooled(walk, last, places, "maximum", -math.inf)), None]
         return _mean(walk, last, places, [(found >= 0).sum(1) for found in places])
 
     return run
@@ -180,6 +184,8 @@ OPERATIONS = {
     "avg_pool1d": _avg_pool(1),
     "avg_pool2d": _avg_pool(2),
     "avg_pool3d": _avg_pool(3),
+    "adaptive_max_pool2d": _adaptive(2, is_max=True),
+    "adaptive_max_pool3d": _adaptive(3, is_max=True),
     "adaptive_avg_pool1d": _adaptive(1),
     "_adaptive_avg_pool2d": _adaptive(2),
     "_adaptive_avg_pool3d": _adaptive(3),
