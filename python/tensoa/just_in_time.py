@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of torch.export that C++ runs just in time, on any device: `python -m tensoa.export --just-in-time`."""
 
+import contextlib
 import inspect
 import shutil
 import tempfile
@@ -18,9 +19,10 @@ from tensoa.binding.blocks import argument_names
 from tensoa.binding.columns import FEW_ROWS, ROWS, Columns, collections_of
 from tensoa.binding.model import as_exported, results_of, with_examples
 from tensoa.command import check_writable, replacing, step
+from tensoa.compiler.frontends import torchscript
 from tensoa.compiler.frontends.torch_export.quantised import decompositions
 from tensoa.errors import InputError, first_line
-from tensoa.tracing import traced, with_place
+from tensoa.tracing import decomposed, require_no_state, traced, with_place
 
 LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
 
@@ -41,21 +43,13 @@ def _call(module: Callable, columns: Binding, tensors: list[torch.Tensor], names
     return columns.results(module(*tensors))
 
 
-def _arguments_alone(module: nn.Module) -> int | None:
-    """How many arguments come before the others of forward(a, *others); None where it takes no others."""
-    parameters = list(inspect.signature(getattr(module, "forward", module)).parameters.values())
-    kinds = [parameter.kind for parameter in parameters]
-    return kinds.index(inspect.Parameter.VAR_POSITIONAL) if inspect.Parameter.VAR_POSITIONAL in kinds else None
-
-
 def exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgram:
     """The module with its own arguments, and free numbers of rows."""
     tensors = _arguments(columns, ROWS)
     shapes = [{1 if block.is_transposed else 0: torch.export.Dim.AUTO} for block in columns.inputs]
     if not columns.goes_by_name(argument_names(module)):
-        alone = _arguments_alone(module)
-        of_all = tuple(shapes) if alone is None else (*shapes[:alone], tuple(shapes[alone:]))  # those of *args are one tuple
-        return traced(module, tuple(tensors), of_all)
+        of_parameters = inspect.signature(module.forward).bind(*shapes).arguments  # *inputs is one of them
+        return traced(module, tuple(tensors), tuple(of_parameters.values()))
     names = [block.name for block in columns.inputs]
     return traced(module, (), dict(zip(names, shapes)), dict(zip(names, tensors)))
 
@@ -67,22 +61,28 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Cal
     Raises InputError where torch.export cannot follow the module, fixes a number of rows, or gives other numbers.
     """
     check_writable(path)
-    module = module.eval().requires_grad_(False).to("cpu")
+    with contextlib.suppress(NotImplementedError):  # an exported program is in evaluation already
+        module = module.eval()
+    module = torchscript.interpreted(module, columns).requires_grad_(False).to("cpu")
     names = argument_names(module)
     columns = with_examples(module, columns)
-    results_of(module, columns, _memory(columns, ROWS))
+    for rows in (ROWS, FEW_ROWS):
+        results_of(module, columns, _memory(columns, rows))
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder, as_exported():
         warnings.simplefilter("ignore")
         step("torch.export")
         try:
             program = exported(module, columns)
             of_quantised = decompositions(program.graph)  # torch has these operators in Python alone
-            if of_quantised:
-                program = program.run_decompositions(of_quantised)
+            # Without it, the nodes within autocast are a graph of their own.
+            has_autocast = any(node.target is torch.ops.higher_order.wrap_with_autocast for node in program.graph.nodes)
+            if of_quantised or has_autocast:
+                program = decomposed(program, of_quantised)
         except InputError:
             raise
         except Exception as error:  # torch.export throws many kinds
             raise InputError(f"torch.export cannot follow the model: {with_place(error)}") from error
+        require_no_state(decomposed(program, {}).graph_signature)
         whole = Path(folder) / "program.pt2"
         torch.export.save(program, whole)
         loaded = torch.export.load(whole).module()

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch._decomp import decompositions
 
-from tensoa.errors import first_line
+from tensoa.errors import InputError, first_line
 
 OTHERS = (Path(torch.__file__).parent, Path(__file__).parent)  # folders of code that is not the author's
 
@@ -56,6 +56,12 @@ def traced(module: nn.Module, arguments: tuple, shapes: Any, named: dict | None 
         return torch.export.export(module, arguments, named, dynamic_shapes=shapes, strict=False)
 
 
+def decomposed(program: torch.export.ExportedProgram, table: dict) -> torch.export.ExportedProgram:
+    """The program with what `table` makes of its operators; an empty one takes those apart that torch always does."""
+    with right_states():
+        return program.run_decompositions(table)
+
+
 def with_place(error: Exception) -> str:
     """What an error says, and the line of the author that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -67,3 +73,10 @@ def with_place(error: Exception) -> str:
 
 def _is_of_others(file: str) -> bool:
     return any(Path(file).is_relative_to(folder) for folder in OTHERS)
+
+
+def require_no_state(signature: torch.export.ExportGraphSignature) -> None:
+    """Raises InputError for a program that changes a buffer. `signature`: of run_decompositions, which shows it."""
+    if signature.buffers_to_mutate:
+        names = ", ".join(sorted(name.removeprefix("module.") for name in signature.buffers_to_mutate.values()))
+        raise InputError(f"the model changes itself ({names}); expected one that keeps nothing between calls")

@@ -22,6 +22,7 @@ from tensoa.compiler.backends import inductor
 from tensoa.compiler.backends.processors import cpu_flags
 from tensoa.errors import InputError
 from tensoa.export import Options, export, main
+from tensoa.importers.files import load_module
 from tensoa.package import archive
 
 # ---- models that cannot be exported
@@ -419,20 +420,45 @@ def test_program_of_torch_export_gives_what_the_module_gives_for_any_rows(tmp_pa
 
 
 def test_program_of_torch_export_of_one_number_of_rows_is_refused(tmp_path):
-    with pytest.raises(InputError, match="torch.export cannot follow|has fixed a size"):
+    with pytest.raises(InputError, match="the model fails on columns of the binding with 101 rows"):
         just_in_time.write(Module(lambda m, x: x.view(1021, 3) @ m.weight), bind(*THREE_TO_TWO), tmp_path / "a.pt2")
     assert not (tmp_path / "a.pt2").exists()
+
+
+@pytest.mark.parametrize("saved", ["a.pt2", "a.pt"])
+def test_program_of_torch_export_is_made_of_files_of_models(saved, tmp_path):
+    path, x = tmp_path / saved, torch.randn(7, 3)
+    model = nn.Linear(3, 2).eval()
+    if saved == "a.pt":
+        torch.jit.script(model).save(str(path))
+    else:
+        torch.export.save(torch.export.export(model, (x,), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)), path)
+    just_in_time.write(load_module(str(path), bind(*THREE_TO_TWO)), bind(*THREE_TO_TWO), tmp_path / "b.pt2")
+    torch.testing.assert_close(torch.export.load(tmp_path / "b.pt2").module()(x), model(x))
+
+
+def test_program_of_torch_export_has_no_graph_within_autocast(tmp_path):
+    def forward(module, x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return (x @ module.weight).float()
+
+    just_in_time.write(Module(forward), bind(*THREE_TO_TWO), tmp_path / "a.pt2", report=lambda line: None)
+    graph = torch.export.load(tmp_path / "a.pt2").graph
+    assert all(node.target.namespace == "aten" for node in graph.nodes if node.op == "call_function")
 
 
 @pytest.mark.parametrize(
     "function, message",
     [
         (lambda m, x: x.mul_(2) @ m.weight, "the model writes one of its inputs"),
+        (lambda m, x: x @ m.calls.add_(1)[:, :2], "the model changes itself .calls."),
         (lambda m, x: (x @ m.weight).double(), 'block "preds": the model gave float64, expected float32'),
         (lambda m, x: x[:, :2] @ m.weight, "the model fails on columns of the binding"),
     ],
 )
 def test_program_of_torch_export_that_cannot_run_on_the_columns_is_refused(function, message, tmp_path):
+    module = Module(function)
+    module.register_buffer("calls", torch.zeros(3, 3))
     with pytest.raises(InputError, match=message):
-        just_in_time.write(Module(function), bind(*THREE_TO_TWO), tmp_path / "a.pt2")
+        just_in_time.write(module, bind(*THREE_TO_TWO), tmp_path / "a.pt2")
     assert list(tmp_path.iterdir()) == []

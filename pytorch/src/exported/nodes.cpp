@@ -176,9 +176,9 @@ c10::OperatorHandle find_operator(const std::string& target, const std::string& 
   const auto [space, given_name, overload] = parts_of(target);
   if (space == "higher_order") {
     fail_node(
-        "is an operator of higher order, which calls other graphs (control flow, autocast); "
-        "tensoa runs none of them: export the module without it (torch.where instead of "
-        "torch.cond, no autocast), or make a package: python -m tensoa.export");
+        "is an operator of higher order, which calls other graphs; tensoa runs none of them: write "
+        "torch.where instead of torch.cond, save what run_decompositions({}) makes of autocast, or "
+        "make a package: python -m tensoa.export");
   }
   if (space == "aten" && given_name.starts_with("as_strided")) {
     fail_node(

@@ -20,7 +20,7 @@ from tensoa.binding.columns import ROWS, Columns, collections_of, output_argumen
 from tensoa.command import check_device, step
 from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
 from tensoa.errors import InputError, first_line
-from tensoa.tracing import right_states, traced, with_place
+from tensoa.tracing import decomposed, require_no_state, right_states, traced, with_place
 
 aten = torch.ops.aten
 HINTS = {
@@ -69,8 +69,7 @@ def _export(module, binding, rules, device):
             raise
         except Exception:  # a view that columns do not have, among what torch.export cannot follow
             program = program_of(needs_row_major=True)
-        with right_states():
-            signature = program.run_decompositions({}).graph_signature
+        signature = decomposed(program, {}).graph_signature
     except InputError:
         raise
     except Exception as error:  # torch.export throws many kinds
@@ -104,9 +103,7 @@ def _allow_empty_attention(graph):
 
 def _check_mutations(signature, inputs):
     """Proof that the program writes its outputs and nothing else."""
-    if signature.buffers_to_mutate:
-        names = ", ".join(sorted(name.removeprefix("module.") for name in signature.buffers_to_mutate.values()))
-        raise InputError(f"the model changes itself ({names}); expected one that keeps nothing between calls")
+    require_no_state(signature)
     written = set(signature.user_inputs_to_mutate.values())
     for name in signature.user_inputs[:inputs]:
         if name in written:

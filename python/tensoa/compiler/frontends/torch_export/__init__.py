@@ -18,7 +18,7 @@ from tensoa.compiler.frontends.torch_export.walk import Walk, dtype_of
 from tensoa.compiler.ir import EXACT, InputPlane, Output, Program, Rows, Step
 from tensoa.compiler.ir.rows import Double, need_rows, plane_array
 from tensoa.dtypes import DTYPES, HIGH, LOW, name_of
-from tensoa.tracing import right_states
+from tensoa.tracing import decomposed
 
 __all__ = ["Graph", "capture", "exported_program", "row_program"]
 
@@ -79,8 +79,7 @@ class Graph:
             table.pop(operation, None)
         table.update(get_decompositions(RESIZING))
         table.update(decompositions(exported.graph))
-        with right_states():
-            program = exported.run_decompositions(table)
+        program = decomposed(exported, table)
         signature = program.graph_signature
         if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
             raise NotFused("something that is written")
