@@ -185,6 +185,17 @@ class _InDouble(TorchDispatchMode):
         return result.to(dtype).double() if is_rounded else result
 
 
+@contextlib.contextmanager
+def _making_doubles() -> Iterator[None]:
+    """Tensors that a model makes without a dtype are of float64, as those that it is given."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 def _as_float(arg: Any) -> Any:
     return arg.float() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg
 
@@ -274,7 +285,7 @@ def _truth(
     if exact is None:
         return None
     try:
-        with as_exported(), _InDouble(seed):
+        with as_exported(), _making_doubles(), _InDouble(seed):
             results = binding.call(exact, columns.inputs, convert=convert)
     except Exception:  # a model may insist on its dtypes
         return None

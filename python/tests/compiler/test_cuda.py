@@ -229,7 +229,7 @@ def assert_compiles(name, precision, architectures):
 
 
 def test_integer_columns_with_steps_and_results_of_every_dtype_compile():
-    steps = (("add", 1, "int32"), ("maximum", -2, "int32"), ("rsub", 7, "int64"), ("cast", 0, "int8"))
+    steps = (("add", 1, "int32"), ("abs", 0, "int32"), ("maximum", -2, "int32"), ("rsub", 7, "int64"), ("cast", 0, "int8"))
     table = np.arange(12, dtype=np.float32).reshape(4, 3)
     at = Value("index", 0, 1, (), {"block": 0, "plane": 0, "dtype": "int32", "steps": steps})
     number = Value("input", 0, 2, (), {"block": 0, "planes": (0, 2), "dtype": "int32", "is_scalar": False, "steps": steps})

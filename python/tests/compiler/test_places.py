@@ -6,6 +6,7 @@ module in float64.
 
 import pytest
 import torch
+from torch.nn import functional as f
 
 from bindings import block, bound
 from captured_programs import Results, assert_same, captured
@@ -107,6 +108,24 @@ def states_one_behind_another(m, x):
 
 def test_rows_behind_rows_that_are_taken_apart_again_are_fused():
     assert_same(states_one_behind_another, [block("x", 6)], (3, 3, 4), layer=torch.nn.Linear(3, 2))
+
+
+def of_tables_and_sizes(m, x, kind):
+    time = (x[:, 0].abs() * 3).long().clamp(0, 4)
+    image = x.view(-1, 2, 3, 2)
+    return (
+        m.table.gather(-1, time).view(-1, 1),
+        (kind.abs() + m.table[kind[:, :1].abs().clamp(max=4)]).abs(),
+        f.interpolate(image, scale_factor=2).flatten(1),
+        f.interpolate(image, size=(2, 5), mode="nearest-exact").flatten(1),
+        f.interpolate(image, scale_factor=(1.5, 2), mode="bilinear").flatten(1),
+        f.interpolate(x.view(-1, 3, 4), size=7, mode="linear", align_corners=True).flatten(1),
+    )
+
+
+def test_numbers_of_a_table_and_images_of_another_size_are_captured():
+    inputs = [block("x", 12), block("kind", 2, "int64")]
+    assert_same(of_tables_and_sizes, inputs, (1, 2, 48, 20, 32, 21), table=torch.rand(5))
 
 
 @pytest.mark.parametrize(

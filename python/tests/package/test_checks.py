@@ -224,6 +224,16 @@ def test_a_mask_leaves_something_and_masks_something():
     assert mask.any(0).all() and (~mask).any(0).all()
 
 
+def test_what_a_model_fills_of_its_own_is_of_float64_in_the_exact_results():
+    def filled(m, x):
+        y = torch.zeros(len(x), 2)
+        y[:, :] = x @ m.weight
+        return y
+
+    case = next(iter(cases_of(Module(filled), bind(*THREE_TO_TWO), [{"collection": 0}])))
+    assert case.exact[0].dtype == torch.float64 and torch.get_default_dtype() == torch.float32
+
+
 def test_what_is_no_number_in_both_is_right_and_only_there():
     def root(m, x):
         return x[:, :2].sqrt()

@@ -32,6 +32,7 @@ STEPS = {
     "add": _Meaning(lambda x, constant: x + constant, "{wide} + {number}"),
     "rsub": _Meaning(lambda x, constant: constant - x, "{number} - {wide}"),
     "mul": _Meaning(lambda x, constant: x * constant, "{wide} * {number}"),
+    "abs": _Meaning(lambda x, constant: abs(x), "{x} < 0 ? 0 - {wide} : {wide}"),
     "maximum": _Meaning(np.maximum, "{x} < {signed} ? {signed} : {x}"),
     "minimum": _Meaning(np.minimum, "{x} > {signed} ? {signed} : {x}"),
     "cast": _Meaning(lambda x, constant: x, "{x}"),
@@ -51,7 +52,8 @@ def interval(dtype: str, steps: Sequence[Step]) -> tuple[int, int]:
     exact: dict[str, Callable] = {"maximum": max, "minimum": min}  # of Python's integers, which have no limits
     low, high = limits(dtype)
     for name, constant, result in steps:
-        ends = [exact.get(name, STEPS[name].result)(end, constant) for end in (low, high)]
+        turns = [0] if name == "abs" and low < 0 < high else []
+        ends = [exact.get(name, STEPS[name].result)(end, constant) for end in (low, high, *turns)]
         low, high = limits(result)
         if low <= min(ends) and max(ends) <= high:
             low, high = min(ends), max(ends)

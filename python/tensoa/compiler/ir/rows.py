@@ -220,7 +220,7 @@ def roll(tensor: Rows, shifts: Sequence[int], dims: Sequence[int] = ()) -> Rows:
 
 
 def pad(tensor: Rows, widths: Sequence[int], number: float = 0.0) -> Rows:
-    """`widths`: before and after, of the last dimension, then of the one before it, …; elements are cut where one is negative."""
+    """`widths`: before and after, of the last dimension, then of the one before it, …; negative ones cut elements."""
     pairs = [(0, 0)] * (tensor.planes.ndim - len(widths) // 2) + list(zip(widths[::2], widths[1::2]))[::-1]
     if any(pairs[tensor.axis]):
         raise NotFused("more or fewer rows")

@@ -3,6 +3,7 @@
 """From a program of torch.export to a row program."""
 
 import math
+import re
 from dataclasses import replace
 
 import torch
@@ -35,15 +36,7 @@ KEPT = [
 ]
 
 #: Operations that torch.export leaves whole, and that are sums of elements taken by constant indices.
-RESIZING = [
-    torch.ops.aten.upsample_linear1d.vec,
-    torch.ops.aten.upsample_bilinear2d.vec,
-    torch.ops.aten.upsample_bicubic2d.vec,
-    torch.ops.aten.upsample_trilinear3d.vec,
-    torch.ops.aten.upsample_nearest1d.vec,
-    torch.ops.aten.upsample_nearest2d.vec,
-    torch.ops.aten.upsample_nearest3d.vec,
-]
+RESIZING = [getattr(torch.ops.aten, name).vec for name in dir(torch.ops.aten) if re.fullmatch(r"upsample_[a-z]+\dd", name)]
 
 _ROWS_OF_PRODUCTS = 26  # from here on torch's distances are made of products
 

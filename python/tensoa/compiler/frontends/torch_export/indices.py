@@ -24,6 +24,8 @@ def gather(walk, node, tensor, dim, index, **kwargs):
     """Rows by an index that is the same for all elements that it has, or elements of each row."""
     if not isinstance(index, Rows):
         return take(tensor, dim, _alike(index, dim))
+    if not isinstance(tensor, Rows) and tensor.dim() == 1:
+        return index_by(walk, node, tensor, [index])
     if not isinstance(tensor, Rows) or dim % tensor.planes.ndim != tensor.axis:
         return walk.taken(tensor, dim, index)
     part = tuple(slice(size) for size in index.planes.shape)

@@ -193,7 +193,7 @@ def taken_inside(walk, elements, at):
 
 
 def written_inside(walk, elements, at, numbers, domain, join=None):
-    """Elements [count, numbers of each] with `numbers` [places, numbers of each] at computed places, the last of which counts."""
+    """Elements [count, numbers of each] with `numbers` [places, numbers of each] at computed places; the last one counts."""
     count, width = elements.shape
     if len(at) * count * width > MOST_WRITTEN:
         raise NotFused(f"{count} x {width} elements written at {len(at)} computed places")

@@ -245,6 +245,8 @@ def _steps(name: str, args: tuple) -> list[tuple[str, Any]] | None:
     at = [i for i, number in enumerate(numbers) if isinstance(number, Rows)]
     if name == "neg":
         return [("rsub", 0)]
+    if name == "abs":
+        return [("abs", 0)]
     if name == "clamp" and at == [0]:
         low, high = (*numbers[1:], None, None)[:2]
         return [step for step in (("maximum", low), ("minimum", high)) if step[1] is not None]
