@@ -55,7 +55,11 @@ def validate(
                 if is_settled and (all_errors[place] > limits).any():
                     settled = right.without_ill_conditioned(place, cases[i], got[i][at], limits)
                     all_errors[place] = right.errors(place, settled)
-            _judge(block, [cases[i] for i in chosen], torch.stack(all_errors), right, limits, what)
+            try:
+                _judge(block, [cases[i] for i in chosen], torch.stack(all_errors), right, limits, what)
+            except InputError:
+                if all(cases[i].is_settled() for i in chosen):
+                    raise
     return [check for check in checks if check.relative_error]
 
 

@@ -47,7 +47,7 @@ def record(module: Any, binding: Binding, rules: list[dict], precision: str | No
             if numbers == NORMAL:
                 is_vague = any(one > MARGIN * max(ROUGH, tolerance) for block in tolerances for one in block)
             else:
-                is_vague = not all(is_clear) or any(one.is_rough() for one in right)
+                is_vague = not all(is_clear) or any(one.is_rough() for one in right) or not cases[i].is_settled()
             if is_too_much or is_vague:
                 continue
             name = f"check/{cases[i].count}.bin" if numbers == NORMAL else f"check/{numbers}.bin"

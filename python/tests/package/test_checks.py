@@ -446,3 +446,27 @@ def beyond_the_rows(inputs, outputs):
 def test_wrong_package_is_not_written(spoil, message):
     with pytest.raises(InputError, match=message):
         pretend_package(Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), spoil)
+
+
+def by_ties(m, x):
+    """What the two best scores say, which are equal where they saturate."""
+    places = torch.softmax(x, 1).topk(2, dim=1).indices
+    return (x - x.mean(1, keepdim=True)).tanh().gather(1, places)
+
+
+def without_large(inputs, outputs):
+    """Another choice among equals."""
+    if inputs[0].abs().max() > 1000:
+        outputs[0].copy_(-outputs[0])
+
+
+def test_large_numbers_on_which_the_model_chooses_among_equals_are_not_judged():
+    columns = bind([block("x", "abcdef")], [block("preds", "uv")])
+    pretend_package(Module(by_ties), columns, without_large)
+    recorded = record(Module(by_ties), columns, [{"collection": 0}])[0].cases
+    assert {case.numbers for case in recorded} == {"normal"}
+
+
+def test_large_numbers_on_which_the_model_is_settled_are_judged():
+    with pytest.raises(InputError, match="of large numbers"):
+        pretend_package(Module(lambda m, x: torch.tanh(x) @ m.weight), bind(*THREE_TO_TWO), without_large)
