@@ -36,8 +36,8 @@ def _free_lengths() -> Iterator[None]:
 
 @contextlib.contextmanager
 def right_states() -> Iterator[None]:
-    """The last states of an LSTM are [rows, width]. What torch makes of an LSTM takes off the dimension of the rows where that
-    is 1, and leaves the one before it, so that a free number of rows gives [1, rows, width].
+    """The last states of an LSTM are [rows, width]. What torch makes of an LSTM takes off the dimension of the rows, where that
+    is 1, instead of the one before it, so that a free number of rows gives [1, rows, width].
     """
     torch_layer = decompositions.one_layer_lstm
 

@@ -33,7 +33,7 @@ CHOOSING = (
     "alias clone contiguous detach lift_fresh_copy dropout _to_copy view reshape permute transpose t select slice "
     "slice_scatter select_scatter copy "
     "split split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat stack flip roll diagonal index _unsafe_index "
-    "index_put index_select gather embedding sort topk kthvalue amax amin max min maximum minimum clamp where"
+    "index_select gather embedding sort topk kthvalue amax amin max min maximum minimum clamp where"
 ).split() + FILLED
 #: Operators that take elements and rows in one dimension, the elements first.
 FLAT = "alias clone contiguous view reshape linear".split()
