@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What authors of published models write around their layers, captured beside the module in float64."""
 
+import pytest
 import torch
 from torch import nn
 from torch.nn import functional as f
 
 from bindings import block
-from captured_programs import assert_same
+from captured_programs import assert_runs, assert_same
 
 
 def steps_stacked(m, x):
@@ -187,3 +188,28 @@ def test_distributions_are_traced_without_their_checks():
         return normal.log_prob(torch.zeros(2)), torch.distributions.Categorical(logits=x).entropy()
 
     assert_same(scores, [block("x", 4)], (2, 1))
+
+
+def hashed(m, x):
+    parts = (
+        (x * 2654435761) % 32,
+        x // 4 % 8,
+        (x | 5) % 32,
+        (x ^ 91) & 31,
+        (x << 2) & 31,
+        (x >> 3).clamp(0, 31),
+        x.remainder(m.sizes),
+    )
+    return torch.cat([m.table(part) for part in parts], 1).flatten(1)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+@pytest.mark.parametrize("numbers", ["normal", "special", "large"])
+def test_identifiers_are_hashed_before_they_are_looked_up(dtype, numbers):
+    members = {"table": nn.Embedding(32, 2), "sizes": torch.tensor([7, 32])}
+    assert_same(hashed, [block("x", 2, dtype)], (28,), numbers=numbers, **members)
+
+
+def test_hashed_identifiers_are_the_same_compiled(tmp_path):
+    members = {"table": nn.Embedding(32, 2), "sizes": torch.tensor([7, 32])}
+    assert_runs(assert_same(hashed, [block("x", 2, "int64")], (28,), **members), tmp_path)

@@ -22,9 +22,16 @@ class Step(NamedTuple):
     dtype: str
 
 
+def _bits(low: int, high: int, constant: int) -> tuple[int, int] | None:
+    """Of numbers that are not negative: none has more bits than these."""
+    return None if low < 0 or constant < 0 else (0, (1 << max(high, constant).bit_length()) - 1)
+
+
 class _Meaning(NamedTuple):
     result: Callable  # of an integer (or an array) and the constant, before it wraps
     code: str  # C++ of {x}, its wide form {wide}, and the constant {number}, signed: {signed}
+    #: (least, largest) result of numbers from `low` to `high`, None where that is not known; where none: those of the ends.
+    ends: Callable[[int, int, int], tuple[int, int] | None] | None = None
 
 
 #: What each step does.
@@ -32,9 +39,29 @@ STEPS = {
     "add": _Meaning(lambda x, constant: x + constant, "{wide} + {number}"),
     "rsub": _Meaning(lambda x, constant: constant - x, "{number} - {wide}"),
     "mul": _Meaning(lambda x, constant: x * constant, "{wide} * {number}"),
-    "abs": _Meaning(lambda x, constant: abs(x), "{x} < 0 ? 0 - {wide} : {wide}"),
+    "abs": _Meaning(
+        lambda x, constant: abs(x),
+        "{x} < 0 ? 0 - {wide} : {wide}",
+        lambda low, high, constant: (max(low, -high, 0), max(-low, high)),
+    ),
     "maximum": _Meaning(np.maximum, "{x} < {signed} ? {signed} : {x}"),
     "minimum": _Meaning(np.minimum, "{x} > {signed} ? {signed} : {x}"),
+    # of a constant above zero:
+    "remainder": _Meaning(
+        lambda x, constant: x % constant,
+        "{x} % {signed} + ({x} % {signed} < 0 ? {signed} : 0)",
+        lambda low, high, constant: (0, constant - 1),
+    ),
+    "floor_divide": _Meaning(lambda x, constant: x // constant, "{x} / {signed} - ({x} % {signed} < 0)"),
+    "bitwise_and": _Meaning(
+        lambda x, constant: x & constant,
+        "{x} & {signed}",
+        lambda low, high, constant: (0, constant) if constant >= 0 else None,
+    ),
+    "bitwise_or": _Meaning(lambda x, constant: x | constant, "{x} | {signed}", _bits),
+    "bitwise_xor": _Meaning(lambda x, constant: x ^ constant, "{x} ^ {signed}", _bits),
+    "left_shift": _Meaning(lambda x, constant: x << constant, "{wide} << {signed}"),
+    "right_shift": _Meaning(lambda x, constant: x >> constant, "{x} >> {signed}"),
     "cast": _Meaning(lambda x, constant: x, "{x}"),
 }
 
@@ -52,10 +79,11 @@ def interval(dtype: str, steps: Sequence[Step]) -> tuple[int, int]:
     exact: dict[str, Callable] = {"maximum": max, "minimum": min}  # of Python's integers, which have no limits
     low, high = limits(dtype)
     for name, constant, result in steps:
-        turns = [0] if name == "abs" and low < 0 < high else []
-        ends = [exact.get(name, STEPS[name].result)(end, constant) for end in (low, high, *turns)]
+        known = STEPS[name].ends
+        ends = [exact.get(name, STEPS[name].result)(end, constant) for end in (low, high)]
+        ends = ends if known is None else known(low, high, constant)
         low, high = limits(result)
-        if low <= min(ends) and max(ends) <= high:
+        if ends is not None and low <= min(ends) and max(ends) <= high:
             low, high = min(ends), max(ends)
     return low, high
 

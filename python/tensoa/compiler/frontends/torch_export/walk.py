@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follows the graph of an exported program, node by node."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export import arithmetic, indices, layers, movement, order, pairs, places, windows
 from tensoa.compiler.ir import EXACT, FUNCTIONS, Builder, Pairs, Rows, Step
-from tensoa.compiler.ir.integers import limits
+from tensoa.compiler.ir.integers import STEPS, limits
 from tensoa.compiler.ir.rows import Double, numbers_of, plane_array
 from tensoa.dtypes import DTYPES, DType, name_of
 
@@ -35,6 +36,13 @@ CHOOSING = (
     "split split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat stack flip roll diagonal index _unsafe_index "
     "index_select gather embedding sort topk kthvalue amax amin max min maximum minimum clamp where"
 ).split() + FILLED
+#: Steps of columns of integers that take such constants only, on their right.
+OF_CONSTANTS = {
+    **dict.fromkeys(("remainder", "floor_divide"), (1, math.inf)),
+    **dict.fromkeys(("left_shift", "right_shift"), (0, 63)),
+}
+SHIFTS = {"__lshift__": "left_shift", "__rshift__": "right_shift"}
+SHIFTS |= {f"bitwise_{name}": name for name in SHIFTS.values()}
 #: Operators that take elements and rows in one dimension, the elements first.
 FLAT = "alias clone contiguous view reshape linear".split()
 
@@ -180,6 +188,8 @@ class Walk(Builder):
         dtype = dtype_of(value.dtype)
         if name == "_to_copy":
             steps = [] if dtype.holds(tensor.dtype) else [("cast", 0)]
+        elif name == "div" and kwargs == {"rounding_mode": "floor"}:
+            steps = _steps("floor_divide", args)
         elif kwargs:
             return None
         else:
@@ -190,7 +200,8 @@ class Walk(Builder):
         low, high = limits(dtype.name)
         for step, numbers in steps:
             shape, constants = numbers_of(numbers)
-            if step in ("maximum", "minimum") and not all(low <= number <= high for number in constants):
+            least, largest = {"maximum": (low, high), "minimum": (low, high), **OF_CONSTANTS}.get(step, (-math.inf, math.inf))
+            if not all(least <= number <= largest for number in constants):
                 return None
             wide = np.broadcast_shapes(planes.shape, shape)
             pairs_of = zip(np.broadcast_to(planes, wide).reshape(-1), np.broadcast_to(numbers, wide).reshape(-1).tolist())
@@ -255,4 +266,6 @@ def _steps(name: str, args: tuple) -> list[tuple[str, Any]] | None:
     number = numbers[1 - at[0]]
     if name == "sub":
         return [("add", -number)] if at == [0] else [("rsub", number)]
-    return [(name, number)] if name in ("add", "mul", "maximum", "minimum") else None
+    name = SHIFTS.get(name, name)
+    is_first = at == [0] or name not in OF_CONSTANTS
+    return [(name, number)] if name in STEPS and is_first else None
