@@ -80,8 +80,8 @@ def interval(dtype: str, steps: Sequence[Step]) -> tuple[int, int]:
     low, high = limits(dtype)
     for name, constant, result in steps:
         known = STEPS[name].ends
-        ends = [exact.get(name, STEPS[name].result)(end, constant) for end in (low, high)]
-        ends = ends if known is None else known(low, high, constant)
+        function = exact.get(name, STEPS[name].result)
+        ends = known(low, high, constant) if known is not None else [function(end, constant) for end in (low, high)]
         low, high = limits(result)
         if ends is not None and low <= min(ends) and max(ends) <= high:
             low, high = min(ends), max(ends)
