@@ -177,6 +177,24 @@ def test_model_may_view_rows_and_columns_as_one_dimension(tmp_path):
     torch.testing.assert_close(data.outputs[0][0].t(), columns.call(module, data.inputs)[0])
 
 
+def test_last_states_of_an_lstm_have_their_shape_in_programs_of_torchinductor():
+    class BothWays(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.LSTM(3, 2, bidirectional=True, batch_first=True)
+
+        def forward(self, x):
+            states = self.layer(x[:, None])[1][0]
+            return torch.cat([states[-2], states[-1]], 1).cummax(0).values
+
+    columns, rules = bind([block("x", "abc")], [block("y", "klmn")]), [{"collection": 0}]
+    module = BothWays().eval().requires_grad_(False)
+    program = inductor._export(module, columns, rules, "cpu")
+    data = Columns(columns, {0: 7}, rules, "cpu")
+    program.module()(data.inputs, data.outputs)
+    torch.testing.assert_close(torch.cat(data.outputs[0]).t(), columns.call(module, data.inputs)[0])
+
+
 @pytest.mark.parametrize(("is_among_rows", "has_kernel"), [(True, False), (False, True)])
 def test_attention_among_no_rows_does_not_end_the_process(is_among_rows, has_kernel):
     """torch's kernel of attention divides by the number of elements."""
