@@ -187,6 +187,15 @@ class ReadTwice(nn.Module):
         return torch.sigmoid(torch.cat([square, square], 1))
 
 
+@module(floats(3))
+class TruthValues(nn.Module):
+    """True and False as numbers."""
+
+    def forward(self, x):
+        mask = ((x > 0) == False).masked_fill(x > 1, True)  # noqa: E712
+        return torch.where(mask & torch.full((3,), True, dtype=torch.bool), x, 2 * x)
+
+
 Pair = namedtuple("Pair", ["twice", "plus_one"])
 torch.utils._pytree._register_namedtuple(Pair, serialized_type_name="make_exported.Pair")
 

@@ -285,6 +285,8 @@ class NodeReader {
 
   static void require_type(const c10::IValue& value, const c10::Argument& wanted) {
     if (value.type()->isSubtypeOf(*wanted.type())) return;
+    // For the types of torch a bool is not a number, for its operators it is.
+    if (value.isBool() && c10::NumberType::get()->isSubtypeOf(*wanted.type())) return;
     fail_node("has " + value.type()->annotation_str() + " for its argument " + wanted.name() +
               ", which the operator of this torch (" TORCH_VERSION ") has as " +
               wanted.type()->annotation_str());

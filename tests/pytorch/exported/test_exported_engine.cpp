@@ -70,6 +70,7 @@ const std::vector<Case> kCases{
     {"top_and_sorted", {{"x", "abcdef"}}, {{"v", "ab"}, {"p", "ij"}, {"s", "cdefgh"}}},
     {"sizes_and_constants", {{"x", "abc"}}, {{"sum", "abc"}, {"rank", "d"}}},
     {"read_twice", {{"x", "abc"}}, {{"out", "abcdef"}}},
+    {"truth_values", {{"x", "abc"}}, {{"out", "abc"}}},
     {"named_pair", {{"x", "abc"}}, {{"plus_one", "abc"}, {"twice", "def"}}},
     {"returned", {{"x", "abc"}}, {{"all", "abc"}, {"last", "de"}}},
 };
