@@ -141,6 +141,7 @@ def test_numbers_of_a_table_and_images_of_another_size_are_captured():
             "not known to be one of its row",
         ),
         (lambda m, x: x.view(-1)[(torch.arange(len(x)) * 2)[:, None] + m.at], "numbers of other rows"),
+        (lambda m, x: x.view(-1)[torch.add(m.at, torch.arange(len(x))[:, None], alpha=3)], "add with alpha"),
         (lambda m, x: x.masked_scatter(x > 0, x), "masked_scatter"),
     ],
 )

@@ -158,7 +158,7 @@ class Walk(Builder):
         args, kwargs = torch.utils._pytree.tree_map(_lengthened, (args, kwargs))
         if getattr(node.meta["val"], "dtype", None) == torch.float64 and name != "_to_copy":
             args = torch.utils._pytree.tree_map(self._of_doubles, args)
-        if name in ("add", "mul") and any(places.are_numbers_of_rows(arg) for arg in args):
+        if name in ("add", "mul") and not kwargs and any(places.are_numbers_of_rows(arg) for arg in args):
             return places.counted(self, name, args)
         stepped = self._stepped(node, name, args, kwargs)
         if stepped is not None:
