@@ -401,7 +401,7 @@ class Refused(nn.Module):
         (lambda x: x + x.flip(0), "rows in reverse order"),
         (lambda x: x * x.shape[0], "mul of a number of rows"),
         (lambda x: x @ (x.t() @ x), "a product of two tensors"),
-        (lambda x: torch.cummax(x, 1).values, "the operation cummax"),
+        (lambda x: torch.cumprod(x, 0), "a running product over the rows"),
         (lambda x: x / int(x.shape[0]), "exactly 1021 rows"),
         (lambda x: x if x.shape[0] < 5000 else -x, "a number of rows of block x that is not any"),
     ],

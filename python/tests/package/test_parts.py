@@ -93,6 +93,20 @@ class Halves(nn.Module):
         return self.second(x) * (1 + scale) + shift
 
 
+class Masked(nn.Module):
+    """Elements that a mask chooses, of one part, are written into a tensor of torch."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = mlp(4, 16, 3), mlp(3, 16, 2)
+
+    def forward(self, x):
+        h = torch.tanh(self.first(x))
+        most = h.cummax(0).values.clone()
+        most[h > 0.1] = h[h > 0.1] * 2
+        return self.second(most)
+
+
 EDGES = [block("x", 4), block("edges", 2, "int64", 1, "columns")]
 MODELS = {
     "attention": Kind(Attention(), [block("x", 4)], [block("y", 2)]),
@@ -101,6 +115,7 @@ MODELS = {
     "halves": Kind(Halves(), [block("x", 4)], [block("y", 2)]),
     "flat": Kind(Flat(), [block("x", 4)], [block("y", 2)]),
     "three dimensions": Kind(ThreeDimensions(), [block("x", 4)], [block("y", 2)]),
+    "masked": Kind(Masked(), [block("x", 4)], [block("y", 2)]),
 }
 WORDS = {
     "attention": ([["linear 4 -> 24"], ["linear 12 -> 16, relu, linear 16 -> 2"]], "cummax"),
@@ -109,6 +124,7 @@ WORDS = {
     "halves": (None, "cummax"),
     "three dimensions": (None, "cumsum"),
     "edges": (None, "scatter_reduce"),
+    "masked": (None, "cummax"),
 }
 
 

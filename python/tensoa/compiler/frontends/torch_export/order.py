@@ -45,12 +45,12 @@ def kthvalue(walk, node, tensor, place, dim=-1, keep=False):
     return found if keep else [rows.squeeze(one, dim) for one in found]
 
 
-def _running(name, start):
+def _running(name, start, what="sum"):
     """The function `name` of all elements up to each: of 1, 2, 4, … elements. Nothing else is done with them, so that an
     infinity stays where it is. `start`: what changes no number.
     """
     return lambda walk, node, tensor, dim, dtype=None: _joined_up_to(
-        walk, tensor, dim, start, functools.partial(walk.function, name)
+        walk, tensor, dim, start, functools.partial(walk.function, name), what
     )
 
 
@@ -64,10 +64,10 @@ def logcumsumexp(walk, node, tensor, dim):
     return _joined_up_to(walk, tensor, dim, -math.inf, join)
 
 
-def _joined_up_to(walk, tensor, dim, start, join):
+def _joined_up_to(walk, tensor, dim, start, join, what="sum"):
     dim %= tensor.planes.ndim
     if dim == tensor.axis:
-        raise NotFused("a running sum over the rows")
+        raise NotFused(f"a running {what} over the rows")
     size, step = tensor.planes.shape[dim], 1
     while step < size:
         widths = [(step, 0) if i == dim else (0, 0) for i in range(tensor.planes.ndim)]
@@ -123,7 +123,7 @@ OPERATIONS = {
     "topk": topk,
     "kthvalue": kthvalue,
     "cumsum": _running("add", 0.0),
-    "cumprod": _running("mul", 1.0),
+    "cumprod": _running("mul", 1.0, "product"),
     "logcumsumexp": logcumsumexp,
     "searchsorted": searchsorted,
     "bucketize": bucketize,

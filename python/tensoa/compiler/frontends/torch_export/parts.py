@@ -15,7 +15,7 @@ import torch
 
 from tensoa.compiler import passes
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
-from tensoa.compiler.frontends.torch_export import Graph, movement
+from tensoa.compiler.frontends.torch_export import Graph, movement, places
 from tensoa.compiler.frontends.torch_export.walk import Walk, dtype_of
 from tensoa.compiler.ir import EXACT, InputPlane, Output, Pairs, Program, Rows
 from tensoa.compiler.ir.rows import need_rows, plane_array
@@ -270,7 +270,8 @@ def _is_integer(node: Node) -> bool:
 
 
 def _has_rows(result: Any) -> bool:
-    return any(isinstance(item, (Rows, Pairs)) for item in (result if isinstance(result, list) else [result]))
+    kinds = (Rows, Pairs, places.Chosen)
+    return any(isinstance(item, kinds) for item in (result if isinstance(result, list) else [result]))
 
 
 def _is_worth_it(nodes: list[Node]) -> bool:
