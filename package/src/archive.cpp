@@ -3,10 +3,8 @@
 #include "tensoa/package/archive.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <fstream>
 #include <stdexcept>
 
@@ -178,46 +176,6 @@ void Archive::require_checksums() const {
     fail("its file " + file.name +
          " is damaged: its checksum is wrong; copy it again, or save it again");
   }
-}
-
-namespace {
-
-/// [k][byte]: what a byte adds to the checksum when k more bytes follow it.
-constexpr auto kOfByte = [] {
-  std::array<std::array<std::uint32_t, 256>, 8> table{};
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    std::uint32_t rest = byte;
-    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1U) ^ ((rest & 1U) * 0xEDB8'8320U);
-    table[0][byte] = rest;
-  }
-  for (std::size_t k = 1; k < table.size(); ++k) {
-    for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      const std::uint32_t before = table[k - 1][byte];
-      table[k][byte] = (before >> 8U) ^ table[0][before & 0xFFU];
-    }
-  }
-  return table;
-}();
-
-}  // namespace
-
-// Eight bytes at once, so that the weights of a large model take a fraction of the time that reading them takes
-// (Kounavis, Berry, "A Systematic Approach to Building High Performance, Software-based, CRC Generators", 2005).
-std::uint32_t crc32(std::string_view bytes) noexcept {
-  std::uint32_t rest = 0xFFFF'FFFF;
-  std::size_t at = 0;
-  for (; at + 8 <= bytes.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + at, sizeof word);
-    word ^= rest;
-    rest = 0;
-    for (std::size_t k = 0; k < 8; ++k) rest ^= kOfByte[7 - k][(word >> (8 * k)) & 0xFFU];
-  }
-  for (; at < bytes.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(bytes[at]);
-    rest = (rest >> 8U) ^ kOfByte[0][(rest ^ byte) & 0xFFU];
-  }
-  return ~rest;
 }
 
 namespace {

@@ -5,8 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <random>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "zip_writer.hpp"
 
@@ -64,8 +68,28 @@ TEST(Archive, GivesTheFilesByTheirNamesInTheFolder) {
   }
 }
 
-TEST(Archive, FilesThatAreNotWhatTheirChecksumSaysAreNamed) {
+/// Bit after bit, as it is defined.
+std::uint32_t crc32_of_bits(std::string_view bytes) {
+  std::uint32_t rest = ~0U;
+  for (const char byte : bytes) {
+    rest ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1U) ^ ((rest & 1U) * 0xEDB8'8320U);
+  }
+  return ~rest;
+}
+
+TEST(Archive, ChecksumIsThatOfTheDefinitionForAllSizes) {
   EXPECT_EQ(crc32("123456789"), 0xCBF4'3926U);  // of every book on it
+  std::mt19937 random(1);
+  std::string bytes(1000, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  for (std::size_t size = 0; size <= 700; ++size) {
+    const std::string_view some(bytes.data() + size % 17, size);
+    ASSERT_EQ(crc32(some), crc32_of_bits(some)) << size;
+  }
+}
+
+TEST(Archive, FilesThatAreNotWhatTheirChecksumSaysAreNamed) {
   std::string bytes = two_files().text;
   Archive(bytes).require_checksums();
   bytes[bytes.find("longer")] ^= 1;
