@@ -10,9 +10,9 @@ from onnx.helper import make_node
 from packages import FLOAT, compare, of_nodes, of_torch, session
 from torch import nn
 
+from captured_programs import check
 from exporting import bind, block
 from tensoa.binding.model import result_rows
-from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends import torch_export
 from tensoa.errors import InputError
 from tensoa.importers.onnx import import_onnx, rows
@@ -63,11 +63,7 @@ def test_convolutional_network(tmp_path):
     columns = bind([rows_of("x", 36)], [rows_of("y", 2)])
     imported = import_onnx(path)
     assert [*reference.compared(imported, columns, result_rows(imported, columns, "cpu"))] == [COMPARED]
-    program = torch_export.exported_program(imported, columns)  # which TorchInductor compiles, with a free number of rows
-    sizes = next(node for node in program.graph.nodes if node.name.startswith("tensors")).meta["val"].shape
-    assert isinstance(sizes[0], torch.SymInt) and sizes[1] == 36
-    with pytest.raises(NotFused, match="the operation unfold"):  # as the importer makes pools
-        torch_export.row_program(program, columns, [{"collection": 0}])
+    check(imported, columns)
 
 
 class Sequences(nn.Module):
