@@ -85,6 +85,17 @@ def test_elements_that_each_row_names_are_taken_with_the_number_of_the_row():
     assert_same(own_step, inputs, (3, 6, 3, 3, 12))
 
 
+def of_columns_below_zero(m, x, i):
+    steps, row, at = x.view(-1, 3, 4), torch.arange(x.shape[0]), i.clamp(0, 2) - 3
+    written = steps.clone()
+    written[row, at[:, 0], 1:3] = 5.0
+    return steps[row, at[:, 0]], steps[row, at[:, 0], at[:, 1]][:, None], written.flatten(1)
+
+
+def test_places_of_columns_below_zero_count_from_the_end():
+    assert_same(of_columns_below_zero, [block("x", 12), block("i", 2, "int64")], (4, 1, 12))
+
+
 def of_flat_edges(m, x):
     """DGCNN's and ParticleNet's way to take neighbours: among the elements of all rows."""
     x = x.view(-1, 3, 5)
@@ -142,9 +153,23 @@ def test_numbers_of_a_table_and_images_of_another_size_are_captured():
         ),
         (lambda m, x: x.view(-1)[(torch.arange(len(x)) * 2)[:, None] + m.at], "numbers of other rows"),
         (lambda m, x: x.view(-1)[torch.add(m.at, torch.arange(len(x))[:, None], alpha=3)], "add with alpha"),
+        (lambda m, x: x[torch.arange(len(x))[:, None], x.argmax(1)].sum(1, True).expand(-1, 3), "taken for all rows"),
         (lambda m, x: x.masked_scatter(x > 0, x), "masked_scatter"),
     ],
 )
 def test_other_uses_of_the_number_of_a_row_are_not_fused(function, reason):
     with pytest.raises(NotFused, match=reason):
         captured(Results(function, at=torch.tensor([0, 1, 0])), bound([block("x", 3)], [block("y", 3)]))
+
+
+def compared_where_a_mask_is_true(m, x, a, b):
+    mask = x > 0
+    is_larger = torch.zeros_like(mask)
+    is_larger[mask] = a[mask] * b[mask] > a[mask] * b[mask] - 1
+    return is_larger.float()
+
+
+def test_elements_of_a_mask_are_no_integers_that_float32_may_not_hold():
+    columns = bound([block("x", 2), block("a", 2, "int64"), block("b", 2, "int64")], [block("y", 2)])
+    with pytest.raises(NotFused, match="arithmetic on integers"):
+        captured(Results(compared_where_a_mask_is_true), columns)

@@ -111,7 +111,10 @@ class Places:
         self.sizes = [tensor.planes.shape[dim] for dim in self.order]
         self.count = math.prod(self.sizes[: len(dims)])
         self.rest = self.sizes[len(dims) : len(dims) + len(rest)]
-        self.axis = own[0].axis + len(self.shape) - own[0].planes.ndim if own else len(self.shape) + rest.index(tensor.axis)
+        among = {index.axis + len(self.shape) - index.planes.ndim for index in [*own, *computed]}
+        if len(among) > 1:
+            raise NotFused("elements of each row taken for all rows")
+        self.axis = among.pop() if own else len(self.shape) + rest.index(tensor.axis)
         self.at = self._joined([(tensor.planes.shape[dim], index) for dim, index in used if dim != tensor.axis])
 
     def _joined(self, used):
@@ -120,7 +123,7 @@ class Places:
             if not isinstance(index, Rows):
                 constant = constant + torch.where(index < 0, index + size, index) * stride
             else:
-                if not index.are_columns:  # a negative one counts from the end
+                if not walk.is_within(index, 0, math.inf):  # a negative one counts from the end
                     index = walk.function("where", walk.function("lt", index, 0), walk.function("add", index, size), index)
                 computed.append(index if stride == 1 else walk.function("mul", index, stride))
             stride *= size

@@ -113,6 +113,8 @@ class Walk(Builder):
 
     def _typed(self, name: str, result: Any, value: torch.Tensor) -> Any:
         """The result of an operation, with the dtype of the model's tensor. Raises where float32 does not do."""
+        if isinstance(result, places.Chosen):
+            return replace(result, tensor=self._typed(name, result.tensor, value))
         if not isinstance(result, (Rows, Pairs)):
             return result
         dtype = dtype_of(value.dtype)
