@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What authors of published models write around their layers, captured beside the module in float64."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as f
 
-from bindings import block
-from captured_programs import assert_runs, assert_same
+from bindings import block, bound
+from captured_programs import Results, assert_runs, assert_same, captured
+from tensoa.compiler.errors import NotFused
 
 
 def steps_stacked(m, x):
@@ -213,3 +216,31 @@ def test_identifiers_are_hashed_before_they_are_looked_up(dtype, numbers):
 def test_hashed_identifiers_are_the_same_compiled(tmp_path):
     members = {"table": nn.Embedding(32, 2), "sizes": torch.tensor([7, 32])}
     assert_runs(assert_same(hashed, [block("x", 2, "int64")], (28,), **members), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "function", "reason"),
+    [
+        ("int64", lambda m, i: i % -3, "a rest of integers"),
+        ("int64", lambda m, i: i.fmod(3), "a rest of integers"),
+        ("int8", lambda m, i: i % 300, "300 beside int8"),
+        ("uint8", lambda m, i: i // 300, "300 beside uint8"),
+        ("uint8", lambda m, i: i.clamp(-5, 7), "-5 beside uint8"),
+        ("int8", lambda m, i: i == m.number, "300 beside int8"),
+    ],
+)
+def test_integers_that_torch_wraps_or_float32_may_not_hold_are_not_fused(dtype, function, reason):
+    columns = bound([block("i", 2, dtype)], [block("y", 2)])
+    with pytest.raises(NotFused, match=reason):
+        captured(Results(lambda m, i: function(m, i).float(), number=torch.tensor(300)), columns)
+
+
+def test_quotients_by_infinity_are_those_of_torch():
+    assert_same(lambda m, x: torch.cat([x // math.inf, x // -math.inf, x // -0.3], 1), [block("x", 3)], (9,))
+
+
+def test_groups_of_heads_share_constant_keys():
+    def run(m, x):
+        return f.scaled_dot_product_attention(x.view(-1, 4, 3, 2), m.keys, m.keys, enable_gqa=True).flatten(1)
+
+    assert_same(run, [block("x", 24)], (24,), keys=torch.rand(1, 2, 5, 2))

@@ -357,13 +357,23 @@ def _not(m, c, x):
     return m("eq", x, c(0.0))
 
 
-def _remainder(walk, node, a, b):
-    """Of a division that rounds down: that of fmod, with the sign of b."""
+def _fmod(walk, node, a, b):
+    if not (node.meta["val"].dtype.is_floating_point or (walk.is_small(a) and walk.is_small(b))):
+        raise NotFused("a rest of integers that float32 may not hold")
+    return walk.function("fmod", a, b)
+
+
+def _rest(walk, node, a, b):
+    """That of fmod, and whether a division that rounds down has another one."""
     m = walk.function
-    rest = m("fmod", a, b)
+    rest = _fmod(walk, node, a, b)
     is_below = m("lt", b, 0.0) if isinstance(b, Rows) else torch.as_tensor(b) < 0
-    is_other = m("mul", m("ne", rest, 0.0), m("ne", m("lt", rest, 0.0), is_below))
-    return m("where", is_other, m("add", rest, b), rest)
+    return rest, m("mul", m("ne", rest, 0.0), m("ne", m("lt", rest, 0.0), is_below))
+
+
+def _remainder(walk, node, a, b):
+    rest, is_other = _rest(walk, node, a, b)
+    return walk.function("where", is_other, walk.function("add", rest, b), rest)
 
 
 def _quotient(walk, node, a, b, rounding_mode=None):
@@ -375,8 +385,9 @@ def _quotient(walk, node, a, b, rounding_mode=None):
         return f("div", a, b)
     if node.meta["val"].dtype.is_floating_point and rounding_mode == "trunc":
         return f("trunc", f("div", a, b))
-    rest = _remainder(walk, node, a, b) if rounding_mode == "floor" else f("fmod", a, b)
+    rest, is_other = _rest(walk, node, a, b)
     quotient = f("round", f("div", f("sub", a, rest), b))
+    quotient = f("sub", quotient, is_other) if rounding_mode == "floor" else quotient
     if node.meta["val"].dtype.is_floating_point:
         return f("where", f("eq", b, 0.0) if isinstance(b, Rows) else torch.as_tensor(b) == 0, f("div", a, b), quotient)
     largest = float(walk.largest(a)) if isinstance(a, Rows) else float(np.abs(numbers_of(a)[1]).max())
@@ -429,6 +440,7 @@ OPERATIONS = {
     "isinf": _formula(lambda m, c, x: m("eq", m("abs", x), c(math.inf))),
     "div": _quotient,
     "floor_divide": functools.partial(_quotient, rounding_mode="floor"),
+    "fmod": _fmod,
     "remainder": _remainder,
     "round": _round,
     "logical_not": lambda walk, node, x: _formula(_not)(walk, node, _nonzero(walk, x)),

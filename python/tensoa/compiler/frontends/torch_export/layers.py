@@ -151,7 +151,8 @@ def attention(walk, node, query, key, value, mask=None, dropout=0.0, is_causal=F
         raise NotFused("random numbers (dropout)")
     if enable_gqa:  # several heads of the query to one of the key
         heads = [(one.planes if isinstance(one, Rows) else one).shape[-3] for one in (query, key)]
-        key, value = (rows.take(one, -3, np.arange(heads[0]) // (heads[0] // heads[1])) for one in (key, value))
+        places = np.arange(heads[0]) // (heads[0] // heads[1])
+        key, value = (rows.take(one, -3, places) if isinstance(one, Rows) else one[..., places, :, :] for one in (key, value))
     if is_causal:
         sizes = [one.planes.shape[-2] for one in (query, key) if isinstance(one, Rows) and one.axis != one.planes.ndim - 2]
         if len(sizes) != 2:

@@ -41,6 +41,8 @@ OF_CONSTANTS = {
     **dict.fromkeys(("remainder", "floor_divide"), (1, math.inf)),
     **dict.fromkeys(("left_shift", "right_shift"), (0, 63)),
 }
+#: Functions that give the same of integers that were wrapped before.
+WRAPPING = "add sub mul bitwise_and bitwise_or bitwise_xor".split()
 SHIFTS = {"__lshift__": "left_shift", "__rshift__": "right_shift"}
 SHIFTS |= {f"bitwise_{name}": name for name in SHIFTS.values()}
 #: Operators that take elements and rows in one dimension, the elements first.
@@ -158,6 +160,8 @@ class Walk(Builder):
         if name not in FLAT and any(isinstance(item, Rows) and item.outer != 1 for item in flat):
             raise NotFused(f"{name} of elements and rows in one dimension")
         args, kwargs = torch.utils._pytree.tree_map(_lengthened, (args, kwargs))
+        if torch.Tag.pointwise in node.target.tags and name not in WRAPPING:
+            _check_numbers([*args, *kwargs.values()])
         if getattr(node.meta["val"], "dtype", None) == torch.float64 and name != "_to_copy":
             args = torch.utils._pytree.tree_map(self._of_doubles, args)
         if name in ("add", "mul") and not kwargs and any(places.are_numbers_of_rows(arg) for arg in args):
@@ -242,6 +246,21 @@ def _lengthened(arg: Any) -> Any:
 
 def _is_number(plane: Any) -> bool:
     return isinstance(plane, (int, float))
+
+
+def _check_numbers(args: list) -> None:
+    """torch wraps a number that the dtype of the integers beside it does not hold."""
+    dtypes = [arg.dtype for arg in args if isinstance(arg, Rows) and arg.is_integer]
+    numbers = [int(arg) for arg in args if not isinstance(arg, Rows) and _is_integer(arg)]
+    for dtype in dtypes:
+        wrapped = [number for number in numbers if not dtype.limits[0] <= number <= dtype.limits[1]]
+        if wrapped:
+            raise NotFused(f"{wrapped[0]} beside {dtype.name}, which does not hold it")
+
+
+def _is_integer(arg: Any) -> bool:
+    """Whether it is one integer that torch gives the dtype of what is beside it."""
+    return isinstance(arg, int) or (isinstance(arg, torch.Tensor) and not arg.dim() and not _is_float(arg))
 
 
 def _is_float(arg: Any) -> bool:
