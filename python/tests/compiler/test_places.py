@@ -96,6 +96,14 @@ def test_places_of_columns_below_zero_count_from_the_end():
     assert_same(of_columns_below_zero, [block("x", 12), block("i", 2, "int64")], (4, 1, 12))
 
 
+def test_truth_values_that_are_summed_at_one_place_stay_truth_values():
+    def run(m, x):
+        row, true = torch.arange(x.shape[0])[:, None], torch.tensor(True)
+        return (x > 0).index_put((row, m.at), true, accumulate=True).float()
+
+    assert_same(run, [block("x", 3)], (3,), at=torch.tensor([0, 0, 1]))
+
+
 def of_flat_edges(m, x):
     """DGCNN's and ParticleNet's way to take neighbours: among the elements of all rows."""
     x = x.view(-1, 3, 5)

@@ -81,7 +81,7 @@ def index_put(walk, node, base, indices, source, accumulate=False):
     if len(used) == 1 and isinstance(used[0], Rows) and used[0].dtype.is_bool and not accumulate and indices[0] is not None:
         return places.write_masked(walk, _of_rows(walk, node, base), used[0], source)
     if len(used) > 1 or axis != 0 or not is_of_rows:
-        return places.write(walk, _of_rows(walk, node, base), indices, source, accumulate)
+        return places.write(walk, node, _of_rows(walk, node, base), indices, source, accumulate)
     if not accumulate:
         raise NotFused("rows that are overwritten by index")
     if not isinstance(used[0], Rows) or used[0].planes.ndim != 1:

@@ -227,12 +227,15 @@ def in_all_rows(walk, tensor, index):
     return Rows(found.reshape(*index.planes.shape, *tensor.planes.shape[1:]), index.axis, index.domain)
 
 
-def write(walk, base, indices, source, accumulate=False):
+def _joining(walk, node, name):
+    """A function of two tensors that joins what an operator writes at one place; a sum of truth values is one of them."""
+    name = "maximum" if name == "add" and node.meta["val"].dtype == torch.bool else name
+    return lambda old, new: walk.function(name, old, new)
+
+
+def write(walk, node, base, indices, source, accumulate=False):
     """base[indices] = source, or += source, inside each row."""
-
-    def join(old, new):
-        return walk.function("add", old, new)
-
+    join = _joining(walk, node, "add")
     return Places(walk, base, indices).written(source, join if accumulate else None)
 
 
@@ -259,7 +262,7 @@ def scatter(walk, node, base, dim, index, source, reduce=None):
     if reduce not in joins:
         raise NotFused(f"elements joined by index ({reduce})")
     name = joins[reduce]
-    join = None if name is None else lambda old, new: walk.function(name, old, new)
+    join = None if name is None else _joining(walk, node, name)
     shape, axis, domain = walk.shape_of(node)
     base = base if isinstance(base, Rows) else walk.filled(base, shape, axis, domain)
     sizes = index.planes.shape if isinstance(index, Rows) else tuple(1 if i == axis else n for i, n in enumerate(index.shape))
