@@ -209,7 +209,9 @@ class Scheduler {
   void make_known(Argument& argument) const {
     for (Argument& element : argument.elements) make_known(element);
     if (argument.form == Form::kValue && known_[argument.value]) {
-      argument = {.is_row_major = argument.is_row_major, .constant = *known_[argument.value]};
+      c10::IValue constant = *known_[argument.value];
+      if (argument.is_row_major) make_row_major(constant);  // once, not at each call
+      argument = {.constant = std::move(constant)};
     } else if (argument.form == Form::kList &&
                std::ranges::all_of(argument.elements, [](const Argument& element) {
                  return element.form == Form::kConstant;
