@@ -33,8 +33,7 @@ def _memory(columns: Binding, rows: tuple[int, ...]) -> Columns:
 
 def _arguments(columns: Binding, rows: tuple[int, ...]) -> list[torch.Tensor]:
     """A tensor for each input block, as the model sees it."""
-    inputs = _memory(columns, rows).inputs
-    return [block.tensor(argument).contiguous() for block, argument in zip(columns.inputs, inputs)]
+    return columns.tensors(_memory(columns, rows).inputs)
 
 
 def _call(module: Callable, columns: Binding, tensors: list[torch.Tensor], names: list[str] | None) -> list[torch.Tensor]:

@@ -40,9 +40,10 @@ class Program(nn.Module):
         self.module, self.binding, self.needs_row_major = module, binding, needs_row_major
 
     def forward(self, inputs, outputs):
-        tensors = [block.tensor(argument) for block, argument in zip(self.binding.inputs, inputs)]
         if self.needs_row_major:
-            tensors = [tensor.contiguous() for tensor in tensors]
+            tensors = self.binding.tensors(inputs)
+        else:
+            tensors = [block.tensor(argument) for block, argument in zip(self.binding.inputs, inputs)]
         results = self.binding.apply(self.module, tensors)
         for block, result, arguments in zip(self.binding.outputs, results, outputs):
             block.write(result, arguments)

@@ -79,18 +79,14 @@ def index_put(walk, node, base, indices, source, accumulate=False):
     shape, axis, domain = walk.shape_of(node)
     is_of_rows = indices[0] is not None and not places.are_numbers_of_rows(used[0])
     if len(used) == 1 and isinstance(used[0], Rows) and used[0].dtype.is_bool and not accumulate and indices[0] is not None:
-        return places.write_masked(walk, _of_rows(walk, node, base), used[0], source)
+        return places.write_masked(walk, places.of_rows(walk, node, base), used[0], source)
     if len(used) > 1 or axis != 0 or not is_of_rows:
-        return places.write(walk, node, _of_rows(walk, node, base), indices, source, accumulate)
+        return places.write(walk, node, places.of_rows(walk, node, base), indices, source, accumulate)
     if not accumulate:
         raise NotFused("rows that are overwritten by index")
     if not isinstance(used[0], Rows) or used[0].planes.ndim != 1:
         raise NotFused("rows summed by an index that is not one column")
     return walk.scattered(base, walk.index(used[0]), source, shape, axis, domain)
-
-
-def _of_rows(walk, node, base):
-    return base if isinstance(base, Rows) else walk.filled(base, *walk.shape_of(node))
 
 
 def scatter_reduce(walk, node, base, dim, index, source, how="sum", include_self=True):

@@ -46,10 +46,8 @@ def arange(walk, node, *args, **kwargs):
 
 
 def counted(walk, name, args):
-    """Arithmetic on numbers of rows: those of elements in a tensor that has rows and elements in one dimension."""
-    (a, b), axis, domain = walk.broadcast(*args[:2])
-    if name not in ("add", "mul") or len(args) != 2:
-        raise NotFused(f"numbers of rows as numbers ({name})")
+    """A sum or product of numbers of rows: those of elements in a tensor that has rows and elements in one dimension."""
+    (a, b), axis, domain = walk.broadcast(*args)
     planes = [_counted(name, *pair) for pair in zip(a.reshape(-1), b.reshape(-1))]
     return Rows(plane_array(a.shape, planes), axis, domain)
 
@@ -107,7 +105,7 @@ class Places:
         shapes = [index.planes.shape if isinstance(index, Rows) else tuple(index.shape) for _, index in used]
         self.shape = np.broadcast_shapes(*shapes)
         self.first = named[0] if named == list(range(named[0], named[-1] + 1)) else 0
-        self.order, self.is_own = [*dims, *rest, *([tensor.axis] if own else [])], bool(own)
+        self.order = [*dims, *rest, *([tensor.axis] if own else [])]
         self.sizes = [tensor.planes.shape[dim] for dim in self.order]
         self.count = math.prod(self.sizes[: len(dims)])
         self.rest = self.sizes[len(dims) : len(dims) + len(rest)]
@@ -167,7 +165,8 @@ class Places:
         numbers = self._moved(np.broadcast_to(planes, target.shape), is_back=True).reshape(math.prod(self.shape), -1)
         elements, domain = self._elements.copy(), self.tensor.domain
         if isinstance(self.at, Rows):
-            elements = written_inside(self.walk, elements, self.at.planes.reshape(-1), numbers, domain, join)
+            whole, at = Rows(elements.T[None], 0, domain), self.at.planes.reshape(1, 1, -1)
+            elements = written_inside(self.walk, whole, at, numbers.T[None], join).planes[0].T
         else:
             for some in _rounds(self.at.reshape(-1)):
                 places, new = self.at.reshape(-1)[some], numbers[some]
@@ -195,18 +194,16 @@ def taken_inside(walk, elements, at):
     return walk.taken(tensor, 1, Rows(places, 0, at.domain, at.dtype)).planes[0]
 
 
-def written_inside(walk, elements, at, numbers, domain, join=None):
-    """Elements [count, numbers of each] with `numbers` [places, numbers of each] at computed places; the last one counts."""
-    count, width = elements.shape
-    if len(at) * count * width > MOST_WRITTEN:
-        raise NotFused(f"{count} x {width} elements written at {len(at)} computed places")
-    whole = Rows(elements[None], 0, domain)
-    for place, source in zip(at, numbers):
-        is_there = walk.function("eq", Rows(plane_array((1, 1, 1), [place]), 0, domain), torch.arange(count)[None, :, None])
-        new = Rows(source[None, None], 0, domain)
-        new = new if join is None else join(whole, new)
-        whole = walk.function("where", is_there, new, whole)
-    return whole.planes[0]
+def written_inside(walk, whole, at, numbers, join=None):
+    """Rows [..., count] with `numbers` [..., places] at computed places `at` of the last dimension; the last one counts."""
+    count, written = whole.planes.shape[-1], at.shape[-1]
+    if whole.planes.size * written > MOST_WRITTEN:
+        raise NotFused(f"{whole.planes.size} elements written at {written} computed places")
+    for i in range(written):
+        here, new = (replace(whole, planes=array[..., i : i + 1]) for array in (at, numbers))
+        is_there = walk.function("eq", here, torch.arange(count))
+        whole = walk.function("where", is_there, new if join is None else join(whole, new), whole)
+    return whole
 
 
 def in_all_rows(walk, tensor, index):
@@ -231,6 +228,11 @@ def _joining(walk, node, name):
     """A function of two tensors that joins what an operator writes at one place; a sum of truth values is one of them."""
     name = "maximum" if name == "add" and node.meta["val"].dtype == torch.bool else name
     return lambda old, new: walk.function(name, old, new)
+
+
+def of_rows(walk, node, base):
+    """What a node writes into, of which it has the shape; a constant is made for each row."""
+    return base if isinstance(base, Rows) else walk.filled(base, *walk.shape_of(node))
 
 
 def write(walk, node, base, indices, source, accumulate=False):
@@ -261,31 +263,21 @@ def scatter(walk, node, base, dim, index, source, reduce=None):
     joins = {None: None, "add": "add", "sum": "add", "multiply": "mul", "prod": "mul", "amax": "maximum", "amin": "minimum"}
     if reduce not in joins:
         raise NotFused(f"elements joined by index ({reduce})")
-    name = joins[reduce]
-    join = None if name is None else _joining(walk, node, name)
-    shape, axis, domain = walk.shape_of(node)
-    base = base if isinstance(base, Rows) else walk.filled(base, shape, axis, domain)
-    sizes = index.planes.shape if isinstance(index, Rows) else tuple(1 if i == axis else n for i, n in enumerate(index.shape))
-    if not isinstance(source, Rows):
-        source = walk.filled(torch.as_tensor(source), sizes, axis, domain)
     if not isinstance(index, Rows):
         raise NotFused("elements written by a constant index")
+    join = None if joins[reduce] is None else _joining(walk, node, joins[reduce])
+    shape, axis, domain = walk.shape_of(node)
+    base, sizes = of_rows(walk, node, base), index.planes.shape
+    if not isinstance(source, Rows):
+        source = walk.filled(torch.as_tensor(source), sizes, axis, domain)
     rows.need_rows(base, index, source)
     dim %= len(shape)
     if source.axis != axis or index.axis != axis or {source.domain, index.domain} != {domain}:
         raise NotFused("elements written with those of other rows")
     part = tuple(slice(None) if i == dim else slice(size) for i, size in enumerate(sizes))
-    some = base.planes[part]
-    count, at = some.shape[dim], np.moveaxis(index.planes, dim, -1)
-    new = np.moveaxis(source.planes[tuple(map(slice, sizes))], dim, -1)
-    if some.size * sizes[dim] > MOST_WRITTEN:
-        raise NotFused(f"{some.size} elements written at {sizes[dim]} computed places of each")
-    whole = Rows(np.moveaxis(some, dim, -1), 0, domain)
-    whole = replace(whole, axis=axis - (axis > dim))
-    for i in range(sizes[dim]):
-        here, other = (replace(whole, planes=array[..., i : i + 1]) for array in (at, new))
-        is_there = walk.function("eq", here, torch.arange(count))
-        whole = walk.function("where", is_there, other if join is None else join(whole, other), whole)
+    arrays = (base.planes[part], index.planes, source.planes[tuple(map(slice, sizes))])
+    some, at, new = (np.moveaxis(array, dim, -1) for array in arrays)
+    whole = written_inside(walk, Rows(some, axis - (axis > dim), domain), at, new, join)
     planes = base.planes.copy()
     planes[part] = np.moveaxis(whole.planes, -1, dim)
     return replace(base, planes=planes)
