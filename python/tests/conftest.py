@@ -14,6 +14,7 @@ import torch
 import candidate_edges
 
 torch.set_num_threads(1)
+os.environ.setdefault("TENSOA_VERIFY_IR", "1")  # every row program that a test makes is verified
 
 ROOT = Path(__file__).parents[2]
 SHARED_DATA = Path(os.environ.get("TENSOA_SHARED_DATA", ROOT.parent / "shared" / "data"))

@@ -73,8 +73,11 @@ class _Roots(Visitor):
             self._depths.append(0 if value.op in ("input", "constant") else math.inf)
         return len(self.all) - 1
 
-    def of_other(self, value: Value) -> Codes:
+    def _own(self, value: Value) -> Codes:
         return self._add(value) * _ROOT + np.arange(value.width)
+
+    of_index = of_constant = of_linear = of_product = of_map = of_norm = of_reduce = of_order = of_take = _own
+    of_lookup = of_row = of_gather = of_scatter = of_attend = of_nearest = _own
 
     def of_input(self, value: Value) -> Codes:
         key = value.domain, value.block, value.dtype, value.is_scalar, value.steps
@@ -123,8 +126,11 @@ class _Arrangements(Visitor):
                 self.of[at] = np.arange(value.width).reshape(-1, _divisor(value.width, _WIDEST))
             self._suggest(at, value)
 
-    def of_other(self, value: Value) -> np.ndarray | None:
+    def _groups(self, value: Value) -> np.ndarray:
         return np.arange(value.width).reshape(value.times, -1)
+
+    of_input = of_index = of_constant = of_linear = of_norm = of_order = _groups
+    of_lookup = of_row = of_gather = of_scatter = of_attend = of_nearest = _groups
 
     def of_product(self, value: Value) -> np.ndarray:
         return np.arange(value.width).reshape(value.args[0].width // value.inner, -1)
@@ -211,7 +217,7 @@ class _Lift(Visitor):
         self._made: dict[int, Value] = {}  # by the number of the root
         self._place: dict[int, np.ndarray] = {}  # of its numbers among those of what was made
         self._wanted: dict[tuple, Value] = {}
-        self._copies: dict[int, Value] = {}  # by the id of what was made
+        self._copies: dict[Value, Value] = {}
 
     def program(self) -> Program:
         for at, value in enumerate(self._roots.all):
@@ -219,18 +225,25 @@ class _Lift(Visitor):
                 continue
             self._make(at)
         outputs = [replace(output, value=self._want(self._roots.of(output.value, 1, -1))) for output in self._old.outputs]
-        program = Program(self._old.domains, outputs, tuple(self._lifted))
-        far = {id(x) for value in program.values() if value.op != "gather" for x in value.far_args}
-        for value in program.values():  # rows that are summed lie in another order than rows that are read by parts
-            if value.op == "scatter" and id(value.args[0]) in far:
-                value.args = self._copy(value.args[0]), value.args[1]
-        return program
+        return self._with_sums_apart(Program(self._old.domains, outputs, tuple(self._lifted)))
+
+    def _with_sums_apart(self, program: Program) -> Program:
+        """Rows that are summed lie in another order than rows that are read by parts."""
+        values = program.values()
+        far = {x for value in values if value.op != "gather" for x in value.far_args}
+        new: dict[Value, Value] = {}
+        for value in values:
+            args = tuple(new[argument] for argument in value.args)
+            if value.op == "scatter" and value.args[0] in far:
+                args = self._copy(args[0]), args[1]
+            new[value] = value.of(args)
+        return replace(program, outputs=[replace(output, value=new[output.value]) for output in program.outputs])
 
     def _copy(self, made: Value) -> Value:
         """The same numbers in memory of their own."""
-        if id(made) not in self._copies:
-            self._copies[id(made)] = ir.copy(made)
-        return self._copies[id(made)]
+        if made not in self._copies:
+            self._copies[made] = ir.copy(made)
+        return self._copies[made]
 
     def _make(self, at: int) -> None:
         self._made[at] = self.visit(self._roots.all[at], at)

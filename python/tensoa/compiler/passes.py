@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same function with less work. Every pass is a rule for one value; values are rebuilt from the inputs up."""
 
-import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -40,29 +39,20 @@ def _rebuilt(program: Program, rule: Callable[[Value], Value | None], users: dic
         if id(value) in done:
             return done[id(value)]
         alive.append(value)  # its id is not given to another
-        args = tuple(build(argument) for argument in value.args)
-        made = value
-        if any(a is not b for a, b in zip(args, value.args)):
-            made = Value(value.op, value.domain, value.width, args, value.attributes)
-        made = same(made)
+        made = same(value.of(tuple(build(argument) for argument in value.args)))
         alive.append(made)
         done[id(value)] = done[id(made)] = made
         return made
 
     for value in program.values():
-        args = tuple(new[id(argument)] for argument in value.args)
-        if any(a is not b for a, b in zip(args, value.args)):
-            copy = Value(value.op, value.domain, value.width, args, value.attributes)
-        else:
-            copy = value
+        copy = value.of(tuple(new[id(argument)] for argument in value.args))
         alive.append(copy)
         if users is not None and copy is not value:
             users[id(copy)] = users.get(id(copy), 0) + users[id(value)]
         new[id(value)] = build(rule(copy) or copy)
         if users is not None and new[id(value)] is not copy:
             users[id(new[id(value)])] = users[id(copy)]
-    outputs = [replace(output, value=new[id(output.value)]) for output in program.outputs]
-    return Program(program.domains, outputs)
+    return replace(program, outputs=[replace(output, value=new[id(output.value)]) for output in program.outputs])
 
 
 def _users(program: Program) -> dict[int, int]:
@@ -84,24 +74,23 @@ def _constant(value: Value, width: int) -> np.ndarray | None:
 
 Number = tuple[Value, int]  # a value, and the place of one of its numbers
 Affine = tuple[Value, np.ndarray, np.ndarray]  # (x, scale, shift): x * scale + shift, with constants
-_FOUND: "weakref.WeakKeyDictionary[Value, Affine | None]" = weakref.WeakKeyDictionary()  # what _affine() found
 
 
-def _affine(value: Value) -> Affine | None:
-    """(x, scale, shift) where value = x * scale + shift with constants; None otherwise."""
+def _affine(value: Value, known: dict[Value, Affine | None]) -> Affine | None:
+    """(x, scale, shift) where value = x * scale + shift with constants; None otherwise. `known`: what was found before."""
     steps, x = [], value
-    while x not in _FOUND:
+    while x not in known:
         found = _affine_step(x)
         steps.append((x, found))
         if found is None:
             break
         x = found[0]
     for x, found in reversed(steps):
-        inner = None if found is None else _FOUND[found[0]]
+        inner = None if found is None else known[found[0]]
         if found is not None and inner is not None:
             found = inner[0], inner[1] * found[1], inner[2] * found[1] + found[2]
-        _FOUND[x] = found
-    return _FOUND[value]
+        known[x] = found
+    return known[value]
 
 
 def _affine_step(value: Value) -> Affine | None:
@@ -147,15 +136,16 @@ def fold_affine(program: Program) -> Program:
     nothing else needs it as it was.
     """
     users: dict[int, int] = {}
+    known: dict[Value, Affine | None] = {}
 
     def rule(value: Value) -> Value | None:
         if value.op == "linear":
-            found = _of_groups(_affine(value.args[0]), value.times)
+            found = _of_groups(_affine(value.args[0], known), value.times)
             if found and abs(found[2]).max() <= LARGEST_SHIFT:
                 x, scale, shift = found
                 weight, bias = _weights(value)
                 return _linear(x, weight * scale, bias + weight @ shift, value.times)
-        found = _affine(value)
+        found = _affine(value, known)
         if found and found[0].op == "linear" and users.get(id(found[0])) == 1:
             found = _of_groups(found, found[0].times)
             if found:
@@ -271,7 +261,7 @@ def heads_apart(program: Program) -> Program:
         own, *far = value.args
         args = own, *map(stored, far)
         if value.times == 1:
-            return Value(value.op, value.domain, value.width, args, value.attributes)
+            return value.of(args)
         heads = []
         for head in range(value.times):
             widths = [argument.width // value.times for argument in args]
@@ -329,7 +319,7 @@ def unrolled(program: Program) -> Program:
     for value in program.values():
         numbers[id(value)] = build(value)
     outputs = [replace(output, value=value_of(numbers[id(output.value)])) for output in program.outputs]
-    return _rebuilt(Program(program.domains, outputs), lambda value: None)
+    return _rebuilt(replace(program, outputs=outputs), lambda value: None)
 
 
 def simplify(program: Program) -> Program:

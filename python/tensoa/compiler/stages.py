@@ -161,8 +161,10 @@ def plan(program: Program, with_totals: bool = False) -> Plan:
 class _Words(Visitor):
     """What a value does, in words; nothing of what costs nothing."""
 
-    def of_other(self, value: Value) -> str:
+    def _nothing(self, value: Value) -> str:
         return ""
+
+    of_input = of_index = of_constant = of_pack = of_row = of_scatter = of_regroup = _nothing
 
     def of_linear(self, value: Value) -> str:
         return f"linear {value.weight.shape[1]} -> {value.weight.shape[0]}"

@@ -5,6 +5,7 @@
 program.py     Value, Output, Program: what a row program is
 operations.py  the table of elementwise functions and reductions
 integers.py    exact arithmetic of columns of integers
+verify.py      what holds of every row program
 build.py       one function for each operation: from values to a value
 rows.py        tensors as arrays of planes, and what moves planes
 pairs.py       tensors with a number for every pair of rows, until something over all rows takes them

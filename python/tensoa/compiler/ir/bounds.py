@@ -20,19 +20,19 @@ class Bounds(Visitor):
     """The largest absolute value that a number of a value can have, from the program alone; inf where it is not known."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Value, float]] = {}
-        self._intervals: dict[int, tuple[Value, tuple[float, float]]] = {}
+        self._known: dict[Value, float] = {}
+        self._intervals: dict[Value, tuple[float, float]] = {}
 
     def __call__(self, value: Value) -> float:
-        if id(value) not in self._known:
-            self._known[id(value)] = (value, float(self.visit(value)))  # the value is kept, so that its id stays its own
-        return self._known[id(value)][1]
+        if value not in self._known:
+            self._known[value] = float(self.visit(value))
+        return self._known[value]
 
     def interval(self, value: Value) -> tuple[float, float]:
         """(least, largest): nearer than the largest absolute value where numbers were clamped."""
-        if id(value) not in self._intervals:
-            self._intervals[id(value)] = (value, self._interval(value))
-        return self._intervals[id(value)][1]
+        if value not in self._intervals:
+            self._intervals[value] = self._interval(value)
+        return self._intervals[value]
 
     def _interval(self, value: Value) -> tuple[float, float]:
         if value.op == "constant":
@@ -51,8 +51,10 @@ class Bounds(Visitor):
             return float(low), float(high)
         return -self(value), self(value)
 
-    def of_other(self, value: Value) -> float:
+    def _unknown(self, value: Value) -> float:
         return math.inf
+
+    of_index = of_row = of_scatter = of_regroup = of_multiply = of_pick = of_fold = _unknown
 
     def of_input(self, value: Value) -> float:
         dtype = DTYPES.get(name_of(value.dtype))

@@ -11,8 +11,10 @@ A back end that keeps a row in registers wants short rows: lift.py makes groups 
 then `regroup`, `multiply`, `pick` and `fold` read what other such domains have of the same row.
 """
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from tensoa.errors import InputError
@@ -50,7 +52,7 @@ ARGUMENT = 1 << 24  # see `places` of Value
 Score = tuple[tuple, ...]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, frozen=True)
 class Value:
     """[rows of `domain`, `width`], float32 (or int64 for `index`). Made by `op` from `args`.
 
@@ -97,23 +99,29 @@ class Value:
     The last four have a lifted domain (Program), and read values of other lifted domains, or of none, in the row that theirs
     is a part of. A place is ARGUMENT * k + number: of the k-th of `any`, the number in all its parts of the row, side by side.
     There are as many groups as parts of a row, or a divisor of it: then as many neighbouring parts have the same.
-    Values are compared by identity. Make them with the functions of build.py.
+    Values are compared by identity, and never change. Make them with the functions of build.py.
     """
 
     op: str
     domain: int  # position in Program.domains
     width: int
     args: "tuple[Value, ...]" = ()
-    attributes: dict[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         known = ATTRIBUTES.get(self.op)
         if known is None:
             raise InputError(f"a row program has no operation '{self.op}', expected one of {', '.join(ATTRIBUTES)}")
-        self.attributes = {**known, **self.attributes}
+        object.__setattr__(self, "attributes", MappingProxyType({**known, **self.attributes}))
         wrong = [name for name, value in self.attributes.items() if value is ... or name not in known]
         if wrong:
             raise InputError(f"{self.op}: got the attributes {list(self.attributes)}, expected {list(known)}")
+
+    def of(self, args: "tuple[Value, ...]") -> "Value":
+        """The same operation of these arguments; the value itself where they are its own."""
+        if all(a is b for a, b in zip(args, self.args)):
+            return self
+        return Value(self.op, self.domain, self.width, args, self.attributes)
 
     @property
     def times(self) -> int:
@@ -148,7 +156,7 @@ class Value:
         return f"{self.op}[{self.domain}:{self.width}]"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Output:
     """`value` is written to block `block` (inputs are counted too, they come first): plane `planes[i]` takes number i of
     each row, as `dtype`. What is no number becomes the integer 0.
@@ -160,16 +168,23 @@ class Output:
     dtype: str = "float32"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Program:
     """`domains[i]`: the input collection of the binding that has the rows of domain i.
 
     `lifted`: (domain, times) of more domains, numbered behind them: each row of `domain` is `times` rows there.
+    Where the environment has TENSOA_VERIFY_IR=1, each program that is made is verified (verify.py).
     """
 
     domains: tuple
     outputs: list[Output]
     lifted: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if os.environ.get("TENSOA_VERIFY_IR", "0") != "0":
+            from tensoa.compiler.ir.verify import verify  # which reads programs
+
+            verify(self)
 
     def parts(self, domain: int) -> tuple[int, int]:
         """(the domain of whose rows these are parts, how many parts a row has)"""
@@ -196,10 +211,17 @@ def in_order(roots: Sequence[Value], arguments_of: Callable[[Value], Sequence[Va
 
 
 class Visitor:
-    """What is done to a value depends on its operation: `visit` calls the method `of_OP`, or `of_other`."""
+    """What is done to a value depends on its operation: `visit` calls the method `of_OP`. Each operation is named, so that a
+    new one is not taken for another.
+    """
+
+    def __init_subclass__(cls) -> None:
+        unknown = [name for name in vars(cls) if name.startswith("of_") and name[3:] not in ATTRIBUTES]
+        if unknown:
+            raise TypeError(f"{cls.__name__}: {', '.join(unknown)}, of no operation of a row program")
 
     def visit(self, value: Value, *args: Any) -> Any:
-        return getattr(self, f"of_{value.op}", self.of_other)(value, *args)
-
-    def of_other(self, value: Value, *args: Any) -> Any:
-        raise InputError(f"{type(self).__name__}: nothing for the operation '{value.op}'")
+        method = getattr(self, f"of_{value.op}", None)
+        if method is None:
+            raise InputError(f"{type(self).__name__}: nothing for the operation '{value.op}'")
+        return method(value, *args)

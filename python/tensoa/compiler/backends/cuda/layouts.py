@@ -77,16 +77,18 @@ class Layouts(Visitor):
     """The layout of every value."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Value, Layout]] = {}
+        self._known: dict[Value, Layout] = {}
 
     def __call__(self, value: Value) -> Layout:
-        if id(value) not in self._known:
-            layout = None if value.width == 1 else self.visit(value)
-            self._known[id(value)] = (value, layout)  # the value is kept, so that its id stays its own
-        return self._known[id(value)][1]
+        if value not in self._known:
+            self._known[value] = None if value.width == 1 else self.visit(value)
+        return self._known[value]
 
-    def of_other(self, value: Value) -> Layout:
+    def _contiguous(self, value: Value) -> Layout:
         return contiguous(value.width)
+
+    of_input = of_constant = of_linear = of_order = of_lookup = of_attend = of_nearest = _contiguous
+    of_regroup = of_multiply = of_pick = of_fold = _contiguous
 
     def of_norm(self, value: Value) -> Layout:
         return self(value.args[0])
