@@ -70,6 +70,7 @@ from tensoa.compiler.backends.processors import cpu_flags
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends import torch_export, torchscript
 from tensoa.errors import InputError
+from tensoa.importers import outputs
 from tensoa.importers.files import load_module
 from tensoa.package import archive, fused, gpu_check, parts, reference
 from tensoa.package.checks import validate
@@ -137,6 +138,8 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
         module = module.eval()
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder:
         warnings.simplefilter("ignore")
+        for line in outputs.lines(module, columns):
+            options.report(line)
         module = torchscript.interpreted(module, columns)
         module.requires_grad_(False)
         columns, lengths = with_lengths(module.to("cpu"), columns)

@@ -10,7 +10,7 @@ tensoa/engine/describe.hpp writes it). FILE is an ensemble of decision trees:
                  Loading a pickle runs code that is in the file: give --trust-pickle if you trust where it is from
   ONNX           TreeEnsembleRegressor, TreeEnsembleClassifier or TreeEnsemble, with Cast, ZipMap and Identity around it
   TMVA           weights.xml of the method BDT with two classes, boosted by AdaBoost, Grad or Bagging
-  conifer        the JSON that Model.save writes, with its splitting_convention
+  conifer        the JSON that Model.save writes; for files that do not say their splitting_convention --splitting does
 What FILE is, its content says, not its name; it may be packed by gzip.
 
 Features are the columns of the input blocks with their names (x, or x_0 and x[0] for parts of a vector, or BLOCK.x where two
@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from tensoa import binding
 from tensoa.command import run, working
 from tensoa.errors import InputError
+from tensoa.importers.trees import conifer
 from tensoa.importers.trees.files import ImportOptions, load
 from tensoa.package import forest
 
@@ -46,12 +47,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--best-iteration", action="store_true", help="of XGBoost: use the rounds up to the best one of early stopping only"
     )
     parser.add_argument("--trust-pickle", action="store_true", help="load a pickle, which runs code that is in the file")
+    parser.add_argument(
+        "--splitting",
+        choices=conifer.CONVENTIONS,
+        help="of conifer: what goes left of a threshold, where the file does not say it",
+    )
     options = parser.parse_args(arguments)
     if not options.out.endswith(".pt2"):
         raise InputError(f"--out {options.out}: a package is called FILE.pt2")
     columns = binding.load(options.binding)
     with working(f"importing {options.file}") as report:
-        imported = load(options.file, ImportOptions(options.best_iteration, options.trust_pickle))
+        imported = load(options.file, ImportOptions(options.best_iteration, options.trust_pickle, options.splitting))
         forest.write(imported, columns, options.out, options.margin, report)
 
 

@@ -22,6 +22,7 @@ from tensoa.command import check_writable, replacing, step
 from tensoa.compiler.frontends import torchscript
 from tensoa.compiler.frontends.torch_export.quantised import decompositions
 from tensoa.errors import InputError, first_line
+from tensoa.importers import outputs
 from tensoa.tracing import decomposed, require_no_state, traced, with_place
 
 LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
@@ -62,6 +63,8 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Cal
     check_writable(path)
     with contextlib.suppress(NotImplementedError):  # an exported program is in evaluation already
         module = module.eval()
+    for line in outputs.lines(module, columns):
+        report(line)
     module = torchscript.interpreted(module, columns).requires_grad_(False).to("cpu")
     names = argument_names(module)
     columns = with_examples(module, columns)

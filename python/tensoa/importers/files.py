@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -29,8 +29,8 @@ ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".pb", ".fml", ".json", ".xm
 def load_module(source: str, columns: Binding | None = None) -> nn.Module:
     """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.keras or FILE.h5 (Keras, QKeras),
     FILE.fml (hls4ml), FILE.pb or a folder (TensorFlow), FILE.json (LWTNN, or Keras with its weights beside it), FILE.xml
-    (TMVA) or FILE.safetensors. Where a binding is given, models of ONNX and TensorFlow give only its output blocks, and
-    networks of LWTNN and TMVA take its columns by name. Raises InputError.
+    (TMVA) or FILE.safetensors. Where a binding is given, models of others give what its output blocks ask for
+    (tensoa.importers.outputs), and networks of LWTNN and TMVA take its columns by name. Raises InputError.
     """
     path, _, factory = source.rpartition(":")
     if path.endswith(".py"):
@@ -41,15 +41,14 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
         return _loaded(source, "an exported program (torch.export.save)", lambda: _exported_program(source))
     if source.endswith((".pt", ".ckpt")):
         return _script(source)
-    results = [block.name for block in columns.outputs] if columns is not None else []
     if source.endswith(".onnx"):
-        return _onnx(source, results)
+        return _onnx(source, columns)
     if source.endswith(".pb") or Path(source, "saved_model.pb").is_file():
-        return _tensorflow(source, results)
+        return _tensorflow(source, columns)
     if source.endswith((".keras", ".h5", ".hdf5")):
         return _keras(source, columns)
     if source.endswith(".fml"):
-        return import_fml(source)
+        return import_fml(source, columns)
     if source.endswith(".json") and config.is_architecture(source):
         return _keras_of_json(source, columns)
     if source.endswith(".json"):
@@ -59,26 +58,26 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
     raise InputError(f"{source}: got none of FILE.py:FACTORY, {', '.join(f'FILE{ending}' for ending in ENDINGS)}")
 
 
-def _onnx(path: str, results: Sequence[str]) -> nn.Module:
+def _onnx(path: str, columns: Binding | None) -> nn.Module:
     try:
         from tensoa.importers.onnx import import_onnx
     except ImportError as error:
         raise InputError(f"{path}: needs the package {error.name}, which is not here; pip install onnx") from error
-    return import_onnx(path, results)
+    return import_onnx(path, columns)
 
 
-def _tensorflow(path: str, results: Sequence[str]) -> nn.Module:
+def _tensorflow(path: str, columns: Binding | None) -> nn.Module:
     try:
         from tensoa.importers.tensorflow import import_tensorflow
     except ImportError as error:
         raise InputError(f"{path}: needs the package {error.name}, which is not here; pip install onnx") from error
-    return import_tensorflow(path, results)
+    return import_tensorflow(path, columns)
 
 
 def _keras(path: str, columns: Binding | None) -> nn.Module:
     description = config.read(path)
     if qkeras.takes(description):
-        return qkeras.import_qkeras(path, description)
+        return qkeras.import_qkeras(path, description, columns)
     return import_keras(path, description, columns)
 
 

@@ -45,7 +45,7 @@ def write(
     check_writable(path)
     ensemble, reference = imported.ensemble, imported.reference
     chosen = places(ensemble.column_names, ensemble.columns, columns)
-    _check_output(ensemble, columns)
+    _check_output(imported, columns)
     for line in imported.notes:
         report(line)
     step("comparing with " + reference.name)
@@ -143,15 +143,27 @@ def _depth(ensemble: Ensemble) -> int:
         depth += 1
 
 
-def _check_output(ensemble: Ensemble, columns: Binding) -> None:
+def _check_output(imported: Imported, columns: Binding) -> None:
+    ensemble = imported.ensemble
     if len(columns.outputs) != 1:
         raise InputError(f"the binding has {len(columns.outputs)} output blocks, expected one, for the answers of the model")
     block = columns.outputs[0]
+    if block.name in imported.other_outputs:
+        raise InputError(
+            f'block "{block.name}": it has the name of another output of the model than the answers of its trees; expected '
+            "another name, and a column for each answer"
+        )
     if len(block.places) != ensemble.outputs:
         classes = f" ({', '.join(ensemble.classes)})" if ensemble.classes else ""
         raise InputError(
             f'block "{block.name}": it has {len(block.places)} columns, the model gives {ensemble.outputs}{classes}; expected '
             "a column for each"
+        )
+    names = [block.plane_name(i) for i in range(len(block.places))]
+    if names != ensemble.classes and sorted(names) == sorted(ensemble.classes):
+        raise InputError(
+            f'block "{block.name}": its columns are {", ".join(names)}; expected the classes in the order of the model: '
+            + ", ".join(ensemble.classes)
         )
     if not block.dtype.is_floating_point:
         dtype = str(block.dtype).removeprefix("torch.")

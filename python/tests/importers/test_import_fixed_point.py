@@ -263,6 +263,29 @@ def test_wide_numbers_are_of_float64(tmp_path):
         load_module(network.save(tmp_path))
 
 
+def test_a_block_named_as_a_layer_inside_gets_what_it_gives(tmp_path):
+    """Also where what follows is not read."""
+    network = Fml(4, NARROW).dense("d1", 8, NARROW, NARROW, Fixed(18, 8), Fixed(8, 3, True, "RND", "SAT"))
+    steps = list(network.steps)
+    network.activation("r", "relu", Fixed(6, 2, False, "RND_CONV", "SAT")).dense("d2", 2, NARROW, NARROW, DEFAULT, DEFAULT)
+    path = network.activation("s", "softmax", DEFAULT).save(tmp_path)
+    columns, lines = bind([block("x", "abcd")], [block("d1", "abcdefgh")], "auto"), []
+    module = load_module(path, columns)
+    rows = RANDOM.normal(size=(50, 4)).astype(np.float32)
+    expected = []
+    for row in rows:
+        for step in steps:
+            row = step([float(x) for x in row])
+        expected.append([float(x) for x in row])
+    np.testing.assert_array_equal(module(torch.from_numpy(rows)).numpy(), np.array(expected, np.float32))
+    export(module, columns, tmp_path / "m.pt2", Options(report=lines.append))
+    assert lines[0] == 'block "d1" is no output of the model, but its inner value "d1"'
+    with pytest.raises(InputError, match="which has no exact rule here; .*: name the output block as the layer before it"):
+        load_module(path, bind([block("x", "abcd")], [block("y", "uv")], "auto"))
+    with pytest.raises(InputError, match='block "d1", "d2"|asks for d1, d2, expected one of them'):
+        load_module(path, bind([block("x", "abcd")], [block("d1", "abcdefgh"), block("d2", "uv")], "auto"))
+
+
 def test_package_of_narrow_numbers_is_fused_and_exact(tmp_path):
     network = Fml(4, NARROW).dense("d1", 8, NARROW, NARROW, Fixed(18, 8), Fixed(8, 3, True, "RND", "SAT"))
     network.activation("r", "relu", Fixed(6, 2, False, "RND_CONV", "SAT")).dense("d2", 2, NARROW, NARROW, DEFAULT, DEFAULT)

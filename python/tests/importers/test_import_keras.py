@@ -134,6 +134,28 @@ def test_package(tmp_path):
     assert [(check.numbers, check.rows) for check in manifest.checks] == CASES
 
 
+def test_layers_inside_are_results_where_blocks_have_their_names(tmp_path):
+    """In any order, of a file in any form; what fits nothing is an error with the outputs."""
+    model = two_inputs()
+    inner = next(layer.name for layer in model.layers if layer.name.startswith("layer_normalization"))
+    jet, tracks = block("jet", "xyz"), block("tracks", "abcde")
+    for ending in ("keras", "h5"):
+        path = saved(model, tmp_path, ending)
+        columns = bind([jet, tracks], [block("energy", "e"), block(inner, [f"h{i}" for i in range(12)])], "auto")
+        module, lines = load_module(path, columns), []
+        part = keras.Model(model.inputs, [model.get_layer("energy").output, model.get_layer(inner).output])
+        arrays = draw(40, 3), draw(40, 5)
+        for got, right in zip(module(*map(torch.tensor, arrays)), part.predict(list(arrays), verbose=0)):
+            np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-6)
+        export(module, columns, tmp_path / "m.pt2", Options(report=lines.append))
+        assert lines[0] == f'block "{inner}" is no output of the model, but its inner value "{inner}"'
+        assert lines[1] == f"compared with Keras {keras.__version__}: the same in 7 sets of columns"
+        with pytest.raises(
+            InputError, match='block "energies": .* its outputs are "flavour", "energy"; the nearest name is "energy"'
+        ):
+            load_module(path, bind([jet, tracks], [block("flavour", "lh"), block("energies", "e")], "auto"))
+
+
 def test_a_model_that_differs_from_keras_is_not_written(tmp_path):
     columns = bind([block("x", "abcd")], [block("y", "uv")])
     module = load_module(saved(dense(), tmp_path), columns)

@@ -60,6 +60,29 @@ def test_packages(tmp_path):
         load_module(str(tmp_path / "cut.pb"))
 
 
+@pytest.mark.skipif(not HAS_TENSORFLOW, reason="tensorflow and tf2onnx are not installed")
+@pytest.mark.parametrize("name, before", [("saved", "StatefulPartitionedCall/"), ("frozen.pb", "")])
+def test_tensors_inside_are_results_where_blocks_have_their_names(tmp_path, name, before):
+    """What is before the softmax and the tanh, as FACILE's output/BiasAdd."""
+    subprocess.run([sys.executable, "-c", MAKER, str(tmp_path)], check=True, capture_output=True)
+    x, hidden = block("x", "abcd"), [f"h{i}" for i in range(8)]
+    columns, lines = bind([x], [block(f"{before}matmul_1", "uv"), block(f"{before}matmul:0", hidden)], "auto"), []
+    module = load_module(str(tmp_path / name), columns)
+    export(module, columns, tmp_path / "m.pt2", Options(report=lines.append))
+    assert lines[:3] == [
+        f'block "{before}matmul_1" is no output of the model, but its inner value "{before}matmul_1:0"',
+        f'block "{before}matmul:0" is no output of the model, but its inner value "{before}matmul:0"',
+        "compared with TensorFlow: the same in 7 sets of columns",
+    ]
+    outputs = [block("y", "uv")] if before else [block("Identity_1", "uv")]
+    logits, inner = module(torch.ones(1, 4))
+    last = load_module(str(tmp_path / name), bind([x], outputs, "auto"))(torch.ones(1, 4))
+    torch.testing.assert_close(logits.softmax(-1), last)
+    assert inner.abs().max() > 1  # which no tanh is
+    with pytest.raises(InputError, match='block "MatMul": .* its outputs are ".*"; the nearest name is ".*matmul'):
+        load_module(str(tmp_path / name), bind([x], [block("MatMul", "uv")], "auto"))
+
+
 def test_operators_that_tf2onnx_leaves_are_those_of_tensorflow(tmp_path):
     """one_hot of an index outside is off, where ONNX counts negative ones from the end."""
     make, kind = onnx.helper, onnx.TensorProto

@@ -12,6 +12,7 @@ import numpy as np
 from tensoa.errors import InputError, first_line
 from tensoa.importers.fixed_point.layers import Dense, FixedPoint, Relu, Scale
 from tensoa.importers.fixed_point.number import Cast, Fixed, Layer, Range
+from tensoa.importers.outputs import Asked, one_of
 
 BACKENDS = ("vivado", "vitis", "vivadoaccelerator")
 STRATEGIES = ("latency", "resource")
@@ -19,8 +20,10 @@ READ = "Input, Dense, BatchNormalization, ApplyAlpha, Activation (relu, linear)"
 EXPECTED = "expected what ModelGraph.save of hls4ml 1.1 or later writes"
 
 
-def import_fml(path: str) -> FixedPoint:
-    """The network in a file, bit for bit as the C++ of hls4ml calculates it. Raises InputError."""
+def import_fml(path: str, asked: Asked | None = None) -> FixedPoint:
+    """The network in a file, up to the layer that is asked for, bit for bit as the C++ of hls4ml calculates it. Raises
+    InputError.
+    """
     try:
         with tarfile.open(path, "r:gz") as archive:
             members = {member.name.removeprefix("./"): member for member in archive.getmembers() if member.isfile()}
@@ -37,7 +40,10 @@ def import_fml(path: str) -> FixedPoint:
             raise InputError(f"is made for the back end {backend}, expected one of {', '.join(BACKENDS)}")
         if not isinstance(layers, dict) or not layers:
             raise InputError(f"has no layers, {EXPECTED}")
-        return _Reader(layers, files).network()
+        last, notes = one_of(asked, [*layers])
+        network = _Reader(layers, files).network(last)
+        network.result_names, network.notes = [last], notes
+        return network
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -48,7 +54,7 @@ class _Reader:
         self.made: list[tuple[str, Layer]] = []
         self.range = Range(0, 0, 0)  # of what the last layer gives
 
-    def network(self) -> FixedPoint:
+    def network(self, last: str) -> FixedPoint:
         before: list[str] | None = None
         for name, layer in self.layers.items():
             try:
@@ -61,6 +67,8 @@ class _Reader:
                     raise InputError(f"takes {', '.join(inputs)}; expected layers one after another, each with what is before")
                 self._add(name, kind, attributes, _type(attributes[outputs[0]]["state"]["type"]))
                 before = outputs
+                if name == last:
+                    break
             except InputError as error:
                 raise InputError(f'layer "{name}" ({layer.get("class_name", "?").rsplit(".", 1)[-1]}): {error}') from error
             except (KeyError, TypeError, AttributeError, IndexError) as error:
@@ -83,7 +91,10 @@ class _Reader:
                 self._append(name, Relu(self.range))
         else:
             what = f"it is {attributes.get('activation', kind)}"
-            raise InputError(f"{what}, which has no exact rule here; expected {READ}: end the network before it")
+            raise InputError(
+                f"{what}, which has no exact rule here; expected {READ}: name the output block as the layer before it, "
+                "which is then the last"
+            )
         self._append(name, Cast(self.range, result))
 
     def _append(self, name: str, layer: Layer) -> None:

@@ -125,6 +125,8 @@ class FixedPoint(nn.Module):
 
     def __init__(self, layers: Sequence[tuple[str, Layer]], last: nn.Module | None = None) -> None:
         super().__init__()
+        self.result_names: list[str] = []
+        self.notes: list[str] = []
         name, widest = max(layers, key=lambda pair: pair[1].bits)
         dtype = next((dtype for dtype, bits in BITS.items() if widest.bits <= bits), None)
         if dtype is None:

@@ -22,6 +22,7 @@ from tensoa.errors import InputError, first_line
 from tensoa.importers.fixed_point.layers import Dense, FixedPoint, FloatDense, Relu
 from tensoa.importers.fixed_point.number import Cast, Fixed, Layer, Range
 from tensoa.importers.keras import config
+from tensoa.importers.outputs import Asked, one_of
 
 READ = "InputLayer, QDense, QActivation, Activation (relu, linear; softmax, sigmoid, tanh at the end), Dropout"
 LAST: dict[str, Callable[[], nn.Module]] = {"softmax": lambda: nn.Softmax(-1), "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
@@ -32,23 +33,32 @@ def takes(description: dict) -> bool:
     return any(entry["class_name"] in ("QDense", "QActivation") for _, entry in config.objects(description))
 
 
-def import_qkeras(path: str, description: dict) -> FixedPoint:
-    """The network of a configuration, with its weights in the file. Raises InputError."""
+def import_qkeras(path: str, description: dict, asked: Asked | None = None) -> FixedPoint:
+    """The network of a configuration, up to the layer that is asked for, with its weights in the file. Raises InputError."""
     import h5py  # config.read has looked for it
 
     layers = description["config"]["layers"]
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive, h5py.File(io.BytesIO(archive.read("model.weights.h5")), "r") as file:
-                return _network(layers, [file["layers"].get(name) for name in _stored_names(layers)])
+                return _asked(asked, layers, [file["layers"].get(name) for name in _stored_names(layers)])
         with h5py.File(path, "r") as file:
-            return _network(layers, [file["model_weights"].get(layer["config"]["name"]) for layer in layers])
+            return _asked(asked, layers, [file["model_weights"].get(layer["config"]["name"]) for layer in layers])
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except KeyError as error:
         raise InputError(f"{path}: has no {error}, expected what model.save of QKeras writes") from error
     except OSError as error:
         raise InputError(f"{path}: its weights cannot be read ({first_line(error)}), {config.EXPECTED}") from error
+
+
+def _asked(asked: Asked | None, layers: list[dict], weights: list[Any]) -> FixedPoint:
+    names = [layer["config"]["name"] for layer in layers]
+    last, notes = one_of(asked, names)
+    end = names.index(last) + 1
+    network = _network(layers[:end], weights[:end])
+    network.result_names, network.notes = [last], notes
+    return network
 
 
 def _stored_names(layers: list[dict]) -> list[str]:

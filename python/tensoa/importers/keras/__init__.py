@@ -5,6 +5,7 @@
 Keras 3 builds the model with its back end for torch, and torch.export follows it: what is left has no Keras in it.
 """
 
+import itertools
 import os
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from torch import nn
 from tensoa.binding import Binding
 from tensoa.errors import InputError, first_line
 from tensoa.importers.keras import config, legacy
+from tensoa.importers.outputs import chosen, notes
 from tensoa.importers.results import named
 from tensoa.tracing import traced
 
@@ -36,7 +38,12 @@ def import_keras(path: str, description: dict, columns: Binding | None = None) -
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = _loaded(path, description, version, keras)
-            model = keras.Model(list(model.inputs), list(model.outputs)) if getattr(model, "inputs", None) else model
+            results: dict[str, str] = {}
+            if getattr(model, "inputs", None):
+                model = keras.Model(list(model.inputs), list(model.outputs))
+                outputs, inner = _values(model)
+                results = chosen(columns, [*outputs], {name: name for name in inner})
+                model = keras.Model(list(model.inputs), [(outputs | inner)[value] for value in results.values()])
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except Exception as error:  # Keras throws many kinds
@@ -44,7 +51,7 @@ def import_keras(path: str, description: dict, columns: Binding | None = None) -
     if not getattr(model, "inputs", None):
         raise InputError(f"{path}: its inputs have no shape; call the model once before it is saved, or give it an Input")
     try:
-        return Keras(model, columns, keras)
+        return Keras(model, results, notes(results, [*outputs]), columns, keras)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -103,11 +110,11 @@ class Keras(nn.Module):
 
     framework = "Keras"
 
-    def __init__(self, model: Any, columns: Binding | None, keras: Any) -> None:
+    def __init__(self, model: Any, results: dict[str, str], notes: list[str], columns: Binding | None, keras: Any) -> None:
         super().__init__()
         self.framework = f"Keras {keras.__version__}"
         self.argument_names = [tensor.name for tensor in model.inputs]
-        self.result_names = list(model.output_names)
+        self.result_names, self.notes = [*results], notes
         dtypes = _dtypes(model, columns, self.argument_names)
         sizes = [tensor.shape[1:] for tensor in model.inputs]
         for name, size in zip(self.argument_names, sizes):
@@ -137,6 +144,20 @@ class Keras(nn.Module):
             got = len(tensors) + len(by_name)
             raise InputError(f"the model takes {', '.join(self.argument_names)}; got {got} inputs")
         return named(self.graph([*tensors, *(by_name[name] for name in rest)]), self.result_names)
+
+
+def _values(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(outputs, inner values): tensors by the name of the layer that gives them; later ones of a layer as NAME:1, …"""
+    outputs: dict[str, Any] = {}
+    for name, tensor in zip(model.output_names, model.outputs):
+        outputs[next(one for i in itertools.count() if (one := f"{name}:{i}" if i else name) not in outputs)] = tensor
+    given: dict[str, list[Any]] = {}
+    for nodes in model._nodes_by_depth.values():
+        for node in nodes:
+            given.setdefault(node.operation.name, []).extend(node.output_tensors)
+    taken = {id(tensor) for tensor in (*model.inputs, *model.outputs)}
+    once = {name: tensors[0] for name, tensors in given.items() if len(tensors) == 1 and id(tensors[0]) not in taken}
+    return outputs, {name: tensor for name, tensor in once.items() if name not in outputs}
 
 
 CONVERSIONS = (torch.ops.aten.to.dtype, torch.ops.aten.to.dtype_layout)

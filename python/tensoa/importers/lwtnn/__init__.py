@@ -19,6 +19,7 @@ from tensoa.binding import Binding
 from tensoa.errors import InputError, first_line
 from tensoa.importers.columns import order_of
 from tensoa.importers.lwtnn.layers import SEQUENCES, VECTORS, checked_kind, member
+from tensoa.importers.outputs import chosen
 from tensoa.importers.results import named
 
 NODES = "input input_sequence feed_forward sequence time_distributed concatenate add sum".split()
@@ -37,7 +38,8 @@ def import_lwtnn(path: str | PathLike, columns: Binding | None = None) -> "Lwtnn
     try:
         if not isinstance(text, dict) or not {"inputs", "layers", "outputs"} <= set(text):
             raise InputError("has no inputs, layers and outputs, expected a network of LWTNN")
-        network = Lwtnn(_graph_of(text) if isinstance(text["outputs"], list) else text)
+        is_graph = isinstance(text["outputs"], dict)
+        network = Lwtnn(text if is_graph else _graph_of(text), is_graph)
         if columns is not None:
             network.order_by(columns)
         return network
@@ -92,14 +94,16 @@ class _Input(nn.Module):
 class Lwtnn(nn.Module):
     """Takes a tensor for each input of the graph, vectors first, in order or by name; gives one for each output."""
 
-    def __init__(self, text: dict) -> None:
+    def __init__(self, text: dict, has_names: bool = True) -> None:
         super().__init__()
+        self.has_names = has_names  # its inputs and outputs
         vectors, sequences = member(text, "inputs", list), member({"input_sequences": [], **text}, "input_sequences", list)
         self.first_sequence = len(vectors)
         made = [_Input(entry, i >= len(vectors)) for i, entry in enumerate((*vectors, *sequences))]
         self.inputs, self.layers = nn.ModuleList(made), nn.ModuleDict()
         self.nodes, entries = member(text, "nodes", list), member(text, "layers", list)
         self.outputs: dict[str, int] = {}
+        self.notes: list[str] = []
         self.labels: dict[str, list[str]] = {}
         self.result_order: dict[str, list[int]] = {}
         self.sizes: dict[int, int] = {}  # of the nodes: what they give
@@ -115,21 +119,27 @@ class Lwtnn(nn.Module):
             self.outputs[name], self.labels[name] = node, [str(label) for label in labels]
         if not self.outputs:
             raise InputError("has no outputs; expected at least one")
+        self.results = {name: name for name in self.outputs}  # the output that each result is
 
     @property
     def argument_names(self) -> list[str]:
         return [one.name for one in self.inputs]
 
+    @property
+    def result_names(self) -> list[str]:
+        return [*self.results] if self.has_names else []
+
     def order_by(self, columns: Binding) -> None:
         """Raises InputError for a block whose columns are not the variables or labels."""
+        if self.has_names:
+            self.results = chosen(columns, [*self.outputs], {})
         by_name = columns.goes_by_name(self.argument_names)
         for one, block in zip(self.inputs, columns.inputs):
             if by_name:
                 block = next((other for other in columns.inputs if other.name == one.name), block)
-            one.order = order_of(one.variables, block.columns, f'input "{one.name}"')
-        for name, block in zip(self.outputs, columns.outputs):
-            block = next((other for other in columns.outputs if other.name == name), block)
-            order = order_of(self.labels[name], block.columns, f'output "{name}"')
+            one.order = order_of(one.variables, block.columns, f'input "{one.name}"', self.notes)
+        for name, block in zip(self.results.values(), columns.outputs):
+            order = order_of(self.labels[name], block.columns, f'output "{name}"', self.notes)
             if order is not None:  # from labels to columns
                 self.result_order[name] = [order.index(i) for i in range(len(order))]
 
@@ -204,10 +214,11 @@ class Lwtnn(nn.Module):
         inputs = [one(tensor) for one, tensor in zip(self.inputs, given)]
         values: dict[int, torch.Tensor] = {}
         results = []
-        for name, node in self.outputs.items():
+        for name in self.results.values():
+            node = self.outputs[name]
             result = self._vector(self._value(node, inputs, values), node)
             results.append(result[:, self.result_order[name]] if name in self.result_order else result)
-        return named(results, [*self.outputs])
+        return named(results, [*self.results])
 
     def _vector(self, value: torch.Tensor, node: int) -> torch.Tensor:
         """Of a sequence its last step."""

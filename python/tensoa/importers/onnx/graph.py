@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A graph of ONNX, without protobuf."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
@@ -63,6 +63,8 @@ class Graph:
     outputs: list[str]
     constants: dict[str, np.ndarray]
     nodes: list[Node]
+    results: list[str]  # the names of the outputs, where these are results of a model
+    notes: list[str] = field(default_factory=list)  # on the results, for people
     rows: int | None = None  # for which it was written, where it takes others, too
     fixed_by: str = ""  # what keeps it from that
 
@@ -101,7 +103,8 @@ def graph_of(proto: onnx.GraphProto) -> Graph:
         raise InputError(f'initialiser "{sparse.values.name}" is sparse; expected dense ones')
     nodes = [_node(node) for node in proto.node]
     inputs = [_input(value) for value in proto.input if value.name not in constants]
-    return Graph(inputs, [value.name for value in proto.output], constants, nodes)
+    outputs = [value.name for value in proto.output]
+    return Graph(inputs, outputs, constants, nodes, outputs)
 
 
 def _node(proto: onnx.NodeProto) -> Node:

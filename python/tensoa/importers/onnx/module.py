@@ -17,13 +17,14 @@ from tensoa.importers.onnx.graph import Graph, Input, Node, array_of_tensor, ten
 from tensoa.importers.onnx.operators import find
 from tensoa.importers.onnx.operators.table import SIZES
 from tensoa.importers.onnx.values import Call, Known, Refused, Value
+from tensoa.importers.outputs import Asked
 from tensoa.importers.results import named
 
 
-def import_onnx(path: str | PathLike, outputs: Sequence[str] = ()) -> "OnnxModule":
-    """The model in a file; of its results only `outputs`, where all of these are among them. Raises InputError."""
+def import_onnx(path: str | PathLike, asked: Asked | None = None) -> "OnnxModule":
+    """The model in a file, with the results that are asked for (tensoa.importers.outputs). Raises InputError."""
     model = read.read(path)
-    graph, opset = read.graph(model, path, outputs)
+    graph, opset = read.graph(model, path, asked)
     try:
         return OnnxModule(graph, opset, str(path))
     except InputError as error:
@@ -31,7 +32,7 @@ def import_onnx(path: str | PathLike, outputs: Sequence[str] = ()) -> "OnnxModul
 
 
 class OnnxModule(nn.Module):
-    """Takes a tensor for each input of the graph, in order or by name; gives one for each output, several in a named tuple.
+    """Takes a tensor for each input of the graph, in order or by name; gives one for each result, several in a named tuple.
 
     Constants are buffers, and what depends on constants alone is one. Raises InputError, with the name of the node, for
     what cannot be run. A model that was written for a fixed number of rows (`graph.rows`) takes any number.
@@ -52,13 +53,21 @@ class OnnxModule(nn.Module):
     def argument_names(self) -> list[str]:
         return [argument.name for argument in self.graph.inputs]
 
+    @property
+    def result_names(self) -> list[str]:
+        return self.graph.results
+
+    @property
+    def notes(self) -> list[str]:
+        return self.graph.notes
+
     def reference(self) -> Callable[[Sequence[torch.Tensor]], Any] | None:
         """ONNX Runtime on the same file: tensors in the order of the arguments to results; None where it is not installed.
         Raises InputError where it does not take the model. A model of a fixed number of rows is called as many at a time.
         """
         if self.path is None:
             return None
-        run = runtime.session(self.path, self.argument_names, self.graph.outputs)
+        run = runtime.session(self.path, self.argument_names, dict(zip(self.graph.results, self.graph.outputs)))
         return run if run is None or self.graph.rows is None else rows.in_batches(run, self.graph.rows)
 
     def forward(self, *tensors: torch.Tensor, **by_name: torch.Tensor) -> Any:
@@ -69,7 +78,7 @@ class OnnxModule(nn.Module):
         results = self.run(self.graph, values)
         call = self._call(Node("", "", "", [], [], {}), values)
         tensors = tuple(call.as_tensor(result) for result in results)
-        return named(tensors, self.graph.outputs)
+        return named(tensors, self.graph.results)
 
     def _bound(self, tensors: Sequence[torch.Tensor], by_name: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
         names = self.argument_names

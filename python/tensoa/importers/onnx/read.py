@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of ONNX."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from os import PathLike
 from pathlib import Path
@@ -14,6 +15,7 @@ from onnx import TensorProto, checker, external_data_helper, inliner, version_co
 from tensoa.errors import InputError, first_line
 from tensoa.importers.onnx.graph import Graph, graph_of
 from tensoa.importers.onnx.operators import find
+from tensoa.importers.outputs import Asked, chosen, notes
 
 FIRST, LAST = 11, 21  # opsets
 FIRST_CONVERTED = 7  # from here on the package onnx makes FIRST of them; ONNX Runtime promises nothing for older ones
@@ -37,8 +39,8 @@ def read(path: str | PathLike) -> onnx.ModelProto:
     return model
 
 
-def graph(model: onnx.ModelProto, path: str | PathLike, outputs: Sequence[str] = ()) -> tuple[Graph, int]:
-    """(its graph, its opset). Of its results only `outputs`, where all of these are among them. Raises InputError."""
+def graph(model: onnx.ModelProto, path: str | PathLike, asked: Asked | None = None) -> tuple[Graph, int]:
+    """(its graph, its opset). Its results are those that are asked for. Raises InputError."""
     try:
         opset = _opset(model)
         if model.functions:
@@ -46,11 +48,14 @@ def graph(model: onnx.ModelProto, path: str | PathLike, outputs: Sequence[str] =
         _sort(model.graph)
         if opset < FIRST:
             model, opset = _converted(model, opset), FIRST
-        _prune(model.graph, outputs)
+        outputs = [value.name for value in model.graph.output]
+        results = chosen(asked, outputs, _inner(model.graph))
+        _prune(model.graph, results)
         versions = {"": opset, "ai.onnx": opset}
         versions |= {entry.domain: entry.version for entry in model.opset_import if entry.domain == "ai.onnx.ml"}
         _check_operators(model.graph, versions)
         made = graph_of(model.graph)
+        made.results, made.outputs, made.notes = [*results], [*results.values()], notes(results, outputs)
         for value in model.graph.output:
             if value.type.HasField("sequence_type"):  # of ZipMap: a tensor here
                 value.type.tensor_type.elem_type = TensorProto.FLOAT
@@ -107,12 +112,20 @@ def _sort(graph: onnx.GraphProto) -> None:
     graph.node.extend(sorted_nodes)
 
 
-def _prune(graph: onnx.GraphProto, outputs: Sequence[str]) -> None:
-    """Leaves out what the results do not need."""
-    kept = [value for value in graph.output if value.name in outputs]
-    if kept and len(kept) == len(set(outputs)):
-        del graph.output[:]
-        graph.output.extend(kept)
+def _inner(graph: onnx.GraphProto) -> dict[str, str]:
+    """What nodes give, by its name, and by that of its node where that is one's alone and gives nothing else."""
+    values = [name for node in graph.node for name in node.output if name]
+    times = Counter(node.name for node in graph.node)
+    nodes = {node.name: node.output[0] for node in graph.node if len(node.output) == times[node.name] == 1 and node.name}
+    return {**nodes, **{name: name for name in values}}
+
+
+def _prune(graph: onnx.GraphProto, results: Mapping[str, str]) -> None:
+    """Makes the values the outputs, and leaves out what they do not need."""
+    declared = {value.name: value for value in (*graph.value_info, *graph.output)}
+    kept = [declared.get(name) or _undeclared(name) for name in dict.fromkeys(results.values())]
+    del graph.output[:]
+    graph.output.extend(kept)
     needed = {value.name for value in graph.output}
     nodes = []
     for node in reversed(graph.node):
@@ -122,6 +135,11 @@ def _prune(graph: onnx.GraphProto, outputs: Sequence[str]) -> None:
     nodes.reverse()
     del graph.node[:]
     graph.node.extend(nodes)
+
+
+def _undeclared(name: str) -> onnx.ValueInfoProto:
+    """An output of a type that the file does not say; the checker wants any."""
+    return onnx.helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
 
 
 def _read_by(node: onnx.NodeProto) -> Iterator[str]:

@@ -21,18 +21,25 @@ from tensoa.command import step
 from tensoa.errors import InputError
 from tensoa.importers.onnx import OnnxModule, read
 from tensoa.importers.onnx.operators.tensorflow import DOMAIN, NAMES
+from tensoa.importers.outputs import Asked, chosen, notes, with_places
 from tensoa.importers.results import named
 
 PROCESS = Path(__file__).with_name("process.py")
 OPSET = 18
 
 
-def import_tensorflow(path: str, outputs: Sequence[str] = ()) -> "Tensorflow":
-    """The model in a folder or a file; of its results only `outputs`, where all of these are among them. Raises InputError."""
+def import_tensorflow(path: str, asked: Asked | None = None) -> "Tensorflow":
+    """The model in a folder or a file, with the results that are asked for. Raises InputError."""
     if not Path(path).exists():
         raise InputError(f"{path}: no such file, expected a SavedModel (a folder) or a frozen graph (.pb)")
     step("TensorFlow")
     process = _Process(path)
+    given = process.ask("names")
+    try:
+        results = chosen(asked, given["outputs"], with_places({name: name for name in given["inner"]}))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    process.ask("choose", *dict.fromkeys(results.values()))
     with tempfile.TemporaryDirectory(prefix="tensoa-tensorflow-") as folder:
         target = Path(folder) / "model.onnx"
         kept = ",".join(f"{name}:{DOMAIN}" for name in NAMES)
@@ -40,7 +47,8 @@ def import_tensorflow(path: str, outputs: Sequence[str] = ()) -> "Tensorflow":
         model = read.read(target)
         if DOMAIN not in [entry.domain for entry in model.opset_import]:
             model.opset_import.append(onnx.helper.make_opsetid(DOMAIN, 1))  # which tf2onnx leaves out
-        graph, opset = read.graph(model, path, outputs)
+        graph, opset = read.graph(model, path, [*results.values()])
+    graph.results, graph.notes = [*results], notes(results, given["outputs"])
     try:
         return Tensorflow(graph, opset, process)
     except InputError as error:
@@ -56,11 +64,11 @@ class Tensorflow(OnnxModule):
 
     def reference(self) -> Callable[[Sequence[torch.Tensor]], Any]:
         """TensorFlow's own answers: tensors in the order of the arguments to results."""
-        names, outputs = self.argument_names, self.graph.outputs
+        names, values, results = self.argument_names, self.graph.outputs, self.graph.results
 
         def run(tensors: Sequence[torch.Tensor]) -> Any:
-            results = self._ask({name: tensor.numpy(force=True) for name, tensor in zip(names, tensors)})
-            return named([torch.from_numpy(results[name]) for name in outputs], outputs)
+            found = self._ask({name: tensor.numpy(force=True) for name, tensor in zip(names, tensors)})
+            return named([torch.from_numpy(found[name]) for name in values], results)
 
         return run
 
@@ -84,18 +92,21 @@ class _Process:
             process.kill()
             process.communicate()
 
-    def ask(self, *words: str) -> None:
-        """Sends a line, if any, and waits for the answer."""
+    def ask(self, *words: str) -> Any:
+        """Sends a line, if any, and waits for the answer, which it gives."""
         if words:
             self._pipe("stdin").write(json.dumps(words) + "\n")
             self._pipe("stdin").flush()
         line = self._pipe("stdout").readline()
+        result = None
         try:
-            error = json.loads(line)["error"]
+            answer = json.loads(line)
+            error, result = answer["error"], answer["result"]
         except ValueError:
             error = f"the process of TensorFlow ends, or says what is no answer: {line[:100]}"
         if error:
             raise InputError(f"{self.path}: {error}")
+        return result
 
     def _pipe(self, name: str) -> Any:
         return getattr(self.process, name)

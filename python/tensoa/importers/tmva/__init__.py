@@ -65,6 +65,8 @@ class Tmva(nn.Module):
             expected = f"{len(self.labels)} ({', '.join(self.labels)})" if self.labels else "1"
             setup.fail(f"its last layer has {network.outputs} neurons, expected {expected}")
         self.before, self.after = transformations(setup, root, self.labels if kind == "Regression" else [])
+        self.notes: list[str] = []
+        self.result_names: list[str] = []  # one result, without a name
         self.order: list[int] | None = None
         self.result_order: list[int] | None = None
 
@@ -77,9 +79,9 @@ class Tmva(nn.Module):
             )
         given = columns.inputs[0].columns
         names = [b if a not in given and b in given else a for a, b in zip(self.variables, self.expressions)]
-        self.order = order_of(names, given, f'block "{columns.inputs[0].name}"')
+        self.order = order_of(names, given, f'block "{columns.inputs[0].name}"', self.notes)
         if len(self.labels) > 1:
-            order = order_of(self.labels, columns.outputs[0].columns, f'block "{columns.outputs[0].name}"')
+            order = order_of(self.labels, columns.outputs[0].columns, f'block "{columns.outputs[0].name}"', self.notes)
             self.result_order = None if order is None else [order.index(i) for i in range(len(order))]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of conifer: the JSON that Model.save writes.
 
-x < threshold or x <= threshold goes left, as the file's splitting_convention says, in float64. Answers are
-(sum of the trees + init_predict) * norm, of two classes one.
+x < threshold or x <= threshold goes left, as the file's splitting_convention says, in float64; files of older releases do not
+say it. Answers are (sum of the trees + init_predict) * norm, of two classes one.
 """
 
 import json
@@ -25,12 +25,18 @@ def takes(content: bytes) -> bool:
     return content.lstrip()[:1] == b"{" and b'"n_classes"' in content and b'"init_predict"' in content
 
 
-def read(content: bytes, subject: str) -> Imported:
-    """The model in the bytes of a JSON file. Raises InputError, which begins with `subject`."""
+def read(content: bytes, subject: str, splitting: str | None = None) -> Imported:
+    """The model in the bytes of a JSON file. `splitting`: the convention of a file that does not say it. Raises InputError,
+    which begins with `subject`.
+    """
     try:
         text = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{subject}cannot be read ({first_line(error)}), expected a whole model of conifer") from error
+    if isinstance(text, dict) and text.get("splitting_convention") is None and splitting is not None:
+        text["splitting_convention"] = splitting
+    elif splitting is not None:
+        raise InputError(f"{subject}says how it splits; import it without --splitting")
     reader = _Reader(text, subject)
     ensemble = reader.ensemble()
     name = "the rules of conifer (ModelBase.decision_function), in float64, by a second reader"
@@ -69,8 +75,13 @@ class _Reader:
         outputs = 1 if classes == 2 else classes
         convention = self.text.get("splitting_convention")
         if convention not in CONVENTIONS:
-            got = "missing" if convention is None else f'"{convention}"'
-            self.fail(f'its splitting_convention is {got}, expected "<" or "<="; convert it with a newer conifer')
+            if convention is not None:
+                self.fail(f'its splitting_convention is "{convention}", expected "<" or "<="')
+            self.fail(
+                "its splitting_convention is missing, as older releases of conifer wrote it; say which it is: --splitting '<=' "
+                "where a value that equals the threshold goes left (trees of scikit-learn), --splitting '<' "
+                "where it goes right (XGBoost)"
+            )
         trees = self.member(self.text, "trees", list)
         if len(trees) != self.member(self.text, "n_trees", int):
             self.fail(f'it has {len(trees)} trees, "n_trees" is {self.text["n_trees"]}')
@@ -88,12 +99,22 @@ class _Reader:
             outputs=outputs,
             features=np.float64,
             sums=np.float64,
-            base=self.array(self.text, "init_predict", np.float64, "", outputs).tolist(),
+            base=self.base(classes, outputs),
             base_is_last=True,
             factor=float(norm),
             source="conifer",
             objective=f'{classes} classes, "{convention}"',
         )
+
+    def base(self, classes: int, outputs: int) -> list[float]:
+        """Of two classes, which have one score, some files have the same number for each."""
+        given = self.array(self.text, "init_predict", np.float64, "").tolist()
+        if len(given) == classes and len(set(given)) == 1:
+            given = given[:outputs]
+        if len(given) != outputs:
+            of_two = "one number, or two equal ones" if classes == 2 else f"{outputs} numbers"
+            self.fail(f'"init_predict" has {len(given)} numbers, expected {of_two}')
+        return given
 
     def names(self, columns: int) -> list[str]:
         """Of the features, where the file has a map from names to numbers that is not made up."""
@@ -135,7 +156,8 @@ class _Reader:
 
 def _by_the_rules(text: dict, x: np.ndarray) -> np.ndarray:
     """Every node is asked as the file has it: of the rows that come to it."""
-    scores = np.zeros((len(x), len(text["init_predict"])))
+    outputs = 1 if text["n_classes"] == 2 else text["n_classes"]
+    scores = np.zeros((len(x), outputs))
     for of_classes in text["trees"]:
         for k, tree in enumerate(of_classes):
             todo = [(0, np.arange(len(x)))]
@@ -149,4 +171,4 @@ def _by_the_rules(text: dict, x: np.ndarray) -> np.ndarray:
                 is_left = values < threshold if text["splitting_convention"] == "<" else values <= threshold
                 todo.append((tree["children_left"][node], rows[is_left]))
                 todo.append((tree["children_right"][node], rows[~is_left]))
-    return (scores + np.array(text["init_predict"])) * text.get("norm", 1)
+    return (scores + np.array(text["init_predict"][:outputs])) * text.get("norm", 1)

@@ -27,10 +27,13 @@ OTHERS = {
 
 @dataclass
 class ImportOptions:
-    """`best_iteration`: stop where early stopping found the best. `trust_pickle`: loading a pickle runs code that is in it."""
+    """`best_iteration`: stop where early stopping found the best. `trust_pickle`: loading a pickle runs code that is in it.
+    `splitting`: "<" or "<=", which goes left in files of conifer that do not say it.
+    """
 
     best_iteration: bool = False
     trust_pickle: bool = False
+    splitting: str | None = None
 
 
 def load(path: str | PathLike, options: ImportOptions) -> Imported:
@@ -43,13 +46,15 @@ def load(path: str | PathLike, options: ImportOptions) -> Imported:
         (lightgbm.takes, lambda: lightgbm.read(content, subject), False),
         (onnx.takes, lambda: onnx.read(content, subject), False),
         (tmva.takes, lambda: tmva.read(content, subject), False),
-        (conifer.takes, lambda: conifer.read(content, subject), False),
+        (conifer.takes, lambda: conifer.read(content, subject, options.splitting), False),
         (sklearn.takes, lambda: sklearn.read(content, subject, options.trust_pickle), False),
     ]
     for takes, read, has_best_iteration in formats:
         if takes(content):
             if options.best_iteration and not has_best_iteration:
                 raise InputError(f"{path}: files of this format have no best iteration; import it without --best-iteration")
+            if options.splitting is not None and takes is not conifer.takes:
+                raise InputError(f"{path}: files of this format say how they split; import it without --splitting")
             return read()
     advice = next((text for beginning, text in OTHERS.items() if content.startswith(beginning)), "is of an unknown format")
     advice = xgboost.BINARY if xgboost.is_binary(content) else advice

@@ -36,11 +36,12 @@ class Reference:
 
 @dataclass
 class Imported:
-    """`notes`: lines for people."""
+    """`notes`: lines for people. `other_outputs`: names of what the file gives beside its answers, as labels of classes."""
 
     ensemble: Ensemble
     reference: Reference
     notes: list[str] = field(default_factory=list)
+    other_outputs: list[str] = field(default_factory=list)
 
 
 def own_reference(ensemble: Ensemble, missing: str) -> Reference:

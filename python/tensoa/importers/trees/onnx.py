@@ -43,7 +43,7 @@ def read(content: bytes, subject: str) -> Imported:
         raise InputError(f"{subject}cannot be read ({first_line(error)}), expected a whole model of ONNX") from error
     reader = _Reader(model, subject)
     ensemble = reader.ensemble()
-    return Imported(ensemble, _reference(reader, ensemble), reader.notes)
+    return Imported(ensemble, _reference(reader, ensemble), reader.notes, reader.other_outputs(model.graph))
 
 
 class _Reader:
@@ -99,6 +99,13 @@ class _Reader:
         if not 0 <= columns < 2**31:
             self.fail(f"it has {columns} columns")
         return kind == types.DOUBLE, columns
+
+    def other_outputs(self, graph: Any) -> list[str]:
+        """Those that are not the scores."""
+        answers = {self.node.output[-1]}
+        for _ in graph.node:  # in any order
+            answers |= {node.output[0] for node in graph.node if node.op_type in TRIVIAL and node.input[0] in answers}
+        return [value.name for value in graph.output if value.name not in answers]
 
     def text(self, name: str, otherwise: str, choices: tuple[str, ...]) -> str:
         """An attribute that is a text, or in TreeEnsemble a number."""

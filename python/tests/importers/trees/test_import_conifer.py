@@ -91,7 +91,10 @@ def edited(change):
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda model, tree: model.pop("splitting_convention"), "its splitting_convention is missing, expected"),
+        (
+            lambda model, tree: model.pop("splitting_convention"),
+            "its splitting_convention is missing, as older releases of conifer wrote it; say which it is: --splitting",
+        ),
         (lambda model, tree: model.update(splitting_convention=">"), 'its splitting_convention is ">", expected "<" or "<="'),
         (
             lambda model, tree: tree.update(weight=[[0.5, 0.5, 0, 0, 0]] * len(tree["feature"])),
@@ -112,7 +115,12 @@ def edited(change):
         (lambda model, tree: model.update(n_classes=10**9), "it has 1000000000 classes and 5 features"),
         (lambda model, tree: model.update(norm="1"), '"norm" is 1, expected a number'),
         (lambda model, tree: model.update(norm=float("inf")), "factor is not a finite number"),
-        (lambda model, tree: model.update(init_predict=[1, 2]), '"init_predict" is not a list of 1 numbers'),
+        (
+            lambda model, tree: model.update(init_predict=[1, 2]),
+            '"init_predict" has 2 numbers, expected one number, or two equal ones',
+        ),
+        (lambda model, tree: model.update(init_predict=[1] * 3), '"init_predict" has 3 numbers, expected one number, or two'),
+        (lambda model, tree: model.update(init_predict=[]), '"init_predict" has 0 numbers, expected one number, or two'),
         (lambda model, tree: model.update(feature_map={"a": 3}), 'its "feature_map" does not have the numbers of all'),
     ],
 )
@@ -124,6 +132,30 @@ def test_files_that_are_cut_off_are_refused(tmp_path):
     text = json.dumps(random_model(1))
     for end in range(150, len(text) - 1, 311):
         assert refusal(tmp_path / "cut", text[:end]).startswith("cannot be read (")
+
+
+@pytest.mark.parametrize("convention", ["<", "<="])
+def test_the_option_says_how_a_file_without_a_convention_splits(tmp_path, convention):
+    """On values that lie on thresholds, where it matters; a file that says it needs no option, nor do other formats."""
+    for seed in range(4):
+        model = random_model(seed, convention=convention)
+        text = {key: value for key, value in model.items() if key != "splitting_convention"}
+        made = checked(saved(tmp_path, text), splitting=convention)
+        x = np.random.default_rng(seed).choice(made.ensemble.nodes["threshold"], (200, COLUMNS))
+        np.testing.assert_array_equal(forest.margins(made.ensemble, x.T), [walked(model, row) for row in x])
+    assert command(saved(tmp_path, text), [block("a", "abcde")], "x")[0] == 2
+    assert command(saved(tmp_path, text), [block("a", "abcde")], "x", "--splitting", convention)[0] == 0
+    assert refusal(tmp_path / "m", json.dumps(model), splitting=convention).startswith("says how it splits; import it without")
+    assert refusal(tmp_path / "m", b"tree\nversion=v4", splitting="<").startswith("files of this format say how they split")
+
+
+def test_two_equal_init_predicts_of_two_classes_are_one(tmp_path):
+    for seed in range(4):
+        model = random_model(seed)
+        both = {**model, "init_predict": model["init_predict"] * 2}
+        made = checked(saved(tmp_path, both))
+        x = rows()[0][:200].astype(np.float64)
+        np.testing.assert_array_equal(forest.margins(made.ensemble, x.T), [walked(model, row) for row in x])
 
 
 def test_one_hot_weights_are_splits_of_one_feature(tmp_path):

@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ensembles of trees in ONNX beside ONNX Runtime: sums are the same bits in float32."""
 
+import importlib
+import json
+
 import numpy as np
 import pytest
 
 from exporting import block
 from tensoa import forest
+from tensoa.command import run
 from tensoa.forest import Link
 from tensoa.importers.trees.onnx_nodes import MODES
-from tree_models import COLUMNS, checked, command, contents, load, refusal, rows
+from tree_models import COLUMNS, binding_text, checked, command, contents, load, refusal, rows
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -95,6 +99,29 @@ def test_a_regressor_of_one_target_is_not_transformed(tmp_path):
     made = checked(saved(tmp_path, "TreeEnsembleRegressor", {**lists, "post_transform": "LOGISTIC", "base_values": [0.3]}))
     assert made.ensemble.link is Link.NONE
     assert made.notes == ["ONNX Runtime ignores the post_transform LOGISTIC of one target, and so does the package"]
+
+
+def test_blocks_that_name_other_outputs_or_classes_in_another_order_are_refused(tmp_path, capsys):
+    lists, _ = random_trees(7, MODES[:4], targets=3)
+    after = [helper.make_node("Identity", ["scores"], ["probabilities"]), helper.make_node("Identity", ["label"], ["class"])]
+    path = saved(tmp_path, "TreeEnsembleClassifier", classifier(lists, ["x", "y", "z"]), after=after)
+    model = onnx.load(path)
+    del model.graph.output[:]
+    for name, kind in (("class", TensorProto.STRING), ("probabilities", TensorProto.FLOAT)):
+        model.graph.output.append(helper.make_tensor_value_info(name, kind, None))
+    onnx.save(model, path)
+    for name, columns, message in (
+        ("probabilities", "xyz", None),
+        ("scores", "abc", None),
+        ("class", "xyz", 'block "class": it has the name of another output of the model than the answers of its trees'),
+        ("scores", "zyx", "its columns are z, y, x; expected the classes in the order of the model: x, y, z"),
+    ):
+        out = tmp_path / f"{name}{columns}.pt2"
+        text = {**binding_text([block("features", "abcde")], columns), "outputs": [block(name, columns)]}
+        (tmp_path / "b.json").write_text(json.dumps(text))
+        arguments = [str(path), "--binding", str(tmp_path / "b.json"), "--out", str(out)]
+        assert run(lambda: importlib.import_module("tensoa.import").main(arguments)) == (0 if message is None else 2)
+        assert out.exists() == (message is None) and (message or "") in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("base", [{}, {"base_values": [0.7]}])

@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs and inner values of ONNX graphs, asked for by name, beside ONNX Runtime on the same values."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from onnx import helper
+from packages import FLOAT, of_nodes, refused
+
+from exporting import bind, block
+from tensoa.errors import InputError
+from tensoa.export import Options, export
+from tensoa.importers.onnx import import_onnx
+
+WIDTH = 3
+NAMES = ("output/BiasAdd", "/fc.1/Gemm_output_0", "dense:0", "7", "a b", "Ünal", "y", "Identity", "x.1", "hidden", "out_1", "P")
+
+
+def random_graph(path, random):
+    """A graph of functions of [n, 3]; {value: its node's name}, its outputs."""
+    names = list(random.permutation(NAMES))[: int(random.integers(4, len(NAMES)))]
+    values, nodes, constants = ["input"], [], {}
+    for i, name in enumerate(names):
+        kind = str(random.choice(["Relu", "Tanh", "Sigmoid", "Neg", "Add", "Mul", "MatMul", "Softmax", "Identity"]))
+        given = [str(random.choice(values)) for _ in range(2 if kind in ("Add", "Mul") else 1)]
+        if kind == "MatMul":
+            constants[f"w{i}"] = random.normal(size=(WIDTH, WIDTH)).astype(np.float32)
+            given.append(f"w{i}")
+        nodes.append(helper.make_node(kind, given, [name], name=f"node {i}"))
+        values.append(name)
+    outputs = [str(name) for name in random.permutation(names)[: int(random.integers(1, 4))]]
+    shape = (FLOAT, ["n", WIDTH])
+    of_nodes(path, nodes, {"input": shape}, {name: shape for name in outputs}, constants)
+    return {str(node.output[0]): node.name for node in nodes}, outputs
+
+
+def right(path, value, x):
+    model = onnx.load(path)
+    if value not in [output.name for output in model.graph.output]:
+        model.graph.output.append(onnx.ValueInfoProto(name=value))
+    made = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return made.run([value], {"input": x})[0]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_values_in_any_order(seed, tmp_path):
+    """By their names, with and without ":0", or by those of their nodes."""
+    random = np.random.default_rng(seed)
+    nodes, outputs = random_graph(tmp_path / "m.onnx", random)
+    wanted = [str(name) for name in random.permutation([*nodes])[: int(random.integers(1, 4))]]
+    asked = [str(random.choice([name, nodes[name], name if name.endswith(":0") else f"{name}:0"])) for name in wanted]
+    columns = bind([block("input", "abc")], [block(name, "xyz") for name in asked], "auto")
+    module = import_onnx(tmp_path / "m.onnx", columns)
+    x = random.normal(size=(20, WIDTH)).astype(np.float32)
+    for name, got in zip(wanted, columns.results(module(torch.from_numpy(x)))):
+        np.testing.assert_allclose(got, right(tmp_path / "m.onnx", name, x), rtol=1e-5, atol=1e-6)
+    inner = [name for name in wanted if name not in outputs]
+    assert len(module.notes) == len(inner) and all(f'inner value "{name}"' in line for name, line in zip(inner, module.notes))
+
+
+def test_package_of_an_inner_value_is_compared_with_onnx_runtime(tmp_path):
+    """As FACILE's output/BiasAdd, behind which is a ReLU."""
+    nodes = [
+        helper.make_node("MatMul", ["input", "w"], ["output/MatMul:0"]),
+        helper.make_node("Add", ["output/MatMul:0", "b"], ["output/BiasAdd:0"]),
+        helper.make_node("Relu", ["output/BiasAdd:0"], ["output/Relu:0"]),
+    ]
+    constants = {"w": np.eye(WIDTH, dtype=np.float32), "b": np.float32([-9, 0, 9])}
+    shape = (FLOAT, ["n", WIDTH])
+    of_nodes(tmp_path / "m.onnx", nodes, {"input": shape}, {"output/Relu:0": shape}, constants)
+    columns, lines = bind([block("input", "abc")], [block("output/BiasAdd", "xyz")], "auto"), []
+    module = import_onnx(tmp_path / "m.onnx", columns)
+    assert module(torch.zeros(1, 3)).tolist() == [[-9, 0, 9]]
+    export(module, columns, tmp_path / "m.pt2", Options(report=lines.append))
+    assert lines[0] == 'block "output/BiasAdd" is no output of the model, but its inner value "output/BiasAdd:0"'
+    assert lines[1] == "compared with ONNX Runtime: the same in 7 sets of columns"
+
+
+def test_values_beside_numbers_in_another_file(tmp_path):
+    """ONNX Runtime finds them too, where an output is added."""
+    nodes = [helper.make_node("MatMul", ["input", "w"], ["inner"]), helper.make_node("Relu", ["inner"], ["y"])]
+    shape, weight = (FLOAT, ["n", WIDTH]), np.arange(9, dtype=np.float32).reshape(3, 3)
+    of_nodes(tmp_path / "whole.onnx", nodes, {"input": shape}, {"y": shape}, {"w": weight})
+    onnx.save(
+        onnx.load(tmp_path / "whole.onnx"), tmp_path / "m.onnx", save_as_external_data=True, location="w", size_threshold=0
+    )
+    columns, lines = bind([block("input", "abc")], [block("inner", "xyz")], "auto"), []
+    export(import_onnx(tmp_path / "m.onnx", columns), columns, tmp_path / "m.pt2", Options(report=lines.append))
+    assert "compared with ONNX Runtime: the same in 7 sets of columns" in lines
+
+
+def test_outputs_in_order_are_said(tmp_path):
+    shape = (FLOAT, ["n", WIDTH])
+    nodes = [helper.make_node("Relu", ["input"], ["p"]), helper.make_node("Tanh", ["input"], ["q"])]
+    of_nodes(tmp_path / "m.onnx", nodes, {"input": shape}, {"p": shape, "q": shape})
+    columns, lines = bind([block("features", "abc")], [block("first", "xyz"), block("second", "xyz")], "auto"), []
+    export(import_onnx(tmp_path / "m.onnx", columns), columns, tmp_path / "m.pt2", Options(report=lines.append))
+    assert lines[:2] == [
+        'inputs in order, as the blocks have other names: "input" is block "features"',
+        'outputs in order, as the blocks have other names: "p" is block "first", "q" is block "second"',
+    ]
+    for names in (["first"], ["p", "second"], ["Q", "P"], ["p", "q", "r"]):
+        columns = bind([block("features", "abc")], [block(name, "xyz") for name in names], "auto")
+        message = refused(tmp_path / "m.onnx", 'its outputs are "p", "q"', columns)
+        assert any(f'block "{name}"' in message for name in names if name not in "pq")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_other_names_are_refused(seed, tmp_path):
+    random = np.random.default_rng(seed)
+    nodes, outputs = random_graph(tmp_path / "m.onnx", random)
+    names = [*(str(name) for name in random.permutation([*nodes])[:2]), "no such value"]
+    columns = bind([block("input", "abc")], [block(str(name), "xyz") for name in random.permutation(names)], "auto")
+    with pytest.raises(InputError, match='block "no such value": the model has no output and no inner value') as caught:
+        import_onnx(tmp_path / "m.onnx", columns)
+    assert all(f'"{name}"' in str(caught.value) for name in outputs)
