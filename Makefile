@@ -8,6 +8,7 @@
 #   CMAKE_ARGS=-D...       more arguments for cmake
 #   FUZZ_SECONDS=60        how long each fuzzer of `make fuzz` runs
 #   PROGRAM_SEEDS=0:10000  which seeds `make fuzz-programs` takes
+#   PACKAGE_SEEDS=0:1000   which seeds `make fuzz-packages` takes; PACKAGE_DEVICE=cuda: for the GPU of this machine
 #   SOAK_EVENTS=10000      how many events `make soak` runs over
 #   KILL_SECONDS=600       how long `make soak-service` kills servers
 #   DRAWS=5000             how often `make fuzz-columns` draws in each test
@@ -18,6 +19,8 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 PROGRAM_SEEDS ?= 0:10000
+PACKAGE_SEEDS ?= 0:1000
+PACKAGE_DEVICE ?= cpu
 SOAK_EVENTS ?= 10000
 KILL_SECONDS ?= 600
 DRAWS ?= 5000
@@ -38,7 +41,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
-        install-check reference newest-torch fuzz fuzz-programs fuzz-scripts fuzz-columns soak soak-service width nightly options clean
+        install-check reference newest-torch fuzz fuzz-programs fuzz-packages fuzz-scripts fuzz-columns soak soak-service width nightly options clean
 .DELETE_ON_ERROR:
 
 help: ## This list
@@ -145,6 +148,10 @@ fuzz: setup ## Feed made-up bytes and numbers to what takes them from outside, w
 
 fuzz-programs: setup ## Make fused programs of random networks and hard numbers, and compare them with torch
 	@$(PYTHON) -W ignore python/tests/random_programs.py --seeds $(PROGRAM_SEEDS) --jobs $(JOBS)
+
+fuzz-packages: program ## Export random modules, run `tensoa infer` over random rows, and compare with torch in float64
+	@$(PYTHON) -W ignore python/tests/random_packages.py --program build/tensoa --seeds $(PACKAGE_SEEDS) --device $(PACKAGE_DEVICE) \
+	  --jobs $(JOBS)
 
 fuzz-scripts: build/.configured-$(PRESET) ## Run random TorchScript programs and all operators of torch: inputs must stay as they are
 	@cmake --build build --target test_mutation_analysis

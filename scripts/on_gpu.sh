@@ -19,7 +19,8 @@
 #   tests      the C++ tests
 #   python     the Python tests that use a GPU
 #   programs   `make fuzz-programs`: needs many cores, no GPU
-#   width      `make width`, likewise; the CPU of that machine
+#   fuzz_packages  `make fuzz-packages` for the GPU: 300 modules; needs many cores
+#   width      `make width`, needs no GPU; the CPU of that machine
 #   width_gpu  the same on a GPU
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -165,6 +166,10 @@ python() {
 }
 
 programs() { $python -W ignore python/tests/random_programs.py --seeds 0:10000 --jobs "$((cores * 3 / 4))"; }
+
+fuzz_packages() {
+  $python -W ignore python/tests/random_packages.py --program "$TENSOA_PROGRAM" --seeds 0:300 --device cuda --jobs "$cores"
+}
 
 width() { width_on cpu $((cores / 2)); }
 
