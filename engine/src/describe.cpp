@@ -195,6 +195,10 @@ std::string list_of(std::span<const std::int64_t> numbers) {
   return '[' + text + ']';
 }
 
+std::string differs(const std::string& what, std::string_view expected, std::string_view got) {
+  return what + " is " + std::string(got) + ", expected " + std::string(expected);
+}
+
 /// What a tensor over `columns` columns of `rows` rows is not, though tensors over columns are: of
 /// the dtype of the columns, of the described sizes, with the rows of a plane side by side (of scalars: all rows one element).
 /// Tensors of the caller's own making can be anything.
@@ -216,22 +220,18 @@ std::string difference_of_tensor(const BlockDescription& described, const Tensor
   if (element.has_planes()) add(element.rows);
   if (element.kind == ColumnKind::kMatrix) add(element.columns);
 
-  const auto differs = [](const char* what, const std::string& got, const std::string& wanted) {
-    return std::string(what) + " is " + got + ", expected " + wanted;
-  };
   if (tensor.dtype != element.dtype) {
-    return differs("its dtype", std::string(name_of(tensor.dtype)),
-                   std::string(name_of(element.dtype)));
+    return differs("its dtype", name_of(element.dtype), name_of(tensor.dtype));
   }
   if (!std::ranges::equal(tensor.sizes(), expected.sizes())) {
-    return differs("its shape", list_of(tensor.sizes()), list_of(expected.sizes()));
+    return differs("its shape", list_of(expected.sizes()), list_of(tensor.sizes()));
   }
   if (rows > 1) {
     const std::int64_t wanted = element.kind == ColumnKind::kScalar ? 0 : 1;
     const std::int64_t stride = tensor.stride_of_dim[row_dimension];
     if (stride != wanted) {
-      return differs("its stride from one row to the next", std::to_string(stride),
-                     std::to_string(wanted));
+      return differs("its stride from one row to the next", std::to_string(wanted),
+                     std::to_string(stride));
     }
   }
   if (element.kind == ColumnKind::kMatrix && element.columns > 1) {
@@ -239,8 +239,8 @@ std::string difference_of_tensor(const BlockDescription& described, const Tensor
         tensor.stride_of_dim[plane_dimension] * static_cast<std::int64_t>(element.rows);
     const std::int64_t stride = tensor.stride_of_dim[plane_dimension + 1];
     if (stride != wanted) {
-      return differs("its stride from one column of a matrix to the next", std::to_string(stride),
-                     std::to_string(wanted));
+      return differs("its stride from one column of a matrix to the next", std::to_string(wanted),
+                     std::to_string(stride));
     }
   }
   return {};
@@ -259,25 +259,14 @@ BindingDescription description_of(const Binding& binding) {
   return description;
 }
 
-std::string difference(const BlockDescription& described, const BoundBlock& block) {
-  const auto differs = [](const std::string& what, std::string_view expected,
-                          std::string_view got) {
-    return what + " is " + std::string(got) + ", expected " + std::string(expected);
-  };
-  if (!is_described(block.form)) {
-    return "it is a copy that is made for each call (padded rows, a mask or segments), expected "
-           "columns in place";
-  }
-  if (block.shape != described.shape) {
-    return differs("the shape", word_of(kShapes, described.shape), word_of(kShapes, block.shape));
-  }
-  if (block.columns.size() != described.columns.size()) {
+std::string difference_of_columns(const BlockDescription& described,
+                                  std::span<const BoundColumn> columns) {
+  if (columns.size() != described.columns.size()) {
     return differs("the number of columns", std::to_string(described.columns.size()),
-                   std::to_string(block.columns.size()));
+                   std::to_string(columns.size()));
   }
-  const std::uint32_t first = first_line(block);
-  for (std::size_t i = 0; i < block.columns.size(); ++i) {
-    const BoundColumn& column = block.columns[i];
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const BoundColumn& column = columns[i];
     const ColumnDescription& expected = described.columns[i];
     if (column.name != expected.name) {
       return differs("column " + std::to_string(i), expected.name, column.name);
@@ -287,19 +276,37 @@ std::string difference(const BlockDescription& described, const BoundBlock& bloc
       return differs("the kind of column " + column.name, name_of(described.element.kind),
                      name_of(info.kind));
     }
-    if (info.dtype != described.element.dtype) {
-      return differs("the dtype of column " + column.name, name_of(described.element.dtype),
-                     name_of(info.dtype));
-    }
     if (info.rows != described.element.rows || info.columns != described.element.columns) {
       return differs("an element of column " + column.name,
                      std::to_string(described.element.rows) + " x " +
                          std::to_string(described.element.columns),
                      std::to_string(info.rows) + " x " + std::to_string(info.columns));
     }
-    if (column.line - first != expected.plane) {
+  }
+  return {};
+}
+
+std::string difference(const BlockDescription& described, const BoundBlock& block) {
+  if (!is_described(block.form)) {
+    return "it is a copy that is made for each call (padded rows, a mask or segments), expected "
+           "columns in place";
+  }
+  if (block.shape != described.shape) {
+    return differs("the shape", word_of(kShapes, described.shape), word_of(kShapes, block.shape));
+  }
+  std::string of_columns = difference_of_columns(described, block.columns);
+  if (!of_columns.empty()) return of_columns;
+  const std::uint32_t first = first_line(block);
+  for (std::size_t i = 0; i < block.columns.size(); ++i) {
+    const BoundColumn& column = block.columns[i];
+    const std::uint32_t expected = described.columns[i].plane;
+    if (column.info.dtype != described.element.dtype) {
+      return differs("the dtype of column " + column.name, name_of(described.element.dtype),
+                     name_of(column.info.dtype));
+    }
+    if (column.line - first != expected) {
       return differs("the place of column " + column.name + " among the planes of the block",
-                     std::to_string(expected.plane), std::to_string(column.line - first));
+                     std::to_string(expected), std::to_string(column.line - first));
     }
   }
   if (block.tensor.dtype != described.dtype) {

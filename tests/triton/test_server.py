@@ -6,6 +6,7 @@ The server comes from the wheel nvidia-pytriton in the environment TENSOA_SERVIC
 tests skip. Requests go by HTTP, whose bodies arrive in pieces, at any address.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -83,6 +84,18 @@ class Server:
         described = json.loads(body[:size])
         output = described["outputs"][0]
         return np.frombuffer(body[size:], np.float32).reshape(output["shape"]), described.get("parameters", {})
+
+    def describe(self, model, name, values):
+        """The parameters of an answer without outputs."""
+        tensor = {"name": name, "shape": values.shape, "datatype": "FP32", "data": values.ravel().tolist()}
+        request = {"inputs": [tensor], "parameters": {"tensoa_describe": True}}
+        call = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/v2/models/{model}/infer", data=json.dumps(request).encode()
+        )
+        with urllib.request.urlopen(call, timeout=60) as answer:
+            described = json.load(answer)
+        assert not described["outputs"]
+        return described["parameters"]
 
     def stop(self):
         self.process.terminate()
@@ -167,6 +180,17 @@ def test_wrong_requests_are_refused_and_others_answered(server):
     assert "features" in refused(server, features(4).transpose(0, 2, 1))
     assert "[1, 3, n]" in refused(server, np.concatenate([features(3)] * 2))
     assert server.infer("fused", "features", features(3))[0].shape == (1, 2, 3)
+
+
+@pytest.mark.parametrize("model", ["fused", "bare.tensoa"])
+def test_the_server_describes_what_it_runs(server, model):
+    file = (PACKAGES / "fused.pt2").read_bytes()
+    parameters = server.describe(model, "features", features(1))
+    published = json.loads(parameters["tensoa_model"])
+    assert published["checksum"] == parameters["tensoa_checksum"] == hashlib.sha256(file).hexdigest()
+    assert [column["name"] for column in published["binding"]["inputs"][0]["columns"]] == ["x", "y", "z"]
+    assert [column["name"] for column in published["binding"]["outputs"][0]["columns"]] == ["m", "n"]
+    assert published["columns"] == "named"
 
 
 def test_a_package_that_needs_torch_is_refused_by_name(binary, tmp_path):

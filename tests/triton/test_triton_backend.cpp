@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
@@ -16,6 +17,8 @@
 #include "fake_host.hpp"
 #include "support/temporary_folder.hpp"
 #include "tensoa/engine/model.hpp"
+#include "tensoa/package/inspect.hpp"
+#include "tensoa/package/published.hpp"
 #include "tensoa/triton/model_config.hpp"
 #include "tensoa/triton/served_file.hpp"
 
@@ -27,6 +30,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using namespace test;
 
 constexpr int kFp32 = 11;
@@ -407,6 +411,65 @@ TEST_F(TritonBackend, ComparesTheChecksumThatARequestExpects) {
   TRITONBACKEND_Request wrong = request_of(tensor.input);
   wrong.parameters = {{"tensoa_checksum", "0123"}};
   EXPECT_THAT(refused(wrong), HasSubstr("got checksum 0123, serves " + checksum));
+}
+
+TEST_F(TritonBackend, DescribesTheModelWithoutComputing) {
+  load("fused");
+  const Floats tensor("features", kFp32, 3, feature_values(4, 3));
+  TRITONBACKEND_Request request = request_of(tensor.input);
+  request.inputs[0].shape = {1, 77, 3};  // not looked at
+  request.parameters = {{"tensoa_checksum", "0123"}, {"tensoa_describe", ""}};
+  execute({&request});
+  ASSERT_EQ(request.code, kRight) << request.message;
+  EXPECT_THAT(request.response->outputs, IsEmpty());
+  const std::string checksum = triton::checksum_of_file(fused_package("fused"));
+  EXPECT_EQ(request.response->parameters["tensoa_checksum"], checksum);
+  const auto published = package::parse_published(request.response->parameters.at("tensoa_model"));
+  EXPECT_EQ(published.checksum, checksum);
+  EXPECT_TRUE(published.are_columns_named);
+  const package::ModelDescription here = package::inspect(fused_package("fused"));
+  EXPECT_EQ(to_json(*published.model.binding), to_json(*here.binding));
+  ASSERT_EQ(published.model.outputs.size(), here.outputs.size());
+  EXPECT_EQ(published.model.inputs[0].type, here.inputs[0].type);
+  EXPECT_EQ(published.model.outputs[0].type, here.outputs[0].type);
+}
+
+TEST_F(TritonBackend, TreesWithoutNamesTakeAnyColumns) {
+  std::ofstream(folder_.path() / "trees.json") << R"({"learner": {
+    "attributes": {}, "feature_names": [], "feature_types": [],
+    "gradient_booster": {"model": {"gbtree_model_param": {"num_parallel_tree": "1", "num_trees": "1"},
+      "iteration_indptr": [0, 1], "tree_info": [0], "trees": [{
+        "base_weights": [0.0, 1.0, 2.0], "categories": [], "categories_nodes": [],
+        "categories_segments": [], "categories_sizes": [], "default_left": [0, 0, 0], "id": 0,
+        "left_children": [1, -1, -1], "loss_changes": [1.0, 0.0, 0.0], "parents": [2147483647, 0, 0],
+        "right_children": [2, -1, -1], "split_conditions": [0.5, 1.0, 2.0],
+        "split_indices": [1, 0, 0], "split_type": [0, 0, 0], "sum_hessian": [2.0, 1.0, 1.0],
+        "tree_param": {"num_deleted": "0", "num_feature": "2", "num_nodes": "3", "size_leaf_vector": "1"}}]},
+      "name": "gbtree"},
+    "learner_model_param": {"base_score": "0", "boost_from_average": "1", "num_class": "0",
+      "num_feature": "2", "num_target": "1"},
+    "objective": {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}}},
+    "version": [2, 0, 3]})";
+  ASSERT_EQ(load_model(folder_.path() / "trees.json", "model.json"), "");
+  ASSERT_EQ(load_instance(), "");
+  const Floats tensor("features", kFp32, 2, {0.0F, 1.0F});
+  TRITONBACKEND_Request request = request_of(tensor.input);
+  request.wanted = {"answers"};
+  request.parameters = {{"tensoa_describe", "1"}};
+  execute({&request});
+  ASSERT_EQ(request.code, kRight) << request.message;
+  const auto published = package::parse_published(request.response->parameters.at("tensoa_model"));
+  EXPECT_FALSE(published.are_columns_named);
+  ASSERT_EQ(published.model.inputs.at(0).block->columns.size(), 2U);
+  EXPECT_EQ(published.model.inputs[0].block->columns[1].name, "f1");
+}
+
+TEST_F(TritonBackend, RefusesAFileThatIsExchangedWhileItIsLoaded) {
+  ASSERT_EQ(load_model(fused_package("fused")), "");
+  const std::filesystem::path served = folder_.path() / "1" / "model.pt2";
+  std::filesystem::copy_file(fused_package("fused"), folder_.path() / "next");
+  std::filesystem::rename(folder_.path() / "next", served);
+  EXPECT_THAT(load_instance(), HasSubstr("was changed while the server loaded it"));
 }
 
 TEST_F(TritonBackend, AnErrorStaysWithItsRequest) {

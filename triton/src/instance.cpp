@@ -43,7 +43,9 @@ Instance::Instance(std::shared_ptr<const ServedModel> model, TRITONBACKEND_Model
       inputs_(of_inputs_.size()),
       outputs_(of_outputs_.size()),
       values_(of_inputs_.size()),
-      opened_(of_outputs_.size()) {}
+      opened_(of_outputs_.size()) {
+  model_->require_unchanged();  // what `call_` has loaded is what the checksum says
+}
 
 bool Instance::is_wanted(TRITONBACKEND_Request* request, const std::string& output) const {
   std::uint32_t count = 0;
@@ -61,7 +63,14 @@ void Instance::compute(TRITONBACKEND_Request* request, TRITONBACKEND_Response* r
   if (is_cancelled(request)) {
     throw ApiError(TRITONSERVER_ERROR_CANCELLED, "the request was cancelled before it ran");
   }
-  require_checksum(request, model_->checksum());
+  const auto set_parameter = [&](const char* key, const std::string& value) {
+    require_ok(TRITONBACKEND_ResponseSetStringParameter(response, key, value.c_str()),
+               (std::string("the parameter ") + key + " of an answer").c_str());
+  };
+  set_parameter(kChecksumParameter, model_->checksum());
+  if (asks_for_description(request, model_->checksum())) {
+    return set_parameter(kModelParameter, model_->published());
+  }
   const Wire& wire = model_->wire();
   for (std::size_t i = 0; i < wire.inputs.size(); ++i) {
     const InputTensor tensor = read_input(request, wire.inputs[i], of_inputs_[i]);
@@ -84,9 +93,6 @@ void Instance::compute(TRITONBACKEND_Request* request, TRITONBACKEND_Response* r
     if (opened_[i].bytes == 0 || opened_[i].data == outputs_[i]) continue;
     std::memcpy(opened_[i].data, outputs_[i], opened_[i].bytes);
   }
-  require_ok(TRITONBACKEND_ResponseSetStringParameter(response, kChecksumParameter,
-                                                      model_->checksum().c_str()),
-             "the checksum of an answer");
 }
 
 bool Instance::answer(TRITONBACKEND_Request* request, Times& times) noexcept {

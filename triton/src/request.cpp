@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "api_errors.hpp"
 #include "tensoa/triton/model_config.hpp"
@@ -201,11 +202,12 @@ bool is_cancelled(TRITONBACKEND_Request* request) {
   return is;
 }
 
-void require_checksum(TRITONBACKEND_Request* request, const std::string& checksum) {
+bool asks_for_description(TRITONBACKEND_Request* request, const std::string& checksum) {
   if (&TRITONBACKEND_RequestParameterCount == nullptr ||
       &TRITONBACKEND_RequestParameter == nullptr) {
-    return;
+    return false;
   }
+  std::optional<std::string> expected;
   std::uint32_t count = 0;
   require_ok(TRITONBACKEND_RequestParameterCount(request, &count), "the parameters of a request");
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -214,11 +216,14 @@ void require_checksum(TRITONBACKEND_Request* request, const std::string& checksu
     const void* value = nullptr;
     require_ok(TRITONBACKEND_RequestParameter(request, i, &key, &type, &value),
                "a parameter of a request");
-    if (key == nullptr || std::strcmp(key, kChecksumParameter) != 0) continue;
-    require_same_checksum(type == TRITONSERVER_PARAMETER_STRING ? static_cast<const char*>(value)
-                                                                : "that is not text",
-                          checksum);
+    if (key == nullptr) continue;
+    if (std::strcmp(key, kDescribeParameter) == 0) return true;
+    if (std::strcmp(key, kChecksumParameter) != 0) continue;
+    expected = type == TRITONSERVER_PARAMETER_STRING ? static_cast<const char*>(value)
+                                                     : "that is not text";
   }
+  if (expected) require_same_checksum(*expected, checksum);
+  return false;
 }
 
 }  // namespace tensoa::triton

@@ -2,11 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "served_model.hpp"
 
+#include <sys/stat.h>
+
 #include <memory>
 #include <utility>
 
 #include "api_errors.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/package/file_kind.hpp"
 #include "tensoa/package/inspect.hpp"
+#include "tensoa/package/published.hpp"
 #include "tensoa/triton/model_config.hpp"
 #include "tensoa/triton/served_file.hpp"
 
@@ -37,10 +42,17 @@ std::string subject_of(const std::filesystem::path& file) {
   return "model " + file.string() + ": ";
 }
 
-Wire wire_in(const std::filesystem::path& file) {
-  const package::ModelDescription description = package::inspect(file);
+package::ModelDescription description_of(const std::filesystem::path& file) {
+  package::ModelDescription description = package::inspect(file);
   require_without_torch(description, subject_of(file));
-  return wire_of(description, subject_of(file));
+  return description;
+}
+
+/// Trees take columns by name where their file has names, packages always.
+bool are_columns_named(const std::filesystem::path& file,
+                       const package::ModelDescription& description) {
+  return package::kind_of_file(file) == package::FileKind::kPackage ||
+         description.match == Match::kByName;
 }
 
 std::string config_of(TRITONBACKEND_Model* model) {
@@ -74,12 +86,29 @@ std::string text_of(TRITONSERVER_Message* message) {
 
 ServedModel::ServedModel(TRITONBACKEND_Model* model)
     : file_(file_of(model)),
+      stamp_(stamp_of(file_)),
       checksum_(checksum_of_file(file_)),
-      wire_(wire_in(file_)),
       model_(file_, CompilationType::kAny, {}) {
   const std::string subject = subject_of(file_);
+  const package::ModelDescription description = description_of(file_);
+  wire_ = wire_of(description, subject);
+  published_ = package::to_json({checksum_, are_columns_named(file_, description), description});
   complete_config(model, wire_, subject);
   require_config(wire_, config_of(model), checksum_, version_of(model), subject);
+}
+
+ServedModel::Stamp ServedModel::stamp_of(const std::filesystem::path& file) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) throw LoadError(subject_of(file) + "cannot be read");
+  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+          status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+}
+
+void ServedModel::require_unchanged() const {
+  if (stamp_of(file_) == stamp_) return;
+  throw LoadError(subject_of(file_) +
+                  "was changed while the server loaded it; expected a file that is exchanged as a "
+                  "whole, with its folder (`tensoa deploy`); load the model again");
 }
 
 }  // namespace tensoa::triton

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <tuple>
 
 #include "tensoa/engine/model.hpp"
 #include "tensoa/triton/wire.hpp"
@@ -11,8 +13,8 @@
 
 namespace tensoa::triton {
 
-/// A version of a Triton model: its file, how its blocks are sent, and the model, which is loaded on a device
-/// with the first instance there. Immutable.
+/// A version of a Triton model: its file, what clients learn of it, how its blocks are sent, and the model, which is loaded on a
+/// device with the first instance there. Immutable.
 /// *Threads*: safe, shared by all instances.
 class ServedModel {
  public:
@@ -21,13 +23,25 @@ class ServedModel {
   explicit ServedModel(TRITONBACKEND_Model* model);
 
   const std::string& checksum() const noexcept { return checksum_; }
+
+  /// As JSON: tensoa/package/published.hpp.
+  const std::string& published() const noexcept { return published_; }
+  /// @throws LoadError where the file is not that of checksum() any more: what was loaded from it may be another model
+  void require_unchanged() const;
+
   const Wire& wire() const noexcept { return wire_; }
   const detail::AnyModel& model() const noexcept { return model_; }
 
  private:
+  /// What differs where a file was exchanged or written to: its place on the disk, its bytes and when they were written.
+  using Stamp = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t>;
+  static Stamp stamp_of(const std::filesystem::path& file);
+
   std::filesystem::path file_;
+  Stamp stamp_;
   std::string checksum_;
   Wire wire_;
+  std::string published_;
   detail::AnyModel model_;
 };
 

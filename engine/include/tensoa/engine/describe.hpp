@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,11 @@ BindingDescription description_of(const Binding& binding);
 /// differs: "column 1 is z, expected y". Time grows with the columns, allocates only for the answer.
 /// @param block of tensors that detail::check_own() would take
 std::string difference(const BlockDescription& described, const BoundBlock& block);
+
+/// As difference(), of the columns alone, wherever they lie and whatever their dtype: their number, names, order, kinds and
+/// elements.
+std::string difference_of_columns(const BlockDescription& described,
+                                  std::span<const BoundColumn> columns);
 
 /// "auto", "order" or "name".
 std::string_view name_of(Match match) noexcept;

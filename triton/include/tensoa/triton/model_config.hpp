@@ -16,6 +16,10 @@ namespace tensoa::triton {
 inline constexpr const char* kChecksumParameter = "tensoa_checksum";
 inline constexpr const char* kVersionParameter = "tensoa_version";
 
+/// A request with this parameter is answered without outputs, and with the model (tensoa/package/published.hpp) as a parameter.
+inline constexpr const char* kDescribeParameter = "tensoa_describe";
+inline constexpr const char* kModelParameter = "tensoa_model";
+
 /// Returns what the back-end adds to a configuration that does not have it, as JSON: inputs, outputs,
 /// max_batch_size, dynamic batching.
 /// @param config of the model until then, as JSON

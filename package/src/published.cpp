@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tensoa/package/published.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/printable.hpp"
+
+namespace tensoa::package {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view kNamed = "named";
+constexpr std::string_view kAny = "any";
+constexpr std::size_t kChecksumDigits = 64;
+
+[[noreturn]] void fail(const std::string& what) {
+  throw InputError("description of a served model: " + what);
+}
+
+ordered_json rows_of(const std::vector<ArgumentDescription>& arguments) {
+  ordered_json all = ordered_json::array();
+  for (const ArgumentDescription& argument : arguments) {
+    all.push_back(argument.collection ? ordered_json{{"collection", *argument.collection}}
+                                      : ordered_json{{"rows", argument.rows}});
+  }
+  return all;
+}
+
+const ordered_json& member(const ordered_json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) fail(std::string("\"") + key + "\" is missing");
+  return *found;
+}
+
+std::string text(const ordered_json& object, const char* key) {
+  const ordered_json& value = member(object, key);
+  if (!value.is_string()) fail(std::string("\"") + key + "\" is not text");
+  return value.get<std::string>();
+}
+
+/// A whole number that fits into 32 bits; none where the key is missing.
+std::optional<std::size_t> number(const ordered_json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) return std::nullopt;
+  const bool fits =
+      found->is_number_unsigned() && found->get<std::uint64_t>() <= std::uint64_t{0xFFFF'FFFF};
+  if (!fits) fail(std::string("\"") + key + "\" is not a whole number from 0 on");
+  return found->get<std::size_t>();
+}
+
+std::string parse_checksum(const ordered_json& object) {
+  std::string checksum = text(object, "checksum");
+  const bool is_one = checksum.size() == kChecksumDigits &&
+                      checksum.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_one) fail("\"checksum\" is not 64 hexadecimal digits");
+  return checksum;
+}
+
+bool is_printable(const std::string& name) { return printable(name) == name; }
+
+void require_printable(const BlockDescription& block) {
+  const bool are = is_printable(block.name) &&
+                   std::ranges::all_of(block.columns, is_printable, &ColumnDescription::name);
+  if (!are) fail("a name has control characters");
+}
+
+std::vector<ArgumentDescription> parse_arguments(const ordered_json& object, const char* key,
+                                                 const std::vector<BlockDescription>& blocks) {
+  const ordered_json& rows = member(object, key);
+  if (!rows.is_array() || rows.size() != blocks.size()) {
+    fail(std::string("\"") + key + "\" does not have an entry for each block of the binding");
+  }
+  std::vector<ArgumentDescription> arguments;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    require_printable(blocks[i]);
+    if (!rows[i].is_object()) fail(std::string("\"") + key + "\" has an entry that is no object");
+    const std::optional<std::size_t> collection = number(rows[i], "collection");
+    const std::optional<std::size_t> fixed = number(rows[i], "rows");
+    if (collection.has_value() == fixed.has_value()) {
+      fail("a block of \"" + std::string(key) + "\" has no \"collection\" or \"rows\", or both");
+    }
+    arguments.push_back(argument_of(blocks[i], collection, fixed.value_or(0)));
+  }
+  return arguments;
+}
+
+}  // namespace
+
+std::string to_json(const PublishedModel& published) {
+  const ModelDescription& model = published.model;
+  return ordered_json{{"schema", kPublishedSchema},
+                      {"checksum", published.checksum},
+                      {"columns", published.are_columns_named ? kNamed : kAny},
+                      {"binding", ordered_json::parse(tensoa::to_json(*model.binding))},
+                      {"inputs", rows_of(model.inputs)},
+                      {"outputs", rows_of(model.outputs)}}
+      .dump();
+}
+
+PublishedModel parse_published(std::string_view json) {
+  constexpr int kDeepest = 16;  // what is written has 6; messages and copies recurse
+  const auto require_shallow = [](int depth, ordered_json::parse_event_t, const ordered_json&) {
+    if (depth > kDeepest) fail("is nested deeper than " + std::to_string(kDeepest) + " levels");
+    return true;
+  };
+  const ordered_json object =
+      ordered_json::parse(json, require_shallow, /*allow_exceptions=*/false);
+  if (!object.is_object()) fail("is not JSON of an object");
+  if (number(object, "schema") != kPublishedSchema) {
+    fail("its schema is not " + std::to_string(kPublishedSchema) +
+         ", which this version of tensoa reads; use a client and a back-end of one version");
+  }
+  PublishedModel published;
+  published.checksum = parse_checksum(object);
+  const std::string columns = text(object, "columns");
+  if (columns != kNamed && columns != kAny) fail("\"columns\" is neither \"named\" nor \"any\"");
+  published.are_columns_named = columns == kNamed;
+  ModelDescription& model = published.model;
+  model.binding = parse_binding(member(object, "binding").dump());
+  model.match = model.binding->match;
+  model.inputs = parse_arguments(object, "inputs", model.binding->inputs);
+  model.outputs = parse_arguments(object, "outputs", model.binding->outputs);
+  return published;
+}
+
+}  // namespace tensoa::package
