@@ -51,7 +51,8 @@ class TreeFileLoader final : public package::InspectingLoader {
     return load_tree_engine(location.path(), device, options.get<Options>());
   }
 
-  package::ModelDescription inspect(const ModelLocation& location) const override {
+  package::ModelDescription inspect(const ModelLocation& location,
+                                    const ModelOptions& /*options*/) const override {
     return inspect_tree_file(location.path());
   }
 

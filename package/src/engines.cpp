@@ -33,7 +33,8 @@ class PackageLoader final : public InspectingLoader {
     return load_aot_engine(location.path(), device, options.get<Options>());
   }
 
-  ModelDescription inspect(const ModelLocation& location) const override {
+  ModelDescription inspect(const ModelLocation& location,
+                           const ModelOptions& /*options*/) const override {
     return inspect_package(location.path());
   }
 };

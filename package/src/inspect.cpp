@@ -128,10 +128,10 @@ ArgumentDescription argument_of(const BlockDescription& block,
   return {block.name, type_of(block, count), block, collection, rows};
 }
 
-ModelDescription inspect(const ModelLocation& location) {
+ModelDescription inspect(const ModelLocation& location, const ModelOptions& options) {
   const auto loader = find_loader(location);
   if (const auto* inspecting = dynamic_cast<const InspectingLoader*>(loader.get())) {
-    return inspecting->inspect(location);
+    return inspecting->inspect(location, options);
   }
   throw LoadError("model " + location.text() + ": is loaded by the engine " +
                   std::string(loader->name()) + ", which does not say what is in its models");

@@ -30,7 +30,8 @@ class TorchScriptLoader final : public package::InspectingLoader {
     return load_jit_engine(location.path(), device, options.get<TorchScriptOptions>());
   }
 
-  package::ModelDescription inspect(const ModelLocation& location) const override {
+  package::ModelDescription inspect(const ModelLocation& location,
+                                    const ModelOptions& /*options*/) const override {
     return inspect_torchscript(location.path());
   }
 };
@@ -49,7 +50,8 @@ class ExportedLoader final : public package::InspectingLoader {
     return load_exported_engine(location.path(), device);
   }
 
-  package::ModelDescription inspect(const ModelLocation& location) const override {
+  package::ModelDescription inspect(const ModelLocation& location,
+                                    const ModelOptions& /*options*/) const override {
     return inspect_exported(location.path());
   }
 };

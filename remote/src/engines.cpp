@@ -29,8 +29,9 @@ class RemoteLoader final : public package::InspectingLoader {
     return load_remote_engine(location, device, options.get<Options>());
   }
 
-  package::ModelDescription inspect(const ModelLocation& location) const override {
-    const std::shared_ptr<Service> service = Service::make(location, {});
+  package::ModelDescription inspect(const ModelLocation& location,
+                                    const ModelOptions& options) const override {
+    const std::shared_ptr<Service> service = Service::make(location, options.get<Options>());
     service->load();
     return describe_model(*service->metadata());
   }

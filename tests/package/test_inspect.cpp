@@ -25,7 +25,8 @@ class Describes final : public InspectingLoader {
                                      const ModelOptions&) const override {
     return nullptr;
   }
-  ModelDescription inspect(const ModelLocation& location) const override {
+  ModelDescription inspect(const ModelLocation& location,
+                           const ModelOptions& /*options*/) const override {
     ModelDescription model;
     model.format = "description of " + location.path().filename().string();
     return model;

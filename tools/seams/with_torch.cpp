@@ -68,9 +68,10 @@ class LoaderAtNeed final : public package::InspectingLoader {
     load_torch_for(location);
     return find_loader(location)->load(location, device, options);
   }
-  package::ModelDescription inspect(const ModelLocation& location) const override {
+  package::ModelDescription inspect(const ModelLocation& location,
+                                    const ModelOptions& options) const override {
     load_torch_for(location);
-    return package::inspect(location);
+    return package::inspect(location, options);
   }
 
  private:

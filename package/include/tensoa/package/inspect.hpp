@@ -101,15 +101,17 @@ ArgumentDescription argument_of(const BlockDescription& block,
 /// A loader that says what is in its files.
 class InspectingLoader : public EngineLoader {
  public:
-  /// @param location accepted @throws LoadError
-  virtual ModelDescription inspect(const ModelLocation& location) const = 0;
+  /// @param location accepted @param options taken @throws LoadError
+  virtual ModelDescription inspect(const ModelLocation& location,
+                                   const ModelOptions& options) const = 0;
 };
 
 /// Asks the loader that accepts what is there. Packages: also one for another machine or torch version; no code
 /// is unpacked or loaded, its checksum is verified. TorchScript: data flow through its frozen graph is followed,
-/// nothing else. Trees: the file is read.
+/// nothing else. Trees: the file is read. URLs: a server is asked.
+/// @param options as those of a Model: how a server is reached
 /// @throws LoadError as find_loader, and where its loader does not say what is in it
-ModelDescription inspect(const ModelLocation& location);
+ModelDescription inspect(const ModelLocation& location, const ModelOptions& options = {});
 
 /// What the package `path` was made to give; nothing where it does not say. Reads as inspect().
 /// @throws LoadError
