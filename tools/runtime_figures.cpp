@@ -70,8 +70,9 @@ std::size_t peak_of_this_process() {
   return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
 }
 
-RuntimeFigures runtime_figures(const std::string& file, const RuntimeCall& call) {
-  package::ModelDescription description = package::inspect(file);
+RuntimeFigures runtime_figures(const std::string& file, const ModelOptions& options,
+                               const RuntimeCall& call) {
+  package::ModelDescription description = package::inspect(file, options);
   if (!call.binding.empty()) use_binding(description, call.binding);
   const bool is_for_gpu = description.target == "cuda";
   const Queue queue(parse_device(call.device != "auto" ? call.device
@@ -80,7 +81,7 @@ RuntimeFigures runtime_figures(const std::string& file, const RuntimeCall& call)
   RuntimeFigures figures;
   figures.device = queue.device();
   figures.threads_before = threads_of_this_process();
-  const Model<> model{std::filesystem::path(file)};
+  const Model<> model(file, options);
   const Work work(model, description, queue, call.rows);
   work.call();
   figures.inputs = work.inputs;

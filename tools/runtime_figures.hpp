@@ -8,6 +8,7 @@
 #include "seams/torch_seam.hpp"
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/memory_budget.hpp"
+#include "tensoa/engine/model_options.hpp"
 
 namespace tensoa::tools {
 
@@ -31,7 +32,9 @@ struct RuntimeFigures {
 /// the binding, are filled with made-up numbers (GeneratedColumns); an output collection has as many
 /// rows as the input collection of the same place. An edge scorer runs on one generated event.
 /// @throws as Model; InputError for a binding that cannot be read
-RuntimeFigures runtime_figures(const std::string& file, const RuntimeCall& call);
+/// @param options of the model
+RuntimeFigures runtime_figures(const std::string& file, const ModelOptions& options,
+                               const RuntimeCall& call);
 
 /// Returns the bytes of main memory that this process had at most.
 std::size_t peak_of_this_process();

@@ -15,6 +15,7 @@
 #include "support/function_loader.hpp"
 #include "support/temporary_folder.hpp"
 #include "tensoa/engine/model.hpp"
+#include "tensoa/package/engines.hpp"
 #include "tensoa/remote/engines.hpp"
 #include "tensoa/remote/options.hpp"
 #include "tensoa/remote/shared_memory.hpp"
@@ -71,6 +72,7 @@ TEST(ServicePage, TheCallIsThatOfAModelInTheProcess) {
   std::promise<Result<CopyReport>> done;
   // [call]
   remote::register_engines();
+  package::register_engines();  // loads the fallback
   Model<> model(url, remote::Options{.deadline = 2s, .fallback = package});
   auto plan = model.plan(metadata);
   model.submit(queue, plan, [&](Result<CopyReport> result) { done.set_value(std::move(result)); });

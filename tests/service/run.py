@@ -16,6 +16,7 @@ COMMAND finds in its environment (host:port on 127.0.0.1 each):
     TENSOA_TEST_KSERVE_EXPIRED  the same, and its certificate has expired
     TENSOA_TEST_KSERVE_TOKEN  the same without TLS; every call must have the bearer token of the file TENSOA_TEST_TOKEN_FILE;
                             that of TENSOA_TEST_EXPIRED_TOKEN_FILE has expired
+    TENSOA_TEST_KSERVE_TLS_TOKEN  with TLS and that token
     TENSOA_TEST_PROXY       a bad network in front of the first of these servers
     TENSOA_TEST_CONTROL     commands: stop and kill servers, change the network (control.py)
     TENSOA_TEST_FOLDER      an empty folder, removed afterwards
@@ -151,6 +152,7 @@ class Servers:
         self._second(["--tls", certificates.folder, "--certificate", "expired"], "TENSOA_TEST_KSERVE_EXPIRED")
         token, expired = self._token("token"), self._token("expired_token")
         self._second(["--token-file", token, "--expired-token-file", expired], "TENSOA_TEST_KSERVE_TOKEN")
+        self._second(["--tls", certificates.folder, "--token-file", token], "TENSOA_TEST_KSERVE_TLS_TOKEN")
         self.env["TENSOA_TEST_CERTIFICATES"] = str(certificates.folder)
         self.env["TENSOA_TEST_TOKEN_FILE"] = str(token)
         self.env["TENSOA_TEST_EXPIRED_TOKEN_FILE"] = str(expired)

@@ -16,10 +16,12 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = Path(os.environ.get("TENSOA_PROGRAM", ROOT / "build" / "tensoa"))
 PACKAGES = Path(os.environ.get("TENSOA_FUSED_PACKAGES", ROOT / "build" / "tests" / "package" / "packages"))
 FUSED = PACKAGES / "fused.pt2"
+TREES = ROOT / "tests" / "fuzz" / "seeds" / "tree_file" / "xgboost.json"
+SERVICE = Path(os.environ.get("TENSOA_SERVICE_VENV", ROOT / ".venv-service"))
 
 
-def tensoa(*arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
+def tensoa(*arguments, cwd=None):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False, cwd=cwd)
 
 
 def deploy(*arguments):
@@ -58,11 +60,16 @@ def test_a_package(repository):
     assert files_in(repository) == ["fused/1/model.pt2", "fused/config.pbtxt"]
     config = (repository / "fused" / "config.pbtxt").read_text()
     assert config.startswith("# Written by tensoa deploy")
+    assert printed.endswith(
+        "  for this host alone; without the addresses Triton listens on all interfaces, without authentication (docs/service.md)\n"
+    )
+    assert f"start: tritonserver --model-repository={repository} --backend-directory=" in printed
     for part in [
         'name: "fused"\nbackend: "tensoa"\nmax_batch_size: 256\n',
         'input [ { name: "features" data_type: TYPE_FP32 dims: [ 3, -1 ] allow_ragged_batch: true } ]',
         'output [ { name: "preds" data_type: TYPE_FP32 dims: [ 2, -1 ] } ]',
         "dynamic_batching { }",
+        "version_policy: { all { } }",
         hashlib.sha256(FUSED.read_bytes()).hexdigest(),
     ]:
         assert part in config
@@ -77,6 +84,47 @@ def test_versions_of_a_model_are_kept_and_one_is_replaced(repository):
     assert (repository / "net" / "1" / "model.pt2").read_bytes() == (PACKAGES / "fused_variants.pt2").read_bytes()
 
 
+def test_all_versions_that_are_kept_are_served(repository):
+    assert "served: 1\n" in deploy(FUSED, "--to", repository, "--name", "net")
+    assert "version 10, 2 files; served: 1, 10\n" in deploy(FUSED, "--to", repository, "--name", "net", "--version", 10)
+    assert "version 2, 2 files; served: 1, 2, 10\n" in deploy(FUSED, "--to", repository, "--name", "net", "--version", 2)
+
+
+@pytest.mark.parametrize(
+    ("policy", "served", "text"),
+    [
+        ("all", "1, 3", "{ all { } }"),
+        ("latest", "3", "{ latest { num_versions: 1 } }"),
+        ("1", "1", "{ specific { versions: [ 1 ] } }"),
+        ("3,1", "1, 3", "{ specific { versions: [ 3,1 ] } }"),
+    ],
+)
+def test_versions_are_served_as_the_policy_says(repository, policy, served, text):
+    deploy(FUSED, "--to", repository, "--version", 1)
+    assert f"served: {served}\n" in deploy(FUSED, "--to", repository, "--version", 3, "--version-policy", policy)
+    assert f"version_policy: {text}\n" in (repository / "fused" / "config.pbtxt").read_text()
+
+
+def test_policies_that_no_server_could_follow_are_refused(repository):
+    for policy in ["newest", "", "1,,2", "-1", "1;2", "1 ] } } backend: \"x\"", "9" * 30]:
+        refuse(FUSED, "--to", repository, "--version-policy", policy, says=["--version-policy", "expected all, latest"])
+    refuse(FUSED, "--to", repository, "--version-policy", "1,2", says=["version 2", "those that are there: 1"])
+    assert not repository.exists()
+
+
+def test_a_version_with_other_tensors_is_not_served_beside_the_others(repository):
+    """A Triton that finds it does not start."""
+    other = TREES
+    deploy(FUSED, "--to", repository, "--name", "net")
+    before = (repository / "net" / "config.pbtxt").read_text()
+    again = [other, "--to", repository, "--name", "net", "--version", 2]
+    refuse(*again, says=["other inputs or outputs", "versions 1, 2", "--version-policy 2", "--name"])
+    assert (repository / "net" / "config.pbtxt").read_text() == before
+    assert files_in(repository) == ["net/1/model.pt2", "net/config.pbtxt"]
+    assert "served: 2\n" in deploy(*again, "--version-policy", 2)
+    assert "served: 2\n" in deploy(*again, "--version-policy", "latest")
+
+
 def test_what_another_program_wrote_stays(repository):
     (repository / "fused").mkdir(parents=True)
     (repository / "fused" / "config.pbtxt").write_text('backend: "python"\n')
@@ -86,6 +134,10 @@ def test_what_another_program_wrote_stays(repository):
     refuse(FUSED, "--to", repository, "--name", "file", says=["models/file"])
     (repository / "envoy.yaml").write_text("x")
     refuse(FUSED, "--to", repository, "--name", "m", "--envoy", "a:1", says=["envoy.yaml"])
+    chart = repository.parent / "chart"
+    chart.mkdir()
+    refuse(FUSED, "--to", repository, "--name", "m", "--helm", chart, says=["chart", "did not write"])
+    assert not (repository / "m").exists(), "nothing is written where a part of it cannot be"
 
 
 def test_bad_input(repository, tmp_path, torchscript):
@@ -103,6 +155,10 @@ def test_bad_input(repository, tmp_path, torchscript):
     for server in ["host", ":8001", "host:0", "host:70000", "host:x", "a b:1", "1:2:3", 'a":1']:
         refuse(FUSED, "--to", repository, "--envoy", server, says=["expected HOST:PORT"])
     refuse(FUSED, "--to", repository, "--helm", repository / "chart", says=["outside"])
+    for listen in ["localhost", "0.0.0.0:0", "0.0.0.0:70000", "1.2.3", "::1:x", '1.2.3.4"', "", "*:9001"]:
+        refuse(FUSED, "--to", repository, "--envoy", "a:1", "--listen", listen, says=["--listen", "address of an interface"])
+    refuse(FUSED, "--to", repository, "--listen", "0.0.0.0", says=["--listen", "--envoy and --helm"])
+    refuse(FUSED, "--to", repository, "--helm", "c", "--listen", "0.0.0.0:9001", says=["--listen", "port 8001"])
     refuse(FUSED, "--to", repository, "--version", 0, says=["--version"])
     assert not repository.exists()
 
@@ -151,15 +207,72 @@ def test_an_envoy_over_servers(repository):
     assert "type: STATIC\n" in (repository / "envoy.yaml").read_text()
 
 
+@pytest.mark.parametrize(
+    ("listen", "address", "port", "is_open"),
+    [
+        (None, "127.0.0.1", 9001, False),
+        ("127.0.0.2:9005", "127.0.0.2", 9005, False),
+        ("[::1]:9005", "::1", 9005, False),
+        ("::1", "::1", 9001, False),
+        ("0.0.0.0", "0.0.0.0", 9001, True),
+        ("[::]:443", "::", 443, True),
+    ],
+)
+def test_an_envoy_listens_where_the_operator_says(repository, listen, address, port, is_open):
+    printed = deploy(FUSED, "--to", repository, "--envoy", "a:1", *(["--listen", listen] if listen else []))
+    shown = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+    assert f"listens on {shown}, its admin page on 127.0.0.1:19901" in printed
+    assert ("every client that reaches it may run the models" in printed) == is_open
+    text = (repository / "envoy.yaml").read_text()
+    assert f'address: {{ socket_address: {{ address: "{address}", port_value: {port} }} }}' in text
+    assert is_open or "0.0.0.0" not in text
+
+
+def test_envoy_takes_its_configuration(repository):
+    envoy = SERVICE / "bin" / "envoy"
+    if not envoy.exists():
+        pytest.skip(f"{envoy} is not here: scripts/setup_service.sh")
+    for servers, listen in [(["127.0.0.1:8001", "[::1]:8002"], "127.0.0.1"), (["triton-a:8001"], "[::]:9005")]:
+        deploy(FUSED, "--to", repository, "--envoy", *servers, "--listen", listen)
+        call = [envoy, "--mode", "validate", "-c", repository / "envoy.yaml"]
+        done = subprocess.run([*map(str, call)], capture_output=True, text=True, timeout=100, check=False)
+        assert done.returncode == 0 and "OK" in done.stdout + done.stderr, done.stderr
+
+
 def test_a_helm_chart(repository, tmp_path):
     chart = tmp_path / "chart"
     deploy(FUSED, "--to", repository, "--helm", chart)
-    names = ["Chart.yaml", "templates/autoscaler.yaml", "templates/deployment.yaml", "templates/service.yaml", "values.yaml"]
+    templates = [f"templates/{kind}.yaml" for kind in ("autoscaler", "deployment", "disruption_budget", "network_policy", "service")]
+    names = ["Chart.yaml", *templates, "values.yaml"]
     assert files_in(chart) == names
     for name in names:
         assert "not run on a cluster" in (chart / name).read_text()
-    assert "repositoryClaim: fused-models" in (chart / "values.yaml").read_text()
+    assert 'repositoryClaim: "fused-models"' in (chart / "values.yaml").read_text()
     deploy(FUSED, "--to", repository, "--helm", chart)
+
+
+def test_the_folder_of_a_chart_may_be_a_name_alone(tmp_path):
+    for name in ["chart", "other/", "./third", "deep/er"]:
+        done = tensoa("deploy", FUSED, "--to", "models", "--helm", name, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (tmp_path / name / "templates" / "service.yaml").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["chart", "deep", "models", "other", "third"]
+
+
+@pytest.mark.parametrize(("listen", "address"), [([], "127.0.0.1"), (["--listen", "0.0.0.0"], "0.0.0.0"), (["--listen", "::"], "::")])
+def test_servers_of_a_chart_listen_where_the_operator_says(repository, tmp_path, listen, address):
+    printed = deploy(FUSED, "--to", repository, "--helm", tmp_path / "chart", *listen)
+    assert f"a server listens on {address} of its pod" in printed
+    assert ("every client that reaches it may run the models" in printed) == (address != "127.0.0.1")
+    assert f'listen: "{address}"\n' in (tmp_path / "chart" / "values.yaml").read_text()
+    deployment = (tmp_path / "chart" / "templates" / "deployment.yaml").read_text()
+    for part in [
+        '- "--grpc-address={{ .Values.listen }}"',
+        '- "--metrics-address={{ .Values.listen }}"',
+        "- --http-address=127.0.0.1",
+        "- --model-control-mode=none",
+    ]:
+        assert part in deployment
 
 
 def rendered(text, values):
@@ -192,4 +305,4 @@ def test_the_chart_and_the_envoy_configuration_pass_their_schemas(repository, tm
         described = yaml.safe_load(rendered(template.read_text(), values))
         validate.validate(described, "1.29", strict=True)
         kinds.add(described["kind"])
-    assert kinds == {"Deployment", "Service", "HorizontalPodAutoscaler"}
+    assert kinds == {"Deployment", "Service", "HorizontalPodAutoscaler", "NetworkPolicy", "PodDisruptionBudget"}

@@ -225,7 +225,7 @@ def test_files_that_are_no_models(tmp_path):
     refuse("inspect", tmp_path / "weights.pt", says=["weights.pt", "not a TorchScript file", "torch.jit.script"])
     refuse("inspect", tmp_path / "nothing.pt", says=["nothing.pt", "there is no such file"])
     refuse("inspect", tmp_path, says=["is not a file"])
-    refuse("inspect", says=["FILE"])
+    refuse("inspect", says=["MODEL"])
 
 
 # ---- --runtime

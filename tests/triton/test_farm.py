@@ -97,10 +97,11 @@ def repository(tmp_path_factory, network):
     return folder
 
 
-def with_servers(repository, *commands, servers=1, options=()):
+def with_servers(repository, *commands, servers=1, options=(), backend=True):
     """Runs shell commands with servers around them; $S is their addresses. Returns what they printed, and the last status."""
     script = "S=$TENSOA_TEST_TRITON; " + " && ".join(commands)
-    run = [ROOT / "tests" / "service" / "run.py", "--repository", repository, "--backend", f"tensoa={BACKEND}"]
+    run = [ROOT / "tests" / "service" / "run.py"]
+    run += ["--repository", repository, "--backend", f"tensoa={BACKEND}"] if backend else []
     done = subprocess.run(
         [*map(str, run), "--servers", str(servers), *options, "--", "bash", "-c", script],
         capture_output=True,
@@ -246,6 +247,64 @@ def test_top_of_what_is_not_served_is_said():
         done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == status
         assert message in done.stderr
+
+
+SECURED = {
+    "TLS": "--ca $TENSOA_TEST_CERTIFICATES/authority.pem",
+    "MTLS": "--ca $TENSOA_TEST_CERTIFICATES/authority.pem --cert $TENSOA_TEST_CERTIFICATES/client.pem"
+    " --key $TENSOA_TEST_CERTIFICATES/client.key",
+    "TLS_TOKEN": "--ca $TENSOA_TEST_CERTIFICATES/authority.pem --token $TENSOA_TEST_TOKEN_FILE",
+}
+
+
+def test_secured_servers_are_reached_by_all_commands(tmp_path):
+    rows, here = tmp_path / "rows.parquet", tmp_path / "here.parquet"
+    draw = np.random.default_rng(1)
+    pq.write_table(pa.table({name: draw.normal(size=500).astype(np.float32) for name in "abc"}), rows)
+    infer = quoted("infer", "--input", rows, "--columns", "a,b,c")
+    commands = [f"{infer} --output {here} --model grpc://$TENSOA_TEST_KSERVE/mlp"]
+    for name, options in SECURED.items():
+        url = f"grpcs://$TENSOA_TEST_KSERVE_{name}/mlp"
+        commands += [
+            f"{infer} --output {tmp_path / name}.parquet --model {url} {options}",
+            f"{quoted('inspect')} {url} {options}",
+            f"{quoted('inspect')} {url} {options} --runtime",
+            f"{quoted('check')} {url} --against {url} {options} --rows 3",
+            f"{quoted('top')} {url} {options} --once --interval 0.1",
+        ]
+    plain = "grpc://$TENSOA_TEST_KSERVE_TOKEN/mlp"
+    commands += [
+        'echo "Bearer $(cat $TENSOA_TEST_TOKEN_FILE)" > $TENSOA_TEST_FOLDER/header',
+        f"{quoted('inspect')} {plain} --header Authorization=@$TENSOA_TEST_FOLDER/header",
+    ]
+    done = with_servers(tmp_path / "none", *commands, options=["--kserve", "--tls"], backend=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("KServe v2") == 4
+    assert done.stdout.count("worst: relative error 0") == 3
+    for name in SECURED:
+        assert (tmp_path / f"{name}.parquet").read_bytes() == here.read_bytes()
+
+
+def test_secured_servers_refuse_what_is_missing(tmp_path):
+    trusted, wrong = SECURED["TLS"], "--ca $TENSOA_TEST_CERTIFICATES/stranger.pem"
+    calls = [
+        ("TLS", "", "certificate verify failed"),
+        ("TLS", wrong, "certificate verify failed"),
+        ("MTLS", trusted, "a client's certificate"),
+        ("TLS_TOKEN", trusted, "UNAUTHENTICATED (16)"),
+        ("TLS_TOKEN", f"{trusted} --token $TENSOA_TEST_EXPIRED_TOKEN_FILE", "UNAUTHENTICATED (16)"),
+    ]
+    commands = [
+        f"{quoted('inspect')} grpcs://$TENSOA_TEST_KSERVE_{name}/mlp {options} --deadline 3; echo status $?"
+        for name, options, _ in calls
+    ]
+    done = with_servers(tmp_path / "none", "; ".join(commands), options=["--kserve", "--tls"], backend=False)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("tensoa: ")]  # the others are gRPC's own
+    statuses = done.stdout.split()[1::2]
+    assert len(statuses) == len(calls) and "0" not in statuses
+    assert len(lines) == len(calls), done.stderr
+    for line, (_, _, says) in zip(lines, calls, strict=True):
+        assert says in line
 
 
 def test_a_fallback_runs_where_no_server_answers(network, tmp_path):

@@ -17,6 +17,7 @@
 
 #include "command.hpp"
 #include "generated_columns.hpp"
+#include "seams/remote_seam.hpp"
 #include "seams/torch_seam.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
@@ -47,12 +48,15 @@ struct CheckCall {
   std::optional<double> tolerance;
   bool cuda_graphs = false;
   std::string json;
+  ServerOptions servers;
 };
 
 /// One of the two models that are compared.
 struct Side {
-  Side(const std::string& path, const std::string& device_name)
-      : description(package::inspect(path)), model(path), queue(device_for(device_name)) {}
+  Side(const std::string& path, const std::string& device_name, const ModelOptions& options)
+      : description(package::inspect(path, options)),
+        model(path, options),
+        queue(device_for(device_name)) {}
 
   bool is_package() const { return description.compilation == CompilationType::kAheadOfTime; }
 
@@ -315,7 +319,8 @@ std::string name_of_case(std::size_t rows, std::size_t offset,
 
 /// A package beside what it was made to give.
 int check_recorded(const CheckCall& call) {
-  const package::ModelDescription description = package::inspect(call.model);
+  const ModelOptions options = options_for(call.model, call.servers);
+  const package::ModelDescription description = package::inspect(call.model, options);
   const bool is_package =
       description.compilation == CompilationType::kAheadOfTime && !description.is_served;
   const auto recorded = is_package ? package::recorded_results(call.model) : std::nullopt;
@@ -326,7 +331,7 @@ int check_recorded(const CheckCall& call) {
         "of it: python -m tensoa.export, of trees python -m tensoa.import");
   }
   Results results(call);
-  const Side side(call.model, call.device);
+  const Side side(call.model, call.device, options);
   Comparisons compared(call.tolerance, recorded->tolerance);
   for (const auto& one : recorded->cases) {
     for (const std::size_t offset : {std::size_t{0}, std::size_t{1}}) {
@@ -351,7 +356,7 @@ int check_recorded(const CheckCall& call) {
 /// be lost in finding out.
 int try_graphs(const CheckCall& call) {
   Results results(call);
-  const Side side(call.model, call.device);
+  const Side side(call.model, call.device, options_for(call.model, call.servers));
   const Queue& queue = side.queue;
   if (!side.is_package() || queue.device().is_cpu()) {
     throw ConfigError("--cuda-graphs: " + call.model + " on " + to_string(queue.device()) +
@@ -402,8 +407,9 @@ class Check {
   explicit Check(const CheckCall& call)
       : call_(call),
         results_(call),
-        first_(call.model, call.device),
-        second_(call.against, call.against_device),
+        first_(call.model, call.device, options_for(call.model, call.servers, call.against)),
+        second_(call.against, call.against_device,
+                options_for(call.against, call.servers, call.model)),
         compared_(call.tolerance) {}
 
   int run() {
@@ -498,7 +504,9 @@ void add_check_command(CLI::App& program, Action& action) {
                              "or a package with the results "
                              "that it was made to give. Exit status 1 where they differ");
   auto call = std::make_shared<CheckCall>();
-  command->add_option("MODEL", call->model, "Package (.pt2), TorchScript file or tree file")
+  command
+      ->add_option("MODEL", call->model,
+                   "Package (.pt2), TorchScript file, tree file or URL of a server")
       ->required();
   CLI::Option* against = command->add_option(
       "--against", call->against, "The model to compare with (default: what is in the package)");
@@ -530,6 +538,7 @@ void add_check_command(CLI::App& program, Action& action) {
           "what the package was made for, or 3e-05)")
       ->check(CLI::NonNegativeNumber);
   add_path_option(*command, "--json", call->json, "Write the figures to this file");
+  add_server_options(*command, call->servers);
   command->callback([call, &action] {
     action = [call] {
       if (call->cuda_graphs) return try_graphs(*call);

@@ -27,10 +27,6 @@ void add_infer_command(CLI::App& program, Action& action) {
                    "Package (.pt2), tree file, TorchScript file or URL of a server")
       ->required();
   command
-      ->add_option("--fallback", call.fallback,
-                   "With the URL of a server: the model file that runs where no server answers")
-      ->check(CLI::ExistingFile);
-  command
       ->add_option("--binding", call.binding,
                    "The columns of a TorchScript file, which does not say them (JSON)")
       ->check(CLI::ExistingFile);
@@ -77,6 +73,8 @@ void add_infer_command(CLI::App& program, Action& action) {
       ->capture_default_str();
   add_path_option(*command, "--json", call.json,
                   "Write the figures of the run; - for stdout, the table is then on stderr");
+  add_server_options(*command, call.servers);
+  add_fallback_option(*command, call.servers);
   command->callback([options, &action] {
     action = [options] {
       InferCall& chosen = options->call;

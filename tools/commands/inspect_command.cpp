@@ -9,6 +9,7 @@
 
 #include "command.hpp"
 #include "runtime_figures.hpp"
+#include "seams/remote_seam.hpp"
 #include "tensoa/package/inspect.hpp"
 
 namespace tensoa::tools {
@@ -28,6 +29,7 @@ struct InspectCall {
   bool is_json = false;
   bool is_runtime = false;
   RuntimeCall runtime;
+  ServerOptions servers;
 };
 
 ordered_json json_of(const ArgumentDescription& argument, bool is_input) {
@@ -294,9 +296,11 @@ std::string text_of(const std::string& file, const RuntimeFigures& figures) {
 void add_inspect_command(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand(
       "inspect",
-      "What is in a model file: signature, target, programs, checks; with --runtime what it takes");
+      "What is in a model: signature, target, programs, checks; with --runtime what it takes");
   auto call = std::make_shared<InspectCall>();
-  command->add_option("FILE", call->file, "Package (.pt2), TorchScript file or tree file")
+  command
+      ->add_option("MODEL", call->file,
+                   "Package (.pt2), TorchScript file, tree file or URL of a server")
       ->required();
   command->add_flag("--json", call->is_json, "Write JSON");
   CLI::Option* runtime =
@@ -318,16 +322,18 @@ void add_inspect_command(CLI::App& program, Action& action) {
                    "With --runtime: the columns of a TorchScript file, as describe() writes them; "
                    "without it the model must score edges")
       ->needs(runtime);
+  add_server_options(*command, call->servers);
   command->callback([call, &action] {
     action = [call] {
       const auto print = [&](const auto& what) {
         fmt::print("{}",
                    call->is_json ? to_text(json_of(call->file, what)) : text_of(call->file, what));
       };
+      const ModelOptions options = options_for(call->file, call->servers);
       if (call->is_runtime) {
-        print(runtime_figures(call->file, call->runtime));
+        print(runtime_figures(call->file, options, call->runtime));
       } else {
-        print(package::inspect(call->file));
+        print(package::inspect(call->file, options));
       }
       return kSuccess;
     };

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "seams/remote_seam.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/location.hpp"
 #include "tensoa/remote/server_figures.hpp"
@@ -27,6 +28,7 @@ using remote::ServerFigures;
 
 struct TopCall {
   std::string url;
+  ServerOptions servers;
   double interval = 1;  ///< seconds
   bool is_once = false;
   bool is_prometheus = false;
@@ -37,9 +39,10 @@ struct Sample {
   std::vector<ServerFigures> servers;
 };
 
-Sample sample(const std::string& url) {
+Sample sample(const TopCall& call) {
   Sample taken;
-  taken.servers = remote::server_figures(url);
+  taken.servers =
+      remote::server_figures(call.url, options_for(call.url, call.servers).get<remote::Options>());
   return taken;
 }
 
@@ -112,7 +115,7 @@ int top(const TopCall& call) {
     throw ConfigError("top: got " + call.url +
                       ", expected the URL of a model on servers, grpc://HOST:PORT/MODEL");
   }
-  Sample before = sample(call.url);
+  Sample before = sample(call);
   if (call.is_prometheus) {
     fmt::print("{}", remote::prometheus_text(before.servers));
     return is_any_ready(before) ? kSuccess : kFailure;
@@ -120,7 +123,7 @@ int top(const TopCall& call) {
   const bool is_terminal = !call.is_once && isatty(STDOUT_FILENO) == 1;
   for (bool is_first = true;; is_first = false) {
     std::this_thread::sleep_for(std::chrono::duration<double>(call.interval));
-    Sample now = sample(call.url);
+    Sample now = sample(call);
     print(before, now, call, is_terminal, is_first);
     if (call.is_once) {
       if (is_any_ready(now)) return kSuccess;
@@ -148,6 +151,7 @@ void add_top_command(CLI::App& program, Action& action) {
       ->add_flag("--prometheus", call->is_prometheus,
                  "Print what the servers have counted in the text format of Prometheus, and end")
       ->excludes(once);
+  add_server_options(*command, call->servers);
   command->callback([call, &action] { action = [call] { return top(*call); }; });
 }
 

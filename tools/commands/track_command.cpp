@@ -38,7 +38,7 @@ constexpr double kMetricsSeconds = 10;  ///< Prometheus' scrapers ask every 15 t
 struct TrackCall {
   std::vector<std::string> inputs;
   std::string model = default_model();
-  std::string fallback;
+  ServerOptions servers;
   std::vector<std::string> devices = {"auto"};
   int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::size_t streams = 0;
@@ -126,7 +126,7 @@ class TrackRun {
   explicit TrackRun(const TrackCall& call)
       : call_(call),
         devices_(devices_of(call.devices)),
-        model_(require_model(call.model), with_fallback(call.model, call.fallback)),
+        model_(require_model(call.model), options_for(call.model, call.servers)),
         options_{.tracks = {.min_score = call.min_score},
                  .graph_on_host = call.graph_on_host,
                  .edge_auc = true,
@@ -147,7 +147,7 @@ class TrackRun {
     if (!call.trace.empty()) trace_file_.emplace(call.trace);
     if (!call.metrics.empty()) write_metrics();
     if (call.report == kStdout || call.json == kStdout) figures_ = stderr;
-    if (report_ || json_) service_.emplace(call.model);
+    if (report_ || json_) service_.emplace(call.model, options_for(call.model, call.servers));
     const std::size_t events = sources_.size() - first_;
     summary_.device = listed(devices_);
     summary_.model = call.model;
@@ -375,10 +375,6 @@ void add_track_command(CLI::App& program, Action& action) {
                    "-> scores")
       ->capture_default_str();
   command
-      ->add_option("--fallback", call->fallback,
-                   "With the URL of a server: the model file that runs where no server answers")
-      ->check(CLI::ExistingFile);
-  command
       ->add_option("--device,--devices", call->devices,
                    "auto, cpu or cuda:N, or several: cpu,cuda:0,cuda:1; each event goes where it "
                    "is expected to be "
@@ -418,6 +414,8 @@ void add_track_command(CLI::App& program, Action& action) {
                   "Write what ran when and where, for https://ui.perfetto.dev");
   command->add_option("--resume", call->resume,
                       "Do the rest of a run that was stopped with Ctrl-C: the file that it left");
+  add_server_options(*command, call->servers);
+  add_fallback_option(*command, call->servers);
   command->callback([call, &action] { action = [call] { return TrackRun(*call).run(); }; });
 }
 

@@ -7,12 +7,13 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <vector>
 
 #include "generated_columns.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
+#include "tensoa/package/file_kind.hpp"
 #include "tensoa/package/inspect.hpp"
 
 namespace tensoa::tools {
@@ -34,12 +35,19 @@ std::vector<std::uint64_t> bits_of(const GeneratedColumns& columns, std::size_t 
 
 }  // namespace
 
-bool answers_equally(const std::string& package, const std::string& url) {
-  const package::ModelDescription description = package::inspect(package);
-  const auto recorded = package::recorded_results(package);
+bool answers_equally(const std::string& file, const std::string& url, const ModelOptions& options) {
+  const package::ModelDescription description = package::inspect(file);
+  if (!description.binding) {
+    throw InputError("--check: " + file +
+                     " does not say which columns it reads, so none can be made up; expected a "
+                     "package or a tree file");
+  }
+  const auto recorded = package::kind_of_file(file) == package::FileKind::kPackage
+                            ? package::recorded_results(file)
+                            : std::nullopt;
   const Queue queue(Device::cpu());
-  const Model<CompilationType::kAheadOfTime> here(package);
-  const Model<> there(url);
+  const Model<> here(file);
+  const Model<> there(url, options);
   std::size_t cases = 0;
   std::size_t unequal = 0;
   const auto compare = [&](std::size_t rows, const std::vector<std::vector<std::byte>>* inputs) {
@@ -65,7 +73,7 @@ bool answers_equally(const std::string& package, const std::string& url) {
     for (const auto& one : recorded->cases) compare(one.rows, &one.inputs);
   }
   for (const std::size_t rows : kMadeUp) compare(rows, nullptr);
-  fmt::print("{}: {} of {} cases have the bits of {}\n", url, cases - unequal, cases, package);
+  fmt::print("{}: {} of {} cases have the bits of {}\n", url, cases - unequal, cases, file);
   return unequal == 0;
 }
 

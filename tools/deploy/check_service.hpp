@@ -4,12 +4,15 @@
 
 #include <string>
 
+#include "tensoa/engine/model_options.hpp"
+
 namespace tensoa::tools {
 
-/// Runs a package here and on a server, on the inputs that were recorded when it was made, and on made-up ones.
+/// Runs a model here and on a server: a package on the inputs that were recorded when it was made, and each on made-up ones.
 /// Prints what it found. @return whether all answers have equal bits
+/// @param file of a package or of trees
 /// @param url of the model on the server
 /// @throws Error
-bool answers_equally(const std::string& package, const std::string& url);
+bool answers_equally(const std::string& file, const std::string& url, const ModelOptions& options);
 
 }  // namespace tensoa::tools

@@ -38,7 +38,9 @@ bool begins_with_mark(const fs::path& file) {
 }
 
 bool is_number(const std::string& name) {
-  return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+  constexpr std::size_t kDigits = 18;
+  return !name.empty() && name.size() <= kDigits &&
+         std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 /// Removes a folder with all that is in it, if it is there. Not by std::filesystem::remove_all: libtorch.so exports
@@ -49,6 +51,12 @@ void remove_folder(const fs::path& folder) {
     return ::remove(path);
   };
   nftw(folder.c_str(), remove_one, kDescriptors, FTW_DEPTH | FTW_PHYS);
+}
+
+/// "chart" and "chart/" have no parent and no name of their own.
+fs::path with_parent(const fs::path& folder) {
+  const fs::path whole = fs::absolute(folder).lexically_normal();
+  return whole.has_filename() ? whole : whole.parent_path();
 }
 
 /// A folder next to its place, removed with the object.
@@ -106,31 +114,55 @@ void put_in_place(const fs::path& from, const fs::path& to, bool is_there) {
 
 }  // namespace
 
-void write_folder(const fs::path& folder, const std::vector<NewFile>& files, const fs::path& mark) {
+void require_free(const fs::path& folder, const fs::path& mark) {
+  std::error_code ignored;
+  if (fs::exists(fs::symlink_status(folder, ignored)) && !begins_with_mark(folder / mark)) {
+    refuse_other(folder);
+  }
+}
+
+void require_free_file(const fs::path& file) {
+  std::error_code ignored;
+  if (fs::exists(file, ignored) && !begins_with_mark(file)) refuse_other(file);
+}
+
+std::vector<std::uint64_t> versions_in(const fs::path& folder) {
+  std::vector<std::uint64_t> versions;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory() && is_number(name)) versions.push_back(std::stoull(name));
+  }
+  std::ranges::sort(versions);
+  return versions;
+}
+
+void write_folder(const fs::path& place, const std::vector<NewFile>& files, const fs::path& mark) {
+  require_free(place, mark);
   try {
+    const fs::path folder = with_parent(place);
     const bool is_there = fs::exists(fs::symlink_status(folder));
-    if (is_there && !begins_with_mark(folder / mark)) refuse_other(folder);
     const Staging staging(folder);
     for (const NewFile& file : files) {
-      const fs::path place = staging.path() / file.place;
-      fs::create_directories(place.parent_path());
+      const fs::path target = staging.path() / file.place;
+      fs::create_directories(target.parent_path());
       if (file.copy_of.empty()) {
-        write_file(place, file.text);
+        write_file(target, file.text);
       } else {
-        fs::copy_file(file.copy_of, place);
+        fs::copy_file(file.copy_of, target);
       }
     }
     if (is_there) keep_other_versions(folder, staging.path());
     put_in_place(staging.path(), folder, is_there);
   } catch (const fs::filesystem_error& error) {
-    throw OutputError(folder.string() + ": cannot be written: " + error.code().message() + " (" +
+    throw OutputError(place.string() + ": cannot be written: " + error.code().message() + " (" +
                       error.path1().string() + ")");
   }
 }
 
 void write_marked_file(const fs::path& file, const std::string& text) {
+  require_free_file(file);
   std::error_code ignored;
-  if (fs::exists(file, ignored) && !begins_with_mark(file)) refuse_other(file);
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
   write_file(file, text);
 }

@@ -26,6 +26,15 @@ extern const std::string kDeployMark;
 void write_folder(const std::filesystem::path& folder, const std::vector<NewFile>& files,
                   const std::filesystem::path& mark);
 
+/// @throws InputError where another thing than a folder that `tensoa deploy` wrote is at `folder`
+void require_free(const std::filesystem::path& folder, const std::filesystem::path& mark);
+
+/// The same of a text file.
+void require_free_file(const std::filesystem::path& file);
+
+/// The versions in the folder of a model, subfolders whose names are numbers, in ascending order; none where there is no folder.
+std::vector<std::uint64_t> versions_in(const std::filesystem::path& folder);
+
 /// Writes a text file over one that `tensoa deploy` wrote, complete or not at all.
 /// @throws InputError where another file is there; OutputError
 void write_marked_file(const std::filesystem::path& file, const std::string& text);

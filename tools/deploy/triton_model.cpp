@@ -4,10 +4,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <sstream>
 
 #include "deploy/python_variant.hpp"
 #include "tensoa/core/error.hpp"
@@ -59,8 +61,47 @@ const BindingDescription& require_binding(const std::optional<BindingDescription
                    "describe(metadata): --binding FILE (docs/binding.md)");
 }
 
-NewFile config_file(const std::string& text) {
-  return {.place = "config.pbtxt", .text = kDeployMark + " (docs/triton.md)\n" + text};
+/// Of --version-policy as Triton spells it.
+std::string policy_text(const std::string& policy) {
+  if (policy == "all") return "version_policy: { all { } }\n";
+  if (policy == "latest") return "version_policy: { latest { num_versions: 1 } }\n";
+  return "version_policy: { specific { versions: [ " + policy + " ] } }\n";
+}
+
+NewFile config_file(const TritonModelCall& call, const std::string& text) {
+  return {.place = "config.pbtxt",
+          .text = kDeployMark + " (docs/triton.md)\n" + text + policy_text(call.version_policy)};
+}
+
+/// The numbers of "1,3"; none where it is something else.
+std::vector<std::uint64_t> numbers_in(const std::string& list) {
+  std::vector<std::uint64_t> numbers;
+  std::stringstream stream(list + ',');
+  for (std::string number; std::getline(stream, number, ',');) {
+    constexpr std::size_t kDigits = 10;
+    const bool is_right = !number.empty() && number.size() <= kDigits &&
+                          std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
+    if (!is_right) return {};
+    numbers.push_back(std::stoull(number));
+  }
+  return numbers;
+}
+
+std::string listed(const std::vector<std::uint64_t>& versions) {
+  std::string text;
+  for (const std::uint64_t version : versions) {
+    text += (text.empty() ? "" : ", ") + std::to_string(version);
+  }
+  return text;
+}
+
+/// The lines of a configuration that describe tensors.
+std::vector<std::string> tensors_in(std::istream& config) {
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(config, line);) {
+    if (line.starts_with("input ") || line.starts_with("output ")) lines.push_back(line);
+  }
+  return lines;
 }
 
 fs::path in_version(const TritonModelCall& call, const std::string& name) {
@@ -99,13 +140,14 @@ std::vector<NewFile> torchscript(const TritonModelCall& call, const BindingDescr
   for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
     text += numbered("output", i, binding.outputs[i]);
   }
-  return {config_file(text + parameters(call)),
+  return {config_file(call, text + parameters(call)),
           {.place = in_version(call, "model.pt"), .copy_of = call.model}};
 }
 
 std::vector<NewFile> onnx(const TritonModelCall& call) {
-  return {config_file(fmt::format("name: \"{}\"\nbackend: \"onnxruntime\"\n", call.name) +
-                      "# The server adds inputs and outputs from the file.\n" + parameters(call)),
+  return {config_file(call, fmt::format("name: \"{}\"\nbackend: \"onnxruntime\"\n", call.name) +
+                                "# The server adds inputs and outputs from the file.\n" +
+                                parameters(call)),
           {.place = in_version(call, "model.onnx"), .copy_of = call.model}};
 }
 
@@ -129,7 +171,7 @@ std::vector<NewFile> python(const TritonModelCall& call, Kind kind,
   const std::string ours = "backend: \"tensoa\"";
   text.replace(text.find(ours), ours.size(), "backend: \"python\"");
   const char* file = kind == Kind::kOnnx ? "model.onnx" : "model.pt";
-  return {config_file(text),
+  return {config_file(call, text),
           {.place = in_version(call, "model.py"), .text = kPythonVariant},
           {.place = in_version(call, "binding.json"), .text = to_json(binding)},
           {.place = in_version(call, file), .copy_of = call.model}};
@@ -140,12 +182,46 @@ std::vector<NewFile> ours(const TritonModelCall& call) {
   triton::require_without_torch(description, subject_of(call.model));
   const triton::Wire wire = triton::wire_of(description, subject_of(call.model));
   const std::string ending = fs::path(call.model).extension().string();
-  return {config_file(triton::config_pbtxt(wire, call.name, triton::checksum_of_file(call.model),
-                                           call.version)),
-          {.place = in_version(call, "model" + ending), .copy_of = call.model}};
+  return {
+      config_file(call, triton::config_pbtxt(wire, call.name, triton::checksum_of_file(call.model),
+                                             call.version)),
+      {.place = in_version(call, "model" + ending), .copy_of = call.model}};
 }
 
 }  // namespace
+
+std::vector<std::uint64_t> served_versions(const TritonModelCall& call,
+                                           const std::vector<std::uint64_t>& kept) {
+  std::vector<std::uint64_t> there = kept;
+  there.push_back(call.version);
+  std::ranges::sort(there);
+  there.erase(std::ranges::unique(there).begin(), there.end());
+  if (call.version_policy == "all") return there;
+  if (call.version_policy == "latest") return {there.back()};
+  std::vector<std::uint64_t> served = numbers_in(call.version_policy);
+  if (served.empty()) {
+    throw InputError("--version-policy: got \"" + call.version_policy +
+                     "\", expected all, latest, or versions: 1,3");
+  }
+  std::ranges::sort(served);
+  for (const std::uint64_t version : served) {
+    if (std::ranges::find(there, version) != there.end()) continue;
+    throw InputError("--version-policy: got version " + std::to_string(version) +
+                     ", expected some of those that are there: " + listed(there));
+  }
+  return served;
+}
+
+void require_same_tensors(const TritonModelCall& call, const std::vector<NewFile>& files,
+                          const fs::path& before, const std::vector<std::uint64_t>& served) {
+  std::ifstream old(before);
+  std::istringstream text(files.front().text);
+  if (!old || served == std::vector{call.version} || tensors_in(old) == tensors_in(text)) return;
+  throw InputError(before.string() + ": has other inputs or outputs than " + call.model +
+                   ", and Triton has one description of them for the versions " + listed(served) +
+                   "; serve this one alone by --version-policy " + std::to_string(call.version) +
+                   ", or give it a --name of its own");
+}
 
 std::vector<NewFile> triton_model(const TritonModelCall& call) {
   const Kind kind = kind_of(call.model);

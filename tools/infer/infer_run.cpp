@@ -52,7 +52,9 @@ struct InferredPart {
 package::ModelDescription described(const InferCall& call) {
   // The fallback is the same model, and its file names the columns.
   package::ModelDescription model =
-      package::inspect(call.fallback.empty() ? call.model : call.fallback);
+      call.servers.fallback.empty()
+          ? package::inspect(call.model, options_for(call.model, call.servers))
+          : package::inspect(call.servers.fallback);
   if (!call.binding.empty()) use_binding(model, call.binding);
   if (!model.binding) {
     throw ConfigError(
@@ -89,7 +91,7 @@ class InferRun {
         device_(parse_device(call.device != "auto"           ? call.device
                              : description_.target == "cuda" ? "cuda"
                                                              : "cpu")),
-        model_(call.model, with_fallback(call.model, call.fallback)),
+        model_(call.model, options_for(call.model, call.servers)),
         paths_(columnar::find_tables(call.inputs)) {
     require_different_files(call, paths_);
     // What does not fit the first file is an error of the call.

@@ -11,12 +11,13 @@
 
 #include "infer_call.hpp"
 #include "infer_columns.hpp"
+#include "server_options.hpp"
 
 namespace tensoa::tools {
 
 struct InferCall {
   std::string model;
-  std::string fallback;  ///< empty: none
+  ServerOptions servers;
   std::string binding;
   std::vector<std::string> inputs;
   std::string output;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "server_options.hpp"
 #include "tensoa/engine/model_options.hpp"
 
 // What the program asks of remote/: a seam. with_remote.cpp or without_remote.cpp is linked.
@@ -15,15 +16,18 @@ namespace tensoa::tools {
 /// Makes models of servers known, where the build has them.
 void register_remote();
 
-/// Options for `model` with a model file that runs where no server answers; empty: there is none.
-/// @throws ConfigError for a fallback of a model that is a file
-ModelOptions with_fallback(const std::string& model, const std::string& fallback);
+/// Options for `model`: of a URL how its servers are reached, of a file none.
+/// @param other of the same command, which the options may be for; empty: none
+/// @throws ConfigError for options where neither is a URL, and as headers_of
+ModelOptions options_for(const std::string& model, const ServerOptions& options,
+                         const std::string& other = {});
 
 /// What the servers of a model do from the construction on: a run.
 class ServiceRun {
  public:
   /// @param model a URL, of which the servers are asked what they have counted; a file has no servers
-  explicit ServiceRun(const std::string& model);
+  /// @param options of the model, as options_for
+  ServiceRun(const std::string& model, const ModelOptions& options);
   ~ServiceRun();
   ServiceRun(const ServiceRun&) = delete;
   ServiceRun& operator=(const ServiceRun&) = delete;

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "seams/remote_seam.hpp"
@@ -25,8 +27,19 @@ using remote::ServerFigures;
 using remote::ServerStatistics;
 
 /// No server is waited for longer than a second.
-std::vector<ServerFigures> ask_servers(const std::string& model) {
-  return remote::server_figures(model, {.attempt_deadline = std::chrono::milliseconds(1000)});
+std::vector<ServerFigures> ask_servers(const std::string& model, remote::Options options) {
+  options.attempt_deadline = std::chrono::milliseconds(1000);
+  return remote::server_figures(model, options);
+}
+
+/// As the defaults are to each other: two attempts, and time for a pause.
+void set_deadline(remote::Options& options, double seconds) {
+  constexpr double kOfAttempt = 0.4;
+  const auto rounded = [](double time) {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(1000 * time)));
+  };
+  options.deadline = options.load_deadline = rounded(seconds);
+  options.attempt_deadline = rounded(kOfAttempt * seconds);
 }
 
 /// What a server did between two answers.
@@ -77,25 +90,36 @@ nlohmann::json to_json(const ServerStatistics& server,
 
 void register_remote() { remote::register_engines(); }
 
-ModelOptions with_fallback(const std::string& model, const std::string& fallback) {
-  if (fallback.empty()) return {};
+ModelOptions options_for(const std::string& model, const ServerOptions& options,
+                         const std::string& other) {
   if (!ModelLocation(model).is_url()) {
-    throw ConfigError("--fallback: got the model " + model +
+    const std::string given = options.first_given();
+    if (given.empty() || ModelLocation(other).is_url()) return {};
+    throw ConfigError(given + ": got the model " + model +
                       ", which is a file, expected the URL of a model on a server");
   }
-  remote::Options options;
-  options.fallback = fallback;
-  return options;
+  remote::Options all;
+  all.ca_file = options.ca;
+  all.certificate_file = options.certificate;
+  all.key_file = options.key;
+  all.token_file = options.token;
+  all.headers = headers_of(options);
+  all.fallback = options.fallback;
+  if (options.deadline) set_deadline(all, *options.deadline);
+  return all;
 }
 
 struct ServiceRun::Before {
   std::string model;
+  remote::Options options;
   std::vector<ServerFigures> servers;
 };
 
-ServiceRun::ServiceRun(const std::string& model) {
+ServiceRun::ServiceRun(const std::string& model, const ModelOptions& options) {
   if (!ModelLocation(model).is_url()) return;
-  before_ = std::make_unique<Before>(Before{model, ask_servers(model)});
+  auto own = options.get<remote::Options>();
+  std::vector<ServerFigures> servers = ask_servers(model, own);
+  before_ = std::make_unique<Before>(Before{model, std::move(own), std::move(servers)});
 }
 
 ServiceRun::~ServiceRun() = default;
@@ -103,7 +127,7 @@ ServiceRun::~ServiceRun() = default;
 nlohmann::json ServiceRun::figures() const {
   nlohmann::json servers = nlohmann::json::array();
   if (before_ == nullptr) return servers;
-  const std::vector<ServerFigures> now = ask_servers(before_->model);
+  const std::vector<ServerFigures> now = ask_servers(before_->model, before_->options);
   for (const ServerStatistics& server : remote::statistics()) {
     if (server.model != before_->model) continue;
     servers.push_back(to_json(server, counted(before_->servers, now, server.server)));

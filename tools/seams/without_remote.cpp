@@ -10,14 +10,16 @@ void register_remote() {}
 
 void add_top_command(CLI::App& /*program*/, Action& /*action*/) {}
 
-ModelOptions with_fallback(const std::string& /*model*/, const std::string& fallback) {
-  if (fallback.empty()) return {};
-  throw ConfigError("--fallback: this program was built without models of servers (TENSOA_REMOTE)");
+ModelOptions options_for(const std::string& /*model*/, const ServerOptions& options,
+                         const std::string& /*other*/) {
+  const std::string given = options.first_given();
+  if (given.empty()) return {};
+  throw ConfigError(given + ": this program was built without models of servers (TENSOA_REMOTE)");
 }
 
 struct ServiceRun::Before {};
 
-ServiceRun::ServiceRun(const std::string& /*model*/) {}
+ServiceRun::ServiceRun(const std::string& /*model*/, const ModelOptions& /*options*/) {}
 ServiceRun::~ServiceRun() = default;
 
 nlohmann::json ServiceRun::figures() const { return nlohmann::json::array(); }
