@@ -58,10 +58,10 @@ build/.configured-$(PRESET): CMakePresets.json | setup
 build: build/.configured-$(PRESET) ## Build everything
 	@cmake --build build
 
-# The program alone is what the demo needs.
+# What the demo needs, and the back-end with which a Triton serves its network.
 .PHONY: program
 program: build/.configured-$(PRESET)
-	@cmake --build build --target tensoa_program
+	@cmake --build build --target tensoa_program tensoa_triton_backend
 
 build/models/tensoa.pt: models/interaction_network.safetensors python/tensoa/tracking/interaction_network.py | setup
 	@$(PYTHON) -m tensoa.export $< --out $@
