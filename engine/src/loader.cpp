@@ -36,12 +36,11 @@ std::string enumerator_of(CompilationType compilation) {
                                                      : "CompilationType::kAheadOfTime";
 }
 
-/// "Fake (just-in-time), package (ahead-of-time)"
+/// "Fake, package, tree file"
 std::string list_of(const Loaders& loaders) {
   std::string text;
   for (const auto& loader : loaders) {
-    text += (text.empty() ? "" : ", ") + std::string(loader->name()) + " (" +
-            std::string(name_of(loader->compilation())) + ")";
+    text += (text.empty() ? "" : ", ") + std::string(loader->name());
   }
   return text;
 }
@@ -100,23 +99,24 @@ std::shared_ptr<const EngineLoader> find_loader(const ModelLocation& location,
     if (compilation == CompilationType::kAny || compilation == loader->compilation()) return loader;
     other = loader.get();
   }
-  const std::string asked = "(asked for: " + std::string(name_of(compilation)) + ")";
   if (other != nullptr) {
-    throw LoadError(subject + "no engine loads this kind of file so " + asked + "; " +
-                    std::string(other->name()) + " would load it: ask for " +
-                    std::string(name_of(other->compilation())) + " (" +
-                    enumerator_of(other->compilation()) + "), or leave the type out");
+    throw LoadError(subject + "is of the kind \"" + std::string(other->name()) +
+                    "\", which is compiled " + std::string(name_of(other->compilation())) +
+                    ", got " + enumerator_of(compilation) + "; ask for " +
+                    enumerator_of(other->compilation()) + ", or leave the type out");
+  }
+  if (!location.is_url()) {
+    for (const auto& loader : loaders) {
+      if (const auto why = loader->why_not(location)) throw LoadError(subject + *why);
+    }
   }
   if (const std::string problem = problem_of(location); !problem.empty()) {
     throw LoadError(subject + problem);
   }
-  for (const auto& loader : loaders) {
-    if (const auto why = loader->why_not(location)) throw LoadError(subject + *why);
-  }
   const bool runs_torchscript = std::ranges::any_of(
       loaders, [](const auto& loader) { return loader->name() == "TorchScript"; });
-  throw LoadError(subject + "no engine loads this kind of file " + asked +
-                  "; there is: " + list_of(loaders) +
+  throw LoadError(subject + "is in a format that is not known, or damaged; expected one of: " +
+                  list_of(loaders) +
                   (runs_torchscript ? ""
                                     : "; TorchScript needs torch: a build with TENSOA_PYTORCH=ON, "
                                       "and pytorch::register_engines()"));

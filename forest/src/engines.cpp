@@ -3,32 +3,12 @@
 #include "engines.hpp"
 
 #include <fstream>
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include "tensoa/package/engines.hpp"
 
 namespace tensoa::forest {
 namespace {
-
-/// What a file is that becomes a package; nothing for a format that is unknown.
-std::optional<std::string> what_is_imported(std::string_view beginning, const std::string& file) {
-  const std::string to_package = " --binding BINDING.json --out PACKAGE.pt2";
-  const std::string import_it =
-      "make a package of it: python -m tensoa.import " + file + to_package;
-  if (beginning.find("<MethodSetup") != std::string_view::npos) {
-    return "is a model of TMVA; " + import_it;
-  }
-  if (beginning.starts_with("\x1f\x8b")) return "is packed by gzip; unpack it, or " + import_it;
-  if (beginning.starts_with('{')) {
-    return "is JSON, but no model of XGBoost, or one that is cut off; if it holds trees of "
-           "conifer, " +
-           import_it + "; if it is a network of LWTNN: python -m tensoa.export " + file +
-           to_package;
-  }
-  return {};
-}
 
 class TreeFileLoader final : public package::InspectingLoader {
  public:
@@ -38,10 +18,6 @@ class TreeFileLoader final : public package::InspectingLoader {
   bool accepts(const ModelLocation& location) const override {
     if (!location.is_file()) return false;
     return kind_of(beginning_of(location)).has_value();
-  }
-
-  std::optional<std::string> why_not(const ModelLocation& location) const override {
-    return what_is_imported(beginning_of(location), location.text());
   }
 
   bool takes(std::type_index options) const noexcept override { return options == typeid(Options); }

@@ -4,12 +4,29 @@
 
 #include <algorithm>
 #include <exception>
+#include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "other_formats.hpp"
 #include "tensoa/package/archive.hpp"
 
 namespace tensoa::package {
+namespace {
+
+/// What torch.save wrote before it wrote archives (torch 1.6) begins with a pickled number.
+bool is_old_torch_save(const std::filesystem::path& path) {
+  constexpr std::string_view kMagic(
+      "\x80\x02\x8a\nl\xfc\x9c"
+      "F\xf9 j\xa8P\x19.");
+  std::string beginning(kMagic.size(), '\0');
+  std::ifstream(path, std::ios::binary)
+      .read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  return beginning == kMagic;
+}
+
+}  // namespace
 
 FileKind kind_of_file(const std::filesystem::path& path) noexcept {
   try {
@@ -30,6 +47,14 @@ FileKind kind_of_file(const std::filesystem::path& path) noexcept {
     if (has("data.pkl")) return FileKind::kTorchSave;
   } catch (const std::exception&) {
     // No archive, or cut off.
+  }
+  try {
+    if (!std::filesystem::is_regular_file(path)) return FileKind::kUnknown;
+    if (is_old_torch_save(path)) return FileKind::kTorchSave;
+    if (is_onnx(path)) return FileKind::kOnnx;
+    if (what_other_format(path)) return FileKind::kOther;
+  } catch (const std::exception&) {
+    // Cannot be read.
   }
   return FileKind::kUnknown;
 }
@@ -58,8 +83,15 @@ std::optional<std::string> why_no_package(const std::filesystem::path& path) {
              "torch.jit.script(module).save(\"model.pt\"), "
              "or make a package: " +
              export_from + "FILE.py:FACTORY" + to_package;
-    case FileKind::kPackage:
+    case FileKind::kOnnx:
+    case FileKind::kOther:
     case FileKind::kUnknown:
+      try {
+        return what_other_format(path);
+      } catch (const std::exception&) {
+        return {};
+      }
+    case FileKind::kPackage:
       break;
   }
   return {};

@@ -442,7 +442,7 @@ TEST_F(ModelTest, OfAMissingFileOrAFolderIsALoadError) {
 
 TEST_F(ModelTest, OfAnotherCompilationTypeIsALoadError) {
   EXPECT_THAT([&] { Model<CompilationType::kAheadOfTime>{file_.path()}; },
-              ThrowsMessage<LoadError>(HasSubstr("(asked for: ahead-of-time)")));
+              ThrowsMessage<LoadError>(HasSubstr("got CompilationType::kAheadOfTime; ask for")));
   const TemporaryFile ahead("model.aot");
   EXPECT_EQ(Model<CompilationType::kAheadOfTime>(ahead.path()).location(), ahead.path());
 }

@@ -73,12 +73,11 @@ TEST_F(FileKindTest, IsToldByWhatIsInTheFileAndNotByItsName) {
 
 TEST_F(FileKindTest, OfWhatIsNoneOfTheseIsUnknown) {
   EXPECT_EQ(kind_of_file(write("a.pt2", {"x/readme"})), FileKind::kUnknown);
-  EXPECT_EQ(kind_of_file(folder_.write("b.pt2", "")), FileKind::kUnknown);
-  EXPECT_EQ(kind_of_file(folder_.write("c.pt2", std::string(100'000, 'x'))), FileKind::kUnknown);
+  EXPECT_EQ(kind_of_file(folder_.write("c.pt2", std::string(100'000, '\1'))), FileKind::kUnknown);
   EXPECT_EQ(kind_of_file(folder_.path()), FileKind::kUnknown);
   EXPECT_EQ(kind_of_file(folder_.path() / "none"), FileKind::kUnknown);
   const std::string whole = zip_of(kOfTorchScript);
-  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
+  for (std::size_t bytes = 1; bytes < whole.size(); ++bytes) {
     EXPECT_EQ(kind_of_file(folder_.write("cut", whole.substr(0, bytes))), FileKind::kUnknown);
   }
 }
@@ -106,6 +105,73 @@ TEST_F(FileKindTest, TorchScriptWithoutItsEngineSaysWhatIsMissing) {
 TEST_F(FileKindTest, AStateDictIsNamedWithTheWayToAModel) {
   expect_refused(write("model.pt", kOfTorchSave),
                  {"is not a TorchScript file: it is a file of torch.save, a state_dict"});
+}
+
+TEST_F(FileKindTest, AFileOfTorchSaveBeforeItWroteArchivesIsNamedAsOne) {
+  const std::string magic(
+      "\x80\x02\x8a\nl\xfc\x9c"
+      "F\xf9 j\xa8P\x19.");
+  expect_refused(folder_.write("model.pt", magic + "weights"), {"is a file of torch.save"});
+}
+
+/// A message of protocol buffers: fields 1 (a number) and `field` (bytes).
+std::string message_with(char field, const std::string& bytes) {
+  return std::string("\x08\x08", 2) + static_cast<char>(field * 8 + 2) +
+         static_cast<char>(bytes.size()) + bytes;
+}
+
+/// Whatever its ending says.
+TEST_F(FileKindTest, AFileOfAnotherProgramIsNamedWithWhatToDo) {
+  const std::string to_package = " --binding BINDING.json --out PACKAGE.pt2";
+  for (const std::string ending : {".pt", ".pt2", ".bin", ""}) {
+    const auto refused = [&](const std::string& bytes, const std::vector<std::string>& says) {
+      expect_refused(folder_.write("file" + ending, bytes), says);
+    };
+    const std::string path = (folder_.path() / ("file" + ending)).string();
+    refused(message_with(7, "graph"),
+            {"is an ONNX file; make a package of it: python -m tensoa.export " + path + to_package,
+             "python -m tensoa.import"});
+    refused("\x89HDF\r\n\x1a\n...", {"is a file of Keras", "tensoa.export " + path});
+    refused(zip_of({"config.json", "model.weights.h5"}),
+            {"is a file of Keras; make a package of it: python -m tensoa.export " + path});
+    refused(std::string("\x1c\0\0\0TFL3", 8), {"is a file of TensorFlow Lite", "as Keras, ONNX"});
+    refused("binf\1", {"is a binary file of an old XGBoost", "save_model(\"model.json\")"});
+    refused(std::string("\x10\0\0\0\0\0\0\0{\"w\":{\"data_offsets\":[0,1]}}", 40),
+            {"is a file of safetensors, weights without the network", "FILE.py:FACTORY"});
+    refused("PAR1\1", {"is a Parquet file, data and not a model: tensoa infer --model MODEL"});
+    refused("ARROW1\1", {"is an Arrow file, data"});
+    refused("\x93NUMPY\1", {"holds arrays of NumPy"});
+    refused(zip_of({"w.npy"}), {"holds arrays of NumPy"});
+    refused(
+        "\x7f"
+        "ELF\1",
+        {"is a program or shared library"});
+    refused("\x80\4\x95", {"is a pickle of Python", "tensoa.import " + path, "--trust-pickle"});
+    refused("\x1f\x8b\1", {"is packed by gzip; unpack it"});
+    refused("version https://git-lfs.github.com/spec/v1\n", {"`git lfs pull` brings the file"});
+    refused("<?xml version=\"1.0\"?>\n<MethodSetup>", {"is a model of TMVA", "tensoa.import"});
+    refused("{\"layers\": []}", {"is JSON, but no whole model of XGBoost", "LWTNN"});
+    refused("<!DOCTYPE html><html>", {"is a web page", "get the file again"});
+    refused("a,b\n1,2\n", {"is text and not a model"});
+    refused("", {"is empty"});
+  }
+  expect_refused(folder_.write("net.py", "import torch\n"),
+                 {"python -m tensoa.export", "net.py:FACTORY"});
+  expect_refused(folder_.write("rows.csv", "a,b\n1,2\n"), {"is a table, data and not a model"});
+  expect_refused(folder_.write("saved_model.pb", message_with(2, "graph")),
+                 {"is a graph of TensorFlow", "tensoa.export " + folder_.path().string() + " "});
+  expect_refused(folder_.path(), {"is a SavedModel of TensorFlow"});
+}
+
+TEST_F(FileKindTest, OfOnnxIsToldByItsFieldsAndNotByItsFirstByte) {
+  EXPECT_EQ(kind_of_file(folder_.write("a", message_with(7, "graph"))), FileKind::kOnnx);
+  EXPECT_EQ(kind_of_file(folder_.write("b", message_with(7, "graph") + '\3')), FileKind::kUnknown);
+  EXPECT_EQ(kind_of_file(folder_.write("c", message_with(9, "graph"))), FileKind::kUnknown);
+}
+
+TEST_F(FileKindTest, AFormatThatIsNotKnownSaysWhatIsLoaded) {
+  expect_refused(folder_.write("model.bin", "\1\2\3\4"),
+                 {"is in a format that is not known, or damaged; expected one of: package"});
 }
 
 TEST_F(FileKindTest, AUrlIsNamedAsOne) {

@@ -137,7 +137,7 @@ def main(folder: Path):
         (folder / f"tampered_{name}.pt2").write_bytes(tampered)
     with zipfile.ZipFile(folder / "foreign.pt2", "w") as foreign:
         foreign.writestr("model/hello.txt", "hello")
-    no_archive = archive.MARK + b"0" * 64
+    no_archive = b"\0" + archive.MARK + b"0" * 64
     digest = hashlib.sha256(no_archive[:-64]).hexdigest().encode()
     (folder / "no_archive.pt2").write_bytes(no_archive[:-64] + digest)
 

@@ -179,9 +179,9 @@ NOT_TORCHSCRIPT = "is not a TorchScript file"
 FILES = {
     missing: ["there is no such file"],
     folder: ["is not a file"],
-    empty: [NOT_TORCHSCRIPT, "expected one written by torch.jit.save"],
+    empty: ["is empty"],
     truncated: [NOT_TORCHSCRIPT, "it is no archive: cut off"],
-    text: [NOT_TORCHSCRIPT, "it is no archive"],
+    text: ["is text and not a model"],
     state_dict: [NOT_TORCHSCRIPT, "it is a file of torch.save, a state_dict or a pickled module"],
     other_archive: [NOT_TORCHSCRIPT],
 }

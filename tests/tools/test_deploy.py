@@ -8,6 +8,7 @@ import json
 import os
 import re
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -48,9 +49,10 @@ def repository(tmp_path):
 
 @pytest.fixture
 def torchscript(tmp_path):
-    """A file that is a TorchScript archive by its name: deploy copies it."""
+    """A file that is a TorchScript archive by the names in it: deploy copies it."""
     file = tmp_path / "net.pt"
-    file.write_bytes(b"torchscript")
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("net/constants.pkl", "")
     return file
 
 
@@ -145,6 +147,12 @@ def test_bad_input(repository, tmp_path, torchscript):
     broken = tmp_path / "broken.pt2"
     broken.write_bytes(b"hello")
     refuse(broken, "--to", repository, says=["broken.pt2"])
+    weights = tmp_path / "weights.pt"
+    with zipfile.ZipFile(weights, "w") as archive:
+        archive.writestr("weights/data.pkl", "")
+    refuse(weights, "--to", repository, says=["weights.pt", "is a file of torch.save, a state_dict", "FILE.py:FACTORY"])
+    (tmp_path / "net.onnx").write_text("no model")
+    refuse(tmp_path / "net.onnx", "--to", repository, says=["net.onnx", "is text and not a model"])
     refuse(PACKAGES / "inductor.pt2", "--to", repository, says=["kind inductor", "without torch", "pytorch"])
     refuse(torchscript, "--to", repository, says=["net.pt", "--binding"])
     refuse(torchscript, "--to", repository, "--binding", broken, says=["broken.pt2"])
@@ -182,7 +190,7 @@ def test_torchscript_for_tritons_back_end(repository, torchscript):
 
 def test_onnx_for_tritons_back_end(repository, tmp_path):
     model = tmp_path / "net.onnx"
-    model.write_bytes(b"onnx")
+    model.write_bytes(b"\x08\x08\x3a\x00")  # the version of ONNX, and a graph of nothing
     deploy(model, "--to", repository)
     assert files_in(repository) == ["net/1/model.onnx", "net/config.pbtxt"]
     assert 'backend: "onnxruntime"' in (repository / "net" / "config.pbtxt").read_text()

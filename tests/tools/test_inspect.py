@@ -172,7 +172,7 @@ def test_no_code_of_a_package_is_unpacked(tmp_path):
     ("name", "says"),
     [
         ("truncated.pt2", "checksum is missing"),
-        ("empty.pt2", "checksum is missing"),
+        ("empty.pt2", "is empty"),
         ("foreign.pt2", "checksum is missing"),
         ("tampered_middle.pt2", "checksum is wrong"),
         ("no_archive.pt2", "not a package that this version can read"),
@@ -221,7 +221,7 @@ def test_program_of_torch_export(tmp_path):
 def test_files_that_are_no_models(tmp_path):
     (tmp_path / "text.pt").write_text("hello")
     torch.save({"a": torch.zeros(1)}, tmp_path / "weights.pt")
-    refuse("inspect", tmp_path / "text.pt", says=["text.pt", "torch.jit.save"])
+    refuse("inspect", tmp_path / "text.pt", says=["text.pt", "is text and not a model"])
     refuse("inspect", tmp_path / "weights.pt", says=["weights.pt", "not a TorchScript file", "torch.jit.script"])
     refuse("inspect", tmp_path / "nothing.pt", says=["nothing.pt", "there is no such file"])
     refuse("inspect", tmp_path, says=["is not a file"])

@@ -138,7 +138,7 @@ def test_a_tree_file_that_is_cut_off_is_refused(tmp_path, train):
         (b'<?xml version="1.0"?>\n<MethodSetup Method="BDT::BDT">', ["is a model of TMVA", "python -m tensoa.import"]),
         (gzip.compress(b"tree\n"), ["is packed by gzip", "unpack it"]),
         (b'{"max_depth": 3}', ["conifer", "python -m tensoa.import", "LWTNN", "python -m tensoa.export"]),
-        (b"binf", ["no engine loads this kind of file", "tree file"]),
+        (b"binf", ["an old XGBoost", "save_model"]),
     ],
 )
 def test_files_that_become_packages_say_so(tmp_path, content, says):

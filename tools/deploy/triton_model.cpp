@@ -35,10 +35,9 @@ Kind kind_of(const std::string& model) {
   if (!fs::is_regular_file(model, ignored)) {
     throw LoadError(subject_of(model) + "there is no such file");
   }
-  if (package::kind_of_file(model) == package::FileKind::kTorchScript) return Kind::kTorchScript;
-  const std::string ending = fs::path(model).extension().string();
-  if (ending == ".onnx") return Kind::kOnnx;
-  if (ending == ".pt") return Kind::kTorchScript;
+  const package::FileKind kind = package::kind_of_file(model);
+  if (kind == package::FileKind::kTorchScript) return Kind::kTorchScript;
+  if (kind == package::FileKind::kOnnx) return Kind::kOnnx;
   return Kind::kOurs;
 }
 

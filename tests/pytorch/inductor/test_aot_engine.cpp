@@ -760,7 +760,7 @@ class AotPackage : public testing::Test {
 };
 
 TEST_F(AotPackage, FilesThatAreNoPackagesAreRefused) {
-  EXPECT_THAT(loading("empty"), fails_with("is not a package of tensoa, or was cut off"));
+  EXPECT_THAT(loading("empty"), fails_with("is empty"));
   EXPECT_THAT(loading("truncated"), fails_with("is not a package of tensoa, or was cut off"));
   EXPECT_THAT(loading("foreign"), fails_with("is not a package of tensoa, or was cut off"));
   EXPECT_THAT(loading("no_archive"), fails_with("is not a package that this version can read"));

@@ -16,13 +16,16 @@ enum class FileKind : std::uint8_t {
   kExportedProgram,  ///< torch.export.save
   kAotInductor,      ///< torch._inductor.aoti_compile_and_package
   kTorchSave,        ///< torch.save: a state_dict, or a pickled module
+  kOnnx,             ///< a model of ONNX
+  kOther,            ///< another format that why_no_package names
   kUnknown,          ///< another archive, another format, or cut off
 };
 
-/// Reads the directory of the archive, nothing else. kUnknown for what is no file.
+/// Reads the directory of the archive, or the beginning of another file, nothing else. kUnknown for what is no file.
 FileKind kind_of_file(const std::filesystem::path& path) noexcept;
 
-/// What the file is instead of a package, and how to make one of it; nothing where it is one, or unknown.
+/// What the file, or a folder of TensorFlow's, is instead of a package, and how to make one of it; nothing where it is
+/// one, or unknown.
 std::optional<std::string> why_no_package(const std::filesystem::path& path);
 
 }  // namespace tensoa::package
