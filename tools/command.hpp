@@ -30,6 +30,11 @@ void add_top_command(CLI::App& program, Action& action);
 void add_describe_command(CLI::App& program, Action& action);
 void add_bench_command(CLI::App& program, Action& action, const std::string& command_line);
 
+/// What a model may be, for help texts.
+inline const std::string kModel =
+    "A package or program of torch.export (both .pt2), TorchScript file (.pt), tree file (XGBoost, "
+    "LightGBM) or the URL of a model on servers";
+
 /// What the path "-" stands for.
 inline const std::string kStdout = "/dev/stdout";
 
@@ -37,7 +42,8 @@ inline const std::string kStdout = "/dev/stdout";
 CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::string& path,
                              const std::string& help);
 
-/// The model beside the program: what `make models` writes, else the package of `make demo`.
+/// The model beside the program, or installed with it: what `make models` writes, else the package of
+/// `make demo`.
 std::string default_model();
 
 /// The path. @throws LoadError with the way out where it is the default, and nothing is there

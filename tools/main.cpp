@@ -3,17 +3,22 @@
 #include <fmt/core.h>
 #include <malloc.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command.hpp"
 #include "seams/remote_seam.hpp"
 #include "seams/torch_seam.hpp"
 #include "signals.hpp"
+#include "tensoa/columnar/number_type.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/log.hpp"
 #include "tensoa/core/version.hpp"
 
 namespace tensoa::tools {
@@ -32,8 +37,69 @@ std::filesystem::path program_folder() {
   return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
+/// Of the nearest of these, where it is near: `; the nearest is --output`.
+std::string nearest_of(const std::string& name, const std::vector<std::string>& names) {
+  const std::string nearest = columnar::nearest_name(name, names);
+  return nearest.empty() ? nearest : "; the nearest is " + nearest;
+}
+
+/// How an option is written: `--input INPUT`, or `INPUT` for a positional one.
+std::string in_a_call(const CLI::Option& option) {
+  if (option.get_positional()) return option.get_name(true);
+  std::string value = option.get_single_name();
+  std::ranges::transform(value, value.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return "--" + option.get_single_name() + ' ' + value;
+}
+
+/// What is wrong with an argument that a command does not take.
+std::string unexpected(const CLI::App& command, const std::string& argument) {
+  std::string text = '"' + argument + "\" is unknown";
+  const auto subcommands = command.get_subcommands([](const CLI::App*) { return true; });
+  std::vector<std::string> names;
+  if (argument.starts_with('-')) {
+    for (const CLI::Option* option : command.get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    return text + nearest_of(argument.substr(0, argument.find('=')), names);
+  }
+  if (!subcommands.empty()) {
+    for (const CLI::App* subcommand : subcommands) names.push_back(subcommand->get_name());
+    return text + nearest_of(argument, names);
+  }
+  std::string required;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_required()) required += ' ' + in_a_call(*option);
+  }
+  return "\"" + argument + "\" stands behind no option; expected tensoa " + command.get_name() +
+         required;
+}
+
+/// One line: what is wrong, what is near to it, and where more is said.
+std::string message_of_wrong_use(const CLI::App* program, const CLI::Error& error) {
+  std::string name = "tensoa";
+  const CLI::App* command = program;
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += ' ' + command->get_name();
+  }
+  // CLI11 misses what is required before it looks at what stands in its place.
+  const std::vector<std::string> unknown = command->remaining();
+  const bool is_missing = error.get_name() == "RequiredError" ||
+                          error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  return "tensoa: " +
+         (is_missing && !unknown.empty() ? unexpected(*command, unknown.front())
+                                         : std::string(error.what())) +
+         "; `" + name + " --help` lists what there is\n";
+}
+
+void print_warning(LogLevel level, std::string_view message) {
+  if (level == LogLevel::kWarning) fmt::print(stderr, "tensoa: {}\n", message);
+}
+
 int run(int argc, char** argv) {
   keep_freed_memory();
+  set_log_sink(print_warning);
   handle_signals();
   CLI::App program(
       "Machine-learning models on structure-of-arrays data, where the data already lies.",
@@ -43,14 +109,7 @@ int run(int argc, char** argv) {
       "--version",
       std::string(kVersion) + (torch.empty() ? " (without torch)" : " (torch " + torch + ")"));
   program.require_subcommand(1);
-  program.failure_message([](const CLI::App* app, const CLI::Error& error) {
-    // CLI11 misses the subcommand before it looks at what stands in its place.
-    const std::vector<std::string> unknown = app->remaining(true);
-    const bool no_subcommand = error.get_name() == "RequiredError" && !unknown.empty();
-    return "tensoa: " +
-           (no_subcommand ? "\"" + unknown.front() + "\" is unknown" : std::string(error.what())) +
-           "; `tensoa --help` lists what there is\n";
-  });
+  program.failure_message(message_of_wrong_use);
   std::string command_line;
   for (int i = 0; i < argc; ++i) command_line += (i > 0 ? " " : "") + std::string(argv[i]);
 
@@ -99,13 +158,16 @@ CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::st
 }
 
 std::string default_model() {
-  const std::filesystem::path folder = program_folder() / "models";
-  for (const char* name : {"tensoa.pt", "tensoa.pt2"}) {
-    if (std::error_code ignored; std::filesystem::exists(folder / name, ignored)) {
-      return (folder / name).string();
+  const std::filesystem::path built = program_folder() / "models";
+  const std::filesystem::path installed = program_folder().parent_path() / TENSOA_DATA / "models";
+  for (const std::filesystem::path& folder : {built, installed}) {
+    for (const char* name : {"tensoa.pt", "tensoa.pt2"}) {
+      if (std::error_code ignored; std::filesystem::exists(folder / name, ignored)) {
+        return (folder / name).string();
+      }
     }
   }
-  return (folder / "tensoa.pt").string();
+  return (built / "tensoa.pt").string();
 }
 
 const std::string& require_model(const std::string& path) {
@@ -114,7 +176,8 @@ const std::string& require_model(const std::string& path) {
   throw LoadError(
       "model " + path +
       ": there is no such file; `make models` writes it, `make demo` writes the package "
-      "tensoa.pt2 in its place; or give another with --model");
+      "tensoa.pt2 in its place, and `cmake --install` then installs both; or give another with "
+      "--model");
 }
 
 std::string default_packages() { return (program_folder() / "bench_packages").string(); }

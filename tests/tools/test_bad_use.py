@@ -9,10 +9,16 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAM, names_in, outputs, refuse, succeed
+from conftest import PROGRAM, names_in, outputs, refuse, succeed, tensoa
 
 ONE_EVENT = "generate:1:1:20"
 USAGE = "`tensoa --help` lists what there is"
+
+
+def usage(subcommand):
+    return f"`tensoa {subcommand} --help` lists what there is"
+
+
 MODEL = "MODEL"  # stands for a model that fits
 WITH_MODEL = ["--model", MODEL]
 TRACK = ["track", *WITH_MODEL]
@@ -23,16 +29,19 @@ GENERATE = "expected generate:EVENTS[:SEED[:PARTICLES]]"
     ("arguments", "says"),
     [
         ([], ["subcommand is required", USAGE]),
-        (["tarck"], ['"tarck" is unknown', USAGE]),
-        (["bench"], ["subcommand is required", USAGE]),
-        (["bench", "speed"], ['"speed" is unknown', USAGE]),
-        (["track"], ["INPUT is required", USAGE]),
-        (["graph", ONE_EVENT], ["--output is required", USAGE]),
-        (["describe"], ["--output is required", USAGE]),
+        (["tarck"], ['"tarck" is unknown; the nearest is track; ', USAGE]),
+        (["--verison"], ['"--verison" is unknown; the nearest is --version; ', USAGE]),
+        (["bench"], ["subcommand is required", usage("bench")]),
+        (["bench", "pth"], ['"pth" is unknown; the nearest is path; ', usage("bench")]),
+        (["bench", "path", "--repaets", "3"], ['"--repaets" is unknown; the nearest is --repeats; ', usage("bench path")]),
+        (["track"], ["INPUT is required", usage("track")]),
+        (["graph", ONE_EVENT], ["--output is required", usage("graph")]),
+        (["describe"], ["--output is required", usage("describe")]),
         (["describe", "--output", "none/file.json"], ["cannot write none/file.json: "]),
-        ([*TRACK, ONE_EVENT, "--colour", "red"], ["--colour", USAGE]),
-        ([*TRACK, ONE_EVENT, "--json"], ["--json", "missing", USAGE]),
-        ([*TRACK, ONE_EVENT, "--json", ""], ["--json", "got an empty path", USAGE]),
+        ([*TRACK, ONE_EVENT, "--ouput", "red"], ['"--ouput" is unknown; the nearest is --output; ', usage("track")]),
+        ([*TRACK, ONE_EVENT, "--ouput=red"], ["the nearest is --output; ", usage("track")]),
+        ([*TRACK, ONE_EVENT, "--json"], ["--json", "missing", usage("track")]),
+        ([*TRACK, ONE_EVENT, "--json", ""], ["--json", "got an empty path", usage("track")]),
         ([*TRACK, ONE_EVENT, "--threads", "0"], ["--threads", "0 not in range 1 to 1024"]),
         ([*TRACK, ONE_EVENT, "--threads", "-2"], ["--threads", "-2 not in range 1 to 1024"]),
         ([*TRACK, ONE_EVENT, "--cut", "1.5"], ["--cut", "got 1.5", "expected 0 to 1"]),
@@ -45,6 +54,10 @@ GENERATE = "expected generate:EVENTS[:SEED[:PARTICLES]]"
         *(
             ([*TRACK, f"generate:{text}"], [f'"generate:{text}"', GENERATE])
             for text in ("", "0", "ten", "1:2:3:4")
+        ),
+        (
+            ["infer", "m.pt2", "d.parquet"],
+            ['"m.pt2" stands behind no option', "expected tensoa infer --model MODEL --input INPUT --output OUTPUT"],
         ),
         (["graph", "generate:0", "--output", "graphs"], ['"generate:0"', GENERATE]),
     ],
@@ -120,6 +133,35 @@ def test_file_that_was_there_stays_when_the_run_fails(out, model):
     refuse("track", out / "none.csv", "--model", model, *outputs(out), says=["none.csv"])
     assert names_in(out) == ["report.html", "run.json", "tracks.csv"]
     assert {path.read_text() for path in out.iterdir()} == {"as it was"}
+
+
+SUBCOMMANDS = ["track", "graph", "infer", "check", "inspect", "deploy", "describe"]
+
+
+@pytest.mark.parametrize("subcommand", SUBCOMMANDS)
+def test_every_misspelt_option_is_told_the_right_one(subcommand):
+    """Two neighbouring letters in the other order; the option is not there by another name."""
+    options = set(re.findall(r"--([a-z-]{5,})", succeed(subcommand, "--help").stdout.split("Options:")[1]))
+    right = {option for option in options if f"--{option}" in option_names(subcommand)}
+    assert right
+    for option in right - {"help"}:
+        at = next(i for i in range(1, len(option) - 1) if option[i] != option[i + 1])
+        wrong = option[:at] + option[at + 1] + option[at] + option[at + 2 :]
+        done = tensoa(subcommand, f"--{wrong}")
+        assert done.returncode == 2 and f'"--{wrong}" is unknown; the nearest is --{option}; {usage(subcommand)}' in done.stderr
+
+
+def option_names(subcommand):
+    """The names at the beginnings of the lines of the help."""
+    lines = succeed(subcommand, "--help").stdout.splitlines()
+    return {name for line in lines for name in re.findall(r"--[a-z-]+", line[:30]) if line.startswith("  -")}
+
+
+def test_every_help_of_a_model_names_all_kinds_that_the_command_takes():
+    for subcommand in ("track", "infer", "check", "inspect"):
+        text = " ".join(succeed(subcommand, "--help").stdout.split())
+        for kind in ("ackage", "torch.export", "TorchScript", *(["tree file"] if subcommand != "track" else [])):
+            assert kind in text, (subcommand, kind)
 
 
 def test_help_and_version_are_no_errors():

@@ -504,10 +504,7 @@ void add_check_command(CLI::App& program, Action& action) {
                              "or a package with the results "
                              "that it was made to give. Exit status 1 where they differ");
   auto call = std::make_shared<CheckCall>();
-  command
-      ->add_option("MODEL", call->model,
-                   "Package (.pt2), TorchScript file, tree file or URL of a server")
-      ->required();
+  command->add_option("MODEL", call->model, kModel)->required();
   CLI::Option* against = command->add_option(
       "--against", call->against, "The model to compare with (default: what is in the package)");
   command

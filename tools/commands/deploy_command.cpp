@@ -172,8 +172,10 @@ void add_deploy_command(CLI::App& program, Action& action) {
                                              "wrote is replaced, its other versions are kept");
   auto call = std::make_shared<DeployCall>();
   command
-      ->add_option("MODEL", call->model.model,
-                   "Package (.pt2), tree file, TorchScript file (.pt) or ONNX file")
+      ->add_option(
+          "MODEL", call->model.model,
+          "Package (.pt2), tree file, TorchScript file (.pt) or ONNX file; a package is made "
+          "of a program of torch.export first")
       ->required();
   CLI::Option_group* const what = command->add_option_group("what", "One of them");
   what->require_option(1);

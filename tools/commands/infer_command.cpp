@@ -22,13 +22,12 @@ void add_infer_command(CLI::App& program, Action& action) {
   auto options = std::make_shared<Options>();
   InferCall& call = options->call;
   call.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  command->add_option("--model", call.model, kModel)->required();
   command
-      ->add_option("--model", call.model,
-                   "Package (.pt2), tree file, TorchScript file or URL of a server")
-      ->required();
-  command
-      ->add_option("--binding", call.binding,
-                   "The columns of a TorchScript file, which does not say them (JSON)")
+      ->add_option(
+          "--binding", call.binding,
+          "The columns of a TorchScript file or a program of torch.export, which do not say "
+          "them (JSON)")
       ->check(CLI::ExistingFile);
   command
       ->add_option("--input", call.inputs,

@@ -298,10 +298,7 @@ void add_inspect_command(CLI::App& program, Action& action) {
       "inspect",
       "What is in a model: signature, target, programs, checks; with --runtime what it takes");
   auto call = std::make_shared<InspectCall>();
-  command
-      ->add_option("MODEL", call->file,
-                   "Package (.pt2), TorchScript file, tree file or URL of a server")
-      ->required();
+  command->add_option("MODEL", call->file, kModel)->required();
   command->add_flag("--json", call->is_json, "Write JSON");
   CLI::Option* runtime =
       command->add_flag("--runtime", call->is_runtime,
@@ -318,9 +315,10 @@ void add_inspect_command(CLI::App& program, Action& action) {
       ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}))
       ->capture_default_str();
   command
-      ->add_option("--binding", call->runtime.binding,
-                   "With --runtime: the columns of a TorchScript file, as describe() writes them; "
-                   "without it the model must score edges")
+      ->add_option(
+          "--binding", call->runtime.binding,
+          "With --runtime: the columns of a TorchScript file or a program of torch.export, as "
+          "describe() writes them; without it the model must score edges")
       ->needs(runtime);
   add_server_options(*command, call->servers);
   command->callback([call, &action] {

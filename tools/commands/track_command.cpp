@@ -369,10 +369,10 @@ void add_track_command(CLI::App& program, Action& action) {
                    "generate:EVENTS[:SEED[:PARTICLES]]")
       ->required();
   command
-      ->add_option("--model", call->model,
-                   "TorchScript file, package (.pt2) or URL of a server: forward(x, edge_index[, "
-                   "edge_attr]) "
-                   "-> scores")
+      ->add_option(
+          "--model", call->model,
+          "A package or program of torch.export (both .pt2), TorchScript file (.pt) or the "
+          "URL of a model on servers: forward(x, edge_index[, edge_attr]) -> scores")
       ->capture_default_str();
   command
       ->add_option("--device,--devices", call->devices,
