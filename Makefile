@@ -58,10 +58,10 @@ build/.configured-$(PRESET): CMakePresets.json | setup
 build: build/.configured-$(PRESET) ## Build everything
 	@cmake --build build
 
-# What the demo needs, and the back-end with which a Triton serves its network.
+# What the demo needs, the back-end with which a Triton serves its network, and the rest of what is installed.
 .PHONY: program
 program: build/.configured-$(PRESET)
-	@cmake --build build --target tensoa_program tensoa_triton_backend
+	@cmake --build build --target tensoa_installed
 
 build/models/tensoa.pt: models/interaction_network.safetensors python/tensoa/tracking/interaction_network.py | setup
 	@$(PYTHON) -m tensoa.export $< --out $@

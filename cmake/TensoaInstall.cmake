@@ -19,7 +19,38 @@ if(TARGET tensoa_program)
   if(TARGET tensoa_torch)
     install(TARGETS tensoa_torch LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   endif()
+  # What `make models` and `make demo` have made: `tensoa track` finds it.
+  install(FILES "${PROJECT_BINARY_DIR}/models/tensoa.pt" "${PROJECT_BINARY_DIR}/models/tensoa.pt2"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/tensoa/models" OPTIONAL)
 endif()
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+# python -m tensoa.export, with this folder in PYTHONPATH.
+install(DIRECTORY python/tensoa DESTINATION "${CMAKE_INSTALL_DATADIR}/tensoa/python"
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "__pycache__" EXCLUDE)
+
+# All that is installed, without tests and benchmarks: `cmake --build build --target tensoa_installed`.
+set(installed "")
+foreach(target ${tensoa_layers})
+  get_target_property(type tensoa_${target} TYPE)
+  if(type STREQUAL "STATIC_LIBRARY")
+    list(APPEND installed tensoa_${target})
+  endif()
+endforeach()
+foreach(target tensoa_grpc tensoa_program tensoa_torch tensoa_triton_backend)
+  if(TARGET ${target})
+    list(APPEND installed ${target})
+  endif()
+endforeach()
+add_custom_target(tensoa_installed DEPENDS ${installed})
+list(TRANSFORM installed REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE files)
+file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/tensoa_built.cmake" CONTENT "foreach(file ${files})
+  if(NOT EXISTS \"\${file}\")
+    message(\"\${file} is not built; cmake --build ${PROJECT_BINARY_DIR} --target tensoa_installed builds all that is installed\")
+    message(FATAL_ERROR \"Nothing was installed.\")
+  endif()
+endforeach()
+")
 
 # The installed libraries use the wheels that they were linked with, unless the user says otherwise.
 if(TensoaTorch_ROOT)

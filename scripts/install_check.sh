@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs build/ and a build without torch into fresh prefixes, then builds and runs tests/install/ against them with find_package,
-# whole and of each component, and against the source tree with add_subdirectory. Runs a fused package where there is no torch,
+# whole and of each component, with <tensoa/tensoa.hpp>, and against the source tree with add_subdirectory. Exports with the
+# installed exporter, and tracks with the installed model. Runs a fused package where there is no torch,
 # and in an empty root. Prints the figures of the build without torch, and fails where one is above its limit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,17 +23,32 @@ outside() {
 }
 
 rm -rf build-outside
+mkdir build-outside
+
+# What is not built is named before anything is installed.
+cmake --preset release -B build-outside/nothing -DTENSOA_PYTORCH=OFF >/dev/null
+if cmake --install build-outside/nothing --prefix "$PWD/build-outside/none" >/dev/null 2>build-outside/message; then
+  fail "a build of nothing was installed"
+fi
+grep -q -- "--target tensoa_installed" build-outside/message || fail "the message for a build of nothing is $(<build-outside/message)"
+[[ ! -e build-outside/none ]] || fail "a build of nothing left files"
+
 cmake --install build --prefix "$PWD/build-outside/torch" >/dev/null
 build-outside/torch/bin/tensoa --version
+[[ -f build-outside/torch/share/doc/tensoa/LICENSE ]] || fail "no LICENSE is installed"
+if [[ -f build/models/tensoa.pt || -f build/models/tensoa.pt2 ]]; then
+  build-outside/torch/bin/tensoa track generate:1:1:20  # with the model that is installed
+fi
 outside torch find_package
 cmake --build "$at"
 "$at/outside"
-for component in core soa accel interop engine package pytorch sched columnar track remote; do
+for component in core soa accel interop engine package forest pytorch sched columnar track remote; do
   [[ $component != interop || -f build/interop/libtensoa_interop.a ]] || continue
   outside torch component -DCOMPONENT=$component
+  cmake --build "$at"
+  [[ $component == accel ]] || "$at/umbrella"
 done
-cmake --build "$at"  # of remote, the last one
-"$at/outside"
+"$at/outside"  # of remote, the last one
 outside torch add_subdirectory -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON
 cmake --build "$at"
 "$at/outside"
@@ -53,18 +69,18 @@ cmake --build "$at"
 program=$at/outside
 package=build-outside/model.pt2
 $program --describe build-outside/binding.json
-PYTHONPATH=python .venv/bin/python -m tensoa.export tests/install/model.py:factory --binding build-outside/binding.json --out $package
+PYTHONPATH=build-outside/none/share/tensoa/python .venv/bin/python -m tensoa.export tests/install/model.py:factory --binding build-outside/binding.json --out $package
 $program $package
 build-outside/none/bin/tensoa --version
 build-outside/none/bin/tensoa inspect $package
 build-outside/none/bin/tensoa check $package
 scripts/empty_root.sh $program $package
 
-# The figures, and their limits.
+# The figures, and their limits. The exporter in share/ is not one of them.
 for executable in $program build-outside/none/bin/tensoa; do
   ! ldd $executable | grep -E '^\s*lib(torch|c10)' || fail "$executable of a build without torch needs torch"
 done
-megabytes=$(du -s --block-size=1M build-outside/none | cut -f1)
+megabytes=$(du -s --block-size=1M --exclude=share build-outside/none | cut -f1)
 milliseconds=$(.venv/bin/python - $program $package <<'P'
 import subprocess, sys, time
 def once():

@@ -3,10 +3,10 @@
 #pragma once
 
 /// @file
-/// All that a program needs to run models on columns. Including it makes the engines of this
-/// library known: those of packages and trees, and those of torch where tensoa was built with it. Programs that
-/// include single headers call `package::register_engines()` or `pytorch::register_engines()`
-/// themselves.
+/// All that a program needs to run models on columns. Including it makes the engines known of the layers that the
+/// program links: those of packages with `tensoa::package`, of trees, too, with `tensoa::forest`, and of torch with
+/// `tensoa::pytorch` or `tensoa::tensoa`. Programs that include single headers, or are built without CMake, call
+/// `package::register_engines()`, `forest::register_engines()` or `pytorch::register_engines()` themselves.
 
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/device_guard.hpp"
@@ -34,21 +34,26 @@
 #include "tensoa/soa/slice.hpp"
 #include "tensoa/soa/soa_metadata.hpp"
 
-#ifdef TENSOA_HAS_PYTORCH  // of the target tensoa::tensoa
+#ifdef TENSOA_HAS_PYTORCH  // of the CMake target, as the others below
 #include "tensoa/pytorch/engines.hpp"
 #include "tensoa/pytorch/runtime.hpp"
 #endif
 
 namespace tensoa::detail {
 
-inline void register_all_engines() {
+/// In each of the user's own translation units, with the layers that it is compiled for: there a static library's
+/// linker cannot drop it.
+[[maybe_unused]] const bool kEnginesRegistered = [] {
+#ifdef TENSOA_HAS_PACKAGE
+  package::register_engines();
+#endif
+#ifdef TENSOA_HAS_FOREST
   forest::register_engines();
+#endif
 #ifdef TENSOA_HAS_PYTORCH
   pytorch::register_engines();
 #endif
-}
-
-/// In the user's own translation unit, where a static library's linker cannot drop it.
-inline const bool kEnginesRegistered = (register_all_engines(), true);
+  return true;
+}();
 
 }  // namespace tensoa::detail
