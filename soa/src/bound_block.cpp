@@ -64,7 +64,8 @@ void require_memory(const BoundBlock& block, const BoundColumn& column, const Me
 void require_rows(const BoundBlock& block, std::size_t rows, std::size_t capacity) {
   if (rows <= capacity) return;
   fail(block, std::to_string(rows) + " rows are asked for, the collection has room for " +
-                  std::to_string(capacity));
+                  std::to_string(capacity) +
+                  (capacity == 0 ? ": it was moved from, or made for no rows" : ""));
 }
 
 void require_live(const BoundBlock& block, const Lease& lease) {

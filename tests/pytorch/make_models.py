@@ -613,6 +613,40 @@ class WrongShape(nn.Module):
 
 
 @model
+class DoubleLinear(nn.Module):
+    """Weights of float64."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 2).double()
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+@model
+class TrainedNorm(nn.Module):
+    """A part of it was left in training, and then normalises by the rows of the call."""
+
+    def __init__(self):
+        super().__init__()
+        self.eval()
+        self.norm = nn.BatchNorm1d(3)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+@model
+class EvaluatedNorm(TrainedNorm):
+    """The same, ready to run."""
+
+    def __init__(self):
+        super().__init__()
+        self.eval()
+
+
+@model
 class Dropout(nn.Module):
     """Is the identity in evaluation only."""
 

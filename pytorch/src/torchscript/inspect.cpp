@@ -47,6 +47,7 @@ package::ModelDescription inspect_torchscript(const std::filesystem::path& path)
     const c10::FunctionSchema schema = module.get_method("forward").function().getSchema();
     model.inputs = described(schema.arguments(), 1);  // 0 is the module itself
     model.outputs = described(schema.returns(), 0);
+    module.eval();
     const torch::jit::Module frozen = torch::jit::freeze(module);
     const MutationAnalysis mutations(*frozen.get_method("forward").graph());
     const std::vector<bool>& written = mutations.to_arguments();

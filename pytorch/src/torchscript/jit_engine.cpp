@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "runtime/stream_guard.hpp"
@@ -18,6 +20,7 @@
 #include "runtime/torch_memory.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/impl/device_errors.hpp"
+#include "tensoa/core/log.hpp"
 #include "torchscript/arguments.hpp"
 #include "torchscript/jit_file.hpp"
 #include "torchscript/mutation_analysis.hpp"
@@ -44,11 +47,63 @@ bool has_forks(const torch::jit::Block& block) {
   });
 }
 
+/// Whether the graph asks whether its module is in training.
+bool depends_on_training(const torch::jit::Block& block) {
+  return std::ranges::any_of(block.nodes(), [](const torch::jit::Node* node) {
+    return (node->kind() == c10::prim::GetAttr && node->s(c10::attr::name) == "training") ||
+           std::ranges::any_of(node->blocks(),
+                               [](const auto* inner) { return depends_on_training(*inner); });
+  });
+}
+
+/// The first part of a model that is in training, and is another function then; empty where none is.
+std::string part_in_training(const torch::jit::Module& model) {
+  for (const auto& [path, part] : model.named_modules()) {
+    if (!part.hasattr("training") || !part.is_training()) continue;
+    for (const torch::jit::Method& method : part.get_methods()) {
+      if (!depends_on_training(*method.graph()->block())) continue;
+      return path.empty() ? "it" : "its part " + path;
+    }
+  }
+  return {};
+}
+
 std::size_t weight_bytes(const torch::jit::Module& module) {
   std::size_t bytes = 0;
   for (const at::Tensor& tensor : module.parameters()) bytes += tensor.nbytes();
   for (const at::Tensor& tensor : module.buffers()) bytes += tensor.nbytes();
   return bytes;
+}
+
+/// For messages: what tells most about the columns that a model expects. Empty where it has no weights.
+struct FirstWeights {
+  explicit FirstWeights(const torch::jit::Module& module) {
+    for (const auto& [path, tensor] : module.named_parameters()) {
+      name = path;
+      type = pytorch::describe(tensor);
+      if (tensor.is_floating_point()) dtype = tensor.scalar_type();
+      return;
+    }
+  }
+
+  std::string name = {};
+  std::string type = {};
+  std::optional<c10::ScalarType> dtype = {};
+};
+
+/// `; the first weights of the model: layers.0.weight float32[64, 3] on cpu`, and what to do where they are of another
+/// dtype than a block.
+std::string compared_with(const FirstWeights& weights, const Binding& binding) {
+  if (weights.name.empty()) return {};
+  std::string text = "; the first weights of the model: " + weights.name + ' ' + weights.type;
+  for (const BoundBlock& block : binding.inputs) {
+    const c10::ScalarType bound = to_torch(block.tensor.dtype);
+    if (!weights.dtype || !c10::isFloatingType(bound) || bound == *weights.dtype) continue;
+    return text + ", but " + to_string(block) + " is " + std::string(name_of(block.tensor.dtype)) +
+           "; make the columns of the dtype of the weights, or convert the weights with "
+           "pytorch::TorchScriptOptions::dtype";
+  }
+  return text;
 }
 
 /// Converts weights and buffers of floating point; indices and masks stay what they are.
@@ -83,12 +138,14 @@ Signature signature_of(const torch::jit::Method& forward, const std::string& sub
 class JitEngine final : public Engine {
  public:
   JitEngine(std::string subject, torch::jit::Module module, Signature signature,
-            std::vector<bool> written, bool has_forks, std::unique_ptr<WeightsInTorch> weights)
+            FirstWeights first_weights, std::vector<bool> written, bool has_forks,
+            std::unique_ptr<WeightsInTorch> weights)
       : subject_(std::move(subject)),
         weights_(std::move(weights)),
         module_(std::move(module)),
         forward_(module_.get_method("forward")),
         signature_(std::move(signature)),
+        first_weights_(std::move(first_weights)),
         written_(std::move(written)),
         has_forks_(has_forks) {}
 
@@ -123,7 +180,7 @@ class JitEngine final : public Engine {
       throw_if_allocation_failed(subject_ + "failed while running: ");
       detail::throw_if_lost(queue, subject_ + "failed while running: ");
       throw EngineError(subject_ + "failed while running: " + short_message(error) +
-                        describe_inputs(binding));
+                        describe_inputs(binding) + compared_with(first_weights_, binding));
     }
     return copies;
   }
@@ -164,6 +221,7 @@ class JitEngine final : public Engine {
   torch::jit::Module module_;
   mutable torch::jit::Method forward_;  // calling it does not change it
   Signature signature_;
+  FirstWeights first_weights_;
   std::vector<bool> written_;  ///< by argument
   bool has_forks_;
   mutable ScratchPool scratch_;
@@ -177,8 +235,16 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
   const std::string subject = subject_of(path);
   std::shared_ptr<const Engine> engine;
   with_jit_file(path, [&](torch::jit::Module& module) {
+    if (const std::string part = part_in_training(module); !part.empty()) {
+      log(LogLevel::kWarning, subject + part +
+                                  " was saved in training mode; it runs in evaluation, as after "
+                                  "module.eval(): dropout does nothing, batch norms use their "
+                                  "running means");
+    }
+    module.eval();
     Signature signature = signature_of(module.get_method("forward"), subject);
     if (options.dtype) convert(module, to_torch(*options.dtype));
+    FirstWeights first_weights(module);
     auto weights = std::make_unique<WeightsInTorch>(device, weight_bytes(module));
     const WithinBudget within_budget(device);
     module.to(to_torch(device));
@@ -193,8 +259,8 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
                       "; expected a model that keeps nothing between calls");
     }
     engine = std::make_shared<JitEngine>(subject, std::move(module), std::move(signature),
-                                         mutations.to_arguments(), has_forks(*graph->block()),
-                                         std::move(weights));
+                                         std::move(first_weights), mutations.to_arguments(),
+                                         has_forks(*graph->block()), std::move(weights));
   });
   return engine;
 }

@@ -70,7 +70,6 @@ void with_jit_file(const std::filesystem::path& path,
   const std::string subject = subject_of(path);
   const auto load = [&] {
     torch::jit::Module module = torch::jit::load(path.string(), c10::kCPU);
-    module.eval();
     if (!module.find_method("forward")) throw LoadError(subject + "has no forward method");
     use(module);
   };

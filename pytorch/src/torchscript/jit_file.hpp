@@ -24,7 +24,7 @@ std::string subject_of(const std::filesystem::path& path);
 void load_named(const std::string& subject, const std::function<void()>& load,
                 const std::function<std::string(const std::exception&)>& why);
 
-/// Loads a TorchScript file on the CPU, sets it to evaluation, and gives it to `use`.
+/// Loads a TorchScript file on the CPU, and gives it to `use`.
 /// @throws LoadError when it is no such file, has no forward method, or `use` throws something of torch
 void with_jit_file(const std::filesystem::path& path,
                    const std::function<void(torch::jit::Module& module)>& use);

@@ -86,14 +86,26 @@ bool members_go_by_name(const std::vector<ResultName>& results,
   });
 }
 
+/// @param types of the results, where they are known
+[[noreturn]] void refuse_count(const std::vector<ResultName>& results,
+                               const std::vector<BoundBlock>& blocks, const std::string& subject,
+                               const std::string& types) {
+  std::string names;
+  for (const ResultName& result : results) {
+    if (result.name) names += (names.empty() ? "; the outputs are called " : ", ") + *result.name;
+  }
+  throw BindingError(subject + "gives " + std::to_string(results.size()) + " outputs, got " +
+                     std::to_string(blocks.size()) + " output blocks (" + list_of(blocks) + ')' +
+                     names + types + "; append one block for each output");
+}
+
 }  // namespace
 
 std::vector<std::size_t> results_of_blocks(const std::vector<ResultName>& results,
                                            const std::vector<BoundBlock>& blocks, Match match,
                                            const std::string& subject) {
   if (results.size() != blocks.size()) {
-    throw BindingError(subject + "gives " + std::to_string(results.size()) + " outputs, got " +
-                       std::to_string(blocks.size()) + " output blocks");
+    refuse_count(results, blocks, subject, "");
   }
   const bool by_name = members_go_by_name(results, blocks, match);
   const auto has_place = [&](const ResultName& result) {
@@ -195,6 +207,13 @@ std::vector<at::Tensor> results_for(const c10::IValue& value, const Binding& bin
                                     const std::string& subject) {
   Collector collector{subject};
   collector.collect(value);
+  if (collector.tensors.size() != binding.outputs.size()) {
+    std::string types;
+    for (const at::Tensor& tensor : collector.tensors) {
+      types += (types.empty() ? "; the outputs are " : ", ") + describe(tensor);
+    }
+    refuse_count(collector.names, binding.outputs, subject, types);
+  }
   std::vector<at::Tensor> arranged;
   for (const std::size_t i :
        results_of_blocks(collector.names, binding.outputs, binding.match, subject)) {

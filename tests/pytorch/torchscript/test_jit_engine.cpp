@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "pytorch/jit_fixture.hpp"
 #include "runtime/torch_memory.hpp"
 #include "support/process_threads.hpp"
+#include "tensoa/core/log.hpp"
 
 namespace tensoa {
 namespace {
@@ -501,7 +503,9 @@ TEST_P(JitEngine, OutputsThatDoNotFitAreRefusedBeforeAnythingIsWritten) {
            Case{"row_sum_kept", 3, "gives float32[8, 1]" + where},  // would broadcast
            Case{"row_sum", 3, "gives float32[8]" + where},
            Case{"transposed", 3, "gives float32[3, 8]" + where},
-           Case{"pair", 3, "gives 2 outputs, got 1 output blocks"},
+           Case{"pair", 3,
+                "gives 2 outputs, got 1 output blocks (out); the outputs are float32[8, 3]"},
+           Case{"pair", 3, "; append one block for each output"},
            Case{"dictionary", 3,
                 "gives an output called \"x\", got output blocks called out; name them as the "
                 "outputs"},
@@ -580,6 +584,52 @@ TEST_P(JitEngine, AnOperatorThatFailsIsAnEngineErrorWithItsMessage) {
               ThrowsMessage<EngineError>(AllOf(HasSubstr("wrong_shape.pt: failed while running: "),
                                                HasSubstr("8x3 and 5x2"), is_short())));
   expect_untouched(out);
+}
+
+TEST_P(JitEngine, AWrongNumberOfColumnsIsAnErrorWithTheWeightsThatTakeThem) {
+  const auto in = points(8);
+  auto out = answers(8);
+  SoAMetadata<Points> inputs(8);
+  const auto from = in.const_view().records();
+  inputs.append_block("x", from.x(), from.y());
+  SoAMetadata<Answers> outputs(8);
+  const auto to = out.view().records();
+  outputs.append_block("out", to.m(), to.n());
+  EXPECT_THAT([&] { run("mlp", ModelMetadata(inputs, outputs)); },
+              ThrowsMessage<EngineError>(AllOf(
+                  HasSubstr("inputs: block \"x\" (columns x, y) float32[8, 2]"),
+                  HasSubstr("; the first weights of the model: layers.0.weight float32[64, 3]"))));
+}
+
+TEST_P(JitEngine, WeightsOfAnotherDtypeThanTheColumnsAreNamedWithWhatToDo) {
+  const auto in = points(8);
+  auto out = answers(8);
+  EXPECT_THAT([&] { run("double_linear", in.const_view(), out.view(), kM, kN); },
+              ThrowsMessage<EngineError>(AllOf(
+                  HasSubstr("the first weights of the model: layer.weight float64[2, 3]"),
+                  HasSubstr(", but block \"x\" (columns x, y, z) is float32; make the columns of "
+                            "the dtype of the weights, or convert the weights with "
+                            "pytorch::TorchScriptOptions::dtype"))));
+}
+
+std::vector<std::string>& warnings() {
+  static std::vector<std::string> all;
+  return all;
+}
+
+TEST_P(JitEngine, AModelThatWasSavedInTrainingIsNamedWhereThatChangesItsAnswers) {
+  warnings().clear();
+  const LogSink before =
+      set_log_sink([](LogLevel, std::string_view message) { warnings().emplace_back(message); });
+  for (const char* name : {"mlp", "evaluated_norm", "trained_norm", "dropout"}) {
+    JitModel(model_file(name)).deploy(GetParam());
+  }
+  set_log_sink(before);
+  const auto says = [](const std::string& part) {
+    return AllOf(HasSubstr(part + " was saved in training mode; it runs in evaluation"));
+  };
+  EXPECT_THAT(warnings(),
+              ElementsAre(says("trained_norm.pt: its part norm"), says("dropout.pt: it")));
 }
 
 TEST_P(JitEngine, WhatTorchWasRefusedBeforeIsNotTheErrorOfThisCall) {
@@ -689,15 +739,16 @@ TEST_P(JitEngine, ThreadsShareOneModel) {
 TEST(JitEngineLoad, OfAFileThatIsNoTorchScriptIsALoadErrorOfOneLine) {
   pytorch::register_engines();
   for (const auto& [name, what] :
-       {std::pair<std::string, std::string>{"truncated", "it is no archive: cut off, or a file of"},
-        {"empty", "it is no archive"},
-        {"text", "it is no archive"}}) {
-    const JitModel model(model_file(name));
-    EXPECT_THAT([&] { model.deploy(Device::cpu()); },
-                ThrowsMessage<LoadError>(
-                    AllOf(HasSubstr("model " + model_file(name).string() + ": "),
-                          HasSubstr("is not a TorchScript file that this libtorch can load"),
-                          HasSubstr(what), Not(HasSubstr("\n")))))
+       {std::pair<std::string, std::string>{"truncated",
+                                            "is not a TorchScript file that this libtorch can load "
+                                            "(expected one written by torch.jit.save): it is no "
+                                            "archive: cut off, or a file of"},
+        {"empty", "is empty"},
+        {"text", "is text and not a model"}}) {
+    EXPECT_THAT(
+        [&] { JitModel(model_file(name)).deploy(Device::cpu()); },
+        ThrowsMessage<LoadError>(AllOf(HasSubstr("model " + model_file(name).string() + ": "),
+                                       HasSubstr(what), Not(HasSubstr("\n")))))
         << name;
   }
 }
