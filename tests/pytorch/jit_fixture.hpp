@@ -145,7 +145,7 @@ class JitTest : public testing::TestWithParam<Device> {
 
   /// All of a message must fit into one short line.
   static auto is_short() {
-    return testing::AllOf(testing::SizeIs(testing::Lt(400U)),
+    return testing::AllOf(testing::SizeIs(testing::Lt(500U)),
                           testing::Not(testing::HasSubstr("\n")));
   }
 

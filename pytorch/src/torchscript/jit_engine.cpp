@@ -99,9 +99,11 @@ std::string compared_with(const FirstWeights& weights, const Binding& binding) {
   for (const BoundBlock& block : binding.inputs) {
     const c10::ScalarType bound = to_torch(block.tensor.dtype);
     if (!weights.dtype || !c10::isFloatingType(bound) || bound == *weights.dtype) continue;
-    return text + ", but " + to_string(block) + " is " + std::string(name_of(block.tensor.dtype)) +
-           "; make the columns of the dtype of the weights, or convert the weights with "
-           "pytorch::TorchScriptOptions::dtype";
+    const auto ours = from_torch(*weights.dtype);
+    return text + ", but block \"" + block.name + "\" is " +
+           std::string(name_of(block.tensor.dtype)) + "; make the columns " +
+           (ours ? std::string(name_of(*ours)) : "of their dtype") +
+           ", or convert the weights with pytorch::TorchScriptOptions::dtype";
   }
   return text;
 }

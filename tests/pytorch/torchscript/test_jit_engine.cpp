@@ -604,12 +604,12 @@ TEST_P(JitEngine, AWrongNumberOfColumnsIsAnErrorWithTheWeightsThatTakeThem) {
 TEST_P(JitEngine, WeightsOfAnotherDtypeThanTheColumnsAreNamedWithWhatToDo) {
   const auto in = points(8);
   auto out = answers(8);
-  EXPECT_THAT([&] { run("double_linear", in.const_view(), out.view(), kM, kN); },
-              ThrowsMessage<EngineError>(AllOf(
-                  HasSubstr("the first weights of the model: layer.weight float64[2, 3]"),
-                  HasSubstr(", but block \"x\" (columns x, y, z) is float32; make the columns of "
-                            "the dtype of the weights, or convert the weights with "
-                            "pytorch::TorchScriptOptions::dtype"))));
+  EXPECT_THAT(
+      [&] { run("double_linear", in.const_view(), out.view(), kM, kN); },
+      ThrowsMessage<EngineError>(
+          AllOf(HasSubstr("the first weights of the model: layer.weight float64[2, 3]"),
+                HasSubstr(", but block \"x\" is float32; make the columns float64, or convert the "
+                          "weights with pytorch::TorchScriptOptions::dtype"))));
 }
 
 std::vector<std::string>& warnings() {

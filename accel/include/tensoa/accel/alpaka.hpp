@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
 #include "tensoa/core/device.hpp"
@@ -46,6 +47,14 @@
 
 namespace tensoa {
 namespace accel::detail {
+
+#ifndef ALPAKA_HOST_ONLY
+static_assert(
+    std::tuple_size_v<alpaka::EnabledAccTags> > 0,
+    "no back-end of alpaka is enabled: define ALPAKA_ACC_CPU_B_SEQ_T_SEQ_ENABLED (serial), "
+    "ALPAKA_ACC_GPU_CUDA_ENABLED or another ALPAKA_ACC_..._ENABLED, or link alpaka::alpaka, "
+    "whose CMake options do; for the host alone ALPAKA_HOST_ONLY");
+#endif
 
 /// That tensoa's devices and alpaka's are the same ones: they are not where tensoa was built without
 /// a GPU runtime, where the two use different ones (CUDA and HIP), or where one is newer than the
