@@ -218,7 +218,6 @@ inline void __syncthreads() { cuda_on_cpu::pause(cuda_on_cpu::Wait::kBlock, 8); 
 
 inline float minimum(float a, float b) { return a != a ? a : b < a || b != b ? b : a; }
 inline float maximum(float a, float b) { return a != a ? a : b > a || b != b ? b : a; }
-inline double times(double x, double y) { return x * y; }
 inline float half_to_float(unsigned short bits) {
   return static_cast<float>(std::bit_cast<_Float16>(bits));
 }

@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""A module's fused program on all that it is generated for: each level of CPUs, and kernels of GPUs on a CPU."""
+"""A module's fused program on all that it is generated for: each level of CPUs, kernels of GPUs on a CPU, and a GPU that is
+here.
+"""
 
 from types import SimpleNamespace
 
@@ -41,12 +43,18 @@ class Everywhere:
         self.image = cuda.compile(generated.source, "sm_90")
         (loaded,) = cuda_programs.on_cpu([generated], folder)
         self.runs["kernels of GPUs"] = self._of_gpu(loaded)
+        if torch.cuda.is_available():
+            major, minor = torch.cuda.get_device_capability()
+            image = cuda.compile(generated.source, f"sm_{major}{minor}")
+            self.runs["cuda"] = self._of_gpu(cuda_programs.Loaded(generated, image))
 
     @staticmethod
     def _of_gpu(loaded):
         def run(columns, rows):
             blocks = [SimpleNamespace(address=address, pitch=pitch) for address, pitch in columns.blocks]
             loaded.bind(blocks, rows)()
+            if loaded.device == "cuda":
+                torch.cuda.synchronize()
 
         return run
 
@@ -57,11 +65,12 @@ class Everywhere:
         for count in rows:
             of_collection = {collection: count * (1 + 2 * collection) for collection in collections_of(self.binding)}
             for name, run in self.runs.items():
-                columns = Columns(self.binding, of_collection, self.rules, "cpu", seed=count, is_whole=True, **options)
+                device = "cuda" if name == "cuda" else "cpu"
+                columns = Columns(self.binding, of_collection, self.rules, device, seed=count, is_whole=True, **options)
                 if fill is not None:
                     fill(columns.inputs)
                     columns.before = [memory.clone() for memory in columns.memory]
                 run(columns, list(of_collection.values()))
                 assert not columns.changed(), f"{name}: memory that is not its own"
-                tensors = [block.tensor(argument) for block, argument in zip(self.binding.inputs, columns.inputs)]
-                yield name, tensors, [torch.cat(arguments) for arguments in columns.outputs]
+                tensors = [block.tensor(argument).cpu() for block, argument in zip(self.binding.inputs, columns.inputs)]
+                yield name, tensors, [torch.cat(arguments).cpu() for arguments in columns.outputs]

@@ -114,6 +114,16 @@ class _Evaluation(Visitor):
         result = FUNCTIONS[value.name].numpy(*args)
         return np.broadcast_to(result, (self.rows[value.domain], value.width)).astype(np.float64)
 
+    def of_double(self, value, *args):
+        """Numbers of float64 are whole in the place of their high word."""
+        args = iter(args)
+        operands = []
+        for kind in value.kinds:
+            numbers = np.frombuffer(kind) if isinstance(kind, bytes) else next(args)
+            operands.append(numbers[:, : numbers.shape[1] // 2] if kind == "words" else numbers)
+        result = np.broadcast_to(FUNCTIONS[value.name].numpy(*operands), (self.rows[value.domain], value.numbers))
+        return result if value.is_short else np.concatenate([result, np.zeros_like(result, np.float64)], axis=1)
+
     def of_norm(self, value, x):
         result = _norm(_groups(value, x), value.weight, value.bias, value.eps, value.is_centered)
         return result.reshape(-1, value.width)

@@ -10,9 +10,9 @@ import numpy as np
 from tensoa.compiler import ir
 from tensoa.compiler.ir import Program, Value
 
-#: Where more than this is subtracted before a layer, in units of what the layer reads, it has to be subtracted first:
-#: afterwards, small differences of large numbers would be lost.
-LARGEST_SHIFT = 16.0
+#: Where more than this is subtracted before a layer, in units of what the layer reads, it is subtracted first: small
+#: differences of large numbers are lost afterwards. Error over that of torch, 64 inputs: 1.5 here, 2.1 at 2, 15 at 16.
+LARGEST_SHIFT = 1.5
 
 
 def _rebuilt(program: Program, rule: Callable[[Value], Value | None], users: dict[int, int] | None = None) -> Program:
@@ -141,10 +141,14 @@ def fold_affine(program: Program) -> Program:
     def rule(value: Value) -> Value | None:
         if value.op == "linear":
             found = _of_groups(_affine(value.args[0], known), value.times)
-            if found and abs(found[2]).max() <= LARGEST_SHIFT:
+            if found:
                 x, scale, shift = found
                 weight, bias = _weights(value)
-                return _linear(x, weight * scale, bias + weight @ shift, value.times)
+                if abs(shift).max() <= LARGEST_SHIFT:
+                    return _linear(x, weight * scale, bias + weight @ shift, value.times)
+                if scale.all() and (scale != 1).any():
+                    centred = ir.apply("add", x, ir.constant(x.domain, np.tile(shift / scale, value.times)))
+                    return _linear(centred, weight * scale, bias, value.times)
         found = _affine(value, known)
         if found and found[0].op == "linear" and users.get(id(found[0])) == 1:
             found = _of_groups(found, found[0].times)

@@ -177,7 +177,9 @@ def _archive_of(program, device, folder):
     level = None
     if platform.machine() == "x86_64":
         level = "x86-64-v4" if cpu_flags().issuperset(CPU_FLAGS["x86-64-v4"]) else "x86-64-v3"
-    options = {"cpp.threads": 1, "aot_inductor.embed_kernel_binary": True} if device == "cuda" else {"cpp.threads": 1}
+    options = {"cpp.threads": 1}
+    if device == "cuda":  # the last: Triton rounds a product before it adds, as it does on CPUs
+        options |= {"aot_inductor.embed_kernel_binary": True, "emulate_precision_casts": True}
     path = Path(folder) / "model.pt2"
     from torch._inductor.utils import fresh_cache
 

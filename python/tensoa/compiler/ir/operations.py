@@ -131,7 +131,7 @@ _add("to_float16", 1, lambda x: x.astype(np.float16), "half_to_float(to_halves(x
 _add("to_bfloat16", 1, _bfloat16, "__uint_as_float(to_bfloats(x, 0.f) << 16)", double="", keeps_zero=True)
 _add("add", 2, np.add, "x + y", double="x + y", keeps_zero=True, bound=sum)
 _add("sub", 2, np.subtract, "x - y", double="x - y", keeps_zero=True, bound=sum)
-_add("mul", 2, np.multiply, "x * y", double="times(x, y)", keeps_zero=True, bound=_product)
+_add("mul", 2, np.multiply, "x * y", double="x * y", keeps_zero=True, bound=_product)
 _add("div", 2, np.divide, "x / y", double="x / y")
 _add("minimum", 2, np.minimum, "minimum(x, y)", double="(x < y) | (x != x) ? x : y", keeps_zero=True)
 _add("maximum", 2, np.maximum, "maximum(x, y)", double="(x > y) | (x != x) ? x : y", keeps_zero=True)

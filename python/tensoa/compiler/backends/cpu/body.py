@@ -342,8 +342,8 @@ class Body(Visitor):
         places, reduction = self._places(value.args[0]), REDUCTIONS[value.name]
         source, x = (f"s + {places[0]} * F", "nullptr") if _is_run(places) else ("s", self._table(places))
         count = value.args[0].width // value.times
-        scale = f"1.0f / {count}" if reduction.is_mean else "1.0f"
-        return [f"L::reduce(@, {source}, {x}, {count}, {value.times}, n, {reduction.functor}{{}}, {scale});"]
+        divisor = f"{count}.0f" if reduction.is_mean else "1.0f"
+        return [f"L::reduce(@, {source}, {x}, {count}, {value.times}, n, {reduction.functor}{{}}, {divisor});"]
 
     def of_order(self, value: Value) -> Lines:
         (x,), width = value.args, value.args[0].width // value.times

@@ -15,7 +15,7 @@ from tensoa.errors import InputError
 
 LEVELS = ("x86-64-v4", "x86-64-v3")  # best first
 FLAGS = (
-    "-std=c++20 -O3 -fPIC -shared -fvisibility=hidden -ffp-contract=fast -fno-math-errno -fno-trapping-math "
+    "-std=c++20 -O3 -fPIC -shared -fvisibility=hidden -ffp-contract=off -fno-math-errno -fno-trapping-math "
     "-fno-exceptions -fno-rtti -mprefer-vector-width=512 -Wl,--as-needed -Wl,-z,noexecstack"
 ).split()
 SECONDS = 20  # of CPU, for the compiler; most programs take 2 or 3

@@ -81,8 +81,8 @@ class Far(Values):
     def of_fold(self, value: Value) -> Code:
         reduction, count = REDUCTIONS[value.name], value.places.shape[1]
         function = f"[](float x, float y) {{ return {reduction.cuda}; }}"
-        share = literal(1.0 / count if reduction.is_mean else 1.0)
-        arguments = f"{literal(reduction.start)}, {share}, {function}, {self._view(value)}, warp"
+        divisor = literal(count if reduction.is_mean else 1.0)
+        arguments = f"{divisor}, {function}, {self._view(value)}, warp"
         return self._fragment(value, f"fold<{value.width}, {count}>({arguments})")
 
     def of_order(self, value: Value) -> Code:

@@ -56,6 +56,7 @@ def compile(source: str, architecture: str, log: list[str] | None = None) -> byt
     check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"fused.cu", 0, None, None), "create")
     try:
         options = [f"--gpu-architecture={architecture}".encode(), b"--std=c++17", b"-default-device"]
+        options += [b"--fmad=false"]  # every operation is rounded, as a framework has it; what is one sum calls fmaf()
         options += [b"--ptxas-options=-v", b"--no-cache"]  # cached code comes without messages
         array = (ctypes.c_char_p * len(options))(*options)
         status = nvrtc.nvrtcCompileProgram(program, len(options), array)

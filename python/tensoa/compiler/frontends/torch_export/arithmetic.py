@@ -63,13 +63,27 @@ def cast(walk, node, tensor, *args, dtype=None, **kwargs):
             raise NotFused(f"float64 made {name}, which float32 may not hold")
         return walk.double("trunc", tensor, is_short=True)
     if tensor.dtype.is_float:
-        is_long = torch.iinfo(dtype).bits >= 32  # what it does not hold, torch leaves undefined
-        if not is_long and not walk.is_within(tensor, low, high):
-            raise NotFused(f"{tensor.dtype.name} made {name}, which may not hold it")
-        return walk.function("trunc", tensor)
+        return _made_integer(walk, tensor, low, high)
     if not DTYPES[name].holds(tensor.dtype) and not walk.is_within(tensor, low, high):
         raise NotFused(f"{tensor.dtype.name} made {name}, which may not hold it")
     return tensor
+
+
+def _made_integer(walk, tensor, low, high):
+    """Floats as integers from `low` to `high`, as torch has it on x86: a number that neither they nor 32 bits hold, and what is
+    no number, becomes the least integer; of shorter integers the bits are those of 32.
+    """
+    f = walk.function
+    if walk.is_within(tensor, low, high):
+        return f("trunc", tensor)
+    least = min(float(low), -(2.0**31))
+    whole = f("where", f("lt", f("abs", tensor), -least), f("trunc", tensor), least)
+    if low <= least:
+        return whole
+    count = high - low + 1
+    rest = f("sub", whole, f("mul", f("floor", f("mul", whole, 1 / count)), count))
+    wrapped = f("where", f("gt", rest, high), f("sub", rest, count), rest)
+    return f("minimum", f("maximum", wrapped, low), high)  # which it is already: for its bounds
 
 
 def _scaled(walk, tensor, scale, shift):
@@ -93,7 +107,7 @@ def _layer_norm(walk, node, tensor, shape, weight, bias, eps):
     rank = tensor.planes.ndim
     if tensor.has_doubles:
         dims, count, f = range(rank - len(shape), rank), float(math.prod(shape)), walk.function
-        centred = f("sub", tensor, f("div", _joined(walk, "add", tensor, dims), count))
+        centred = _centred_doubles(walk, tensor, dims)
         variance = f("div", _joined(walk, "add", f("mul", centred, centred), dims), count)
         normed = f("div", centred, f("sqrt", f("add", variance, eps)))
         normed = normed if weight is None else f("mul", normed, weight)
@@ -140,6 +154,13 @@ def _joined(walk, name, tensor, dims):
             rest = [rows.take(tensor, dim, slice(size - 1, size))] if size % 2 else []
             tensor = rows.concatenate([half, *rest], dim)
     return tensor
+
+
+def _centred_doubles(walk, tensor, dims):
+    """Less the mean of these dimensions; of numbers less the largest, so that equal numbers give zero."""
+    shifted = walk.function("sub", tensor, _joined(walk, "maximum", tensor, dims))
+    total = _joined(walk, "add", shifted, dims)
+    return walk.function("sub", shifted, walk.function("div", total, float(tensor.planes.size // total.planes.size)))
 
 
 def _joined_to(walk, node, name, tensor, dims):
@@ -226,13 +247,14 @@ def _any(name):
 def _variance(walk, node, tensor, dims=None, correction=None, keepdim=False):
     correction = 1 if correction is None else correction
     if tensor.has_doubles:
-        count = tensor.planes.size // _joined(walk, "add", tensor, dims).planes.size
-        centred = walk.function("sub", tensor, walk.function("div", _joined(walk, "add", tensor, dims), count))
+        centred = _centred_doubles(walk, tensor, dims)
         total = _joined_to(walk, node, "add", walk.function("mul", centred, centred), dims)
+        count = tensor.planes.size // total.planes.size
         return walk.function("div", total, float(max(0.0, count - correction)))
 
     def build(value, times):
-        centred = walk.map("sub", value, walk.each(walk.reduce("mean", value, times), value))
+        shifted = walk.map("sub", value, walk.each(walk.reduce("amax", value, times), value))
+        centred = walk.map("sub", shifted, walk.each(walk.reduce("mean", shifted, times), value))
         total = walk.reduce("sum", walk.map("mul", centred, centred), times)
         return walk.map("div", total, walk.constant(max(0.0, value.width // times - correction), value))
 

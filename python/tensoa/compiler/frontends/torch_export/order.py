@@ -47,11 +47,17 @@ def kthvalue(walk, node, tensor, place, dim=-1, keep=False):
 
 def _running(name, start, what="sum"):
     """The function `name` of all elements up to each: of 1, 2, 4, … elements. Nothing else is done with them, so that an
-    infinity stays where it is. `start`: what changes no number.
+    infinity stays where it is. In float64, as torch has it on CPUs: products on the way may be larger than any float32.
+    `start`: what changes no number.
     """
-    return lambda walk, node, tensor, dim, dtype=None: _joined_up_to(
-        walk, tensor, dim, start, functools.partial(walk.function, name), what
-    )
+
+    def run(walk, node, tensor, dim, dtype=None):
+        join = functools.partial(walk.function, name)
+        if not tensor.dtype.is_float or tensor.has_doubles:
+            return _joined_up_to(walk, tensor, dim, start, join, what)
+        return walk.double("identity", _joined_up_to(walk, walk.doubled(tensor), dim, start, join, what), is_short=True)
+
+    return run
 
 
 def logcumsumexp(walk, node, tensor, dim):
@@ -79,20 +85,42 @@ def _joined_up_to(walk, tensor, dim, start, join, what="sum"):
 
 
 def searchsorted(walk, node, edges, numbers, out_int32=False, right=False, side=None, sorter=None):
-    """How many edges a number is not below; what is no number is behind all of them."""
+    """How many edges a number is not below; what is no number is behind all of them. Among edges of the row, where NaN may be,
+    it is searched as torch does.
+    """
     if sorter is not None:
         raise NotFused("searchsorted with sorter")
     if not isinstance(numbers, Rows):
         raise NotFused("constants placed between edges that depend on the inputs")
-    size = edges.planes.shape[-1] if isinstance(edges, Rows) else edges.shape[-1]
-    is_line = not isinstance(edges, Rows) and edges.dim() == 1
+    comparison = "gt" if right or side == "right" else "ge"
+    if isinstance(edges, Rows):
+        return _bisected(walk, edges, numbers, comparison)
+    if not (edges.diff() >= 0).all():
+        raise NotFused("constant edges that are not in order")
+    size = edges.shape[-1]
     among = rows.unsqueeze(numbers, -1)
-    if not is_line:
-        edges = rows.unsqueeze(edges, -2) if isinstance(edges, Rows) else edges.unsqueeze(-2)
-    above = walk.function("gt" if right or side == "right" else "ge", edges, among)
+    if edges.dim() > 1:
+        edges = edges.unsqueeze(-2)
+    above = walk.function(comparison, edges, among)
     shape = above.planes.shape[:-1]
     count = walk.reduced(above, [-1], shape, above.axis, lambda value, times: walk.reduce("sum", value, times))
     return walk.function("sub", size, count)
+
+
+def _bisected(walk, edges, numbers, comparison):
+    """Where a binary search ends, step by step."""
+    f, size = walk.function, edges.planes.shape[-1]
+    first = f("mul", f("ne", numbers, numbers), 0.0)
+    last = f("add", first, float(size))
+    for _ in range(size.bit_length()):
+        middle = f("floor", f("mul", f("add", first, last), 0.5))
+        is_above = f(comparison, walk.taken(edges, -1, middle), numbers)
+        is_open = f("lt", first, last)
+        last, first = (
+            f("where", f("mul", is_open, is_above), middle, last),
+            f("where", f("gt", is_open, is_above), f("add", middle, 1.0), first),
+        )
+    return first
 
 
 def bucketize(walk, node, numbers, edges, out_int32=False, right=False):

@@ -75,6 +75,35 @@ inline void with_constant(int value, F f) {
   }(std::make_integer_sequence<int, kCount>{});
 }
 
+// ---- what both layouts do over the numbers of a group
+
+/// `f` of all numbers get(i) of a group: in blocks, so that few roundings follow one another.
+template <class F, class Get>
+inline auto joined(int width, F f, Get get) {
+  constexpr int kBlockNumbers = 32;
+  auto total = get(0);
+  int i = 1;
+  while (i + 4 <= width) {
+    auto a = get(i), b = get(i + 1), c = get(i + 2), d = get(i + 3);
+    const int end = std::min(i + kBlockNumbers, width);
+    for (i += 4; i + 4 <= end; i += 4) {
+      a = f(a, get(i));
+      b = f(b, get(i + 1));
+      c = f(c, get(i + 2));
+      d = f(d, get(i + 3));
+    }
+    total = f(total, f(f(a, b), f(c, d)));
+  }
+  for (; i < width; ++i) total = f(total, get(i));
+  return total;
+}
+
+/// 1 / sqrt(variance + eps), from the mean of the squares of x - m, where m is not quite the mean: `offset` is that of x - m.
+/// (The corrected two-pass algorithm of Chan, Golub and LeVeque, 1983.)
+inline V inverse_deviation(V square, V offset, float eps) {
+  return all(1) / square_root(f_relu(fused(-offset, offset, square)) + all(eps));
+}
+
 // ---- what both layouts do one number at a time
 
 /// Number i of row r of a value at x is x[i * kFeature + r * kRow].

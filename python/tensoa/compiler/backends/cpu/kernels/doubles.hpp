@@ -23,8 +23,8 @@ struct Words {
 
 template <int kFrom, int... kIndex>
 inline D with_words(V low, V high, std::integer_sequence<int, kIndex...>) {
-  const I places = {(kFrom + kIndex / 2 + (kIndex % 2 ? kLanes : 0))...};
-  return reinterpret_cast<D>(__builtin_shuffle(low, high, places));
+  return reinterpret_cast<D>(
+      __builtin_shufflevector(low, high, (kFrom + kIndex / 2 + (kIndex % 2 ? kLanes : 0))...));
 }
 inline Doubles doubles(V high, V low) {
   constexpr auto kAll = std::make_integer_sequence<int, kLanes>{};
@@ -32,8 +32,8 @@ inline Doubles doubles(V high, V low) {
 }
 template <int kWord, int... kIndex>
 inline V word_of(Doubles x, std::integer_sequence<int, kIndex...>) {
-  return __builtin_shuffle(reinterpret_cast<V>(x.a), reinterpret_cast<V>(x.b),
-                           I{(2 * kIndex + kWord)...});
+  return __builtin_shufflevector(reinterpret_cast<V>(x.a), reinterpret_cast<V>(x.b),
+                                 (2 * kIndex + kWord)...);
 }
 inline Words words(Doubles x) {
   constexpr auto kAll = std::make_integer_sequence<int, kLanes>{};
@@ -50,7 +50,8 @@ inline V shortened(Doubles x) {
   std::memcpy(&y, halves, sizeof(y));
   return y;
 }
-inline Doubles everywhere(double x) { return {x - D{}, x - D{}}; }  // 0 + -0 would be 0
+inline D all_doubles(double x) { return x - D{}; }  // 0 + -0 would be 0
+inline Doubles everywhere(double x) { return {all_doubles(x), all_doubles(x)}; }
 inline D load_doubles(const float* p) { return *reinterpret_cast<const SomeDoubles*>(p); }
 /// Constants: number i, and the lanes from i on.
 inline Doubles constant_number(const float* c, int i) {
@@ -67,13 +68,8 @@ inline Doubles by_halves(F f, Arguments... x) {
   return {f(x.a...), f(x.b...)};
 }
 
-/// A product that is rounded, so that a difference of two equal ones is zero.
-inline D times(D x, D y) {
-  D product = x * y;
-  asm("" : "+x"(product));
-  return product;
-}
 #ifdef __AVX512F__
+inline D fused(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
 inline D sqrt(D x) { return _mm512_sqrt_pd(x); }
 inline bool is_everywhere(L64 where) {
   return _mm512_movepi64_mask(reinterpret_cast<__m512i>(where)) == 0xff;
@@ -83,6 +79,7 @@ inline D whole_of(D x) {
   return _mm512_roundscale_pd(x, kMode);
 }
 #else
+inline D fused(D a, D b, D c) { return _mm256_fmadd_pd(a, b, c); }
 inline D sqrt(D x) { return _mm256_sqrt_pd(x); }
 inline bool is_everywhere(L64 where) {
   return _mm256_movemask_pd(reinterpret_cast<__m256d>(where)) == 0xf;
@@ -105,7 +102,7 @@ inline D fabs(D x) { return from_bits(bits(x) & INT64_MAX); }
 template <int kTerms>
 inline D series(const double (&c)[kTerms], D x) {
   D y = D{} + c[kTerms - 1];
-  for (int i = kTerms - 2; i >= 0; --i) y = y * x + c[i];
+  for (int i = kTerms - 2; i >= 0; --i) y = fused(y, x, all_doubles(c[i]));
   return y;
 }
 template <class F>
@@ -125,8 +122,9 @@ constexpr double kExpTerms[] = {1. / 2,       1. / 6,        1. / 24,        1. 
                                 1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800};
 inline D exp(D x) {
   const D n = rint(x * 0x1.71547652b82fep+0);
-  const D r = (x - n * 0x1.62e42feep-1) - n * 0x1.a39ef35793c76p-33;
-  const D y = (series(kExpTerms, r) * r * r + r) + 1.0;
+  const D r =
+      fused(-n, all_doubles(0x1.a39ef35793c76p-33), fused(-n, all_doubles(0x1.62e42feep-1), x));
+  const D y = fused(series(kExpTerms, r) * r, r, r) + 1.0;
   const D half = trunc(n * 0.5);
   const D result = (y * double_power_of_two(half)) * double_power_of_two(n - half);
   return by_libm_outside(
@@ -145,7 +143,7 @@ constexpr double kSinhTerms[] = {1. / 6,
 inline D sinh(D x) {
   const D a = fabs(x), square = x * x, e = exp(a) * 0.5;
   const D large = from_bits(bits(e - 0.25 / e) | (bits(x) & INT64_MIN));
-  const D result = a < 1.0 ? series(kSinhTerms, square) * square * x + x : large;
+  const D result = a < 1.0 ? fused(series(kSinhTerms, square) * square, x, x) : large;
   return by_libm_outside(
       a < 700.0, result, [](double b) { return std::sinh(b); }, x);
 }
@@ -161,7 +159,8 @@ constexpr double kCoshTerms[] = {1. / 2,
                                  1. / 6402373705728000};
 inline D cosh(D x) {
   const D a = fabs(x), square = x * x, e = exp(a) * 0.5;
-  const D result = a < 1.0 ? series(kCoshTerms, square) * square + 1.0 : e + 0.25 / e;
+  const D result =
+      a < 1.0 ? fused(series(kCoshTerms, square), square, all_doubles(1.0)) : e + 0.25 / e;
   return by_libm_outside(
       a < 700.0, result, [](double b) { return std::cosh(b); }, x);
 }
@@ -174,8 +173,9 @@ inline D log(D x) {
   const D n = __builtin_convertvector(exponent, D);
   const D f = from_bits(bits(x) - (exponent << 52)) - 1.0;
   const D s = f / (f + 2.0), square = s * s, half = f * f * 0.5;
-  const D low = s * (half + series(kLogTerms, square) * square) + n * 0x1.a39ef35793c76p-33;
-  const D result = n * 0x1.62e42feep-1 + (f - (half - low));
+  const D terms = fused(series(kLogTerms, square), square, half);
+  const D low = fused(s, terms, n * 0x1.a39ef35793c76p-33);
+  const D result = fused(n, all_doubles(0x1.62e42feep-1), f - (half - low));
   const L64 is_usual = (x >= 0x1p-1022) & (x < INFINITY);
   return by_libm_outside(
       is_usual, result, [](double a) { return std::log(a); }, x);
@@ -190,11 +190,14 @@ constexpr double kCosTerms[] = {
 /// sin(x + quarter pi / 2)
 inline D sine(D x, int quarter) {
   const D n = rint(x * 0x1.45f306dc9c883p-1);
-  const D r = ((x - n * 0x1.921fb544p+0) - n * 0x1.0b4611a6p-34) - n * 0x1.3198a2e037073p-69;
+  D r = fused(-n, all_doubles(0x1.921fb544p+0), x);
+  r = fused(-n, all_doubles(0x1.0b4611a6p-34), r);
+  r = fused(-n, all_doubles(0x1.3198a2e037073p-69), r);
   const L64 turn = as_integer(n) + quarter;
   const D square = r * r;
-  const D odd = series(kSinTerms, square) * square * r + r;
-  const D even = series(kCosTerms, square) * square * square + (1.0 - square * 0.5);
+  const D odd = fused(series(kSinTerms, square) * square, r, r);
+  const D even = fused(series(kCosTerms, square) * square, square,
+                       fused(square, all_doubles(-0.5), all_doubles(1.0)));
   const D result = (turn & 1) != 0 ? even : odd;
   return from_bits(bits(result) ^ ((turn & 2) << 62));
 }

@@ -56,7 +56,8 @@ struct Few : Common<Few<kPitch>> {
       for (int v = 0; v < kVectors; ++v) {
         const V weight = load(at(v));
 #pragma GCC unroll 4
-        for (int r = 0; r < kCount; ++r) sum[chain][r][v] += all(from[r * step]) * weight;
+        for (int r = 0; r < kCount; ++r)
+          sum[chain][r][v] = fused(all(from[r * step]), weight, sum[chain][r][v]);
       }
     };
     for (int s = 0; s < x.spans; ++s) {
@@ -115,7 +116,8 @@ struct Few : Common<Few<kPitch>> {
           float* to = y + r * kPitch + (t * rows + i) * columns;
           for (int j = 0; j < columns; j += kLanes) {
             V sum = {};
-            for (int k = 0; k < inner; ++k) sum += all(left[k]) * load(right + k * columns + j);
+            for (int k = 0; k < inner; ++k)
+              sum = fused(all(left[k]), load(right + k * columns + j), sum);
             store(to + j, sum);
           }
         }
@@ -123,14 +125,11 @@ struct Few : Common<Few<kPitch>> {
 
   template <class F>
   [[gnu::noinline]] static void reduce(float* y, const float* x, Places at, int width, int times,
-                                       int n, F f, float scale) {
+                                       int n, F f, float divisor) {
     const auto place = [&](int i) { return at ? at[i] : i; };
     for (int r = 0; r < n; ++r, x += kPitch, y += kPitch)
-      for (int t = 0; t < times; ++t) {
-        float result = x[place(t * width)];
-        for (int i = 1; i < width; ++i) result = f(result, x[place(t * width + i)]);
-        y[t] = result * scale;
-      }
+      for (int t = 0; t < times; ++t)
+        y[t] = joined(width, f, [&](int i) { return x[place(t * width + i)]; }) / divisor;
   }
 
   [[gnu::noinline]] static void order(float* y, const float* x, float* room, int width, int count,
@@ -165,16 +164,20 @@ struct Few : Common<Few<kPitch>> {
                       float eps, int n, bool is_centered, bool is_relu) {
     for (int r = 0; r < n; ++r, x += kPitch, y += kPitch) {
       const auto valid = [&](int i, V a) { return lanes() < width - i ? a : V{}; };
-      V sum = {}, square = {};
+      V sum = {}, square = {}, offset = {};
       for (int i = 0; i < (is_centered ? 0 : width); i += kLanes) sum += valid(i, load(x + i));
-      const V mean = all(sum_of(sum) / static_cast<float>(width));
+      V mean = all(sum_of(sum) / static_cast<float>(width));
       for (int i = 0; i < width; i += kLanes) {
         const V d = valid(i, load(x + i) - mean);
-        square += d * d;
+        square = fused(d, d, square);
+        offset += d;
       }
-      const V inverse = all(1 / std::sqrt(sum_of(square) / static_cast<float>(width) + eps));
+      offset = all(sum_of(offset) / static_cast<float>(width));
+      mean += offset;
+      square = all(sum_of(square) / static_cast<float>(width));
+      const V inverse = inverse_deviation(square, offset, eps);
       for (int i = 0; i < width; i += kLanes) {
-        const V result = (load(x + i) - mean) * inverse * load(w + i) + load(b + i);
+        const V result = fused((load(x + i) - mean) * inverse, load(w + i), load(b + i));
         store(y + i, is_relu ? f_relu(result) : result);
       }
     }

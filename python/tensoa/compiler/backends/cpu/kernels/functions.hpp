@@ -44,14 +44,14 @@ struct Reduced {
 };
 inline Reduced reduced(V x) {
   const V n = f_round(x * all(kLog2E));
-  return {__builtin_convertvector(n, I), (x - n * all(kLn2High)) - n * all(kLn2Low)};
+  return {__builtin_convertvector(n, I), fused(-n, all(kLn2Low), fused(-n, all(kLn2High), x))};
 }
 inline V between(V x, float low, float high) {
   x = x < low ? all(low) : x;
   return x > high ? all(high) : x;
 }
 inline V exp_of(Reduced a) {
-  const V y = (polynomial(kExp, a.r) * a.r * a.r + a.r) + all(1);
+  const V y = fused(polynomial(kExp, a.r) * a.r, a.r, a.r) + all(1);
   const I half = a.n >> 1;  // in two steps: results may be subnormal
   return (y * power_of_two(half)) * power_of_two(a.n - half);
 }
@@ -65,9 +65,9 @@ inline V f_exp2(V x) {
 inline V f_expm1(V x) {
   const V y = between(x, -80, 89);
   const Reduced a = reduced(y);
-  const V q = polynomial(kExp, a.r) * a.r * a.r + a.r;
+  const V q = fused(polynomial(kExp, a.r) * a.r, a.r, a.r);
   const V scale = power_of_two(a.n - 1);
-  const V result = ((scale - all(0.5f)) + scale * q) * all(2);
+  const V result = fused(scale, q, scale - all(0.5f)) * all(2);
   return f_abs(x) < 2.98e-8f ? x : result;  // subnormal ones, too
 }
 /// x = 2^exponent (1 + f), with 1 + f between the roots of 1/2 and 2, of which low + f is the logarithm.
@@ -94,13 +94,13 @@ inline V logarithm_or_special(V x, V result) {
 }
 inline V f_log(V x) {
   const Logarithm a = logarithm(x);
-  const V low = (a.cube + a.exponent * all(kLn2Low)) - a.square * all(0.5f);
-  return logarithm_or_special(x, (a.f + low) + a.exponent * all(kLn2High));
+  const V low = fused(a.square, all(-0.5f), fused(a.exponent, all(kLn2Low), a.cube));
+  return logarithm_or_special(x, fused(a.exponent, all(kLn2High), a.f + low));
 }
 /// Exact at powers of two.
 inline V f_log2(V x) {
   const Logarithm a = logarithm(x);
-  const V low = a.cube - a.square * all(0.5f);
+  const V low = fused(a.square, all(-0.5f), a.cube);
   const V more = (low + a.f) * all(kLog2E - 1);  // so that most of it needs no product
   return logarithm_or_special(x, ((more + low) + a.f) + a.exponent);
 }
@@ -117,15 +117,15 @@ inline V f_tanh(V x) {
 }
 inline V f_erf(V x) {
   const V a = f_abs(x), square = x * x;
-  const V small = polynomial(kErf, square) * x + x;
+  const V small = fused(polynomial(kErf, square), x, x);
   const V b = a > 4 ? all(4) : a;
-  const V large = all(1) - f_exp(-(b * polynomial(kErfc, b) + b));
+  const V large = all(1) - f_exp(-fused(b, polynomial(kErfc, b), b));
   const V result = a < 1 ? small : with_sign(large, x);
   return x == x ? result : x;
 }
 inline V f_asinh(V x) {
   const V a = f_abs(x), square = a * a;
-  const V near = f_log1p(a + square / (all(1) + square_root(all(1) + square)));
+  const V near = f_log1p(a + square / (all(1) + square_root(fused(a, a, all(1)))));
   const V far = f_log(a) + all(0.693147181f);
   return with_sign(a < 1e18f ? near : far, x);
 }

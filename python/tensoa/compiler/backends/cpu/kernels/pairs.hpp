@@ -85,7 +85,8 @@ struct Pairs<Tile> {
 #pragma GCC unroll 3
         for (int v = 0; v < kVectors; ++v) {
           const V difference = in[v] - number;
-          sum[j][v] += kIsDistance ? difference * difference : in[v] * number;
+          sum[j][v] = kIsDistance ? fused(difference, difference, sum[j][v])
+                                  : fused(in[v], number, sum[j][v]);
         }
       }
     }
@@ -137,7 +138,7 @@ struct Pairs<Tile> {
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; ++v) {
         float* const to = y + o * F + v * kLanes;
-        store(to, load(to) * factor[v] + sum[o][v]);
+        store(to, fused(load(to), factor[v], sum[o][v]));
       }
   }
 
@@ -175,7 +176,7 @@ struct Pairs<Tile> {
         store(at, weight);
         sum[v] += weight;
       }
-    for (int v = 0; v < kVectors; ++v) total[v] = total[v] * factor[v] + sum[v];
+    for (int v = 0; v < kVectors; ++v) total[v] = fused(total[v], factor[v], sum[v]);
   }
 
   template <int kVectors, Weights kWeights, class S>
@@ -278,7 +279,7 @@ struct Pairs<Few<kPitch>> {
       V result{};
       for (int c = 0; c < of.count; ++c) {
         const V x = all(q[of.query + c]), y = key(of.key + c), difference = x - y;
-        result += of.is_distance ? difference * difference : x * y;
+        result = of.is_distance ? fused(difference, difference, result) : fused(x, y, result);
       }
       return result;
     }
@@ -322,8 +323,9 @@ struct Pairs<Few<kPitch>> {
       const float* from = values + first * v_pitch;
       for (int o = 0; o < width; o += kLanes) {
         V sum{};
-        for (int j = 0; j < keys; ++j) sum += all(block[j]) * load(from + j * v_pitch + o);
-        store(y + o, load(y + o) * all(factor) + sum);
+        for (int j = 0; j < keys; ++j)
+          sum = fused(all(block[j]), load(from + j * v_pitch + o), sum);
+        store(y + o, fused(load(y + o), all(factor), sum));
       }
     }
     if (kWeights == Weights::kSum || rows == 0) return;

@@ -9,9 +9,9 @@ namespace {
 template <int kStep, int... kIndex>
 inline void exchange(V& a, V& b, std::integer_sequence<int, kIndex...>) {
   const V low =
-      __builtin_shuffle(a, b, I{((kIndex & kStep) ? kLanes + kIndex - kStep : kIndex)...});
+      __builtin_shufflevector(a, b, ((kIndex & kStep) ? kLanes + kIndex - kStep : kIndex)...);
   const V high =
-      __builtin_shuffle(a, b, I{((kIndex & kStep) ? kLanes + kIndex : kIndex + kStep)...});
+      __builtin_shufflevector(a, b, ((kIndex & kStep) ? kLanes + kIndex : kIndex + kStep)...);
   a = low;
   b = high;
 }
@@ -81,7 +81,7 @@ struct Tile : Common<Tile> {
     for (int o = 0; o < kWidth; ++o) {
       const V number = all(numbers[o]);
 #pragma GCC unroll 3
-      for (int v = 0; v < kVectors; ++v) sum[o][v] += in[v] * number;
+      for (int v = 0; v < kVectors; ++v) sum[o][v] = fused(in[v], number, sum[o][v]);
     }
   }
 
@@ -136,7 +136,8 @@ struct Tile : Common<Tile> {
 #pragma GCC unroll 4
       for (int o = 0; o < kWidth; ++o)
 #pragma GCC unroll 3
-        for (int v = 0; v < kVectors; ++v) sum[o][v] += in[v] * load(z + o * kFeature + v * kLanes);
+        for (int v = 0; v < kVectors; ++v)
+          sum[o][v] = fused(in[v], load(z + o * kFeature + v * kLanes), sum[o][v]);
     }
 #pragma GCC unroll 4
     for (int o = 0; o < kWidth; ++o)
@@ -164,13 +165,12 @@ struct Tile : Common<Tile> {
   /// `times` groups of `width` numbers, that lie at these places or (nullptr) side by side.
   template <class F>
   [[gnu::noinline]] static void reduce(float* y, const float* x, Places at, int width, int times,
-                                       int n, F f, float scale) {
+                                       int n, F f, float divisor) {
     const auto from = [&](int i) { return x + (at ? at[i] : i) * kFeature; };
     for (int t = 0; t < times; ++t)
       for (int r = 0; r < n; r += kLanes) {
-        V result = load(from(t * width) + r);
-        for (int i = 1; i < width; ++i) result = f(result, load(from(t * width + i) + r));
-        store(y + t * kFeature + r, result * all(scale));
+        const V result = joined(width, f, [&](int i) { return load(from(t * width + i) + r); });
+        store(y + t * kFeature + r, result / all(divisor));
       }
   }
 
@@ -227,21 +227,25 @@ struct Tile : Common<Tile> {
       with_constant<kGroup>(std::min(kGroup, vectors(n) - first), [&](auto rows) {
         const float* from = x + first * kLanes;
         float* to = y + first * kLanes;
-        V mean[rows] = {}, square[rows] = {};
+        V mean[rows] = {}, square[rows] = {}, offset[rows] = {};
         for (int i = 0; i < (is_centered ? 0 : width); ++i)
           for (int v = 0; v < rows; ++v) mean[v] += load(from + i * kFeature + v * kLanes);
         for (int v = 0; v < rows; ++v) mean[v] /= all(static_cast<float>(width));
         for (int i = 0; i < width; ++i)
           for (int v = 0; v < rows; ++v) {
             const V d = load(from + i * kFeature + v * kLanes) - mean[v];
-            square[v] += d * d;
+            square[v] = fused(d, d, square[v]);
+            offset[v] += d;
           }
-        for (int v = 0; v < rows; ++v)
-          square[v] = all(1) / square_root(square[v] / all(static_cast<float>(width)) + all(eps));
+        for (int v = 0; v < rows; ++v) {
+          offset[v] /= all(static_cast<float>(width));
+          mean[v] += offset[v];
+          square[v] = inverse_deviation(square[v] / all(static_cast<float>(width)), offset[v], eps);
+        }
         for (int i = 0; i < width; ++i)
           for (int v = 0; v < rows; ++v) {
             const V d = (load(from + i * kFeature + v * kLanes) - mean[v]) * square[v];
-            const V result = d * all(w[i]) + all(b[i]);
+            const V result = fused(d, all(w[i]), all(b[i]));
             store(to + i * kFeature + v * kLanes, is_relu ? f_relu(result) : result);
           }
       });

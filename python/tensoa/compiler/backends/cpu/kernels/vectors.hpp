@@ -11,6 +11,9 @@
 /// generate.py puts `kBlock` (outputs of a block of packed weights; rows of memory are padded to it) and `kTileRows` before
 /// this text.
 ///
+/// Operators round after each operation, as those of a framework do (-ffp-contract=off). What is one sum of products, and the
+/// polynomials of functions, call fused(), a * b + c that is rounded once.
+///
 /// For x86-64-v3 (vectors of 8) and x86-64-v4 (vectors of 16); no libraries but libm and libc.
 /// Register blocking: 3 vectors of rows by as many outputs as registers allow (docs of BLIS and oneDNN tell why).
 #include <immintrin.h>
@@ -106,6 +109,7 @@ inline void store(float* p, V x) { *reinterpret_cast<Unaligned*>(p) = x; }
 // Not `V{} + x`: GCC keeps that addition.
 #ifdef __AVX512F__
 inline V all(float x) { return _mm512_set1_ps(x); }
+inline V fused(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
 inline V square_root(V x) { return _mm512_sqrt_ps(x); }
 inline V largest(V a, V b) { return _mm512_max_ps(a, b); }  // b where one is no number
 inline V smallest(V a, V b) { return _mm512_min_ps(a, b); }
@@ -116,6 +120,7 @@ inline V rounded(V x) {
 }
 #else
 inline V all(float x) { return _mm256_set1_ps(x); }
+inline V fused(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
 inline V square_root(V x) { return _mm256_sqrt_ps(x); }
 inline V largest(V a, V b) { return _mm256_max_ps(a, b); }
 inline V smallest(V a, V b) { return _mm256_min_ps(a, b); }
@@ -168,7 +173,7 @@ inline V gathered(const float* from, I at) {
 template <int kDegree>
 inline V polynomial(const float (&c)[kDegree], V x) {
   V y = all(c[kDegree - 1]);
-  for (int i = kDegree - 2; i >= 0; --i) y = y * x + all(c[i]);
+  for (int i = kDegree - 2; i >= 0; --i) y = fused(y, x, all(c[i]));
   return y;
 }
 

@@ -169,10 +169,10 @@ struct Weighted {
       const float next = fmaxf(most[r], other), shift = shift_of(next);
       const float mine = Soft ? expf(most[r] - shift) : 1.f, its = Soft ? expf(other - shift) : 1.f;
       most[r] = next;
-      total[r] = total[r] * mine + __shfl_xor_sync(kAll, total[r], step) * its;
+      total[r] = fmaf(total[r], mine, __shfl_xor_sync(kAll, total[r], step) * its);
 #pragma unroll
       for (int i = 0; i < W; ++i)
-        sum[r][i] = sum[r][i] * mine + __shfl_xor_sync(kAll, sum[r][i], step) * its;
+        sum[r][i] = fmaf(sum[r][i], mine, __shfl_xor_sync(kAll, sum[r][i], step) * its);
     }
   }
   template <class Body>

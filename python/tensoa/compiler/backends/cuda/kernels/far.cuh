@@ -119,24 +119,37 @@ __device__ __forceinline__ Scalar pick_one(const Scalar& place, const From& from
            at[1] < 0 ? not_a_number() : from.at(1, at[1], 0)}};
 }
 
-// A function of Count vectors, from `start` on, times `share`.
-template <int W, int Count, class Function, class From>
-__device__ __forceinline__ auto fold(float start, float share, Function function, const From& from,
+// A function of W numbers of two vectors.
+template <int W, int T, class Function>
+__device__ __forceinline__ void join(Fragment<T>& to, const Fragment<T>& x, Function function,
                                      const Warp& warp) {
-  Fragment<(W + 7) / 8> result = each_number<W>(warp, [&](int, int) { return start; });
-#pragma unroll 4
-  for (int i = 0; i < Count; ++i) {
-    const auto next = each_number<W>(warp, [&](int r, int n) { return from.at(r, i, n); });
-#pragma unroll(unroll(Fragment<(W + 7) / 8>::tiles))
-    for (int n = 0; n < result.tiles; ++n) {
+#pragma unroll(unroll(T))
+  for (int n = 0; n < T; ++n) {
 #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        if (8 * n + 2 * warp.quad + (k & 1) < W)
-          result.at[n][k] = function(result.at[n][k], next.at[n][k]);
-      }
+    for (int k = 0; k < 4; ++k) {
+      if (8 * n + 2 * warp.quad + (k & 1) < W) to.at[n][k] = function(to.at[n][k], x.at[n][k]);
     }
   }
-  return map<Fragment<(W + 7) / 8>::tiles>([=](float x) { return x * share; }, result);
+}
+
+// A function of Count vectors, over `divisor`; in blocks: few roundings follow one another.
+template <int W, int Count, class Function, class From>
+__device__ __forceinline__ auto fold(float divisor, Function function, const From& from,
+                                     const Warp& warp) {
+  constexpr int T = (W + 7) / 8, kBlockVectors = 16;
+  const auto vector = [&](int i) {
+    return each_number<W>(warp, [&](int r, int n) { return from.at(r, i, n); });
+  };
+  const auto block = [&](int first, int count) {
+    Fragment<T> result = vector(first);
+#pragma unroll 4
+    for (int i = 1; i < count; ++i) join<W>(result, vector(first + i), function, warp);
+    return result;
+  };
+  Fragment<T> result = block(0, min(Count, kBlockVectors));
+  for (int first = kBlockVectors; first < Count; first += kBlockVectors)
+    join<W>(result, block(first, min(Count - first, kBlockVectors)), function, warp);
+  return map<T>([=](float x) { return x / divisor; }, result);
 }
 
 // The places of the Count least (or largest) of W numbers, in order; the first place first where

@@ -28,9 +28,6 @@ __device__ __forceinline__ float maximum(float a, float b) {
   return r;
 }
 
-// A product that is rounded, so that a difference of two equal ones is zero.
-__device__ __forceinline__ double times(double x, double y) { return __dmul_rn(x, y); }
-
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
   float r;
   asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(bits));

@@ -11,21 +11,29 @@ __device__ __forceinline__ Scalar reduce(const Fragment<T>& x, float start, Func
   for (int r = 0; r < 2; ++r) {
     float sum = start;
 #pragma unroll(unroll(T))
-    for (int n = 0; n < T; ++n) sum = function(function(sum, x.at[n][2 * r]), x.at[n][2 * r + 1]);
+    for (int first = 0; first < T; first += 8) {  // in blocks: few roundings follow one another
+      float part = function(x.at[first][2 * r], x.at[first][2 * r + 1]);
+#pragma unroll(unroll(T))
+      for (int n = first + 1; n < min(first + 8, T); ++n)
+        part = function(part, function(x.at[n][2 * r], x.at[n][2 * r + 1]));
+      sum = function(sum, part);
+    }
     sum = function(sum, __shfl_xor_sync(kAll, sum, 1));
     result.at[r] = function(sum, __shfl_xor_sync(kAll, sum, 2));
   }
   return result;
 }
 
-// Layer normalisation; padding of x, gain and shift is zero. `Centered`: the mean of x is zero.
+// Layer normalisation; padding of x, gain and shift is zero. `Centered`: the mean of x is zero, but for
+// roundings. Where `mean` is not quite the mean, `offset` is what it is off (the corrected two-pass
+// algorithm of Chan, Golub and LeVeque, 1983).
 template <class Layout, bool Centered, int T>
 __device__ __forceinline__ Fragment<T> norm(Fragment<T> x, Vector gain, Vector shift, int width,
                                             float epsilon, const Warp& warp) {
   const float share = 1.f / static_cast<float>(width);
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    float sum = 0.f, squares = 0.f, mean = 0.f;
+    float sum = 0.f, squares = 0.f, offset = 0.f, mean = 0.f;
     if constexpr (!Centered) {
 #pragma unroll(unroll(T))
       for (int n = 0; n < T; ++n) sum += x.at[n][2 * r] + x.at[n][2 * r + 1];
@@ -35,16 +43,20 @@ __device__ __forceinline__ Fragment<T> norm(Fragment<T> x, Vector gain, Vector s
     for (int n = 0; n < T; ++n) {
 #pragma unroll
       for (int i = 2 * r; i < 2 * r + 2; ++i) {
-        if (!Centered) x.at[n][i] = is_valid<Layout>(n, i, warp.quad) ? x.at[n][i] - mean : 0.f;
-        squares = fmaf(x.at[n][i], x.at[n][i], squares);
+        const float apart = is_valid<Layout>(n, i, warp.quad) ? x.at[n][i] - mean : 0.f;
+        squares = fmaf(apart, apart, squares);
+        offset += apart;
       }
     }
-    const float scale = rsqrtf(fmaf(quad_sum(squares), share, epsilon));
+    offset = quad_sum(offset) * share;
+    mean += offset;
+    const float variance = maximum(fmaf(-offset, offset, quad_sum(squares) * share), 0.f);
+    const float scale = rsqrtf(variance + epsilon);
 #pragma unroll(unroll(T))
     for (int n = 0; n < T; ++n) {
 #pragma unroll
       for (int i = 2 * r; i < 2 * r + 2; ++i)
-        x.at[n][i] = fmaf(x.at[n][i] * scale, gain.at(n, i), shift.at(n, i));
+        x.at[n][i] = fmaf((x.at[n][i] - mean) * scale, gain.at(n, i), shift.at(n, i));
     }
   }
   return x;

@@ -1,0 +1,170 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers that rounding decides, as torch has them: on all that a program is generated for, also a GPU where there is one."""
+
+import random
+
+import pytest
+import torch
+from torch import nn
+
+from bindings import block, bound
+from captured_programs import Results
+from cpu_programs import needs_level
+from everywhere import Everywhere
+
+pytestmark = needs_level
+UNIT = torch.finfo(torch.float32).eps
+
+
+def program(function, widths, folder, columns=8, dtype="float32", dtypes=None, **members):
+    outputs = [block(f"y{i}", width, (dtypes or {}).get(i, dtype)) for i, width in enumerate(widths)]
+    return Everywhere(Results(function, **members), bound([block("x", columns, dtype)], outputs), folder)
+
+
+# ---- each operation is rounded
+
+
+def expression(x, depth, draw):
+    """A random tree of sums, differences and products of columns and constants."""
+    if depth == 0:
+        place = draw.randrange(x.shape[1])
+        return x[:, place : place + 1]
+    left = expression(x, depth - 1, draw)
+    right = draw.uniform(-2, 2) if draw.random() < 0.2 else expression(x, depth - 1, draw)
+    return {"+": lambda: left + right, "-": lambda: left - right, "*": lambda: left * right}[draw.choice("+--***")]()
+
+
+def expressions(_, x):
+    """Random ones, and differences of products that are zero in a row of equal numbers."""
+    draw = random.Random(0)
+    some = [expression(x, 3, draw) for _ in range(12)]
+    a, b, c, d = (x[:, i : i + 1] for i in range(4))
+    some += [a * b - c * d, torch.sqrt(a * a - b * b), torch.floor(a * 10 - b * 10), torch.sign(1.1 * a - 1.1 * b)]
+    some += [(a + b) * (a - b) - (a * a - b * b), a * a + b * b - (a * b + b * a), a + b * c]
+    return tuple(some)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_each_operation_between_columns_is_rounded(dtype, tmp_path):
+    made = program(expressions, [1] * 19, tmp_path, dtype=dtype)
+    for numbers in ("equal", "normal", "far"):
+        for where, (x,), results in made.results(numbers=numbers):
+            for i, (got, want) in enumerate(zip(results, expressions(None, x))):
+                rtol = UNIT if i == 13 else 0  # torch's root of many numbers is not the nearest one
+                torch.testing.assert_close(got[0], want[:, 0], rtol=rtol, atol=0, equal_nan=True, msg=f"{i} {where} {numbers}")
+
+
+# ---- means and variances
+
+
+def moments(m, x):
+    sets = x.reshape(-1, 4, 16)
+    return (
+        m.norm(x),
+        m.groups(x),
+        m.instances(sets).flatten(1),
+        m.after(x),
+        x.mean(1, keepdim=True),
+        x.var(1, keepdim=True),
+        x.std(1, keepdim=True),
+        sets.var(2),
+        sets.mean(1),
+        m.layer(m.batch(x)),
+    )
+
+
+@pytest.fixture(scope="module")
+def of_moments(tmp_path_factory):
+    torch.manual_seed(0)
+    batch = nn.BatchNorm1d(64)
+    batch.running_mean.uniform_(-20, 20)
+    after = nn.Sequential(nn.Linear(64, 24), nn.LayerNorm(24))
+    members = {"norm": nn.LayerNorm(64), "groups": nn.GroupNorm(8, 64), "instances": nn.InstanceNorm1d(4), "after": after}
+    members |= {"batch": batch, "layer": nn.Linear(64, 8)}
+    made = program(moments, [64, 64, 64, 24, 1, 1, 1, 4, 16, 8], tmp_path_factory.mktemp("moments"), columns=64, **members)
+    return made, Results(moments, **members).eval()
+
+
+@pytest.mark.parametrize("numbers", ["equal", "far", "normal", "tied"])
+def test_means_and_variances_are_as_near_as_those_of_torch(numbers, of_moments):
+    """Twice its error, and what few roundings make of the largest number."""
+    made, module = of_moments
+    with torch.no_grad():
+        for where, (x,), results in made.results((7, 200), numbers=numbers):
+            module.float()
+            eager = module(x)
+            exact = module.double()(x.double())
+            for i, (got, own, truth) in enumerate(zip(results, eager, exact)):
+                error, of_torch = (abs(one.double() - truth).max().item() for one in (got.T, own))
+                assert error <= 2 * of_torch + 8 * UNIT * abs(truth).max().item(), (i, where, error, of_torch)
+
+
+def test_rows_of_equal_numbers_have_no_variance(of_moments):
+    made, _ = of_moments
+    for _, _, results in made.results((7, 200), fill=lambda inputs: inputs[0].copy_(inputs[0][:1] * 1000 + 3)):
+        for i in (0, 1, 2, 5, 6, 7):
+            assert (results[i] == 0).all(), i
+
+
+def test_means_are_subtracted_before_a_layer_where_they_are_large(of_moments):
+    made, module = of_moments
+    module.float()
+
+    def fill(inputs):
+        inputs[0].add_(module.batch.running_mean[:, None])
+
+    with torch.no_grad():
+        for where, (x,), results in made.results((7, 200), fill=fill):
+            eager = module.float()(x)[9]
+            exact = module.double()(x.double())[9]
+            error, of_torch = (abs(one.double() - exact).max() for one in (results[9].T, eager))
+            assert error <= 2 * of_torch + UNIT * exact.abs().max(), where
+
+
+# ---- running sums and products, places among edges, integers
+
+
+def test_running_sums_and_products_are_made_in_float64(tmp_path):
+    def function(m, x):
+        scaled = x * torch.tensor([1e25, 1e15, 1e-30, 1e-20, 1.0, 1e30, 1e-35, 3.0])
+        return scaled.cumprod(1), (x * 1e-3 + scaled[:, 4:5] * 1e5).cumsum(1)
+
+    for where, (x,), results in program(function, [8, 8], tmp_path).results():
+        for got, want in zip(results, function(None, x)):
+            torch.testing.assert_close(got.T, want, rtol=UNIT, atol=1e-45, msg=where)
+
+
+@pytest.mark.parametrize("is_right", [False, True])
+def test_a_place_among_edges_of_the_row_is_where_torch_ends(is_right, tmp_path):
+    """Also in rows that end with NaN, or are in disorder."""
+
+    def function(m, x):
+        return torch.searchsorted(x[:, :5].contiguous(), x[:, 5:].contiguous(), right=is_right)
+
+    made = program(function, [3], tmp_path, dtypes={0: "int64"})
+    for numbers in ("missing", "tied", "normal"):
+        for where, (x,), (got,) in made.results(numbers=numbers):
+            assert torch.equal(got.T, function(None, x)), (where, numbers)
+
+
+NOT_HELD = [float("nan"), float("inf"), -float("inf"), 3e9, -3e9, 1e20, 300.7, -1.5, 130.0, 2.0**31, 2.0**63, 7e4, -7e4, -129.0]
+
+
+def test_floats_become_integers_as_torch_has_it_on_x86(tmp_path):
+    dtypes = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
+
+    def function(m, x):
+        back = [x.to(dtype).float() for dtype in dtypes]
+        return (*back, *(x.to(dtype) for dtype in dtypes[:3]), (x.long() > 0).float(), x.to(torch.int8).long() * 3 + 1)
+
+    names = [str(dtype).removeprefix("torch.") for dtype in dtypes]
+    made = program(function, [1] * 10, tmp_path, columns=1, dtypes=dict(zip(range(5, 8), names)) | {9: "int64"})
+
+    def fill(inputs):
+        row = torch.arange(inputs[0].shape[1])
+        inputs[0].copy_(torch.where(row < 50, torch.tensor(NOT_HELD)[row % len(NOT_HELD)], 1000 * inputs[0].cpu()))
+
+    for where, (x,), results in made.results((1, 7, 14, 100), fill=fill):
+        for i, (got, want) in enumerate(zip(results, function(None, x))):
+            assert torch.equal(got.T, want), (i, where)
