@@ -23,7 +23,8 @@ through TorchInductor, with calls of the parts that can be fused, which takes ha
 GPU that the package is for.
 
 A package is checked beside the module before it is written. --examples gives rows for that, as the model will see them;
-without, they are made up: normally distributed, large, small, powers of two, integers that the model takes.
+without, they are made up: normally distributed, large, small, powers of two, equal, far from zero, tied, with NaN at the end,
+integers that the model takes. A fused program that is not right is replaced by that of TorchInductor, with a word.
 
 With --just-in-time the file is a program of torch.export with free numbers of rows, compared with the module: for CPUs and
 GPUs, run operator by operator by a tensoa that is built with torch, without a compiler.
@@ -63,6 +64,7 @@ from tensoa import binding, just_in_time
 from tensoa.binding import Binding, examples
 from tensoa.binding.columns import output_arguments
 from tensoa.binding.model import result_rows, with_examples, with_lengths
+from tensoa.binding.real_rows import MISSING
 from tensoa.command import check_writable, replacing, run, step, working
 from tensoa.compiler.backends import inductor
 from tensoa.compiler.backends.cuda import PRECISIONS
@@ -73,7 +75,8 @@ from tensoa.errors import InputError
 from tensoa.importers import outputs
 from tensoa.importers.files import load_module
 from tensoa.package import archive, fused, gpu_check, parts, reference
-from tensoa.package.checks import validate
+from tensoa.package.cases import KINDS
+from tensoa.package.checks import Differs, validate
 from tensoa.package.manifest import Check, Fused, FusedPart, Manifest, Unfused
 from tensoa.package.recorded import record, summary_lines
 from tensoa.tracing import with_place
@@ -198,13 +201,15 @@ def _check_weights(module: nn.Module) -> None:
 
 
 def _fused(module: nn.Module, columns: Binding, rules: list[dict], options: Options, folder: str) -> _Compiled | None:
-    """The model as a fused program, or with fused parts; None, after a word on why, where it is neither."""
+    """The model as a fused program, or with fused parts; None, after a word on why, where it is neither, or not right."""
     exported = None
     try:
         exported = _exported(module.to("cpu"), columns)
         return _row_program(exported, module, columns, rules, options, folder)
     except NotFused as error:
         reason = error
+    except Differs as error:
+        reason = NotFused(f"its check ({str(error).removesuffix('; it is not written')})")
     try:
         if exported is None:
             raise reason
@@ -237,7 +242,7 @@ def _row_program(
     options: Options,
     folder: str,
 ) -> _Compiled:
-    """Raises NotFused."""
+    """Raises NotFused, and Differs where it is not right."""
     step("finding what can be fused")
     program = torch_export.row_program(exported, columns, rules)
     step("compiling the fused program")
@@ -245,7 +250,9 @@ def _row_program(
         entry, files = fused.for_cuda(program, options.precision or PRECISIONS[0], options.deterministic)
         checks: list[Check] = []
     else:
-        check = functools.partial(validate, module=module, binding=columns, rules=rules, is_whole=True)
+        check = functools.partial(
+            validate, module=module, binding=columns, rules=rules, is_whole=True, what="the fused program"
+        )
         entry, files, checks = fused.for_cpu(program, cpu_flags(), check, folder)
     for line in _stage_lines(entry.stages):
         options.report(line)
@@ -291,9 +298,18 @@ def _by_inductor(
     folder: str,
     model: nn.Module | None = None,
 ) -> _Compiled:
-    """`model`: what the program is compared with, where that is not the module."""
+    """`model`: what the program is compared with, where that is not the module. Where it is, there is no other path left, and
+    what differs where inputs are missing is only said: the module itself has it otherwise in another layout of its inputs.
+    """
     made = inductor.compile(module, columns, rules, options.target, folder)
-    checks = validate(made.run, module if model is None else model, columns, rules) if made.run is not None else []
+    checks = []
+    if made.run is not None:
+        run = functools.partial(validate, made.run, module if model is None else model, columns, rules)
+        checks = run(kinds=KINDS if model is not None else [kind for kind in KINDS if kind != MISSING])
+        try:
+            checks += run(kinds=(MISSING,)) if model is None else []
+        except Differs as error:
+            options.report(str(error).removesuffix("; it is not written"))
     return _Compiled(made.records, checks, None, made.cpu_flags, made.gpu_architecture, made.gpu)
 
 

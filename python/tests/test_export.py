@@ -24,6 +24,7 @@ from tensoa.errors import InputError
 from tensoa.export import Options, export, main
 from tensoa.importers.files import load_module
 from tensoa.package import archive
+from tensoa.package.cases import KINDS
 
 # ---- models that cannot be exported
 
@@ -330,7 +331,7 @@ def test_classes_masks_and_integers_before_a_table_are_fused(tmp_path):
     export(Classifier(), bind(inputs, outputs), tmp_path / "package.pt2", Options(report=lines.append))
     assert lines[0] == "fused into 1 kernel:"
     checked = archive.read(tmp_path / "package.pt2")[1]["checks"]
-    assert {check["numbers"] for check in checked} == {"normal", "small", "large", "special"}
+    assert {check["numbers"] for check in checked} == set(KINDS)
     assert all(check["relative_error"][name] == 0 for check in checked for name in ("class", "count", "is"))
 
 

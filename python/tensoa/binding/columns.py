@@ -8,6 +8,7 @@
 | small | the same times 2^-20 | -1, 0, 1 | the same |
 | large | the same times 2^20 | of all magnitudes | the same |
 | special | 0, -0, powers of two, others | the extremes, -1, 0, 1, powers of two, from 2^24 to 2^24 + 3 | the same |
+| equal, far, tied, missing | as real_rows.py says | as normal | the same |
 
 Every column of integers has both ends of its range. A row of several truth values has one that is true and one that is
 false: a mask leaves something, and masks something. Blocks with examples always have rows of these.
@@ -18,12 +19,12 @@ from collections.abc import Sequence
 import torch
 
 from tensoa.binding.blocks import Argument, Binding, Block
+from tensoa.binding.real_rows import REAL_ROWS, SCALE, real_rows
 
 ROWS = (1021, 1549, 2053, 2557, 3061, 3571, 4073, 4591, 5101, 5623, 6131, 6653)  # of example collections: all different
 FEW_ROWS = (101, 151, 211, 257, 307, 353, 401, 449, 503, 557, 601, 653)  # likewise, where the number does not matter
 NORMAL, SMALL, LARGE, SPECIAL = "normal", "small", "large", "special"
 Rule = dict[str, int]  # of the rows of an output: {"collection": of an input} or {"rows": always}
-SCALE = {torch.float16: 2**6}  # of small and large numbers; others: 2^20
 
 
 def collections_of(binding: Binding) -> list[int]:
@@ -138,6 +139,8 @@ class Columns:
         if block.examples is not None:
             at = (torch.arange(rows) + self.first_example) % block.examples.shape[1]
             planes.copy_(block.examples[:, at])
+        elif self.numbers in REAL_ROWS and block.column_dtype.is_floating_point:
+            planes.copy_(real_rows(self.numbers, count, rows, block.column_dtype, self.random))
         elif block.column_dtype == torch.bool and count > 1:
             every = torch.arange(rows)
             planes[every % count, every] = True

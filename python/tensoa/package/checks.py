@@ -11,8 +11,14 @@ from tensoa.binding import Binding, Block
 from tensoa.binding.columns import NORMAL, Columns
 from tensoa.command import step
 from tensoa.errors import InputError
-from tensoa.package.cases import KINDS, Case, Right, by_numbers, cases_of
+from tensoa.package.cases import KINDS, Case, cases_of
+from tensoa.package.judging import Right, by_numbers, is_settled
 from tensoa.package.manifest import Check
+
+
+class Differs(InputError):
+    """A program that is not right: what, got, expected."""
+
 
 TOLERANCE = 1e-5  # relative, of float32; of other dtypes as much coarser as they are
 
@@ -27,7 +33,7 @@ def validate(
     kinds: Container[str] = KINDS,
 ) -> list[Check]:
     """Calls `run(columns, rows of each domain)` beside the module, in float32 and float64, on these kinds of numbers. Raises
-    InputError where it differs too much; messages call it `what`.
+    Differs where it differs too much; messages call it `what`.
     """
     cases, got, checks = [], [], []
     step(f"checking {what}")
@@ -36,7 +42,7 @@ def validate(
         columns = case.released()
         run(columns, rows)
         if columns.changed():
-            raise InputError(f"{what} writes memory that is not its own at {case}; it is not written")
+            raise Differs(f"{what} writes memory that is not its own at {case}; it is not written")
         cases.append(case)
         got.append([torch.cat(arguments) for arguments in columns.outputs])
         checks.append(Check(rows, case.numbers))
@@ -51,14 +57,14 @@ def validate(
                 checks[i].relative_error_eager[block.name] = right.eager_errors[place].max().item()
             limits = _limits(block, right, binding)
             for place, i in enumerate(chosen):
-                is_settled = (cases[i].numbers == NORMAL or right.is_quantised) and not right.is_choice
-                if is_settled and (all_errors[place] > limits).any():
+                is_judged_by_row = (cases[i].numbers == NORMAL or right.is_quantised) and not right.is_choice
+                if is_judged_by_row and (all_errors[place] > limits).any():
                     settled = right.without_ill_conditioned(place, cases[i], got[i][at], limits)
                     all_errors[place] = right.errors(place, settled)
             try:
                 _judge(block, [cases[i] for i in chosen], torch.stack(all_errors), right, limits, what)
-            except InputError:
-                if all(cases[i].is_settled() for i in chosen):
+            except Differs:
+                if all(is_settled(cases[i]) for i in chosen):
                     raise
     return [check for check in checks if check.relative_error]
 
@@ -72,12 +78,12 @@ def _limits(block: Block, right: Right, binding: Binding) -> torch.Tensor:
 
 
 def _judge(block: Block, cases: list[Case], errors: torch.Tensor, right: Right, limits: torch.Tensor, what: str) -> None:
-    """Raises InputError where an error [cases, planes] is too large, about the worst."""
+    """Raises Differs where an error [cases, planes] is too large, about the worst."""
     excess = torch.where(errors > 0, errors / limits, 0.0)
     case, plane = divmod(int(excess.argmax()), excess.shape[1])
     if not excess[case, plane] <= 1:
         kind = "of its numbers" if right.is_choice else "relative"
-        raise InputError(
+        raise Differs(
             f'block "{block.name}", column {block.plane_name(plane)}: {what} differs from the model by '
             f"{errors[case, plane]:.2e} ({kind}, at {cases[case]}; the model itself from float64 by "
             f"{right.eager_error[plane]:.2e}{_of_last_place(right, plane)}), "

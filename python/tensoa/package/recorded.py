@@ -10,7 +10,8 @@ import torch
 from tensoa.binding import Binding, Block
 from tensoa.binding.columns import NORMAL, collections_of, rows_by
 from tensoa.command import step
-from tensoa.package.cases import CASES, MARGIN, MOST_ROWS, ROUGH, Right, by_numbers, cases_of
+from tensoa.package.cases import CASES, MOST_ROWS, cases_of
+from tensoa.package.judging import MARGIN, ROUGH, Right, by_numbers, is_settled
 from tensoa.package.manifest import Recorded, RecordedCase
 
 # Relative, ||a - b|| / ||b||, of a program on another machine, by the precision of its matrix products.
@@ -47,7 +48,7 @@ def record(module: Any, binding: Binding, rules: list[dict], precision: str | No
             if numbers == NORMAL:
                 is_vague = any(one > MARGIN * max(ROUGH, tolerance) for block in tolerances for one in block)
             else:
-                is_vague = not all(is_clear) or any(one.is_rough() for one in right) or not cases[i].is_settled()
+                is_vague = not all(is_clear) or any(one.is_rough() for one in right) or not is_settled(cases[i])
             if is_too_much or is_vague:
                 continue
             name = f"check/{cases[i].count}.bin" if numbers == NORMAL else f"check/{numbers}.bin"

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensoa.binding import Binding, argument_names
-from tensoa.binding.columns import LARGE, NORMAL, SMALL, SPECIAL, Columns
+from tensoa.binding.columns import NORMAL, Columns
 from tensoa.errors import InputError, first_line
+from tensoa.package.cases import KINDS
 from tensoa.package.checks import validate
 
 
@@ -41,7 +42,7 @@ def compared(module: Any, binding: Binding, rules: list[dict]) -> Iterator[str]:
             raise InputError(f"{module.framework} fails on columns of {rows} rows: {first_line(error)}") from error
 
     count = len(validate(run, module, binding, rules, what=module.framework, kinds=(NORMAL,)))
-    for kind in (SMALL, LARGE, SPECIAL):
+    for kind in KINDS[1:]:
         try:
             count += len(validate(run, module, binding, rules, what=module.framework, kinds=(kind,)))
         except InputError as error:

@@ -13,6 +13,7 @@ from tensoa.command import run
 from tensoa.errors import InputError
 from tensoa.export import Options, check_on_gpu, export, main
 from tensoa.package import archive, gpu_check
+from tensoa.package.cases import KINDS
 from tensoa.package.fused import code_for
 from tensoa.package.manifest import GpuCheck, GpuCode, Manifest, Recorded
 
@@ -142,7 +143,7 @@ def test_package_holds_what_the_module_gives(tmp_path):
     files, manifest = archive.read(package(tmp_path))
     assert manifest["recorded"]["tolerance"] == 3e-5
     cases = [(case["numbers"], case["rows"]) for case in manifest["recorded"]["cases"]]
-    assert cases == [*(("normal", rows) for rows in (1, 2, 33, 1000)), ("small", 100), ("large", 100), ("special", 100)]
+    assert cases == [*(("normal", rows) for rows in (1, 2, 33, 1000)), *((kind, 100) for kind in KINDS[1:])]
     record = files["model/check/33.bin"]
     x = torch.frombuffer(bytearray(record[: 33 * 3 * 4]), dtype=torch.float32).view(3, 33)
     y = torch.frombuffer(bytearray(record[33 * 3 * 4 :]), dtype=torch.float64).view(2, 33)

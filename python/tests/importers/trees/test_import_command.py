@@ -12,6 +12,7 @@ import torch
 from exporting import block
 from tensoa import forest
 from tensoa.importers.trees.match import Place, places
+from tensoa.package.cases import KINDS
 from tree_models import binding_text, command, contents, rows
 
 xgboost = pytest.importorskip("xgboost")
@@ -61,7 +62,7 @@ def test_the_package_holds_the_ensemble_and_what_xgboost_gives(tmp_path, capsys)
     assert facts["checked with"].startswith(f"XGBoost {xgboost.__version__}, on ")
     assert f"trained by: XGBoost {xgboost.__version__}" in capsys.readouterr().out.splitlines()
     kinds = {case.numbers for case in manifest.recorded.cases}
-    assert kinds == {"normal", "small", "large", "special", "edges"}
+    assert kinds == {*KINDS, "edges"}
     assert all(check.relative_error["scores"] <= 2e-7 for check in manifest.checks)
     for case in manifest.recorded.cases:
         x, answers = recorded_case(manifest, files, case)

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a model gives in float64; and what it gives where numbers are rounded otherwise, as in another program."""
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+from tensoa.binding import Binding
+from tensoa.binding.columns import Columns, as_double
+from tensoa.binding.model import as_exported
+
+SHORT = (torch.float16, torch.bfloat16)
+ARITHMETIC = frozenset(  # operators whose last place may differ from one program to the next
+    "aten::" + name
+    for name in (
+        "add sub mul div rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh asinh acosh atanh asin acos "
+        "atan atan2 sigmoid erf erfc pow hypot sum mean prod mm addmm bmm linear"
+    ).split()
+)
+ROUNDED = frozenset("aten::" + name for name in ("add", "sub", "mul", "div"))  # of these: that every program rounds alike
+QUANTISING = "quantized_decomposed"  # the namespace of such operators
+#: Operators that put elements in order, and which argument says the dimension. Which of equal ones comes first is open.
+SORTS = {"topk": 2, "sort": 1, "kthvalue": 2}
+
+
+def in_double(module: Any) -> Any:
+    try:
+        return copy.deepcopy(module).double()
+    except Exception:  # an exported program has fixed dtypes
+        return None
+
+
+def rounded_otherwise(tensor: torch.Tensor, seed: int = 1) -> torch.Tensor:
+    """In float64, and half a unit in the last place more or less."""
+    if not tensor.is_floating_point():
+        return tensor
+    return _shaken(tensor.double(), torch.finfo(tensor.dtype).eps, torch.Generator().manual_seed(seed))
+
+
+def _shaken(tensor: torch.Tensor, eps: float, random: torch.Generator) -> torch.Tensor:
+    signs = torch.randint(0, 2, tensor.shape, generator=random) - 0.5
+    return tensor * (1 + signs * eps)
+
+
+def near_in_double(module: Any, seed: int = 1) -> Any:
+    """The model in float64, with weights that are rounded otherwise."""
+    near = in_double(module)
+    if near is not None:
+        dtypes = [weight.dtype for weight in (*module.parameters(), *module.buffers()) if weight.is_floating_point()]
+        eps = max((torch.finfo(dtype).eps for dtype in dtypes), default=0.0)
+        with torch.no_grad():
+            for weight in (*near.parameters(), *near.buffers()):
+                if weight.is_floating_point():
+                    weight.copy_(_shaken(weight, eps, torch.Generator().manual_seed(seed)))
+    return near
+
+
+def results_in_double(
+    exact: Any,
+    binding: Binding,
+    columns: Columns,
+    convert: Callable[[torch.Tensor], torch.Tensor],
+    seed: int | None = None,
+) -> list[torch.Tensor] | None:
+    """The results in float64, as planes, or None where the model has fixed dtypes."""
+    if exact is None:
+        return None
+    try:
+        with as_exported(), _making_doubles(), _InDouble(seed):
+            results = binding.call(exact, columns.inputs, convert=convert)
+    except Exception:  # a model may insist on its dtypes
+        return None
+    return [block.planes(result) for block, result in zip(binding.outputs, results)]
+
+
+class _InDouble(TorchDispatchMode):
+    """Operators of torch give float64 where a model names another dtype of floats; a cast to a short one rounds first, and
+    operators that quantise do it in float32.
+
+    With a seed, results of arithmetic are a last place of float64 off: of models that calculate in float64 themselves.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__()
+        self._random = None if seed is None else torch.Generator().manual_seed(seed)
+
+    def _rounded(self, function: Any, result: Any) -> Any:
+        if self._random is None or function._schema.name not in ARITHMETIC or result.dtype != torch.float64:
+            return result
+        return _shaken(result, 2 * torch.finfo(torch.float64).eps, self._random)
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if function.namespace == QUANTISING:
+            result = function(*tree_map(_as_float, args), **tree_map(_as_float, kwargs))
+            return tree_map(lambda one: as_double(one) if isinstance(one, torch.Tensor) else one, result)
+        dtype = kwargs.get("dtype")
+        if dtype is None or not dtype.is_floating_point:
+            return self._rounded(function, function(*args, **kwargs))
+        result = function(*args, **{**kwargs, "dtype": torch.float64})
+        is_rounded = function is torch.ops.aten._to_copy.default and dtype in SHORT
+        return result.to(dtype).double() if is_rounded else result
+
+
+@contextlib.contextmanager
+def _making_doubles() -> Iterator[None]:
+    """Tensors that a model makes without a dtype are of float64, as those that it is given."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+class Shaken(TorchDispatchMode):
+    """Results of arithmetic are a last place off, and of equal numbers that are put in order others come first: as another
+    program may have it.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._random = torch.Generator().manual_seed(seed)
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        kwargs = kwargs or {}
+        name = function.overloadpacket.__name__
+        if name in SORTS and args[0].dim() and not kwargs.get("stable"):
+            at = SORTS[name]
+            dim = kwargs.get("dim", args[at] if len(args) > at else -1)
+            values, places = function(args[0].flip(dim), *args[1:], **kwargs)
+            return values, args[0].shape[dim] - 1 - places
+        result = function(*args, **kwargs)
+        if function._schema.name not in ARITHMETIC - ROUNDED or not result.is_floating_point():
+            return result
+        return _shaken(result, 2 * torch.finfo(result.dtype).eps, self._random).to(result.dtype)
+
+
+def _as_float(arg: Any) -> Any:
+    return arg.float() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg
