@@ -244,7 +244,7 @@ def _row_program(
 ) -> _Compiled:
     """Raises NotFused, and Differs where it is not right."""
     step("finding what can be fused")
-    program = torch_export.row_program(exported, columns, rules)
+    program = torch_export.row_program(exported, columns, rules, options.target)
     step("compiling the fused program")
     if options.target == "cuda":
         entry, files = fused.for_cuda(program, options.precision or PRECISIONS[0], options.deterministic)

@@ -32,13 +32,14 @@ class Everywhere:
         module = module.eval()
         self.binding = with_examples(module, binding)
         self.rules = result_rows(module, self.binding, "cpu")
-        self.program = torch_export.row_program(torch_export.exported_program(module, self.binding), self.binding, self.rules)
+        exported = torch_export.exported_program(module, self.binding)
+        self.program = torch_export.row_program(exported, self.binding, self.rules)
         source = cpu.generate(self.program, stages.plan(self.program))
         self.runs = {}
         for level in RUNNABLE:
             cpu.build(source, level, folder / f"{level}.so")
             self.runs[level] = fused.load(folder / f"{level}.so")
-        kernels = without_groups(self.program)
+        kernels = without_groups(torch_export.row_program(exported, self.binding, self.rules, "cuda"))
         generated = cuda.generate(kernels, stages.plan(kernels))
         self.image = cuda.compile(generated.source, "sm_90")
         (loaded,) = cuda_programs.on_cpu([generated], folder)

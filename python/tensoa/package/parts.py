@@ -139,7 +139,7 @@ def _compiled(
 ) -> Compiled:
     step("finding parts that can be fused")
     with surprises_as_not_fused():
-        graph = Graph(exported, binding)
+        graph = Graph(exported, binding, device)
         found = partition(graph, limits)
     if not found.parts:
         raise NotFused("no part of it is worth a kernel")

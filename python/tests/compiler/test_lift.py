@@ -108,7 +108,7 @@ def expect_equal(got, want, what):
 @pytest.fixture(scope="module")
 def models():
     kinds = all_kinds()
-    return {name: traced(kinds[name])[3] for name in MODELS}
+    return {name: traced(kinds[name], "cuda")[3] for name in MODELS}
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -125,12 +125,14 @@ def test_means_are_subtracted_before_a_layer_where_they_are_large(of_moments):
 # ---- running sums and products, places among edges, integers
 
 
-def test_running_sums_and_products_are_made_in_float64(tmp_path):
+def test_running_sums_and_products_are_made_in_float64_on_cpus(tmp_path):
     def function(m, x):
         scaled = x * torch.tensor([1e25, 1e15, 1e-30, 1e-20, 1.0, 1e30, 1e-35, 3.0])
         return scaled.cumprod(1), (x * 1e-3 + scaled[:, 4:5] * 1e5).cumsum(1)
 
-    for where, (x,), results in program(function, [8, 8], tmp_path).results():
+    made = program(function, [8, 8], tmp_path)
+    made.runs = {name: run for name, run in made.runs.items() if name.startswith("x86")}
+    for where, (x,), results in made.results():
         for got, want in zip(results, function(None, x)):
             torch.testing.assert_close(got.T, want, rtol=UNIT, atol=1e-45, msg=where)
 

@@ -23,12 +23,12 @@ KINDS = kinds()
 LEVEL = next((level for level in cpu.LEVELS if runs_here(level)), None)
 
 
-def traced(kind):
+def traced(kind, device="cpu"):
     """(module, binding, rules, program)"""
     module = kind.module.eval()
     columns = with_examples(module, kind.binding())
     rules = result_rows(module, columns, "cpu")
-    return module, columns, rules, row_program(exported_program(module, columns), columns, rules)
+    return module, columns, rules, row_program(exported_program(module, columns), columns, rules, device)
 
 
 def lines_of(program):
@@ -78,7 +78,7 @@ def test_a_kernel_of_too_many_operations_is_not_fused_for_cuda():
 def generated(name):
     """(what the manifest says, the program's parts in words) of a model for GPUs, without its code."""
     with mock.patch.object(fused.cuda, "compile", return_value=b""):
-        return fused.for_cuda(traced(KINDS[name])[3], "tf32x3", deterministic=False)[0]
+        return fused.for_cuda(traced(KINDS[name], "cuda")[3], "tf32x3", deterministic=False)[0]
 
 
 def test_groups_are_rows_for_cuda_where_copies_would_be_long():

@@ -41,14 +41,15 @@ RESIZING = [getattr(torch.ops.aten, name).vec for name in dir(torch.ops.aten) if
 _ROWS_OF_PRODUCTS = 26  # from here on torch's distances are made of products
 
 
-def capture(exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict]) -> Program:
+def capture(exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict], device: str = "cpu") -> Program:
     """The row program of a torch.export.ExportedProgram that takes a tensor for each input block and gives one for each
-    output block, in order. `rules`: of the rows of each output, as in the manifest of packages.
+    output block, in order. `rules`: of the rows of each output, as in the manifest of packages. `device`: whose torch gives the
+    numbers, "cpu" or "cuda", where they differ.
 
     Raises NotFused with the reason, in words for the user.
     """
-    graph = Graph(exported, binding)
-    walk = Walk(graph.symbols)
+    graph = Graph(exported, binding, device)
+    walk = graph.walk()
     for node in graph.nodes:
         if node.op == "output":
             results = torch.fx.node.map_arg(node.args[0], lambda argument: walk.env[argument])
@@ -66,7 +67,7 @@ class Graph:
     `constants`: parameters, buffers and constants by the node that stands for them; `inputs`: nodes of the input blocks.
     """
 
-    def __init__(self, exported: torch.export.ExportedProgram, binding: Binding) -> None:
+    def __init__(self, exported: torch.export.ExportedProgram, binding: Binding, device: str = "cpu") -> None:
         table = torch.export.default_decompositions()
         for operation in KEPT:
             table.pop(operation, None)
@@ -76,7 +77,7 @@ class Graph:
         signature = program.graph_signature
         if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
             raise NotFused("something that is written")
-        self.binding = binding
+        self.binding, self.device = binding, device
         self.domains = tuple(sorted({block.collection for block in binding.inputs}))
         named = {
             **signature.inputs_to_parameters,
@@ -93,6 +94,9 @@ class Graph:
         position = {node: i for i, node in enumerate(self.inputs)}
         self.symbols = _symbols(program, position, binding, self.domains)
 
+    def walk(self) -> Walk:
+        return Walk(self.symbols, self.device)
+
     def placeholder(self, node: torch.fx.Node, walk: Walk) -> Rows | torch.Tensor:
         """What an argument of the graph is: a constant, or the tensor of a block as planes."""
         if node in self.constants:
@@ -105,10 +109,10 @@ class Graph:
         return replace(rounded(walk, tensor, block.dtype), dtype=dtype_of(block.dtype))
 
 
-def row_program(exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict]) -> Program:
+def row_program(exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict], device: str = "cpu") -> Program:
     """As capture(), simplified. Raises NotFused for everything but errors of the user."""
     with surprises_as_not_fused():
-        return passes.simplify(capture(exported, binding, rules))
+        return passes.simplify(capture(exported, binding, rules, device))
 
 
 def _symbols(

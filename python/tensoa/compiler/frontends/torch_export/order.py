@@ -47,13 +47,13 @@ def kthvalue(walk, node, tensor, place, dim=-1, keep=False):
 
 def _running(name, start, what="sum"):
     """The function `name` of all elements up to each: of 1, 2, 4, … elements. Nothing else is done with them, so that an
-    infinity stays where it is. In float64, as torch has it on CPUs: products on the way may be larger than any float32.
+    infinity stays where it is. On CPUs in float64, as torch has it there: products on the way may be larger than any float32.
     `start`: what changes no number.
     """
 
     def run(walk, node, tensor, dim, dtype=None):
         join = functools.partial(walk.function, name)
-        if not tensor.dtype.is_float or tensor.has_doubles:
+        if walk.device == "cuda" or not tensor.dtype.is_float or tensor.has_doubles:
             return _joined_up_to(walk, tensor, dim, start, join, what)
         return walk.double("identity", _joined_up_to(walk, walk.doubled(tensor), dim, start, join, what), is_short=True)
 

@@ -115,7 +115,7 @@ class Partitioner:
     # ---- which nodes are operators of row programs
 
     def _classify(self) -> None:
-        walk = Walk(self.graph.symbols)
+        walk = self.graph.walk()
         for node in self.graph.nodes:
             if node.op == "placeholder":
                 try:
@@ -154,7 +154,7 @@ class Partitioner:
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor):
             return None
-        walk = Walk(self.graph.symbols)
+        walk = self.graph.walk()
         try:
             shape, axis, domain = walk.shape_of(node)
             dtype = dtype_of(value.dtype)
@@ -195,7 +195,7 @@ class Partitioner:
     def _part(self, nodes: list[Node]) -> Part:
         """Raises _NodeNotFusedError."""
         inside = set(nodes)
-        walk = Walk(self.graph.symbols)
+        walk = self.graph.walk()
         inputs: list[Tensor] = []
         computed: set[Node] = set()  # from integers that torch computes: as indices they may be negative
         for node in nodes:

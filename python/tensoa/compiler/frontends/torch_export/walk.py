@@ -58,11 +58,11 @@ def dtype_of(dtype: torch.dtype) -> DType:
 
 
 class Walk(Builder):
-    """`env`: what every node gave. `symbols`: of sizes, their domain."""
+    """`env`: what every node gave. `symbols`: of sizes, their domain. `device`: whose torch gives the numbers."""
 
-    def __init__(self, symbols: dict) -> None:
+    def __init__(self, symbols: dict, device: str) -> None:
         super().__init__()
-        self.symbols = symbols
+        self.symbols, self.device = symbols, device
         self.env: dict[torch.fx.Node, Any] = {}
 
     # ---- shapes
