@@ -8,14 +8,15 @@ import platform
 import re
 import unittest.mock
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
-from tensoa.binding import Binding
+from tensoa.binding import Binding, Block
 from tensoa.binding.columns import ROWS, Columns, collections_of, output_arguments
 from tensoa.command import check_device, step
 from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
@@ -35,11 +36,11 @@ class Program(nn.Module):
     tensors, it gets copies.
     """
 
-    def __init__(self, module, binding, needs_row_major=False):
+    def __init__(self, module: nn.Module, binding: Binding, needs_row_major: bool = False) -> None:
         super().__init__()
         self.module, self.binding, self.needs_row_major = module, binding, needs_row_major
 
-    def forward(self, inputs, outputs):
+    def forward(self, inputs: list[torch.Tensor], outputs: list[list[torch.Tensor]]) -> None:
         if self.needs_row_major:
             tensors = self.binding.tensors(inputs)
         else:
@@ -49,18 +50,18 @@ class Program(nn.Module):
             block.write(result, arguments)
 
 
-def _export(module, binding, rules, device):
+def _export(module: nn.Module, binding: Binding, rules: list[dict], device: str) -> torch.export.ExportedProgram:
     """The program as torch.export sees it, with free numbers of rows and pitches."""
     rows = {collection: ROWS[2 * i] for i, collection in enumerate(collections_of(binding))}
     columns = Columns(binding, rows, rules, device, is_misaligned=device != "cpu")
     free = {1: torch.export.Dim.AUTO}
-    fixed = {}
+    fixed: dict[int, Any] = {}
     shapes = (
         [free for _ in binding.inputs],
         [[fixed if "rows" in rule else free for _ in arguments] for rule, arguments in zip(rules, columns.outputs)],
     )
 
-    def program_of(needs_row_major):
+    def program_of(needs_row_major: bool) -> torch.export.ExportedProgram:
         return traced(Program(module, binding, needs_row_major), (columns.inputs, columns.outputs), shapes)
 
     try:
@@ -84,7 +85,7 @@ def _export(module, binding, rules, device):
     return program
 
 
-def _allow_empty_attention(graph):
+def _allow_empty_attention(graph: torch.fx.Graph) -> None:
     """torch's kernel of attention on CPUs divides by the number of elements, which ends the process where there are none;
     products and softmax do not.
     """
@@ -102,24 +103,24 @@ def _allow_empty_attention(graph):
         graph.erase_node(node)
 
 
-def _check_mutations(signature, inputs):
+def _check_mutations(signature: torch.export.ExportGraphSignature, inputs: int) -> None:
     """Proof that the program writes its outputs and nothing else."""
     require_no_state(signature)
-    written = set(signature.user_inputs_to_mutate.values())
-    for name in signature.user_inputs[:inputs]:
+    names, written = list(signature.user_inputs), set(signature.user_inputs_to_mutate.values())
+    for name in names[:inputs]:
         if name in written:
             raise InputError(f"the model writes its input {name}; expected one that leaves it alone: clone() it there")
-    unwritten = [name for name in signature.user_inputs[inputs:] if name not in written]
+    unwritten = [name for name in names[inputs:] if name not in written]
     if unwritten:
         raise InputError(f"the program does not write {unwritten[0]}; expected every output block to be written")
 
 
-def _fixed(size):
+def _fixed(size: int | torch.SymInt) -> int | None:
     """The number that torch.export fixed a size or a stride to, or None."""
     return size if isinstance(size, int) else size.node.maybe_as_int()
 
 
-def _check_free(program, binding, rules):
+def _check_free(program: torch.export.ExportedProgram, binding: Binding, rules: list[dict]) -> None:
     """Raises InputError where torch.export fixed a number of rows or a pitch, or found a rule for it."""
     names = program.graph_signature.user_inputs
     tensors = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
@@ -127,7 +128,7 @@ def _check_free(program, binding, rules):
     outputs = [
         (block, rule.get("collection")) for block, rule in zip(binding.outputs, rules) for _ in output_arguments(block, rule)
     ]
-    lengths = {}
+    lengths: dict[Any, tuple[Block, int]] = {}
     for name, (block, collection) in zip(names, inputs + outputs):
         rows, pitch = tensors[name].shape[1], tensors[name].stride(0)
         if tensors[name].shape[0] > 1 and _fixed(pitch) is not None:
@@ -148,13 +149,13 @@ def _check_free(program, binding, rules):
 
 
 @contextlib.contextmanager
-def _compiler_for(level):
+def _compiler_for(level: str) -> Iterator[None]:
     """Code for a level of x86-64 that a package can name, instead of "whatever this machine has"."""
     from torch._inductor import cpp_builder
 
     flags = cpp_builder._get_optimization_cflags
 
-    def flags_of_level(*arguments, **options):
+    def flags_of_level(*arguments: Any, **options: Any) -> tuple[list[str], list[str]]:
         compiling, linking = flags(*arguments, **options)
         return [f"march={level}" if flag == "march=native" else flag for flag in compiling], linking
 
@@ -162,7 +163,7 @@ def _compiler_for(level):
         yield
 
 
-def _needed_flags(wrapper, level):
+def _needed_flags(wrapper: str, level: str | None) -> list[str]:
     """What a processor must have to run the code, by the names of /proc/cpuinfo."""
     if level is None:
         return sorted(cpu_flags())
@@ -172,7 +173,7 @@ def _needed_flags(wrapper, level):
     return sorted({"avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16"}.get(flag, flag) for flag in used)
 
 
-def _archive_of(program, device, folder):
+def _archive_of(program: torch.export.ExportedProgram, device: str, folder: str) -> tuple[Path, dict[str, bytes], list[str]]:
     """The records of the AOTInductor archive, by name, and the processor flags that the code needs."""
     level = None
     if platform.machine() == "x86_64":

@@ -294,9 +294,11 @@ class Builder:
         made = [[(value, i) for i in range(places[key] * width, (places[key] + 1) * width)] for key in keys]
         return made, dims, moved.shape
 
-    def reduced(self, tensor: Rows, dims: Iterable[int] | None, shape: Sequence[int], axis: int, make: Callable) -> Rows:
+    def reduced(self, tensor: Rows, dims: Iterable[int] | None, shape: Sequence[int], axis: int | None, make: Callable) -> Rows:
         """As over(), for functions that give one number of each group; `shape` and `axis` of the result."""
         made, _, _ = self.over(tensor, dims, make)
+        if axis is None:
+            raise NotFused("a result without rows")
         return Rows(plane_array(shape, [plane for group in made for plane in group]), axis, tensor.domain)
 
     def spread(self, tensor: Rows, dims: Iterable[int] | None, make: Callable) -> Rows:

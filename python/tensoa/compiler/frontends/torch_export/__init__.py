@@ -5,6 +5,7 @@
 import math
 import re
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch._decomp import get_decompositions
@@ -119,7 +120,8 @@ def _symbols(
     program: torch.export.ExportedProgram, position: dict[torch.fx.Node, int], binding: Binding, domains: tuple
 ) -> dict:
     """{symbol of a number of rows: domain}"""
-    symbols, least = {}, _least_rows(program)
+    symbols: dict[Any, int] = {}
+    least = _least_rows(program)
     for node, i in position.items():
         block = binding.inputs[i]
         size = node.meta["val"].shape[1 if block.is_transposed else 0]
@@ -151,7 +153,8 @@ def _least_rows(program: torch.export.ExportedProgram) -> int:
 
 def _input(block: Block, position: int, domain: int) -> Rows:
     """The tensor that the model knows, as planes; not yet rounded to its dtype."""
-    column, dtype, steps = dtype_of(block.column_dtype), dtype_of(block.dtype), ()
+    column, dtype = dtype_of(block.column_dtype), dtype_of(block.dtype)
+    steps: tuple[Step, ...] = ()
     if not dtype.is_float and dtype != column:
         if dtype.is_bool or column.is_float:
             raise NotFused(f'block "{block.name}" of {dtype.name} in columns of {column.name}')

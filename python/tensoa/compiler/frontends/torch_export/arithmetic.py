@@ -4,14 +4,19 @@
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
+from torch.fx import Node
 
 from tensoa.compiler import ir
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.ir import EXACT, rows
+from tensoa.compiler.frontends.torch_export.shapes import Shapes
+from tensoa.compiler.ir import EXACT, Value, rows
+from tensoa.compiler.ir.builder import Operand
 from tensoa.compiler.ir.integers import limits
 from tensoa.compiler.ir.pairs import Pairs
 from tensoa.compiler.ir.rows import Rows, need_rows, numbers_of
@@ -21,19 +26,19 @@ from tensoa.dtypes import DTYPES, name_of
 SHORT_FLOATS = {"float16": 11, "bfloat16": 8}
 
 
-def _reduced(walk, node, tensor, dims, make):
+def _reduced(walk: Shapes, node: Node, tensor: Rows, dims: Any, make: Callable) -> Operand:
     shape, axis, _ = walk.shape_of(node)
     return walk.reduced(tensor, dims, shape, axis, make)
 
 
-def _nonzero(walk, arg):
+def _nonzero(walk: Shapes, arg: Operand) -> Operand:
     """As truth values."""
     if not isinstance(arg, (Rows, Pairs)):
         return torch.as_tensor(arg) != 0
     return arg if arg.dtype.is_bool else walk.function("ne", arg, 0.0)
 
 
-def rounded(walk, tensor, dtype):
+def rounded(walk: Shapes, tensor: Rows, dtype: torch.dtype) -> Rows:
     """A tensor made one of floats: a cast to a shorter dtype rounds."""
     if dtype == torch.float64:
         return walk.doubled(tensor)
@@ -50,7 +55,7 @@ def rounded(walk, tensor, dtype):
     return walk.function(f"to_{name_of(dtype)}", tensor)
 
 
-def cast(walk, node, tensor, *args, dtype=None, **kwargs):
+def cast(walk: Shapes, node: Node, tensor: Rows, *args: Operand, dtype: Any = None, **kwargs: Operand) -> Operand:
     if dtype == torch.bool:
         return _nonzero(walk, tensor)
     if dtype is not None and dtype.is_floating_point:
@@ -69,7 +74,7 @@ def cast(walk, node, tensor, *args, dtype=None, **kwargs):
     return tensor
 
 
-def _made_integer(walk, tensor, low, high):
+def _made_integer(walk: Shapes, tensor: Rows, low: int, high: int) -> Rows:
     """Floats as integers from `low` to `high`, as torch has it on x86: a number that neither they nor 32 bits hold, and what is
     no number, becomes the least integer; of shorter integers the bits are those of 32.
     """
@@ -86,7 +91,7 @@ def _made_integer(walk, tensor, low, high):
     return f("minimum", f("maximum", wrapped, low), high)  # which it is already: for its bounds
 
 
-def _scaled(walk, tensor, scale, shift):
+def _scaled(walk: Shapes, tensor: Rows, scale: Operand, shift: Operand) -> Rows:
     """Times `scale` plus `shift`, numbers for each element of dimension 1, or None."""
     shape = (-1,) + (1,) * (tensor.planes.ndim - 2)
     for name, numbers in (("mul", scale), ("add", shift)):
@@ -95,7 +100,17 @@ def _scaled(walk, tensor, scale, shift):
     return tensor
 
 
-def _batch_norm(walk, node, tensor, weight, bias, mean, variance, momentum, eps):
+def _batch_norm(
+    walk: Shapes,
+    node: Node,
+    tensor: Rows,
+    weight: Operand,
+    bias: Operand,
+    mean: Operand,
+    variance: Operand,
+    momentum: float,
+    eps: float,
+) -> Operand:
     if tensor.axis == 1:
         raise NotFused("batch normalisation of rows")
     centred = _scaled(walk, tensor, None, -mean)  # first: the mean may be far larger than the rest
@@ -103,7 +118,9 @@ def _batch_norm(walk, node, tensor, weight, bias, mean, variance, momentum, eps)
     return [_scaled(walk, centred, scale, bias)]
 
 
-def _layer_norm(walk, node, tensor, shape, weight, bias, eps):
+def _layer_norm(
+    walk: Shapes, node: Node, tensor: Rows, shape: tuple[int, ...], weight: Operand, bias: Operand, eps: float
+) -> Operand:
     rank = tensor.planes.ndim
     if tensor.has_doubles:
         dims, count, f = range(rank - len(shape), rank), float(math.prod(shape)), walk.function
@@ -113,14 +130,16 @@ def _layer_norm(walk, node, tensor, shape, weight, bias, eps):
         normed = normed if weight is None else f("mul", normed, weight)
         return [normed if bias is None else f("add", normed, bias)]
 
-    def norm(value, times):
-        flat = [None if array is None else array.reshape(-1).numpy() for array in (weight, bias)]
-        return ir.norm(value, *flat, eps, times)
+    def norm(value: Value, times: int) -> Value:
+        gain, shift = (None if array is None else array.reshape(-1).numpy() for array in (weight, bias))
+        return ir.norm(value, gain, shift, eps, times)
 
     return [walk.spread(tensor, range(rank - len(shape), rank), norm)]
 
 
-def _norm_of_batch(walk, node, tensor, weight, bias, training, momentum, eps):
+def _norm_of_batch(
+    walk: Shapes, node: Node, tensor: Rows, weight: Operand, bias: Operand, training: bool, momentum: float, eps: float
+) -> Operand:
     """Over all but the channels, which are rows and elements in one dimension where each row is normalised alone."""
     if tensor.axis != 1 or tensor.outer != 1 or tensor.planes.shape[0] != 1:
         raise NotFused("batch normalisation over the rows")
@@ -135,17 +154,28 @@ def _norm_of_batch(walk, node, tensor, weight, bias, training, momentum, eps):
     return [normed]
 
 
-def _group_norm(walk, node, tensor, weight, bias, rows, channels, size, groups, eps):
+def _group_norm(
+    walk: Shapes,
+    node: Node,
+    tensor: Rows,
+    weight: Operand,
+    bias: Operand,
+    rows: int,
+    channels: int,
+    size: int,
+    groups: int,
+    eps: float,
+) -> Operand:
     if tensor.axis != 0:
         raise NotFused("group normalisation of rows")
     need_rows(tensor)
     shape = tensor.planes.shape
     grouped = Rows(tensor.planes.reshape(1, groups, -1), 0, tensor.domain)
-    normed = _layer_norm(walk, node, grouped, [channels * size // groups], None, None, eps)[0]
+    normed = _layer_norm(walk, node, grouped, (channels * size // groups,), None, None, eps)[0]
     return [_scaled(walk, replace(normed, planes=normed.planes.reshape(shape)), weight, bias)]
 
 
-def _joined(walk, name, tensor, dims):
+def _joined(walk: Shapes, name: str, tensor: Rows, dims: Any) -> Rows:
     """The function `name` of all elements of some dimensions, by halves; these dimensions have size 1 then."""
     for dim in range(tensor.planes.ndim) if dims is None or not dims else [dim % tensor.planes.ndim for dim in dims]:
         while (size := tensor.planes.shape[dim]) > 1 or dim == tensor.axis:
@@ -156,32 +186,32 @@ def _joined(walk, name, tensor, dims):
     return tensor
 
 
-def _centred_doubles(walk, tensor, dims):
+def _centred_doubles(walk: Shapes, tensor: Rows, dims: Any) -> Rows:
     """Less the mean of these dimensions; of numbers less the largest, so that equal numbers give zero."""
     shifted = walk.function("sub", tensor, _joined(walk, "maximum", tensor, dims))
     total = _joined(walk, "add", shifted, dims)
     return walk.function("sub", shifted, walk.function("div", total, float(tensor.planes.size // total.planes.size)))
 
 
-def _joined_to(walk, node, name, tensor, dims):
+def _joined_to(walk: Shapes, node: Node, name: str, tensor: Rows, dims: Any) -> Rows:
     """As _joined(), in the shape of the node."""
-    shape, axis, _ = walk.shape_of(node)
     joined = _joined(walk, name, tensor, dims)
+    shape, axis, _ = walk.rows_of(node)
     return Rows(joined.planes.reshape(shape), axis, tensor.domain, joined.dtype)
 
 
-def _softmax_of_doubles(walk, tensor, dim, is_log):
+def _softmax_of_doubles(walk: Shapes, tensor: Rows, dim: int, is_log: bool) -> Rows:
     shifted = walk.function("sub", tensor, _joined(walk, "maximum", tensor, [dim]))
     exps = walk.function("exp", shifted)
     total = _joined(walk, "add", exps, [dim])
     return walk.function("sub", shifted, walk.function("log", total)) if is_log else walk.function("div", exps, total)
 
 
-def softmax(walk, node, tensor, dim, half_to_float, is_log=False):
+def softmax(walk: Shapes, node: Node, tensor: Rows, dim: int, half_to_float: Operand, is_log: bool = False) -> Operand:
     if tensor.has_doubles:
         return _softmax_of_doubles(walk, tensor, dim, is_log)
 
-    def build(value, times):
+    def build(value: Value, times: int) -> Any:
         shifted = walk.map("sub", value, walk.each(walk.reduce("amax", value, times), value))
         exps = walk.map("exp", shifted)
         total = walk.each(walk.reduce("sum", exps, times), value)
@@ -190,8 +220,8 @@ def softmax(walk, node, tensor, dim, half_to_float, is_log=False):
     return walk.spread(tensor, [dim], build)
 
 
-def _reduction(name):
-    def run(walk, node, tensor, dims=None, keep=False, **kwargs):
+def _reduction(name: str) -> Callable[..., Operand]:
+    def run(walk: Shapes, node: Node, tensor: Rows, dims: Any = None, keep: bool = False, **kwargs: Operand) -> Operand:
         if kwargs.get("dtype") not in (None, torch.float32, torch.float16, torch.bfloat16) and tensor.dtype.is_float:
             raise NotFused(f"{name} of another dtype")
         dims = dims if isinstance(dims, (list, tuple)) or dims is None else [dims]
@@ -204,10 +234,10 @@ def _reduction(name):
     return run
 
 
-def _extreme(name):
+def _extreme(name: str) -> Callable[..., Operand]:
     """max and min: of two tensors, or along a dimension, with the place where it is."""
 
-    def run(walk, node, tensor, *args, **kwargs):
+    def run(walk: Shapes, node: Node, tensor: Rows, *args: Operand, **kwargs: Operand) -> Operand:
         if not args or isinstance(args[0], (Rows, torch.Tensor)):
             raise NotFused("a sum or maximum over all rows")
         dim, keep = (*args, False)[:2]
@@ -218,14 +248,14 @@ def _extreme(name):
     return run
 
 
-def _place(name):
+def _place(name: str) -> Callable[..., Operand]:
     """argmax and argmin: the first place of the extreme, or of what is no number."""
 
-    def run(walk, node, tensor, dim=None, keep=False):
+    def run(walk: Shapes, node: Node, tensor: Rows, dim: Any = None, keep: bool = False) -> Operand:
         if tensor.is_integer and not walk.is_small(tensor):
             raise NotFused("the place of an extreme among integers that float32 may not hold")
 
-        def build(value, times):
+        def build(value: Value, times: int) -> Any:
             m, width = walk.map, value.width // times
             places = ir.constant(value.domain, np.tile(np.arange(width), times))
             extreme = walk.each(walk.reduce(name, value, times), value)
@@ -237,14 +267,16 @@ def _place(name):
     return run
 
 
-def _any(name):
-    def run(walk, node, tensor, dims=None, keep=False):
+def _any(name: str) -> Callable[..., Operand]:
+    def run(walk: Shapes, node: Node, tensor: Rows, dims: Any = None, keep: bool = False) -> Operand:
         return _reduction(name)(walk, node, _nonzero(walk, tensor), dims)
 
     return run
 
 
-def _variance(walk, node, tensor, dims=None, correction=None, keepdim=False):
+def _variance(
+    walk: Shapes, node: Node, tensor: Rows, dims: Any = None, correction: Any = None, keepdim: bool = False
+) -> Operand:
     correction = 1 if correction is None else correction
     if tensor.has_doubles:
         centred = _centred_doubles(walk, tensor, dims)
@@ -252,7 +284,7 @@ def _variance(walk, node, tensor, dims=None, correction=None, keepdim=False):
         count = tensor.planes.size // total.planes.size
         return walk.function("div", total, float(max(0.0, count - correction)))
 
-    def build(value, times):
+    def build(value: Value, times: int) -> Any:
         shifted = walk.map("sub", value, walk.each(walk.reduce("amax", value, times), value))
         centred = walk.map("sub", shifted, walk.each(walk.reduce("mean", shifted, times), value))
         total = walk.reduce("sum", walk.map("mul", centred, centred), times)
@@ -261,13 +293,15 @@ def _variance(walk, node, tensor, dims=None, correction=None, keepdim=False):
     return _reduced(walk, node, tensor, dims, build)
 
 
-def _variance_and_mean(walk, node, tensor, dims=None, correction=None, keepdim=False):
+def _variance_and_mean(
+    walk: Shapes, node: Node, tensor: Rows, dims: Any = None, correction: Any = None, keepdim: bool = False
+) -> Operand:
     shape, axis, _ = walk.shape_of(node)
     mean = walk.reduced(tensor, dims, shape, axis, functools.partial(walk.reduce, "mean"))
     return [_variance(walk, node, tensor, dims, correction), mean]
 
 
-def norm(walk, order, what):
+def norm(walk: Shapes, order: float, what: str) -> Callable[[Any, int], Any]:
     """The norm of this order, as a function of a value and the times that it is reduced."""
     m = walk.map
     known = {
@@ -278,7 +312,7 @@ def norm(walk, order, what):
         0: lambda x, times: walk.reduce("sum", m("ne", x, walk.constant(0.0, x)), times),
     }
 
-    def of_order(x, times):
+    def of_order(x: Any, times: int) -> Any:
         powers = m("pow", m("abs", x), walk.constant(order, x))
         total = walk.reduce("sum", powers, times)
         return m("pow", total, walk.constant(1 / order, total))
@@ -290,7 +324,9 @@ def norm(walk, order, what):
     return of_order
 
 
-def _vector_norm(walk, node, tensor, order=2, dims=None, keep=False, **kwargs):
+def _vector_norm(
+    walk: Shapes, node: Node, tensor: Rows, order: float = 2, dims: Any = None, keep: bool = False, **kwargs: Operand
+) -> Operand:
     if tensor.has_doubles and order in (1, 2, math.inf):
         terms = walk.function("mul", tensor, tensor) if order == 2 else walk.function("abs", tensor)
         total = _joined_to(walk, node, "maximum" if order == math.inf else "add", terms, dims)
@@ -298,21 +334,21 @@ def _vector_norm(walk, node, tensor, order=2, dims=None, keep=False, **kwargs):
     return _reduced(walk, node, tensor, dims, norm(walk, order, "a norm"))
 
 
-def _product(walk, node, tensor, dim=None, keep=False, **kwargs):
+def _product(walk: Shapes, node: Node, tensor: Rows, dim: Any = None, keep: bool = False, **kwargs: Operand) -> Operand:
     return _joined_to(walk, node, "mul", tensor, None if dim is None else [dim])
 
 
-def _formula(build):
+def _formula(build: Callable) -> Callable[..., Operand]:
     """An operation of one tensor and numbers, as a formula of maps: build(walk's map, number, x, *numbers)."""
 
-    def run(walk, node, tensor, *numbers, **kwargs):
+    def run(walk: Shapes, node: Node, tensor: Rows, *numbers: Operand, **kwargs: Operand) -> Operand:
         if any(isinstance(number, (Rows, Pairs, torch.Tensor)) for number in numbers):
             raise NotFused(f"{node.target} of tensors")
 
         if tensor.has_doubles:
             return build(walk.function, float, tensor, *numbers, **kwargs)
 
-        def with_value(x):
+        def with_value(x: Any) -> Any:
             return build(walk.map, lambda number: walk.constant(number, x), x, *numbers, **kwargs)
 
         return walk.elementwise(with_value, tensor)
@@ -320,14 +356,14 @@ def _formula(build):
     return run
 
 
-def _clamp(walk, node, tensor, low=None, high=None):
+def _clamp(walk: Shapes, node: Node, tensor: Rows, low: Operand = None, high: Operand = None) -> Operand:
     for name, limit in (("maximum", low), ("minimum", high)):
         if limit is not None:
             tensor = walk.function(name, tensor, limit)
     return tensor
 
 
-def _gelu(m, c, x, approximate="none"):
+def _gelu(m: Callable, c: Callable, x: Operand, approximate: str = "none") -> Operand:
     half = m("mul", x, c(0.5))
     if approximate == "none":
         return m("mul", half, m("add", m("erf", m("mul", x, c(math.sqrt(0.5)))), c(1.0)))
@@ -335,16 +371,16 @@ def _gelu(m, c, x, approximate="none"):
     return m("mul", half, m("add", m("tanh", m("mul", m("add", x, cube), c(math.sqrt(2 / math.pi)))), c(1.0)))
 
 
-def _elu(m, c, x, alpha=1.0, scale=1.0, input_scale=1.0):
+def _elu(m: Callable, c: Callable, x: Operand, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Operand:
     low = m("mul", m("expm1", m("mul", x, c(input_scale))), c(alpha * scale))
     return m("where", m("gt", x, c(0.0)), m("mul", x, c(scale)), low)
 
 
-def _leaky_relu(m, c, x, slope=0.01):
+def _leaky_relu(m: Callable, c: Callable, x: Operand, slope: float = 0.01) -> Operand:
     return m("where", m("gt", x, c(0.0)), x, m("mul", x, c(slope)))
 
 
-def _power(walk, node, tensor, exponent):
+def _power(walk: Shapes, node: Node, tensor: Rows, exponent: Operand) -> Operand:
     known = {2: lambda m, c, x: m("mul", x, x), 0.5: lambda m, c, x: m("sqrt", x), 1: lambda m, c, x: x}
     known[3] = lambda m, c, x: m("mul", m("mul", x, x), x)
     known[-1] = lambda m, c, x: m("reciprocal", x)
@@ -355,15 +391,15 @@ def _power(walk, node, tensor, exponent):
     return walk.function("pow", tensor, exponent)
 
 
-def _logical(name):
-    def run(walk, node, *args):
+def _logical(name: str) -> Callable[..., Operand]:
+    def run(walk: Shapes, node: Node, *args: Operand) -> Operand:
         return walk.function(name, *(_nonzero(walk, arg) for arg in args))
 
     return run
 
 
-def _bitwise(name):
-    def run(walk, node, *args):
+def _bitwise(name: str) -> Callable[..., Operand]:
+    def run(walk: Shapes, node: Node, *args: Operand) -> Operand:
         if node.meta["val"].dtype != torch.bool:
             raise NotFused(f"bits of {name_of(node.meta['val'].dtype)}")
         return _logical(name)(walk, node, *args)
@@ -371,21 +407,21 @@ def _bitwise(name):
     return run
 
 
-def _where(walk, node, condition, a, b):
+def _where(walk: Shapes, node: Node, condition: Operand, a: Operand, b: Operand) -> Operand:
     return walk.function("where", condition, a, b)
 
 
-def _not(m, c, x):
+def _not(m: Callable, c: Callable, x: Operand) -> Operand:
     return m("eq", x, c(0.0))
 
 
-def _fmod(walk, node, a, b):
+def _fmod(walk: Shapes, node: Node, a: Operand, b: Operand) -> Operand:
     if not (node.meta["val"].dtype.is_floating_point or (walk.is_small(a) and walk.is_small(b))):
         raise NotFused("a rest of integers that float32 may not hold")
     return walk.function("fmod", a, b)
 
 
-def _rest(walk, node, a, b):
+def _rest(walk: Shapes, node: Node, a: Operand, b: Operand) -> tuple[Operand, Operand]:
     """That of fmod, and whether a division that rounds down has another one."""
     m = walk.function
     rest = _fmod(walk, node, a, b)
@@ -393,12 +429,12 @@ def _rest(walk, node, a, b):
     return rest, m("mul", m("ne", rest, 0.0), m("ne", m("lt", rest, 0.0), is_below))
 
 
-def _remainder(walk, node, a, b):
+def _remainder(walk: Shapes, node: Node, a: Operand, b: Operand) -> Operand:
     rest, is_other = _rest(walk, node, a, b)
     return walk.function("where", is_other, walk.function("add", rest, b), rest)
 
 
-def _quotient(walk, node, a, b, rounding_mode=None):
+def _quotient(walk: Shapes, node: Node, a: Operand, b: Operand, rounding_mode: Any = None) -> Operand:
     """a / b, or the integer below it ("floor") or next to it on the side of zero ("trunc"): of a number without its rest, so
     that it is exact.
     """
@@ -416,7 +452,7 @@ def _quotient(walk, node, a, b, rounding_mode=None):
     return f("minimum", f("maximum", quotient, -largest), largest) if largest <= EXACT else quotient
 
 
-def _round(walk, node, tensor, decimals=0):
+def _round(walk: Shapes, node: Node, tensor: Rows, decimals: int = 0) -> Operand:
     if decimals == 0:
         return walk.function("round", tensor)
     scale = 10.0 ** abs(decimals)
@@ -424,11 +460,11 @@ def _round(walk, node, tensor, decimals=0):
     return walk.function(back, walk.function("round", walk.function(name, tensor, scale)), scale)
 
 
-def _choose_qparams(walk, node, *args):
+def _choose_qparams(walk: Shapes, node: Node, *args: Operand) -> Operand:
     raise NotFused("a scale that all rows together give (choose_qparams)")
 
 
-OPERATIONS = {
+OPERATIONS: dict[str, Callable[..., Operand]] = {
     "_to_copy": cast,
     "choose_qparams": _choose_qparams,
     "choose_qparams_symmetric": _choose_qparams,

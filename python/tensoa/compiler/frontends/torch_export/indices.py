@@ -2,25 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows taken and reduced by index."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import torch
+from torch.fx import Node
 
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export import places
+from tensoa.compiler.frontends.torch_export.shapes import Shapes
 from tensoa.compiler.ir import REDUCTIONS, Value
+from tensoa.compiler.ir.builder import Operand
 from tensoa.compiler.ir.rows import Rows, plane_array, select, take
 
 
-def embedding(walk, node, table, tensor, *args, **kwargs):
+def embedding(walk: Shapes, node: Node, table: Operand, tensor: Rows, *args: Operand, **kwargs: Operand) -> Operand:
     """Rows of a table, for each number of the tensor."""
     if isinstance(table, Rows):
         return index_select(walk, node, table, 0, tensor)
     return walk.looked_up(table, tensor)
 
 
-def gather(walk, node, tensor, dim, index, **kwargs):
+def gather(walk: Shapes, node: Node, tensor: Rows, dim: int, index: Operand, **kwargs: Operand) -> Operand:
     """Rows by an index that is the same for all elements that it has, or elements of each row."""
     if not isinstance(index, Rows):
         return take(tensor, dim, _alike(index, dim))
@@ -32,7 +36,7 @@ def gather(walk, node, tensor, dim, index, **kwargs):
     return walk.gathered(replace(tensor, planes=tensor.planes[part]), walk.index(index))
 
 
-def _alike(index, dim):
+def _alike(index: Operand, dim: int) -> Operand:
     """The places of a constant index that is the same along all other dimensions."""
     places = index.movedim(dim, 0).flatten(1)
     if places.numel() and (places != places[:, :1]).any():
@@ -40,11 +44,11 @@ def _alike(index, dim):
     return places[:, 0].numpy()
 
 
-def index_select(walk, node, tensor, dim, index):
+def index_select(walk: Shapes, node: Node, tensor: Rows, dim: int, index: Operand) -> Operand:
     return index_by(walk, node, tensor, [None] * (dim % tensor.planes.ndim) + [index])
 
 
-def index_by(walk, node, tensor, indices):
+def index_by(walk: Shapes, node: Node, tensor: Rows, indices: Operand) -> Operand:
     used = [(dim, index) for dim, index in enumerate(indices) if index is not None]
     dim, index = used[0]
     if isinstance(tensor, Rows) and isinstance(index, Rows) and index.dtype.is_bool and len(used) == 1:
@@ -74,7 +78,7 @@ def index_by(walk, node, tensor, indices):
     raise NotFused("columns taken by an index that depends on the inputs")
 
 
-def index_put(walk, node, base, indices, source, accumulate=False):
+def index_put(walk: Shapes, node: Node, base: Operand, indices: Operand, source: Operand, accumulate: bool = False) -> Operand:
     used = [index for index in indices if index is not None]
     shape, axis, domain = walk.shape_of(node)
     is_of_rows = indices[0] is not None and not places.are_numbers_of_rows(used[0])
@@ -89,7 +93,16 @@ def index_put(walk, node, base, indices, source, accumulate=False):
     return walk.scattered(base, walk.index(used[0]), source, shape, axis, domain)
 
 
-def scatter_reduce(walk, node, base, dim, index, source, how="sum", include_self=True):
+def scatter_reduce(
+    walk: Shapes,
+    node: Node,
+    base: Operand,
+    dim: int,
+    index: Operand,
+    source: Operand,
+    how: str = "sum",
+    include_self: bool = True,
+) -> Operand:
     shape, axis, _ = walk.shape_of(node)
     if axis is not None and dim % len(shape) != axis and include_self:
         return places.scatter(walk, node, base, dim, index, source, how)
@@ -106,21 +119,23 @@ def scatter_reduce(walk, node, base, dim, index, source, how="sum", include_self
     return replace(base, planes=planes)
 
 
-def index_reduce(walk, node, base, dim, index, source, how, *, include_self=True):
+def index_reduce(
+    walk: Shapes, node: Node, base: Operand, dim: int, index: Operand, source: Operand, how: str, *, include_self: bool = True
+) -> Operand:
     if not isinstance(index, Rows) or index.planes.ndim != 1:
         raise NotFused("rows reduced by an index that is not one column")
     return _reduced(walk, _base(walk, node, base, dim), walk.index(index), source, how, include_self)
 
 
-def _base(walk, node, base, dim) -> Rows:
+def _base(walk: Shapes, node: Node, base: Operand, dim: int) -> Rows:
     """What rows along `dim` are joined to."""
-    shape, axis, domain = walk.shape_of(node)
-    if axis is None or dim % len(shape) != axis:
+    shape, axis, domain = walk.rows_of(node)
+    if dim % len(shape) != axis:
         raise NotFused("a scatter inside a row")
     return base if isinstance(base, Rows) else walk.filled(base, shape, axis, domain)
 
 
-def _reduced(walk, base: Rows, index: Value, source, how: str, include_self: bool) -> Rows:
+def _reduced(walk: Shapes, base: Rows, index: Value, source: Operand, how: str, include_self: bool) -> Rows:
     """What `how` makes of a tensor and of the rows of `source` at `index`; without `include_self` of these alone, and of the
     tensor where there are none.
     """
@@ -128,7 +143,7 @@ def _reduced(walk, base: Rows, index: Value, source, how: str, include_self: boo
         raise NotFused(f"rows reduced by index ({how})")
     m, name, axis = walk.map, "sum" if how == "mean" else how, base.axis
 
-    def reduced(start, rows, shape, name=name):
+    def reduced(start: Operand, rows: Rows, shape: tuple[int, ...], name: str = name) -> Rows:
         return walk.scattered(start, index, rows, shape, axis, base.domain, name)
 
     if include_self and how != "mean":
@@ -139,14 +154,14 @@ def _reduced(walk, base: Rows, index: Value, source, how: str, include_self: boo
         sums = reduced(base, source, base.planes.shape)
         return walk.elementwise(lambda x, n, k: m("div", x, m("add", n, k)), sums, counts, 1.0)
 
-    def found(x, n, k, old):
+    def found(x: Operand, n: Operand, k: Operand, old: Operand) -> Operand:
         return m("where", m("ge", n, k), m("div", x, m("maximum", n, k)) if how == "mean" else x, old)
 
     alone = reduced(torch.tensor(REDUCTIONS[name].start), source, base.planes.shape)
     return walk.elementwise(found, alone, counts, 1.0, base)
 
 
-OPERATIONS = {
+OPERATIONS: dict[str, Callable[..., Operand]] = {
     "embedding": embedding,
     "gather": gather,
     "index_select": index_select,

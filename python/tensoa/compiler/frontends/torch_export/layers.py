@@ -4,20 +4,25 @@
 
 import functools
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from torch.fx import Node
 
 from tensoa.compiler import ir
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export.arithmetic import softmax
+from tensoa.compiler.frontends.torch_export.shapes import Shapes
 from tensoa.compiler.ir import pairs, rows
+from tensoa.compiler.ir.builder import Operand
 from tensoa.compiler.ir.rows import Rows, need_rows, plane_array
 
 MOST_DOUBLES = 1 << 14  # products of a layer in float64, whose weights are in the code
 
 
-def _of_doubles(walk, tensor, weight, bias):
+def _of_doubles(walk: Shapes, tensor: Rows, weight: Operand, bias: Operand) -> Operand:
     """A linear layer over the last dimension, input by input."""
     outputs, inputs = weight.shape
     if isinstance(weight, Rows) or tensor.axis == tensor.planes.ndim - 1:
@@ -31,13 +36,13 @@ def _of_doubles(walk, tensor, weight, bias):
     return total
 
 
-def linear(walk, node, tensor, weight, bias=None):
+def linear(walk: Shapes, node: Node, tensor: Rows, weight: Operand, bias: Operand = None) -> Operand:
     if isinstance(tensor, Rows) and tensor.has_doubles:
         return _of_doubles(walk, tensor, weight, bias)
     return walk.layer(tensor, weight, bias)
 
 
-def _of_all_rows(walk, a, b):
+def _of_all_rows(walk: Shapes, a: Operand, b: Operand) -> Operand:
     """A product of rows with all rows, or None of all else."""
     are_rows = isinstance(a, Rows) and isinstance(b, Rows)
     if are_rows and a.axis == a.planes.ndim - 2 and b.axis == b.planes.ndim - 1 and b.planes.ndim > 1:
@@ -47,7 +52,7 @@ def _of_all_rows(walk, a, b):
     return None
 
 
-def matmul(walk, node, a, b):
+def matmul(walk: Shapes, node: Node, a: Operand, b: Operand) -> Operand:
     found = _of_all_rows(walk, a, b)
     if found is not None:
         return found
@@ -63,14 +68,14 @@ def matmul(walk, node, a, b):
     return bmm(walk, node, a, b)
 
 
-def _of_vectors(walk, node, a, b, ranks):
+def _of_vectors(walk: Shapes, node: Node, a: Operand, b: Operand, ranks: Operand) -> Operand:
     """A vector is a matrix of one row, or of one column."""
     product = matmul(walk, node, _unsqueezed(a, 0) if ranks[0] == 1 else a, _unsqueezed(b, 1) if ranks[1] == 1 else b)
     dims = [dim for dim, rank in ((-2, ranks[0]), (-1, ranks[1])) if rank == 1]
     return rows.squeeze(product, dims) if isinstance(product, Rows) else product
 
 
-def bmm(walk, node, a, b):
+def bmm(walk: Shapes, node: Node, a: Operand, b: Operand) -> Operand:
     """[…, i, k] by […, k, j]"""
     found = _of_all_rows(walk, a, b)
     if found is not None:
@@ -87,7 +92,7 @@ def bmm(walk, node, a, b):
     return Rows(plane_array(left.shape[:-1], [(value, i) for i in range(value.width)]), axis, domain)
 
 
-def _product_of_doubles(walk, a, b):
+def _product_of_doubles(walk: Shapes, a: Operand, b: Operand) -> Operand:
     """By the columns of a and the rows of b."""
     inner = (a.planes if isinstance(a, Rows) else a).shape[-1]
     total = None
@@ -98,19 +103,19 @@ def _product_of_doubles(walk, a, b):
     return total
 
 
-def _part(tensor, dim, i):
+def _part(tensor: Rows, dim: int, i: Operand) -> Operand:
     return rows.take(tensor, dim, slice(i, i + 1)) if isinstance(tensor, Rows) else tensor.narrow(dim, i, 1)
 
 
-def _unsqueezed(tensor, dim):
+def _unsqueezed(tensor: Rows, dim: int) -> Operand:
     return rows.unsqueeze(tensor, dim) if isinstance(tensor, Rows) else tensor.unsqueeze(dim)
 
 
-def _swapped(tensor):
+def _swapped(tensor: Rows) -> Operand:
     return rows.transpose(tensor, -1, -2) if isinstance(tensor, Rows) else tensor.transpose(-1, -2)
 
 
-def mm(walk, node, a, b, bias=None):
+def mm(walk: Shapes, node: Node, a: Operand, b: Operand, bias: Operand = None) -> Operand:
     found = _of_all_rows(walk, a, b)
     if found is not None and bias is None:
         return found
@@ -123,7 +128,7 @@ def mm(walk, node, a, b, bias=None):
     raise NotFused("a product of two tensors that both depend on the inputs, or over all rows")
 
 
-def addmm(walk, node, bias, a, b, beta=1, alpha=1):
+def addmm(walk: Shapes, node: Node, bias: Operand, a: Operand, b: Operand, beta: float = 1, alpha: float = 1) -> Operand:
     if alpha != 1:
         a = walk.function("mul", a, float(alpha)) if isinstance(a, Rows) else a * alpha
     if beta != 1:
@@ -133,7 +138,18 @@ def addmm(walk, node, bias, a, b, beta=1, alpha=1):
     return walk.function("add", mm(walk, node, a, b), bias)
 
 
-def trilinear(walk, node, a, b, c, expand_a, expand_b, expand_c, dims, unroll=1):
+def trilinear(
+    walk: Shapes,
+    node: Node,
+    a: Operand,
+    b: Operand,
+    c: Operand,
+    expand_a: Sequence[int],
+    expand_b: Sequence[int],
+    expand_c: Sequence[int],
+    dims: Any,
+    unroll: int = 1,
+) -> Operand:
     """Sums of products of three tensors that are broadcast: nn.Bilinear."""
     wide = []
     for tensor, places in ((a, expand_a), (b, expand_b), (c, expand_c)):
@@ -145,7 +161,18 @@ def trilinear(walk, node, a, b, c, expand_a, expand_b, expand_c, dims, unroll=1)
     return walk.reduced(product, dims, shape, axis, functools.partial(walk.reduce, "sum"))
 
 
-def attention(walk, node, query, key, value, mask=None, dropout=0.0, is_causal=False, scale=None, enable_gqa=False):
+def attention(
+    walk: Shapes,
+    node: Node,
+    query: Operand,
+    key: Operand,
+    value: Operand,
+    mask: Operand = None,
+    dropout: float = 0.0,
+    is_causal: bool = False,
+    scale: Any = None,
+    enable_gqa: bool = False,
+) -> Operand:
     """Among the elements of a row, or among rows. Where a mask leaves nothing, the result is zero, as torch has it."""
     if dropout:
         raise NotFused("random numbers (dropout)")
@@ -175,7 +202,7 @@ def attention(walk, node, query, key, value, mask=None, dropout=0.0, is_causal=F
     return matmul(walk, node, weights, value)
 
 
-OPERATIONS = {
+OPERATIONS: dict[str, Callable[..., Operand]] = {
     "scaled_dot_product_attention": attention,
     "linear": linear,
     "_trilinear": trilinear,

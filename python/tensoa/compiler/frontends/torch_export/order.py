@@ -4,19 +4,24 @@
 
 import functools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
+from torch.fx import Node
 
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export.arithmetic import norm
+from tensoa.compiler.frontends.torch_export.shapes import Shapes
 from tensoa.compiler.ir import pairs, rows
+from tensoa.compiler.ir.builder import Operand
 from tensoa.compiler.ir.rows import Rows
 
 MOST = 1024  # elements that are put in order: each number looks at all others
 
 
-def _size(tensor, dim):
+def _size(tensor: Rows, dim: int) -> Operand:
     dim %= tensor.planes.ndim
     if dim == tensor.axis:
         raise NotFused("the order of rows")
@@ -26,32 +31,36 @@ def _size(tensor, dim):
     return size
 
 
-def sort(walk, node, tensor, dim=-1, descending=False, **kwargs):
+def sort(walk: Shapes, node: Node, tensor: Rows, dim: Operand = -1, descending: bool = False, **kwargs: Operand) -> Operand:
     return list(walk.ordered(tensor, dim, _size(tensor, dim), descending))
 
 
-def sort_stable(walk, node, tensor, dim=-1, descending=False, stable=None):
+def sort_stable(
+    walk: Shapes, node: Node, tensor: Rows, dim: Operand = -1, descending: bool = False, stable: Any = None
+) -> Operand:
     return sort(walk, node, tensor, dim, descending)
 
 
-def topk(walk, node, tensor, count, dim=-1, largest=True, is_sorted=True):
+def topk(
+    walk: Shapes, node: Node, tensor: Rows, count: int, dim: Operand = -1, largest: bool = True, is_sorted: bool = True
+) -> Operand:
     _size(tensor, dim)
     return list(walk.ordered(tensor, dim, count, largest))
 
 
-def kthvalue(walk, node, tensor, place, dim=-1, keep=False):
+def kthvalue(walk: Shapes, node: Node, tensor: Rows, place: int, dim: Operand = -1, keep: bool = False) -> Operand:
     _size(tensor, dim)
     found = [rows.take(one, dim, slice(place - 1, place)) for one in walk.ordered(tensor, dim, place, False)]
     return found if keep else [rows.squeeze(one, dim) for one in found]
 
 
-def _running(name, start, what="sum"):
+def _running(name: str, start: Operand, what: str = "sum") -> Callable[..., Operand]:
     """The function `name` of all elements up to each: of 1, 2, 4, … elements. Nothing else is done with them, so that an
     infinity stays where it is. On CPUs in float64, as torch has it there: products on the way may be larger than any float32.
     `start`: what changes no number.
     """
 
-    def run(walk, node, tensor, dim, dtype=None):
+    def run(walk: Shapes, node: Node, tensor: Rows, dim: int, dtype: Any = None) -> Operand:
         join = functools.partial(walk.function, name)
         if walk.device == "cuda" or not tensor.dtype.is_float or tensor.has_doubles:
             return _joined_up_to(walk, tensor, dim, start, join, what)
@@ -60,8 +69,8 @@ def _running(name, start, what="sum"):
     return run
 
 
-def logcumsumexp(walk, node, tensor, dim):
-    def join(a, b):
+def logcumsumexp(walk: Shapes, node: Node, tensor: Rows, dim: int) -> Operand:
+    def join(a: Operand, b: Operand) -> Operand:
         f = walk.function
         most, least = f("maximum", a, b), f("minimum", a, b)
         total = f("add", most, f("log1p", f("exp", f("sub", least, most))))
@@ -70,7 +79,7 @@ def logcumsumexp(walk, node, tensor, dim):
     return _joined_up_to(walk, tensor, dim, -math.inf, join)
 
 
-def _joined_up_to(walk, tensor, dim, start, join, what="sum"):
+def _joined_up_to(walk: Shapes, tensor: Rows, dim: int, start: Operand, join: Operand, what: str = "sum") -> Operand:
     dim %= tensor.planes.ndim
     if dim == tensor.axis:
         raise NotFused(f"a running {what} over the rows")
@@ -84,7 +93,16 @@ def _joined_up_to(walk, tensor, dim, start, join, what="sum"):
     return tensor
 
 
-def searchsorted(walk, node, edges, numbers, out_int32=False, right=False, side=None, sorter=None):
+def searchsorted(
+    walk: Shapes,
+    node: Node,
+    edges: Operand,
+    numbers: Operand,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
+    sorter: Any = None,
+) -> Operand:
     """How many edges a number is not below; what is no number is behind all of them. Among edges of the row, where NaN may be,
     it is searched as torch does.
     """
@@ -107,7 +125,7 @@ def searchsorted(walk, node, edges, numbers, out_int32=False, right=False, side=
     return walk.function("sub", size, count)
 
 
-def _bisected(walk, edges, numbers, comparison):
+def _bisected(walk: Shapes, edges: Rows, numbers: Rows, comparison: str) -> Rows:
     """Where a binary search ends, step by step."""
     f, size = walk.function, edges.planes.shape[-1]
     first = f("mul", f("ne", numbers, numbers), 0.0)
@@ -123,11 +141,13 @@ def _bisected(walk, edges, numbers, comparison):
     return first
 
 
-def bucketize(walk, node, numbers, edges, out_int32=False, right=False):
+def bucketize(
+    walk: Shapes, node: Node, numbers: Operand, edges: Operand, out_int32: bool = False, right: bool = False
+) -> Operand:
     return searchsorted(walk, node, edges, numbers, right=right)
 
 
-def distances(walk, node, a, b, order=2.0, mode=None):
+def distances(walk: Shapes, node: Node, a: Operand, b: Operand, order: float = 2.0, mode: Any = None) -> Operand:
     """Between all pairs of elements, from their differences, or of rows."""
     are_rows = isinstance(a, Rows) and isinstance(b, Rows)
     if are_rows and order == 2 and (a.axis, b.axis) == (a.planes.ndim - 2, b.planes.ndim - 2):
@@ -140,13 +160,13 @@ def distances(walk, node, a, b, order=2.0, mode=None):
     return walk.reduced(difference, [-1], difference.planes.shape[:-1], difference.axis, build)
 
 
-def _unsqueezed(tensor, dim):
+def _unsqueezed(tensor: Rows, dim: int) -> Operand:
     if isinstance(tensor, torch.Tensor):
         return tensor.unsqueeze(dim)
     return rows.unsqueeze(tensor, dim)
 
 
-OPERATIONS = {
+OPERATIONS: dict[str, Callable[..., Operand]] = {
     "sort": sort,
     "topk": topk,
     "kthvalue": kthvalue,

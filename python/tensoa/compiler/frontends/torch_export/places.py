@@ -6,12 +6,16 @@ the row itself: x[arange(n), places], x.view(n * k, -1)[places + k * arange(n)],
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
+from torch.fx import Node
 
 from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends.torch_export.shapes import Shapes
 from tensoa.compiler.ir import FUNCTIONS, rows
+from tensoa.compiler.ir.builder import Operand
 from tensoa.compiler.ir.rows import RowNumber, Rows, numbers_of, plane_array
 
 MOST_WRITTEN = 1 << 14  # numbers that are compared with the places of elements which are written
@@ -24,11 +28,11 @@ class Chosen:
     tensor: Rows
     mask: Rows
 
-    def is_like(self, other):
+    def is_like(self, other: Operand) -> Operand:
         return self.mask.planes.shape == other.mask.planes.shape and bool((self.mask.planes == other.mask.planes).all())
 
 
-def common_mask(name, args):
+def common_mask(name: str, args: Operand) -> Operand:
     """Of what an operation, number by number, is given."""
     chosen = [arg for arg in args if isinstance(arg, Chosen)]
     if name not in FUNCTIONS or any(isinstance(arg, Rows) for arg in args) or not all(map(chosen[0].is_like, chosen)):
@@ -36,7 +40,7 @@ def common_mask(name, args):
     return chosen[0].mask
 
 
-def arange(walk, node, *args, **kwargs):
+def arange(walk: Shapes, node: Node, *args: Operand, **kwargs: Operand) -> Operand:
     """The number of each row."""
     elements, domain = walk.domain_of(node.meta["val"].shape[0])
     start, _, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}[len(args)]
@@ -45,14 +49,14 @@ def arange(walk, node, *args, **kwargs):
     return Rows(plane_array((elements,), [RowNumber(elements, i) for i in range(elements)]), 0, domain)
 
 
-def counted(walk, name, args):
+def counted(walk: Shapes, name: str, args: Operand) -> Operand:
     """A sum or product of numbers of rows: those of elements in a tensor that has rows and elements in one dimension."""
     (a, b), axis, domain = walk.broadcast(*args)
     planes = [_counted(name, *pair) for pair in zip(a.reshape(-1), b.reshape(-1))]
     return Rows(plane_array(a.shape, planes), axis, domain)
 
 
-def _counted(name, a, b):
+def _counted(name: str, a: Operand, b: Operand) -> Operand:
     if not isinstance(a, RowNumber):
         a, b = b, a
     if isinstance(a, RowNumber) and name == "add" and isinstance(b, int) and isinstance(a.plane, int):
@@ -64,16 +68,16 @@ def _counted(name, a, b):
     raise NotFused("numbers of rows as numbers")
 
 
-def are_numbers_of_rows(arg):
+def are_numbers_of_rows(arg: Operand) -> Operand:
     return isinstance(arg, Rows) and any(isinstance(plane, RowNumber) for plane in arg.planes.reshape(-1))
 
 
-def are_own(index):
+def are_own(index: Operand) -> Operand:
     """Whether an index says of each row that it is this one."""
     return isinstance(index, Rows) and all(plane == RowNumber(1, 0) for plane in index.planes.reshape(-1))
 
 
-def _listed(indices):
+def _listed(indices: Operand) -> Operand:
     """Constants of truth values as the places where they are."""
     for index in indices:
         is_mask = isinstance(index, torch.Tensor) and index.dtype == torch.bool
@@ -87,7 +91,7 @@ class Places:
     indices, which what is taken has from the dimension `first` on.
     """
 
-    def __init__(self, walk, tensor, indices):
+    def __init__(self, walk: Shapes, tensor: Rows, indices: Operand) -> None:
         used = [(dim, index) for dim, index in enumerate(_listed(indices)) if index is not None]
         own = [index for dim, index in used if dim == tensor.axis]
         computed = [index for _, index in used if isinstance(index, Rows)]
@@ -115,7 +119,7 @@ class Places:
         self.axis = among.pop() if own else len(self.shape) + rest.index(tensor.axis)
         self.at = self._joined([(tensor.planes.shape[dim], index) for dim, index in used if dim != tensor.axis])
 
-    def _joined(self, used):
+    def _joined(self, used: Operand) -> Operand:
         walk, constant, computed, stride = self.walk, torch.tensor(0), [], 1
         for size, index in reversed(used):
             if not isinstance(index, Rows):
@@ -132,30 +136,30 @@ class Places:
         return replace(computed[0], planes=np.broadcast_to(computed[0].planes, self.shape))
 
     @property
-    def _elements(self):
+    def _elements(self) -> Operand:
         """[elements of the dimensions that are named, all others]"""
         return self.tensor.planes.transpose(self.order).reshape(self.count, -1)
 
-    def _moved(self, array, is_back=False):
+    def _moved(self, array: np.ndarray, is_back: bool = False) -> Operand:
         """[shape of the indices, others] with the dimensions of the indices where torch has them."""
         front, there = range(len(self.shape)), range(self.first, self.first + len(self.shape))
         return np.moveaxis(array, there, front) if is_back else np.moveaxis(array, front, there)
 
     @property
-    def _axis(self):
+    def _axis(self) -> Operand:
         rest = self.axis - len(self.shape)
         if rest < 0:
             return self.first + self.axis
         return rest if rest < self.first else self.axis
 
-    def taken(self):
+    def taken(self) -> Operand:
         if isinstance(self.at, Rows):
             found = taken_inside(self.walk, replace(self.tensor, planes=self._elements, axis=0), self.at)
         else:
             found = self._elements[self.at.reshape(-1)]
         return Rows(self._moved(found.reshape(*self.shape, *self.rest)), self._axis, self.tensor.domain)
 
-    def written(self, source, join=None):
+    def written(self, source: Operand, join: Any = None) -> Operand:
         """The tensor with the numbers of `source` there; or, where `join` is given, join(what was there, source)."""
         shape = [*self.shape, *self.rest]
         target = self._moved(np.empty(shape, object))
@@ -177,7 +181,7 @@ class Places:
         return replace(self.tensor, planes=planes)
 
 
-def _rounds(places):
+def _rounds(places: Operand) -> Operand:
     """Positions of places that are each another one, in order."""
     order = np.argsort(places, kind="stable")
     firsts = np.searchsorted(places[order], places[order])
@@ -186,7 +190,7 @@ def _rounds(places):
     return [np.flatnonzero(turn == i) for i in range(turn.max(initial=-1) + 1)]
 
 
-def taken_inside(walk, elements, at):
+def taken_inside(walk: Shapes, elements: Operand, at: Operand) -> Operand:
     """Of elements [count, numbers of each], those at computed places, in order."""
     count, width = elements.planes.shape
     tensor = Rows(elements.planes.reshape(1, count, width), 0, elements.domain)
@@ -194,7 +198,7 @@ def taken_inside(walk, elements, at):
     return walk.taken(tensor, 1, Rows(places, 0, at.domain, at.dtype)).planes[0]
 
 
-def written_inside(walk, whole, at, numbers, join=None):
+def written_inside(walk: Shapes, whole: Operand, at: Operand, numbers: Operand, join: Any = None) -> Operand:
     """Rows [..., count] with `numbers` [..., places] at computed places `at` of the last dimension; the last one counts."""
     count, written = whole.planes.shape[-1], at.shape[-1]
     if whole.planes.size * written > MOST_WRITTEN:
@@ -206,7 +210,7 @@ def written_inside(walk, whole, at, numbers, join=None):
     return whole
 
 
-def in_all_rows(walk, tensor, index):
+def in_all_rows(walk: Shapes, tensor: Rows, index: Operand) -> Operand:
     """Elements of a tensor that has rows and elements in its first dimension, by places among those of all rows."""
     count = tensor.planes.shape[0]
     planes = index.planes.reshape(-1)
@@ -224,24 +228,24 @@ def in_all_rows(walk, tensor, index):
     return Rows(found.reshape(*index.planes.shape, *tensor.planes.shape[1:]), index.axis, index.domain)
 
 
-def _joining(walk, node, name):
+def _joining(walk: Shapes, node: Node, name: str) -> Operand:
     """A function of two tensors that joins what an operator writes at one place; a sum of truth values is one of them."""
     name = "maximum" if name == "add" and node.meta["val"].dtype == torch.bool else name
     return lambda old, new: walk.function(name, old, new)
 
 
-def of_rows(walk, node, base):
+def of_rows(walk: Shapes, node: Node, base: Operand) -> Operand:
     """What a node writes into, of which it has the shape; a constant is made for each row."""
-    return base if isinstance(base, Rows) else walk.filled(base, *walk.shape_of(node))
+    return base if isinstance(base, Rows) else walk.filled(base, *walk.rows_of(node))
 
 
-def write(walk, node, base, indices, source, accumulate=False):
+def write(walk: Shapes, node: Node, base: Operand, indices: Operand, source: Operand, accumulate: bool = False) -> Operand:
     """base[indices] = source, or += source, inside each row."""
     join = _joining(walk, node, "add")
     return Places(walk, base, indices).written(source, join if accumulate else None)
 
 
-def write_masked(walk, base, mask, source):
+def write_masked(walk: Shapes, base: Operand, mask: Operand, source: Operand) -> Operand:
     """base[mask] = source"""
     more = base.planes.ndim - mask.planes.ndim
     if mask.axis != base.axis or mask.domain != base.domain:
@@ -258,15 +262,16 @@ def write_masked(walk, base, mask, source):
     return walk.function("where", wide, source, base)
 
 
-def scatter(walk, node, base, dim, index, source, reduce=None):
+def scatter(walk: Shapes, node: Node, base: Operand, dim: int, index: Operand, source: Operand, reduce: Any = None) -> Operand:
     """base.scatter(dim, index, source) inside each row."""
     joins = {None: None, "add": "add", "sum": "add", "multiply": "mul", "prod": "mul", "amax": "maximum", "amin": "minimum"}
     if reduce not in joins:
         raise NotFused(f"elements joined by index ({reduce})")
     if not isinstance(index, Rows):
         raise NotFused("elements written by a constant index")
-    join = None if joins[reduce] is None else _joining(walk, node, joins[reduce])
-    shape, axis, domain = walk.shape_of(node)
+    name = joins[reduce]
+    join = None if name is None else _joining(walk, node, name)
+    shape, axis, domain = walk.rows_of(node)
     base, sizes = of_rows(walk, node, base), index.planes.shape
     if not isinstance(source, Rows):
         source = walk.filled(torch.as_tensor(source), sizes, axis, domain)

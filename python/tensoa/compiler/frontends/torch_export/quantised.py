@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import torch
 
+from tensoa.compiler.ir.builder import Operand
+
 #: Those that torch has as a function of tensors, by the name that it has there.
 _OF_TORCH = (
     "quantize_per_tensor dequantize_per_tensor quantize_per_channel dequantize_per_channel choose_qparams_per_token "
@@ -18,11 +20,13 @@ def _one(number: torch.Tensor) -> torch.Tensor:
     return number.reshape(()).to(torch.float32)
 
 
-def _quantised(x, scale, zero_point, low, high, dtype):
+def _quantised(x: Operand, scale: Operand, zero_point: Operand, low: Operand, high: Operand, dtype: Operand) -> Operand:
     return torch.clamp(torch.round(x.float() * _one(1.0 / scale)) + _one(zero_point), low, high).to(dtype)
 
 
-def _dequantised(x, scale, zero_point, low, high, dtype, *, out_dtype=None):
+def _dequantised(
+    x: Operand, scale: Operand, zero_point: Operand, low: Operand, high: Operand, dtype: Operand, *, out_dtype: Operand = None
+) -> Operand:
     return (x.to(out_dtype or torch.float32) - _one(zero_point)) * _one(scale)
 
 

@@ -3,6 +3,7 @@
 """Follows the graph of an exported program, node by node."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +12,15 @@ import torch
 
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export import arithmetic, indices, layers, movement, order, pairs, places, windows
-from tensoa.compiler.ir import EXACT, FUNCTIONS, Builder, Pairs, Rows, Step
+from tensoa.compiler.frontends.torch_export.shapes import Shapes
+from tensoa.compiler.ir import EXACT, FUNCTIONS, Pairs, Rows, Step
+from tensoa.compiler.ir.builder import Operand
 from tensoa.compiler.ir.integers import STEPS, limits
 from tensoa.compiler.ir.rows import Double, numbers_of, plane_array
 from tensoa.dtypes import DTYPES, DType, name_of
 
 #: Operators that are no function of FUNCTIONS by their own name; each is called with (walk, node, *args, **kwargs).
-OPERATIONS = {
+OPERATIONS: dict[str, Callable[..., Operand]] = {
     **movement.OPERATIONS,
     **arithmetic.OPERATIONS,
     **layers.OPERATIONS,
@@ -57,47 +60,18 @@ def dtype_of(dtype: torch.dtype) -> DType:
     return found
 
 
-class Walk(Builder):
-    """`env`: what every node gave. `symbols`: of sizes, their domain. `device`: whose torch gives the numbers."""
+class Walk(Shapes):
+    """`env`: what every node gave."""
 
     def __init__(self, symbols: dict, device: str) -> None:
-        super().__init__()
-        self.symbols, self.device = symbols, device
+        super().__init__(symbols, device)
         self.env: dict[torch.fx.Node, Any] = {}
-
-    # ---- shapes
-
-    def domain_of(self, size: int | torch.SymInt) -> tuple[int, int | None]:
-        """(how many elements of each row, domain) of a size; domain None for a number."""
-        number = size if isinstance(size, int) else size.node.maybe_as_int()
-        if number is not None:
-            return int(number), None
-        elements, symbol = size.node.expr.as_coeff_Mul()
-        if symbol not in self.symbols or not elements.is_Integer or elements < 1:
-            raise NotFused(f"a dimension of {size.node.expr} elements")
-        return int(elements), self.symbols[symbol]
-
-    def shape_of(self, node: torch.fx.Node) -> tuple[tuple[int, ...], int | None, int | None]:
-        """(shape as of Rows.planes, axis, domain) of what a node gives (first); axis None without rows."""
-        shape, axis, domain = [], None, None
-        value = node.meta["val"]
-        for i, size in enumerate((value[0] if isinstance(value, (list, tuple)) else value).shape):
-            elements, found = self.domain_of(size)
-            shape.append(elements)
-            if found is None:
-                continue
-            if axis is not None:
-                raise NotFused("a tensor with rows in two dimensions")
-            axis, domain = i, found
-        return tuple(shape), axis, domain
-
-    # ---- nodes
 
     def run(self, node: torch.fx.Node) -> Any:
         """What a node gives: Rows, a constant tensor, a number, or a list of these."""
         name = node.target.__name__ if callable(node.target) else str(node.target)
-        args = torch.fx.node.map_arg(node.args, lambda argument: self.env[argument])
-        kwargs = torch.fx.node.map_arg(node.kwargs, lambda argument: self.env[argument])
+        args: Any = torch.fx.node.map_arg(node.args, lambda argument: self.env[argument])
+        kwargs: Any = torch.fx.node.map_arg(node.kwargs, lambda argument: self.env[argument])
         if name == "getitem":
             return args[0][args[1]]
         name = name.partition(".")[0]
@@ -131,7 +105,7 @@ class Walk(Builder):
         is_calculated = (
             result.is_integer and name not in CHOOSING and not result.are_columns and not places.are_numbers_of_rows(result)
         )
-        if is_calculated and (dtype.name == "uint8" or self.largest(result) > min(EXACT, dtype.limits[1])):
+        if is_calculated and (dtype.name == "uint8" or self.largest(result) > min(EXACT, limits(dtype.name)[1])):
             raise NotFused(f"arithmetic on integers ({name} of {dtype.name})")
         return result
 
@@ -148,19 +122,20 @@ class Walk(Builder):
             shape, axis, domain = self.shape_of(node)
             sizes = [1 if isinstance(size, torch.SymInt) else size for size in args[1]]
             tensor = args[0].expand(shape) if name == "expand" else args[0].repeat(sizes)
-            return tensor if axis is None else self.filled(tensor, shape, axis, domain)
+            return tensor if axis is None or domain is None else self.filled(tensor, shape, axis, domain)
         if any(isinstance(item, Pairs) for item in flat):
             return pairs.run(self, node, name, args, kwargs)
         if name != "index_put" and any(isinstance(arg, places.Chosen) for arg in args):
             mask = places.common_mask(name, args)
             whole = [arg.tensor if isinstance(arg, places.Chosen) else arg for arg in args]
             return places.Chosen(self._operation(node, name, tuple(whole), kwargs), mask)
+        target: Any = node.target  # an OpOverload, which has tags
         if not any(isinstance(item, Rows) for item in flat):
-            return node.target(*args, **kwargs)
+            return target(*args, **kwargs)
         if name not in FLAT and any(isinstance(item, Rows) and item.outer != 1 for item in flat):
             raise NotFused(f"{name} of elements and rows in one dimension")
         args, kwargs = torch.utils._pytree.tree_map(_lengthened, (args, kwargs))
-        if torch.Tag.pointwise in node.target.tags and name not in WRAPPING:
+        if torch.Tag.pointwise in target.tags and name not in WRAPPING:
             _check_numbers([*args, *kwargs.values()])
         if getattr(node.meta["val"], "dtype", None) == torch.float64 and name != "_to_copy":
             args = torch.utils._pytree.tree_map(self._of_doubles, args)
@@ -192,6 +167,7 @@ class Walk(Builder):
         if not isinstance(tensor, Rows) or not tensor.are_columns or tensor.dtype.is_float:
             return None
         dtype = dtype_of(value.dtype)
+        steps: list[tuple[str, Any]] | None
         if name == "_to_copy":
             steps = [] if dtype.holds(tensor.dtype) else [("cast", 0)]
         elif name == "div" and kwargs == {"rounding_mode": "floor"}:
@@ -233,7 +209,7 @@ class Walk(Builder):
         if isinstance(number, torch.SymInt):
             raise NotFused(f"{name} of a number of rows")
         dtype = node.meta["val"].dtype
-        if axis is None:
+        if axis is None or domain is None:
             return torch.full(shape, number, dtype=dtype)
         return self.filled(torch.tensor(number, dtype=dtype), shape, axis, domain)
 
@@ -253,7 +229,8 @@ def _check_numbers(args: list) -> None:
     dtypes = [arg.dtype for arg in args if isinstance(arg, Rows) and arg.is_integer]
     numbers = [int(arg) for arg in args if not isinstance(arg, Rows) and _is_integer(arg)]
     for dtype in dtypes:
-        wrapped = [number for number in numbers if not dtype.limits[0] <= number <= dtype.limits[1]]
+        low, high = limits(dtype.name)
+        wrapped = [number for number in numbers if not low <= number <= high]
         if wrapped:
             raise NotFused(f"{wrapped[0]} beside {dtype.name}, which does not hold it")
 

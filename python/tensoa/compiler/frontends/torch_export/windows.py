@@ -7,18 +7,23 @@ Channels come last wherever numbers are made, so that the next window is a few r
 
 import functools
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from torch.fx import Node
 
 from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends.torch_export.shapes import Shapes
 from tensoa.compiler.ir import rows
+from tensoa.compiler.ir.builder import Operand
 from tensoa.compiler.ir.rows import Rows, plane_array
 
 MOST_MAPS = 16  # elements of a window: larger ones are reduced, smaller ones are maps of all windows at once
 
 
-def _channels_last(tensor, rank):
+def _channels_last(tensor: Rows, rank: int) -> Operand:
     """[1, …, channels] of a tensor [n, channels, …] with `rank` dimensions, or [n, channels] without n."""
     if not isinstance(tensor, Rows) or tensor.axis != 0 or tensor.planes.ndim != rank:
         raise NotFused("windows over the rows")
@@ -26,18 +31,18 @@ def _channels_last(tensor, rank):
     return rows.permute(tensor, [0, *range(2, rank), 1])
 
 
-def _channels_first(tensor):
+def _channels_first(tensor: Rows) -> Operand:
     last = tensor.planes.ndim - 1
     return rows.permute(tensor, [0, last, *range(1, last)])
 
 
-def _each(numbers, count):
+def _each(numbers: Operand, count: int) -> Operand:
     """A number for each dimension."""
     numbers = list(numbers)
     return numbers * count if len(numbers) == 1 else numbers
 
 
-def _places(size, width, step, before=0, apart=1, is_ceil=False):
+def _places(size: int, width: int, step: int, before: int = 0, apart: int = 1, is_ceil: bool = False) -> np.ndarray:
     """[windows, width] of the places in a dimension of `size` elements; -1 of those before and behind it."""
     left = size + 2 * before - apart * (width - 1) - 1
     count = (-(-left // step) if is_ceil else left // step) + 1
@@ -49,7 +54,7 @@ def _places(size, width, step, before=0, apart=1, is_ceil=False):
     return np.where((places >= 0) & (places < size), places, -1)
 
 
-def _windows(planes, places, fill):
+def _windows(planes: np.ndarray, places: Operand, fill: Operand) -> Operand:
     """[1, windows of each dimension…, elements of each…, channels] of planes [1, …, channels]."""
     for i, found in enumerate(places):
         widths = [(0, 0)] * planes.ndim
@@ -59,7 +64,19 @@ def _windows(planes, places, fill):
     return planes
 
 
-def convolution(walk, node, tensor, weight, bias, stride, padding, dilation, is_transposed, more, groups):
+def convolution(
+    walk: Shapes,
+    node: Node,
+    tensor: Rows,
+    weight: Operand,
+    bias: Operand,
+    stride: Operand,
+    padding: Operand,
+    dilation: Operand,
+    is_transposed: bool,
+    more: Operand,
+    groups: int,
+) -> Operand:
     """A linear layer over each window: its elements, and of each the channels."""
     if isinstance(weight, Rows) or isinstance(bias, Rows):
         raise NotFused("a convolution whose weights depend on the inputs")
@@ -89,7 +106,9 @@ def convolution(walk, node, tensor, weight, bias, stride, padding, dilation, is_
     return _channels_first(rows.concatenate(parts, -1))
 
 
-def _undone(planes, weight, stride, padding, dilation, more, groups):
+def _undone(
+    planes: np.ndarray, weight: Operand, stride: Operand, padding: Operand, dilation: Operand, more: Operand, groups: int
+) -> Operand:
     """(planes, weight) of the convolution that a transposed one is: over its elements with zeros between them."""
     for i, step in enumerate(stride):
         spread = list(planes.shape)
@@ -109,7 +128,7 @@ def _undone(planes, weight, stride, padding, dilation, more, groups):
     return planes, flipped
 
 
-def _pooled(walk, tensor, places, name, fill):
+def _pooled(walk: Shapes, tensor: Rows, places: Operand, name: str, fill: Operand) -> Operand:
     """The sum or the extreme of each window, with the channels last."""
     windows = _windows(tensor.planes, places, fill)
     count = len(places)
@@ -122,32 +141,51 @@ def _pooled(walk, tensor, places, name, fill):
     return functools.reduce(lambda x, y: walk.function(name, x, y), parts)
 
 
-def _mean(walk, tensor, places, counts):
+def _mean(walk: Shapes, tensor: Rows, places: Operand, counts: Operand) -> Operand:
     """Of each window, whose number of elements is the product of counts[dimension][window]."""
     total = _pooled(walk, tensor, places, "add", 0.0)
     numbers = functools.reduce(np.multiply.outer, counts).astype(np.float32)
     return _channels_first(walk.function("mul", total, 1 / numbers[..., None]))
 
 
-def _max_pool(count):
-    def run(walk, node, tensor, width, stride=(), padding=(0,), dilation=(1,), is_ceil=False):
+def _max_pool(count: int) -> Callable[..., Operand]:
+    def run(
+        walk: Shapes,
+        node: Node,
+        tensor: Rows,
+        width: Any,
+        stride: Sequence[int] = (),
+        padding: Sequence[int] = (0,),
+        dilation: Sequence[int] = (1,),
+        is_ceil: bool = False,
+    ) -> Operand:
         if any(user.users for user in node.users if user.args[1] == 1):
             raise NotFused("the places of a maximum in windows")
         last = _channels_last(tensor, count + 2)
         arguments = (_each(numbers, count) for numbers in (width, stride or width, padding, dilation))
         shape = zip(last.planes.shape[1:-1], *arguments)
-        places = [_places(*numbers, is_ceil) for numbers in shape]
+        places = [_places(size, wide, step, before, apart, is_ceil) for size, wide, step, before, apart in shape]
         return [_channels_first(_pooled(walk, last, places, "maximum", -math.inf)), None]
 
     return run
 
 
-def _avg_pool(count):
-    def run(walk, node, tensor, width, stride=(), padding=(0,), is_ceil=False, is_padding_counted=True, divisor=None):
+def _avg_pool(count: int) -> Callable[..., Operand]:
+    def run(
+        walk: Shapes,
+        node: Node,
+        tensor: Rows,
+        width: Any,
+        stride: Sequence[int] = (),
+        padding: Sequence[int] = (0,),
+        is_ceil: bool = False,
+        is_padding_counted: bool = True,
+        divisor: Any = None,
+    ) -> Operand:
         last = _channels_last(tensor, count + 2)
         arguments = (_each(numbers, count) for numbers in (width, stride or width, padding))
         shape = list(zip(last.planes.shape[1:-1], *arguments))
-        places = [_places(*numbers, 1, is_ceil) for numbers in shape]
+        places = [_places(size, wide, step, before, is_ceil=is_ceil) for size, wide, step, before in shape]
         counts = [(found >= 0).sum(1) for found in places]
         if divisor is not None:
             counts = [np.full(len(found), divisor if i == 0 else 1) for i, found in enumerate(places)]
@@ -159,8 +197,8 @@ def _avg_pool(count):
     return run
 
 
-def _adaptive(count, is_max=False):
-    def run(walk, node, tensor, sizes):
+def _adaptive(count: int, is_max: bool = False) -> Callable[..., Operand]:
+    def run(walk: Shapes, node: Node, tensor: Rows, sizes: Any) -> Operand:
         if is_max and any(user.users for user in node.users if user.args[1] == 1):
             raise NotFused("the places of a maximum in windows")
         last = _channels_last(tensor, count + 2)
@@ -177,7 +215,7 @@ def _adaptive(count, is_max=False):
     return run
 
 
-OPERATIONS = {
+OPERATIONS: dict[str, Callable[..., Operand]] = {
     "convolution": convolution,
     "max_pool2d_with_indices": _max_pool(2),
     "max_pool3d_with_indices": _max_pool(3),
