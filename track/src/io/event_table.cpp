@@ -191,9 +191,9 @@ void EventTable::find_events_in(std::size_t number, columnar::TablePart& part) {
     NumberMemory memory;
     while (const auto chunk = part.next()) {
       row = chunk->first_row();
-      const std::span ids(reinterpret_cast<const std::int64_t*>(
-                              chunk->numbers(0, DType::kI64, {}, memory)),
-                          chunk->rows());
+      const std::span ids(
+          reinterpret_cast<const std::int64_t*>(chunk->numbers(0, DType::kI64, {}, memory)),
+          chunk->rows());
       for (auto first = ids.begin(); first != ids.end();) {
         const auto differs = [&](std::int64_t id) { return id != *first; };
         const auto end = has_lists_ ? first + 1 : std::find_if(first, ids.end(), differs);
