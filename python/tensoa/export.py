@@ -77,8 +77,9 @@ from tensoa.importers.files import load_module
 from tensoa.package import archive, fused, gpu_check, parts, reference
 from tensoa.package.cases import KINDS
 from tensoa.package.checks import Differs, validate
-from tensoa.package.manifest import Check, Fused, FusedPart, Manifest, Unfused
+from tensoa.package.manifest import Check, Fused, FusedPart, Manifest, RowDependence, Unfused
 from tensoa.package.recorded import record, summary_lines
+from tensoa.row_dependence import DEPENDENT, INDEPENDENT, UNKNOWN, row_dependence
 from tensoa.tracing import with_place
 from tensoa.tracking import interaction_network
 
@@ -155,7 +156,11 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
         recorded, tests = record(module, columns, rules, options.precision)
         for line in summary_lines(recorded):
             options.report(line)
-        compiled = _fused(module, columns, rules, options, folder) if options.fuse else None
+        exported = _exported(module.to("cpu"), columns)
+        dependence = _row_dependence(exported, columns, rules)
+        for line in dependence_lines(dependence):
+            options.report(line)
+        compiled = _fused(exported, module, columns, rules, options, folder) if options.fuse else None
         if compiled is None:
             compiled = _by_inductor(module, columns, rules, options, folder)
         manifest = Manifest(
@@ -176,6 +181,7 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
             gpu=compiled.gpu,
             parts=compiled.parts,
             unfused=compiled.unfused,
+            row_dependence=dependence,
         )
         if any(first != collection for collection, first in lengths.items()):
             manifest.lengths = [lengths.get(collection, collection) for collection in range(max(lengths) + 1)]
@@ -200,19 +206,28 @@ def _check_weights(module: nn.Module) -> None:
             )
 
 
-def _fused(module: nn.Module, columns: Binding, rules: list[dict], options: Options, folder: str) -> _Compiled | None:
-    """The model as a fused program, or with fused parts; None, after a word on why, where it is neither, or not right."""
-    exported = None
+def _fused(
+    exported: torch.export.ExportedProgram | NotFused,
+    module: nn.Module,
+    columns: Binding,
+    rules: list[dict],
+    options: Options,
+    folder: str,
+) -> _Compiled | None:
+    """The model as a fused program, or with fused parts; None, after a word on why, where it is neither, or not right.
+    `exported`: also why there is none.
+    """
     try:
-        exported = _exported(module.to("cpu"), columns)
+        if isinstance(exported, NotFused):
+            raise exported
         return _row_program(exported, module, columns, rules, options, folder)
     except NotFused as error:
         reason = error
     except Differs as error:
         reason = NotFused(f"its check ({str(error).removesuffix('; it is not written')})")
     try:
-        if exported is None:
-            raise reason
+        if isinstance(exported, NotFused):
+            raise exported
         return _in_parts(exported, reason, module, columns, rules, options, folder)
     except NotFused as other:
         if str(other) != str(reason):
@@ -223,15 +238,31 @@ def _fused(module: nn.Module, columns: Binding, rules: list[dict], options: Opti
         return None
 
 
-def _exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgram:
-    """Raises NotFused."""
+def _exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgram | NotFused:
+    """Or why torch.export cannot follow it."""
     step("torch.export")
     try:
         return torch_export.exported_program(module, columns)
     except InputError:
         raise
     except Exception as error:  # torch.export throws many kinds
-        raise NotFused(f"torch.export cannot follow it ({with_place(error)})") from error
+        return NotFused(f"torch.export cannot follow it ({with_place(error)})")
+
+
+def _row_dependence(exported: torch.export.ExportedProgram | NotFused, columns: Binding, rules: list[dict]) -> RowDependence:
+    if isinstance(exported, NotFused):
+        return RowDependence(UNKNOWN, str(exported))
+    found = row_dependence(exported, columns, rules)
+    return RowDependence(found.answer, found.reason or None)
+
+
+def dependence_lines(dependence: RowDependence) -> Iterator[str]:
+    """Lines for people: whether rows depend on each other, and why."""
+    if dependence.answer == INDEPENDENT:
+        yield "rows: each is calculated from itself alone"
+    else:
+        known = "depend" if dependence.answer == DEPENDENT else "may depend"
+        yield f"rows: they {known} on each other: {dependence.reason}"
 
 
 def _row_program(

@@ -24,8 +24,9 @@ from tensoa.importers.trees.imported import Function, Imported, check, edge_rows
 from tensoa.importers.trees.match import Place, places
 from tensoa.package import archive
 from tensoa.package.checks import validate
-from tensoa.package.manifest import Forest, Manifest, RecordedCase
+from tensoa.package.manifest import Forest, Manifest, RecordedCase, RowDependence
 from tensoa.package.recorded import RECORDED_BYTES, input_bytes, record, result_bytes
+from tensoa.row_dependence import INDEPENDENT
 
 FILE = "forest/ensemble.bin"  # below model/
 EDGES, EDGE_ROWS = "edges", 300  # of the recorded case of thresholds and special values
@@ -81,6 +82,7 @@ def write(
         checks=validate(run, right, columns, rules, is_whole=True),
         recorded=recorded,
         forest=Forest(FILE, [list(place) for place in chosen], facts),
+        row_dependence=RowDependence(INDEPENDENT),
     )
     if any(first != collection for collection, first in lengths.items()):
         manifest.lengths = [lengths.get(collection, collection) for collection in range(max(lengths) + 1)]

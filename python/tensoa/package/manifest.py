@@ -15,6 +15,7 @@ from tensoa.compiler.backends.cuda.program import BufferEntry, KernelEntry, Laun
 from tensoa.errors import InputError
 
 SCHEMA = 2
+ANALYSIS = 1  # of row_dependence: raised where its rules are corrected
 CHECKED, BUILT = "checked", "built, not run"  # the status of code
 
 Json = dict[str, Any]
@@ -146,6 +147,17 @@ class Forest:
 
 
 @dataclass
+class RowDependence:
+    """Whether what the model gives for a row depends on other rows of the call: `answer` is "independent", which is proven,
+    "dependent" or "unknown", with the `reason`. `analysis`: the number of the rules that found it.
+    """
+
+    answer: str
+    reason: str | None = None
+    analysis: int = ANALYSIS
+
+
+@dataclass
 class Manifest:
     """`rows`: of each output, {"collection": of the input that it follows} or {"rows": always}. `inputs`, `outputs`: the
     arguments of each block.
@@ -167,6 +179,7 @@ class Manifest:
     cpu_flags: list[str] | None = None  # of TorchInductor's programs, as the two that follow
     gpu_architecture: str | None = None
     gpu: str | None = None
+    row_dependence: RowDependence | None = None  # unknown where older versions wrote it
     lengths: list[int] | None = None  # the collection that each collection has as many rows as
     gpu_checks: list[GpuCheck] | None = None
     schema: int = SCHEMA

@@ -9,7 +9,18 @@ import pytest
 
 from tensoa.compiler.backends.cuda.program import BufferEntry, KernelEntry, Launch, Params, Zero
 from tensoa.errors import InputError
-from tensoa.package.manifest import Check, CudaProgram, Forest, Fused, GpuCheck, GpuCode, Manifest, Recorded, RecordedCase
+from tensoa.package.manifest import (
+    Check,
+    CudaProgram,
+    Forest,
+    Fused,
+    GpuCheck,
+    GpuCode,
+    Manifest,
+    Recorded,
+    RecordedCase,
+    RowDependence,
+)
 
 
 def whole():
@@ -42,6 +53,18 @@ def test_what_is_written_is_read_again():
     assert text["fused"]["cuda"]["steps"] == [{"zero": 0}, {"kernel": 0, "domain": 0, "times": 1}]
     assert text["binding"] == {"schema": 1, "note": None}  # as it was described
     assert "lengths" not in text and "gpu" not in text["fused"]["cuda"]["code"][0]
+
+
+def test_whether_rows_depend_on_each_other_is_read_again_and_may_be_missing():
+    manifest = whole()
+    assert "row_dependence" not in manifest.to_json()
+    manifest.row_dependence = RowDependence("dependent", "aten.mean along the rows")
+    text = json.loads(json.dumps(manifest.to_json()))
+    assert text["row_dependence"] == {"answer": "dependent", "reason": "aten.mean along the rows", "analysis": 1}
+    assert Manifest.from_json(text, "p.pt2") == manifest
+    text["row_dependence"]["analysis"] = "a"
+    with pytest.raises(InputError, match='"row_dependence", "analysis": got a, expected int'):
+        Manifest.from_json(text, "p.pt2")
 
 
 def test_ensembles_of_trees_are_read_again():

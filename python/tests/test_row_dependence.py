@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether rows depend on each other, compared with calls in float64 in which one row is another one."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from row_models import ALONE, STEPS, TOGETHER, WIDTH, Function, RandomSteps, oracle_sees_dependence
+from tensoa import binding
+from tensoa.binding.columns import ROWS
+from tensoa.binding.model import result_rows, with_examples, with_lengths
+from tensoa.compiler.frontends.torch_export import exported_program
+from tensoa.row_dependence import DEPENDENT, INDEPENDENT, UNKNOWN, Found, row_dependence
+
+
+def block(name: str, columns: int = WIDTH, dtype: str = "float32", collection: int = 0, shape: str = "rows") -> dict:
+    names = [{"name": f"{name}{i}", "plane": i} for i in range(columns)]
+    return {
+        "name": name,
+        "collection": collection,
+        "shape": shape,
+        "kind": "plain",
+        "element": [],
+        "columns": names,
+        "column_dtype": dtype,
+        "dtype": dtype,
+    }
+
+
+def found(module: nn.Module, inputs: list[dict], outputs: list[dict]) -> Found:
+    module = module.eval().requires_grad_(False)
+    columns = binding.parse({"schema": 1, "match": "order", "inputs": inputs, "outputs": outputs})
+    columns, _ = with_lengths(module, columns)
+    columns = with_examples(module, columns)
+    rules = result_rows(module, columns, "cpu")
+    return row_dependence(exported_program(module, columns), columns, rules)
+
+
+def of_floats(function: Callable | nn.Module, width: int = WIDTH) -> Found:
+    module = function if isinstance(function, nn.Module) else Function(function)
+    with torch.no_grad():
+        outputs = module.eval()(torch.randn(ROWS[0], width))
+    columns = outputs.shape[1] if outputs.dim() > 1 else 1
+    return found(module, [block("x", width)], [block("y", columns)])
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_models_that_calculate_each_row_alone_are_proven(name):
+    assert of_floats(ALONE[name]) == Found(INDEPENDENT)
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_what_makes_rows_dependent_is_named_with_the_line_of_the_author(name):
+    function, reason = TOGETHER[name]
+    got = of_floats(function)
+    assert got.answer == DEPENDENT and reason in got.reason, got
+    if name not in ("attention", "one for all"):
+        assert "at row_models.py:" in got.reason
+
+
+def test_rows_of_several_collections_are_each_their_own():
+    blocks = [block("hits"), block("edges", 2, "int64", collection=1)]
+    both = [block("y"), block("z", 2, "int64")]
+    assert found(Function(lambda x, e: (x * 2, e + 1)), blocks, both).answer == INDEPENDENT
+
+    def messages(x, e):
+        return torch.zeros_like(x).index_add(0, e[:, 0], x[e[:, 1]])
+
+    assert found(Function(messages), blocks, [block("y")]).answer == DEPENDENT
+
+    def scores(x, e):
+        return x[e[:, 0]] * x[e[:, 1]]
+
+    got = found(Function(scores), blocks, [block("y")])
+    assert got.answer == DEPENDENT and "by an index of other rows" in got.reason
+
+
+def test_columns_as_rows_of_the_tensor_have_their_rows_in_the_other_dimension():
+    sides = [block("x", shape="columns")], [block("y", shape="columns")]
+    assert found(Function(lambda x: x.softmax(0)), *sides).answer == INDEPENDENT
+    assert found(Function(lambda x: x.softmax(1)), *sides).answer == DEPENDENT
+
+
+def test_tables_and_categories_are_of_each_row():
+    integers = [block("i", 1, "int64")]
+    table = nn.Embedding(20, 3)
+    assert found(Function(lambda i: table(i[:, 0].clamp(0, 19))), integers, [block("y", 3)]).answer == INDEPENDENT
+    one_hot = Function(lambda i: F.one_hot(i[:, 0].clamp(0, 3), 4).float())
+    assert found(one_hot, integers, [block("y", 4)]).answer == INDEPENDENT
+
+
+def test_an_operator_that_no_rule_follows_proves_nothing():
+    library = torch.library.Library("tensoa_test_rows", "DEF")
+    library.define("relu(Tensor x) -> Tensor")  # the name of one that has a rule
+    library.impl("relu", lambda x: x - x.mean(0), "CompositeExplicitAutograd")
+    got = of_floats(lambda x: torch.ops.tensoa_test_rows.relu(x))
+    assert got.answer == UNKNOWN and "tensoa_test_rows.relu" in got.reason
+
+
+# ---- random programs beside the oracle
+
+
+@pytest.mark.parametrize("first", range(0, 100, 20))
+def test_random_programs_are_never_called_independent_where_a_row_changes_another(first):
+    answers = []
+    for seed in range(first, first + 20):
+        module = RandomSteps(seed)
+        got = of_floats(module)
+        is_seen = oracle_sees_dependence(module)
+        assert not (got.answer == INDEPENDENT and is_seen), (seed, got)
+        answers.append((got.answer, is_seen))
+    assert (INDEPENDENT, False) in answers and (DEPENDENT, True) in answers  # both are among them
+
+
+def test_steps_within_a_row_are_all_proven():
+    for i, step in enumerate(STEPS):
+        for seed in range(4):
+            module = RandomSteps(0)
+            module.steps = [(step, seed)]
+            if not oracle_sees_dependence(module):
+                assert of_floats(module) == Found(INDEPENDENT), i
+
+
+def test_padding_that_shifts_rows_is_seen():
+    assert of_floats(lambda x: F.pad(x.t(), (1, -1)).t()).answer == DEPENDENT
+    assert of_floats(lambda x: F.pad(x, (1, -1))).answer == INDEPENDENT
+
+
+def test_a_number_of_rows_as_the_end_of_a_slice_is_seen():
+    columns = [block("x")], [block("y", 1)]
+    assert found(Function(lambda x: x[:, : x.shape[0]].sum(1, keepdim=True)), *columns).answer != INDEPENDENT
+
+
+def test_numbers_of_the_rows_of_another_collection_are_an_index_of_other_rows():
+    blocks = [block("x"), block("e", collection=1)]
+    module = Function(lambda x, e: x.repeat(9, 1)[torch.arange(e.shape[0])] * e)
+    assert found(module, blocks, [block("y")]).answer != INDEPENDENT
