@@ -216,6 +216,13 @@ Planned AnyModel::plan(Binding binding) const {
   return {std::move(binding), std::move(prepared), shared_->number, device};
 }
 
+RowDependence AnyModel::row_dependence(const Binding& binding) const {
+  const Device device = binding.device();
+  deploy(device);
+  const Call call(*shared_, device);
+  return call.engine().row_dependence(binding, *prepare(call.engine(), binding));
+}
+
 void AnyModel::require_planned_for(const Queue& queue, const Planned& plan) const {
   if (plan.model != shared_->number) {
     throw ConfigError(shared_->subject() +

@@ -49,6 +49,7 @@ package::ModelDescription inspect_tree_file(const std::filesystem::path& path) {
   model.target = "cpu";
   model.proof = "trees: columns are read, answers are written";
   model.is_deterministic = true;
+  model.row_dependence.answer = RowDependence::Answer::kIndependent;
   model.forest_facts = facts_of(ensemble);
   model.match = goes_by_name(ensemble) ? Match::kByName : Match::kByOrder;
   std::error_code failure;

@@ -146,6 +146,11 @@ class TreeEngine final : public Engine {
     return prepared;
   }
 
+  RowDependence row_dependence(const Binding& /*binding*/,
+                               const Prepared& /*prepared*/) const override {
+    return {RowDependence::Answer::kIndependent, ""};
+  }
+
   CopyReport run(const Queue& queue, const Binding& binding,
                  const Prepared& prepared) const override {
     const auto& plan = static_cast<const TreePrepared&>(prepared);

@@ -42,6 +42,7 @@ class AotEngine final : public Engine {
  public:
   AotEngine(const Package& package, Device device, const Options& options, GraphTrial trial)
       : subject_(package.subject()),
+        row_dependence_(package.manifest().row_dependence),
         inputs_(package.manifest().binding.inputs.size()),
         program_(load_program(package, device, options, trial)) {
     const BindingDescription& binding = package.manifest().binding;
@@ -88,6 +89,11 @@ class AotEngine final : public Engine {
       require_described(i, block_for(i, binding, *prepared));
     }
     return prepared;
+  }
+
+  RowDependence row_dependence(const Binding& /*binding*/,
+                               const Prepared& /*prepared*/) const override {
+    return row_dependence_;
   }
 
   CopyReport run(const Queue& queue, const Binding& binding,
@@ -252,6 +258,7 @@ class AotEngine final : public Engine {
   }
 
   std::string subject_;
+  RowDependence row_dependence_;
   std::size_t inputs_;  ///< blocks
   std::unique_ptr<Program> program_;
   std::int64_t most_rows_ = program_->most_rows();

@@ -41,6 +41,7 @@ ModelDescription described(const Manifest& manifest) {
   model.machine = manifest.machine;
   model.gpu_architecture = manifest.gpu_architecture;
   model.torch = manifest.torch;
+  model.row_dependence = manifest.row_dependence;
   model.binding = manifest.binding;
   model.match = manifest.binding.match;
   for (std::size_t i = 0; i < manifest.collections.size(); ++i) {

@@ -3,6 +3,7 @@
 #include "tensoa/package/manifest.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -44,6 +45,7 @@ class Reader {
           {one.at("operation").get<std::string>(), one.at("reason").get<std::string>()});
     }
     if (object.contains("forest")) read_forest(object["forest"], all);
+    all.row_dependence = row_dependence(object, all);
     read_inductor(object, all);
     if (object.contains("recorded")) all.recorded = recorded_files(object["recorded"]);
     if (all.rows.size() != all.binding.outputs.size()) {
@@ -54,6 +56,27 @@ class Reader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const { throw LoadError(subject_ + what); }
+
+  RowDependence row_dependence(const json& object, const Manifest& all) const {
+    using Answer = RowDependence::Answer;
+    if (!object.contains("row_dependence")) {
+      const bool has_rows = std::ranges::all_of(
+          all.rows, [](const RowRule& rule) { return rule.collection.has_value(); });
+      if (all.forest && has_rows) return {Answer::kIndependent, ""};
+      return {Answer::kUnknown, "the package does not say it; export it again"};
+    }
+    const json& said = object["row_dependence"];
+    const auto analysis = count<int>(said, "analysis", 1, std::numeric_limits<int>::max());
+    if (analysis > kRowAnalysis) {
+      return {Answer::kUnknown, "the package was written by a later version of tensoa"};
+    }
+    const auto name = said.at("answer").get<std::string>();
+    for (const Answer answer : {Answer::kUnknown, Answer::kIndependent, Answer::kDependent}) {
+      if (name == name_of(answer)) return {answer, said.value("reason", "")};
+    }
+    fail("its \"row_dependence\" is \"" + name +
+         "\", expected independent, dependent or unknown; export it again");
+  }
 
   /// A number of `object`, from `from` to `to`.
   template <class Number>

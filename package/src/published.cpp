@@ -93,16 +93,32 @@ std::vector<ArgumentDescription> parse_arguments(const ordered_json& object, con
   return arguments;
 }
 
+RowDependence parse_row_dependence(const ordered_json& object) {
+  using Answer = RowDependence::Answer;
+  const auto found = object.find("row_dependence");
+  if (found == object.end()) return {Answer::kUnknown, "the server does not say it"};
+  if (!found->is_object()) fail("\"row_dependence\" is no object");
+  const std::string name = text(*found, "answer");
+  const std::string reason = printable(text(*found, "reason"));
+  for (const Answer answer : {Answer::kUnknown, Answer::kIndependent, Answer::kDependent}) {
+    if (name == name_of(answer)) return {answer, reason};
+  }
+  return {Answer::kUnknown, "the server's answer is of a later version of tensoa"};
+}
+
 }  // namespace
 
 std::string to_json(const PublishedModel& published) {
   const ModelDescription& model = published.model;
-  return ordered_json{{"schema", kPublishedSchema},
-                      {"checksum", published.checksum},
-                      {"columns", published.are_columns_named ? kNamed : kAny},
-                      {"binding", ordered_json::parse(tensoa::to_json(*model.binding))},
-                      {"inputs", rows_of(model.inputs)},
-                      {"outputs", rows_of(model.outputs)}}
+  return ordered_json{
+      {"schema", kPublishedSchema},
+      {"checksum", published.checksum},
+      {"columns", published.are_columns_named ? kNamed : kAny},
+      {"binding", ordered_json::parse(tensoa::to_json(*model.binding))},
+      {"inputs", rows_of(model.inputs)},
+      {"outputs", rows_of(model.outputs)},
+      {"row_dependence",
+       {{"answer", name_of(model.row_dependence.answer)}, {"reason", model.row_dependence.reason}}}}
       .dump();
 }
 
@@ -129,6 +145,7 @@ PublishedModel parse_published(std::string_view json) {
   model.match = model.binding->match;
   model.inputs = parse_arguments(object, "inputs", model.binding->inputs);
   model.outputs = parse_arguments(object, "outputs", model.binding->outputs);
+  model.row_dependence = parse_row_dependence(object);
   return published;
 }
 

@@ -21,6 +21,10 @@ from tensoa.compiler.backends import cuda as nvrtc
 
 RULES = {"mlp": [{"collection": 0}], "graph": [{"collection": 1}, {"collection": 0}]}
 DOMAINS = {"mlp": [0], "graph": [0, 1]}
+ROW_DEPENDENCE = {
+    "mlp": {"answer": "independent", "analysis": 1},
+    "graph": {"answer": "dependent", "reason": "aten.index_add by an index of other rows, at model.py:3", "analysis": 1},
+}
 KERNEL = {"name": "sums", "threads": 128, "shared_bytes": 0, "rows_per_block": 128, "blocks_per_sm": 0}
 CUDA = {
     "kernels": [KERNEL],
@@ -86,6 +90,7 @@ def main(folder, whole, graph, other_abi, no_run):
             "schema": SCHEMA,
             "binding": json.loads((folder / f"{model}.json").read_text()),
             "rows": RULES[model],
+            "row_dependence": ROW_DEPENDENCE[model],
             "target": "cpu",
             "machine": platform.machine(),
             "cpu_flags": [],
@@ -134,6 +139,11 @@ def main(folder, whole, graph, other_abi, no_run):
     write("fused_other_domain", {"plain.so": whole}, lambda manifest: manifest["fused"].update(domains=[3]))
     write("fused_no_rows", {"plain.so": whole}, lambda manifest: manifest.update(rows=[]))
     write("fused_other_rows", {"plain.so": whole}, lambda manifest: manifest.update(rows=[{"collection": 9}]))
+    changes = {"later": {"analysis": 2}, "other": {"answer": "maybe"}, "unknown": {"answer": "unknown", "reason": "why"}}
+    for name, change in changes.items():
+        says = {**ROW_DEPENDENCE["mlp"], **change}
+        write(f"fused_{name}_row_dependence", {"plain.so": whole}, lambda manifest, says=says: manifest.update(row_dependence=says))
+    write("fused_no_row_dependence", {"plain.so": whole}, lambda manifest: manifest.pop("row_dependence"))
     write("fused_nothing", {}, lambda manifest: manifest.pop("fused"))
 
     gpu = {"weights.bin": b"\0" * 16, "sm_86.cubin": b"no code"}

@@ -40,6 +40,7 @@ PublishedModel some_model() {
   published.model.outputs = {argument_of(binding.outputs[0], 1),
                              argument_of(binding.outputs[1], {}, 2)};
   published.model.binding = std::move(binding);
+  published.model.row_dependence = {RowDependence::Answer::kDependent, "aten.mean, at model.py:3"};
   return published;
 }
 
@@ -56,6 +57,8 @@ TEST(Published, ReadsWhatItWrites) {
   EXPECT_EQ(got.model.outputs[0].collection, 1U);
   EXPECT_EQ(got.model.outputs[1].collection, std::nullopt);
   EXPECT_EQ(got.model.outputs[1].rows, 2U);
+  EXPECT_EQ(got.model.row_dependence.answer, RowDependence::Answer::kDependent);
+  EXPECT_EQ(got.model.row_dependence.reason, "aten.mean, at model.py:3");
   EXPECT_EQ(to_json(got), to_json(expected));
 }
 
@@ -63,6 +66,19 @@ TEST(Published, IgnoresKeysOfLaterVersions) {
   std::string json = to_json(some_model());
   json.insert(1, R"("later": [1, {"a": null}], )");
   EXPECT_EQ(to_json(parse_published(json)), to_json(some_model()));
+}
+
+TEST(Published, RowsAreUnknownWhereABackEndOfAnotherVersionDoesNotSayHowTheyAre) {
+  std::string json = to_json(some_model());
+  const std::size_t at = json.find("\"row_dependence\"");
+  ASSERT_NE(at, std::string::npos);
+  const RowDependence older = parse_published(json.substr(0, at - 1) + '}').model.row_dependence;
+  EXPECT_EQ(older.answer, RowDependence::Answer::kUnknown);
+  EXPECT_EQ(older.reason, "the server does not say it");
+  json.replace(json.find("dependent\""), 9, "perhaps");
+  const RowDependence later = parse_published(json).model.row_dependence;
+  EXPECT_EQ(later.answer, RowDependence::Answer::kUnknown);
+  EXPECT_THAT(later.reason, HasSubstr("a later version"));
 }
 
 TEST(Published, SaysWhatIsWrong) {

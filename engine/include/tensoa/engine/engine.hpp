@@ -12,6 +12,7 @@
 #include "tensoa/engine/completion.hpp"
 #include "tensoa/engine/copy_report.hpp"
 #include "tensoa/engine/model_metadata.hpp"
+#include "tensoa/engine/row_dependence.hpp"
 #include "tensoa/engine/signature.hpp"
 
 /// @file
@@ -60,6 +61,13 @@ class Engine {
   /// @throws BindingError when the model does not take these blocks
   virtual std::shared_ptr<const Prepared> prepare(const Binding& binding,
                                                   std::vector<std::size_t> arguments) const;
+
+  /// Whether rows of the columns depend on each other in a call. Follows from the forms of the blocks alone.
+  /// @param binding checked; `prepared` was made for it
+  virtual RowDependence row_dependence(const Binding& /*binding*/,
+                                       const Prepared& /*prepared*/) const {
+    return {RowDependence::Answer::kUnknown, "the engine that runs it does not say"};
+  }
 
   /// Runs the model on the columns, in the order of `queue`.
   /// @param binding checked and not empty; the one that `prepared` was made for, or a later state of it:

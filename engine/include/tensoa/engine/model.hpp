@@ -32,6 +32,7 @@ class AnyModel {
   const Signature& deploy(Device device) const;
   void reload(const ModelLocation& location) const;
   Planned plan(Binding binding) const;
+  RowDependence row_dependence(const Binding& binding) const;
   CopyReport run(const Queue& queue, const Binding& binding) const;
   CopyReport run(const Queue& queue, const Planned& plan) const;
   void submit(const Queue& queue, const Planned& plan, Completion completion) const;
@@ -111,6 +112,22 @@ class Model {
   /// weights, for the devices.
   /// *Threads*: safe, next to calls of any kind; not from the completion of a call.
   void reload(const ModelLocation& location) const { model_.reload(location); }
+
+  /// Whether what the model gives for a row depends on the other rows of the call. A package says it, trees have
+  /// independent rows; of a program of torch.export and of TorchScript it is proven from their graphs, with the
+  /// columns of `plan`, at every call of this: ask once. After reload() ask again.
+  ///
+  ///     if (model.row_dependence(plan).are_independent()) model.forward_batches(queue, plan, 10'000);
+  ///
+  /// @throws as plan()
+  template <template <template <class> class> class... Layouts>
+  RowDependence row_dependence(const Plan<Layouts...>& plan) const {
+    return model_.row_dependence(plan.binding());
+  }
+  RowDependence row_dependence(const Binding& binding) const {
+    detail::check_own(binding);
+    return model_.row_dependence(binding);
+  }
 
   /// Runs the model on the columns of `metadata`, on this handle's queue. With no rows in any
   /// output nothing runs.

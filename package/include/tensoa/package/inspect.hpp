@@ -12,6 +12,7 @@
 
 #include "tensoa/engine/describe.hpp"
 #include "tensoa/engine/loader.hpp"
+#include "tensoa/engine/row_dependence.hpp"
 #include "tensoa/package/manifest.hpp"
 
 /// @file
@@ -64,6 +65,10 @@ struct ModelDescription {
   Match match = Match::kAuto;    ///< how blocks find arguments and results
   std::vector<ArgumentDescription> inputs;
   std::vector<ArgumentDescription> outputs;
+
+  /// Whether rows of a call depend on each other. Unknown for TorchScript, where it depends on the columns, too:
+  /// Model::row_dependence.
+  RowDependence row_dependence;
 
   /// Whether a call changes the model itself; such a TorchScript file is refused when it is loaded.
   bool keeps_state = false;

@@ -13,6 +13,7 @@
 
 #include "tensoa/core/device.hpp"
 #include "tensoa/engine/describe.hpp"
+#include "tensoa/engine/row_dependence.hpp"
 #include "tensoa/package/archive.hpp"
 
 /// @file
@@ -21,6 +22,8 @@
 namespace tensoa::package {
 
 inline constexpr int kSchema = 2;
+/// Of the rules that found a RowDependence: those of packages with a higher number are not known here.
+inline constexpr int kRowAnalysis = 1;
 
 /// How many rows a result has: as many as an input collection, or always the same number.
 struct RowRule {
@@ -179,6 +182,7 @@ struct Manifest {
   /// the model needs several to have equal numbers. Where others speak of collections, it is such a first one.
   std::vector<std::size_t> collections;
   std::vector<RowRule> rows;     ///< of each output block
+  RowDependence row_dependence;  ///< unknown where the package does not say it
   std::string target;            ///< of TorchInductor's program, and what the package was asked for
   std::string machine;           ///< of programs for CPUs: "x86_64"
   std::string gpu_architecture;  ///< of TorchInductor's program for GPUs: "sm_90"

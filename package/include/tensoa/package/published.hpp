@@ -12,12 +12,14 @@
 /// compare it. The JSON, of version kPublishedSchema:
 ///
 ///     {"schema": 1, "checksum": "9f86…", "columns": "named", "binding": {…},
-///      "inputs": [{"collection": 0}], "outputs": [{"collection": 0}, {"rows": 1}]}
+///      "inputs": [{"collection": 0}], "outputs": [{"collection": 0}, {"rows": 1}],
+///      "row_dependence": {"answer": "independent", "reason": ""}}
 ///
 /// - "checksum": SHA-256 of the file, 64 hexadecimal digits.
 /// - "columns": "named" where columns must have these names, in this order; "any": others may be bound.
 /// - "binding": as tensoa/engine/describe.hpp has it.
 /// - "inputs", "outputs": how many rows each block of the binding has, as ArgumentDescription.
+/// - "row_dependence": as RowDependence has it; where it is missing, or has an answer of a later version, unknown.
 /// - Other keys are ignored.
 
 namespace tensoa::package {
@@ -27,7 +29,8 @@ inline constexpr int kPublishedSchema = 1;
 struct PublishedModel {
   std::string checksum;
   bool are_columns_named = false;
-  ModelDescription model;  ///< its binding, and inputs and outputs with their blocks; nothing else
+  ModelDescription
+      model;  ///< its binding, inputs and outputs with their blocks, row_dependence; nothing else
 };
 
 /// @param published with a binding
