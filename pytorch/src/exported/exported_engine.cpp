@@ -13,6 +13,7 @@
 
 #include "exported/memory.hpp"
 #include "exported/program_file.hpp"
+#include "exported/row_dependence.hpp"
 #include "exported/schedule.hpp"
 #include "exported/signature.hpp"
 #include "runtime/stream_guard.hpp"
@@ -99,10 +100,11 @@ bool reshape_ones(TensorView& view, const std::vector<Size>& sizes, const Size::
 
 class ExportedEngine final : public Engine {
  public:
-  ExportedEngine(std::string subject, ProgramSignature signature, Schedule schedule,
-                 std::unique_ptr<WeightsInTorch> weights)
+  ExportedEngine(std::string subject, ProgramSignature signature, ProgramRows rows,
+                 Schedule schedule, std::unique_ptr<WeightsInTorch> weights)
       : subject_(std::move(subject)),
         weights_(std::move(weights)),
+        rows_(std::move(rows)),
         signature_(std::move(signature)),
         schedule_(std::move(schedule)) {}
 
@@ -121,6 +123,30 @@ class ExportedEngine final : public Engine {
     return std::make_shared<const PlacedBlocks>(
         std::move(arguments),
         results_of_blocks(signature_.result_names(), binding.outputs, binding.match, subject_));
+  }
+
+  /// What was found in the program, where the rows of the blocks lie as it has them.
+  RowDependence row_dependence(const Binding& binding, const Prepared& prepared) const override {
+    const auto& placed = static_cast<const PlacedBlocks&>(prepared);
+    if (!rows_.dependence.are_independent()) return rows_.dependence;
+    const auto dependent = [](const BoundBlock& block) -> RowDependence {
+      return {RowDependence::Answer::kDependent,
+              "block " + block.name +
+                  " has its rows in another dimension than the program, or "
+                  "those of several groups in one"};
+    };
+    for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
+      const BoundBlock& block = binding.inputs[i];
+      const auto dim = rows_.of_inputs[placed.arguments()[i]];
+      const bool is_grouped =
+          block.form != BlockForm::kInPlace && block.form != BlockForm::kRepacked;
+      if (is_grouped || (dim && *dim != block.row_dimension())) return dependent(block);
+    }
+    for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
+      const BoundBlock& block = binding.outputs[i];
+      if (rows_.of_outputs[placed.results()[i]] != block.row_dimension()) return dependent(block);
+    }
+    return rows_.dependence;
   }
 
   CopyReport run(const Queue& queue, const Binding& binding,
@@ -270,6 +296,7 @@ class ExportedEngine final : public Engine {
 
   std::string subject_;  ///< "model FILE: ", the beginning of messages
   std::unique_ptr<WeightsInTorch> weights_;
+  ProgramRows rows_;
   ProgramSignature signature_;
   Schedule schedule_;
   mutable Workspaces workspaces_;
@@ -295,11 +322,12 @@ std::shared_ptr<const Engine> load(const std::filesystem::path& path, Device dev
     auto weights = std::make_unique<WeightsInTorch>(device, bytes);
     const WithinBudget within_budget(device);
     for (at::Tensor& tensor : tensors) tensor = tensor.to(to_torch(device));
+    ProgramRows rows = rows_of(program);
     Schedule schedule(std::move(program), memory, tensors, to_torch(device));
     // It is computed on a stream of torch's, which the queues of calls do not wait for.
     wait_for_device(device);
-    engine = std::make_shared<ExportedEngine>(subject, std::move(signature), std::move(schedule),
-                                              std::move(weights));
+    engine = std::make_shared<ExportedEngine>(subject, std::move(signature), std::move(rows),
+                                              std::move(schedule), std::move(weights));
   };
   load_named(subject, load_it, [](const std::exception& error) {
     return "is a program of torch.export that cannot be loaded: " + short_message(error);

@@ -7,6 +7,7 @@
 #include "exported/exported_engine.hpp"
 #include "exported/memory.hpp"
 #include "exported/program_file.hpp"
+#include "exported/row_dependence.hpp"
 #include "exported/signature.hpp"
 #include "runtime/threads.hpp"
 #include "tensoa/core/error.hpp"
@@ -33,6 +34,7 @@ package::ModelDescription inspect_exported(const std::filesystem::path& path) {
     const exported::Memory memory(program);
     const exported::ProgramSignature signature(program, memory);
     package::ModelDescription model;
+    model.row_dependence = exported::rows_of(program).dependence;
     model.proof = "data flow of the exported graph";
     model.format = "torch.export " + exported::format_of(file.program());
     model.torch = program.torch;

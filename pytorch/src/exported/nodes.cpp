@@ -210,6 +210,7 @@ class NodeReader {
     Node node;
     node.target = target.starts_with("torch.ops.") ? target.substr(10) : target;
     node.name = name_of(json);
+    node.author_line = author_line_of(json);
     try {
       if (target == "torch.ops.higher_order.wrap_with_set_grad_enabled") {
         read_wrapped(json);
@@ -241,6 +242,29 @@ class NodeReader {
   static std::string name_of(const Json& json) {
     const auto name = json.find("name");
     return name != json.end() && name->is_string() ? name->get<std::string>() : "without a name";
+  }
+
+  /// The last line of the stack that is not torch's.
+  static std::string author_line_of(const Json& json) {
+    const auto metadata = json.find("metadata");
+    if (metadata == json.end() || !metadata->is_object()) return "";
+    const std::string stack = metadata->value("stack_trace", std::string());
+    std::string found;
+    constexpr std::string_view kFile = "File \"";
+    constexpr std::string_view kLine = "\", line ";
+    for (std::size_t at = stack.find(kFile); at != std::string::npos; at = stack.find(kFile, at)) {
+      at += kFile.size();
+      const std::size_t end = stack.find(kLine, at);
+      if (end == std::string::npos) break;
+      const std::string file = stack.substr(at, end - at);
+      const std::size_t digits = end + kLine.size();
+      const std::size_t rest = stack.find_first_not_of("0123456789", digits);
+      if (file.find("/torch/") == std::string::npos) {
+        found = ", at " + file.substr(file.rfind('/') + 1) + ':' +
+                stack.substr(digits, std::min(rest, stack.size()) - digits);
+      }
+    }
+    return found;
   }
 
   static const Json& one_output(const Json& json) {

@@ -76,6 +76,7 @@ struct Node {
   SizeOperation size_operation = nullptr;  ///< arithmetic on sizes
   std::vector<Argument> arguments = {};
   std::vector<Result> results = {};
+  std::string author_line = {};  ///< ", at model.py:12", or empty where the file does not say
 
   /// "node linear_2 (aten.linear.default)": for messages.
   std::string text() const { return "node " + name + " (" + target + ')'; }

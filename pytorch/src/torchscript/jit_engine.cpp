@@ -25,6 +25,7 @@
 #include "torchscript/jit_file.hpp"
 #include "torchscript/mutation_analysis.hpp"
 #include "torchscript/results.hpp"
+#include "torchscript/row_dependence.hpp"
 #include "torchscript/scratch.hpp"
 
 namespace tensoa::pytorch {
@@ -158,6 +159,11 @@ class JitEngine final : public Engine {
   JitEngine& operator=(const JitEngine&) = delete;
 
   const Signature& signature() const noexcept override { return signature_; }
+
+  RowDependence row_dependence(const Binding& binding, const Prepared& prepared) const override {
+    configure_torch();
+    return pytorch::row_dependence(module_, binding, prepared.arguments());
+  }
 
   CopyReport run(const Queue& queue, const Binding& binding,
                  const Prepared& prepared) const override {
