@@ -5,6 +5,7 @@
 import json
 import os
 import subprocess
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+import torch
 from exporting import bind, block
 from torch import nn
 
@@ -160,7 +162,7 @@ def test_trees(tmp_path, out):
 
 def test_output_to_stdout_is_csv(model, tmp_path):
     done = tensoa("infer", "--model", model, "--input", write(tmp_path / "d.parquet", columns(2)), "--output", "-")
-    assert done.returncode == 0 and done.stdout.startswith('"row","m","n"\n0,') and len(done.stdout.splitlines()) == 3
+    assert done.returncode == 0 and done.stdout.startswith('"m","n"\n') and len(done.stdout.splitlines()) == 3
     assert "wall clock" in done.stderr
 
 
@@ -192,17 +194,17 @@ def test_lists_are_one_call_for_each_row(tmp_path, out, ending):
 
 
 @pytest.mark.parametrize(
-    ("mass", "row", "says"),
+    ("change", "says"),
     [
-        ([[1.0], [], [7.0]], 0, "the list in mass is not as long as those of the other columns of block x (row 0: 1 elements, not 2)"),
-        ([[1.0, 2.0], None, [7.0]], 1, "the column mass is null (row 1)"),
-        ([[1.0, 2.0], [], [None]], 2, "the column mass is null (row 2)"),
+        ({"mass": pa.array([[1.0], [], [7.0]], pa.list_(pa.float32()))}, ["mass: row 0", "expected lists of equal lengths"]),
+        ({"mass": pa.array([[1.0, 2.0], None, [7.0]], pa.list_(pa.float32()))}, ["row 1", "column mass is null"]),
+        ({"mass": pa.array([[1.0, 2.0], [], [None]], pa.list_(pa.float32()))}, ["row 2", "column mass is null"]),
     ],
 )
-def test_lists_that_are_wrong_cost_their_row(tmp_path, out, mass, row, says):
-    path = write(tmp_path / "events.arrow", {**events(), "mass": pa.array(mass, pa.list_(pa.float32()))})
-    infer(package("fused_graph.pt2"), path, out / "a.arrow", run=refuse, says=["1 row is skipped", says])
-    assert read(out / "a.arrow")["row"].to_pylist() == [i for i in range(3) if i != row]
+def test_lists_that_are_wrong_lose_their_chunk(tmp_path, out, change, says):
+    path = write(tmp_path / "events.arrow", {**events(), **change})
+    infer(package("fused_graph.pt2"), path, out / "a.arrow", run=refuse, says=says)
+    assert names_in(out) == []
 
 
 def test_lists_and_numbers_do_not_mix(tmp_path, out):
@@ -288,6 +290,173 @@ def test_rows_that_depend_on_each_other_need_groups(exported, tmp_path, out):
     assert names_in(out) == []
 
 
+class Near(nn.Module):
+    """How many rows lie near a row: made-up rows lie far apart."""
+
+    def forward(self, x):
+        return torch.exp(-1e4 * torch.cdist(x, x) ** 2) @ x
+
+
+class SmallAttention(nn.Module):
+    """Answers below any tolerance that is not relative."""
+
+    def forward(self, x):
+        return torch.softmax(x @ x.t(), 1) @ x * 1e-6
+
+
+@pytest.mark.parametrize("made", [Near, SmallAttention])
+def test_rows_that_depend_little_or_seldom_on_each_other_are_not_joined(made, tmp_path, out):
+    from tensoa.export import Options, export
+
+    binding = bind([block("x", ["a", "b"])], [block("answers", ["p", "q"])])
+    export(made(), binding, tmp_path / "model.pt2", Options(report=lambda line: None))
+    data, groups = grouped()
+    data = {**data, "a": data["a"] * 0.02, "b": data["b"] * 0.02}
+    path = write(tmp_path / "data.parquet", data)
+    says = [
+        "its answers for a row depend on the other rows of the call (aten.",
+        "of rows with others, at test_infer.py:",
+    ]
+    infer(tmp_path / "model.pt2", path, out / "a.parquet", run=refuse, says=says)
+    infer(tmp_path / "model.pt2", path, out / "a.parquet", "--group", "event")
+    x = torch.from_numpy(np.stack([data["a"], data["b"]], 1))
+    expected = torch.cat([made()(x[i:j]) for i, j in groups]).numpy()
+    got = read(out / "a.parquet")
+    for i, name in enumerate("pq"):
+        np.testing.assert_allclose(
+            got[name].to_numpy(),
+            expected[:, i],
+            rtol=1e-3,
+            atol=1e-4 * abs(expected[:, i]).max(),
+        )
+
+
+def test_what_no_package_says_is_taken_as_dependent_unless_the_user_knows(tmp_path, out):
+    path = write(tmp_path / "data.parquet", {"event": np.repeat(np.arange(10), 100), **columns()})
+    for name, why in (
+        ("fused_no_row_dependence", "the package does not say it; export it again"),
+        ("fused_unknown_row_dependence", "why"),
+        ("fused_later_row_dependence", "written by a later version of tensoa"),
+    ):
+        says = [
+            "may depend on the other rows",
+            why,
+            "--group COLUMN",
+            "--rows independent",
+        ]
+        infer(package(f"{name}.pt2"), path, out / "a.parquet", run=refuse, says=says)
+    assert names_in(out) == []
+    older = package("fused_no_row_dependence.pt2")
+    done = infer(
+        older,
+        path,
+        out / "a.parquet",
+        "--rows",
+        "independent",
+        "--json",
+        out / "run.json",
+    )
+    close(read(out / "a.parquet")["m"], answers(columns())["m"])
+    assert "rows: independent, as --rows says; of the model: unknown: the package does not say it" in done.stdout
+    assert json.loads((out / "run.json").read_text())["row_dependence"] == {
+        "answer": "unknown",
+        "reason": "the package does not say it; export it again",
+        "rows": "independent",
+    }
+    infer(older, path, out / "b.parquet", "--group", "event")  # one group is one call, which is right in any case
+    close(read(out / "b.parquet")["m"], answers(columns())["m"])
+
+
+def test_the_user_may_say_that_rows_depend_on_each_other(model, tmp_path, out):
+    path = write(tmp_path / "data.parquet", columns())
+    says = ["its answers for a row depend on the other rows of the call; --group COLUMN"]
+    infer(model, path, out / "a.parquet", "--rows", "dependent", run=refuse, says=says)
+    infer(model, path, out / "a.parquet", "--rows", "perhaps", run=refuse, says=["--rows"])
+
+
+def test_a_package_that_was_edited_to_say_otherwise_is_refused(exported, tmp_path, out):
+    lies = tmp_path / "lies.pt2"
+    with (
+        zipfile.ZipFile(exported[Centred]) as archive,
+        zipfile.ZipFile(lies, "w") as changed,
+    ):
+        for entry in archive.infolist():
+            content = archive.read(entry)
+            if entry.filename.endswith("extra/tensoa.json"):
+                manifest = json.loads(content)
+                assert manifest["row_dependence"]["answer"] == "dependent"
+                content = json.dumps(
+                    {
+                        **manifest,
+                        "row_dependence": {"answer": "independent", "analysis": 1},
+                    }
+                )
+            changed.writestr(entry, content)
+        changed.comment = archive.comment
+    infer(
+        lies,
+        write(tmp_path / "data.parquet", grouped()[0]),
+        out / "a.parquet",
+        run=refuse,
+        says=["checksum"],
+    )
+    assert names_in(out) == []
+
+
+def test_a_package_that_says_neither_is_refused(tmp_path, out):
+    path = write(tmp_path / "data.parquet", columns())
+    says = ['its "row_dependence" is "maybe", expected independent, dependent or unknown; export it again']
+    infer(
+        package("fused_other_row_dependence.pt2"),
+        path,
+        out / "a.parquet",
+        run=refuse,
+        says=says,
+    )
+
+
+@pytest.mark.parametrize("ending", [".pt", ".pt2"])
+def test_rows_of_models_that_are_compiled_just_in_time_are_known_from_their_graphs(ending, tmp_path, out):
+    torch.manual_seed(1)
+    alone = nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.LayerNorm(8), nn.ReLU(), nn.Linear(8, 2)).eval()
+    data, groups = grouped()
+    path = write(tmp_path / "data.parquet", data)
+    x = torch.from_numpy(np.stack([data["a"], data["b"]], 1))
+    description = {"schema": 1, "match": "order"}
+    description |= {
+        "inputs": [block("x", ["a", "b"])],
+        "outputs": [block("answers", ["p", "q"])],
+    }
+    (tmp_path / "binding.json").write_text(json.dumps(description))
+    for module in (alone, Near()):
+        model = tmp_path / f"{type(module).__name__}{ending}"
+        if ending == ".pt":
+            torch.jit.script(module).save(model)
+        else:
+            program = torch.export.export(module, (x,), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+            torch.export.save(program, model)
+        options = [
+            model,
+            path,
+            out / f"{type(module).__name__}.parquet",
+            "--binding",
+            tmp_path / "binding.json",
+        ]
+        if module is alone:
+            infer(*options)
+            with torch.no_grad():
+                close(read(options[2])["p"], alone(x)[:, 0].numpy())
+        else:
+            infer(
+                *options,
+                run=refuse,
+                says=[
+                    "depend on the other rows of the call (aten.",
+                    "at test_infer.py:",
+                ],
+            )
+
+
 def test_a_group_column_bounds_chunks_of_other_models(model, tmp_path, out):
     data = {"event": np.repeat(np.arange(100), 10), **columns()}
     infer(model, write(tmp_path / "data.parquet", data), out / "a.parquet", "--group", "event")
@@ -303,7 +472,7 @@ def test_a_group_column_bounds_chunks_of_other_models(model, tmp_path, out):
         ({"x": None}, ["has no column x, which the model reads as float32", "there are y, z", "the nearest is y"]),
         ({"x": ["a"] * ROWS}, ["column x is string", "the model's x is float32"]),
         ({"x": pa.array([[1.0]] * ROWS, pa.list_(pa.float32()))}, ["column x has lists", "y has numbers"]),
-        ({"y": np.full(ROWS, 1 << 24 | 1)}, ["1000 rows are skipped: the column y has a number that float32 does not hold (rows 0: 16777217,"]),
+        ({"y": np.full(ROWS, 1 << 24 | 1)}, ["row 0: column y is 16777217", "does not hold"]),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(model, tmp_path, out, change, says):
@@ -314,6 +483,21 @@ def test_columns_that_do_not_fit_are_refused(model, tmp_path, out, change, says)
     for part in says:
         assert part in done.stderr
     assert names_in(out) == []
+
+
+def test_a_null_loses_its_chunk_and_says_row_and_column(model, tmp_path, out):
+    data = columns()
+    y = [float(v) for v in data["y"]]
+    y[130] = None
+    path = write(tmp_path / "data.parquet", {**data, "y": pa.array(y, pa.float32())})
+    says = [f"{path}: row 130: column y is null"]
+    infer(model, path, out / "a.parquet", "--json", out / "run.json", "--row-numbers", run=refuse, says=says)
+    (lost,) = json.loads((out / "run.json").read_text())["lost"]
+    assert (lost["file"], lost["first_row"], lost["rows"]) == (str(path), 128, 64)
+    rows = [i for i in range(ROWS) if not 128 <= i < 192]
+    got = read(out / "a.parquet")
+    assert got["row"].to_pylist() == rows
+    close(got["m"], answers(data)["m"][rows])
 
 
 def damage(path, row_group):
@@ -393,14 +577,14 @@ def test_full_disk_is_reported(model, tmp_path, out, ending):
         (["--copy", "u"], ["--copy", "has no column u"]),
         (["--copy", "m"], ["has no column m"]),
         (["--group", "u"], ["--group", "has no column u"]),
-        (["--group", "name"], ["--group", "the column name is string, expected integers"]),
+        (["--group", "x"], ["--group", "the column x is float, expected integers"]),
         (["--device", "cuda:99"], ["device cuda:99 is not there"]),
         (["--threads", "0"], ["--threads"]),
         (["--rows-per-chunk", "0"], ["--rows-per-chunk"]),
     ],
 )
 def test_wrong_options_are_refused(model, tmp_path, out, options, says):
-    path = write(tmp_path / "data.parquet", {**columns(), "name": ["a"] * ROWS})
+    path = write(tmp_path / "data.parquet", columns())
     refuse("infer", "--model", model, "--input", path, "--output", out / "a.parquet", *options, says=says)
     assert names_in(out) == []
 
@@ -434,7 +618,6 @@ def test_the_commands_of_the_page(model, tmp_path):
         write(tmp_path / year / "runs.parquet", {"run": [1] * ROWS, "event": np.arange(ROWS), **columns()})
     write(tmp_path / "jets.csv", dict(zip(("jet_pt", "jet_eta", "jet_phi"), columns().values(), strict=True)))
     write(tmp_path / "events.parquet", events())
-    write(tmp_path / "gaps.parquet", {**columns(3), "x": pa.array([1, None, 2], pa.float32())})
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "tensoa").symlink_to(PROGRAM)
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
@@ -442,5 +625,3 @@ def test_the_commands_of_the_page(model, tmp_path):
     subprocess.run([script], cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert read(tmp_path / "kept.parquet").column_names == ["row", "m", "n", "run", "event"]
     assert read(tmp_path / "scores.parquet").num_rows == 3
-    assert read(tmp_path / "skipped.parquet")["row"].to_pylist() == [0, 2]
-    assert read(tmp_path / "filled.parquet").num_rows == 3

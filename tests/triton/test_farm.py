@@ -170,7 +170,7 @@ def test_a_served_package_answers_as_here(repository, network, tmp_path):
         repository,
         quoted("deploy", FUSED) + " --check grpc://$S/fused",
         quoted("deploy", network) + " --check grpc://$S/network",
-        quoted("infer", *inputs, "--output", remote) + " --model grpc://$S/fused",
+        quoted("infer", *inputs, "--output", remote) + " --model grpc://$S/fused --rows independent",
         quoted("inspect") + " grpc://$S/fused",
         quoted("deploy", network) + " --check grpc://$S/fused",
     )
@@ -195,8 +195,8 @@ def test_the_energy_of_16000_cells_is_that_of_this_machine_and_of_the_network(re
     done = with_servers(
         tmp_path / "models",
         quoted("deploy", package) + " --check grpc://$S/regression",
-        quoted("infer", *inputs, "--output", remote) + " --model grpc://$S/regression",
-        quoted("infer", *inputs, "--output", plain) + " --model grpc://$S/energy",
+        quoted("infer", *inputs, "--output", remote) + " --model grpc://$S/regression --rows independent",
+        quoted("infer", *inputs, "--output", plain) + " --model grpc://$S/energy --rows independent",
         options=["--triton", "energy"],
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -213,7 +213,7 @@ def test_top_shows_what_the_servers_do(tmp_path):
     draw = np.random.default_rng(1)
     pq.write_table(pa.table({name: draw.normal(size=5000).astype(np.float32) for name in "xyz"}), rows)
     infer = quoted("infer", "--input", rows, "--columns", "x,y,z", "--output", tmp_path / "out.parquet")
-    infer += " --model grpc://$S/fused"
+    infer += " --model grpc://$S/fused --rows independent"
     top = quoted("top") + " grpc://$S,127.0.0.1:1/fused"
     done = with_servers(
         tmp_path / "models",

@@ -61,6 +61,8 @@ ordered_json json_of(const std::string& file, const ModelDescription& model) {
   for (const auto& input : model.inputs) object["inputs"].push_back(json_of(input, true));
   object["outputs"] = ordered_json::array();
   for (const auto& output : model.outputs) object["outputs"].push_back(json_of(output, false));
+  object["row_dependence"] = {{"answer", name_of(model.row_dependence.answer)},
+                              {"reason", model.row_dependence.reason}};
   object["keeps_state"] = model.keeps_state;
   object["proof"] = model.proof;
   if (model.weights) {
@@ -201,6 +203,7 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
   for (const auto& input : model.inputs) text += line_of(input) + '\n';
   text += "outputs:\n";
   for (const auto& output : model.outputs) text += line_of(output) + '\n';
+  text += "rows: " + to_string(model.row_dependence) + '\n';
   if (model.is_served) return text;
 
   const std::string written = joined(model.inputs, "", [](const ArgumentDescription& input) {

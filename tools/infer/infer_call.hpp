@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "infer_columns.hpp"
-#include "skipped_rows.hpp"
 #include "tensoa/columnar/table_chunk.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
@@ -27,7 +26,6 @@ struct InferredChunk {
   std::vector<Buffer> memory;  ///< of each output block
   std::vector<columnar::WrittenNumbers> numbers;  ///< of each written column
   columnar::TableChunk copied;
-  std::vector<SkippedRows> skipped = {};
 };
 
 /// What was copied on the way from the file to the model and back.
@@ -45,10 +43,9 @@ class InferCaller {
  public:
   /// @param are_rows_independent one call may have rows of several groups
   InferCaller(Model<> model, Queue queue, Match match, bool are_rows_independent,
-              columnar::NumberRules rules);
+              columnar::Rounding rounding);
 
-  /// Leaves out the rows that cannot be used.
-  /// @throws InputError for what is wrong with more than rows; as Model::forward
+  /// @throws InputError that names the row of what cannot be used; as Model::forward
   InferredChunk run(const columnar::TableChunk& chunk, const InferColumns& columns);
 
   /// Returns what was copied since the last call of this.
@@ -66,14 +63,7 @@ class InferCaller {
     std::size_t pitch = 0;  ///< elements, of vectors and matrices
   };
 
-  InferredChunk run_usable(const columnar::TableChunk& chunk, const InferColumns& columns,
-                           const std::vector<std::int64_t>& groups);
-  InferredChunk answers(const columnar::TableChunk& chunk, const InferColumns& columns,
-                        const Offsets& offsets);
-  /// @param groups where the groups begin of which each is one call, and where the last one ends; empty: all
-  /// rows are one call, or each is
-  Offsets read_inputs(const columnar::TableChunk& chunk, const InferColumns& columns,
-                      const std::vector<std::int64_t>& groups);
+  Offsets read_inputs(const columnar::TableChunk& chunk, const InferColumns& columns);
   void put_planes_together(const InputSource& input, std::size_t rows, Planes& planes);
   void call(const InferColumns& columns, const Offsets& offsets, std::size_t number,
             InferredChunk& out);
@@ -86,7 +76,7 @@ class InferCaller {
   Queue queue_;
   Match match_;
   bool are_rows_independent_;
-  columnar::NumberRules rules_;
+  columnar::Rounding rounding_;
   std::vector<Planes> planes_;                   ///< of each input
   std::vector<columnar::NumberMemory> numbers_;  ///< of each plane of each input
   std::vector<Buffer> together_;                 ///< of each input whose planes lay apart
@@ -95,9 +85,8 @@ class InferCaller {
   double seconds_ = 0;
 };
 
-/// Whether the rows of a model with one collection do not depend on each other, found by calls with generated
-/// numbers: the same rows alone and among others.
-bool are_rows_independent(const Model<>& model, const package::ModelDescription& description,
-                          const Queue& queue);
+/// What is known of the rows of a model: by its file, else by its engine for the columns of its binding.
+RowDependence row_dependence(const Model<>& model, const package::ModelDescription& description,
+                             const Queue& queue);
 
 }  // namespace tensoa::tools
