@@ -5,6 +5,7 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -144,3 +145,13 @@ def test_compiler_errors_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(InputError, match="no C\\+\\+ compiler 'no-such-compiler'.*set CXX"):
         cpu.build("", "x86-64-v3", tmp_path / "no.so")
+
+
+@pytest.mark.skipif(shutil.which("clang++-16") is None, reason="no clang++-16 here")
+@pytest.mark.parametrize("level", cpu.LEVELS)
+def test_clang_compiles_programs_too(level, tmp_path, monkeypatch):
+    monkeypatch.setenv("CXX", "clang++-16")
+    x = columns(0, 0, range(20))
+    values = [ir.norm(ir.apply("exp", x), None, None, 1e-5), ir.reduce("mean", x), ir.order(x, 3)]
+    program = Program(("rows",), [Output(1 + i, range(value.width), value) for i, value in enumerate(values)])
+    cpu.build(cpu.generate(program, stages.plan(program)), level, tmp_path / "program.so")

@@ -83,7 +83,7 @@ inline auto joined(int width, F f, Get get) {
   constexpr int kBlockNumbers = 32;
   auto total = get(0);
   int i = 1;
-  while (i + 4 <= width) {
+  while (i + 8 <= width) {
     auto a = get(i), b = get(i + 1), c = get(i + 2), d = get(i + 3);
     const int end = std::min(i + kBlockNumbers, width);
     for (i += 4; i + 4 <= end; i += 4) {

@@ -123,7 +123,7 @@ constexpr double kExpTerms[] = {1. / 2,       1. / 6,        1. / 24,        1. 
 inline D exp(D x) {
   const D n = rint(x * 0x1.71547652b82fep+0);
   const D r =
-      fused(-n, all_doubles(0x1.a39ef35793c76p-33), fused(-n, all_doubles(0x1.62e42feep-1), x));
+      fused(n, all_doubles(-0x1.a39ef35793c76p-33), fused(n, all_doubles(-0x1.62e42feep-1), x));
   const D y = fused(series(kExpTerms, r) * r, r, r) + 1.0;
   const D half = trunc(n * 0.5);
   const D result = (y * double_power_of_two(half)) * double_power_of_two(n - half);
@@ -190,9 +190,9 @@ constexpr double kCosTerms[] = {
 /// sin(x + quarter pi / 2)
 inline D sine(D x, int quarter) {
   const D n = rint(x * 0x1.45f306dc9c883p-1);
-  D r = fused(-n, all_doubles(0x1.921fb544p+0), x);
-  r = fused(-n, all_doubles(0x1.0b4611a6p-34), r);
-  r = fused(-n, all_doubles(0x1.3198a2e037073p-69), r);
+  D r = fused(n, all_doubles(-0x1.921fb544p+0), x);
+  r = fused(n, all_doubles(-0x1.0b4611a6p-34), r);
+  r = fused(n, all_doubles(-0x1.3198a2e037073p-69), r);
   const L64 turn = as_integer(n) + quarter;
   const D square = r * r;
   const D odd = fused(series(kSinTerms, square) * square, r, r);

@@ -44,7 +44,7 @@ struct Reduced {
 };
 inline Reduced reduced(V x) {
   const V n = f_round(x * all(kLog2E));
-  return {__builtin_convertvector(n, I), fused(-n, all(kLn2Low), fused(-n, all(kLn2High), x))};
+  return {__builtin_convertvector(n, I), fused(n, all(-kLn2Low), fused(n, all(-kLn2High), x))};
 }
 inline V between(V x, float low, float high) {
   x = x < low ? all(low) : x;

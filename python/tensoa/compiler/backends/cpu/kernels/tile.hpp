@@ -170,7 +170,7 @@ struct Tile : Common<Tile> {
     for (int t = 0; t < times; ++t)
       for (int r = 0; r < n; r += kLanes) {
         const V result = joined(width, f, [&](int i) { return load(from(t * width + i) + r); });
-        store(y + t * kFeature + r, result / all(divisor));
+        store(y + t * kFeature + r, divisor == 1 ? result : result / all(divisor));
       }
   }
 
