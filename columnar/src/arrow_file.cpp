@@ -19,12 +19,12 @@ using ReadBatch = std::function<arrow::Result<std::shared_ptr<arrow::RecordBatch
 class Batches final : public TableParts {
  public:
   /// @param goes_on whether batches can be read after one that could not
-  Batches(Path path, ReadBatch read, bool goes_on, std::vector<int> places,
+  Batches(Path path, ReadBatch read, bool goes_on, std::vector<NestedColumn> columns,
           std::size_t rows_per_chunk)
       : path_(std::move(path)),
         read_(std::move(read)),
         goes_on_(goes_on),
-        places_(std::move(places)),
+        columns_(std::move(columns)),
         rows_per_chunk_(rows_per_chunk) {}
 
   std::unique_ptr<TablePart> next() override {
@@ -39,8 +39,7 @@ class Batches final : public TableParts {
       const std::uint64_t first_row = first_row_;
       first_row_ += static_cast<std::uint64_t>(batch->num_rows());
       return std::make_unique<ReadyPart>(
-          chunk_of(path_, first_row, require(batch->SelectColumns(places_), *path_, what)),
-          rows_per_chunk_);
+          chunk_of(path_, first_row, select(*batch, columns_, *path_)), rows_per_chunk_);
     } catch (const InputError& error) {
       is_at_end_ = !goes_on_;
       return std::make_unique<LostPart>(first_row_, error.what());
@@ -51,7 +50,7 @@ class Batches final : public TableParts {
   Path path_;
   ReadBatch read_;
   bool goes_on_;
-  std::vector<int> places_;
+  std::vector<NestedColumn> columns_;
   std::size_t rows_per_chunk_;
   int number_ = 0;
   std::uint64_t first_row_ = 0;
@@ -81,7 +80,7 @@ class FileFormat final : public TableFile::Format {
                  : arrow::Result<std::shared_ptr<arrow::RecordBatch>>(nullptr);
     };
     return std::make_unique<Batches>(name, read, true,
-                                     places_of(options.columns, *reader_->schema(), *name),
+                                     find_columns(options.columns, *reader_->schema(), *name),
                                      options.rows_per_chunk);
   }
 
@@ -104,8 +103,8 @@ class StreamFormat final : public TableFile::Format {
 
   std::unique_ptr<TableParts> read(const ReadOptions& options) const override {
     const ReadBatch read = [reader = open_stream(*name)](int) { return reader->Next(); };
-    return std::make_unique<Batches>(name, read, false, places_of(options.columns, *schema_, *name),
-                                     options.rows_per_chunk);
+    return std::make_unique<Batches>(
+        name, read, false, find_columns(options.columns, *schema_, *name), options.rows_per_chunk);
   }
 
  private:

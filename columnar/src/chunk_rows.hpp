@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "nested_columns.hpp"
 #include "tensoa/columnar/number_type.hpp"
 #include "tensoa/columnar/table_chunk.hpp"
 #include "tensoa/columnar/table_file.hpp"
@@ -48,13 +49,6 @@ T require(arrow::Result<T> result, const std::string& path, const std::string& w
   require(result.status(), path, what);
   return std::move(result).ValueUnsafe();
 }
-
-FileColumn file_column(const arrow::Field& field);
-std::vector<FileColumn> file_columns(const arrow::Schema& schema);
-
-/// The columns of these names. @throws InputError for one that is absent, or there twice
-std::vector<int> places_of(const std::vector<std::string>& names, const arrow::Schema& schema,
-                           const std::string& path);
 
 TableChunk chunk_of(Path path, std::uint64_t first_row, std::shared_ptr<arrow::RecordBatch> batch);
 

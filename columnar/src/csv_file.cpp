@@ -5,7 +5,7 @@
 #include <arrow/io/file.h>
 #include <arrow/util/compression.h>
 
-#include <vector>
+#include <string_view>
 
 #include "chunk_rows.hpp"
 
@@ -16,16 +16,29 @@ using Reader = std::shared_ptr<arrow::csv::StreamingReader>;
 
 constexpr const char* kNotCsv = "is not CSV with a line of names, or is damaged";
 
-Reader open(const std::string& path, const ReadOptions* options) {
+std::shared_ptr<arrow::io::InputStream> open_stream(const std::string& path) {
   std::shared_ptr<arrow::io::InputStream> stream =
       require(arrow::io::ReadableFile::Open(path), path, "cannot be opened");
-  if (path.ends_with(".gz")) {
-    // It has no state, and the stream does not keep it.
-    static const std::unique_ptr<arrow::util::Codec> codec =
-        require(arrow::util::Codec::Create(arrow::Compression::GZIP), path, "cannot be unpacked");
-    stream =
-        require(arrow::io::CompressedInputStream::Make(codec.get(), stream), path, "is not gzip");
+  if (!path.ends_with(".gz")) return stream;
+  // It has no state, and the stream does not keep it.
+  static const std::unique_ptr<arrow::util::Codec> codec =
+      require(arrow::util::Codec::Create(arrow::Compression::GZIP), path, "cannot be unpacked");
+  return require(arrow::io::CompressedInputStream::Make(codec.get(), stream), path, "is not gzip");
+}
+
+/// What is between columns: where the line of names has no comma, a semicolon or a tab in it.
+char delimiter_of(const std::string& path) {
+  constexpr std::int64_t kMostOfLine = 1 << 16;
+  const auto begin = require(open_stream(path)->Read(kMostOfLine), path, kNotCsv);
+  const std::string_view text(*begin);
+  const std::string_view names = text.substr(0, text.find('\n'));
+  for (const char delimiter : {',', ';', '\t'}) {
+    if (names.find(delimiter) != std::string_view::npos) return delimiter;
   }
+  return ',';
+}
+
+Reader open(const std::string& path, const ReadOptions* options) {
   auto read = arrow::csv::ReadOptions::Defaults();
   read.use_threads = false;
   auto convert = arrow::csv::ConvertOptions::Defaults();
@@ -37,8 +50,10 @@ Reader open(const std::string& path, const ReadOptions* options) {
       convert.column_types[column] = arrow_type(dtype, true);
     }
   }
-  return require(arrow::csv::StreamingReader::Make(arrow::io::default_io_context(), stream, read,
-                                                   arrow::csv::ParseOptions::Defaults(), convert),
+  auto parse = arrow::csv::ParseOptions::Defaults();
+  parse.delimiter = delimiter_of(path);
+  return require(arrow::csv::StreamingReader::Make(arrow::io::default_io_context(),
+                                                   open_stream(path), read, parse, convert),
                  path, kNotCsv);
 }
 
@@ -82,7 +97,7 @@ class CsvFormat final : public TableFile::Format {
   std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
 
   std::unique_ptr<TableParts> read(const ReadOptions& options) const override {
-    places_of(options.columns, *schema_, *name);
+    find_columns(options.columns, *schema_, *name);
     return std::make_unique<Blocks>(name, options);
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -45,6 +46,8 @@ Range range_of(NumberType type) {
       return {24, true, true};
     case NumberType::kF64:
       return {53, true, true};
+    case NumberType::kDecimal:
+      return {std::numeric_limits<int>::max(), true, true};
   }
   return {};
 }
@@ -102,7 +105,7 @@ Conversion conversion(NumberType from, DType to) noexcept {
   const Range has = range_of(from);
   const Range needs = range_of(target);
   if (has.is_floating) {
-    if (!needs.is_floating) return Conversion::kImpossible;
+    if (!needs.is_floating) return Conversion::kChecked;
     return has.digits <= needs.digits ? Conversion::kExact : Conversion::kRounds;
   }
   const bool keeps_sign = needs.is_signed || !has.is_signed;
@@ -133,16 +136,30 @@ std::optional<DType> dtype_of(NumberType type) noexcept {
     case NumberType::kU16:
     case NumberType::kU32:
     case NumberType::kU64:
+    case NumberType::kDecimal:
       break;
   }
   return {};
+}
+
+bool holds(DType type, double value) noexcept {
+  const Range range = range_of(type_of(type));
+  if (range.is_floating || type == DType::kBF16) {
+    if (!std::isfinite(value) || type == DType::kF64) return true;
+    constexpr double kMostF16 = 65'520;  // rounded to infinity
+    return type == DType::kF16 ? std::abs(value) < kMostF16
+                               : std::isfinite(static_cast<float>(value));
+  }
+  const double end = std::ldexp(1.0, range.digits);
+  return value == std::trunc(value) && value < end && value >= (range.is_signed ? -end : 0.0);
 }
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& names) {
   std::string nearest;
   std::size_t fewest = std::numeric_limits<std::size_t>::max();
   for (const std::string& other : names) {
-    const std::size_t needed = edits(name, other);
+    const bool is_field = other.ends_with('.' + std::string(name));
+    const std::size_t needed = is_field ? 0 : edits(name, other);
     if (needed >= fewest) continue;
     fewest = needed;
     nearest = other;

@@ -7,7 +7,8 @@
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 
-#include <algorithm>
+#include <set>
+#include <span>
 
 #include "chunk_rows.hpp"
 
@@ -84,7 +85,8 @@ class RowGroup final : public TablePart {
             reader_of(*source_->path, source_->file, source_->metadata, source_->rows_per_chunk);
         batches_ = require(reader_->GetRecordBatchReader({number_}, source_->leaves),
                            *source_->path, what);
-        places_ = places_of(source_->names, *batches_->schema(), *source_->path);
+        // Of structs only the fields that are read.
+        columns_ = find_columns(source_->names, *batches_->schema(), *source_->path);
       }
       std::shared_ptr<arrow::RecordBatch> batch;
       while (!batch || batch->num_rows() == 0) {
@@ -96,8 +98,7 @@ class RowGroup final : public TablePart {
       }
       const std::uint64_t first = first_row_ + done_;
       done_ += static_cast<std::uint64_t>(batch->num_rows());
-      return chunk_of(source_->path, first,
-                      require(batch->SelectColumns(places_), *source_->path, what));
+      return chunk_of(source_->path, first, select(*batch, columns_, *source_->path));
     });
   }
 
@@ -109,7 +110,7 @@ class RowGroup final : public TablePart {
   std::uint64_t done_ = 0;
   std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::unique_ptr<arrow::RecordBatchReader> batches_;
-  std::vector<int> places_;
+  std::vector<NestedColumn> columns_;
 };
 
 class RowGroups final : public TableParts {
@@ -129,32 +130,54 @@ class RowGroups final : public TableParts {
   std::uint64_t first_row_ = 0;
 };
 
+using parquet::arrow::SchemaField;
+
+/// A column of the file, or a field of one.
+const SchemaField& field_at(const std::vector<SchemaField>& columns, std::span<const int> places) {
+  const SchemaField* field = &columns[static_cast<std::size_t>(places.front())];
+  for (const int place : places.subspan(1)) {
+    while (element_type(*field->field->type()) != nullptr) field = &field->children.front();
+    field = &field->children[static_cast<std::size_t>(place)];
+  }
+  return *field;
+}
+
+void add_leaves(const SchemaField& field, std::set<int>& leaves) {
+  if (field.children.empty()) leaves.insert(field.column_index);
+  for (const SchemaField& child : field.children) add_leaves(child, leaves);
+}
+
 class ParquetFormat final : public TableFile::Format {
  public:
   ParquetFormat(const Path& path, File file, MetaData metadata,
-                std::shared_ptr<arrow::Schema> schema)
+                std::shared_ptr<arrow::Schema> schema, std::vector<SchemaField> fields)
       : Format(path, file_columns(*schema), static_cast<std::uint64_t>(metadata->num_rows())),
         file_(std::move(file)),
         metadata_(std::move(metadata)),
-        schema_(std::move(schema)) {}
+        schema_(std::move(schema)),
+        fields_(std::move(fields)) {}
 
   std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
 
   std::unique_ptr<TableParts> read(const ReadOptions& options) const override {
-    places_of(options.columns, *schema_, *name);
-    std::vector<int> leaves;
-    for (int i = 0; i < metadata_->num_columns(); ++i) {
-      const std::string top = metadata_->schema()->Column(i)->path()->ToDotVector().front();
-      if (std::ranges::find(options.columns, top) != options.columns.end()) leaves.push_back(i);
+    std::set<int> leaves;
+    for (const NestedColumn& column : find_columns(options.columns, *schema_, *name)) {
+      add_leaves(field_at(fields_, column.places), leaves);
     }
-    return std::make_unique<RowGroups>(std::make_shared<const Source>(Source{
-        name, file_, metadata_, std::move(leaves), options.columns, options.rows_per_chunk}));
+    return std::make_unique<RowGroups>(
+        std::make_shared<const Source>(Source{name,
+                                              file_,
+                                              metadata_,
+                                              {leaves.begin(), leaves.end()},
+                                              options.columns,
+                                              options.rows_per_chunk}));
   }
 
  private:
   File file_;
   MetaData metadata_;
   std::shared_ptr<arrow::Schema> schema_;
+  std::vector<SchemaField> fields_;
 };
 
 }  // namespace
@@ -165,7 +188,7 @@ std::unique_ptr<TableFile::Format> open_parquet(Path path) {
   std::shared_ptr<arrow::Schema> schema;
   require(reader->GetSchema(&schema), *path, "has columns that cannot be read");
   return std::make_unique<ParquetFormat>(path, file, reader->parquet_reader()->metadata(),
-                                         std::move(schema));
+                                         std::move(schema), reader->manifest().schema_fields);
 }
 
 }  // namespace tensoa::columnar

@@ -22,37 +22,6 @@ InputFormat ending_of(const std::string& path) {
   return is(".root") ? InputFormat::kRoot : InputFormat::kOther;
 }
 
-NumberType number_type_of(const arrow::DataType& type) {
-  switch (type.id()) {
-    case arrow::Type::BOOL:
-      return NumberType::kBool;
-    case arrow::Type::UINT8:
-      return NumberType::kU8;
-    case arrow::Type::UINT16:
-      return NumberType::kU16;
-    case arrow::Type::UINT32:
-      return NumberType::kU32;
-    case arrow::Type::UINT64:
-      return NumberType::kU64;
-    case arrow::Type::INT8:
-      return NumberType::kI8;
-    case arrow::Type::INT16:
-      return NumberType::kI16;
-    case arrow::Type::INT32:
-      return NumberType::kI32;
-    case arrow::Type::INT64:
-      return NumberType::kI64;
-    case arrow::Type::HALF_FLOAT:
-      return NumberType::kF16;
-    case arrow::Type::FLOAT:
-      return NumberType::kF32;
-    case arrow::Type::DOUBLE:
-      return NumberType::kF64;
-    default:
-      return NumberType::kNone;
-  }
-}
-
 std::unique_ptr<TableFile::Format> open(fs::path path) {
   const auto name = std::make_shared<const std::string>(path.string());
   const InputFormat ending = ending_of(*name);
@@ -115,45 +84,6 @@ void require(const arrow::Status& status, const std::string& path, const std::st
   if (!status.ok()) throw InputError(path + ": " + what + ": " + printable(status.message()));
 }
 
-FileColumn file_column(const arrow::Field& field) {
-  const arrow::DataType& type = *field.type();
-  FileColumn column{.name = field.name(), .type = type.ToString()};
-  column.is_list = type.id() == arrow::Type::LIST || type.id() == arrow::Type::LARGE_LIST ||
-                   type.id() == arrow::Type::FIXED_SIZE_LIST;
-  column.numbers = number_type_of(column.is_list ? *type.field(0)->type() : type);
-  return column;
-}
-
-std::vector<FileColumn> file_columns(const arrow::Schema& schema) {
-  std::vector<FileColumn> columns;
-  for (const auto& field : schema.fields()) columns.push_back(file_column(*field));
-  return columns;
-}
-
-int place_of(const std::string& name, const arrow::Schema& schema, const std::string& path) {
-  const std::vector<int> found = schema.GetAllFieldIndices(name);
-  if (found.size() == 1) return found.front();
-  if (found.size() > 1) {
-    throw InputError(path + ": the column " + name + " is there " + std::to_string(found.size()) +
-                     " times, expected once");
-  }
-  std::string all;
-  for (const std::string& other : schema.field_names()) {
-    all.append(all.empty() ? "" : ", ").append(other);
-  }
-  const std::string nearest = nearest_name(name, schema.field_names());
-  throw InputError(path + ": has no column " + name + "; there are " + printable(all) +
-                   (nearest.empty() ? "" : "; the nearest is " + printable(nearest)));
-}
-
-std::vector<int> places_of(const std::vector<std::string>& names, const arrow::Schema& schema,
-                           const std::string& path) {
-  std::vector<int> places(names.size());
-  std::transform(names.begin(), names.end(), places.begin(),
-                 [&](const std::string& name) { return place_of(name, schema, path); });
-  return places;
-}
-
 TableChunk chunk_of(Path path, std::uint64_t first_row, std::shared_ptr<arrow::RecordBatch> batch) {
   return TableChunk(std::make_shared<const detail::ChunkRows>(
       detail::ChunkRows{std::move(path), first_row, std::move(batch)}));
@@ -183,9 +113,9 @@ TableChunk TableFile::empty_chunk(const ReadOptions& options) const {
   const auto schema = format_->schema();
   arrow::FieldVector fields;
   arrow::ArrayVector arrays;
-  for (const int place : places_of(options.columns, *schema, *format_->name)) {
-    fields.push_back(schema->field(place));
-    arrays.push_back(require(arrow::MakeEmptyArray(fields.back()->type()), *format_->name,
+  for (const NestedColumn& column : find_columns(options.columns, *schema, *format_->name)) {
+    fields.push_back(arrow::field(column.name, column.type));
+    arrays.push_back(require(arrow::MakeEmptyArray(column.type), *format_->name,
                              "has a column that cannot be read"));
   }
   return chunk_of(format_->name, 0,

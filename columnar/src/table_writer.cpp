@@ -3,11 +3,14 @@
 #include "tensoa/columnar/table_writer.hpp"
 
 #include <arrow/api.h>
+#include <arrow/compute/cast.h>
 #include <arrow/csv/writer.h>
 #include <arrow/io/file.h>
+#include <arrow/ipc/reader.h>
 #include <arrow/ipc/writer.h>
 #include <arrow/util/compression.h>
 #include <arrow/util/float16.h>
+#include <parquet/arrow/reader.h>
 #include <parquet/arrow/writer.h>
 
 #include <algorithm>
@@ -15,6 +18,7 @@
 #include <cstring>
 #include <limits>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "chunk_rows.hpp"
@@ -40,15 +44,18 @@ OutputFormat ending_of(const fs::path& path) {
 
 class TableWriter::Output {
  public:
-  Output(const fs::path& path, std::vector<WrittenColumn> columns, const TableChunk& copied)
+  Output(const fs::path& path, std::vector<WrittenColumn> columns, TableChunk copied)
       : ending_(ending_of(path)),
         columns_(std::move(columns)),
-        schema_(schema_of(path, copied)),
+        copied_(std::move(copied)),
+        schema_(schema_of(path, copied_)),
         file_(path),
         stream_(check(arrow::io::FileOutputStream::Open(file_.temporary().string()))) {
     if (ending_ == OutputFormat::kParquet) {
+      // The types of copied columns, of which Parquet has fewer.
+      const auto types = parquet::ArrowWriterProperties::Builder().store_schema()->build();
       parquet_ = check(parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(),
-                                                        stream_, parquet_properties()));
+                                                        stream_, parquet_properties(), types));
     } else if (ending_ == OutputFormat::kArrow) {
       batches_ = check(arrow::ipc::MakeFileWriter(stream_, schema_));
     } else {
@@ -66,25 +73,113 @@ class TableWriter::Output {
     }
     const detail::ChunkRows& others = copied.get();
     for (int i = 0; i < others.batch->num_columns(); ++i) {
-      arrays.push_back(others.batch->column(i));
-      const auto& field = schema_->field(static_cast<int>(arrays.size()) - 1);
-      if (field->type()->Equals(*arrays.back()->type())) continue;
-      throw InputError(*others.path + ": the column " + field->name() + " is " +
-                       arrays.back()->type()->ToString() + ", in the files before it is " +
-                       field->type()->ToString() + "; expected one type for all files");
+      const auto& column = others.batch->column(i);
+      const auto& field = copied_.get().batch->schema()->field(i);
+      if (!field->type()->Equals(*column->type())) {
+        throw InputError(*others.path + ": the column " + field->name() + " is " +
+                         column->type()->ToString() + ", in the files before it is " +
+                         field->type()->ToString() + "; expected one type for all files");
+      }
+      arrays.push_back(as_written(column, static_cast<int>(arrays.size())));
     }
-    const auto batch =
-        arrow::RecordBatch::Make(schema_, static_cast<std::int64_t>(rows), std::move(arrays));
-    check(parquet_ ? parquet_->WriteRecordBatch(*batch) : batches_->WriteRecordBatch(*batch));
+    write(static_cast<std::int64_t>(rows), std::move(arrays));
+  }
+
+  /// The same table with a further first column, and the rows of this one, which is closed.
+  std::unique_ptr<Output> with_row_numbers(const std::string& name) {
+    if (is_written_in_place(file_.path())) {
+      throw ConfigError(file_.path().string() +
+                        ": is written in place, and rows that are written get no numbers");
+    }
+    std::vector<WrittenColumn> columns = columns_;
+    columns.insert(columns.begin(), {.name = name, .dtype = DType::kI64});
+    auto numbered = std::make_unique<Output>(file_.path(), std::move(columns), copied_);
+    close();
+    if (ending_ == OutputFormat::kCsv) {
+      numbered->take_text(file_.temporary());
+    } else {
+      numbered->take_rows(file_.temporary());
+    }
+    return numbered;
   }
 
   void finish() {
-    check(parquet_ ? parquet_->Close() : batches_->Close());
-    check(stream_->Close());
+    close();
     file_.commit();
   }
 
  private:
+  void close() {
+    check(parquet_ ? parquet_->Close() : batches_->Close());
+    check(stream_->Close());
+  }
+
+  /// An array as the type of a column of the output.
+  std::shared_ptr<arrow::Array> as_written(const std::shared_ptr<arrow::Array>& array,
+                                           int column) const {
+    const auto& type = schema_->field(column)->type();
+    return array->type()->Equals(*type) ? array : check(arrow::compute::Cast(*array, type));
+  }
+
+  void write(std::int64_t rows, arrow::ArrayVector arrays) {
+    const auto batch = arrow::RecordBatch::Make(schema_, rows, std::move(arrays));
+    check(parquet_ ? parquet_->WriteRecordBatch(*batch) : batches_->WriteRecordBatch(*batch));
+  }
+
+  /// Writes the rows of a table that lacks the first column, with their numbers.
+  void take_rows(const fs::path& path) {
+    const std::shared_ptr<arrow::io::RandomAccessFile> file =
+        check(arrow::io::ReadableFile::Open(path.string()));
+    std::int64_t next = 0;
+    const auto take = [&](const arrow::RecordBatch& batch) {
+      arrow::Int64Builder numbers;
+      check(numbers.Reserve(batch.num_rows()));
+      for (std::int64_t i = 0; i < batch.num_rows(); ++i) numbers.UnsafeAppend(next++);
+      arrow::ArrayVector arrays{check(numbers.Finish())};
+      for (int i = 0; i < batch.num_columns(); ++i) {
+        const auto& type = schema_->field(i + 1)->type();
+        const auto& column = batch.column(i);
+        arrays.push_back(
+            column->type()->Equals(*type) ? column : check(arrow::compute::Cast(*column, type)));
+      }
+      write(batch.num_rows(), std::move(arrays));
+    };
+    if (ending_ == OutputFormat::kArrow) {
+      const auto reader = check(arrow::ipc::RecordBatchFileReader::Open(file));
+      for (int i = 0; i < reader->num_record_batches(); ++i) {
+        take(*check(reader->ReadRecordBatch(i)));
+      }
+      return;
+    }
+    const auto reader = check(parquet::arrow::OpenFile(file, arrow::default_memory_pool()));
+    const auto batches = check(reader->GetRecordBatchReader());
+    std::shared_ptr<arrow::RecordBatch> batch;
+    while (check(batches->ReadNext(&batch)), batch) take(*batch);
+  }
+
+  /// The same for CSV, of which only line ends are looked for: those outside of quotes.
+  void take_text(const fs::path& path) {
+    constexpr std::int64_t kBlock = 1 << 20;
+    const auto file = check(arrow::io::ReadableFile::Open(path.string()));
+    std::int64_t line = -1;  // that of the names
+    bool is_quoted = false;
+    bool is_begin = false;
+    while (true) {
+      const auto block = check(file->Read(kBlock));
+      if (block->size() == 0) return;
+      std::string text;
+      for (const char c : static_cast<std::string_view>(*block)) {
+        if (std::exchange(is_begin, false)) text += std::to_string(line) + ',';
+        if (line >= 0) text += c;
+        if (c == '"') is_quoted = !is_quoted;
+        if (c != '\n' || is_quoted) continue;
+        ++line;
+        is_begin = true;
+      }
+      check(stream_->Write(text));
+    }
+  }
+
   void check(const arrow::Status& status) const {
     if (status.ok()) return;
     const std::string detail = status.detail() ? ": " + status.detail()->ToString() : "";
@@ -105,7 +200,12 @@ class TableWriter::Output {
           false));
     }
     for (const auto& field : copied.get().batch->schema()->fields()) {
-      fields.push_back(field->WithNullable(true));
+      // Only Arrow has dictionaries as a type.
+      const bool is_dictionary =
+          field->type()->id() == arrow::Type::DICTIONARY && ending_ != OutputFormat::kArrow;
+      fields.push_back(field->WithNullable(true)->WithType(
+          is_dictionary ? static_cast<const arrow::DictionaryType&>(*field->type()).value_type()
+                        : field->type()));
     }
     std::set<std::string> names;
     for (const auto& field : fields) {
@@ -187,6 +287,7 @@ class TableWriter::Output {
 
   OutputFormat ending_;
   std::vector<WrittenColumn> columns_;
+  TableChunk copied_;  ///< without rows
   std::shared_ptr<arrow::Schema> schema_;
   OutputFile file_;
   std::shared_ptr<arrow::io::FileOutputStream> stream_;
@@ -205,6 +306,10 @@ TableWriter& TableWriter::operator=(TableWriter&&) noexcept = default;
 void TableWriter::append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
                          const TableChunk& copied) {
   output_->append(rows, numbers, copied);
+}
+
+void TableWriter::number_rows(const std::string& name) {
+  output_ = output_->with_row_numbers(name);
 }
 
 void TableWriter::finish() { output_->finish(); }

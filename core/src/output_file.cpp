@@ -133,10 +133,14 @@ void write_all(int descriptor, std::string_view contents, const fs::path& path) 
 
 }  // namespace
 
+bool is_written_in_place(const fs::path& path) {
+  return descriptor_named_by(path) || is_special(path);
+}
+
 OutputFile::OutputFile(fs::path path) : path_(std::move(path)) {
   std::error_code status;
   if (fs::is_directory(path_, status)) fail(path_, "it is a folder");
-  if (descriptor_named_by(path_) || is_special(path_)) {
+  if (is_written_in_place(path_)) {
     // Not opened here: the reader of a pipe takes its first close for the end.
     temporary_ = path_;
     if (access(path_.c_str(), W_OK) != 0) fail_with_errno(path_);

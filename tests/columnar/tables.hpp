@@ -100,8 +100,8 @@ inline Read read(const TableFile& file, const std::string& column, std::size_t r
   while (const auto part = parts->next()) {
     try {
       while (const auto chunk = part->next()) {
-        const auto* numbers = reinterpret_cast<const float*>(
-            chunk->numbers(0, DType::kF32, Rounding::kRefused, memory));
+        const auto* numbers =
+            reinterpret_cast<const float*>(chunk->numbers(0, DType::kF32, {}, memory));
         all.numbers.insert(all.numbers.end(), numbers, numbers + chunk->rows());
         all.chunks.push_back(chunk->rows());
       }

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "../support/temporary_folder.hpp"
 #include "tables.hpp"
 
@@ -15,6 +17,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr NumberRules kRounds{.rounding = Rounding::kAllowed};
+
 class TableChunkTest : public testing::Test {
  protected:
   TableChunk chunk(const test::Columns& columns) {
@@ -24,9 +29,8 @@ class TableChunkTest : public testing::Test {
     return test::only_chunk(file, names);
   }
   template <class T>
-  std::vector<T> numbers(const TableChunk& from, DType dtype,
-                         Rounding rounding = Rounding::kRefused) {
-    const std::byte* data = from.numbers(0, dtype, rounding, memory_);
+  std::vector<T> numbers(const TableChunk& from, DType dtype, const NumberRules& rules = {}) {
+    const std::byte* data = from.numbers(0, dtype, rules, memory_);
     const auto* values = reinterpret_cast<const T*>(data);
     return {values, values + from.rows()};
   }
@@ -37,9 +41,9 @@ class TableChunkTest : public testing::Test {
 
 TEST_F(TableChunkTest, NumbersLieWhereTheFileHasThemAlsoInASlice) {
   const TableChunk all = chunk({{"x", test::counted(6)}});
-  const std::byte* data = all.numbers(0, DType::kF32, Rounding::kRefused, memory_);
+  const std::byte* data = all.numbers(0, DType::kF32, {}, memory_);
   const TableChunk some = all.slice(2, 3);
-  EXPECT_EQ(some.numbers(0, DType::kF32, Rounding::kRefused, memory_), data + 2 * sizeof(float));
+  EXPECT_EQ(some.numbers(0, DType::kF32, {}, memory_), data + 2 * sizeof(float));
   EXPECT_EQ(memory_.copied, 0U);
   EXPECT_THAT(numbers<float>(some, DType::kF32), ElementsAre(2, 3, 4));
   EXPECT_EQ(some.first_row(), 2U);
@@ -61,9 +65,8 @@ TEST_F(TableChunkTest, IntegersThatDoNotFitAreAnErrorWithTheirRow) {
   EXPECT_THAT([&] { numbers<float>(all, DType::kF32); },
               ThrowsMessage<InputError>(HasSubstr("row 2: column n is 16777217")));
   EXPECT_THAT(numbers<float>(all.slice(0, 2), DType::kF32), ElementsAre(1, 16'777'216));
-  EXPECT_THAT(numbers<float>(all, DType::kF32, Rounding::kAllowed),
-              ElementsAre(1, 16'777'216, 16'777'216));
-  EXPECT_THAT([&] { numbers<std::int16_t>(all, DType::kI16, Rounding::kAllowed); },
+  EXPECT_THAT(numbers<float>(all, DType::kF32, kRounds), ElementsAre(1, 16'777'216, 16'777'216));
+  EXPECT_THAT([&] { numbers<std::int16_t>(all, DType::kI16, kRounds); },
               ThrowsMessage<InputError>(HasSubstr("row 1: column n is 16777216")));
   const auto most = test::array<arrow::Int64Builder>(
       std::vector<std::int64_t>{std::numeric_limits<std::int64_t>::max()});
@@ -81,8 +84,14 @@ TEST_F(TableChunkTest, RoundsOnlyWhereThatIsAllowed) {
   const TableChunk all = chunk({{"x", doubles}});
   EXPECT_THAT([&] { numbers<float>(all, DType::kF32); },
               ThrowsMessage<InputError>(HasSubstr("is double, expected float32")));
-  EXPECT_THAT(numbers<float>(all, DType::kF32, Rounding::kAllowed), ElementsAre(0.1F));
-  EXPECT_THROW(numbers<std::int32_t>(all, DType::kI32, Rounding::kAllowed), InputError);
+  EXPECT_THAT(numbers<float>(all, DType::kF32, kRounds), ElementsAre(0.1F));
+  EXPECT_THAT(numbers<std::int32_t>(all, DType::kI32, kRounds), ElementsAre(0));
+  const auto large = test::array<arrow::DoubleBuilder>(std::vector<double>{1e300});
+  EXPECT_THAT(
+      [&] {
+        numbers<float>(chunk({{"x", large}}), DType::kF32, kRounds);
+      },
+      ThrowsMessage<InputError>(HasSubstr("is 1e+300, which float32 does not hold")));
 }
 
 TEST_F(TableChunkTest, NullsAreAnErrorWithRowAndColumn) {
@@ -90,6 +99,109 @@ TEST_F(TableChunkTest, NullsAreAnErrorWithRowAndColumn) {
   EXPECT_THAT([&] { numbers<float>(all, DType::kF32); },
               ThrowsMessage<InputError>(HasSubstr("row 2: column x is null")));
   EXPECT_THAT(numbers<float>(all.slice(0, 2), DType::kF32), ElementsAre(1, 2));
+}
+
+TEST_F(TableChunkTest, ANullBecomesWhatTheRulesSayWhereTheTypeHoldsIt) {
+  const TableChunk all = chunk({{"x", test::floats({1, 2, 3}, {true, false, true})}});
+  const std::byte* before = all.slice(2, 1).numbers(0, DType::kF32, {}, memory_);
+  EXPECT_THAT(numbers<float>(all, DType::kF32, {.null_value = 7}), ElementsAre(1, 7, 3));
+  EXPECT_EQ(*reinterpret_cast<const float*>(before), 3.0F);  // the file's stay as they are
+  EXPECT_THAT(numbers<std::int32_t>(all, DType::kI32, {.null_value = 7}), ElementsAre(1, 7, 3));
+  EXPECT_THAT([&] { numbers<std::int32_t>(all, DType::kI32, {.null_value = kNan}); },
+              ThrowsMessage<InputError>(HasSubstr("row 1: column x is null")));
+  const auto truths =
+      test::array<arrow::BooleanBuilder>(std::vector<bool>{true, false}, {true, false});
+  const TableChunk bits = chunk({{"x", truths}});
+  EXPECT_THAT(numbers<std::uint8_t>(bits, DType::kBool, {.null_value = 1}), ElementsAre(1, 1));
+  EXPECT_THROW(numbers<std::uint8_t>(bits, DType::kBool, {.null_value = 2}), InputError);
+}
+
+TEST_F(TableChunkTest, WholeFloatingPointBecomesIntegers) {
+  const auto doubles = test::array<arrow::DoubleBuilder>(
+      std::vector<double>{-3, kNan, 2.5, 0x1p63, -0x1p63}, {true, true, true, true, true});
+  const TableChunk all = chunk({{"n", doubles}});
+  const auto faults = all.faults(0, DType::kI64, {});
+  ASSERT_EQ(faults.size(), 3U);
+  EXPECT_EQ(faults[0].row, 1U);
+  EXPECT_EQ(faults[0].kind, FaultKind::kNull);  // how tables without nulls write one
+  EXPECT_EQ(to_string(faults[1], DType::kI64), "is 2.5, which is not a whole number");
+  EXPECT_EQ(to_string(faults[2], DType::kI64), "is 9223372036854775808, which int64 does not hold");
+  EXPECT_EQ(all.faults(0, DType::kI64, {.null_value = 0}).size(), 2U);
+  EXPECT_THAT(numbers<std::int64_t>(all.slice(0, 3), DType::kI64,
+                                    {.rounding = Rounding::kAllowed, .null_value = 9}),
+              ElementsAre(-3, 9, 2));  // half to even
+  EXPECT_THAT(numbers<std::int64_t>(all.slice(4, 1), DType::kI64),
+              ElementsAre(std::numeric_limits<std::int64_t>::min()));
+}
+
+TEST_F(TableChunkTest, DecimalsAreExactOrRounded) {
+  arrow::Decimal128Builder builder(arrow::decimal128(20, 1));
+  for (const char* text : {"9007199254740993.0", "0.5"}) {
+    ASSERT_TRUE(builder.Append(arrow::Decimal128::FromString(text).ValueOrDie()).ok());
+  }
+  ASSERT_TRUE(builder.AppendNull().ok());
+  const TableChunk all = chunk({{"n", builder.Finish().ValueOrDie()}});
+  EXPECT_THAT(numbers<std::int64_t>(all.slice(0, 1), DType::kI64), ElementsAre(9007199254740993));
+  const auto faults = all.faults(0, DType::kI64, {});
+  ASSERT_EQ(faults.size(), 2U);
+  EXPECT_EQ(faults[0].kind, FaultKind::kNotWhole);
+  EXPECT_EQ(faults[1].kind, FaultKind::kNull);
+  EXPECT_THAT([&] { numbers<float>(all, DType::kF32); },
+              ThrowsMessage<InputError>(HasSubstr("is decimal128(20, 1), expected float32")));
+  EXPECT_THAT(numbers<float>(all.slice(1, 1), DType::kF32, kRounds), ElementsAre(0.5F));
+}
+
+TEST_F(TableChunkTest, DictionariesAreTheirValuesAlsoNulls) {
+  const auto values = test::floats({5, 6}, {true, false});
+  const auto places =
+      test::array<arrow::Int8Builder>(std::vector<std::int8_t>{0, 1, 0}, {true, true, false});
+  const TableChunk all =
+      chunk({{"x", arrow::DictionaryArray::FromArrays(places, values).ValueOrDie()}});
+  EXPECT_THAT(numbers<float>(all, DType::kF32, {.null_value = 0}), ElementsAre(5, 0, 0));
+  EXPECT_EQ(all.faults(0, DType::kF32, {}).size(), 2U);
+  // Where nothing is converted, the values live as long as the memory.
+  const auto* numbers =
+      reinterpret_cast<const float*>(all.slice(0, 1).numbers(0, DType::kF32, {}, memory_));
+  EXPECT_EQ(*numbers, 5.0F);
+  EXPECT_NE(memory_.unpacked, nullptr);
+}
+
+/// [[1, null], null over [2, 3], [], [4]]
+std::shared_ptr<arrow::Array> lists_with_nulls() {
+  const auto values = test::floats({1, 0, 2, 3, 4}, {true, false, true, true, true});
+  const auto offsets = test::array<arrow::Int32Builder>(std::vector<std::int32_t>{0, 2, 4, 4, 5});
+  const auto validity = arrow::AllocateEmptyBitmap(4).ValueOrDie();
+  validity->mutable_data()[0] = 0b1101;
+  return std::make_shared<arrow::ListArray>(arrow::list(arrow::float32()), 4,
+                                            offsets->data()->buffers[1], values, validity);
+}
+
+TEST_F(TableChunkTest, ListsWithNullsAreFaultsOfTheirRows) {
+  const TableChunk all = chunk({{"x", lists_with_nulls()}});
+  const auto rows = [&](const NumberRules& rules, std::size_t first = 0) {
+    std::vector<std::size_t> found;
+    for (const RowFault& fault : all.slice(first, 4 - first).faults(0, DType::kF32, rules)) {
+      found.push_back(fault.row);
+    }
+    return found;
+  };
+  EXPECT_THAT(rows({}), ElementsAre(0, 1));
+  EXPECT_THAT(rows({}, 1), ElementsAre(0));
+  EXPECT_THAT(rows({.null_value = 0}), ElementsAre(1));  // of unknown length
+  EXPECT_THAT(all.lengths(0), ElementsAre(2, 0, 0, 1));
+  EXPECT_THROW(all.lists(0, DType::kF32, {.null_value = 0}, memory_), InputError);
+  const TableChunk rest = all.filter(std::vector<std::uint8_t>{1, 0, 1, 1});
+  const ListNumbers lists = rest.lists(0, DType::kF32, {.null_value = 8}, memory_);
+  EXPECT_THAT(lists.offsets, ElementsAre(0, 2, 2, 3));
+  EXPECT_EQ(reinterpret_cast<const float*>(lists.numbers)[1], 8.0F);
+  EXPECT_EQ(reinterpret_cast<const float*>(lists.numbers)[2], 4.0F);
+}
+
+TEST_F(TableChunkTest, ValidityIsThatOfTheRowsOfASlice) {
+  const TableChunk all = chunk({{"x", test::floats({1, 2, 3}, {true, false, true})}});
+  EXPECT_THAT(all.validity(0), ElementsAre(1, 0, 1));
+  EXPECT_THAT(all.slice(1, 2).validity(0), ElementsAre(0, 1));
+  EXPECT_THAT(all.slice(2, 1).validity(0), ElementsAre());
 }
 
 TEST_F(TableChunkTest, ListsAreNumbersAndOffsets) {
@@ -101,7 +213,7 @@ TEST_F(TableChunkTest, ListsAreNumbersAndOffsets) {
       ASSERT_TRUE(values.Append(static_cast<float>(10 * n + i)).ok());
   }
   const TableChunk all = chunk({{"x", builder.Finish().ValueOrDie()}});
-  const ListNumbers some = all.slice(1, 2).lists(0, DType::kF32, Rounding::kRefused, memory_);
+  const ListNumbers some = all.slice(1, 2).lists(0, DType::kF32, {}, memory_);
   EXPECT_THAT(some.offsets, ElementsAre(0, 0, 3));
   EXPECT_EQ(reinterpret_cast<const float*>(some.numbers)[2], 32.0F);
   EXPECT_EQ(memory_.copied, 0U);

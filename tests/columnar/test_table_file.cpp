@@ -159,6 +159,58 @@ TEST_F(TableFileTest, TextHasNaNAndNulls) {
   EXPECT_THAT(all.lost, ElementsAre(HasSubstr("row 2: column x is null")));
 }
 
+TEST_F(TableFileTest, FieldsOfStructsAndOfListsOfStructsAreColumns) {
+  // Of what a null struct has nothing is seen.
+  const auto pt = test::floats({1, 2, 3, 4});
+  const auto validity = arrow::AllocateEmptyBitmap(4).ValueOrDie();
+  validity->mutable_data()[0] = 0b1011;
+  const std::vector<std::string> names{"pt", "eta"};
+  const arrow::FieldVector fields{arrow::field("pt", arrow::float32()),
+                                  arrow::field("eta", arrow::float32())};
+  const auto jet = std::make_shared<arrow::StructArray>(
+      arrow::struct_(fields), 4, arrow::ArrayVector{pt, test::floats({5, 6, 7, 8})}, validity);
+  const auto event =
+      arrow::StructArray::Make({test::counted(4), jet}, std::vector<std::string>{"n", "jet"})
+          .ValueOrDie();
+  const auto offsets = test::array<arrow::Int32Builder>(std::vector<std::int32_t>{0, 1, 1, 3, 4});
+  const auto records = arrow::ListArray::FromArrays(*offsets, *jet).ValueOrDie();
+  for (const char* name : {"a.parquet", "a.arrow", "a.ipc"}) {
+    const TableFile file(
+        test::write(path(name), {{"event", event}, {"", records}, {"other", pt}}, 4));
+    std::vector<std::string> all;
+    for (const FileColumn& column : file.columns()) all.push_back(column.name);
+    EXPECT_THAT(all, ElementsAre("event", "event.n", "event.jet", "event.jet.pt", "event.jet.eta",
+                                 "pt", "eta", "other"))
+        << name;
+    EXPECT_TRUE(file.columns()[5].is_list);
+    EXPECT_EQ(file.columns()[5].numbers, NumberType::kF32);
+    const TableChunk chunk = test::only_chunk(file, {"eta", "event.jet.pt", "event.n"});
+    NumberMemory memory;
+    const NumberRules rules{.null_value = 0};
+    const auto* numbers =
+        reinterpret_cast<const float*>(chunk.numbers(1, DType::kF32, rules, memory));
+    EXPECT_THAT(std::vector(numbers, numbers + 4), ElementsAre(1, 2, 0, 4)) << name;
+    numbers = reinterpret_cast<const float*>(chunk.numbers(2, DType::kF32, {}, memory));
+    EXPECT_THAT(std::vector(numbers, numbers + 4), ElementsAre(0, 1, 2, 3)) << name;
+    const ListNumbers lists = chunk.slice(1, 3).lists(0, DType::kF32, rules, memory);
+    EXPECT_THAT(lists.offsets, ElementsAre(0, 0, 2, 3)) << name;
+    numbers = reinterpret_cast<const float*>(lists.numbers);
+    EXPECT_THAT(std::vector(numbers, numbers + 3), ElementsAre(6, 0, 8)) << name;
+    EXPECT_EQ(file.empty_chunk({.columns = {"pt", "event"}}).columns(), 2U);
+    EXPECT_THAT([&] { file.read({.columns = {"jet"}}); },
+                ThrowsMessage<InputError>(HasSubstr("the nearest is event.jet")));
+  }
+}
+
+TEST_F(TableFileTest, TextHasCommasSemicolonsOrTabs) {
+  for (const char delimiter : {',', ';', '\t'}) {
+    const std::string text =
+        std::string("y") + delimiter + "x\n\"a,b;c\"" + delimiter + "1\nd" + delimiter + "2\n";
+    const TableFile file(test::write_text(path("a.csv"), text));
+    EXPECT_THAT(test::read(file, "x").numbers, ElementsAre(1, 2)) << delimiter;
+  }
+}
+
 TEST_F(TableFileTest, FoldersAreTheirFilesByName) {
   test::write_text(path("b.csv"), "x\n1\n");
   test::write_text(path("a.csv"), "x\n1\n");

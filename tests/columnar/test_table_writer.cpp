@@ -92,10 +92,37 @@ TEST_F(TableWriterTest, ListsAreWrittenByTheirOffsets) {
     writer.finish();
     const TableChunk chunk = test::only_chunk(TableFile(path(name)), {"x"});
     NumberMemory memory;
-    const ListNumbers lists = chunk.lists(0, DType::kF32, Rounding::kRefused, memory);
+    const ListNumbers lists = chunk.lists(0, DType::kF32, {}, memory);
     EXPECT_THAT(lists.offsets, ElementsAre(0, 1, 1, 3));
     EXPECT_EQ(reinterpret_cast<const float*>(lists.numbers)[2], 3.0F);
   }
+}
+
+TEST_F(TableWriterTest, RowsThatAreWrittenGetNumbersLater) {
+  constexpr std::array<float, 3> kScores{0.5F, 0.25F, 1};
+  constexpr std::array<std::int64_t, 2> kNumbers{7, 9};
+  for (const char* name : {"out.parquet", "out.arrow", "out.csv"}) {
+    TableWriter writer(path(name), {{.name = "score"}}, input_.empty_chunk({.columns = {"id"}}));
+    writer.append(3, {{bytes_of(kScores)}}, all_);
+    writer.append(1, {{bytes_of(kScores)}}, all_.slice(2, 1));
+    writer.number_rows("row");
+    writer.append(2, {{bytes_of(kNumbers)}, {bytes_of(kScores)}}, all_.slice(0, 2));
+    writer.finish();
+    const TableFile file(path(name));
+    EXPECT_EQ(file.columns().front().name, "row") << name;
+    EXPECT_THAT(test::read(file, "row").numbers, ElementsAre(0, 1, 2, 3, 7, 9)) << name;
+    EXPECT_THAT(test::read(file, "score").numbers, ElementsAre(0.5, 0.25, 1, 0.5, 0.5, 0.25));
+    EXPECT_THAT(test::read(file, "id").numbers, ElementsAre(0, 1, 2, 2, 0, 1)) << name;
+  }
+  EXPECT_EQ(files(), 4U);
+  TableWriter writer(path("out.csv"), {{.name = "row"}}, none_);
+  EXPECT_THAT([&] { writer.number_rows("row"); },
+              ThrowsMessage<ConfigError>(HasSubstr("two columns called row")));
+  if (!fs::exists("/dev/null")) return;
+  fs::create_symlink("/dev/null", path("null.csv"));
+  TableWriter in_place(path("null.csv"), {{.name = "a"}}, none_);
+  EXPECT_THAT([&] { in_place.number_rows("row"); },
+              ThrowsMessage<ConfigError>(HasSubstr("written in place")));
 }
 
 TEST_F(TableWriterTest, WrongFilesAreRefused) {

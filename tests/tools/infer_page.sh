@@ -18,6 +18,11 @@ tensoa infer --model model.pt2 --input jets.csv --output answers.csv --columns j
 tensoa infer --model model.pt2 --input jets.csv --output answers.csv --columns jet_pt,jet_eta,jet_phi
 # [/columns]
 
+# [nulls]
+tensoa infer --model model.pt2 --input gaps.parquet --output skipped.parquet --null skip
+tensoa infer --model model.pt2 --input gaps.parquet --output filled.parquet --null nan
+# [/nulls]
+
 # [lists]
 tensoa infer --model graph.pt2 --input events.parquet --output scores.parquet --copy event
 # [/lists]

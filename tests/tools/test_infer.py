@@ -162,7 +162,7 @@ def test_trees(tmp_path, out):
 
 def test_output_to_stdout_is_csv(model, tmp_path):
     done = tensoa("infer", "--model", model, "--input", write(tmp_path / "d.parquet", columns(2)), "--output", "-")
-    assert done.returncode == 0 and done.stdout.startswith('"m","n"\n') and len(done.stdout.splitlines()) == 3
+    assert done.returncode == 0 and done.stdout.startswith('"row","m","n"\n0,') and len(done.stdout.splitlines()) == 3
     assert "wall clock" in done.stderr
 
 
@@ -194,17 +194,17 @@ def test_lists_are_one_call_for_each_row(tmp_path, out, ending):
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("mass", "row", "says"),
     [
-        ({"mass": pa.array([[1.0], [], [7.0]], pa.list_(pa.float32()))}, ["mass: row 0", "expected lists of equal lengths"]),
-        ({"mass": pa.array([[1.0, 2.0], None, [7.0]], pa.list_(pa.float32()))}, ["row 1", "column mass is null"]),
-        ({"mass": pa.array([[1.0, 2.0], [], [None]], pa.list_(pa.float32()))}, ["row 2", "column mass is null"]),
+        ([[1.0], [], [7.0]], 0, "the list in mass is not as long as those of the other columns of block x (row 0: 1 elements, not 2)"),
+        ([[1.0, 2.0], None, [7.0]], 1, "the column mass is null (row 1)"),
+        ([[1.0, 2.0], [], [None]], 2, "the column mass is null (row 2)"),
     ],
 )
-def test_lists_that_are_wrong_lose_their_chunk(tmp_path, out, change, says):
-    path = write(tmp_path / "events.arrow", {**events(), **change})
-    infer(package("fused_graph.pt2"), path, out / "a.arrow", run=refuse, says=says)
-    assert names_in(out) == []
+def test_lists_that_are_wrong_cost_their_row(tmp_path, out, mass, row, says):
+    path = write(tmp_path / "events.arrow", {**events(), "mass": pa.array(mass, pa.list_(pa.float32()))})
+    infer(package("fused_graph.pt2"), path, out / "a.arrow", run=refuse, says=["1 row is skipped", says])
+    assert read(out / "a.arrow")["row"].to_pylist() == [i for i in range(3) if i != row]
 
 
 def test_lists_and_numbers_do_not_mix(tmp_path, out):
@@ -472,7 +472,7 @@ def test_a_group_column_bounds_chunks_of_other_models(model, tmp_path, out):
         ({"x": None}, ["has no column x, which the model reads as float32", "there are y, z", "the nearest is y"]),
         ({"x": ["a"] * ROWS}, ["column x is string", "the model's x is float32"]),
         ({"x": pa.array([[1.0]] * ROWS, pa.list_(pa.float32()))}, ["column x has lists", "y has numbers"]),
-        ({"y": np.full(ROWS, 1 << 24 | 1)}, ["row 0: column y is 16777217", "does not hold"]),
+        ({"y": np.full(ROWS, 1 << 24 | 1)}, ["1000 rows are skipped: the column y has a number that float32 does not hold (rows 0: 16777217,"]),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(model, tmp_path, out, change, says):
@@ -483,21 +483,6 @@ def test_columns_that_do_not_fit_are_refused(model, tmp_path, out, change, says)
     for part in says:
         assert part in done.stderr
     assert names_in(out) == []
-
-
-def test_a_null_loses_its_chunk_and_says_row_and_column(model, tmp_path, out):
-    data = columns()
-    y = [float(v) for v in data["y"]]
-    y[130] = None
-    path = write(tmp_path / "data.parquet", {**data, "y": pa.array(y, pa.float32())})
-    says = [f"{path}: row 130: column y is null"]
-    infer(model, path, out / "a.parquet", "--json", out / "run.json", "--row-numbers", run=refuse, says=says)
-    (lost,) = json.loads((out / "run.json").read_text())["lost"]
-    assert (lost["file"], lost["first_row"], lost["rows"]) == (str(path), 128, 64)
-    rows = [i for i in range(ROWS) if not 128 <= i < 192]
-    got = read(out / "a.parquet")
-    assert got["row"].to_pylist() == rows
-    close(got["m"], answers(data)["m"][rows])
 
 
 def damage(path, row_group):
@@ -577,14 +562,14 @@ def test_full_disk_is_reported(model, tmp_path, out, ending):
         (["--copy", "u"], ["--copy", "has no column u"]),
         (["--copy", "m"], ["has no column m"]),
         (["--group", "u"], ["--group", "has no column u"]),
-        (["--group", "x"], ["--group", "the column x is float, expected integers"]),
+        (["--group", "name"], ["--group", "the column name is string, expected integers"]),
         (["--device", "cuda:99"], ["device cuda:99 is not there"]),
         (["--threads", "0"], ["--threads"]),
         (["--rows-per-chunk", "0"], ["--rows-per-chunk"]),
     ],
 )
 def test_wrong_options_are_refused(model, tmp_path, out, options, says):
-    path = write(tmp_path / "data.parquet", columns())
+    path = write(tmp_path / "data.parquet", {**columns(), "name": ["a"] * ROWS})
     refuse("infer", "--model", model, "--input", path, "--output", out / "a.parquet", *options, says=says)
     assert names_in(out) == []
 
@@ -618,6 +603,7 @@ def test_the_commands_of_the_page(model, tmp_path):
         write(tmp_path / year / "runs.parquet", {"run": [1] * ROWS, "event": np.arange(ROWS), **columns()})
     write(tmp_path / "jets.csv", dict(zip(("jet_pt", "jet_eta", "jet_phi"), columns().values(), strict=True)))
     write(tmp_path / "events.parquet", events())
+    write(tmp_path / "gaps.parquet", {**columns(3), "x": pa.array([1, None, 2], pa.float32())})
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "tensoa").symlink_to(PROGRAM)
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
@@ -625,3 +611,5 @@ def test_the_commands_of_the_page(model, tmp_path):
     subprocess.run([script], cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert read(tmp_path / "kept.parquet").column_names == ["row", "m", "n", "run", "event"]
     assert read(tmp_path / "scores.parquet").num_rows == 3
+    assert read(tmp_path / "skipped.parquet")["row"].to_pylist() == [0, 2]
+    assert read(tmp_path / "filled.parquet").num_rows == 3

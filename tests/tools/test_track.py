@@ -372,16 +372,77 @@ def test_a_run_that_is_stopped_writes_what_is_done_and_is_resumed(name, out, mod
     assert sorted(path.name for path in out.iterdir()) == ["report.html", "run.json", "tracks.csv", resume.name]
     last = read_csv(out / "tracks.csv")["event"].to_pylist()[-1]
     assert last == f"generated-1-{done - 1}"
-    assert json.loads(resume.read_text()) == {"events_done": done, "next_event": f"generated-1-{done}"}
-    resume.write_text(json.dumps({"events_done": events - 2, "next_event": f"generated-1-{events - 2}"}))
+    left = json.loads(resume.read_text())
+    assert (left["events_done"], left["events"]) == (done, events)
+    resume.write_text(json.dumps({**left, "events_done": events - 2}))
     rest = tmp_path / "rest.json"
-    succeed("track", f"generate:{events}:1:200", "--model", model, "--json", rest, "--resume", resume)
+    inputs = [f"generate:{events}:1:200", "--model", model]
+    succeed("track", *inputs, "--json", rest, "--resume", resume)
     assert json.loads(rest.read_text())["events"] == 2
-    refuse("track", "generate:5", "--model", model, "--resume", resume, says=["these inputs do not have"])
-    inputs = ["generate:100000:1:200", "--model", model, "--output", out / "tracks.csv"]
-    refuse("track", *inputs, "--resume", resume, says=["tracks.csv", "first part"])
+    refuse("track", *inputs, "--output", out / "tracks.csv", "--resume", resume, says=["tracks.csv", "first part"])
     resume.write_text("{}")
-    refuse("track", *inputs[:3], "--resume", resume, says=["is no file that `tensoa track` left"])
+    refuse("track", *inputs, "--resume", resume, says=["is not a file that `tensoa track` left"])
+
+
+class Closer(torch.nn.Module):
+    """Takes fewer edges than the model of the other tests."""
+
+    def forward(self, x, edge_index):
+        return torch.exp(-900 * (x[edge_index[0], 1] - x[edge_index[1], 1]).abs())
+
+
+def test_resume_refuses_another_run(out, model, tmp_path):
+    """Of which the two parts would not fit each other."""
+    folder = tmp_path / "events"
+    folder.mkdir()
+    for i in range(300):
+        write_event(folder, f"e{i:03}", straight_tracks(i, particles=40))
+    command = [PROGRAM, "track", folder, "--model", model, "--threads", "1", "--output", out / "a.csv"]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        while not any(path.stat().st_size > 1000 for path in out.iterdir()):
+            assert run.poll() is None
+            time.sleep(0.001)
+        run.send_signal(signal.SIGINT)
+    resume = out / "a.csv.resume"
+    if not resume.exists():
+        pytest.skip("all events were done before the signal came")
+
+    def resumed(*inputs, model=model, cut=0.5, run=refuse, **says):
+        return run("track", *inputs, "--model", model, "--cut", cut, "--output", out / "b.csv", "--resume", resume, **says)
+
+    other = save(Closer(), tmp_path / "other.pt")
+    resumed(folder, cut=0.9, says=["a.csv.resume had --cut 0.5 (now 0.9)", "expected the same model, cut and inputs"])
+    resumed(folder, model=other, says=["another model"])
+    resumed(*sorted(folder.glob("*-hits.csv"))[:-1], says=["300 events (now 299)"])
+    resumed("generate:300", says=["other inputs"])
+    hits = folder / "e299-hits.csv"
+    text = hits.read_text()
+    hits.write_text(text[:-8] + ("1" if text[-8] != "1" else "2") + text[-7:])  # as long
+    resumed(folder, says=["other inputs"])
+    hits.write_text(text)
+    moved = folder.rename(tmp_path / "moved")
+    resumed(moved, run=succeed)
+    done, rest = (read_csv(out / name)["event"].unique().to_pylist() for name in ("a.csv", "b.csv"))
+    assert done + rest == [f"e{i:03}" for i in range(300)]
+
+
+@pytest.mark.parametrize("change", [{}, {"seed": 2}, {"particles": 60}])
+def test_resume_refuses_other_generated_events(change, out, model):
+    run = {"seed": 1, "particles": 50, **change}
+    left = out / "r.json"
+    sources = "generate:{}:{seed}:{particles}"
+    command = [PROGRAM, "track", sources.format(100000, seed=1, particles=50), "--model", model, "--json", out / "a.json", "--output", out / "a.csv"]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as stopped:
+        while not any(path.stat().st_size > 1000 for path in out.iterdir()):
+            time.sleep(0.01)
+        stopped.send_signal(signal.SIGINT)
+    progress = json.loads((out / "a.csv.resume").read_text())
+    left.write_text(json.dumps({**progress, "events_done": 99999}))
+    again = ["track", sources.format(100000, **run), "--model", model, "--resume", left]
+    if change:
+        refuse(*again, says=["other inputs"])
+    else:
+        succeed(*again)
 
 
 def test_a_signal_that_is_ignored_stays_ignored(out, model):

@@ -1,15 +1,28 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "command.hpp"
 #include "infer/infer_run.hpp"
+#include "tensoa/core/error.hpp"
 
 namespace tensoa::tools {
+namespace {
+
+double parse_null(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size()) return value;
+  throw ConfigError("--null: got \"" + text + "\", expected skip, nan or a number");
+}
+
+}  // namespace
 
 void add_infer_command(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand(
@@ -19,6 +32,7 @@ void add_infer_command(CLI::App& program, Action& action) {
   struct Options {
     InferCall call;
     std::string keep;
+    std::string null;
   };
   auto options = std::make_shared<Options>();
   InferCall& call = options->call;
@@ -50,7 +64,7 @@ void add_infer_command(CLI::App& program, Action& action) {
                       "of each row in a column \"row\"");
   CLI::Option* numbered = command->add_flag_callback(
       "--row-numbers", [options] { options->call.row_numbers = true; },
-      "Write the column \"row\" without --keep, too");
+      "Write the column \"row\" where no row is left out, too");
   command
       ->add_flag_callback(
           "--no-row-numbers", [options] { options->call.row_numbers = false; }, "Do not write it")
@@ -66,8 +80,17 @@ void add_infer_command(CLI::App& program, Action& action) {
           "independent or dependent: whether the answer for a row depends on the other rows "
           "of a call (default: as the model says; unknown is dependent)")
       ->transform(CLI::CheckedTransformer(answers).description(""));
-  command->add_flag("--convert", call.choice.rounds,
-                    "Round numbers that have more digits than the model's columns");
+  command->add_flag_callback(
+      "--convert",
+      [options] { options->call.choice.rules.rounding = columnar::Rounding::kAllowed; },
+      "Round numbers that have more digits than the model's columns, and numbers that are not "
+      "whole "
+      "where it reads integers");
+  command->add_option(
+      "--null", options->null,
+      "What becomes of a null that the model would read: skip leaves its row out, which "
+      "is then no error; nan or a number takes its place (default: skip, and exit "
+      "status 2)");
   command
       ->add_option("--device", call.device, "cpu, cuda:N, or auto: what a package is for, else cpu")
       ->capture_default_str();
@@ -88,6 +111,10 @@ void add_infer_command(CLI::App& program, Action& action) {
     action = [options] {
       InferCall& chosen = options->call;
       if (!options->keep.empty()) chosen.choice.keep = parse_keep(options->keep);
+      chosen.skips_nulls = options->null == "skip";
+      if (!options->null.empty() && !chosen.skips_nulls) {
+        chosen.choice.rules.null_value = parse_null(options->null);
+      }
       return infer(chosen);
     };
   });

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "command.hpp"
 #include "progress_bar.hpp"
 #include "read_ahead.hpp"
+#include "resume_file.hpp"
 #include "seams/remote_seam.hpp"
 #include "seconds.hpp"
 #include "signals.hpp"
@@ -102,24 +102,6 @@ std::string listed(const std::vector<Device>& devices) {
   return list;
 }
 
-/// How far a run came that was stopped: a file of JSON.
-struct Progress {
-  std::size_t done = 0;  ///< of the events, in their order
-  std::string next;      ///< the name of the first that was not
-};
-
-Progress read_progress(const std::string& file) {
-  std::ifstream stream(file);
-  if (!stream) throw InputError("--resume: cannot open " + file);
-  try {
-    const auto json = nlohmann::json::parse(stream);
-    return {json.at("events_done").get<std::size_t>(), json.at("next_event").get<std::string>()};
-  } catch (const nlohmann::json::exception&) {
-    throw InputError("--resume: " + file +
-                     " is no file that `tensoa track` left when it was stopped");
-  }
-}
-
 /// One run over all events of the call.
 class TrackRun {
  public:
@@ -127,6 +109,7 @@ class TrackRun {
       : call_(call),
         devices_(devices_of(call.devices)),
         model_(require_model(call.model), options_for(call.model, call.servers)),
+        model_identity_(identity_of_model(call.model)),
         options_{.tracks = {.min_score = call.min_score},
                  .graph_on_host = call.graph_on_host,
                  .edge_auc = true,
@@ -298,6 +281,13 @@ class TrackRun {
     }
   }
 
+  RunIdentity identity() const {
+    return {.model = model_identity_,
+            .min_score = call_.min_score,
+            .events = sources_.size(),
+            .inputs = identity_of_inputs(sources_)};
+  }
+
   /// Continues after the events of a run that was stopped.
   void resume() {
     for (const std::string& output : {call_.output, call_.report, call_.json}) {
@@ -305,14 +295,9 @@ class TrackRun {
       throw ConfigError("--resume: " + output +
                         " has the first part, and would be overwritten; expected another file");
     }
-    const Progress progress = read_progress(call_.resume);
-    if (progress.done >= sources_.size() || sources_[progress.done].name() != progress.next) {
-      throw ConfigError(
-          "--resume: " + call_.resume + " goes on with event " + progress.next + " as number " +
-          std::to_string(progress.done + 1) +
-          ", which these inputs do not have; give the inputs of the run that was stopped");
-    }
-    first_ = progress.done;
+    const RunProgress progress = read_resume_file(call_.resume);
+    require_same_run(call_.resume, progress.run, identity());
+    first_ = std::min(progress.done, sources_.size());
   }
 
   /// For --resume, beside the first output.
@@ -326,10 +311,7 @@ class TrackRun {
       fmt::print(stderr, "\n");
       return;
     }
-    OutputFile file(*beside + ".resume");
-    write_file(
-        file,
-        nlohmann::json{{"events_done", done}, {"next_event", sources_[done].name()}}.dump() + '\n');
+    write_resume_file(*beside + ".resume", {.done = done, .run = identity()});
     fmt::print(stderr,
                "; the same command with --resume {}.resume and other outputs does the rest\n",
                *beside);
@@ -339,6 +321,7 @@ class TrackRun {
   const TrackCall& call_;
   std::vector<Device> devices_;
   Model<> model_;
+  std::string model_identity_;  ///< of the file when the run begins
   track::PipelineOptions options_;
   std::vector<track::EventSource> sources_;
   ReadAhead read_ahead_;
@@ -412,10 +395,12 @@ void add_track_command(CLI::App& program, Action& action) {
                               kMetricsSeconds));
   add_path_option(*command, "--trace", call->trace,
                   "Write what ran when and where, for https://ui.perfetto.dev");
-  command->add_option("--resume", call->resume,
-                      "Do the rest of a run that was stopped with Ctrl-C: the file that it left");
   add_server_options(*command, call->servers);
   add_fallback_option(*command, call->servers);
+  command->add_option(
+      "--resume", call->resume,
+      "Do the rest of a run that was stopped with Ctrl-C: the file that it left; the model, the "
+      "cut and the inputs are the same");
   command->callback([call, &action] { action = [call] { return TrackRun(*call).run(); }; });
 }
 

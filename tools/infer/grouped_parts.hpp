@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,8 @@ class WholePart final : public columnar::TablePart {
 
 /// The parts of a file, put together and cut so that no group of equal neighbours lies in two of them. Decodes in
 /// the thread that takes the parts. Keeps the rows of one group and those of one chunk in memory.
+///
+/// What cannot be read, or has no group, may have rows of the groups before and after it: they are lost, too.
 class GroupedParts final : public columnar::TableParts {
  public:
   /// @param column of the chunks, integers
@@ -46,18 +49,30 @@ class GroupedParts final : public columnar::TableParts {
   std::unique_ptr<columnar::TablePart> next() override;
 
  private:
-  std::unique_ptr<columnar::TablePart> take();
-  std::unique_ptr<columnar::TablePart> lost(std::uint64_t first_row,
-                                            std::optional<std::uint64_t> rows,
-                                            const std::string& message);
+  /// Rows that were read, or were not.
+  struct Piece {
+    std::optional<columnar::TableChunk> chunk;
+    std::uint64_t first_row = 0;
+    std::optional<std::uint64_t> rows = {};
+    std::string message = {};
+  };
+
+  std::optional<Piece> next_piece();
+  void split_at_faults(const columnar::TableChunk& chunk);
+  void take(const columnar::TableChunk& chunk);
+  void take_loss(const Piece& loss);
+  void lose(std::uint64_t first_row, std::optional<std::uint64_t> rows, const std::string& message);
+  void end_group();
 
   std::unique_ptr<columnar::TableParts> parts_;
   std::size_t column_;
   std::unique_ptr<columnar::TablePart> part_;
   std::uint64_t next_row_ = 0;
+  std::deque<Piece> pieces_;                ///< that were read, and are to be taken
   std::vector<columnar::TableChunk> open_;  ///< rows of the last group
-  std::int64_t group_ = 0;                  ///< which one that is
-  std::unique_ptr<columnar::TablePart> lost_;
+  std::int64_t group_ = 0;                  ///< its number
+  std::string loss_;                        ///< before it: it is lost, too
+  std::deque<std::unique_ptr<columnar::TablePart>> ready_;
 };
 
 }  // namespace tensoa::tools

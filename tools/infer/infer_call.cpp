@@ -45,7 +45,7 @@ struct PlaneMemory {
 /// Where groups of equal neighbours begin, and where the last one ends.
 std::vector<std::int64_t> borders_of(const TableChunk& chunk, std::size_t column) {
   columnar::NumberMemory memory;
-  const std::byte* data = chunk.numbers(column, DType::kI64, columnar::Rounding::kRefused, memory);
+  const std::byte* data = chunk.numbers(column, DType::kI64, {}, memory);
   const auto* groups = reinterpret_cast<const std::int64_t*>(data);
   std::vector<std::int64_t> borders{0};
   for (std::size_t row = 1; row <= chunk.rows(); ++row) {
@@ -67,15 +67,66 @@ InferCopies& InferCopies::operator+=(const InferCopies& other) noexcept {
 }
 
 InferCaller::InferCaller(Model<> model, Queue queue, Match match, bool are_rows_independent,
-                         columnar::Rounding rounding)
+                         columnar::NumberRules rules)
     : model_(std::move(model)),
       queue_(std::move(queue)),
       match_(match),
       are_rows_independent_(are_rows_independent),
-      rounding_(rounding) {}
+      rules_(rules) {}
 
 InferredChunk InferCaller::run(const TableChunk& chunk, const InferColumns& columns) {
-  Offsets offsets = read_inputs(chunk, columns);
+  std::vector<std::int64_t> groups;
+  if (columns.unit == CallUnit::kGroups && !are_rows_independent_) {
+    groups = borders_of(chunk, *columns.group);
+  }
+  Offsets offsets;
+  try {
+    offsets = read_inputs(chunk, columns, groups);
+  } catch (const InputError&) {
+    return run_usable(chunk, columns, groups);
+  }
+  return answers(chunk, columns, offsets);
+}
+
+/// For a chunk that has rows which cannot be used.
+InferredChunk InferCaller::run_usable(const TableChunk& chunk, const InferColumns& columns,
+                                      const std::vector<std::int64_t>& groups) {
+  UsableRows usable = usable_rows(chunk, columns, rules_, groups);
+  // What is left out may have been between two groups of one number, which stay two.
+  std::vector<std::int64_t> groups_left;
+  if (!groups.empty()) groups_left.push_back(0);
+  for (std::size_t i = 1; i < groups.size(); ++i) {
+    if (usable.is_usable[static_cast<std::size_t>(groups[i - 1])] == 0) continue;
+    groups_left.push_back(groups_left.back() + groups[i] - groups[i - 1]);
+  }
+  const TableChunk rest = chunk.filter(usable.is_usable);
+  InferredChunk out{.first_row = chunk.first_row(),
+                    .rows_read = chunk.rows(),
+                    .rows = 0,
+                    .row_numbers = {},
+                    .memory = {},
+                    .numbers = {},
+                    .copied = rest.select(columns.copied)};
+  if (rest.rows() > 0) {
+    // What is still wrong is not wrong with a row.
+    out = answers(rest, columns, read_inputs(rest, columns, groups_left));
+    std::vector<std::size_t> rows;
+    for (std::size_t row = 0; row < chunk.rows(); ++row) {
+      if (usable.is_usable[row] != 0) rows.push_back(row);
+    }
+    if (out.row_numbers.empty()) {
+      out.row_numbers = std::move(rows);
+    } else {
+      for (std::size_t& row : out.row_numbers) row = rows[row];
+    }
+    out.rows_read = chunk.rows();
+  }
+  out.skipped = std::move(usable.skipped);
+  return out;
+}
+
+InferredChunk InferCaller::answers(const TableChunk& chunk, const InferColumns& columns,
+                                   const Offsets& offsets) {
   const std::size_t calls = offsets.front().size() - 1;
   InferredChunk out{.first_row = chunk.first_row(),
                     .rows_read = chunk.rows(),
@@ -116,12 +167,12 @@ InferredChunk InferCaller::run(const TableChunk& chunk, const InferColumns& colu
   return out;
 }
 
-InferCaller::Offsets InferCaller::read_inputs(const TableChunk& chunk,
-                                              const InferColumns& columns) {
+InferCaller::Offsets InferCaller::read_inputs(const TableChunk& chunk, const InferColumns& columns,
+                                              const std::vector<std::int64_t>& groups) {
   const auto rows = static_cast<std::int64_t>(chunk.rows());
   Offsets offsets(columns.collections);
-  if (columns.unit == CallUnit::kGroups && !are_rows_independent_) {
-    offsets[0] = borders_of(chunk, *columns.group);
+  if (!groups.empty()) {
+    offsets[0] = groups;
   } else if (columns.unit != CallUnit::kLists) {
     offsets[0] = {0, rows};
   }
@@ -140,9 +191,9 @@ InferCaller::Offsets InferCaller::read_inputs(const TableChunk& chunk,
       columnar::NumberMemory& memory = numbers_[plane++];
       const std::size_t before = memory.copied;
       if (columns.unit != CallUnit::kLists || input.block.element.is_scalar()) {
-        planes_[i].data.push_back(chunk.numbers(column, dtype, rounding_, memory));
+        planes_[i].data.push_back(chunk.numbers(column, dtype, rules_, memory));
       } else {
-        columnar::ListNumbers lists = chunk.lists(column, dtype, rounding_, memory);
+        columnar::ListNumbers lists = chunk.lists(column, dtype, rules_, memory);
         planes_[i].data.push_back(lists.numbers);
         std::vector<std::int64_t>& others = offsets[input.collection];
         if (!others.empty() && others != lists.offsets) {
@@ -290,10 +341,17 @@ void InferCaller::filter(const TableChunk& chunk, const InferColumns& columns, I
   std::vector<std::uint8_t> keep(out.rows, 1);
   columnar::NumberMemory memory;
   for (const BoundComparison& one : columns.keep) {
-    const std::byte* data =
-        one.output ? out.numbers[*one.output].data
-                   : chunk.numbers(one.column, one.dtype, columnar::Rounding::kAllowed, memory);
-    apply(one.comparison, data, one.dtype, keep);
+    if (one.output) {
+      apply(one.comparison, out.numbers[*one.output].data, one.dtype, keep);
+      continue;
+    }
+    const columnar::NumberRules rules{.rounding = columnar::Rounding::kAllowed, .null_value = 0};
+    apply(one.comparison, chunk.numbers(one.column, one.dtype, rules, memory), one.dtype, keep);
+    // A null compares in no way.
+    const std::vector<std::uint8_t> is_valid = chunk.validity(one.column);
+    for (std::size_t row = 0; row < is_valid.size(); ++row) {
+      keep[row] = static_cast<std::uint8_t>(keep[row] & is_valid[row]);
+    }
   }
   std::vector<std::size_t> kept;
   for (std::size_t row = 0; row < out.rows; ++row) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "infer_columns.hpp"
+#include "skipped_rows.hpp"
 #include "tensoa/columnar/table_chunk.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
@@ -26,6 +27,7 @@ struct InferredChunk {
   std::vector<Buffer> memory;  ///< of each output block
   std::vector<columnar::WrittenNumbers> numbers;  ///< of each written column
   columnar::TableChunk copied;
+  std::vector<SkippedRows> skipped = {};
 };
 
 /// What was copied on the way from the file to the model and back.
@@ -43,9 +45,10 @@ class InferCaller {
  public:
   /// @param are_rows_independent one call may have rows of several groups
   InferCaller(Model<> model, Queue queue, Match match, bool are_rows_independent,
-              columnar::Rounding rounding);
+              columnar::NumberRules rules);
 
-  /// @throws InputError that names the row of what cannot be used; as Model::forward
+  /// Leaves out the rows that cannot be used.
+  /// @throws InputError for what is wrong with more than rows; as Model::forward
   InferredChunk run(const columnar::TableChunk& chunk, const InferColumns& columns);
 
   /// Returns what was copied since the last call of this.
@@ -63,7 +66,14 @@ class InferCaller {
     std::size_t pitch = 0;  ///< elements, of vectors and matrices
   };
 
-  Offsets read_inputs(const columnar::TableChunk& chunk, const InferColumns& columns);
+  InferredChunk run_usable(const columnar::TableChunk& chunk, const InferColumns& columns,
+                           const std::vector<std::int64_t>& groups);
+  InferredChunk answers(const columnar::TableChunk& chunk, const InferColumns& columns,
+                        const Offsets& offsets);
+  /// @param groups where the groups begin of which each is one call, and where the last one ends; empty: all
+  /// rows are one call, or each is
+  Offsets read_inputs(const columnar::TableChunk& chunk, const InferColumns& columns,
+                      const std::vector<std::int64_t>& groups);
   void put_planes_together(const InputSource& input, std::size_t rows, Planes& planes);
   void call(const InferColumns& columns, const Offsets& offsets, std::size_t number,
             InferredChunk& out);
@@ -76,7 +86,7 @@ class InferCaller {
   Queue queue_;
   Match match_;
   bool are_rows_independent_;
-  columnar::Rounding rounding_;
+  columnar::NumberRules rules_;
   std::vector<Planes> planes_;                   ///< of each input
   std::vector<columnar::NumberMemory> numbers_;  ///< of each plane of each input
   std::vector<Buffer> together_;                 ///< of each input whose planes lay apart

@@ -3,6 +3,8 @@
 #include "infer_columns.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -29,6 +31,12 @@ std::string joined(const std::vector<std::string>& names) {
 std::string nearest_of(const std::string& name, const std::vector<std::string>& names) {
   const std::string nearest = columnar::nearest_name(name, names);
   return nearest.empty() ? nearest : "; the nearest is " + nearest;
+}
+
+std::string number_text(double number) {
+  constexpr std::size_t kRoom = 32;
+  char text[kRoom];
+  return {text, std::to_chars(text, text + kRoom, number).ptr};
 }
 
 template <class Visit>
@@ -145,16 +153,33 @@ class Matching {
     for (const std::string& key : {full_name, name}) {
       if (const FileColumn* column = find(key)) return *column;
     }
+    const auto is_number = [](const std::string& text) {
+      double ignored = 0;
+      return std::from_chars(text.data(), text.data() + text.size(), ignored).ptr ==
+             text.data() + text.size();
+    };
     fail("has no column " + name + ", which the model reads as " + std::string(name_of(dtype)) +
-         "; there are " + joined(names_) + nearest_of(name, names_) +
-         "; --columns FILE_NAME=" + name + " names another");
+         "; there are " + joined(names_) +
+         (is_text() && std::ranges::all_of(names_, is_number)
+              ? "; the first line of a CSV file has the names of its columns: add one"
+              : nearest_of(name, names_) + "; --columns FILE_NAME=" + name + " names another"));
   }
 
   /// Whether a column can be what the model needs, and what has to be done.
   void require_numbers(const FileColumn& column, const std::string& name, DType dtype) {
+    const bool rounds = choice_.rules.rounding == columnar::Rounding::kAllowed;
+    if (choice_.rules.null_value && !std::isnan(*choice_.rules.null_value) &&
+        !columnar::holds(dtype, *choice_.rules.null_value)) {
+      throw ConfigError("--null: got " + number_text(*choice_.rules.null_value) + ", the model's " +
+                        name + " is " + std::string(name_of(dtype)) +
+                        "; expected a number that all its columns hold, nan or skip");
+    }
     if (is_text()) {
-      all_.read.text_types[column.name] = dtype;
-      return;
+      // Text of tables without nulls has integers with gaps as "3.0".
+      const bool is_floating = column.numbers == columnar::NumberType::kF64 &&
+                               dtype != DType::kBool && dtype < DType::kF16;
+      all_.read.text_types[column.name] = is_floating ? DType::kF64 : dtype;
+      if (!is_floating) return;
     }
     const Conversion how = columnar::conversion(column.numbers, dtype);
     const std::string wanted(name_of(dtype));
@@ -162,15 +187,15 @@ class Matching {
       fail("the column " + column.name + " is " + column.type + ", the model's " + name + " is " +
            wanted + "; expected numbers that can become that");
     }
-    if (how == Conversion::kRounds && !choice_.rounds) {
+    if (how == Conversion::kRounds && !rounds) {
       fail("the column " + column.name + " is " + column.type + ", the model's " + name + " is " +
            wanted + ", which has fewer digits; --convert rounds");
     }
     if (how == Conversion::kNone) return;
     const bool is_rounded =
         how == Conversion::kRounds ||
-        (how == Conversion::kChecked && choice_.rounds &&
-         (dtype == DType::kF16 || dtype == DType::kF32 || dtype == DType::kF64));
+        (how == Conversion::kChecked && rounds &&
+         (dtype >= DType::kF16 || column.numbers >= columnar::NumberType::kF16));
     all_.conversions.push_back(column.name + ": " + column.type + " to " + wanted +
                                (is_rounded                    ? ", rounded"
                                 : how == Conversion::kChecked ? ", each number is checked"
@@ -309,7 +334,7 @@ class Matching {
                         joined(there) + nearest_of(comparison.name, there));
     }
     const auto own = columnar::dtype_of(column->numbers);
-    const DType dtype = is_text() ? DType::kF64 : own.value_or(DType::kI64);
+    const DType dtype = is_text() ? DType::kF64 : own.value_or(DType::kF64);
     const bool is_impossible =
         !is_text() && columnar::conversion(column->numbers, dtype) == Conversion::kImpossible;
     if (column->is_list || is_impossible) {

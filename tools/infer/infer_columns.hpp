@@ -22,7 +22,7 @@ struct ColumnChoice {
   std::vector<std::string> copied;
   std::string group;  ///< empty: none
   std::vector<KeepCondition> keep;
-  bool rounds = false;  ///< of --convert
+  columnar::NumberRules rules;  ///< of --convert and --null
 };
 
 /// What one call of the model gets.

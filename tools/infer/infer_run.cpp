@@ -99,17 +99,24 @@ class InferRun {
     columns_ = columns_of(first);
     model_.deploy(device_);
     find_out_about_rows();
-    if (call.row_numbers.value_or(!columns_->keep.empty())) has_row_numbers_ = true;
     std::vector<columnar::WrittenColumn> written = columns_->written;
-    if (has_row_numbers_) {
-      written.insert(written.begin(), {.name = kRowNumber, .dtype = DType::kI64, .is_list = false});
+    // What is written in place cannot get them when the first row is lost.
+    if (call.row_numbers.value_or(!columns_->keep.empty() || columns_->gives_one_row_a_group ||
+                                  is_written_in_place(call.output))) {
+      summary_.row_numbers = row_number_name();
+      written.insert(written.begin(),
+                     {.name = summary_.row_numbers, .dtype = DType::kI64, .is_list = false});
     }
+    std::error_code ignored;
+    summary_.replaces = fs::is_regular_file(call.output, ignored);
     writer_.emplace(call.output, std::move(written),
                     first.empty_chunk(columns_->read).select(columns_->copied));
     if (!call.json.empty()) json_.emplace(call.json);
     if (call.json == kStdout || call.output == kStdout) figures_ = stderr;
     parts_ = parts_of(first);
     summary_.model = call.model;
+    summary_.output = call.output;
+    summary_.skips_nulls = call.skips_nulls;
     summary_.device = to_string(device_);
     summary_.threads = call.threads;
     summary_.busy_seconds.resize(static_cast<std::size_t>(call.threads));
@@ -122,10 +129,9 @@ class InferRun {
 
   int run() {
     const int in_flight = call_.threads * kEventsPerThread;
-    const auto rounding =
-        call_.choice.rounds ? columnar::Rounding::kAllowed : columnar::Rounding::kRefused;
     for (int slot = 0; slot < in_flight; ++slot) {
-      callers_.emplace_back(model_, Queue(device_), description_.match, are_independent_, rounding);
+      callers_.emplace_back(model_, Queue(device_), description_.match, are_independent_,
+                            call_.choice.rules);
     }
     const auto start = Clock::now();
     in_arena(call_.threads, [&] {
@@ -138,17 +144,45 @@ class InferRun {
                                },
                                {.in_flight = static_cast<std::size_t>(in_flight)});
     });
-    const bool is_all_lost = summary_.rows == 0 && !summary_.lost.empty();
+    const bool is_all_lost = summary_.rows == 0 && summary_.lacks_rows();
     if (!is_all_lost) writer_->finish();
+    summary_.replaces = summary_.replaces && !is_all_lost;
     summary_.read_seconds += source_seconds_;
     summary_.wall_seconds = seconds_since(start);
     summary_.peak_memory = peak_of_this_process();
     if (json_) write_file(*json_, to_json(summary_).dump(2) + '\n');
+    for (const SkippedOfFile& file : summary_.skipped) {
+      for (const SkippedRows& rows : file.rows) {
+        if (rows.is_null && call_.skips_nulls) continue;  // the table has it
+        fmt::print(stderr, "tensoa: {}: {}\n", file.path, to_string(rows));
+      }
+    }
     fmt::print(figures_, "{}", to_table(summary_));
-    return summary_.lost.empty() ? kSuccess : kBadInput;
+    return summary_.lacks_rows() ? kBadInput : kSuccess;
   }
 
  private:
+  /// A name that no other column of the output has, for numbers that were not asked for.
+  std::string row_number_name() const {
+    std::vector<std::string> names;
+    for (const auto& column : columns_->written) names.push_back(column.name);
+    for (const std::size_t column : columns_->copied) {
+      names.push_back(columns_->read.columns[column]);
+    }
+    std::string name = kRowNumber;
+    const bool is_wanted = call_.row_numbers.value_or(!columns_->keep.empty());
+    while (!is_wanted && std::ranges::find(names, name) != names.end()) name.insert(0, "input_");
+    return name;
+  }
+
+  /// Rows are about to be missing: those that are written so far are all before them.
+  void require_row_numbers() {
+    if (!summary_.row_numbers.empty() || !call_.row_numbers.value_or(true)) return;
+    const std::string name = row_number_name();
+    writer_->number_rows(name);
+    summary_.row_numbers = name;
+  }
+
   std::shared_ptr<const InferColumns> columns_of(const columnar::TableFile& file) const {
     auto columns = std::make_shared<InferColumns>(
         match_columns(description_, call_.model, file, call_.choice));
@@ -158,7 +192,7 @@ class InferRun {
 
   std::unique_ptr<columnar::TableParts> parts_of(const columnar::TableFile& file) const {
     auto parts = file.read(columns_->read);
-    if (!columns_->group) return parts;
+    if (!columns_->group || are_independent_) return parts;
     return std::make_unique<GroupedParts>(std::move(parts), *columns_->group);
   }
 
@@ -220,6 +254,11 @@ class InferRun {
     const double before = caller.seconds();
     InferredPart outcome;
     std::uint64_t next_row = item.part->first_row();
+    const auto lose = [&](std::uint64_t first, std::optional<std::uint64_t> rows,
+                          std::string message) {
+      if (!message.starts_with(item.path)) message.insert(0, item.path + ": ");
+      outcome.lost.push_back({item.path, first, rows, std::move(message)});
+    };
     while (true) {
       std::optional<columnar::TableChunk> chunk;
       try {
@@ -227,7 +266,7 @@ class InferRun {
       } catch (const InputError& error) {
         std::optional<std::uint64_t> rest;
         if (item.part->rows()) rest = item.part->first_row() + *item.part->rows() - next_row;
-        outcome.lost.push_back({item.path, next_row, rest, error.what()});
+        lose(next_row, rest, error.what());
         break;
       }
       if (!chunk) break;
@@ -235,9 +274,7 @@ class InferRun {
       try {
         outcome.chunks.push_back(caller.run(*chunk, *item.columns));
       } catch (const InputError& error) {
-        std::string message = error.what();
-        if (!message.starts_with(item.path)) message.insert(0, item.path + ": ");
-        outcome.lost.push_back({item.path, chunk->first_row(), chunk->rows(), std::move(message)});
+        lose(chunk->first_row(), chunk->rows(), error.what());
       }
     }
     outcome.copies = caller.take_copies();
@@ -260,10 +297,13 @@ class InferRun {
     summary_.infer_seconds += result->infer_seconds;
     summary_.copies += result->copies;
     const auto start = Clock::now();
+    const auto skips = [](const InferredChunk& chunk) { return !chunk.skipped.empty(); };
+    if (!result->lost.empty() || std::ranges::any_of(result->chunks, skips)) require_row_numbers();
     for (const InferredChunk& chunk : result->chunks) {
       const std::uint64_t end = chunk.first_row + chunk.rows_read;
       rows_of_file_ = std::max(rows_of_file_, end);
       summary_.rows += chunk.rows_read;
+      if (!chunk.skipped.empty()) skip(item.path, chunk.skipped);
       try {
         write(chunk);
       } catch (const InputError& error) {
@@ -279,7 +319,7 @@ class InferRun {
   void write(const InferredChunk& chunk) {
     if (chunk.rows == 0) return;
     std::vector<columnar::WrittenNumbers> numbers = chunk.numbers;
-    if (has_row_numbers_) {
+    if (!summary_.row_numbers.empty()) {
       row_numbers_.resize(chunk.rows);
       for (std::size_t i = 0; i < chunk.rows; ++i) {
         const std::size_t row = chunk.row_numbers.empty() ? i : chunk.row_numbers[i];
@@ -293,7 +333,16 @@ class InferRun {
     summary_.rows_kept += chunk.rows;
   }
 
+  void skip(const std::string& path, const std::vector<SkippedRows>& rows) {
+    if (summary_.skipped.empty() || summary_.skipped.back().path != path) {
+      summary_.skipped.push_back({path, {}});
+    }
+    add(summary_.skipped.back().rows, rows);
+    for (const SkippedRows& one : rows) summary_.rows -= one.rows;
+  }
+
   void lose(LostRows lost) {
+    require_row_numbers();
     constexpr std::size_t kMostLines = 20;
     if (lost.rows) rows_of_file_ = std::max(rows_of_file_, lost.first_row + *lost.rows);
     if (summary_.lost.size() < kMostLines) fmt::print(stderr, "tensoa: {}\n", lost.message);
@@ -310,7 +359,6 @@ class InferRun {
   std::vector<fs::path> paths_;
   std::shared_ptr<const InferColumns> columns_;  ///< of the file that is read
   bool are_independent_ = false;
-  bool has_row_numbers_ = false;
   std::optional<columnar::TableWriter> writer_;
   std::optional<OutputFile> json_;
   std::FILE* figures_ = stdout;

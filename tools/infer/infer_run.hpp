@@ -26,6 +26,7 @@ struct InferCall {
   std::optional<bool> row_numbers;  ///< nothing: where rows are left out
   /// Of --rows: what the caller says of rows, instead of what is known of the model.
   std::optional<RowDependence::Answer> rows;
+  bool skips_nulls = false;  ///< of `--null skip`: rows with nulls are no error
   std::string device = "auto";
   int threads = 1;
   std::size_t rows_per_chunk = 20'000;
@@ -40,10 +41,18 @@ struct LostRows {
   std::string message;
 };
 
+/// Rows of a file without which the run went on.
+struct SkippedOfFile {
+  std::string path;
+  std::vector<SkippedRows> rows;
+};
+
 /// What a run has done.
 struct InferSummary {
   std::string model;
   std::string device;
+  std::string output;
+  std::string row_numbers;                     ///< column of the output; empty: there is none
   std::string unit;                            ///< "rows", "groups" or "lists"
   RowDependence row_dependence;                ///< as far as it was asked for: not for lists
   std::optional<RowDependence::Answer> given;  ///< of --rows
@@ -60,6 +69,13 @@ struct InferSummary {
   InferCopies copies;
   std::vector<std::string> conversions;
   std::vector<LostRows> lost;
+  std::vector<SkippedOfFile> skipped;
+  bool skips_nulls = false;  ///< as the call asked for
+  bool replaces = false;     ///< there was an output of that name
+
+  std::uint64_t rows_skipped() const;
+  /// Whether rows are missing that the call did not ask to leave out.
+  bool lacks_rows() const;
 };
 
 std::string to_table(const InferSummary& summary);

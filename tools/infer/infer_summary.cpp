@@ -8,6 +8,24 @@
 
 namespace tensoa::tools {
 
+std::uint64_t InferSummary::rows_skipped() const {
+  std::uint64_t all = 0;
+  for (const SkippedOfFile& file : skipped) {
+    for (const SkippedRows& one : file.rows) all += one.rows;
+  }
+  return all;
+}
+
+bool InferSummary::lacks_rows() const {
+  if (!lost.empty()) return true;
+  for (const SkippedOfFile& file : skipped) {
+    for (const SkippedRows& one : file.rows) {
+      if (!one.is_null || !skips_nulls) return true;
+    }
+  }
+  return false;
+}
+
 std::string to_table(const InferSummary& summary) {
   std::string text;
   for (const std::string& conversion : summary.conversions) {
@@ -47,6 +65,20 @@ std::string to_table(const InferSummary& summary) {
     }
     text += '\n';
   }
+  if (!summary.skipped.empty()) text += fmt::format("skipped: {} rows\n", summary.rows_skipped());
+  for (const SkippedOfFile& file : summary.skipped) {
+    for (const SkippedRows& rows : file.rows) {
+      text += fmt::format("  {}: {}\n", file.path, to_string(rows));
+    }
+  }
+  if (!summary.skipped.empty() || !summary.lost.empty()) {
+    text += summary.row_numbers.empty()
+                ? "the rows that are written have no numbers (--no-row-numbers)\n"
+                : fmt::format("the column {} has the numbers of the rows that are written\n",
+                              summary.row_numbers);
+  }
+  if (summary.replaces)
+    text += fmt::format("{}: replaces the file that was there\n", summary.output);
   return text;
 }
 
@@ -58,36 +90,60 @@ nlohmann::ordered_json to_json(const InferSummary& summary) {
                     {"rows", rows.rows ? nlohmann::ordered_json(*rows.rows) : nullptr},
                     {"error", rows.message}});
   }
+  nlohmann::ordered_json skipped = nlohmann::ordered_json::array();
+  for (const SkippedOfFile& file : summary.skipped) {
+    for (const SkippedRows& one : file.rows) {
+      nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+      nlohmann::ordered_json values = nlohmann::ordered_json::array();
+      for (const auto& [row, value] : one.first) {
+        rows.push_back(row);
+        values.push_back(value.empty() ? nlohmann::ordered_json(nullptr)
+                                       : nlohmann::ordered_json(value));
+      }
+      skipped.push_back({{"file", file.path},
+                         {"reason", one.reason},
+                         {"rows", one.rows},
+                         {"groups", one.groups},
+                         {"faults", one.faults},
+                         {"first_rows", rows},
+                         {"first_values", values}});
+    }
+  }
   const auto per_second = [&](double seconds) {
     return seconds > 0 ? static_cast<double>(summary.rows) / seconds : 0.0;
   };
-  return {{"model", summary.model},
-          {"device", summary.device},
-          {"unit", summary.unit},
-          {"row_dependence",
-           {{"answer", name_of(summary.row_dependence.answer)},
-            {"reason", summary.row_dependence.reason},
-            {"rows", summary.given ? nlohmann::ordered_json(name_of(*summary.given)) : nullptr}}},
-          {"threads", summary.threads},
-          {"files", summary.files},
-          {"rows", summary.rows},
-          {"rows_kept", summary.rows_kept},
-          {"seconds", summary.wall_seconds},
-          {"rows_per_s", per_second(summary.wall_seconds)},
-          {"stage_seconds",
-           {{"read", summary.read_seconds},
-            {"infer", summary.infer_seconds},
-            {"write", summary.write_seconds}}},
-          {"busy_seconds", summary.busy_seconds},
-          {"bytes_copied",
-           {{"converted", summary.copies.converted},
-            {"model_in", summary.copies.model.bytes_in},
-            {"model_out", summary.copies.model.bytes_out},
-            {"to_device", summary.copies.to_device},
-            {"from_device", summary.copies.from_device}}},
-          {"peak_memory_bytes", summary.peak_memory},
-          {"conversions", summary.conversions},
-          {"lost", lost}};
+  return {
+      {"model", summary.model},
+      {"device", summary.device},
+      {"unit", summary.unit},
+      {"row_dependence",
+       {{"answer", name_of(summary.row_dependence.answer)},
+        {"reason", summary.row_dependence.reason},
+        {"rows", summary.given ? nlohmann::ordered_json(name_of(*summary.given)) : nullptr}}},
+      {"threads", summary.threads},
+      {"files", summary.files},
+      {"rows", summary.rows},
+      {"rows_kept", summary.rows_kept},
+      {"rows_skipped", summary.rows_skipped()},
+      {"row_numbers", summary.row_numbers.empty() ? nlohmann::ordered_json(nullptr)
+                                                  : nlohmann::ordered_json(summary.row_numbers)},
+      {"seconds", summary.wall_seconds},
+      {"rows_per_s", per_second(summary.wall_seconds)},
+      {"stage_seconds",
+       {{"read", summary.read_seconds},
+        {"infer", summary.infer_seconds},
+        {"write", summary.write_seconds}}},
+      {"busy_seconds", summary.busy_seconds},
+      {"bytes_copied",
+       {{"converted", summary.copies.converted},
+        {"model_in", summary.copies.model.bytes_in},
+        {"model_out", summary.copies.model.bytes_out},
+        {"to_device", summary.copies.to_device},
+        {"from_device", summary.copies.from_device}}},
+      {"peak_memory_bytes", summary.peak_memory},
+      {"conversions", summary.conversions},
+      {"lost", lost},
+      {"skipped", skipped}};
 }
 
 }  // namespace tensoa::tools

@@ -182,8 +182,12 @@ TEST_F(EventTableTest, WhatIsNotHitsIsNamed) {
               AllOf(HasSubstr("a.parquet: wrong columns: got x, y, t"), HasSubstr("x, y, z")));
   EXPECT_THAT(message_of_read({{"x", x}, {"y", lists({{1}, {2}})}, {"z", x}}),
               HasSubstr("column y is list<element: double>, expected numbers, as x, y and z are"));
-  EXPECT_THAT(message_of_read({{"x", x}, {"y", x}, {"z", x}, {"event_id", x}}),
-              HasSubstr("column event_id is float, expected integers"));
+  const auto names = tables::array<arrow::StringBuilder>(std::vector<std::string>{"a", "b"});
+  EXPECT_THAT(message_of_read({{"x", x}, {"y", x}, {"z", x}, {"event_id", names}}),
+              HasSubstr("column event_id is string, expected integers"));
+  EXPECT_THAT(
+      message_of_read({{"x", x}, {"y", x}, {"z", x}, {"event_id", tables::floats({1, 2.5})}}),
+      HasSubstr("row 1: column event_id is 2.5, which is not a whole number"));
   EXPECT_THAT(message_of_read({{"x", x}, {"y", x}, {"z", tables::floats({1, nan})}}),
               HasSubstr("a.parquet: event a: hit 1: got z = NaN, expected a finite number"));
   EXPECT_THAT(message_of_read({{"x", x}, {"y", x}, {"z", tables::floats({1, 2}, {true, false})}}),

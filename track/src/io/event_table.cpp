@@ -47,7 +47,7 @@ class EventTable::Rows {
   void copy(std::size_t column, DType dtype, T* to) {
     if (!table_.has_lists_) {
       for (const TableChunk& chunk : chunks_) {
-        std::memcpy(to, chunk.numbers(column, dtype, rounding(dtype), memory_),
+        std::memcpy(to, chunk.numbers(column, dtype, rules(dtype), memory_),
                     chunk.rows() * sizeof(T));
         to += chunk.rows();
       }
@@ -67,12 +67,12 @@ class EventTable::Rows {
 
  private:
   /// Coordinates may lose digits.
-  static Rounding rounding(DType dtype) {
-    return dtype == DType::kF32 ? Rounding::kAllowed : Rounding::kRefused;
+  static columnar::NumberRules rules(DType dtype) {
+    return {.rounding = dtype == DType::kF32 ? Rounding::kAllowed : Rounding::kRefused};
   }
 
   columnar::ListNumbers list(std::size_t column, DType dtype) {
-    return chunks_.front().lists(column, dtype, rounding(dtype), memory_);
+    return chunks_.front().lists(column, dtype, rules(dtype), memory_);
   }
 
   const EventTable& table_;
@@ -191,9 +191,9 @@ void EventTable::find_events_in(std::size_t number, columnar::TablePart& part) {
     NumberMemory memory;
     while (const auto chunk = part.next()) {
       row = chunk->first_row();
-      const std::span ids(reinterpret_cast<const std::int64_t*>(
-                              chunk->numbers(0, DType::kI64, Rounding::kRefused, memory)),
-                          chunk->rows());
+      const std::span ids(
+          reinterpret_cast<const std::int64_t*>(chunk->numbers(0, DType::kI64, {}, memory)),
+          chunk->rows());
       for (auto first = ids.begin(); first != ids.end();) {
         const auto differs = [&](std::int64_t id) { return id != *first; };
         const auto end = has_lists_ ? first + 1 : std::find_if(first, ids.end(), differs);

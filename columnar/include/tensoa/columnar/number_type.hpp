@@ -31,9 +31,11 @@ enum class NumberType : std::uint8_t {
   kF16,
   kF32,
   kF64,
+  kDecimal,  ///< of any number of digits
 };
 
-/// A column of a file.
+/// A column of a file, or a field of one: that of a struct is called "jet.pt", and so is that of a list of
+/// structs, which is a column of lists. A column without a name is left out: "pt".
 struct FileColumn {
   std::string name;
   std::string type;                        ///< as Arrow spells it: "float", "list<item: float>"
@@ -45,18 +47,23 @@ struct FileColumn {
 enum class Conversion : std::uint8_t {
   kNone,        ///< it is the same type
   kExact,       ///< every number of the type is kept
-  kChecked,     ///< integers, of which some may not fit: each is looked at, and kept or an error
+  kChecked,     ///< numbers of which some may not fit, or are not whole: each is checked
   kRounds,      ///< to floating point of fewer digits
-  kImpossible,  ///< floating point to integers, numbers to truth values, anything to bfloat16
+  kImpossible,  ///< numbers to truth values, anything to bfloat16
 };
 
 /// Returns how numbers of a file become those of a collection.
 Conversion conversion(NumberType from, DType to) noexcept;
 
+/// Returns whether a value is a number of a type: of integers a whole one in their range, of truth values
+/// 0 or 1, of floating point one that does not become infinite.
+bool holds(DType type, double value) noexcept;
+
 /// Returns the type of a collection's column that has the same values; nothing where there is none.
 std::optional<DType> dtype_of(NumberType type) noexcept;
 
-/// Returns the name with the fewest edits from `name`; empty without names.
+/// Returns the name with the fewest edits from `name`, before it a field of that name ("jet.pt" for "pt"); empty
+/// without names.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& names);
 
 }  // namespace tensoa::columnar

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,10 +22,36 @@ struct ChunkRows;  ///< in src/chunk_rows.hpp
 /// Whether numbers may lose digits on the way from a file to a column.
 enum class Rounding : bool { kRefused, kAllowed };
 
+/// What may be done to numbers on the way from a file to a column.
+struct NumberRules {
+  Rounding rounding = Rounding::kRefused;
+  /// What a null becomes, and NaN where integers are read, in columns whose type holds() it.
+  /// Nothing: it is an error.
+  std::optional<double> null_value = {};
+};
+
+/// Why a row has no number of the type that a column needs.
+enum class FaultKind : std::uint8_t {
+  kNull,        ///< or NaN where integers are read, which tables without nulls have in its place
+  kNotWhole,    ///< where integers are read
+  kOutOfRange,  ///< the type does not hold it
+};
+
+/// A row that cannot be read.
+struct RowFault {
+  std::size_t row = 0;  ///< of the chunk
+  FaultKind kind = FaultKind::kNull;
+  std::string value;  ///< as text; empty for a null
+};
+
+/// Returns "is null", "is 1.5, which is not a whole number", …
+std::string to_string(const RowFault& fault, DType dtype);
+
 /// Memory for numbers that a chunk does not have as they are needed. Only grows.
 struct NumberMemory {
   std::vector<std::byte> bytes;
-  std::size_t copied = 0;  ///< bytes that were written here, of all calls together
+  std::shared_ptr<const void> unpacked;  ///< numbers of a dictionary, side by side
+  std::size_t copied = 0;                ///< bytes that were written here, of all calls together
 };
 
 /// Row `i` of a column of lists is the numbers [offsets[i], offsets[i + 1]).
@@ -50,14 +78,26 @@ class TableChunk {
   /// Returns where the numbers of a column lie, side by side: in the chunk itself where they are there as
   /// `dtype`, aligned to their size; else converted, in `memory`.
   /// @param column position among the columns
-  /// @throws InputError that names file, row and column: a null, a list, an integer that does not fit, a
-  /// conversion that loses digits where it is refused, or that is impossible
+  /// @throws InputError that names file, row and column: the first of faults(), a list, a conversion that loses
+  /// digits where it is refused, or that is impossible
   /// *Lifetime*: as long as the chunk and `memory`, which the next call overwrites
-  const std::byte* numbers(std::size_t column, DType dtype, Rounding rounding,
+  const std::byte* numbers(std::size_t column, DType dtype, const NumberRules& rules,
                            NumberMemory& memory) const;
 
-  /// The same of a column of lists.
-  ListNumbers lists(std::size_t column, DType dtype, Rounding rounding, NumberMemory& memory) const;
+  /// The same of a column of lists. A list that is null is a fault whatever the rules: its length is not known.
+  ListNumbers lists(std::size_t column, DType dtype, const NumberRules& rules,
+                    NumberMemory& memory) const;
+
+  /// Returns the rows for which numbers(), or lists(), throws, each once and in order.
+  /// @throws InputError as they do for what no row can change
+  std::vector<RowFault> faults(std::size_t column, DType dtype, const NumberRules& rules) const;
+
+  /// Returns for each row 1, or 0 where the column is null; nothing where it is null nowhere.
+  std::vector<std::uint8_t> validity(std::size_t column) const;
+
+  /// Returns how many elements the list of each row has; of one that is null 0.
+  /// @throws InputError for a column without lists
+  std::vector<std::int64_t> lengths(std::size_t column) const;
 
   /// Returns the rows [first, first + count). Copies nothing.
   TableChunk slice(std::size_t first, std::size_t count) const;
@@ -77,6 +117,8 @@ class TableChunk {
   const detail::ChunkRows& get() const noexcept { return *rows_; }
 
  private:
+  [[noreturn]] void fail_at_first(std::size_t column, DType dtype, const NumberRules& rules) const;
+
   std::shared_ptr<const detail::ChunkRows> rows_;
 };
 

@@ -49,6 +49,11 @@ class TableWriter {
   void append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
               const TableChunk& copied);
 
+  /// Puts a column of integers before all others, in which the rows that were written are 0, 1, …; append() gets
+  /// its numbers from now on. Reads what was written and writes it again.
+  /// @throws ConfigError for a name that is there, and for what is written in place, such as stdout; OutputError
+  void number_rows(const std::string& name);
+
   /// Ends the file, which is then at its path. Call it once, at the end. @throws OutputError
   void finish();
 

@@ -39,6 +39,9 @@ class OutputFile {
   int unfinished_ = -1;              ///< where remove_unfinished_files() finds it
 };
 
+/// Returns whether an OutputFile of this path is written in place.
+bool is_written_in_place(const std::filesystem::path& path);
+
 /// Writes a whole file, complete or not at all. @throws OutputError
 void write_file(const std::filesystem::path& path, std::string_view contents);
 

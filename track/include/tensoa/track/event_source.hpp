@@ -68,6 +68,10 @@ class EventSource {
   /// The file, of a table with the rows, or "generate:…:SEED:PARTICLES".
   std::string origin() const;
 
+  /// The file; nullptr of the generator's. *Lifetime*: that of this object; of a table, all its events return
+  /// the same pointer.
+  const std::filesystem::path* file() const;
+
   /// Reads or makes the event. @throws InputError as read_event(). *Threads*: any. A part of a table (a row
   /// group, a record batch) is decoded once for all its events, by the first that is read; others wait.
   Event read() const;
@@ -87,8 +91,6 @@ class EventSource {
     std::size_t index;
   };
   friend std::vector<EventSource> find_events(std::span<const std::string> inputs);
-
-  const std::filesystem::path* file() const;
 
   std::variant<std::filesystem::path, Generated, OfTable> from_;
   std::string prefix_;  ///< of the name, where another event has the same

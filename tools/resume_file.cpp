@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "resume_file.hpp"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/output_file.hpp"
+#include "tensoa/package/sha256.hpp"
+#include "tensoa/triton/served_file.hpp"
+
+namespace tensoa::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The size of a file, and its first and last bytes.
+std::string sample_of(const fs::path& path) {
+  constexpr std::uintmax_t kSample = 4096;
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(path, error);
+  if (error) return "not readable";
+  std::ifstream stream(path, std::ios::binary);
+  std::string sample(2 * kSample, '\0');
+  const auto read = [&](std::uintmax_t from, char* to) {
+    stream.clear();
+    stream.seekg(static_cast<std::streamoff>(from));
+    stream.read(to, static_cast<std::streamsize>(kSample));
+  };
+  read(0, sample.data());
+  read(size > kSample ? size - kSample : 0, sample.data() + kSample);
+  return std::to_string(size) + ' ' + package::sha256(sample);
+}
+
+}  // namespace
+
+std::string identity_of_model(const std::string& model) {
+  return model.find("://") == std::string::npos ? triton::checksum_of_file(model) : model;
+}
+
+std::string identity_of_inputs(std::span<const track::EventSource> sources) {
+  std::string all;
+  const fs::path* last = nullptr;
+  for (const track::EventSource& source : sources) {
+    all += source.name() + '\n';
+    const fs::path* file = source.file();
+    if (file == nullptr) {
+      all += source.origin() + '\n';
+    } else if (file != last) {  // a table has many events
+      all += sample_of(*file) + '\n';
+    }
+    last = file;
+  }
+  return package::sha256(all);
+}
+
+RunProgress read_resume_file(const std::string& path) {
+  std::ifstream stream(path);
+  if (!stream) throw InputError("--resume: cannot open " + path);
+  try {
+    const auto json = nlohmann::json::parse(stream);
+    return {json.at("events_done").get<std::size_t>(),
+            {.model = json.at("model").get<std::string>(),
+             .min_score = json.at("cut").get<float>(),
+             .events = json.at("events").get<std::size_t>(),
+             .inputs = json.at("inputs").get<std::string>()}};
+  } catch (const nlohmann::json::exception&) {
+    throw InputError("--resume: " + path +
+                     " is not a file that `tensoa track` left when it was stopped");
+  }
+}
+
+void write_resume_file(const std::string& path, const RunProgress& progress) {
+  OutputFile file(path);
+  const nlohmann::ordered_json json{{"events_done", progress.done},
+                                    {"events", progress.run.events},
+                                    {"model", progress.run.model},
+                                    {"cut", progress.run.min_score},
+                                    {"inputs", progress.run.inputs}};
+  write_file(file, json.dump() + '\n');
+}
+
+void require_same_run(const std::string& path, const RunIdentity& stopped,
+                      const RunIdentity& resumed) {
+  if (stopped == resumed) return;
+  std::string difference;
+  const auto add = [&](bool differs, const std::string& what) {
+    if (differs) difference += (difference.empty() ? "" : ", ") + what;
+  };
+  add(stopped.model != resumed.model, "another model");
+  add(stopped.min_score != resumed.min_score,
+      fmt::format("--cut {} (now {})", stopped.min_score, resumed.min_score));
+  add(stopped.events != resumed.events,
+      fmt::format("{} events (now {})", stopped.events, resumed.events));
+  add(stopped.events == resumed.events && stopped.inputs != resumed.inputs, "other inputs");
+  throw ConfigError("--resume: the run that left " + path + " had " + difference +
+                    "; expected the same model, cut and inputs, so that both parts fit each other");
+}
+
+}  // namespace tensoa::tools

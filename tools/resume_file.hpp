@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "tensoa/track/event_source.hpp"
+
+// The file that a stopped `tensoa track` leaves for --resume.
+
+namespace tensoa::tools {
+
+/// What both parts of a run must have in common, so that their outputs fit each other.
+struct RunIdentity {
+  std::string model;  ///< SHA-256 of its file; of a server its URL
+  float min_score = 0;
+  std::size_t events = 0;
+  std::string inputs;  ///< SHA-256 of the names of the events and what identifies their files
+
+  bool operator==(const RunIdentity&) const = default;
+};
+
+/// Returns the SHA-256 of a model file, or the URL of a server. @throws LoadError where it cannot be read
+std::string identity_of_model(const std::string& model);
+
+/// Returns a SHA-256 of all names, and of each file its size and its first and last 4 KiB: a file that
+/// was moved is the same, one that was written again is not.
+std::string identity_of_inputs(std::span<const track::EventSource> sources);
+
+/// How far a run came that was stopped.
+struct RunProgress {
+  std::size_t done = 0;  ///< of the events, in their order
+  RunIdentity run;
+};
+
+/// @throws InputError for a file that cannot be read, or is another one
+RunProgress read_resume_file(const std::string& path);
+
+/// @throws OutputError
+void write_resume_file(const std::string& path, const RunProgress& progress);
+
+/// @throws ConfigError that says what differs
+void require_same_run(const std::string& path, const RunIdentity& stopped,
+                      const RunIdentity& resumed);
+
+}  // namespace tensoa::tools
