@@ -10,7 +10,7 @@
 #   PROGRAM_SEEDS=0:10000  which seeds `make fuzz-programs` takes
 #   PACKAGE_SEEDS=0:1000   which seeds `make fuzz-packages` takes; PACKAGE_DEVICE=cuda: for the GPU of this machine
 #   SOAK_EVENTS=10000      how many events `make soak` runs over
-#   KILL_SECONDS=600       how long `make soak-service` kills servers
+#   KILL_SECONDS=600       how long `make soak-service` kills and updates servers (without updates: a quarter of it)
 #   DRAWS=5000             how often `make fuzz-columns` draws in each test
 #   SCRIPTS=5000           how many random programs `make fuzz-scripts` runs
 #   STEPS="fuzz soak"      of `make nightly`
@@ -166,9 +166,12 @@ soak: packages ## Run over many events with all cores, and see that memory, file
 	@cmake --build build --target tensoa_soak
 	@build/tests/soak/tensoa_soak build/models/tensoa.pt2 $(SOAK_EVENTS)
 
-soak-service: build/.configured-$(PRESET) ## Kill, stop, stall and restart three real servers under load: no event may be lost, no memory or thread grow
+soak-service: build/.configured-$(PRESET) ## Kill, stop, stall, restart and update three real servers under load: no event may be lost, no memory or thread grow
 	@cmake --build build --target test_servers
-	@TENSOA_TEST_KILL_SECONDS=$(KILL_SECONDS) tests/service/run.py --triton mlp --servers 3 -- \
+	@TENSOA_TEST_KILL_SECONDS=$(KILL_SECONDS) TENSOA_TEST_UPDATES=build/tests/remote/updates tests/service/run.py --update \
+	  --repository build/tests/remote/updates/models --backend tensoa=build/triton_backends/tensoa/libtriton_tensoa.so --servers 3 -- \
+	  build/tests/remote/test_servers --gtest_brief=1 '--gtest_filter=Updated.Killed*'
+	@TENSOA_TEST_KILL_SECONDS=$$(( $(KILL_SECONDS) / 4 )) tests/service/run.py --triton mlp --servers 3 -- \
 	  build/tests/remote/test_servers --gtest_brief=1 '--gtest_filter=Of/Killed.*'
 
 width: build ## Export a model of each kind and time it beside its peers; writes docs/width.md

@@ -106,15 +106,15 @@ function(tensoa_add_python_tests prefix)
 endfunction()
 
 # tensoa_add_service_test(NAME COMMAND program argument... [TRITON model...] [SERVERS n] [REPOSITORY folder]
-#                         [BACKENDS name=library...] [RESTRICTED] [ENVOY] [KSERVE] [TLS] [PROXY] [TIMEOUT seconds])
+#                         [BACKENDS name=library...] [UPDATE] [RESTRICTED] [ENVOY] [KSERVE] [TLS] [PROXY] [TIMEOUT seconds])
 #
 # A CTest case NAME that runs the command with real servers around it: tests/service/run.py says which environment variables it
 # finds them in. It is skipped where scripts/setup_service.sh has not installed the servers. One such case runs at a time. The logs
 # of the servers are in the build folder, service_logs/NAME.
 function(tensoa_add_service_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "RESTRICTED;ENVOY;KSERVE;TLS;PROXY" "SERVERS;REPOSITORY;TIMEOUT" "COMMAND;TRITON;BACKENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "UPDATE;RESTRICTED;ENVOY;KSERVE;TLS;PROXY" "SERVERS;REPOSITORY;TIMEOUT" "COMMAND;TRITON;BACKENDS")
   set(options --logs "${PROJECT_BINARY_DIR}/service_logs/${name}")
-  foreach(option IN ITEMS RESTRICTED ENVOY KSERVE TLS PROXY)
+  foreach(option IN ITEMS UPDATE RESTRICTED ENVOY KSERVE TLS PROXY)
     if(arg_${option})
       string(TOLOWER "--${option}" flag)
       list(APPEND options ${flag})

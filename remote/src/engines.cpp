@@ -33,7 +33,7 @@ class RemoteLoader final : public package::InspectingLoader {
                                     const ModelOptions& options) const override {
     const std::shared_ptr<Service> service = Service::make(location, options.get<Options>());
     service->load();
-    return describe_model(*service->metadata());
+    return describe_model(*service->model());
   }
 };
 

@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/describe_model.hpp"
 #include "engine/reply.hpp"
+#include "tensoa/core/error.hpp"
 
 // Replies of a server, in pieces whose sizes the first byte chooses: ModelMetadata, ModelStatistics and ModelInfer. Refused, or
 // read; an output is written as a whole or not at all.
@@ -45,21 +47,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     pieces.push_back(all.subspan(at, std::min(step, all.size() - at)));
   }
   try {
-    describe_model(decode_metadata(protobuf::Bytes(pieces)));
+    const ServiceUrl url{.model = "m"};
+    describe_model(ServedModel::of(decode_metadata(protobuf::Bytes(pieces)), url));
+    describe_model(ServedModel::of(decode_metadata(protobuf::Bytes(pieces)), url,
+                                   decode_infer(protobuf::Bytes(pieces))));
   } catch (const protobuf::DecodeError&) {
+  } catch (const InputError&) {
   }
   try {
     const InferenceCounts counts = decode_statistics(protobuf::Bytes(pieces));
     if (split(counts - InferenceCounts{}, {}).has_value() != (counts.requests > 0)) std::abort();
   } catch (const protobuf::DecodeError&) {
   }
-  ModelMetadataReply metadata;
-  metadata.outputs.push_back({"y", "FP32", {-1, 2}});
-  const WirePlan plan{.order = WireOrder::kRows, .inputs = {}, .outputs = {0}};
+  auto model = std::make_shared<ServedModel>();
+  model->metadata.outputs.push_back({"y", "FP32", {-1, 2}});
+  const KeptPlan plan{model, {.order = WireOrder::kRows, .inputs = {}, .outputs = {0}}};
   std::vector<float> memory(16, -7.0F);
   CopyReport copies;
   try {
-    write_outputs(pieces, metadata, plan, {block_over(memory)}, nullptr, copies);
+    write_outputs(pieces, plan, {block_over(memory)}, nullptr, copies);
     if (copies.bytes_out != kRows * 2 * sizeof(float)) std::abort();
   } catch (const ReplyError&) {
     if (std::ranges::any_of(memory, [](float value) { return value != -7.0F; })) std::abort();

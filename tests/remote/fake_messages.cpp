@@ -36,6 +36,18 @@ std::string infer_reply(const std::vector<remote::WireTensor>& outputs,
   return message.take();
 }
 
+bool has_parameter(const std::string& request, const std::string& key) {
+  for (const std::string& entry : parse_request(request).parameters) {
+    const std::vector pieces{std::as_bytes(std::span(entry))};
+    bool is_it = false;
+    for_each_field(remote::protobuf::Bytes(pieces), [&](const remote::protobuf::Field& field) {
+      is_it = is_it || (field.number == 1 && field.bytes == key);
+    });
+    if (is_it) return true;
+  }
+  return false;
+}
+
 SeenRequest parse_request(const std::string& message) {
   SeenRequest seen;
   const std::vector pieces{std::as_bytes(std::span(message))};

@@ -54,6 +54,9 @@ std::string metadata_reply(const std::string& model, const std::string& platform
 std::string infer_reply(const std::vector<remote::WireTensor>& outputs,
                         const std::vector<std::string>& raw);
 
+/// Whether the request has a parameter of this key.
+bool has_parameter(const std::string& request, const std::string& key);
+
 /// A ModelInfer request, as a server sees it.
 struct SeenRequest {
   std::string model;

@@ -15,10 +15,9 @@ namespace tensoa::test {
 /// reports depends on how fast the machine is.
 inline remote::ServiceError failure_of_one_attempt(const std::string& url) {
   const auto service = remote::Service::make(ModelLocation(url), {});
-  remote::Server& server = service->servers().take({});
+  remote::Server& server = *service->servers().all().front();
   const auto answer = call_and_wait(*server.connection, remote::kModelReady, "",
                                     remote::Clock::now() + std::chrono::minutes(1));
-  service->servers().release(server, false);
   return service->error(answer.status, server, 1);
 }
 

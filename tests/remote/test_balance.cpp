@@ -50,10 +50,10 @@ std::vector<double> shares_of(const std::vector<Simulated>& simulated, std::size
   for (std::size_t call = 0; call < kCalls; ++call) {
     if (call >= in_flight) {
       now = std::get<0>(answers.top());
-      servers->release(*std::get<2>(answers.top()), false);
+      servers->release(*std::get<2>(answers.top()), remote::Outcome::kAnswered);
       answers.pop();
     }
-    Server& server = servers->take({});
+    Server& server = *servers->take(nullptr, {});
     const std::size_t i = std::stoul(server.address);
     ++calls[i];
     const double start = simulated[i].is_serial ? std::max(now, is_free_at[i]) : now;

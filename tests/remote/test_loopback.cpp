@@ -58,13 +58,12 @@ TEST(Loopback, IsNotPaced) {
     SCOPED_TRACE(host);
     const auto service = remote::Service::make(
         ModelLocation("grpc://" + host + address.substr(address.rfind(':')) + "/m"), {});
-    remote::Server& first = service->servers().take({});
+    remote::Server& first = *service->servers().all().front();
     const auto answer = call_and_wait(*first.connection, remote::kModelReady, "",
                                       remote::Clock::now() + std::chrono::minutes(1));
     EXPECT_TRUE(answer.status.is_ok()) << answer.status.message;
     EXPECT_THAT(congestion_control_of_connections_to(port),
                 testing::AllOf(testing::Not(testing::IsEmpty()), testing::Each("reno")));
-    service->servers().release(first, false);
   }
 }
 

@@ -89,7 +89,7 @@ TEST(Messages, OutputsInSharedMemoryNeedNoContents) {
   const Message message(reply.take());
   EXPECT_THROW(decode_infer(*message), DecodeError);
   const std::vector<std::string> shared{"a"};
-  const std::vector<ReplyTensor> tensors = decode_infer(*message, shared);
+  const std::vector<ReplyTensor> tensors = decode_infer(*message, shared).outputs;
   EXPECT_EQ(tensors.at(0).raw.size(), 0U);
   EXPECT_EQ(tensors.at(1).raw.text(), "xyz");
   const std::vector<std::string> both{"a", "b"};
@@ -97,9 +97,10 @@ TEST(Messages, OutputsInSharedMemoryNeedNoContents) {
 }
 
 TEST(Messages, EncodeLikeProtobuf) {
+  const std::string parameters = encode_parameter("tensoa_checksum", "ab");
   const InferHeader header{.model = "network",
                            .version = "3",
-                           .parameters = {{"tensoa_checksum", "ab"}},
+                           .parameters = parameters,
                            .inputs = {{"x", "FP32", {300, 3}}, {"edges", "INT64", {2, 70'000}}},
                            .outputs = {"y"}};
   EXPECT_EQ(encode(header) + raw_prefix(200), unhex(kInferRequest));
@@ -121,12 +122,42 @@ TEST(Messages, DecodeMetadataOfProtobuf) {
 
 TEST(Messages, DecodeInferOfProtobuf) {
   const Message message(unhex(kInferReply));
-  const std::vector<ReplyTensor> tensors = decode_infer(*message);
+  const std::vector<ReplyTensor> tensors = decode_infer(*message).outputs;
   ASSERT_EQ(tensors.size(), 2U);
   EXPECT_EQ(tensors[0].tensor.name, "y");
   EXPECT_EQ(tensors[0].elements, 4U);
   EXPECT_EQ(tensors[0].raw.text(), "0123456789abcdef");
   EXPECT_EQ(tensors[1].raw.text(), "xy");
+}
+
+TEST(Messages, DecodeParametersOfAnInfer) {
+  const Message message(unhex(kInferReply) + encode_parameter("tensoa_checksum", "ab") +
+                        encode_parameter("other", "x") + encode_parameter("tensoa_model", "{}"));
+  const InferReply reply = decode_infer(*message);
+  EXPECT_TRUE(reply.version == "1");
+  EXPECT_TRUE(reply.checksum == "ab");
+  EXPECT_FALSE(reply.checksum == "a");
+  EXPECT_FALSE(reply.checksum == "abc");
+  EXPECT_FALSE(reply.checksum == "aB");
+  EXPECT_EQ(reply.model.text(), "{}");
+}
+
+TEST(Messages, TextsOfServersArePrintable) {
+  protobuf::Encoder tensor;
+  tensor.text(1, "x\x1b[2J");
+  tensor.text(2, "FP\n32");
+  protobuf::Encoder metadata;
+  metadata.text(1, "network\x07");
+  metadata.text(3, "py\x9bthon");
+  metadata.bytes(4, tensor.bytes());
+  const ModelMetadataReply reply = decode_metadata(*Message(metadata.take()));
+  EXPECT_EQ(reply.name, "network\\x07");
+  EXPECT_EQ(reply.platform, "py\\x9bthon");
+  EXPECT_EQ(reply.inputs.at(0).name, "x\\x1b[2J");
+  EXPECT_EQ(reply.inputs.at(0).datatype, "FP\\n32");
+  protobuf::Encoder infer;
+  infer.bytes(5, tensor.bytes());
+  EXPECT_EQ(decode_infer(*Message(infer.take())).outputs.at(0).tensor.name, "x\\x1b[2J");
 }
 
 /// Bytes that were changed anywhere are read without leaving them, or refused.
@@ -141,7 +172,7 @@ TEST(Messages, AnyBytesAreReadOrRefused) {
     const Message message(bytes);
     try {
       if (n % 2 == 0) {
-        for (const ReplyTensor& tensor : decode_infer(*message)) {
+        for (const ReplyTensor& tensor : decode_infer(*message).outputs) {
           EXPECT_LE(tensor.raw.text().size(), bytes.size());
         }
       } else {

@@ -118,8 +118,8 @@ class ChangingServers : public testing::Test {
   }
 
   std::string next() {
-    Server& server = servers_->take({});
-    servers_->release(server, false);
+    Server& server = *servers_->take(nullptr, {});
+    servers_->release(server, remote::Outcome::kAnswered);
     return server.address;
   }
 
@@ -142,13 +142,13 @@ TEST_F(ChangingServers, JoinAndGetCalls) {
 
 TEST_F(ChangingServers, ThatAreGoneGetNoCallsAndKeepTheirConnectionForThoseInFlight) {
   set({"a"});
-  Server& a = servers_->take({});
+  Server& a = *servers_->take(nullptr, {});
   const std::weak_ptr<Connection> connection = a.connection;
   set({"b"});
   EXPECT_THAT(addresses_of(*servers_), ElementsAre("b"));
   for (int call = 0; call < 5; ++call) EXPECT_EQ(next(), "b");
   EXPECT_FALSE(connection.expired());
-  servers_->release(a, true);
+  servers_->release(a, remote::Outcome::kFailed);
   EXPECT_TRUE(connection.expired());
   EXPECT_FALSE(servers_->is_suspect(a)) << "it is not probed";
 }
@@ -202,11 +202,11 @@ TEST_F(Names, EachAddressIsAServer) {
   EXPECT_THAT(addresses_of(service->servers()), ElementsAre("127.0.0.1" + port, "127.0.0.2" + port))
       << "each once";
   for (int call = 0; call < 10; ++call) {
-    Server& server = service->servers().take({});
+    Server& server = *service->servers().take(service->model().get(), {});
     EXPECT_TRUE(
         call_and_wait(*server.connection, remote::kModelReady, "", remote::Clock::now() + kLongest)
             .status.is_ok());
-    service->servers().release(server, false);
+    service->servers().release(server, remote::Outcome::kAnswered);
   }
   EXPECT_GE(asked_first, 5);
   EXPECT_GE(asked_second, 5);

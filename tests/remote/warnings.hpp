@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ class Warnings {
   Warnings() {
     all().clear();
     before_ = set_log_sink([](LogLevel level, std::string_view message) {
+      const std::lock_guard lock(mutex());
       if (level == LogLevel::kWarning) all().emplace_back(message);
     });
   }
@@ -27,7 +29,20 @@ class Warnings {
     return the_warnings;
   }
 
+  /// All so far, a line each.
+  static std::string text() {
+    const std::lock_guard lock(mutex());
+    std::string text;
+    for (const std::string& warning : all()) text += warning + '\n';
+    return text;
+  }
+
  private:
+  static std::mutex& mutex() {
+    static std::mutex the_mutex;
+    return the_mutex;
+  }
+
   LogSink before_;
 };
 

@@ -4,6 +4,7 @@
 
 A command is one line, the answer one line: "ok" or "error: why". One connection may send several commands.
 
+    triton N serve MODEL FILE   of run.py --update: exchanges the file of a model
     triton N ACTION       N counts from 0; ACTION: stop (SIGTERM), kill, start, pause (SIGSTOP), resume
     kserve ACTION
     envoy ACTION          also: drain (GOAWAY), drain-server N, restore-servers, wait-healthy NUMBER
@@ -14,12 +15,14 @@ A command is one line, the answer one line: "ok" or "error: why". One connection
 import socketserver
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from envoy import Envoy
 from process import Process, ServiceProblem
 from toxic_proxy import ToxicProxy
+from triton import Triton
 
 
 class Control:
@@ -27,7 +30,7 @@ class Control:
 
     def __init__(
         self,
-        tritons: Sequence[Process] = (),
+        tritons: Sequence[Triton] = (),
         kserve: Process | None = None,
         envoy: Envoy | None = None,
         proxy: ToxicProxy | None = None,
@@ -60,6 +63,8 @@ class Control:
 
     def _obey(self, words: list[str]) -> None:
         match words:
+            case ["triton", number, "serve", model, file]:
+                self.tritons[int(number)].serve(model, Path(file))
             case ["triton", number, action]:
                 self._act(self.tritons[int(number)], action)
             case ["kserve", action] if self.kserve:

@@ -7,7 +7,8 @@
 
 COMMAND finds in its environment (host:port on 127.0.0.1 each):
     TENSOA_TEST_TRITON      the Triton servers, separated by commas
-    TENSOA_TEST_REPOSITORY  folder of their models; NAME/1/weights.f32 has the float32 numbers of a network (models.py: weights)
+    TENSOA_TEST_REPOSITORY  folder of their models, with --update at the start; NAME/1/weights.f32 has the float32 numbers of a
+                            network (models.py: weights)
     TENSOA_TEST_TRITON_RESTRICTED  one more Triton with --restricted: it refuses shared memory
     TENSOA_TEST_ENVOY       Envoy in front of them (of the second server where there is no Triton)
     TENSOA_TEST_KSERVE      the second server of the protocol; a model MODEL.FAULT answers wrongly (kserve_faults.py)
@@ -57,6 +58,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--backend", action="append", default=[], metavar="NAME=LIBRARY", help="one more back-end of Triton")
     parser.add_argument("--servers", type=int, default=1, help="the number of Triton servers")
     parser.add_argument("--explicit", action="store_true", help="Triton loads models by request only")
+    parser.add_argument("--update", action="store_true", help="each Triton has a repository of its own, and looks for changes")
     parser.add_argument("--restricted", action="store_true", help="one more Triton, which refuses shared memory")
     parser.add_argument("--envoy", action="store_true")
     parser.add_argument("--retries", type=int, default=2, help="of Envoy")
@@ -117,11 +119,13 @@ class Servers:
         write_repository(repository, self.options.triton)
         backends = {name: Path(path) for name, _, path in (entry.partition("=") for entry in self.options.backend)}
         self.env["TENSOA_TEST_REPOSITORY"] = str(repository)
+        polls = ["--model-control-mode=poll", "--repository-poll-secs=1"] if self.options.update else []
         servers = [
             Triton(
-                repository,
+                self._own(repository, i) if self.options.update else repository,
                 backends=backends,
                 explicit=[] if self.options.explicit else None,
+                options=polls,
                 name=f"triton-{i}",
                 folder=self.logs,
             )
@@ -138,6 +142,9 @@ class Servers:
             refuser = Triton(repository, backends=backends, options=refusing, name="triton-restricted", folder=self.logs)
             self._start(refuser, "TENSOA_TEST_TRITON_RESTRICTED", refuser.address)
         return servers
+
+    def _own(self, repository: Path, number: int) -> Path:
+        return Path(shutil.copytree(repository, self.folder / f"models-{number}"))
 
     def _second(self, options: list[str | Path], variable: str) -> KserveServer:
         name = variable.removeprefix("TENSOA_TEST_").lower()

@@ -4,6 +4,7 @@
 
 import http.client
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -50,6 +51,7 @@ class Triton(Process):
         folder: Path | None = None,
     ):
         super().__init__(name, folder)
+        self.repository = repository
         self.http_port = free_port()
         self.port = free_port()
         while self.port == self.http_port:
@@ -83,6 +85,12 @@ class Triton(Process):
     def address(self) -> str:
         """Returns host:port of gRPC."""
         return f"127.0.0.1:{self.port}"
+
+    def serve(self, model: str, file: Path) -> None:
+        """Exchanges the file of a model of tensoa's back-end; a server that polls has loaded it after a second or two."""
+        written = self.repository.with_name(f"{self.name}-next")
+        shutil.copy(file, written)
+        written.replace(self.repository / model / "1" / "model.pt2")
 
     def is_ready(self) -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=1)

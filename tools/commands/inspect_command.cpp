@@ -192,6 +192,11 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
   text += fmt::format("target: {}{}{}\n", model.target == "any" ? "any device" : model.target,
                       model.machine.empty() ? "" : ", " + model.machine,
                       model.gpu_architecture.empty() ? "" : ", " + model.gpu_architecture);
+  if (model.is_served) {
+    text += model.checksum.empty()
+                ? "identity: unknown, the server does not say which file it runs\n"
+                : fmt::format("file: SHA-256 {}\n", model.checksum);
+  }
   if (!model.torch.empty()) text += fmt::format("written by: torch {}\n", model.torch);
   if (model.weights) {
     text += fmt::format("weights: {} numbers, {} bytes\n", in_groups(*model.weights),

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "engine/wire_plan.hpp"
 #include "kserve/datatypes.hpp"
 
 namespace tensoa::remote {
@@ -30,7 +29,7 @@ package::ArgumentDescription describe_tensor(const WireTensor& tensor, bool is_p
   if (!dtype || !columns || *columns < 1 || *columns > kMostColumns) {
     package::ArgumentDescription argument;
     argument.name = tensor.name;
-    argument.type = tensor_type(tensor);
+    argument.type = tensor_type(tensor.datatype, tensor.sizes);
     return argument;
   }
   BlockDescription block;
@@ -46,14 +45,18 @@ package::ArgumentDescription describe_tensor(const WireTensor& tensor, bool is_p
 
 }  // namespace
 
-package::ModelDescription describe_model(const ModelMetadataReply& metadata) {
+package::ModelDescription describe_model(const ServedModel& model) {
+  const ModelMetadataReply& metadata = model.metadata;
   const bool is_planes = is_tensoa(metadata);
   package::ModelDescription description;
+  if (model.published) description = model.published->model;
+  description.checksum = model.checksum;
   description.compilation = CompilationType::kAheadOfTime;
   description.is_served = true;
   description.target = "cpu";
   description.format = "KServe v2, platform ";
   description.format += metadata.platform.empty() ? "unknown" : metadata.platform;
+  if (model.published) return description;
   BindingDescription binding;
   bool has_columns = true;
   const auto describe = [&](const std::vector<WireTensor>& tensors,

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kserve/messages.hpp"
+#include "service/served_model.hpp"
 #include "tensoa/package/inspect.hpp"
 
 namespace tensoa::remote {
 
-/// What a server says of a model, for `tensoa inspect` and `tensoa infer`. Servers do not name columns: those
-/// of the tensor "x" are called "x.0", "x.1" and so on, a single one "x". All tensors have equal numbers of
+/// What servers say of a model, for `tensoa inspect` and `tensoa infer`. tensoa's back-end names its columns. Others do not:
+/// those of the tensor "x" are called "x.0", "x.1" and so on, a single one "x", and all tensors have equal numbers of
 /// rows; where that is wrong, or a tensor is no rows of columns, a binding file says what is right.
-package::ModelDescription describe_model(const ModelMetadataReply& metadata);
+package::ModelDescription describe_model(const ServedModel& model);
 
 }  // namespace tensoa::remote

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -37,29 +38,31 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
 
   void start(const Binding& binding) noexcept {
     try {
-      std::shared_ptr<const ModelMetadataReply> metadata = service_->metadata();
-      if (metadata == nullptr) {
-        return fail(ServiceError(
-            service_->subject() + "no server has answered yet; " + advice_for({kUnavailable, {}}),
-            kUnavailable, {}, true));
+      std::shared_ptr<const ServedModel> model = service_->model();
+      if (model == nullptr) {
+        return fail(ServiceError(service_->subject() +
+                                     "no servers have answered yet, and agreed on a model; " +
+                                     advice_for({kUnavailable, {}}),
+                                 kUnavailable, {}, true));
       }
-      if (kept_ == nullptr || kept_->metadata != metadata) {
-        WirePlan plan = plan_for(binding, *metadata, service_->subject());
-        kept_ = std::make_shared<const KeptPlan>(KeptPlan{std::move(metadata), std::move(plan)});
+      if (kept_ == nullptr || kept_->model != model) {
+        WirePlan plan = plan_for(binding, *model, service_->subject());
+        kept_ = std::make_shared<const KeptPlan>(KeptPlan{std::move(model), std::move(plan)});
       }
+      const ModelMetadataReply& metadata = kept_->model->metadata;
       if (device_) {
-        sharing_ = device_->find_sharing(*kept_->metadata, kept_->plan, service_->subject());
+        sharing_ = device_->find_sharing(metadata, kept_->plan, service_->subject());
       } else {
-        sharing_ = find_sharing(binding, *kept_->metadata, kept_->plan);
+        sharing_ = find_sharing(binding, metadata, kept_->plan);
       }
-      if (device_) {
-        // Requests are made when the columns are where servers get them.
-      } else if (sharing_) {
+      const bool may_follow = service_->options().on_new_version == OnNewVersion::kFollow;
+      if (sharing_ || may_follow) {
         binding_ = binding;  // which request is made depends on the server
-      } else {
-        make(wire_, binding, nullptr);
+      } else if (!device_) {
         binding_.outputs = binding.outputs;
       }
+      // On a device, requests are made when the columns are where servers get them.
+      if (!device_ && !sharing_) make(wire_, binding, nullptr);
       attempt();
     } catch (...) {
       complete(detail::current_failure());
@@ -75,13 +78,14 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
 
   void make(Request& request, const Binding& binding, const Sharing* sharing) {
     if (request.payload != nullptr) return;
-    request.payload =
-        make_request(*service_, *kept_->metadata, kept_->plan, binding, sharing, request.copies);
+    request.payload = make_request(*service_, *kept_, binding, sharing, request.copies);
   }
 
   void attempt() {
+    Server* const taken = service_->servers().take(kept_->model.get(), tried_, refused_);
+    if (taken == nullptr) return give_up();
     ++attempts_;
-    Server& server = service_->servers().take(tried_);
+    Server& server = *taken;
     tried_.push_back(&server);
     if (sharing_ && server.registrations.begin(*sharing_.region)) {
       register_region(server);
@@ -131,7 +135,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
             Service& service = *self->service_;
             service.transport().after({}, [self = std::move(self), taken, next, failure] {
               if (failure) {
-                if (taken != nullptr) self->service_->servers().release(*taken, false);
+                if (taken != nullptr) self->service_->servers().release(*taken, Outcome::kUnused);
                 return self->complete(Result<CopyReport>::failure(failure));
               }
               self->guarded([&] { next(*self); });
@@ -158,7 +162,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
         make(request, binding_, is_shared ? &sharing_ : nullptr);
       }
     } catch (...) {
-      service_->servers().release(server, false);
+      service_->servers().release(server, Outcome::kUnused);
       throw;
     }
     is_shared_ = is_shared;
@@ -177,7 +181,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
   /// The deadline is that of the caller, who also waits for the queue.
   void send_staged(Server& server) {
     if (Clock::now() < deadline_) return send(server);
-    service_->servers().release(server, false);
+    service_->servers().release(server, Outcome::kUnused);
     const auto deadline = std::to_string(service_->options().deadline.count());
     fail(ServiceError(
         service_->subject() +
@@ -193,55 +197,131 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
                 std::span<const protobuf::Piece> reply) noexcept {
     try {
       if (!status.is_ok()) return failed(server, status);
-      service_->servers().release(server, false);
       if (is_shared_ && !device_ &&
           !is_still_there(sharing_, binding_.outputs, kept_->plan.order)) {
+        service_->servers().release(server, Outcome::kUnused);
         return repeat_by_wire();
       }
-      std::size_t bytes = 0;
-      for (const protobuf::Piece& piece : reply) bytes += piece.size();
-      write_outputs(reply, *kept_->metadata, kept_->plan,
-                    device_ ? device_->in_host_memory().outputs : binding_.outputs,
-                    is_shared_ ? &sharing_ : nullptr, copies_);
-      if (is_shared_) server.registrations.confirm(*sharing_.region);
-      server.counters.note_success(bytes, Clock::now() - start);
-      service_->budget().note_success();
-      if (!device_) return complete(copies_);
-      device_->write_back(way(is_shared_), copies_);
-      after_queue(nullptr, [](InferCall& self) { self.complete(self.copies_); });
-    } catch (const ReplyError& error) {
-      server.counters.note_failure(kInternal);
-      fail(service_->error(error.what, kInternal, server.address));
+      take_reply(server, start, reply);
     } catch (...) {
       complete(detail::current_failure());
     }
   }
 
+  void take_reply(Server& server, Clock::time_point start, std::span<const protobuf::Piece> reply) {
+    try {
+      write_outputs(reply, *kept_, device_ ? device_->in_host_memory().outputs : binding_.outputs,
+                    is_shared_ ? &sharing_ : nullptr, copies_);
+    } catch (const ReplyError& error) {
+      server.counters.note_failure(kInternal);
+      const ServiceError what = service_->error(error.what, kInternal, server.address);
+      if (!service_->servers().is_suspect(server)) {
+        log(LogLevel::kWarning,
+            std::string(what.what()) + "; it gets no calls until a probe succeeds");
+      }
+      return refused(server, what, false);
+    } catch (...) {
+      service_->servers().release(server, Outcome::kUnused);
+      throw;
+    }
+    service_->servers().release(server, Outcome::kAnswered);
+    if (is_shared_) server.registrations.confirm(*sharing_.region);
+    std::size_t bytes = 0;
+    for (const protobuf::Piece& piece : reply) bytes += piece.size();
+    server.counters.note_success(bytes, Clock::now() - start);
+    service_->budget().note_success();
+    if (!device_) return complete(copies_);
+    device_->write_back(way(is_shared_), copies_);
+    after_queue(nullptr, [](InferCall& self) { self.complete(self.copies_); });
+  }
+
   void failed(Server& server, const CallStatus& status) {
     const Verdict verdict = verdict_of(status);
     server.counters.note_failure(status.code);
-    service_->servers().release(server, verdict == Verdict::kElsewhere);
-    if (is_shared_) {
-      if (concerns_shared_memory(status)) return lost_region(server);
-      if (verdict != Verdict::kFinal && !was_not_taken(status)) {
-        leave_outputs();
-        if (verdict == Verdict::kElsewhere) server.registrations.lose(*sharing_.region);
-        sharing_ = {};
-      }
+    if (is_shared_ && concerns_shared_memory(status)) {
+      service_->servers().release(server, Outcome::kUnused);
+      return lost_region(server);
     }
     const ServiceError error = service_->error(status, server, attempts_);
-    if (verdict == Verdict::kFinal) {
-      // What is wrong with the request is wrong here too.
-      if (status.code == kInvalidArgument) return complete(Result<CopyReport>::failure(error));
-      return fail(error);
+    if (verdict == Verdict::kRefused) {
+      return refused(server, error, status.code == kInvalidArgument);
     }
+    service_->servers().release(server, Outcome::kFailed);
+    if (is_shared_ && !was_not_taken(status)) {
+      leave_outputs();
+      if (verdict == Verdict::kElsewhere) server.registrations.lose(*sharing_.region);
+      sharing_ = {};
+    }
+    if (refused_.empty()) failure_ = error;
     const Retry& retry = service_->options().retry;
     const bool has_budget = service_->budget().note_failure();
     const Clock::duration pause = next_pause();
     if (!has_budget || attempts_ >= retry.attempts || Clock::now() + pause >= deadline_) {
-      return fail(error);
+      return give_up();
     }
     service_->transport().after(pause, [self = shared_from_this()] { self->repeat(); });
+  }
+
+  /// The server does not take the request, or its answer is none. It may have another model by now: so it is asked, and the call
+  /// goes on elsewhere.
+  /// @param may_be_the_request that is wrong, where the model is still the same
+  void refused(Server& server, const ServiceError& error, bool may_be_the_request) {
+    service_->servers().suspect(server);
+    const auto deadline = std::min(deadline_, Clock::now() + service_->options().attempt_deadline);
+    service_->ask(
+        server, deadline,
+        [self = shared_from_this(), &server, error, may_be_the_request](const CallStatus& answer) {
+          self->guarded(
+              [&] { self->go_elsewhere(server, error, may_be_the_request && answer.is_ok()); });
+        });
+  }
+
+  void go_elsewhere(Server& server, const ServiceError& error, bool is_about_the_request) {
+    const bool has_model = service_->servers().model_of(server) == kept_->model;
+    service_->servers().release(server, Outcome::kUnused);
+    if (has_model) {
+      refused_.push_back(&server);
+      is_request_wrong_ = is_request_wrong_ && is_about_the_request;
+    }
+    if (has_model || !failure_) failure_ = error;
+    if (attempts_ >= service_->options().retry.attempts) return give_up();
+    attempt();
+  }
+
+  /// No server is left for the call, or no time.
+  void give_up() {
+    const bool has_time = Clock::now() < deadline_;
+    if (has_time && !has_asked_ && service_->is_replaced(*kept_->model)) {
+      has_asked_ = true;
+      return service_->ask_others([self = shared_from_this()] { self->repeat(); });
+    }
+    if (auto next = has_time && !has_followed_ ? service_->successor(kept_->model) : nullptr) {
+      return go_on_with(std::move(next));
+    }
+    const bool is_replaced = service_->is_replaced(*kept_->model);
+    const ServiceError error =
+        is_replaced || !failure_ ? service_->error_of_models(*kept_->model) : *failure_;
+    const bool is_forbidden =
+        is_replaced && service_->options().on_new_version == OnNewVersion::kFail;
+    // What all servers of the model call wrong is wrong here too.
+    const bool is_wrong = !is_replaced && !refused_.empty() && is_request_wrong_ &&
+                          service_->are_all_with(*kept_->model, refused_);
+    if (is_forbidden || is_wrong) return complete(Result<CopyReport>::failure(error));
+    fail(error);
+  }
+
+  void go_on_with(std::shared_ptr<const ServedModel> next) {
+    const std::string subject =
+        service_->subject() + "the servers have a new model, " + next->summary() + ": ";
+    WirePlan plan = plan_for(binding_, *next, subject);
+    service_->follow(kept_->model, next);
+    kept_ = std::make_shared<const KeptPlan>(KeptPlan{std::move(next), std::move(plan)});
+    has_followed_ = true;
+    wire_ = shared_ = {};
+    tried_.clear();
+    refused_.clear();
+    attempts_ = 0;
+    attempt();
   }
 
   void leave_outputs() {
@@ -296,7 +376,9 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
 
   /// The service did not answer.
   void fail(const ServiceError& error) noexcept {
-    if (!fallback_) return complete(Result<CopyReport>::failure(error));
+    if (!fallback_ || !service_->may_fall_back()) {
+      return complete(Result<CopyReport>::failure(error));
+    }
     leave_device();
     const RunLocally run = std::move(fallback_);
     run([self = shared_from_this()](Result<CopyReport> result) {
@@ -323,7 +405,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
   Clock::time_point deadline_;
   RunLocally fallback_;
   Completion completion_;
-  Binding binding_;  ///< its inputs only where the call shares memory
+  Binding binding_;  ///< its inputs only where a request may be made later
   Sharing sharing_;  ///< none after an attempt that was given up
   Request wire_;
   Request shared_;
@@ -331,6 +413,13 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
   bool is_shared_ = false;  ///< whether that was shared_
   bool has_lost_ = false;   ///< whether a server did not know the region
   std::vector<Server*> tried_;
+  std::vector<Server*>
+      refused_;  ///< of tried_, those that have the model and will not take the call
+  bool is_request_wrong_ = true;  ///< all of refused_ say so
+  std::optional<ServiceError>
+      failure_;             ///< of the last attempt; where there is one, of the last that refused
+  bool has_asked_ = false;  ///< servers with other models once more
+  bool has_followed_ = false;  ///< to a new model
   int attempts_ = 0;
 };
 

@@ -73,8 +73,8 @@ class RemoteEngine final : public Engine {
   RemoteEngine(std::shared_ptr<Service> service, std::shared_ptr<const Engine> fallback,
                std::shared_ptr<PinnedPool> pool)
       : service_(std::move(service)), fallback_(std::move(fallback)), pool_(std::move(pool)) {
-    if (const auto metadata = service_->metadata()) {
-      signature_ = signature_of(*metadata);
+    if (const auto model = service_->model()) {
+      signature_ = signature_of(model->metadata);
     } else {
       signature_ = fallback_->signature();
     }
@@ -88,9 +88,9 @@ class RemoteEngine final : public Engine {
   std::shared_ptr<const Prepared> prepare(const Binding& binding,
                                           std::vector<std::size_t> arguments) const override {
     std::shared_ptr<const KeptPlan> plan;
-    if (auto metadata = service_->metadata()) {
-      WirePlan made = plan_for(binding, *metadata, service_->subject());
-      plan = std::make_shared<const KeptPlan>(KeptPlan{std::move(metadata), std::move(made)});
+    if (auto model = service_->model()) {
+      WirePlan made = plan_for(binding, *model, service_->subject());
+      plan = std::make_shared<const KeptPlan>(KeptPlan{std::move(model), std::move(made)});
     }
     std::shared_ptr<const Prepared> local;
     if (fallback_) {
@@ -181,7 +181,13 @@ std::shared_ptr<const Engine> load_remote_engine(const ModelLocation& location, 
                                                  const Options& options) {
   std::shared_ptr<const Engine> fallback = load_fallback(options, device);
   const std::shared_ptr<Service> service = Service::make(location, options);
-  if (options.checksum.empty()) service->set_checksum(checksum_of_fallback(options));
+  const std::string checksum = checksum_of_fallback(options);
+  if (!options.checksum.empty() && !checksum.empty() && options.checksum != checksum) {
+    throw LoadError(service->subject() + "its servers must have the checksum " + options.checksum +
+                    ", the fallback " + options.fallback + " has " + checksum +
+                    "; expected one model: give the file that the servers have");
+  }
+  service->expect_fallback(checksum);
   try {
     service->load();
   } catch (const ServiceError&) {

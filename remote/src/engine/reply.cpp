@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "columns/scatter.hpp"
 #include "columns/typed_contents.hpp"
@@ -67,14 +68,20 @@ void write_block(const BoundBlock& block, WireOrder order, protobuf::Bytes from,
 
 }  // namespace
 
-void write_outputs(std::span<const protobuf::Piece> reply, const ModelMetadataReply& metadata,
-                   const WirePlan& plan, const std::vector<BoundBlock>& outputs,
-                   const Sharing* sharing, CopyReport& copies) {
+void write_outputs(std::span<const protobuf::Piece> reply, const KeptPlan& kept,
+                   const std::vector<BoundBlock>& outputs, const Sharing* sharing,
+                   CopyReport& copies) {
+  const ModelMetadataReply& metadata = kept.model->metadata;
+  const WirePlan& plan = kept.plan;
   std::vector<Content> contents(outputs.size());
   try {
     const std::span<const std::string> shared =
         sharing == nullptr ? std::span<const std::string>() : sharing->output_names;
-    const std::vector<ReplyTensor> tensors = decode_infer(protobuf::Bytes(reply), shared);
+    const InferReply decoded = decode_infer(protobuf::Bytes(reply), shared);
+    if (std::string differs = kept.model->difference(decoded); !differs.empty()) {
+      throw ReplyError{std::move(differs)};
+    }
+    const std::vector<ReplyTensor>& tensors = decoded.outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const WireTensor& expected = metadata.outputs[plan.outputs[i]];
       const auto found = std::ranges::find_if(

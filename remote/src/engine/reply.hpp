@@ -18,12 +18,12 @@ struct ReplyError {
 };
 
 /// Writes the outputs of a ModelInfer reply to the columns of the output blocks, which are in host memory.
-/// Checks the whole reply first.
+/// Checks the whole reply first: that it is of the model of the plan, and fits.
 /// @param sharing the outputs that the server has written to shared memory; nullptr: none
 /// @param copies the bytes are added to it
 /// @throws ReplyError; the columns are then untouched
-void write_outputs(std::span<const protobuf::Piece> reply, const ModelMetadataReply& metadata,
-                   const WirePlan& plan, const std::vector<BoundBlock>& outputs,
-                   const Sharing* sharing, CopyReport& copies);
+void write_outputs(std::span<const protobuf::Piece> reply, const KeptPlan& kept,
+                   const std::vector<BoundBlock>& outputs, const Sharing* sharing,
+                   CopyReport& copies);
 
 }  // namespace tensoa::remote

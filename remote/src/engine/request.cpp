@@ -45,15 +45,14 @@ void append_block(Payload& payload, const BoundBlock& block, WireOrder order, Co
 
 }  // namespace
 
-std::shared_ptr<const Payload> make_request(const Service& service,
-                                            const ModelMetadataReply& metadata,
-                                            const WirePlan& plan, const Binding& binding,
-                                            const Sharing* sharing, CopyReport& copies) {
+std::shared_ptr<const Payload> make_request(const Service& service, const KeptPlan& kept,
+                                            const Binding& binding, const Sharing* sharing,
+                                            CopyReport& copies) {
   const ServiceUrl& url = service.url();
-  InferHeader header{.model = url.model, .version = url.version};
-  if (plan.order == WireOrder::kPlanes && !service.checksum().empty()) {
-    header.parameters.emplace_back("tensoa_checksum", service.checksum());
-  }
+  const ModelMetadataReply& metadata = kept.model->metadata;
+  const WirePlan& plan = kept.plan;
+  InferHeader header{
+      .model = url.model, .version = url.version, .parameters = kept.model->parameters};
   if (sharing != nullptr) {
     header.shared_inputs = sharing->inputs;
     header.shared_outputs = sharing->outputs;

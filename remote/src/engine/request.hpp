@@ -16,9 +16,8 @@ namespace tensoa::remote {
 /// @param sharing the blocks that go by shared memory; nullptr: none does
 /// @param copies the bytes that are copied are added to it
 /// @throws BindingError; ServiceError for a request above Options::message_limit
-std::shared_ptr<const Payload> make_request(const Service& service,
-                                            const ModelMetadataReply& metadata,
-                                            const WirePlan& plan, const Binding& binding,
-                                            const Sharing* sharing, CopyReport& copies);
+std::shared_ptr<const Payload> make_request(const Service& service, const KeptPlan& kept,
+                                            const Binding& binding, const Sharing* sharing,
+                                            CopyReport& copies);
 
 }  // namespace tensoa::remote

@@ -10,23 +10,11 @@
 
 #include "kserve/datatypes.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/engine/describe.hpp"
 #include "tensoa/engine/signature.hpp"
 
 namespace tensoa::remote {
 namespace {
-
-/// What the back-end of tensoa is called.
-constexpr std::string_view kTensoaPlatform = "tensoa";
-
-std::string type_text(std::string_view datatype, std::span<const std::int64_t> sizes) {
-  std::string text(datatype);
-  text += '[';
-  for (const std::int64_t size : sizes) {
-    if (text.back() != '[') text += ", ";
-    text += size < 0 ? "?" : std::to_string(size);
-  }
-  return text + ']';
-}
 
 bool fits(std::span<const std::int64_t> got, std::span<const std::int64_t> expected) {
   return std::ranges::equal(got, expected,
@@ -49,14 +37,24 @@ void require_type(const BoundBlock& block, const WireTensor& expected, const std
   if (expected.datatype == kserve_name(block.tensor.dtype)) return;
   throw BindingError(subject + to_string(block) + " is " +
                      std::string(kserve_name(block.tensor.dtype)) + ", the server's \"" +
-                     expected.name + "\" is " + type_text(expected.datatype, expected.sizes) +
+                     expected.name + "\" is " + tensor_type(expected.datatype, expected.sizes) +
                      "; bind columns of that type, or ask for a conversion (Repack)");
+}
+
+/// Planes travel in the order of the columns, so others would be taken for those that the model reads.
+void require_columns(const BoundBlock& block, const std::string& name, const ServedModel& model,
+                     const std::string& subject) {
+  if (!model.published || !model.published->are_columns_named) return;
+  const std::string differs = difference_of_columns(*model.block(name), block.columns);
+  if (differs.empty()) return;
+  throw BindingError(subject + "was made for other columns: " + to_string(block) + ": " + differs +
+                     "; bind the columns that `tensoa inspect URL` prints");
 }
 
 }  // namespace
 
-WirePlan plan_for(const Binding& binding, const ModelMetadataReply& metadata,
-                  const std::string& subject) {
+WirePlan plan_for(const Binding& binding, const ServedModel& model, const std::string& subject) {
+  const ModelMetadataReply& metadata = model.metadata;
   WirePlan plan;
   if (is_tensoa(metadata)) plan.order = WireOrder::kPlanes;
   const Signature signature = signature_of(metadata);
@@ -91,11 +89,13 @@ WirePlan plan_for(const Binding& binding, const ModelMetadataReply& metadata,
     const WireTensor& expected = metadata.inputs[plan.inputs[i]];
     require_type(binding.inputs[i], expected, subject);
     wire_sizes(binding.inputs[i], plan.order, expected, subject);
+    require_columns(binding.inputs[i], expected.name, model, subject);
   }
   for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
     const WireTensor& expected = metadata.outputs[plan.outputs[i]];
     require_type(binding.outputs[i], expected, subject);
     wire_sizes(binding.outputs[i], plan.order, expected, subject);
+    require_columns(binding.outputs[i], expected.name, model, subject);
   }
   return plan;
 }
@@ -114,7 +114,7 @@ std::vector<std::int64_t> wire_sizes(const BoundBlock& block, WireOrder order,
     }
     throw BindingError(subject + to_string(block) + " has " + std::to_string(planes) +
                        " planes, the server's \"" + expected.name + "\" is " +
-                       type_text(expected.datatype, expected.sizes) +
+                       tensor_type(expected.datatype, expected.sizes) +
                        "; bind the columns that the package was made for");
   }
   const std::span<const std::int64_t> sizes = block.tensor.sizes();
@@ -128,15 +128,9 @@ std::vector<std::int64_t> wire_sizes(const BoundBlock& block, WireOrder order,
     if (fits(tried, expected.sizes)) return {tried.begin(), tried.end()};
   }
   throw BindingError(subject + to_string(block) + " is " +
-                     type_text(kserve_name(block.tensor.dtype), sizes) + ", the server's \"" +
-                     expected.name + "\" is " + type_text(expected.datatype, expected.sizes) +
+                     tensor_type(kserve_name(block.tensor.dtype), sizes) + ", the server's \"" +
+                     expected.name + "\" is " + tensor_type(expected.datatype, expected.sizes) +
                      "; bind the columns that the model was made for");
-}
-
-bool is_tensoa(const ModelMetadataReply& metadata) { return metadata.platform == kTensoaPlatform; }
-
-std::string tensor_type(const WireTensor& tensor) {
-  return type_text(tensor.datatype, tensor.sizes);
 }
 
 bool same_but_for_ones(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {

@@ -9,6 +9,7 @@
 
 #include "columns/wire_views.hpp"
 #include "kserve/messages.hpp"
+#include "service/served_model.hpp"
 #include "tensoa/engine/model_metadata.hpp"
 
 namespace tensoa::remote {
@@ -21,28 +22,22 @@ struct WirePlan {
   std::vector<std::size_t> outputs;  ///< of each output block its place in the metadata
 };
 
-/// A plan, and the metadata that it was made for.
+/// A plan, and the model that it was made for.
 struct KeptPlan {
-  std::shared_ptr<const ModelMetadataReply> metadata;
+  std::shared_ptr<const ServedModel> model;
   WirePlan plan;
 };
 
 /// @param subject the beginning of messages
-/// @throws BindingError where the model does not take these blocks: what got, what the server expects
-WirePlan plan_for(const Binding& binding, const ModelMetadataReply& metadata,
-                  const std::string& subject);
+/// @throws BindingError where the model does not take these blocks, or where columns are not those that the server names, in
+/// its order: what got, what the server expects
+WirePlan plan_for(const Binding& binding, const ServedModel& model, const std::string& subject);
 
 /// The sizes with which a block is sent: those of its tensor, or of its planes, and dimensions of one element
 /// more or less, as the server has them.
 /// @throws BindingError
 std::vector<std::int64_t> wire_sizes(const BoundBlock& block, WireOrder order,
                                      const WireTensor& expected, const std::string& subject);
-
-/// Whether tensoa's own back-end serves the model.
-bool is_tensoa(const ModelMetadataReply& metadata);
-
-/// "FP32[?, 3]".
-std::string tensor_type(const WireTensor& tensor);
 
 /// Whether sizes are equal but for dimensions of one element.
 bool same_but_for_ones(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b);

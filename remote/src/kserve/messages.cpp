@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "protobuf/encoder.hpp"
+#include "tensoa/core/printable.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -17,10 +18,16 @@ using protobuf::Field;
 using protobuf::for_each_field;
 using protobuf::WireType;
 
+std::string text_of(const Field& field) {
+  std::string text = field.bytes.text();
+  make_printable(text);
+  return text;
+}
+
 /// TensorMetadata, InferInputTensor and InferOutputTensor begin alike: name, datatype, shape.
 void read_tensor_field(const Field& field, WireTensor& tensor) {
-  if (field.is(1, WireType::kBytes)) tensor.name = field.bytes.text();
-  if (field.is(2, WireType::kBytes)) tensor.datatype = field.bytes.text();
+  if (field.is(1, WireType::kBytes)) tensor.name = text_of(field);
+  if (field.is(2, WireType::kBytes)) tensor.datatype = text_of(field);
   if (field.number == 3) append_numbers(field, kMostDimensions, tensor.sizes);
 }
 
@@ -59,6 +66,21 @@ void append_parameter(Encoder& message, unsigned field, std::string_view key, co
   message.bytes(field, entry.bytes());
 }
 
+/// An entry of the parameters of a reply.
+void read_parameter(Bytes entry, InferReply& reply) {
+  Bytes key;
+  Bytes text;
+  for_each_field(entry, [&](const Field& field) {
+    if (field.is(1, WireType::kBytes)) key = field.bytes;
+    if (!field.is(2, WireType::kBytes)) return;
+    for_each_field(field.bytes, [&](const Field& value) {
+      if (value.is(3, WireType::kBytes)) text = value.bytes;
+    });
+  });
+  if (key == kChecksumParameter) reply.checksum = text;
+  if (key == kModelParameter) reply.model = text;
+}
+
 /// @param ranges of all tensors, or none
 void append_range(Encoder& tensor, unsigned field,
                   const std::vector<std::optional<SharedRange>>& ranges, std::size_t i) {
@@ -74,6 +96,16 @@ void append_range(Encoder& tensor, unsigned field,
 
 }  // namespace
 
+std::string tensor_type(std::string_view datatype, std::span<const std::int64_t> sizes) {
+  std::string text(datatype);
+  text += '[';
+  for (const std::int64_t size : sizes) {
+    if (text.back() != '[') text += ", ";
+    text += size < 0 ? "?" : std::to_string(size);
+  }
+  return text + ']';
+}
+
 std::string encode_model(std::string_view model, std::string_view version) {
   Encoder message;
   message.text(1, model);
@@ -81,13 +113,17 @@ std::string encode_model(std::string_view model, std::string_view version) {
   return message.take();
 }
 
+std::string encode_parameter(std::string_view key, std::string_view value) {
+  Encoder message;
+  append_parameter(message, 4, key, [&](Encoder& text) { text.bytes(3, value); });
+  return message.take();
+}
+
 std::string encode(const InferHeader& header) {
   Encoder message;
   message.text(1, header.model);
   message.text(2, header.version);
-  for (const auto& [key, value] : header.parameters) {
-    append_parameter(message, 4, key, [&](Encoder& text) { text.bytes(3, value); });
-  }
+  message.encoded(header.parameters);
   for (std::size_t i = 0; i < header.inputs.size(); ++i) {
     const WireTensor& input = header.inputs[i];
     Encoder tensor;
@@ -141,9 +177,9 @@ ModelMetadataReply decode_metadata(Bytes message) {
   ModelMetadataReply reply;
   for_each_field(message, [&](const Field& field) {
     if (field.type != WireType::kBytes) return;
-    if (field.number == 1) reply.name = field.bytes.text();
-    if (field.number == 2) one_more(reply.versions) = field.bytes.text();
-    if (field.number == 3) reply.platform = field.bytes.text();
+    if (field.number == 1) reply.name = text_of(field);
+    if (field.number == 2) one_more(reply.versions) = text_of(field);
+    if (field.number == 3) reply.platform = text_of(field);
     if (field.number == 4) read_tensor(field.bytes, one_more(reply.inputs));
     if (field.number == 5) read_tensor(field.bytes, one_more(reply.outputs));
   });
@@ -192,10 +228,13 @@ InferenceCounts decode_statistics(Bytes message) {
   return counts;
 }
 
-std::vector<ReplyTensor> decode_infer(Bytes message, std::span<const std::string> shared) {
-  std::vector<ReplyTensor> tensors;
+InferReply decode_infer(Bytes message, std::span<const std::string> shared) {
+  InferReply reply;
+  std::vector<ReplyTensor>& tensors = reply.outputs;
   std::vector<Bytes> raw;
   for_each_field(message, [&](const Field& field) {
+    if (field.is(2, WireType::kBytes)) reply.version = field.bytes;
+    if (field.is(4, WireType::kBytes)) read_parameter(field.bytes, reply);
     if (field.is(5, WireType::kBytes)) {
       ReplyTensor& tensor = one_more(tensors);
       for_each_field(field.bytes, [&](const Field& part) {
@@ -220,7 +259,7 @@ std::vector<ReplyTensor> decode_infer(Bytes message, std::span<const std::string
     throw DecodeError{"there are more raw contents than outputs outside of shared memory"};
   }
   for (std::size_t i = 0; i < raw.size(); ++i) with_raw[i]->raw = raw[i];
-  return tensors;
+  return reply;
 }
 
 }  // namespace tensoa::remote

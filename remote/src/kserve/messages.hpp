@@ -25,7 +25,12 @@ struct WireTensor {
   std::string name;
   std::string datatype;  ///< "FP32"
   std::vector<std::int64_t> sizes;
+
+  friend bool operator==(const WireTensor&, const WireTensor&) = default;
 };
+
+/// "FP32[?, 3]".
+std::string tensor_type(std::string_view datatype, std::span<const std::int64_t> sizes);
 
 struct ModelMetadataReply {
   std::string name;
@@ -46,7 +51,7 @@ struct SharedRange {
 struct InferHeader {
   std::string_view model;
   std::string_view version;
-  std::vector<std::pair<std::string, std::string>> parameters = {};  ///< text
+  std::string_view parameters = {};  ///< of encode_parameter(), one after another
   std::vector<WireTensor> inputs = {};
   std::vector<std::string> outputs = {};  ///< the names of those that are wanted
 
@@ -62,6 +67,19 @@ struct ReplyTensor {
   protobuf::Bytes raw = {};    ///< row-major
   protobuf::Bytes typed = {};  ///< InferTensorContents, where there are no raw contents
 };
+
+/// A ModelInfer reply. What it has of bytes points into the message.
+struct InferReply {
+  protobuf::Bytes version = {};   ///< of the model
+  protobuf::Bytes checksum = {};  ///< kChecksumParameter
+  protobuf::Bytes model = {};     ///< kModelParameter
+  std::vector<ReplyTensor> outputs = {};
+};
+
+/// Parameters of tensoa's back-end (docs/triton.md).
+inline constexpr std::string_view kChecksumParameter = "tensoa_checksum";
+inline constexpr std::string_view kDescribeParameter = "tensoa_describe";
+inline constexpr std::string_view kModelParameter = "tensoa_model";
 
 /// The largest number of dimensions and tensors that a reply may have.
 inline constexpr std::size_t kMostDimensions = 16;
@@ -85,6 +103,9 @@ inline constexpr const char* kModelStatistics = "/inference.GRPCInferenceService
 /// Of ModelMetadata, ModelReady and ModelStatistics.
 std::string encode_model(std::string_view model, std::string_view version);
 
+/// A parameter of a ModelInfer request, as InferHeader has it.
+std::string encode_parameter(std::string_view key, std::string_view value);
+
 std::string encode(const InferHeader& header);
 
 /// Of SystemSharedMemoryRegister: the region of the key "/" and `name`, as `name`.
@@ -100,7 +121,7 @@ std::string encode_unregister(std::string_view name);
 /// What goes before the bytes of one of raw_input_contents.
 std::string raw_prefix(std::uint64_t bytes);
 
-/// @throws protobuf::DecodeError
+/// Texts are printable(). @throws protobuf::DecodeError
 ModelMetadataReply decode_metadata(protobuf::Bytes message);
 
 /// Of ServerReady and ModelReady. @throws protobuf::DecodeError
@@ -109,11 +130,10 @@ bool decode_ready(protobuf::Bytes message);
 /// Of ModelStatistics: all versions together. @throws protobuf::DecodeError
 InferenceCounts decode_statistics(protobuf::Bytes message);
 
-/// The outputs in the order of the reply. The bytes point into `message`.
+/// The outputs are in the order of the reply; their texts are printable(). The bytes point into `message`.
 /// @param shared names of outputs for which the message need not have contents: servers leave them out, or
 /// send empty ones
 /// @throws protobuf::DecodeError
-std::vector<ReplyTensor> decode_infer(protobuf::Bytes message,
-                                      std::span<const std::string> shared = {});
+InferReply decode_infer(protobuf::Bytes message, std::span<const std::string> shared = {});
 
 }  // namespace tensoa::remote

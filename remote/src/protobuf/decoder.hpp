@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "protobuf/encoder.hpp"
@@ -79,6 +80,17 @@ class Bytes {
       if (next < 0x80) return value;
     }
     throw DecodeError{"a number has more than ten bytes"};
+  }
+
+  friend bool operator==(const Bytes& bytes, std::string_view text) {
+    if (bytes.size_ != text.size()) return false;
+    bool is_same = true;
+    bytes.for_each_part([&](Piece part) {
+      const std::string_view here(reinterpret_cast<const char*>(part.data()), part.size());
+      is_same = is_same && text.starts_with(here);
+      text.remove_prefix(here.size());
+    });
+    return is_same;
   }
 
   std::string text() const {

@@ -40,6 +40,9 @@ class Encoder {
     if (!value.empty()) bytes(field, value);
   }
 
+  /// Fields that are encoded.
+  void encoded(std::string_view fields) { bytes_ += fields; }
+
   void number(unsigned field, std::uint64_t value) {
     tag(field, WireType::kVarint);
     varint(value);

@@ -13,6 +13,10 @@ namespace {
 constexpr Clock::duration kFirstPause = std::chrono::milliseconds(100);
 constexpr Clock::duration kLongestPause = std::chrono::seconds(5);
 
+Clock::duration longer(Clock::duration pause) {
+  return std::clamp(2 * pause, kFirstPause, kLongestPause);
+}
+
 }  // namespace
 
 void Servers::update(std::span<const Endpoint> endpoints) {
@@ -45,34 +49,41 @@ void Servers::update(std::span<const Endpoint> endpoints) {
     live_.push_back(server);
     if (connections[i] == nullptr) continue;
     server->is_suspect = false;
+    server->model = nullptr;
     if (server->connection == nullptr) server->connection = std::move(connections[i]);
   }
 }
 
-Server& Servers::take(std::span<Server* const> tried) {
+Server* Servers::take(const ServedModel* model, std::span<Server* const> tried,
+                      std::span<Server* const> refused) {
   const std::lock_guard lock(mutex_);
+  const auto is_in = [](std::span<Server* const> servers, const Server& server) {
+    return std::ranges::find(servers, &server) != servers.end();
+  };
   const auto rank = [&](const Server& server) {
-    const bool is_tried = std::ranges::find(tried, &server) != tried.end();
-    return std::tuple(server.is_suspect, is_tried, server.outstanding);
+    return std::tuple(server.is_suspect, is_in(tried, server), server.outstanding);
   };
   ++turn_;
   Server* best = nullptr;
   for (std::size_t i = 0; i < live_.size(); ++i) {
     Server& server = *live_[(turn_ + i) % live_.size()];
+    if (server.model.get() != model) continue;
+    if (!refused.empty() && (is_in(refused, server) || is_in(tried, server))) continue;
     if (best == nullptr || rank(server) < rank(*best)) best = &server;
   }
-  ++best->outstanding;
-  return *best;
+  if (best != nullptr) ++best->outstanding;
+  return best;
 }
 
-void Servers::release(Server& server, bool is_failed) {
+void Servers::release(Server& server, Outcome outcome) {
   std::shared_ptr<Connection> unused;
   {
     const std::lock_guard lock(mutex_);
     --server.outstanding;
+    if (outcome == Outcome::kAnswered) server.pause = {};
     unused = take_unused(server);
   }
-  if (is_failed) suspect(server);
+  if (outcome == Outcome::kFailed) suspect(server);
 }
 
 void Servers::suspect(Server& server) {
@@ -80,8 +91,21 @@ void Servers::suspect(Server& server) {
     const std::lock_guard lock(mutex_);
     if (server.is_suspect || server.is_gone) return;
     server.is_suspect = true;
-    server.pause = kFirstPause;
     if (std::exchange(server.is_probing, true)) return;
+    server.pause = longer(server.pause);
+  }
+  probe_later(server);
+}
+
+void Servers::set_model(Server& server, std::shared_ptr<const ServedModel> model,
+                        bool has_another) {
+  {
+    const std::lock_guard lock(mutex_);
+    server.model = std::move(model);
+    if (!has_another || server.is_gone) return;
+    server.is_suspect = false;  // it has just answered
+    if (std::exchange(server.is_probing, true)) return;
+    server.pause = longer(server.pause);
   }
   probe_later(server);
 }
@@ -108,27 +132,32 @@ std::vector<Server*> Servers::all_ever() const {
 }
 
 void Servers::probe_later(Server& server) {
-  transport_->after(server.pause, [weak = weak_from_this(), &server] {
+  Clock::duration pause{};
+  {
+    const std::lock_guard lock(mutex_);
+    pause = server.pause;
+  }
+  transport_->after(pause, [weak = weak_from_this(), &server] {
     const std::shared_ptr<Servers> self = weak.lock();
     if (self == nullptr) return;
-    if (self->is_gone(server)) return self->probed(server, false);
-    self->probe_(server, [weak, &server](bool works) {
-      if (const std::shared_ptr<Servers> live = weak.lock()) live->probed(server, works);
+    if (self->is_gone(server)) return self->probed(server, Probed::kFails);
+    self->probe_(server, [weak, &server](Probed found) {
+      if (const std::shared_ptr<Servers> live = weak.lock()) live->probed(server, found);
     });
   });
 }
 
-void Servers::probed(Server& server, bool works) {
+void Servers::probed(Server& server, Probed found) {
   std::shared_ptr<Connection> unused;
   {
     const std::lock_guard lock(mutex_);
-    if (works || server.is_gone) {
-      server.is_suspect = server.is_suspect && !works;
+    if (found != Probed::kFails) server.is_suspect = false;
+    if (found == Probed::kWorks || server.is_gone) {
       server.is_probing = false;
       unused = take_unused(server);
       return;
     }
-    server.pause = std::min(2 * server.pause, kLongestPause);
+    server.pause = longer(server.pause);
   }
   probe_later(server);
 }

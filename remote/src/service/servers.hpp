@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "service/counters.hpp"
+#include "service/served_model.hpp"
 #include "shared/registrations.hpp"
 #include "transport/transport.hpp"
 
@@ -33,21 +35,37 @@ struct Server {
   Registrations registrations;
 
   // Of Servers, under its mutex.
+  std::shared_ptr<const ServedModel> model = {};  ///< nullptr: it has not said yet
   int outstanding = 0;
   bool is_suspect = false;     ///< failed, and no probe has succeeded since
   bool is_probing = false;     ///< a probe is running, or will
   bool is_gone = false;        ///< the URL does not lead to it any more
-  Clock::duration pause = {};  ///< before the next probe
+  Clock::duration pause = {};  ///< before the next probe; grows until a call has succeeded
 };
 
-/// The servers of a model: the one with the fewest calls in flight gets the next. One that failed gets none
-/// until a probe has succeeded, unless there is no other.
+/// How a server was left after take().
+enum class Outcome : std::uint8_t {
+  kAnswered,  ///< it answered rightly
+  kFailed,    ///< it did not answer, or refused, or answered wrongly
+  kUnused,    ///< it was not asked, or what it said is nothing about it
+};
+
+/// What a probe has found.
+enum class Probed : std::uint8_t {
+  kFails,
+  kWorks,
+  kHasAnother,  ///< it works, with another model than the calls are for: asked again, in case that changes
+};
+
+/// The servers of a model: of those that have it, the one with the fewest calls in flight gets the next. One that failed, in
+/// whatever way, gets none until a probe has succeeded, unless there is no other; it is probed less and less often until a call
+/// succeeds. So a server that fails fast, where others compute, gets few calls, and not most of them.
 /// *Lifetime* of a Server: that of this; a server that is gone stays, for its counters and its return, without a connection.
 /// *Threads*: safe.
 class Servers : public std::enable_shared_from_this<Servers> {
  public:
-  /// Asks a server whether it works, by an inference, and says so once, from any thread.
-  using Probe = std::function<void(Server&, std::function<void(bool works)>)>;
+  /// Asks a server which model it has and whether it works, by an inference, and says so once, from any thread.
+  using Probe = std::function<void(Server&, std::function<void(Probed)>)>;
 
   /// @throws LoadError
   using Connect = std::function<std::shared_ptr<Connection>(const Endpoint&)>;
@@ -62,12 +80,36 @@ class Servers : public std::enable_shared_from_this<Servers> {
   /// at a time. @throws LoadError where one cannot be connected; nothing has changed then
   void update(std::span<const Endpoint> endpoints);
 
-  /// The server for the next attempt of a call, which counts until release().
+  /// The server for the next attempt of a call, which counts until release(); nullptr where none is left.
+  /// @param model that the server must have
   /// @param tried by this call: taken only where there is no other
-  Server& take(std::span<Server* const> tried);
+  /// @param refused by these: never taken; where there are any, nor are those that were tried
+  Server* take(const ServedModel* model, std::span<Server* const> tried,
+               std::span<Server* const> refused = {});
 
-  /// After an attempt. @param is_failed the server did not answer
-  void release(Server& server, bool is_failed);
+  /// After an attempt.
+  void release(Server& server, Outcome outcome);
+
+  /// What a server has said that it has; nullptr: nothing any more. @param has_another than the calls are for
+  void set_model(Server& server, std::shared_ptr<const ServedModel> model, bool has_another);
+
+  std::shared_ptr<const ServedModel> model_of(const Server& server) const {
+    const std::lock_guard lock(mutex_);
+    return server.model;
+  }
+
+  /// nullptr where the server is gone and nothing uses it.
+  std::shared_ptr<Connection> connection_of(const Server& server) const {
+    const std::lock_guard lock(mutex_);
+    return server.connection;
+  }
+
+  /// Calls `visit(server)` with each of all(), under the mutex.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    const std::lock_guard lock(mutex_);
+    for (Server* const server : live_) visit(*server);
+  }
 
   /// Sends the server no calls until a probe has succeeded.
   void suspect(Server& server);
@@ -93,7 +135,7 @@ class Servers : public std::enable_shared_from_this<Servers> {
 
  private:
   void probe_later(Server& server);
-  void probed(Server& server, bool works);
+  void probed(Server& server, Probed found);
 
   /// The connection of a server that is gone and that nothing uses, to be freed without the mutex.
   static std::shared_ptr<Connection> take_unused(Server& server);

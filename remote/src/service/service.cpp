@@ -3,13 +3,15 @@
 #include "service/service.hpp"
 
 #include <algorithm>
-#include <array>
+#include <condition_variable>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include "kserve/datatypes.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/log.hpp"
+#include "tensoa/core/printable.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -18,6 +20,10 @@ namespace {
 constexpr Clock::duration kProbeDeadline = std::chrono::seconds(2);
 /// Between attempts to get the metadata of a model.
 constexpr Clock::duration kLoadPause = std::chrono::milliseconds(100);
+/// Between two rounds of questions to servers with other models.
+constexpr Clock::duration kRoundPause = std::chrono::milliseconds(100);
+/// How long loading waits for other servers when one has answered.
+constexpr Clock::duration kLoadGrace = std::chrono::seconds(1);
 /// The largest request of zeros that a probe sends.
 constexpr std::size_t kMostProbeBytes = std::size_t{1} << 20;
 
@@ -63,6 +69,11 @@ void require_usable(const Options& options, const ServiceUrl& url, const std::st
     refuse("got a lookup_period below 0, expected a time, or 0: names are looked up once");
   }
   if (options.retry.attempts < 1) refuse("got retry.attempts below 1");
+  if (options.on_new_version == OnNewVersion::kFollow && !options.checksum.empty()) {
+    refuse(
+        "got OnNewVersion::kFollow and a checksum, which no new version has; expected one of the "
+        "two");
+  }
   if (options.certificate_file.empty() != options.key_file.empty()) {
     refuse("got a client certificate or its key; expected both, or none");
   }
@@ -75,10 +86,11 @@ void require_usable(const Options& options, const ServiceUrl& url, const std::st
   }
 }
 
-/// A request of the smallest sizes, all zeros; none where a type is not one of ours.
-std::shared_ptr<const Payload> zeros_for(const ModelMetadataReply& metadata,
-                                         const ServiceUrl& url) {
-  InferHeader header{.model = url.model, .version = url.version};
+/// A request of zeros, of `rows` where sizes vary (the first one: 1); none where a type is not one of ours.
+/// @param parameters of encode_parameter()
+std::shared_ptr<const Payload> zeros_for(const ModelMetadataReply& metadata, const ServiceUrl& url,
+                                         std::string_view parameters, std::int64_t rows) {
+  InferHeader header{.model = url.model, .version = url.version, .parameters = parameters};
   std::vector<std::size_t> bytes;
   for (const WireTensor& input : metadata.inputs) {
     const auto dtype = dtype_of(input.datatype);
@@ -86,8 +98,10 @@ std::shared_ptr<const Payload> zeros_for(const ModelMetadataReply& metadata,
     WireTensor& tensor = header.inputs.emplace_back(input);
     std::size_t all = size_of(*dtype);
     for (std::int64_t& size : tensor.sizes) {
-      size = std::max<std::int64_t>(size, 1);
-      if (static_cast<std::uint64_t>(size) > kMostProbeBytes / all) return nullptr;
+      if (size < 0) size = &size == &tensor.sizes.front() ? 1 : rows;
+      if (static_cast<std::uint64_t>(size) > kMostProbeBytes / std::max<std::size_t>(all, 1)) {
+        return nullptr;
+      }
       all *= static_cast<std::size_t>(size);
     }
     bytes.push_back(all);
@@ -113,7 +127,7 @@ std::shared_ptr<Service> Service::make(const ModelLocation& location, const Opti
                                        Lookup lookup) {
   std::shared_ptr<Service> service(new Service(location, options, std::move(lookup)));
   service->servers_->set_probe(
-      [weak = service->weak_from_this()](Server& server, std::function<void(bool)> done) {
+      [weak = service->weak_from_this()](Server& server, std::function<void(Probed)> done) {
         if (const auto self = weak.lock()) self->probe(server, std::move(done));
       });
   return service;
@@ -124,7 +138,6 @@ Service::Service(const ModelLocation& location, const Options& options, Lookup l
       options_(bounded(options)),
       url_(parse_url(location)),
       subject_("model " + location.text() + ": "),
-      checksum_(options.checksum),
       lookup_(std::move(lookup)),
       transport_(Transport::shared()),
       budget_(options.retry.budget) {
@@ -145,7 +158,7 @@ Service::Service(const ModelLocation& location, const Options& options, Lookup l
   use_addresses();
 }
 
-/// One look at all names, which ends when the last has answered.
+/// Several questions, which end when the last is answered.
 class Service::Round {
  public:
   explicit Round(std::function<void()> done) : done_(std::move(done)) {}
@@ -203,13 +216,13 @@ void Service::end_round() noexcept {
   } catch (const std::exception& error) {  // the servers stay as they were
     log(LogLevel::kWarning, std::string(error.what()) + "; no new servers");
   }
-  bool has_to_load = false;
   {
     const std::lock_guard lock(mutex_);
-    has_to_load = probes_until_loaded_ && metadata_ == nullptr;
+    if (model_ == nullptr && !probes_until_loaded_) return;  // load() asks them
   }
-  if (!has_to_load) return;
-  for (Server* const server : servers_->all()) servers_->suspect(*server);
+  for (Server* const server : servers_->all()) {
+    if (servers_->model_of(*server) == nullptr) servers_->suspect(*server);
+  }
 }
 
 void Service::use_addresses() {
@@ -230,45 +243,95 @@ void Service::use_addresses() {
   servers_->update(endpoints);
 }
 
-std::shared_ptr<const ModelMetadataReply> Service::metadata() const {
+std::shared_ptr<const ServedModel> Service::model() const {
   const std::lock_guard lock(mutex_);
-  return metadata_;
+  return model_;
+}
+
+/// What the servers of a URL answered to one question.
+struct Service::Answers {
+  struct One {
+    Server* server;
+    CallStatus status;
+  };
+  std::vector<One> all;
+
+  /// The first of those that failed so; nullptr: none did.
+  template <class Is>
+  const One* first(const Is& is) const {
+    const auto found = std::ranges::find_if(all, [&](const One& one) { return is(one.status); });
+    return found == all.end() ? nullptr : &*found;
+  }
+};
+
+Service::Answers Service::ask_all(Clock::time_point deadline) {
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    Answers answers;
+    std::size_t left = 0;
+    bool has_one = false;
+  };
+  const auto state = std::make_shared<State>();
+  const std::vector<Server*> servers = servers_->all();
+  const CallStatus late{kDeadlineExceeded, "has not answered in time"};
+  for (Server* const server : servers) state->answers.all.push_back({server, late});
+  state->left = servers.size();
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    ask(*servers[i], deadline, [state, i](const CallStatus& status) {
+      const std::lock_guard lock(state->mutex);
+      state->answers.all[i].status = status;
+      state->has_one = state->has_one || status.is_ok();
+      --state->left;
+      state->changed.notify_all();
+    });
+  }
+  std::unique_lock lock(state->mutex);
+  const auto are_all = [&] { return state->left == 0; };
+  state->changed.wait_until(lock, deadline, [&] { return state->has_one || are_all(); });
+  state->changed.wait_until(lock, std::min(deadline, Clock::now() + kLoadGrace), are_all);
+  return state->answers;
 }
 
 void Service::load() {
   const Clock::time_point deadline = Clock::now() + options_.load_deadline;
   look_up(std::min(deadline, Clock::now() + options_.attempt_deadline), true);
-  std::vector<Server*> tried;
-  bool may_pass = false;
   for (int attempts = 1;; ++attempts) {
-    Server& server = servers_->take(tried);
-    const auto [status, reply] =
-        call_and_wait(*server.connection, kModelMetadata, encode_model(url_.model, url_.version),
-                      std::min(deadline, Clock::now() + options_.attempt_deadline));
-    const bool is_gone = !status.is_ok() && verdict_of(status) == Verdict::kElsewhere;
-    servers_->release(server, is_gone);
-    if (status.is_ok()) {
-      const std::array pieces{std::as_bytes(std::span(reply))};
-      auto metadata =
-          std::make_shared<const ModelMetadataReply>(checked_metadata(pieces, server).value());
-      const std::lock_guard lock(mutex_);
-      metadata_ = std::move(metadata);
-      return;
-    }
-    tried.push_back(&server);
+    const Answers answers = ask_all(std::min(deadline, Clock::now() + options_.attempt_deadline));
+    if (settle()) return;
     const bool is_over = Clock::now() + kLoadPause >= deadline;
-    if (verdict_of(status) == Verdict::kFinal) {
-      throw LoadError(error(status, server, attempts).what());
+    const auto is_failure = [](const CallStatus& status) { return !status.is_ok(); };
+    const auto may_pass = [](const CallStatus& status) {
+      return verdict_of(status) != Verdict::kRefused && !is_about_certificates(status);
+    };
+    const auto is_refusal = [](const CallStatus& status) {
+      return !status.is_ok() && verdict_of(status) == Verdict::kRefused;
+    };
+    const auto* const failed = answers.first(is_failure);
+    const bool has_answer = answers.first([](const CallStatus& status) { return status.is_ok(); });
+    if (has_answer) {
+      // Servers that agree on a model that is not expected will not change by themselves.
+      if (is_over || (failed == nullptr && agreed(false) != nullptr)) throw error_at_load();
+    } else if (is_over || answers.first(may_pass) == nullptr) {
+      const auto* const refused = answers.first(is_refusal);
+      if (refused != nullptr) {
+        throw LoadError(error(refused->status, *refused->server, attempts).what());
+      }
+      throw error(failed->status, *failed->server, attempts);
     }
-    may_pass = may_pass || !is_about_certificates(status);
-    const bool were_all = tried.size() >= servers_->all().size();
-    if (is_over || (were_all && !may_pass)) throw error(status, server, attempts);
-    // All were tried once: give them time.
-    if (were_all) {
-      tried.clear();
-      std::this_thread::sleep_for(kLoadPause);
-    }
+    std::this_thread::sleep_for(kLoadPause);
   }
+}
+
+ServiceError Service::error_at_load() const {
+  const std::string& expected = options_.checksum.empty() ? fallback_checksum_ : options_.checksum;
+  const std::string what =
+      expected.empty() ? "its servers do not have one model"
+                       : "no server has the model that is expected, of checksum " + expected;
+  return ServiceError(subject_ + what + ": " + models_of_servers() +
+                          "; deploy one file to all of them, or say which one is right "
+                          "(remote::Options::checksum; sha256sum FILE prints it)",
+                      kFailedPrecondition, {}, true);
 }
 
 void Service::probe_until_loaded() {
@@ -279,83 +342,320 @@ void Service::probe_until_loaded() {
   for (Server* const server : servers_->all()) servers_->suspect(*server);
 }
 
-Result<ModelMetadataReply> Service::checked_metadata(std::span<const protobuf::Piece> reply,
-                                                     const Server& server) const {
-  ModelMetadataReply metadata;
-  try {
-    metadata = decode_metadata(protobuf::Bytes(reply));
-  } catch (const protobuf::DecodeError& error) {
-    return Result<ModelMetadataReply>::failure(
-        LoadError(subject_ + "server " + server.address +
-                  " sent metadata that cannot be read: " + error.what));
+bool Service::is_expected(const ServedModel& model) const {
+  if (!options_.checksum.empty()) return model.checksum == options_.checksum;
+  return fallback_checksum_.empty() || model.checksum.empty() ||
+         model.checksum == fallback_checksum_;
+}
+
+std::shared_ptr<const ServedModel> Service::agreed(bool is_as_expected) const {
+  std::shared_ptr<const ServedModel> found;
+  bool do_agree = true;
+  servers_->for_each([&](const Server& server) {
+    if (server.model == nullptr || (is_as_expected && !is_expected(*server.model))) return;
+    do_agree = do_agree && (found == nullptr || found == server.model);
+    found = server.model;
+  });
+  return do_agree ? found : nullptr;
+}
+
+bool Service::settle() {
+  std::shared_ptr<const ServedModel> model;
+  {
+    const std::lock_guard lock(mutex_);
+    if (model_ != nullptr) return true;
+    model = model_ = agreed(true);
   }
+  if (model == nullptr) return false;
+  if (model->checksum.empty() && !fallback_checksum_.empty()) {
+    log(LogLevel::kWarning,
+        subject_ +
+            "the servers do not say which file they run, so it cannot be compared with the "
+            "fallback " +
+            options_.fallback);
+  }
+  for (Server* const server : servers_->all()) {
+    const auto has = servers_->model_of(*server);
+    if (has == nullptr) servers_->suspect(*server);
+    if (has == nullptr || has == model) continue;
+    warn_of_another(*server, *has, *model);
+    servers_->set_model(*server, has, true);
+  }
+  return true;
+}
+
+void Service::warn_of_another(const Server& server, const ServedModel& has,
+                              const ServedModel& expected) const {
+  log(LogLevel::kWarning, subject_ + "server " + server.address + " has " + has.summary() +
+                              ", expected " + expected.summary() +
+                              "; it gets no calls until it has that");
+}
+
+/// The questions to one server which model it has.
+class Service::Asking final : public std::enable_shared_from_this<Asking> {
+ public:
+  using Done = std::function<void(const CallStatus&)>;
+
+  Asking(std::shared_ptr<Service> service, Server& server, Clock::time_point deadline, Done done)
+      : service_(std::move(service)),
+        server_(server),
+        connection_(service_->servers().connection_of(server)),
+        deadline_(deadline),
+        done_(std::move(done)) {}
+
+  void start() {
+    if (connection_ == nullptr)
+      return done_({kUnavailable, "is not an address of its name any more"});
+    const ServiceUrl& url = service_->url();
+    connection_->call(kModelMetadata, payload_of(encode_model(url.model, url.version)), deadline_,
+                      [self = shared_from_this()](const CallStatus& status, Replies reply) {
+                        self->guarded([&] { self->take_metadata(status, reply); });
+                      });
+  }
+
+ private:
+  using Replies = std::span<const protobuf::Piece>;
+
+  void take_metadata(const CallStatus& status, Replies reply) {
+    if (!status.is_ok()) return done_(status);
+    metadata_ = decode_metadata(protobuf::Bytes(reply));
+    if (CallStatus wrong = service_->wrong_metadata(metadata_); !wrong.is_ok()) return done_(wrong);
+    const auto question =
+        is_tensoa(metadata_)
+            ? zeros_for(metadata_, service_->url(), encode_parameter(kDescribeParameter, ""), 0)
+            : nullptr;
+    if (question == nullptr) {
+      return learned(ServedModel::of(std::move(metadata_), service_->url()));
+    }
+    connection_->call(kModelInfer, question, deadline_,
+                      [self = shared_from_this()](const CallStatus& answer, Replies description) {
+                        self->guarded([&] { self->take_description(answer, description); });
+                      });
+  }
+
+  void take_description(const CallStatus& status, Replies reply) {
+    if (!status.is_ok() && verdict_of(status) != Verdict::kRefused) return done_(status);
+    // Earlier back-ends do not know the question, and compute an answer to it, or refuse.
+    const InferReply answer = status.is_ok() ? decode_infer(protobuf::Bytes(reply)) : InferReply{};
+    learned(ServedModel::of(std::move(metadata_), service_->url(), answer));
+  }
+
+  void learned(ServedModel model) {
+    service_->learn(server_, std::move(model));
+    done_({});
+  }
+
+  template <class Act>
+  void guarded(const Act& act) {
+    try {
+      act();
+    } catch (const protobuf::DecodeError& error) {
+      done_({kInternal, std::string("sent metadata that cannot be read: ") + error.what});
+    } catch (const InputError& error) {
+      done_({kInternal,
+             std::string("sent metadata that cannot be read: ") + printable(error.what())});
+    }
+  }
+
+  std::shared_ptr<Service> service_;
+  Server& server_;
+  std::shared_ptr<Connection> connection_;
+  Clock::time_point deadline_;
+  Done done_;
+  ModelMetadataReply metadata_;
+};
+
+void Service::ask(Server& server, Clock::time_point deadline,
+                  std::function<void(const CallStatus&)> done) {
+  std::make_shared<Asking>(shared_from_this(), server, deadline, std::move(done))->start();
+}
+
+void Service::ask_others(std::function<void()> done) {
+  std::vector<Server*> others;
+  {
+    std::unique_lock lock(mutex_);
+    if (!waiting_.empty()) return waiting_.push_back(std::move(done));
+    if (Clock::now() - last_round_ >= kRoundPause) {
+      servers_->for_each([&](Server& server) {
+        if (server.model != nullptr && server.model != model_) others.push_back(&server);
+      });
+    }
+    if (others.empty()) {
+      lock.unlock();
+      return done();
+    }
+    waiting_.push_back(std::move(done));
+  }
+  const auto end = std::make_shared<Round>([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    std::vector<std::function<void()>> waiting;
+    {
+      const std::lock_guard lock(self->mutex_);
+      waiting.swap(self->waiting_);
+      self->last_round_ = Clock::now();
+    }
+    for (const auto& go_on : waiting) go_on();
+  });
+  for (Server* const server : others) {
+    ask(*server, Clock::now() + kProbeDeadline, [end](const CallStatus&) {});
+  }
+}
+
+void Service::learn(Server& server, ServedModel said) {
+  std::shared_ptr<const ServedModel> model;
+  std::shared_ptr<const ServedModel> wanted;
+  bool is_news = false;
+  {
+    const std::lock_guard lock(
+        mutex_);  // two servers that say the same at the same time get one object
+    wanted = model_;
+    const auto compare = [&](const std::shared_ptr<const ServedModel>& known) {
+      if (model == nullptr && known != nullptr && known->is_same(said)) model = known;
+    };
+    compare(wanted);
+    servers_->for_each([&](const Server& other) { compare(other.model); });
+    if (model == nullptr) model = std::make_shared<const ServedModel>(std::move(said));
+    is_news = servers_->model_of(server) != model;
+    servers_->set_model(server, model, wanted != nullptr && model != wanted);
+  }
+  if (is_news && wanted != nullptr && model != wanted) warn_of_another(server, *model, *wanted);
+}
+
+CallStatus Service::wrong_metadata(const ModelMetadataReply& metadata) const {
   if (metadata.name != url_.model) {
-    return Result<ModelMetadataReply>::failure(
-        LoadError(subject_ + "server " + server.address + " answered for the model \"" +
-                  metadata.name + "\", expected \"" + url_.model + '"'));
+    return {kInternal,
+            "answered for the model \"" + metadata.name + "\", expected \"" + url_.model + '"'};
   }
   const bool has_version =
       url_.version.empty() || metadata.versions.empty() ||
       std::ranges::find(metadata.versions, url_.version) != metadata.versions.end();
-  if (!has_version) {
-    return Result<ModelMetadataReply>::failure(LoadError(subject_ + "server " + server.address +
-                                                         " does not have version " + url_.version +
-                                                         " of it"));
-  }
-  return metadata;
+  if (!has_version) return {kNotFound, "does not have version " + url_.version + " of it"};
+  return {};
 }
 
-void Service::probe(Server& server, std::function<void(bool)> done) {
-  server.connection->call(kModelReady, payload_of(encode_model(url_.model, url_.version)),
-                          Clock::now() + kProbeDeadline,
-                          [self = shared_from_this(), &server, done = std::move(done)](
-                              const CallStatus& status, auto reply) {
-                            bool is_ready = false;
-                            try {
-                              is_ready = status.is_ok() && decode_ready(protobuf::Bytes(reply));
-                            } catch (const protobuf::DecodeError&) {  // it is not
-                            }
-                            if (!is_ready) return done(false);
-                            if (self->metadata() == nullptr)
-                              return self->probe_metadata(server, done);
-                            self->probe_inference(server, done);
-                          });
-}
-
-void Service::probe_metadata(Server& server, std::function<void(bool)> done) {
-  server.connection->call(
-      kModelMetadata, payload_of(encode_model(url_.model, url_.version)),
-      Clock::now() + kProbeDeadline,
-      [self = shared_from_this(), &server, done = std::move(done)](const CallStatus& status,
-                                                                   auto reply) {
-        if (!status.is_ok()) return done(false);
-        Result<ModelMetadataReply> metadata = self->checked_metadata(reply, server);
-        if (!metadata) return done(false);
-        {
-          auto shared = std::make_shared<const ModelMetadataReply>(std::move(*metadata));
-          const std::lock_guard lock(self->mutex_);
-          self->metadata_ = std::move(shared);
-        }
-        self->probe_inference(server, done);
-      });
+void Service::probe(Server& server, std::function<void(Probed)> done) {
+  const std::shared_ptr<Connection> connection = servers_->connection_of(server);
+  if (connection == nullptr) return done(Probed::kFails);
+  connection->call(kModelReady, payload_of(encode_model(url_.model, url_.version)),
+                   Clock::now() + kProbeDeadline,
+                   [self = shared_from_this(), &server, done = std::move(done)](
+                       const CallStatus& status, auto reply) {
+                     bool is_ready = false;
+                     try {
+                       is_ready = status.is_ok() && decode_ready(protobuf::Bytes(reply));
+                     } catch (const protobuf::DecodeError&) {  // it is not
+                     }
+                     if (!is_ready) return done(Probed::kFails);
+                     self->ask(server, Clock::now() + kProbeDeadline,
+                               [self, &server, done](const auto& answer) {
+                                 const auto model = self->servers_->model_of(server);
+                                 if (!answer.is_ok() || model == nullptr)
+                                   return done(Probed::kFails);
+                                 self->settle();
+                                 self->probe_inference(server, model, done);
+                               });
+                   });
 }
 
 /// A server that says "ready" may still not answer (SuperSONIC 82), so an inference decides. An answer that
 /// refuses the zeros is one.
-void Service::probe_inference(Server& server, std::function<void(bool)> done) {
-  const std::shared_ptr<const Payload> zeros = zeros_for(*metadata(), url_);
-  if (zeros == nullptr) return done(true);
-  server.connection->call(kModelInfer, zeros, Clock::now() + kProbeDeadline,
-                          [done = std::move(done)](const CallStatus& status, auto) {
-                            done(status.is_ok() || verdict_of(status) == Verdict::kFinal);
-                          });
+void Service::probe_inference(Server& server, std::shared_ptr<const ServedModel> model,
+                              std::function<void(Probed)> done) {
+  const auto works = [self = shared_from_this(), model, done = std::move(done)](bool does) {
+    done(!does ? Probed::kFails : model == self->model() ? Probed::kWorks : Probed::kHasAnother);
+  };
+  const std::shared_ptr<const Payload> zeros =
+      zeros_for(model->metadata, url_, model->parameters, 1);
+  const std::shared_ptr<Connection> connection = servers_->connection_of(server);
+  if (zeros == nullptr || connection == nullptr) return works(connection != nullptr);
+  connection->call(kModelInfer, zeros, Clock::now() + kProbeDeadline,
+                   [works, model](const CallStatus& status, auto reply) {
+                     if (!status.is_ok()) return works(verdict_of(status) == Verdict::kRefused);
+                     bool is_right = false;
+                     try {
+                       is_right = model->difference(decode_infer(protobuf::Bytes(reply))).empty();
+                     } catch (const protobuf::DecodeError&) {  // it is not
+                     }
+                     works(is_right);
+                   });
+}
+
+std::shared_ptr<const ServedModel> Service::successor(
+    const std::shared_ptr<const ServedModel>& old) const {
+  if (options_.on_new_version != OnNewVersion::kFollow) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (model_ != old) return model_;
+  std::shared_ptr<const ServedModel> next;
+  bool do_agree = true;
+  servers_->for_each([&](const Server& server) {
+    if (server.model == nullptr || server.is_suspect) return;
+    do_agree = do_agree && server.model != old && (next == nullptr || next == server.model);
+    next = server.model;
+  });
+  return do_agree ? next : nullptr;
+}
+
+void Service::follow(const std::shared_ptr<const ServedModel>& old,
+                     const std::shared_ptr<const ServedModel>& next) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (model_ != old) return;
+    model_ = next;
+    has_followed_ = true;
+  }
+  log(LogLevel::kWarning, subject_ + "calls go on with " + next->summary() +
+                              ", which the servers have instead of " + old->summary() +
+                              " (OnNewVersion::kFollow)");
+}
+
+bool Service::is_replaced(const ServedModel& model) const {
+  bool has_old = false;
+  bool has_another = false;
+  servers_->for_each([&](const Server& server) {
+    if (server.model == nullptr || server.is_suspect) return;
+    (server.model.get() == &model ? has_old : has_another) = true;
+  });
+  return has_another && !has_old;
+}
+
+bool Service::are_all_with(const ServedModel& model, std::span<Server* const> servers) const {
+  bool are_all = true;
+  servers_->for_each([&](const Server& server) {
+    const bool is_one = std::ranges::find(servers, &server) != servers.end();
+    are_all = are_all && (is_one || server.model.get() != &model);
+  });
+  return are_all;
+}
+
+bool Service::may_fall_back() const {
+  const std::lock_guard lock(mutex_);
+  return !has_followed_;
+}
+
+std::string Service::models_of_servers() const {
+  std::string text;
+  servers_->for_each([&](const Server& server) {
+    text += (text.empty() ? "" : "; ") + server.address + " has " +
+            (server.model == nullptr ? "not answered" : server.model->summary());
+    if (server.model != nullptr && server.is_suspect) text += " and is not working";
+  });
+  return text;
+}
+
+ServiceError Service::error_of_models(const ServedModel& expected) const {
+  return ServiceError(
+      subject_ + "no server has the model that was loaded, " + expected.summary() +
+          ", any more: " + models_of_servers() +
+          "; load the model again, or say what happens then (remote::Options::on_new_version)",
+      kFailedPrecondition, {}, true);
 }
 
 ServiceError Service::error(const CallStatus& status, const Server& server, int attempts) const {
   std::string message = subject_ + "server " + server.address + ": " + name_of_code(status.code);
   if (!status.message.empty()) message += ", " + status.message;
   if (attempts > 1) message += "; " + std::to_string(attempts) + " attempts";
-  const bool may_retry = verdict_of(status) != Verdict::kFinal && !is_about_certificates(status);
+  const bool may_retry = verdict_of(status) != Verdict::kRefused && !is_about_certificates(status);
   return ServiceError(message + "; " + advice_for(status), status.code, server.address, may_retry);
 }
 

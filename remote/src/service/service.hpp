@@ -3,9 +3,10 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,6 @@
 #include "service/retry_budget.hpp"
 #include "service/servers.hpp"
 #include "service/status.hpp"
-#include "tensoa/core/result.hpp"
 #include "tensoa/remote/options.hpp"
 #include "tensoa/remote/service_error.hpp"
 
@@ -33,16 +33,44 @@ class Service : public std::enable_shared_from_this<Service> {
   /// @param is_repeated again each Options::lookup_period, from the end of this look on
   void look_up(Clock::time_point deadline, bool is_repeated = false);
 
-  /// Asks the servers for the model until one has answered or Options::load_deadline has passed. Looks names up, now and
-  /// each Options::lookup_period from now on.
-  /// @throws LoadError where a server answers that there is no such model; ServiceError where none answers
+  /// Asks all servers which model they have, until those that answer agree or Options::load_deadline has passed; a server that is
+  /// slower than others is compared when it answers, and gets no call before. Looks names up, now and each
+  /// Options::lookup_period from now on.
+  /// @throws LoadError where a server answers that there is no such model, or another than options().checksum; ServiceError where
+  /// none answers, or they have different models
   void load();
 
-  /// After load() has failed: goes on in the background, until a server answers.
+  /// After load() has failed: goes on in the background, until servers answer and agree.
   void probe_until_loaded();
 
-  /// None until a server has answered.
-  std::shared_ptr<const ModelMetadataReply> metadata() const;
+  /// That calls are for; nullptr until servers have answered.
+  std::shared_ptr<const ServedModel> model() const;
+
+  /// Asks a server which model it has now. @param done called once, by a completion thread; OK where it has said so
+  void ask(Server& server, Clock::time_point deadline, std::function<void(const CallStatus&)> done);
+
+  /// Asks the servers again that have other models: what they said may be some seconds old. One round at a time, which calls share.
+  /// @param done called once, here or by a completion thread
+  void ask_others(std::function<void()> done);
+
+  /// The model that calls may go on with where no server has `old`: OnNewVersion::kFollow, and all that work agree. Else nullptr.
+  std::shared_ptr<const ServedModel> successor(const std::shared_ptr<const ServedModel>& old) const;
+
+  /// Calls are for `next` from now on: a successor that a plan fits.
+  void follow(const std::shared_ptr<const ServedModel>& old,
+              const std::shared_ptr<const ServedModel>& next);
+
+  /// Whether all servers that work have other models, and some do.
+  bool is_replaced(const ServedModel& model) const;
+
+  /// Whether these are all servers with the model.
+  bool are_all_with(const ServedModel& model, std::span<Server* const> servers) const;
+
+  /// Whether the fallback is still the model that calls are for.
+  bool may_fall_back() const;
+
+  /// No server has the model: what each has instead.
+  ServiceError error_of_models(const ServedModel& expected) const;
 
   /// The URL.
   const std::string& location() const noexcept { return location_; }
@@ -57,9 +85,8 @@ class Service : public std::enable_shared_from_this<Service> {
   Servers& servers() const noexcept { return *servers_; }
   RetryBudget& budget() noexcept { return budget_; }
 
-  /// SHA-256 of the package that the servers must have; empty: any.
-  const std::string& checksum() const noexcept { return checksum_; }
-  void set_checksum(std::string checksum) { checksum_ = std::move(checksum); }
+  /// Of the fallback: as Options::checksum, but servers that do not say what they have are taken. Before load().
+  void expect_fallback(std::string checksum) { fallback_checksum_ = std::move(checksum); }
 
   /// @param server of the last attempt @param attempts of the call
   ServiceError error(const CallStatus& status, const Server& server, int attempts) const;
@@ -88,24 +115,45 @@ class Service : public std::enable_shared_from_this<Service> {
   void end_round() noexcept;
   void use_addresses();
 
-  void probe(Server& server, std::function<void(bool works)> done);
-  void probe_metadata(Server& server, std::function<void(bool works)> done);
-  void probe_inference(Server& server, std::function<void(bool works)> done);
-  Result<ModelMetadataReply> checked_metadata(std::span<const protobuf::Piece> reply,
-                                              const Server& server) const;
+  class Asking;
+  struct Answers;
+
+  void probe(Server& server, std::function<void(Probed)> done);
+  void probe_inference(Server& server, std::shared_ptr<const ServedModel> model,
+                       std::function<void(Probed)> done);
+  Answers ask_all(Clock::time_point deadline);
+  void learn(Server& server, ServedModel said);
+  CallStatus wrong_metadata(const ModelMetadataReply& metadata) const;
+
+  /// Of what is expected of a model, where a checksum is known.
+  bool is_expected(const ServedModel& model) const;
+
+  /// The model that all servers have that have said so; nullptr: none has, or they differ. @param is_as_expected others do not count
+  std::shared_ptr<const ServedModel> agreed(bool is_as_expected) const;
+
+  /// Chooses the model that calls are for, where the servers agree by now. @return whether there is one
+  bool settle();
+
+  void warn_of_another(const Server& server, const ServedModel& has,
+                       const ServedModel& expected) const;
+  ServiceError error_at_load() const;
+  std::string models_of_servers() const;
 
   std::string location_;
   Options options_;
   ServiceUrl url_;
   std::string subject_;
-  std::string checksum_;
+  std::string fallback_checksum_;
   Lookup lookup_;
   std::shared_ptr<Transport> transport_;
   std::shared_ptr<Servers> servers_;
   RetryBudget budget_;
 
   mutable std::mutex mutex_;
-  std::shared_ptr<const ModelMetadataReply> metadata_;
+  std::shared_ptr<const ServedModel> model_;
+  bool has_followed_ = false;
+  std::vector<std::function<void()>> waiting_;  ///< for the end of a round of ask_others()
+  Clock::time_point last_round_ = {};           ///< its end
   std::vector<Name> names_;
   bool probes_until_loaded_ = false;
   std::condition_variable is_idle_;

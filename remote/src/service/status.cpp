@@ -60,18 +60,18 @@ Verdict verdict_of(const CallStatus& status) {
       // A Triton that is stopping answers so, and fast: it would draw all the traffic.
       return has(status.message, "no available versions") || has(status.message, "is not ready")
                  ? Verdict::kElsewhere
-                 : Verdict::kFinal;
+                 : Verdict::kRefused;
     case 1:   // CANCELLED: not by us
     case 10:  // ABORTED
       return Verdict::kRepeat;
     case kResourceExhausted:  // a full queue; but gRPC's own limits stay what they are
-      return has(status.message, "larger than max") ? Verdict::kFinal : Verdict::kRepeat;
+      return has(status.message, "larger than max") ? Verdict::kRefused : Verdict::kRepeat;
     case 2:  // UNKNOWN: gRPC 1.51 says so of some lost connections
-      return has(status.message, "Stream removed") ? Verdict::kElsewhere : Verdict::kFinal;
+      return has(status.message, "Stream removed") ? Verdict::kElsewhere : Verdict::kRefused;
     case kInternal:
-      return has(status.message, "RST_STREAM") ? Verdict::kElsewhere : Verdict::kFinal;
+      return has(status.message, "RST_STREAM") ? Verdict::kElsewhere : Verdict::kRefused;
     default:
-      return Verdict::kFinal;
+      return Verdict::kRefused;
   }
 }
 

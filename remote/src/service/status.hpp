@@ -15,9 +15,9 @@ namespace tensoa::remote {
 
 /// What to do after an attempt.
 enum class Verdict : std::uint8_t {
-  kFinal,      ///< the request is wrong, or no server will take it: never repeated
+  kRefused,    ///< the server does not take the request, and never will: another one may
   kRepeat,     ///< may pass; the server works
-  kElsewhere,  ///< the server is gone, going or stalled: another one, and a probe of this one
+  kElsewhere,  ///< the server is gone, going or stalled: another one, and later this one
 };
 
 Verdict verdict_of(const CallStatus& status);
@@ -39,6 +39,7 @@ inline constexpr int kNotFound = 5;
 inline constexpr int kInvalidArgument = 3;
 inline constexpr int kResourceExhausted = 8;
 inline constexpr int kInternal = 13;
+inline constexpr int kFailedPrecondition = 9;
 inline constexpr int kUnavailable = 14;
 inline constexpr int kUnimplemented = 12;
 inline constexpr int kUnauthenticated = 16;

@@ -30,7 +30,7 @@ bool Registrations::end(const SharedRegion& region, const CallStatus& status) {
   // Another model of this process has registered it: the name is random.
   entry.is_registered = status.is_ok() || status.code == kAlreadyExists;
   if (entry.is_registered) return false;
-  const bool is_gone = verdict_of(status) != Verdict::kFinal &&
+  const bool is_gone = verdict_of(status) != Verdict::kRefused &&
                        status.message.find("restricted") == std::string::npos;
   entry.next = Clock::now() + (is_gone ? kAfterFailure : kAfterRefusal);
   if (is_gone || is_reported_) return false;

@@ -29,6 +29,7 @@
 #include <thread>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/printable.hpp"
 #include "transport/transport.hpp"
 
 namespace tensoa::remote {
@@ -228,7 +229,7 @@ class Call final : public Completed {
     for (const grpc::Slice& slice : slices) {
       pieces.emplace_back(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());
     }
-    done_({static_cast<int>(status_.error_code()), status_.error_message()}, pieces);
+    done_({static_cast<int>(status_.error_code()), printable(status_.error_message())}, pieces);
   }
 
   std::shared_ptr<Threads> threads_;  // first, so freed last

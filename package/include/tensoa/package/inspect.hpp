@@ -53,8 +53,9 @@ struct RecordedResults {
 
 struct ModelDescription {
   CompilationType compilation = CompilationType::kJustInTime;
-  /// By a server, which does not say what it runs.
+  /// By a server, which says no more than its names, dtypes and shapes, and with tensoa's back-end its columns and its file.
   bool is_served = false;
+  std::string checksum;  ///< of the file that a server runs: SHA-256; empty: it does not say
 
   std::uintmax_t bytes = 0;      ///< of the file
   std::string target = "any";    ///< "any", "cpu" or "cuda"

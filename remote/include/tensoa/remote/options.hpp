@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,15 @@ struct Retry {
   int budget = 500;
 };
 
+/// What happens to calls when no server has the model any more that was loaded, and those that answer agree on another: the end of
+/// an update. (While some servers still have it, calls go to these.)
+enum class OnNewVersion : std::uint8_t {
+  kStay,  ///< Answers of another model are none: the fallback runs, where there is one, else calls fail.
+  kFail,    ///< Calls fail, also where there is a fallback.
+  kFollow,  ///< Calls go on with the new model, and a warning (log()) says so, where its names, dtypes, shapes and order of columns
+  ///< are those of the plan; else they fail. The fallback, which is the old model, does not run any more.
+};
+
 /// How a model of a service is used:
 ///
 ///     Model<> model("grpc://a:8001,b:8001/network", remote::Options{.fallback = "network.pt2"});
@@ -41,7 +51,7 @@ struct Options {
   /// Of one attempt: a server that answers later is given up, another is tried.
   std::chrono::milliseconds attempt_deadline{4'000};
 
-  /// For the metadata of the model, when it is loaded.
+  /// For the metadata of the model, when it is loaded: servers that differ then, or are away, are asked again for so long.
   std::chrono::milliseconds load_deadline{10'000};
 
   Retry retry = {};
@@ -59,9 +69,12 @@ struct Options {
   /// no other call meanwhile.
   std::function<void(std::function<void()>)> run_fallback = {};
 
-  /// SHA-256 of the package that the servers must have; taken from `fallback` where that is a package. Servers
-  /// with tensoa's back-end refuse calls for another.
+  /// SHA-256 of the model file that the servers must have, 64 hexadecimal digits; of `fallback` where it is a package. Empty: that
+  /// which all servers have when the model is loaded. Only servers with tensoa's back-end say what they have; others are
+  /// compared by platform, version, names, dtypes and shapes, and cannot be loaded with a checksum of your own.
   std::string checksum = {};
+
+  OnNewVersion on_new_version = OnNewVersion::kStay;
 
   /// The most bytes of a request, and of a reply.
   std::size_t message_limit = (std::size_t{1} << 31) - 1;

@@ -17,7 +17,8 @@ class ServiceError : public EngineError {
   ServiceError(const std::string& message, int code, std::string server, bool may_retry)
       : EngineError(message), code_(code), server_(std::move(server)), may_retry_(may_retry) {}
 
-  /// The gRPC status code (grpc.io/docs/guides/status-codes).
+  /// The gRPC status code (grpc.io/docs/guides/status-codes). 9 (FAILED_PRECONDITION): the servers have another model than the
+  /// one that was loaded, or several. 13 (INTERNAL): also a reply that cannot be read, or is of another model.
   int code() const noexcept { return code_; }
 
   const std::string& server() const noexcept { return server_; }

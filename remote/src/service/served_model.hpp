@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "kserve/messages.hpp"
+#include "kserve/service_url.hpp"
+#include "tensoa/package/published.hpp"
+
+namespace tensoa::remote {
+
+/// A model as a server has it. Immutable; one object for all servers that have the same, so that its address says which it is.
+struct ServedModel {
+  ModelMetadataReply metadata;
+
+  /// SHA-256 of its file; empty: the server does not say which file it runs (only tensoa's back-end does).
+  std::string checksum = {};
+
+  /// Its columns; none: the server does not say them.
+  std::optional<package::PublishedModel> published = {};
+
+  /// That replies must have, where they have one; empty: any. Only of a model without a checksum.
+  std::string version = {};
+
+  /// For InferHeader: the server refuses the request where it has another file by then.
+  std::string parameters = {};
+
+  /// What a server without tensoa's back-end says.
+  static ServedModel of(ModelMetadataReply metadata, const ServiceUrl& url);
+
+  /// What tensoa's back-end says. @param reply to a request with kDescribeParameter, or to another
+  /// @throws InputError for a description that cannot be read, or is not of the tensors of `metadata`
+  static ServedModel of(ModelMetadataReply metadata, const ServiceUrl& url,
+                        const InferReply& reply);
+
+  /// The columns of the tensor `name` of `metadata`. @pre `published`
+  const BlockDescription* block(const std::string& name) const;
+
+  /// Of the same file, or where that is not known: of the same platform, versions and tensors.
+  bool is_same(const ServedModel& other) const;
+
+  /// "the file 9f86… (x FP32[?, 3, ?] to y FP32[?, 2, ?])": what it is, for messages.
+  std::string summary() const;
+
+  /// What the parameters of a reply say that is not this model, "sent an answer of …"; empty: nothing. Allocates only for that.
+  std::string difference(const InferReply& reply) const;
+};
+
+/// Whether tensoa's own back-end serves the model: its tensors are [1, planes, rows].
+bool is_tensoa(const ModelMetadataReply& metadata);
+
+}  // namespace tensoa::remote

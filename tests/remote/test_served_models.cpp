@@ -1,0 +1,684 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Servers of one URL whose models differ, change, or lie: the answers of calls are those of the model that was loaded, and no call is
+// lost where something can answer it. The servers are in this process; test_updated_servers.cpp has real ones.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fake_server.hpp"
+#include "support/function_loader.hpp"
+#include "support/temporary_folder.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/engine/model.hpp"
+#include "tensoa/package/inspect.hpp"
+#include "tensoa/package/published.hpp"
+#include "tensoa/remote/engines.hpp"
+#include "tensoa/remote/options.hpp"
+#include "tensoa/remote/service_error.hpp"
+#include "tensoa/remote/statistics.hpp"
+#include "tensoa/soa/portable_collection.hpp"
+#include "warnings.hpp"
+
+namespace tensoa {
+namespace {
+
+using namespace std::chrono_literals;
+using remote::CallStatus;
+using remote::OnNewVersion;
+using remote::Options;
+using remote::ServiceError;
+using test::FakeReply;
+using test::FakeServer;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::ThrowsMessage;
+
+template <template <class> class F>
+struct Hits {
+  F<float> x, y, z;
+};
+
+template <template <class> class F>
+struct Scores {
+  F<float> a, b, c;
+};
+
+/// Longer than anything takes: only a test that fails waits so long.
+constexpr std::chrono::milliseconds kLong = 60s;
+
+/// A model file: outputs are inputs times `scale`.
+struct File {
+  float scale = 1;
+  std::string datatype = "FP32";
+  std::vector<std::string> columns{"x", "y", "z"};
+  std::string version = "1";
+
+  std::string checksum() const {
+    std::string text = std::to_string(static_cast<int>(scale)) + datatype.substr(2);
+    for (const std::string& column : columns)
+      text += column == "x" ? "a" : column == "y" ? "b" : "c";
+    return text + std::string(64 - text.size(), '0');
+  }
+
+  std::string published() const {
+    const auto block = [&](const std::string& name, const std::vector<std::string>& names) {
+      BlockDescription one;
+      one.name = name;
+      one.dtype = datatype == "FP64" ? DType::kF64 : DType::kF32;
+      one.element = {ColumnKind::kPlain, one.dtype, 1, 1};
+      for (const std::string& column : names) {
+        one.columns.push_back({column, static_cast<std::uint32_t>(one.columns.size())});
+      }
+      return one;
+    };
+    package::PublishedModel model{.checksum = checksum(), .are_columns_named = true, .model = {}};
+    BindingDescription binding;
+    binding.inputs.push_back(block("x", columns));
+    binding.outputs.push_back(block("y", {"a", "b", "c"}));
+    model.model.inputs.push_back(package::argument_of(binding.inputs[0], 0));
+    model.model.outputs.push_back(package::argument_of(binding.outputs[0], 0));
+    model.model.binding = binding;
+    return package::to_json(model);
+  }
+};
+
+/// A server whose model may be exchanged at any time, as tensoa's back-end or Triton's Python back-end has it.
+class Server {
+ public:
+  enum class Kind { kTensoa, kTensoaThatDoesNotDescribe, kPython };
+
+  explicit Server(File file, Kind kind = Kind::kTensoa)
+      : kind_(kind),
+        file_(std::move(file)),
+        server_([this](const auto& method, const auto& bytes) { return answer(method, bytes); }) {}
+
+  const std::string& address() const { return server_.address(); }
+
+  void set(File file) {
+    const std::lock_guard lock(mutex_);
+    file_ = std::move(file);
+  }
+
+  /// Computes with this one, and says that it has file().
+  void lie(std::optional<File> computes) {
+    const std::lock_guard lock(mutex_);
+    computes_ = std::move(computes);
+  }
+
+  /// Of calls, not of probes; empty: as usual.
+  void answer_calls(std::function<FakeReply(const std::string&)> answer) {
+    const std::lock_guard lock(mutex_);
+    answer_ = std::move(answer);
+  }
+
+  /// Requests of calls: those of more than one row.
+  int calls() const { return calls_; }
+
+ private:
+  FakeReply answer(const std::string& method, const std::string& request) {
+    if (method == remote::kModelReady) return {.message = std::string("\x08\x01", 2)};
+    const std::lock_guard lock(mutex_);
+    if (method == remote::kModelMetadata) return metadata();
+    if (kind_ == Kind::kTensoa && test::has_parameter(request, "tensoa_describe")) {
+      return {.message = remote::encode_parameter("tensoa_checksum", file_.checksum()) +
+                         remote::encode_parameter("tensoa_model", file_.published())};
+    }
+    const test::SeenRequest seen = test::parse_request(request);
+    const remote::WireTensor& input = seen.inputs.at(0);
+    const bool is_call = input.sizes.at(kind_ == Kind::kPython ? 0 : 2) > 1;
+    calls_ += is_call ? 1 : 0;
+    if (is_call && answer_) return answer_(request);
+    const bool expects_another = test::has_parameter(request, "tensoa_checksum") &&
+                                 request.find(file_.checksum()) == std::string::npos;
+    if (expects_another || input.datatype != file_.datatype) {
+      return {.status = {3, "another checksum or dtype"}};
+    }
+    const File& file = computes_ ? *computes_ : file_;
+    std::string raw = seen.raw.at(0);
+    std::vector<float> numbers(raw.size() / sizeof(float));
+    std::memcpy(numbers.data(), raw.data(), raw.size());
+    for (float& number : numbers) number *= file.scale;
+    std::memcpy(raw.data(), numbers.data(), raw.size());
+    std::string message = test::infer_reply({{"y", input.datatype, input.sizes}}, {raw});
+    remote::protobuf::Encoder version;
+    version.text(2, file.version);
+    message += version.take();
+    if (kind_ != Kind::kPython) {
+      message += remote::encode_parameter("tensoa_checksum", file.checksum());
+    }
+    return {.message = message};
+  }
+
+  FakeReply metadata() const {
+    const bool is_python = kind_ == Kind::kPython;
+    const std::vector<std::int64_t> sizes =
+        is_python ? std::vector<std::int64_t>{-1, 3} : std::vector<std::int64_t>{-1, 3, -1};
+    remote::protobuf::Encoder version;
+    version.text(2, file_.version);
+    const std::string reply =
+        test::metadata_reply("net", is_python ? "python" : "tensoa", {{"x", file_.datatype, sizes}},
+                             {{"y", file_.datatype, sizes}});
+    return {.message = file_.version == "1" ? reply : reply + version.take()};
+  }
+
+  Kind kind_;
+  mutable std::mutex mutex_;
+  File file_;
+  std::optional<File> computes_;
+  std::function<FakeReply(const std::string&)> answer_;
+  std::atomic<int> calls_ = 0;
+  FakeServer server_;
+};
+
+class ServedModels : public testing::Test {
+ protected:
+  void SetUp() override { remote::register_engines(); }
+
+  static std::string url_of(const std::vector<const Server*>& servers) {
+    std::string url = "grpc://";
+    for (const Server* server : servers) url += (url.back() == '/' ? "" : ",") + server->address();
+    return url + "/net";
+  }
+
+  ModelMetadata<Hits, Scores> metadata() {
+    auto in = hits_.view().records();
+    SoAMetadata<Hits> inputs(hits_.size());
+    inputs.append_block("x", in.x(), in.y(), in.z());
+    auto out = scores_.view().records();
+    SoAMetadata<Scores> outputs(scores_.size());
+    outputs.append_block("y", out.a(), out.b(), out.c());
+    return ModelMetadata(inputs, outputs);
+  }
+
+  void reset() {
+    for (std::size_t i = 0; i < hits_.size(); ++i) {
+      hits_.view().x[i] = static_cast<float>(i + 1);
+      hits_.view().y[i] = static_cast<float>(i + 2);
+      hits_.view().z[i] = -static_cast<float>(i + 1);
+      scores_.view().a[i] = scores_.view().b[i] = scores_.view().c[i] = -77;
+    }
+  }
+
+  /// By what the outputs are the inputs; 0: they are not such, or have not been written.
+  float scale() const {
+    const auto in = hits_.const_view();
+    const auto out = scores_.const_view();
+    const float scale = out.a[0] / in.x[0];
+    for (std::size_t i = 0; i < hits_.size(); ++i) {
+      if (out.a[i] != scale * in.x[i] || out.b[i] != scale * in.y[i] ||
+          out.c[i] != scale * in.z[i]) {
+        return 0;
+      }
+    }
+    return scale;
+  }
+
+  bool is_untouched() const {
+    for (std::size_t i = 0; i < scores_.size(); ++i) {
+      const auto out = scores_.const_view();
+      if (out.a[i] != -77 || out.b[i] != -77 || out.c[i] != -77) return false;
+    }
+    return true;
+  }
+
+  /// One call. @return what it made of the columns
+  float call(const Model<>& model, const Plan<Hits, Scores>& plan) {
+    reset();
+    model.forward(queue_, plan);
+    return scale();
+  }
+
+  ServiceError failure_of(const Model<>& model, const Plan<Hits, Scores>& plan) {
+    reset();
+    try {
+      model.forward(queue_, plan);
+    } catch (const ServiceError& error) {
+      EXPECT_TRUE(is_untouched());
+      return error;
+    }
+    throw std::runtime_error("the call succeeded");
+  }
+
+  /// Calls until one is answered by kOld, which a server has again. @return whether one is
+  bool is_answered_later(const Model<>& model, const Plan<Hits, Scores>& plan) {
+    const auto end = std::chrono::steady_clock::now() + kLong;
+    while (std::chrono::steady_clock::now() < end) {
+      try {
+        return call(model, plan) == 2;
+      } catch (const Error&) {
+        std::this_thread::sleep_for(20ms);
+      }
+    }
+    return false;
+  }
+
+  /// Calls until `is_there`. @return whether it is
+  bool waits_for(const Model<>& model, const Plan<Hits, Scores>& plan,
+                 const std::function<bool()>& is_there) {
+    const auto end = std::chrono::steady_clock::now() + kLong;
+    while (!is_there()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      call(model, plan);
+      std::this_thread::sleep_for(5ms);
+    }
+    return true;
+  }
+
+  Queue queue_{Device::cpu()};
+  PortableCollection<Hits> hits_{20, Device::cpu()};
+  PortableCollection<Scores> scores_{20, Device::cpu()};
+};
+
+const File kOld{.scale = 2};
+const File kNew{.scale = 3};
+
+TEST_F(ServedModels, ThatDifferAtLoadAreRefusedWithWhatEachServerHas) {
+  const Server a(kOld);
+  const Server b(kOld);
+  const Server c(kNew);
+  const Model<> model(url_of({&a, &b, &c}), Options{.load_deadline = 500ms});
+  EXPECT_THAT([&] { model.deploy(Device::cpu()); },
+              ThrowsMessage<ServiceError>(AllOf(
+                  HasSubstr("do not have one model"), HasSubstr(a.address() + " has the file "),
+                  HasSubstr(kOld.checksum().substr(0, 12)),
+                  HasSubstr(c.address() + " has the file " + kNew.checksum().substr(0, 12)))));
+}
+
+TEST_F(ServedModels, OfOtherBackEndsAreComparedByWhatTheySay) {
+  using Kind = Server::Kind;
+  const Server a(kOld, Kind::kPython);
+  for (const File& other : {File{.datatype = "FP64"}, File{.version = "2"}}) {
+    const Server b(other, Kind::kPython);
+    const Model<> model(url_of({&a, &b}), Options{.load_deadline = 500ms});
+    EXPECT_THAT([&] { model.deploy(Device::cpu()); },
+                ThrowsMessage<ServiceError>(HasSubstr("a model of unknown file, platform python")));
+  }
+}
+
+TEST_F(ServedModels, ThatAreWaitedForMayAgreeLater) {
+  Server a(kOld);
+  Server b(kNew);
+  std::thread update([&] {
+    std::this_thread::sleep_for(300ms);
+    a.set(kNew);
+  });
+  const Model<> model(url_of({&a, &b}), Options{.load_deadline = kLong});
+  EXPECT_EQ(call(model, model.plan(metadata())), 3);
+  update.join();
+}
+
+TEST_F(ServedModels, AnswerOnlyWhereTheyHaveTheChecksumThatIsExpected) {
+  const Server a(kNew);
+  const Server b(kOld);
+  const Server c(kNew);
+  const test::Warnings warnings;
+  const Model<> model(url_of({&a, &b, &c}), Options{.checksum = kOld.checksum()});
+  const auto plan = model.plan(metadata());
+  for (int i = 0; i < 50; ++i) ASSERT_EQ(call(model, plan), 2);
+  EXPECT_EQ(a.calls() + c.calls(), 0);
+  EXPECT_THAT(warnings.text(), AllOf(HasSubstr("server " + a.address() + " has the file"),
+                                     HasSubstr("gets no calls")));
+  const Model<> nowhere(url_of({&a, &c}), Options{.checksum = kOld.checksum()});
+  EXPECT_THAT([&] { nowhere.deploy(Device::cpu()); },
+              ThrowsMessage<ServiceError>(
+                  AllOf(HasSubstr(kOld.checksum()), HasSubstr(kNew.checksum().substr(0, 12)))));
+}
+
+TEST_F(ServedModels, AChecksumThatNoServerCanConfirmIsNotTaken) {
+  const Server python(kOld, Server::Kind::kPython);
+  const Model<> model(url_of({&python}), Options{.checksum = kOld.checksum()});
+  EXPECT_THAT([&] { model.deploy(Device::cpu()); },
+              ThrowsMessage<ServiceError>(HasSubstr("a model of unknown file")));
+}
+
+/// An update, server by server: the calls of one plan go to those that have the model still.
+TEST_F(ServedModels, ThatAreUpdatedOneAfterAnotherLoseNoCall) {
+  for (const File& next :
+       {kNew, File{.scale = 3, .datatype = "FP64"}, File{.scale = 3, .columns = {"z", "y", "x"}}}) {
+    Server a(kOld);
+    Server b(kOld);
+    Server c(kOld);
+    const Model<> model(url_of({&a, &b, &c}));
+    const auto plan = model.plan(metadata());
+    for (Server* const updated : {&a, &b}) {
+      updated->set(next);
+      for (int i = 0; i < 30; ++i) ASSERT_EQ(call(model, plan), 2) << next.checksum();
+    }
+    const int before = a.calls();
+    for (int i = 0; i < 30; ++i) ASSERT_EQ(call(model, plan), 2);
+    EXPECT_EQ(a.calls(), before) << "it is known that it has another model";
+    a.set(kOld);  // and back
+    c.set(next);
+    for (int i = 0; i < 30; ++i) {
+      ASSERT_NO_THROW(waits_for(model, plan, [&] { return a.calls() > before; }));
+      ASSERT_EQ(call(model, plan), 2);
+    }
+  }
+}
+
+TEST_F(ServedModels, OfAnEarlierBackEndAreComparedByTheirAnswers) {
+  using Kind = Server::Kind;
+  Server a(kOld, Kind::kTensoaThatDoesNotDescribe);
+  Server b(kOld, Kind::kTensoaThatDoesNotDescribe);
+  const Model<> model(url_of({&a, &b}));
+  const auto plan = model.plan(metadata());
+  b.set(kNew);
+  for (int i = 0; i < 30; ++i) ASSERT_EQ(call(model, plan), 2);
+  const Server other(kNew, Kind::kTensoaThatDoesNotDescribe);
+  const Model<> differs(url_of({&a, &other}), Options{.load_deadline = 500ms});
+  EXPECT_THROW(differs.deploy(Device::cpu()), ServiceError);
+}
+
+TEST_F(ServedModels, ThatAreAllNewEndTheCallsOfAPlanThatStays) {
+  for (const OnNewVersion policy : {OnNewVersion::kStay, OnNewVersion::kFail}) {
+    Server a(kOld);
+    Server b(kOld);
+    const Model<> model(url_of({&a, &b}), Options{.on_new_version = policy});
+    const auto plan = model.plan(metadata());
+    EXPECT_EQ(call(model, plan), 2);
+    a.set(kNew);
+    b.set(kNew);
+    const ServiceError error = failure_of(model, plan);
+    EXPECT_EQ(error.code(), 9);
+    EXPECT_TRUE(error.may_retry());
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("no server has the model that was loaded"),
+                      HasSubstr(b.address() + " has the file"), HasSubstr("on_new_version")));
+    b.set(kOld);
+    EXPECT_TRUE(is_answered_later(model, plan));
+  }
+}
+
+TEST_F(ServedModels, ThatAreAllNewAreFollowedWhereThePlanFits) {
+  Server a(kOld);
+  Server b(kOld);
+  const test::Warnings warnings;
+  const Model<> model(url_of({&a, &b}), Options{.on_new_version = OnNewVersion::kFollow});
+  const auto plan = model.plan(metadata());
+  EXPECT_EQ(call(model, plan), 2);
+  a.set(kNew);
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(call(model, plan), 2) << "some have it still";
+  b.set(kNew);
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(call(model, plan), 3);
+  EXPECT_THAT(warnings.text(),
+              HasSubstr("calls go on with the file " + kNew.checksum().substr(0, 12)));
+  EXPECT_EQ(call(model, model.plan(metadata())), 3);
+}
+
+TEST_F(ServedModels, ThatAreAllNewAreNotFollowedToOtherColumns) {
+  for (const auto& [next, why] : std::vector<std::pair<File, const char*>>{
+           {{.scale = 3, .columns = {"z", "y", "x"}}, "column 0 is x, expected z"},
+           {{.scale = 3, .datatype = "FP64"}, "is FP32, the server's \"x\" is FP64"}}) {
+    Server a(kOld);
+    const Model<> model(url_of({&a}), Options{.on_new_version = OnNewVersion::kFollow});
+    const auto plan = model.plan(metadata());
+    a.set(next);
+    reset();
+    EXPECT_THAT([&] { model.forward(queue_, plan); }, ThrowsMessage<BindingError>(HasSubstr(why)));
+    EXPECT_TRUE(is_untouched());
+    a.set(kOld);
+    EXPECT_TRUE(is_answered_later(model, plan));
+  }
+}
+
+TEST_F(ServedModels, ThatDisagreeAreNotFollowed) {
+  Server a(kOld);
+  Server b(kOld);
+  const Model<> model(url_of({&a, &b}), Options{.on_new_version = OnNewVersion::kFollow});
+  const auto plan = model.plan(metadata());
+  a.set(kNew);
+  b.set({.scale = 5});
+  EXPECT_EQ(failure_of(model, plan).code(), 9);
+}
+
+TEST_F(ServedModels, ColumnsInAnotherOrderAreRefusedAsHere) {
+  const Server server(kOld);
+  const Model<> model(url_of({&server}));
+  reset();
+  auto in = hits_.view().records();
+  auto out = scores_.view().records();
+  const auto expect_refused = [&](const auto& bind_inputs, const auto& bind_outputs,
+                                  const std::string& why) {
+    SoAMetadata<Hits> inputs(hits_.size());
+    bind_inputs(inputs);
+    SoAMetadata<Scores> outputs(scores_.size());
+    bind_outputs(outputs);
+    EXPECT_THAT([&] { model.plan(ModelMetadata(inputs, outputs)); },
+                ThrowsMessage<BindingError>(
+                    AllOf(HasSubstr("was made for other columns"), HasSubstr(why))));
+  };
+  const auto right_in = [&](auto& to) { to.append_block("x", in.x(), in.y(), in.z()); };
+  const auto right_out = [&](auto& to) { to.append_block("y", out.a(), out.b(), out.c()); };
+  expect_refused([&](auto& to) { to.append_block(Repack{}, "x", in.z(), in.x(), in.y()); },
+                 right_out, "column 0 is z, expected x");
+  expect_refused(
+      right_in, [&](auto& to) { to.append_block(Repack{}, "y", out.b(), out.a(), out.c()); },
+      "column 0 is b, expected a");
+}
+
+TEST_F(ServedModels, AreDescribedWithTheirColumnsAndTheirFile) {
+  const Server server(kOld);
+  const package::ModelDescription model = package::inspect(ModelLocation(url_of({&server})));
+  EXPECT_EQ(model.checksum, kOld.checksum());
+  EXPECT_TRUE(model.is_served);
+  ASSERT_TRUE(model.binding.has_value());
+  EXPECT_EQ(model.binding->inputs.at(0).columns.at(2).name, "z");
+  EXPECT_EQ(model.outputs.at(0).block->columns.at(1).name, "b");
+  EXPECT_EQ(model.inputs.at(0).type, "float32[n0, 3]");
+  const Server python(kOld, Server::Kind::kPython);
+  const package::ModelDescription unknown = package::inspect(ModelLocation(url_of({&python})));
+  EXPECT_EQ(unknown.checksum, "");
+  EXPECT_EQ(unknown.inputs.at(0).block->columns.at(2).name, "x.2");
+}
+
+TEST_F(ServedModels, AServerThatLiesIsCaughtByItsFirstAnswer) {
+  Server honest(kOld);
+  Server liar(kOld);
+  liar.lie(kNew);
+  const test::Warnings warnings;
+  const Model<> model(url_of({&liar, &honest}));
+  const auto plan = model.plan(metadata());
+  for (int i = 0; i < 200; ++i) ASSERT_EQ(call(model, plan), 2);
+  EXPECT_LE(liar.calls(), 2) << "probes see it too";
+  EXPECT_THAT(warnings.text(),
+              AllOf(HasSubstr(liar.address() + ": sent an answer of the file"),
+                    HasSubstr(", expected the file " + kOld.checksum().substr(0, 12))));
+  const Model<> alone(url_of({&liar}));
+  const ServiceError error = failure_of(alone, alone.plan(metadata()));
+  EXPECT_EQ(error.code(), 13);
+  EXPECT_THAT(error.what(), HasSubstr("sent an answer of the file"));
+}
+
+TEST_F(ServedModels, OfOtherBackEndsAreComparedByTheVersionOfTheirAnswers) {
+  Server a(kOld, Server::Kind::kPython);
+  Server b(kOld, Server::Kind::kPython);
+  const Model<> model(url_of({&a, &b}));
+  SoAMetadata<Hits> inputs(hits_.size());
+  const auto plan = model.plan(metadata());
+  b.set({.scale = 3, .version = "2"});
+  for (int i = 0; i < 30; ++i) ASSERT_EQ(call(model, plan), 2);
+}
+
+/// Whatever a server answers, calls go on elsewhere, and it draws no load because it answers fast.
+TEST_F(ServedModels, AServerThatFailsFastGetsFewCallsAndLosesNone) {
+  const std::vector<std::pair<const char*, FakeReply>> answers{
+      {"refuses", {.status = {3, "no"}}},
+      {"is not found", {.status = {5, "unknown model"}}},
+      {"is forbidden", {.status = {7, "no"}}},
+      {"is full", {.status = {8, "Exceeds maximum queue size"}}},
+      {"is not implemented", {.status = {12, "no"}}},
+      {"fails", {.status = {13, "the model fails"}}},
+      {"is gone", {.status = {14, "gone"}}},
+      {"needs a token", {.status = {16, "expired"}}},
+      {"cannot be read", {.message = "\x0A\x7F"}},
+      {"is empty", {}}};
+  for (const auto& [name, answer] : answers) {
+    SCOPED_TRACE(name);
+    Server a(kOld);
+    Server fails(kOld);
+    Server c(kOld);
+    fails.answer_calls([reply = answer](const std::string&) { return reply; });
+    const Model<> model(url_of({&a, &fails, &c}));
+    const auto plan = model.plan(metadata());
+    constexpr int kCalls = 400;
+    for (int i = 0; i < kCalls; ++i) ASSERT_EQ(call(model, plan), 2);
+    EXPECT_LE(fails.calls(), kCalls / 20);
+  }
+}
+
+TEST_F(ServedModels, AWrongRequestIsRefusedOnceByEachServer) {
+  std::vector<std::unique_ptr<Server>> servers;
+  for (int i = 0; i < 3; ++i) {
+    servers.push_back(std::make_unique<Server>(kOld));
+    servers.back()->answer_calls([](const std::string&) {
+      return FakeReply{.status = {3, "the network does not take such numbers"}};
+    });
+  }
+  const Model<> model(url_of({servers[0].get(), servers[1].get(), servers[2].get()}));
+  const auto plan = model.plan(metadata());
+  const ServiceError error = failure_of(model, plan);
+  EXPECT_EQ(error.code(), 3);
+  EXPECT_FALSE(error.may_retry());
+  EXPECT_THAT(error.what(), HasSubstr("does not take such numbers"));
+  for (const auto& server : servers) EXPECT_EQ(server->calls(), 1);
+  servers[1]->answer_calls({});
+  EXPECT_EQ(call(model, plan), 2) << "another call is not affected";
+}
+
+TEST_F(ServedModels, ControlCharactersOfServersReachNoMessage) {
+  Server server(kOld);
+  server.answer_calls([](const std::string&) {
+    return FakeReply{.status = {12, "\x1b[2J\x1b]0;title\x07\nnext"}};
+  });
+  const Model<> model(url_of({&server}));
+  const ServiceError error = failure_of(model, model.plan(metadata()));
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("\\x1b[2J\\x1b]0;title\\x07\\nnext"),
+                                  Not(HasSubstr("\x1b")), Not(HasSubstr("\n"))));
+}
+
+TEST_F(ServedModels, OptionsThatContradictThemselvesAreRefused) {
+  EXPECT_THAT(
+      [] {
+        Model<>("grpc://a:1/m",
+                Options{.checksum = kOld.checksum(), .on_new_version = OnNewVersion::kFollow})
+            .deploy(Device::cpu());
+      },
+      ThrowsMessage<LoadError>(HasSubstr("kFollow and a checksum")));
+}
+
+/// Writes the inputs times 7 to the outputs.
+class Seven final : public Engine {
+ public:
+  const Signature& signature() const noexcept override { return signature_; }
+  CopyReport run(const Queue&, const Binding& binding, const Prepared&) const override {
+    const TensorView& in = binding.inputs[0].tensor;
+    const TensorView& out = binding.outputs[0].tensor;
+    for (std::int64_t row = 0; row < out.size_of_dim[0]; ++row) {
+      for (std::int64_t column = 0; column < out.size_of_dim[1]; ++column) {
+        static_cast<float*>(out.data)[row + column * out.stride_of_dim[1]] =
+            7 * static_cast<const float*>(in.data)[row + column * in.stride_of_dim[1]];
+      }
+    }
+    return {};
+  }
+
+ private:
+  Signature signature_{.inputs = {{.name = "x"}}, .required_inputs = 1};
+};
+
+class ServedModelsWithFallback : public ServedModels {
+ protected:
+  void SetUp() override {
+    ServedModels::SetUp();
+    test::register_engine_of<Seven>("Seven", ".seven");
+    std::ofstream(folder_.path() / "model.seven") << "seven";
+    options_.fallback = folder_.path() / "model.seven";
+    options_.retry = {.attempts = 3, .first_pause = 1ms};
+  }
+
+  test::TemporaryFolder folder_;
+  Options options_;
+};
+
+TEST_F(ServedModelsWithFallback, AFallbackRunsWhereAllServersAreNew) {
+  Server a(kOld);
+  Server b(kOld);
+  const Model<> model(url_of({&a, &b}), options_);
+  const auto plan = model.plan(metadata());
+  EXPECT_EQ(call(model, plan), 2);
+  a.set(kNew);
+  EXPECT_EQ(call(model, plan), 2);
+  b.set(kNew);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(call(model, plan), 7);
+  options_.on_new_version = OnNewVersion::kFail;
+  const Model<> fails(url_of({&a, &b}), options_);
+  const auto other = fails.plan(metadata());
+  EXPECT_EQ(call(fails, other), 3);
+  a.set(kOld);
+  b.set(kOld);
+  EXPECT_EQ(failure_of(fails, other).code(), 9);
+}
+
+TEST_F(ServedModelsWithFallback, AFallbackDoesNotRunForAModelThatWasFollowed) {
+  Server a(kOld);
+  options_.on_new_version = OnNewVersion::kFollow;
+  const Model<> model(url_of({&a}), options_);
+  const auto plan = model.plan(metadata());
+  a.answer_calls([](const std::string&) { return FakeReply{.status = {14, "gone"}}; });
+  EXPECT_EQ(call(model, plan), 7);
+  a.answer_calls({});
+  a.set(kNew);
+  EXPECT_EQ(call(model, plan), 3);
+  a.answer_calls([](const std::string&) { return FakeReply{.status = {14, "gone"}}; });
+  EXPECT_EQ(failure_of(model, plan).code(), 14) << "it is another model";
+}
+
+TEST_F(ServedModelsWithFallback, AFallbackRunsUntilServersAgree) {
+  Server a(kOld);
+  Server b(kNew);
+  options_.load_deadline = 300ms;
+  const Model<> model(url_of({&a, &b}), options_);
+  const auto plan = model.plan(metadata());
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(call(model, plan), 7);
+  a.set(kNew);
+  EXPECT_TRUE(waits_for(model, plan, [&] { return scale() == 3; }));
+}
+
+TEST_F(ServedModelsWithFallback, AFallbackRunsWhereAnAnswerIsOfAnotherFile) {
+  Server liar(kOld);
+  liar.lie(kNew);
+  const Model<> model(url_of({&liar}), options_);
+  EXPECT_EQ(call(model, model.plan(metadata())), 7);
+}
+
+TEST_F(ServedModelsWithFallback, AFallbackRunsWhereOneRefusesAndTheOthersAreGone) {
+  Server refuses(kOld);
+  Server gone(kOld);
+  refuses.answer_calls([](const std::string&) { return FakeReply{.status = {3, "no"}}; });
+  gone.answer_calls([](const std::string&) { return FakeReply{.status = {14, "gone"}}; });
+  const Model<> model(url_of({&refuses, &gone}), options_);
+  const auto plan = model.plan(metadata());
+  EXPECT_EQ(call(model, plan), 7);
+  gone.answer_calls([](const std::string&) { return FakeReply{.status = {3, "no"}}; });
+  EXPECT_EQ(failure_of(model, plan).code(), 3) << "the request is wrong";
+}
+
+}  // namespace
+}  // namespace tensoa
