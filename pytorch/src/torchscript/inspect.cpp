@@ -49,8 +49,7 @@ package::ModelDescription inspect_torchscript(const std::filesystem::path& path)
     model.inputs = described(schema.arguments(), 1);  // 0 is the module itself
     model.outputs = described(schema.returns(), 0);
     module.eval();
-    const torch::jit::Module frozen = torch::jit::freeze(module);
-    const MutationAnalysis mutations(*frozen.get_method("forward").graph());
+    const MutationAnalysis mutations(*frozen(module).get_method("forward").graph());
     const std::vector<bool>& written = mutations.to_arguments();
     for (std::size_t i = 0; i < model.inputs.size(); ++i) {
       model.inputs[i].may_be_written = written[i];

@@ -256,7 +256,7 @@ std::shared_ptr<const Engine> load_jit_engine(const std::filesystem::path& path,
     auto weights = std::make_unique<WeightsInTorch>(device, weight_bytes(module));
     const WithinBudget within_budget(device);
     module.to(to_torch(device));
-    module = torch::jit::freeze(module);
+    module = frozen(module);
     // It works on a stream of torch's, which the queues of calls do not wait for.
     wait_for_device(device);
     const auto graph = module.get_method("forward").graph();

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "torchscript/jit_file.hpp"
 
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/runtime/graph_iterator.h>
 #include <torch/csrc/jit/runtime/jit_exception.h>
 #include <torch/csrc/jit/serialization/import.h>
 
@@ -48,6 +51,16 @@ std::string reason_of(const std::exception& error, const std::filesystem::path& 
   return reason.substr(0, reason.find(". "));  // advice of torch's archive follows
 }
 
+std::size_t writes_of_attributes(const torch::jit::Module& module) {
+  auto graph = module.get_method("forward").graph();
+  torch::jit::DepthFirstGraphNodeIterator nodes(graph);
+  std::size_t count = 0;
+  while (const torch::jit::Node* node = nodes.next()) {
+    count += node->kind() == c10::prim::SetAttr ? 1 : 0;
+  }
+  return count;
+}
+
 }  // namespace
 
 void load_named(const std::string& subject, const std::function<void()>& load,
@@ -78,6 +91,19 @@ void with_jit_file(const std::filesystem::path& path,
            "torch.jit.save): " +
            reason_of(error, path);
   });
+}
+
+torch::jit::Module frozen(const torch::jit::Module& module) {
+  torch::jit::Module made = torch::jit::freeze(module);
+  std::size_t before = writes_of_attributes(made);
+  while (before != 0) {
+    const torch::jit::Module again = torch::jit::freeze(made);
+    const std::size_t left = writes_of_attributes(again);
+    if (left >= before) break;
+    made = again;
+    before = left;
+  }
+  return made;
 }
 
 }  // namespace tensoa::pytorch

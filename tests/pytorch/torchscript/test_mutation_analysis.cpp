@@ -8,9 +8,11 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "script.hpp"
+#include "torchscript/jit_file.hpp"
 
 namespace tensoa::pytorch {
 namespace {
@@ -434,6 +436,55 @@ def forward(self, x):
     const auto module = torch::jit::freeze(test::module_of(source));
     const MutationAnalysis writes(*module.get_method("forward").graph());
     EXPECT_EQ(writes.state_writer(), by) << source;
+  }
+}
+
+TEST(WritesToTheModule, ThatOnlyTrainingMakesAreNone) {
+  const char* const sources[] = {
+      // Of torch 1.5 to 1.8: a batch norm that counts.
+      R"(
+def forward(self, x):
+    if self.training:
+        self.mean = self.mean + 1
+    return torch.batch_norm(x, None, None, self.mean, self.var, self.training, 0.5, 1e-5, False)
+)",
+      R"(
+def forward(self, x):
+    if self.training and self.first:
+        self.mean = x[0]
+        return x
+    return x + self.mean
+)",
+      R"(
+def forward(self, x):
+    while self.training:
+        self.mean = x[0]
+    return x + self.mean
+)",
+      // What only training sets decides about what else is set, and so on.
+      R"(
+def forward(self, x):
+    if self.training:
+        self.first = True
+    if self.first:
+        self.second = True
+    if self.second:
+        self.mean = x[0]
+    return x + self.mean
+)",
+  };
+  for (const char* const source : sources) {
+    auto module = test::module_of("");
+    module.register_attribute("first", c10::BoolType::get(), false);
+    module.register_attribute("second", c10::BoolType::get(), false);
+    module.define(source);
+    module.eval();
+    const MutationAnalysis writes(*frozen(module).get_method("forward").graph());
+    EXPECT_EQ(writes.state_writer(), "") << source;
+    module.setattr("first", true);
+    const MutationAnalysis others(*frozen(module).get_method("forward").graph());
+    const bool is_chain = std::string_view(source).find("second") != std::string_view::npos;
+    EXPECT_EQ(others.state_writer(), is_chain ? "prim::SetAttr" : "") << source;
   }
 }
 

@@ -89,6 +89,11 @@ def _is_number_of_trace(node, value):
     return all(map(torch._C._should_allow_numbers_as_tensors, users))
 
 
+UNKNOWN = object()
+#: Beside the operators of PLAIN: what gives a constant of constants.
+FOLDED = ("prim::isinstance", "prim::unchecked_cast", "prim::unchecked_unwrap_optional", "prim::min", "prim::max", "prim::abs")
+
+
 @functools.cache
 def _schema(text):
     return torch._C.parse_schema(text)
@@ -112,8 +117,15 @@ def _converters(schema):
     return [convert(kind) for kind in kinds]
 
 
+#: Values that the steps of a graph cannot change, and that say which branch is taken.
+SCALARS = (bool, int, float, str, type(None), torch.dtype, torch.device)
+
+
 class Compiler:
-    """Makes the steps of a graph. What GetAttr takes from the model is known now: a tensor, or a constant."""
+    """Makes the steps of a graph. What GetAttr takes from the model is known now: a tensor, or a constant; and so is what
+    follows from constants alone. Branches that are never taken, as those of training, and loops without a round are left out
+    before they are judged.
+    """
 
     def __init__(self, script):
         self.script = script
@@ -130,7 +142,7 @@ class Compiler:
         return self.slots.setdefault(value.debugName(), len(self.slots))
 
     def steps_of(self, nodes):
-        return tuple(step for step in map(self.step, nodes) if step is not None)
+        return tuple(step for node in nodes for step in self.step(node))
 
     def block(self, block):
         steps = self.steps_of(block.nodes())
@@ -145,16 +157,71 @@ class Compiler:
             self.initial[slot] = value
 
     def step(self, node):
+        """The steps that are to be run for a node: none for what is known now."""
         kind = node.kind()
         inputs = tuple(self.slot(value) for value in node.inputs())
         outputs = tuple(self.slot(value) for value in node.outputs())
         if kind == "prim::Constant":
             value = node.output().toIValue()
             self.constant(outputs[0], value.item() if _is_number_of_trace(node, value) else value)
-            return None
+            return ()
         if kind in ("prim::GetAttr", "prim::SetAttr") and inputs[0] in self.of_self:
             self.attribute(node, inputs, outputs)
-            return None
+            return ()
+        if (body := self.taken(node, kind, inputs)) is not None:
+            results, block = body
+            steps = self.steps_of(block.nodes()) if block is not None else ()
+            for output, result in zip(node.outputs(), results):
+                self.slots[output.debugName()] = self.slot(result)
+            return steps
+        if len(outputs) == 1 and (value := self.folded(node, kind, inputs)) is not UNKNOWN:
+            self.initial[outputs[0]] = value
+            return ()
+        if kind == "prim::If":
+            blocks = [self.block(block) for block in node.blocks()]
+            for output, *given in zip(outputs, *(block.outputs for block in blocks)):
+                self.join(output, *given)
+            if not any(block.steps for block in blocks) and all(output in self.initial for output in outputs):
+                return ()
+            return (_Step(self.branch(node, blocks), inputs, outputs, kind, node),)
+        return (self.made(node, kind, inputs, outputs),)
+
+    def join(self, output, first, second):
+        """What both blocks of a branch give is known, where it is the same constant."""
+        values = [self.initial.get(slot, UNKNOWN) for slot in (first, second)]
+        if all(isinstance(value, SCALARS) for value in values) and len({(type(value), repr(value)) for value in values}) == 1:
+            self.initial[output] = values[0]
+
+    def taken(self, node, kind, inputs):
+        """(results, block) of a branch or a loop where constants say which block runs, once or (None) never; else None."""
+        if kind == "prim::If" and inputs[0] in self.initial:
+            first, second = node.blocks()
+            block = first if self.initial[inputs[0]] else second
+            return list(block.outputs()), block
+        if kind == "prim::Loop":
+            most, goes_on = self.initial.get(inputs[0], 1), self.initial.get(inputs[1], True)
+            if goes_on is False or (type(most) is int and most <= 0):
+                return list(node.inputs())[2:], None
+        return None
+
+    def folded(self, node, kind, inputs):
+        """What an operator on constants gives; UNKNOWN where its value may depend on more."""
+        values = [self.initial.get(slot, UNKNOWN) for slot in inputs]
+        name = kind.removeprefix("aten::")
+        is_compared = name in ("__is__", "__isnot__") and any(value is None for value in values)
+        if is_compared and any(slot in self.tensors for slot in inputs):
+            return name == "__isnot__"
+        is_plain = (kind.startswith("aten::") and name in PLAIN) or kind in FOLDED
+        if not is_plain or not values or not all(isinstance(value, SCALARS) for value in values):
+            return UNKNOWN
+        try:
+            step = self.made(node, kind, inputs, ())
+            value = step.run(Frame(), *values)
+        except Exception:  # which the step raises when it is run, if it is
+            return UNKNOWN
+        return value if isinstance(value, SCALARS) else UNKNOWN
+
+    def made(self, node, kind, inputs, outputs):
         return _Step(self.function(node, kind), inputs, outputs, kind, node)
 
     def attribute(self, node, inputs, outputs):
@@ -175,8 +242,6 @@ class Compiler:
 
     def function(self, node, kind):
         space, _, name = kind.partition("::")
-        if kind == "prim::If":
-            return self.branch(node)
         if kind == "prim::Loop":
             return self.loop(node)
         if kind == "prim::RaiseException":
@@ -205,8 +270,7 @@ class Compiler:
         make = namedtuple("Results", names)
         return lambda frame, *values: make(*values)
 
-    def branch(self, node):
-        blocks = [self.block(block) for block in node.blocks()]
+    def branch(self, node, blocks):
         safe = [block for block in blocks if not block.raises]
 
         def run(frame, condition):
