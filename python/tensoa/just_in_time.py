@@ -23,7 +23,7 @@ from tensoa.compiler.frontends import torchscript
 from tensoa.compiler.frontends.torch_export.quantised import decompositions
 from tensoa.errors import InputError, first_line
 from tensoa.importers import outputs
-from tensoa.tracing import decomposed, require_no_state, traced, with_place
+from tensoa.tracing import SLOWER, decomposed, require_no_state, traced, with_place
 
 LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
 
@@ -83,7 +83,9 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Cal
         except InputError:
             raise
         except Exception as error:  # torch.export throws many kinds
-            raise InputError(f"torch.export cannot follow the model: {with_place(error)}") from error
+            raise InputError(
+                f"torch.export cannot follow the model: {with_place(error)}; rewrite what it names, or {SLOWER}"
+            ) from error
         require_no_state(decomposed(program, {}).graph_signature)
         whole = Path(folder) / "program.pt2"
         torch.export.save(program, whole)

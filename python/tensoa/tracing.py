@@ -4,8 +4,11 @@
 
 import builtins
 import contextlib
+import logging
+import os
+import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -13,10 +16,14 @@ from unittest import mock
 import torch
 from torch import nn
 from torch._decomp import decompositions
+from torch.export import _trace
 
 from tensoa.errors import InputError, first_line
 
+#: What to do with a model that torch.export cannot follow.
+SLOWER = 'torch.jit.script(module).save("model.pt") makes a TorchScript file, which runs just in time as it is'
 OTHERS = (Path(torch.__file__).parent, Path(__file__).parent)  # folders of code that is not the author's
+LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib", "stdlib"))  # nor theirs, where there is any
 
 
 @contextlib.contextmanager
@@ -32,6 +39,21 @@ def _free_lengths() -> Iterator[None]:
 
     with mock.patch.object(builtins, "len", length):
         yield
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """torch.export prints graphs and warnings when it fails, though its error says enough; TORCH_LOGS keeps them."""
+    if "TORCH_LOGS" in os.environ:
+        yield
+        return
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with mock.patch.object(_trace, "print", lambda *_, **__: None, create=True):
+            yield
+    finally:
+        logging.disable(before)
 
 
 @contextlib.contextmanager
@@ -52,7 +74,7 @@ def right_states() -> Iterator[None]:
 def traced(module: nn.Module, arguments: tuple, shapes: Any, named: dict | None = None) -> torch.export.ExportedProgram:
     """What torch.export makes of module(*arguments, **named); `shapes` says which sizes are free. Raises what it raises."""
     unchecked = mock.patch.object(torch.distributions.Distribution, "_validate_args", False)  # their checks are branches
-    with torch.no_grad(), _free_lengths(), right_states(), unchecked:
+    with torch.no_grad(), _free_lengths(), right_states(), unchecked, _quiet():
         return torch.export.export(module, arguments, named, dynamic_shapes=shapes, strict=False)
 
 
@@ -63,16 +85,21 @@ def decomposed(program: torch.export.ExportedProgram, table: dict) -> torch.expo
 
 
 def with_place(error: Exception) -> str:
-    """What an error says, and the line of the author that raised it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if Path(frame.filename).is_file() and not _is_of_others(frame.filename)]
+    """What an error says, and the line of the author that raised it, or what it came from."""
+    frames: list[traceback.FrameSummary] = []
+    cause: BaseException | None = error
+    while cause is not None:
+        frames = [*traceback.extract_tb(cause.__traceback__), *frames]
+        cause = cause.__cause__ or cause.__context__
+    frames = [frame for frame in frames if Path(frame.filename).is_file() and not _is_in(frame.filename, OTHERS)]
+    own = [frame for frame in frames if not _is_in(frame.filename, LIBRARIES)] or frames
     if not own:
         return first_line(error)
     return f"{first_line(error)}, at {Path(own[-1].filename).name}:{own[-1].lineno}: {(own[-1].line or '')[:100]}"
 
 
-def _is_of_others(file: str) -> bool:
-    return any(Path(file).is_relative_to(folder) for folder in OTHERS)
+def _is_in(file: str, folders: Iterable[Path]) -> bool:
+    return any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 def require_no_state(signature: torch.export.ExportGraphSignature) -> None:

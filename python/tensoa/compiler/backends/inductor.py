@@ -21,13 +21,13 @@ from tensoa.binding.columns import ROWS, Columns, collections_of, output_argumen
 from tensoa.command import check_device, step
 from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
 from tensoa.errors import InputError, first_line
-from tensoa.tracing import decomposed, require_no_state, right_states, traced, with_place
+from tensoa.tracing import SLOWER, decomposed, require_no_state, right_states, traced, with_place
 
 aten = torch.ops.aten
 HINTS = {
-    "GuardOnDataDependentSymNode": "its control flow or shapes depend on the data; use torch.where, or run it just in time",
-    "UserError": "torch.export cannot follow it; rewrite what it names, or run it just in time",
-    "Unsupported": "torch.export cannot follow it; rewrite what it names, or run it just in time",
+    "GuardOnDataDependentSymNode": "its control flow or shapes depend on the data; use torch.where",
+    "UserError": "torch.export cannot follow it; rewrite what it names",
+    "Unsupported": "torch.export cannot follow it; rewrite what it names",
 }
 
 
@@ -75,8 +75,8 @@ def _export(module: nn.Module, binding: Binding, rules: list[dict], device: str)
     except InputError:
         raise
     except Exception as error:  # torch.export throws many kinds
-        hint = HINTS.get(type(error).__name__, "torch.export cannot follow it; run it just in time")
-        raise InputError(f"the model cannot be compiled ahead of time: {with_place(error)} ({hint})") from error
+        hint = HINTS.get(type(error).__name__, "torch.export cannot follow it")
+        raise InputError(f"the model cannot be compiled ahead of time: {with_place(error)} ({hint}; or {SLOWER})") from error
     _check_mutations(signature, len(binding.inputs))
     _check_free(program, binding, rules)
     if device == "cpu":

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of models that torch.export cannot follow: one line, with the author's, and a way that is slower."""
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from exporting import block
+from tensoa.command import run
+from tensoa.export import main
+from tensoa.tracing import with_place
+
+
+class CountsRows(nn.Module):
+    def forward(self, x):
+        found = x[x[:, 0].nonzero()[:, 0]]
+        if found.shape[0] > 3:  # HERE
+            return x + found.sum()
+        return x
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        if x.max() > 1:  # HERE
+            x = x / 2
+        return x
+
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.Sequential(nn.Linear(3, 3), Branch())
+
+    def forward(self, x):
+        return self.parts(x)
+
+
+class Loop(nn.Module):
+    def forward(self, x):
+        while bool((x.abs() > 100).any()):  # HERE
+            x = x / 2
+        return x
+
+
+class Foreign(nn.Module):
+    def forward(self, x):
+        return torch.from_numpy(np.sin(x.detach().numpy()))  # HERE
+
+
+class Own(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x / 2 if x.min() < -1 else x  # HERE
+
+
+class OwnFunction(nn.Module):
+    def forward(self, x):
+        return Own.apply(x)
+
+
+def place_of(model):
+    """(number, text) of the line that torch.export does not follow."""
+    lines, start = inspect.getsourcelines({Inner: Branch, OwnFunction: Own}.get(model, model))
+    return next((start + i, line.strip()) for i, line in enumerate(lines) if line.rstrip().endswith("# HERE"))
+
+
+@pytest.mark.parametrize("how", [[], ["--just-in-time"]], ids=["package", "just in time"])
+@pytest.mark.parametrize("model", [CountsRows, Branch, Inner, Loop, Foreign, OwnFunction])
+def test_one_line_says_what_where_and_what_else(model, how, tmp_path, capfd):
+    text = {"schema": 1, "match": "auto", "inputs": [block("x", "abc")], "outputs": [block("y", "uvw")]}
+    (tmp_path / "b.json").write_text(json.dumps(text))
+    arguments = [f"{__file__}:{model.__name__}", "--binding", str(tmp_path / "b.json"), "--out", str(tmp_path / "m.pt2"), *how]
+    assert run(lambda: main(arguments)) == 2
+    printed = [line for line in capfd.readouterr().err.splitlines() if not line.endswith(" …")]  # long steps
+    assert len(printed) == 1 and printed[0].startswith("error: ")
+    number, line = place_of(model)
+    assert f"at test_tracing.py:{number}: {line}" in printed[0]
+    assert 'torch.jit.script(module).save("model.pt")' in printed[0]
+
+
+def test_the_line_of_the_author_is_found_behind_other_errors():
+    def authors():
+        raise ValueError("deep")
+
+    try:
+        try:
+            authors()
+        except ValueError as error:
+            raise RuntimeError("first\nsecond") from error
+    except RuntimeError as error:
+        assert with_place(error).startswith("first, at test_tracing.py:")
