@@ -70,6 +70,13 @@ class OnnxModule(nn.Module):
         run = runtime.session(self.path, self.argument_names, dict(zip(self.graph.results, self.graph.outputs)))
         return run if run is None or self.graph.rows is None else rows.in_batches(run, self.graph.rows)
 
+    def reference_in_float64(self) -> Callable[[Sequence[torch.Tensor]], Any] | None:
+        """As reference(), by the rules of ONNX in float64. Raises what the package onnx raises."""
+        if self.path is None:
+            return None
+        run = runtime.in_float64(self.path, self.argument_names, dict(zip(self.graph.results, self.graph.outputs)))
+        return run if self.graph.rows is None else rows.in_batches(run, self.graph.rows)
+
     def forward(self, *tensors: torch.Tensor, **by_name: torch.Tensor) -> Any:
         inputs = self._bound(tensors, by_name)
         for argument, tensor in zip(self.graph.inputs, inputs):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX Runtime, where it is installed."""
+"""ONNX Runtime, where it is installed, and the rules of ONNX in float64, as the package onnx has them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import onnx
 import torch
+from onnx import TensorProto, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from tensoa.errors import InputError, first_line
 from tensoa.importers.results import named
@@ -42,12 +44,57 @@ def session(path: str, inputs: Sequence[str], results: Mapping[str, str]) -> Cal
     return run
 
 
+def in_float64(path: str, inputs: Sequence[str], results: Mapping[str, str]) -> Callable[[Sequence[torch.Tensor]], Any]:
+    """As session(), by the reference evaluator of the package onnx, which shares no code with ours, on float64 in the place of
+    float32. Raises what it raises.
+    """
+    model = onnx.load(path)
+    _add_outputs(model, [*results.values()])
+    _make_double(model.graph)
+    values = [*dict.fromkeys(results.values())]
+    made = ReferenceEvaluator(model)
+
+    def run(tensors: Sequence[torch.Tensor]) -> Any:
+        doubles = [tensor.double() if tensor.dtype == torch.float32 else tensor for tensor in tensors]
+        given = made.run(values, {name: tensor.numpy(force=True) for name, tensor in zip(inputs, doubles)})
+        found = {name: torch.from_numpy(np.asarray(_array(result))) for name, result in zip(values, given)}
+        return named([found[value] for value in results.values()], [*results])
+
+    return run
+
+
+def _make_double(graph: onnx.GraphProto) -> None:
+    """Numbers of float32 become float64, in all graphs inside too."""
+    for i, tensor in enumerate(graph.initializer):
+        if tensor.data_type == TensorProto.FLOAT:
+            graph.initializer[i].CopyFrom(_double(tensor))
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        if value.type.tensor_type.elem_type == TensorProto.FLOAT:
+            value.type.tensor_type.elem_type = TensorProto.DOUBLE
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.TENSOR and attribute.t.data_type == TensorProto.FLOAT:
+                attribute.t.CopyFrom(_double(attribute.t))
+            elif attribute.name in ("to", "dtype") and attribute.i == TensorProto.FLOAT:
+                attribute.i = TensorProto.DOUBLE
+            elif attribute.type == onnx.AttributeProto.GRAPH:
+                _make_double(attribute.g)
+
+
+def _double(tensor: TensorProto) -> TensorProto:
+    return numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name)
+
+
 def _with_outputs(path: str, values: Sequence[str]) -> bytes:
     """The model in a file, where these values are outputs, too."""
     model = onnx.load(path, load_external_data=False)
-    there = {value.name for value in model.graph.output}
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in values if name not in there)
+    _add_outputs(model, values)
     return model.SerializeToString()
+
+
+def _add_outputs(model: onnx.ModelProto, values: Sequence[str]) -> None:
+    there = {value.name for value in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in dict.fromkeys(values) if name not in there)
 
 
 def _array(result: Any) -> np.ndarray:

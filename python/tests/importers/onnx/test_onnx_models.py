@@ -16,7 +16,7 @@ from exporting import bind
 from exporting import block as named_block
 from tensoa.command import run
 from tensoa.errors import InputError
-from tensoa.export import export, main
+from tensoa.export import Options, export, main
 from tensoa.importers.onnx import import_onnx
 
 ROWS = {"features": 0, "probabilities": 0}
@@ -124,3 +124,29 @@ def test_model_that_differs_from_onnx_runtime_is_refused(tmp_path):
     with pytest.raises(InputError, match="ONNX Runtime differs from the model by") as caught:
         export(module, columns, tmp_path / "m.pt2")
     assert 'block "probabilities", column' in str(caught.value) and not (tmp_path / "m.pt2").exists()
+
+
+@pytest.mark.parametrize("rows", ["n", 1])
+def test_model_of_which_onnx_runtime_is_off_is_written_and_both_errors_are_said(rows, tmp_path):
+    """Its sigmoid is never below 1e-8."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["product"]),
+        helper.make_node("Sub", ["product", "far"], ["away"]),
+        helper.make_node("Sigmoid", ["away"], ["y"]),
+    ]
+    random = np.random.default_rng(0)
+    constants = {"w": random.normal(size=(3, 2)).astype(np.float32), "far": np.float32([40, 0])}
+    inputs, outputs = {"x": (FLOAT, [rows, 3])}, {"y": (FLOAT, [rows, 2])}
+    path = of_nodes(tmp_path / "m.onnx", nodes, inputs, outputs, constants)
+    columns, lines = bind([named_block("x", "abc")], [named_block("y", "uv")], "auto"), []
+    module = import_onnx(path, columns)
+    export(module, columns, tmp_path / "m.pt2", Options(report=lines.append))
+    assert lines[0].startswith('block "y", column u: ONNX Runtime differs from the model by 1.0')
+    assert "; the model itself from float64 by " in lines[0] and "expected at most " in lines[0]
+    assert "; it is ONNX Runtime that is off: the model agrees with what the reference evaluator of the package" in lines[0]
+    assert (tmp_path / "m.pt2").exists()
+    with torch.no_grad():
+        next(buffer for buffer in module.buffers() if buffer.shape == (3, 2))[1, 0] += 0.01
+    with pytest.raises(InputError, match="ONNX Runtime differs from the model by"):
+        export(module, columns, tmp_path / "wrong.pt2")
+    assert not (tmp_path / "wrong.pt2").exists()
