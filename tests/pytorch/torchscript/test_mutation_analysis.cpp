@@ -475,6 +475,7 @@ def forward(self, x):
   };
   for (const char* const source : sources) {
     auto module = test::module_of("");
+    module.register_attribute("training", c10::BoolType::get(), true);
     module.register_attribute("first", c10::BoolType::get(), false);
     module.register_attribute("second", c10::BoolType::get(), false);
     module.define(source);
