@@ -85,10 +85,10 @@ def integers(draw, columns, largest, kinds=tuple(KINDS), rows=ROWS):
 
 # ---- what float32 may make of them
 
-_a = torch.ops.aten
 #: Operations that give one certain number (each is rounded once, or moves numbers): their results are the same everywhere.
+#: sqrt is none of them: that of torch with AVX-512 is off by one in the last place for a sixth of all numbers.
 EXACT = set(
-    "add sub rsub mul div sqrt neg abs relu clamp clamp_min clamp_max minimum maximum floor ceil round trunc sign "
+    "add sub rsub mul div neg abs relu clamp clamp_min clamp_max minimum maximum floor ceil round trunc sign "
     "fmod remainder where masked_fill eq ne lt le gt ge isnan isinf logical_and logical_or logical_not _to_copy "
     "clone copy cat stack sort topk kthvalue gather index index_select amax amin max min argmax argmin argsort "
     "constant_pad_nd flip roll repeat one_hot searchsorted bucketize nan_to_num square threshold hardtanh frac "
