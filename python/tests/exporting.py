@@ -32,6 +32,13 @@ def bind(inputs, outputs, match="order"):
 
 #: (kind of numbers, rows) of what a package of floats is checked with.
 CASES = [*(("normal", [n]) for n in (1, 2, 33, 1000)), *((kind, [100]) for kind in KINDS[1:])]
+
+
+def agreement(framework, less=0):
+    """What the export says of a model of floats that agrees with its framework in all cases, but for `less`."""
+    return f"compared with {framework}: the same in {len(CASES) - less} sets of columns"
+
+
 THREE_TO_TWO = ([block("features", "xyz")], [block("preds", "mn")])
 
 

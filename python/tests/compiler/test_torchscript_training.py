@@ -51,7 +51,7 @@ def test_files_of_batch_norms_that_count_become_packages(mode, tmp_path):
     script, lines = torch.jit.load(tmp_path / "m.pt"), []
     assert "prim::SetAttr" in str(script.inlined_graph)
     export(script, COLUMNS, tmp_path / "m.pt2", Options(report=lines.append))
-    assert lines[0] == "fused into 1 kernel:"
+    assert "fused into 1 kernel:" in lines
     x = torch.randn(20, 3)
     torch.testing.assert_close(Interpreted(script.eval())(x), module.eval()(x))
 

@@ -291,7 +291,7 @@ def test_package_of_narrow_numbers_is_fused_and_exact(tmp_path):
     network.activation("r", "relu", Fixed(6, 2, False, "RND_CONV", "SAT")).dense("d2", 2, NARROW, NARROW, DEFAULT, DEFAULT)
     columns, lines = bind([block("x", "abcd")], [block("y", "uv")]), []
     export(load_module(network.save(tmp_path)), columns, tmp_path / "m.pt2", Options(report=lines.append))
-    assert lines[0].startswith("fused into")
+    assert any(line.startswith("fused into") for line in lines)
     files, text = archive.read(tmp_path / "m.pt2")
     manifest = Manifest.from_json(text, "m.pt2")
     assert {error for check in manifest.checks for error in check.relative_error.values()} == {0.0}

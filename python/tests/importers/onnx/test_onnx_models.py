@@ -12,7 +12,7 @@ from packages import FLOAT, INT64, beside, compare, of_nodes, of_torch
 from torch import nn
 
 from bindings import GRAPH, block
-from exporting import bind
+from exporting import agreement, bind
 from exporting import block as named_block
 from tensoa.command import run
 from tensoa.errors import InputError
@@ -45,7 +45,7 @@ def test_command_fuses_a_dense_network(tmp_path, capsys):
     arguments = [str(path), "--binding", str(tmp_path / "b.json"), "--out", str(tmp_path / "m.pt2")]
     assert run(lambda: main(arguments)) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ["compared with ONNX Runtime: the same in 7 sets of columns", "fused into 1 kernel:"]
+    assert lines[0] == agreement("ONNX Runtime") and "fused into 1 kernel:" in lines
     beside(tmp_path / "m.pt2", path, inputs, outputs, tmp_path, {0: 100})
 
 
@@ -80,7 +80,7 @@ def test_interaction_network_is_fused(tmp_path):
     path = graph_network(tmp_path / "m.onnx")
     inputs = [GRAPH[i] for i in (2, 0, 1)]
     lines = compare(path, inputs, [block("scores", 1, collection=1)], tmp_path, {0: 40, 1: 100})
-    assert lines[:2] == ["compared with ONNX Runtime: the same in 7 sets of columns", "fused into 4 kernels:"]
+    assert lines[0] == agreement("ONNX Runtime") and "fused into 4 kernels:" in lines
 
 
 def test_scatter_nd_of_a_graph_is_fused(tmp_path):
@@ -99,7 +99,7 @@ def test_scatter_nd_of_a_graph_is_fused(tmp_path):
     inputs = {"x": (FLOAT, ["n", 3]), "edge_index": (INT64, [2, "e"])}
     path = of_nodes(tmp_path / "m.onnx", nodes, inputs, {"y": (FLOAT, ["n", 3])}, constants)
     lines = compare(path, GRAPH[:2], [block("y", 3)], tmp_path, {0: 40, 1: 100})
-    assert lines[1].startswith("fused into ")
+    assert any(line.startswith("fused into ") for line in lines)
 
 
 def test_results_that_the_binding_does_not_have_are_left_out(tmp_path):

@@ -11,7 +11,7 @@ from packages import FLOAT, compare, of_nodes, of_torch, session
 from torch import nn
 
 from captured_programs import check
-from exporting import bind, block
+from exporting import agreement, bind, block
 from tensoa.binding.model import result_rows
 from tensoa.compiler.frontends import torch_export
 from tensoa.errors import InputError
@@ -19,7 +19,7 @@ from tensoa.importers.onnx import import_onnx, rows
 from tensoa.importers.results import named
 from tensoa.package import reference
 
-COMPARED = "compared with ONNX Runtime: the same in 7 sets of columns"
+COMPARED = agreement("ONNX Runtime")
 
 
 def rows_of(name, count):
@@ -89,7 +89,8 @@ def test_recurrent_network_is_fused(tmp_path):
     torch.manual_seed(5)
     path = of_torch(tmp_path / "m.onnx", Sequences(nn.LSTM), (torch.randn(4, 15),), ["x"], ["y"], {"x": 0, "y": 0})
     lines = compare(path, [rows_of("x", 15)], [rows_of("y", 2)], tmp_path, {0: 50})
-    assert lines[:2] == [COMPARED, "fused into 1 kernel:"]
+    assert "rows of missing numbers" in lines[0]  # which ONNX Runtime's LSTM loses
+    assert lines[1] == agreement("ONNX Runtime", less=1) and "fused into 1 kernel:" in lines
 
 
 class Attention(nn.Module):
@@ -166,7 +167,7 @@ def test_classifier_of_scikit_learn(tmp_path):
     assert (label.numpy() == model.predict(x)).mean() > 0.99
     inputs, outputs = [block("features", "abcd")], [block("probabilities", "xyz")]
     lines = compare(path, inputs, outputs, tmp_path, {0: 50})
-    assert lines[:2] == [COMPARED, "fused into 1 kernel:"]
+    assert lines[0] == agreement("ONNX Runtime", less=1) and "fused into 1 kernel:" in lines  # on large numbers it is rough
 
 
 class Reshaped(nn.Module):

@@ -10,7 +10,7 @@ from onnx import TensorProto
 from onnx.helper import make_node
 from packages import FLOAT, INT64, of_nodes, session
 
-from exporting import bind, block
+from exporting import agreement, bind, block
 from tensoa.binding.model import result_rows
 from tensoa.errors import InputError
 from tensoa.importers.onnx import import_onnx
@@ -144,7 +144,7 @@ def compared(of, tmp_path, constants=None, opset=20):
     return [*reference.compared(module, columns, result_rows(module, columns, "cpu"))]
 
 
-ALL = "the same in 7 sets of columns"
+LOSING_NAN = ("Sign", "Hardmax")  # in ONNX Runtime, which gives a number for it
 FLOATS = sorted({*UNARY} - {"BitwiseNot", "Not", "IsNaN"})
 FLOATS += "LeakyRelu ThresholdedRelu HardSigmoid Gelu Shrink Softmax LogSoftmax Hardmax LpNormalization".split()
 
@@ -152,7 +152,12 @@ FLOATS += "LeakyRelu ThresholdedRelu HardSigmoid Gelu Shrink Softmax LogSoftmax 
 @pytest.mark.parametrize("operator", FLOATS)
 def test_functions_of_special_numbers(operator, tmp_path):
     """On small and large numbers, zeros of both signs, powers of two: as ONNX Runtime and as float64."""
-    assert compared(node(operator), tmp_path) == [f"compared with ONNX Runtime: {ALL}"]
+    lines = compared(node(operator), tmp_path)
+    if operator in LOSING_NAN:
+        assert "ONNX Runtime differs from the model by" in lines[0] and "rows of missing numbers" in lines[0]
+        assert lines[1:] == [agreement("ONNX Runtime", less=1)]
+    else:
+        assert lines == [agreement("ONNX Runtime")]
 
 
 @pytest.mark.parametrize("operator", ["Elu", "Celu", "Selu"])
@@ -160,7 +165,7 @@ def test_where_onnx_runtime_is_rough(operator, tmp_path):
     """exp(x) - 1 of small numbers: said, and not held against the model."""
     lines = compared(node(operator), tmp_path)
     assert "of small numbers; the model itself from float64 by" in lines[0] and lines[0].startswith('block "y", column ')
-    assert lines[1:] == ["compared with ONNX Runtime: the same in 6 sets of columns"]
+    assert lines[1:] == [agreement("ONNX Runtime", less=1)]
 
 
 def test_dilated_pools_of_the_same_size_are_refused(tmp_path):
