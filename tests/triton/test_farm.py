@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -28,6 +29,7 @@ PROGRAM = Path(os.environ.get("TENSOA_PROGRAM", ROOT / "build" / "tensoa"))
 BACKEND = os.environ.get("TENSOA_TRITON_BACKEND", ROOT / "build" / "triton_backends" / "tensoa" / "libtriton_tensoa.so")
 WEIGHTS = ROOT / "models" / "interaction_network.safetensors"
 FUSED = Path(os.environ.get("TENSOA_FUSED_PACKAGES", ROOT / "build" / "tests" / "package" / "packages")) / "fused.pt2"
+TREES = ROOT / "tests" / "fuzz" / "seeds" / "tree_file" / "xgboost.json"
 NOT_INSTALLED = 77
 
 
@@ -182,6 +184,107 @@ def test_a_served_package_answers_as_here(repository, network, tmp_path):
         assert mine.to_numpy().tobytes() == theirs.to_numpy().tobytes()
     assert done.returncode == 2  # the last one: other columns
     assert "the server's" in done.stderr or "takes" in done.stderr
+
+
+class Blocks(nn.Module):
+    """Blocks of all kinds in, two out."""
+
+    def forward(self, plain, direction, wide, layer, scale):
+        x = torch.cat([plain, direction, wide, layer.to(torch.float32)], dim=1) * scale[:, :1]
+        return torch.tanh(x[:, :2] + x[:, 2:3] * x[:, 5:6]), x[:, 3:5] - x[:, 6:7]
+
+
+def block(name, columns, kind="plain", element=(), column_dtype="float32", dtype=None):
+    described = [{"name": column, "plane": plane} for plane, column in enumerate(columns)]
+    dtypes = {"column_dtype": column_dtype, "dtype": dtype or column_dtype}
+    return {"name": name, "collection": 0, "shape": "rows", "kind": kind, "element": list(element), **dtypes, "columns": described}
+
+
+@pytest.fixture(scope="module")
+def blocks(tmp_path_factory):
+    """A package with vectors, integers and numbers of an event."""
+    from tensoa import binding, export
+
+    folder = tmp_path_factory.mktemp("blocks")
+    inputs = [
+        block("plain", ["pt", "eta"]),
+        block("direction", ["u"], "vector", [3]),
+        block("wide", ["energy"]),
+        block("layer", ["layer"], column_dtype="int32"),
+        block("scale", ["gain", "offset"], "scalar"),
+    ]
+    outputs = [block("scores", ["signal", "noise"]), block("place", ["x", "y"])]
+    (folder / "binding.json").write_text(json.dumps({"schema": 1, "match": "auto", "inputs": inputs, "outputs": outputs}))
+    export.export(Blocks().eval(), binding.load(folder / "binding.json"), folder / "blocks.pt2")
+    return folder / "blocks.pt2"
+
+
+def description_of(model):
+    return json.loads(tensoa("inspect", "--json", model))
+
+
+def names_in(description):
+    """Of each block its name and its columns."""
+    return [[(one["name"], one["kind"], one["columns"]) for one in description[key]] for key in ("inputs", "outputs")]
+
+
+def table_for(description):
+    """Columns of the names and dtypes that a model reads: lists, a row for each of 7 events, where it reads several collections or
+    numbers of an event; else 5000 rows. Trees get missing values."""
+    draw = np.random.default_rng(1)
+    collections = [int((re.search(r"n(\d)", one["type"]) or [0, 0])[1]) for one in description["inputs"]]
+    has_lists = max(collections) > 0 or any(one["kind"] == "scalar" for one in description["inputs"])
+
+    def numbers(dtype, count):
+        if dtype.startswith("int"):
+            return draw.integers(0, 3, count).astype(dtype)  # rows of each collection
+        values = draw.normal(size=count).astype(dtype)
+        if "trees" in description:
+            values[draw.random(count) < 0.1] = np.nan
+        return values
+
+    columns = {}
+    for one, collection in zip(description["inputs"], collections, strict=True):
+        planes = int(re.findall(r"\d+", one["type"])[-1]) if one["kind"] == "vector" else 0
+        for column in one["columns"]:
+            for name in [f"{column['name']}.{i}" for i in range(planes)] or [column["name"]]:
+                dtype = one["column_dtype"]
+                if not has_lists:
+                    columns[name] = numbers(dtype, 5000)
+                elif one["kind"] == "scalar":
+                    columns[name] = numbers(dtype, 7)
+                else:
+                    lists = [numbers(dtype, (event + 3) * (1 + 2 * collection)) for event in range(7)]
+                    columns[name] = pa.array(lists, pa.list_(pa.from_numpy_dtype(dtype)))
+    return pa.table(columns)
+
+
+def test_a_url_is_taken_like_the_file_that_it_serves(network, blocks, tmp_path):
+    """Packages of one block and of several, with lists and vectors, trees, a network on graphs: no command line is another."""
+    files = {"fused": FUSED, "graph": FUSED.with_name("fused_graph.pt2"), "blocks": blocks, "trees": TREES, "network": network}
+    commands = []
+    for name, file in files.items():
+        tensoa("deploy", file, "--name", name, "--to", tmp_path / "models")
+        pq.write_table(table_for(description_of(file)), tmp_path / f"{name}.in.parquet")
+        infer = ["infer", "--rows-per-chunk", 1000, "--input", tmp_path / f"{name}.in.parquet", "--output"]
+        tensoa(*infer, tmp_path / f"{name}.here.parquet", "--model", file)
+        url = f"grpc://$S/{name}"
+        commands += [
+            f"{quoted(*infer, tmp_path / name)}.there.parquet --model {url}",
+            f"{quoted('inspect')} {url} --json > {tmp_path / name}.json",
+            f"{quoted('check')} {url} --against {quoted(file)[len(quoted()) :]}",
+            f"{quoted('check', file)} --against {url}",
+            f"{quoted('deploy', file)} --check {url}",
+        ]
+    done = with_servers(tmp_path / "models", *commands)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("worst: relative error 0.00e+00") == 2 * len(files)
+    assert done.stdout.count("cases have the bits of") == len(files)
+    for name, file in files.items():
+        here, there = tmp_path / f"{name}.here.parquet", tmp_path / f"{name}.there.parquet"
+        assert pq.read_table(here).column_names == pq.read_table(there).column_names
+        assert here.read_bytes() == there.read_bytes()
+        assert names_in(json.loads((tmp_path / f"{name}.json").read_text())) == names_in(description_of(file))
 
 
 def test_the_energy_of_16000_cells_is_that_of_this_machine_and_of_the_network(regression, tmp_path):

@@ -435,12 +435,16 @@ class Check {
   }
 
  private:
-  /// The one that says which columns it takes, a package rather than a tree file; nullptr where neither does.
+  /// The one that says which columns it takes; nullptr where neither does. A package knows them best; a server may say no
+  /// more than the shapes of its tensors.
   const Side* described() const {
-    if (first_.is_package() || !second_.description.binding) {
-      return first_.description.binding ? &first_ : nullptr;
-    }
-    return second_.is_package() || !first_.description.binding ? &second_ : &first_;
+    const auto knows = [](const Side& side) {
+      if (!side.description.binding) return 0;
+      if (side.description.is_served) return side.description.checksum.empty() ? 1 : 3;
+      return side.is_package() ? 4 : 2;
+    };
+    const Side& best = knows(second_) > knows(first_) ? second_ : first_;
+    return knows(best) > 0 ? &best : nullptr;
   }
 
   /// Whether events can be asked for by default: neither says what it takes, or a package takes
