@@ -313,6 +313,14 @@ def test_what_has_no_group_costs_its_neighbours(models, tmp_path, out, seed):
     assert sum(one["rows"] for one in report["lost"]) == len(ids) - sum(j - i for i, j in good)
 
 
+def test_groups_with_one_answer_are_not_joined_on_the_word_of_the_call(models, tmp_path, out):
+    event = np.repeat(np.arange(5), 20)
+    path = write(tmp_path / "data.parquet", table_of({n: event.astype("f4") for n in "ab"}, event))
+    infer = ["infer", "--model", models[Means], "--input", path, "--output", out / "a.csv", "--group", "event"]
+    refuse(*infer, "--rows", "independent", says=["--rows independent", "gives one row for each group"])
+    assert names_in(out) == []
+
+
 def test_groups_next_to_a_damaged_row_group_are_lost_where_rows_depend(models, tmp_path, out):
     event = np.repeat(np.arange(10), 100)
     data = {n: np.random.default_rng(1).normal(size=1000).astype("f4") for n in "ab"}

@@ -199,6 +199,10 @@ class InferRun {
   void find_out_about_rows() {
     using Answer = RowDependence::Answer;
     if (columns_->unit == CallUnit::kLists) return;
+    if (columns_->gives_one_row_a_group && call_.rows == Answer::kIndependent) {
+      throw ConfigError("--rows independent: model " + call_.model +
+                        ": gives one row for each group, from all its rows; leave --rows out");
+    }
     RowDependence& known = summary_.row_dependence;
     known = row_dependence(model_, description_, Queue(device_));
     summary_.given = call_.rows;
