@@ -217,6 +217,40 @@ TEST_F(RemoteEngine, RepacksColumnsThatMayNotBeWritten) {
   }
 }
 
+template <template <class> class F>
+struct Doubles {
+  F<double> x;
+  F<double> y;
+};
+
+TEST_F(RemoteEngine, SendsColumnsThatAPackageConvertsAsTheyAre) {
+  std::string seen;
+  const std::vector<remote::WireTensor> in{{"x", "FP64", {-1, 2, -1}}};
+  const std::vector<remote::WireTensor> out{{"y", "FP64", {-1, 2, -1}}};
+  const FakeServer server([&](const std::string& method, const std::string& request) {
+    if (method == remote::kModelMetadata) {
+      return FakeReply{.message = test::metadata_reply("echo", "tensoa", in, out)};
+    }
+    if (method == remote::kModelInfer) seen = request;
+    return echo(method, request);
+  });
+  const Model<> model(url_of({&server}));
+  PortableCollection<Doubles> from(3, Device::cpu());
+  PortableCollection<Doubles> to(3, Device::cpu());
+  const double exact = 1.0 + 1e-12;  // no float32
+  for (std::size_t i = 0; i < 3; ++i) from.view().x[i] = from.view().y[i] = exact;
+  auto read = from.const_view().records();
+  SoAMetadata<Doubles> inputs(3);
+  inputs.append_block(Repack{DType::kF32}, "x", read.x(), read.y());
+  auto written = to.view().records();
+  SoAMetadata<Doubles> outputs(3);
+  outputs.append_block(Repack{DType::kF32}, "y", written.x(), written.y());
+  model.forward(queue_, model.plan(ModelMetadata(inputs, outputs)));
+  EXPECT_EQ(test::parse_request(seen).raw.at(0).size(), 6 * sizeof(double));
+  EXPECT_EQ(to.const_view().x[2], exact);
+  EXPECT_EQ(to.const_view().y[0], exact);
+}
+
 TEST_F(RemoteEngine, SendsPlanesToTheBackEndOfTensoaWithoutACopy) {
   std::string seen;
   const std::vector<remote::WireTensor> in{{"x", "FP32", {-1, 3, -1}}};

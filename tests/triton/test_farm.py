@@ -202,14 +202,14 @@ def block(name, columns, kind="plain", element=(), column_dtype="float32", dtype
 
 @pytest.fixture(scope="module")
 def blocks(tmp_path_factory):
-    """A package with vectors, integers and numbers of an event."""
+    """A package with vectors, converted columns, integers and numbers of an event."""
     from tensoa import binding, export
 
     folder = tmp_path_factory.mktemp("blocks")
     inputs = [
         block("plain", ["pt", "eta"]),
         block("direction", ["u"], "vector", [3]),
-        block("wide", ["energy"]),
+        block("wide", ["energy"], column_dtype="float64", dtype="float32"),
         block("layer", ["layer"], column_dtype="int32"),
         block("scale", ["gain", "offset"], "scalar"),
     ]
@@ -364,7 +364,7 @@ def test_secured_servers_are_reached_by_all_commands(tmp_path):
     rows, here = tmp_path / "rows.parquet", tmp_path / "here.parquet"
     draw = np.random.default_rng(1)
     pq.write_table(pa.table({name: draw.normal(size=500).astype(np.float32) for name in "abc"}), rows)
-    infer = quoted("infer", "--input", rows, "--columns", "a,b,c")
+    infer = quoted("infer", "--input", rows, "--columns", "a,b,c", "--rows", "independent")
     commands = [f"{infer} --output {here} --model grpc://$TENSOA_TEST_KSERVE/mlp"]
     for name, options in SECURED.items():
         url = f"grpcs://$TENSOA_TEST_KSERVE_{name}/mlp"

@@ -36,7 +36,7 @@ TensorView by_planes(const BoundBlock& block, const TensorView& tensor) {
 
 }  // namespace
 
-std::vector<TensorView> wire_views(const BoundBlock& block, WireOrder order) {
+std::vector<TensorView> wire_views(const BoundBlock& block, WireOrder order, DType dtype) {
   if (block.form != BlockForm::kInPlace && block.form != BlockForm::kRepacked) return {};
   std::vector<TensorView> views;
   if (order == WireOrder::kRows) {
@@ -44,7 +44,7 @@ std::vector<TensorView> wire_views(const BoundBlock& block, WireOrder order) {
     return views;
   }
   for (const TensorView& tensor : block.memory()) {
-    if (tensor.dtype != block.tensor.dtype) return {};
+    if (tensor.dtype != dtype) return {};
     views.push_back(by_planes(block, tensor));
   }
   return views;

@@ -19,6 +19,7 @@ enum class WireOrder : std::uint8_t {
 /// The tensors over the memory of `block` whose elements, row-major and one tensor after the other, are what
 /// travels. Empty where its elements are made first (write_argument): ragged forms, and repacked columns that
 /// are interleaved or converted.
-std::vector<TensorView> wire_views(const BoundBlock& block, WireOrder order);
+/// @param dtype of the elements as they travel
+std::vector<TensorView> wire_views(const BoundBlock& block, WireOrder order, DType dtype);
 
 }  // namespace tensoa::remote

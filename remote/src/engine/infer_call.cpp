@@ -197,8 +197,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
                 std::span<const protobuf::Piece> reply) noexcept {
     try {
       if (!status.is_ok()) return failed(server, status);
-      if (is_shared_ && !device_ &&
-          !is_still_there(sharing_, binding_.outputs, kept_->plan.order)) {
+      if (is_shared_ && !device_ && !is_still_there(sharing_, binding_.outputs, kept_->plan)) {
         service_->servers().release(server, Outcome::kUnused);
         return repeat_by_wire();
       }

@@ -34,10 +34,10 @@ struct Content {
 };
 
 /// @throws ReplyError
-void check(const ReplyTensor& got, const BoundBlock& block, WireOrder order,
+void check(const ReplyTensor& got, const BoundBlock& block, WireOrder order, DType dtype,
            const WireTensor& expected) {
   const std::vector<std::int64_t> sizes = wire_sizes(block, order, expected, {});
-  const std::string_view datatype = kserve_name(block.tensor.dtype);
+  const std::string_view datatype = kserve_name(dtype);
   if (got.tensor.datatype == datatype && same_but_for_ones(got.tensor.sizes, sizes)) return;
   throw ReplyError{"sent " + described(got.tensor) + ", expected " +
                    described({expected.name, std::string(datatype), sizes}) + " for " +
@@ -49,9 +49,9 @@ void write(const TensorView& to, protobuf::Bytes& from, CopyReport& copies) {
   copies.add_out(to.bytes(), CopyReason::kOwnOutput);
 }
 
-void write_block(const BoundBlock& block, WireOrder order, protobuf::Bytes from,
+void write_block(const BoundBlock& block, WireOrder order, DType dtype, protobuf::Bytes from,
                  CopyReport& copies) {
-  const std::vector<TensorView> views = wire_views(block, order);
+  const std::vector<TensorView> views = wire_views(block, order, dtype);
   if (!views.empty()) {
     for (const TensorView& view : views) write(view, from, copies);
     return;
@@ -62,7 +62,7 @@ void write_block(const BoundBlock& block, WireOrder order, protobuf::Bytes from,
   made.form = BlockForm::kInPlace;
   std::vector<std::byte> memory(made.tensor.bytes());
   made.tensor.data = memory.data();
-  for (const TensorView& view : wire_views(made, order)) write(view, from, copies);
+  for (const TensorView& view : wire_views(made, order, dtype)) write(view, from, copies);
   write_columns(Queue(Device::cpu()), made.tensor, block, copies);
 }
 
@@ -89,7 +89,8 @@ void write_outputs(std::span<const protobuf::Piece> reply, const KeptPlan& kept,
       if (found == tensors.end()) {
         throw ReplyError{"sent no output \"" + expected.name + "\", which was asked for"};
       }
-      check(*found, outputs[i], plan.order, expected);
+      const DType dtype = plan.output_dtypes[i];
+      check(*found, outputs[i], plan.order, dtype, expected);
       Content& content = contents[i];
       content.is_in_place =
           sharing != nullptr && sharing->outputs[i] && found->raw.empty() && found->typed.empty();
@@ -98,10 +99,10 @@ void write_outputs(std::span<const protobuf::Piece> reply, const KeptPlan& kept,
         throw ReplyError{"sent the contents of " + described(found->tensor) +
                          ", which it was to write to shared memory"};
       }
-      const std::size_t bytes = found->elements * size_of(outputs[i].tensor.dtype);
+      const std::size_t bytes = found->elements * size_of(dtype);
       content.bytes = found->raw;
       if (found->raw.empty() && !found->typed.empty()) {
-        content.made = raw_of(found->typed, outputs[i].tensor.dtype, found->elements);
+        content.made = raw_of(found->typed, dtype, found->elements);
         content.piece.emplace_back(content.made);
         content.bytes = protobuf::Bytes(content.piece);
       }
@@ -116,7 +117,8 @@ void write_outputs(std::span<const protobuf::Piece> reply, const KeptPlan& kept,
     throw ReplyError{std::string("sent an output that does not fit: ") + error.what()};
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!contents[i].is_in_place) write_block(outputs[i], plan.order, contents[i].bytes, copies);
+    if (!contents[i].is_in_place)
+      write_block(outputs[i], plan.order, plan.output_dtypes[i], contents[i].bytes, copies);
   }
 }
 

@@ -11,8 +11,9 @@ namespace tensoa::remote {
 namespace {
 
 /// Appends the elements of a block in the order in which they travel.
-void append_block(Payload& payload, const BoundBlock& block, WireOrder order, CopyReport& copies) {
-  const std::vector<TensorView> views = wire_views(block, order);
+void append_block(Payload& payload, const BoundBlock& block, WireOrder order, DType dtype,
+                  CopyReport& copies) {
+  const std::vector<TensorView> views = wire_views(block, order, dtype);
   if (!views.empty()) {
     for (const TensorView& view : views) {
       if (const std::size_t copied = append_elements(payload, view); copied > 0) {
@@ -35,7 +36,7 @@ void append_block(Payload& payload, const BoundBlock& block, WireOrder order, Co
   }
   write_argument(Queue(Device::cpu()), block, made.tensor, copies);
   if (order == WireOrder::kRows) return;
-  for (const TensorView& view : wire_views(made, order)) {
+  for (const TensorView& view : wire_views(made, order, dtype)) {
     TensorView room = view;
     room.data = payload.make_room(view.bytes());
     make_row_major(room);
@@ -62,7 +63,7 @@ std::shared_ptr<const Payload> make_request(const Service& service, const KeptPl
     const BoundBlock& block = binding.inputs[i];
     WireTensor& tensor = header.inputs.emplace_back(metadata.inputs[plan.inputs[i]]);
     tensor.sizes = wire_sizes(block, plan.order, tensor, service.subject());
-    bytes.push_back(size_of(block.tensor.dtype));
+    bytes.push_back(size_of(plan.input_dtypes[i]));
     for (const std::int64_t size : tensor.sizes) bytes.back() *= static_cast<std::uint64_t>(size);
   }
   for (const std::size_t place : plan.outputs)
@@ -73,7 +74,7 @@ std::shared_ptr<const Payload> make_request(const Service& service, const KeptPl
   for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
     if (sharing != nullptr && sharing->inputs[i]) continue;
     payload->append(raw_prefix(bytes[i]));
-    append_block(*payload, binding.inputs[i], plan.order, copies);
+    append_block(*payload, binding.inputs[i], plan.order, plan.input_dtypes[i], copies);
   }
   if (payload->size() > service.options().message_limit) {
     throw ServiceError(

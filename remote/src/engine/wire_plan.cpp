@@ -33,8 +33,17 @@ Signature signature_of(const ModelMetadataReply& metadata) {
   return signature;
 }
 
-void require_type(const BoundBlock& block, const WireTensor& expected, const std::string& subject) {
-  if (expected.datatype == kserve_name(block.tensor.dtype)) return;
+/// That of the tensor, or of the columns, which tensoa's back-end converts itself.
+/// @throws BindingError where the server takes neither
+DType wire_dtype(const BoundBlock& block, WireOrder order, const WireTensor& expected,
+                 const std::string& subject) {
+  const auto is_expected = [&](DType dtype) { return expected.datatype == kserve_name(dtype); };
+  if (is_expected(block.tensor.dtype)) return block.tensor.dtype;
+  const std::span<const TensorView> columns = block.memory();
+  if (order == WireOrder::kPlanes && block.form == BlockForm::kRepacked && !columns.empty() &&
+      std::ranges::all_of(columns, is_expected, &TensorView::dtype)) {
+    return columns.front().dtype;
+  }
   throw BindingError(subject + to_string(block) + " is " +
                      std::string(kserve_name(block.tensor.dtype)) + ", the server's \"" +
                      expected.name + "\" is " + tensor_type(expected.datatype, expected.sizes) +
@@ -87,13 +96,13 @@ WirePlan plan_for(const Binding& binding, const ServedModel& model, const std::s
   }
   for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
     const WireTensor& expected = metadata.inputs[plan.inputs[i]];
-    require_type(binding.inputs[i], expected, subject);
+    plan.input_dtypes.push_back(wire_dtype(binding.inputs[i], plan.order, expected, subject));
     wire_sizes(binding.inputs[i], plan.order, expected, subject);
     require_columns(binding.inputs[i], expected.name, model, subject);
   }
   for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
     const WireTensor& expected = metadata.outputs[plan.outputs[i]];
-    require_type(binding.outputs[i], expected, subject);
+    plan.output_dtypes.push_back(wire_dtype(binding.outputs[i], plan.order, expected, subject));
     wire_sizes(binding.outputs[i], plan.order, expected, subject);
     require_columns(binding.outputs[i], expected.name, model, subject);
   }

@@ -20,6 +20,8 @@ struct WirePlan {
   WireOrder order = WireOrder::kRows;
   std::vector<std::size_t> inputs;   ///< of each input block its place in the metadata
   std::vector<std::size_t> outputs;  ///< of each output block its place in the metadata
+  std::vector<DType> input_dtypes;   ///< of each input block that of its elements as they travel
+  std::vector<DType> output_dtypes;  ///< the same of each output block
 };
 
 /// A plan, and the model that it was made for.

@@ -125,8 +125,8 @@ Sharing DeviceColumns::find_sharing(const ModelMetadataReply& metadata, const Wi
   Sharing sharing;
   Side way;
   std::vector<DeviceScratch> scratch;
-  const auto add = [&](const BoundBlock& block, bool is_input, auto& ranges) {
-    const std::vector<TensorView> views = wire_views(block, plan.order);
+  const auto add = [&](const BoundBlock& block, DType dtype, bool is_input, auto& ranges) {
+    const std::vector<TensorView> views = wire_views(block, plan.order, dtype);
     std::size_t bytes = 0;
     for (const TensorView& view : views) bytes += view.bytes();
     auto& range = ranges.emplace_back();
@@ -161,11 +161,11 @@ Sharing DeviceColumns::find_sharing(const ModelMetadataReply& metadata, const Wi
     range = SharedRange{region->name(), *place, bytes};
     return true;
   };
-  for (const BoundBlock& block : binding_.inputs) {
-    if (!add(block, true, sharing.inputs)) return {};
+  for (std::size_t i = 0; i < binding_.inputs.size(); ++i) {
+    if (!add(binding_.inputs[i], plan.input_dtypes[i], true, sharing.inputs)) return {};
   }
   for (std::size_t i = 0; i < binding_.outputs.size(); ++i) {
-    if (!add(binding_.outputs[i], false, sharing.outputs)) return {};
+    if (!add(binding_.outputs[i], plan.output_dtypes[i], false, sharing.outputs)) return {};
     if (sharing.outputs[i]) {
       sharing.output_names.push_back(metadata.outputs[plan.outputs[i]].name);
     }

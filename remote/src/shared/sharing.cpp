@@ -19,17 +19,17 @@ struct Stretch {
 };
 
 /// The elements of a block, where they are one stretch of memory.
-std::optional<Stretch> stretch_of(const BoundBlock& block, WireOrder order) {
-  const std::vector<TensorView> views = wire_views(block, order);
+std::optional<Stretch> stretch_of(const BoundBlock& block, WireOrder order, DType dtype) {
+  const std::vector<TensorView> views = wire_views(block, order, dtype);
   if (views.size() != 1 || views.front().bytes() < kWorthSharing) return std::nullopt;
   if (Runs(views.front()).bytes() != views.front().bytes()) return std::nullopt;
   return Stretch{views.front().data, views.front().bytes()};
 }
 
 /// @param region the only one that counts; set by the first block that is in one
-std::optional<SharedRange> range_of(const BoundBlock& block, WireOrder order,
+std::optional<SharedRange> range_of(const BoundBlock& block, WireOrder order, DType dtype,
                                     std::shared_ptr<Region>& region) {
-  const std::optional<Stretch> stretch = stretch_of(block, order);
+  const std::optional<Stretch> stretch = stretch_of(block, order, dtype);
   if (!stretch) return std::nullopt;
   const std::shared_ptr<Region> found = region ? region : host_regions().find(stretch->data);
   if (found == nullptr) return std::nullopt;
@@ -45,12 +45,12 @@ Sharing find_sharing(const Binding& binding, const ModelMetadataReply& metadata,
                      const WirePlan& plan) {
   Sharing sharing;
   std::shared_ptr<Region>& region = sharing.host_region;
-  for (const BoundBlock& block : binding.inputs) {
-    sharing.inputs.push_back(range_of(block, plan.order, region));
+  for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
+    sharing.inputs.push_back(range_of(binding.inputs[i], plan.order, plan.input_dtypes[i], region));
   }
   for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
-    const auto& range =
-        sharing.outputs.emplace_back(range_of(binding.outputs[i], plan.order, region));
+    const auto& range = sharing.outputs.emplace_back(
+        range_of(binding.outputs[i], plan.order, plan.output_dtypes[i], region));
     if (range) sharing.output_names.push_back(metadata.outputs[plan.outputs[i]].name);
   }
   sharing.region = region;
@@ -58,10 +58,11 @@ Sharing find_sharing(const Binding& binding, const ModelMetadataReply& metadata,
 }
 
 bool is_still_there(const Sharing& sharing, const std::vector<BoundBlock>& outputs,
-                    WireOrder order) {
+                    const WirePlan& plan) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!sharing.outputs[i]) continue;
-    const std::optional<Stretch> stretch = stretch_of(outputs[i], order);
+    const std::optional<Stretch> stretch =
+        stretch_of(outputs[i], plan.order, plan.output_dtypes[i]);
     if (!stretch ||
         sharing.host_region->find(stretch->data, stretch->bytes) != sharing.outputs[i]->offset) {
       return false;

@@ -32,7 +32,7 @@ Sharing find_sharing(const Binding& binding, const ModelMetadataReply& metadata,
 
 /// Whether outputs of a finished call are where the request said: another call may have exchanged their pages.
 bool is_still_there(const Sharing& sharing, const std::vector<BoundBlock>& outputs,
-                    WireOrder order);
+                    const WirePlan& plan);
 
 /// After an attempt that is given up: the columns get other pages than those that the server may still write to.
 void leave_outputs(const Sharing& sharing, const std::vector<BoundBlock>& outputs);
