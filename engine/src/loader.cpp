@@ -45,11 +45,34 @@ std::string list_of(const Loaders& loaders) {
   return text;
 }
 
+/// The engines of tensoa that are not registered, and the calls that do it; empty where all are.
+std::string missing_of(const Loaders& loaders) {
+  struct Known {
+    std::string_view name;
+    const char* call;
+  };
+  constexpr Known kKnown[] = {
+      {"package", "package::register_engines()"},
+      {"tree file", "forest::register_engines()"},
+      {"TorchScript", "pytorch::register_engines() of a build with TENSOA_PYTORCH=ON"}};
+  std::string text;
+  for (const Known& known : kKnown) {
+    const bool is_there = std::ranges::any_of(
+        loaders, [&](const auto& loader) { return loader->name() == known.name; });
+    if (is_there) continue;
+    text += (text.empty() ? "; not registered: " : ", ") + std::string(known.name) + " (" +
+            known.call + ")";
+  }
+  return text;
+}
+
 /// What is wrong with the location itself, or empty.
 std::string problem_of(const ModelLocation& location) {
   if (location.is_url()) {
-    return "is a URL, and no engine of this program speaks " + location.scheme() +
-           "://; give the path of a file";
+    const bool is_of_servers = location.scheme() == "grpc" || location.scheme() == "grpcs";
+    return "is a URL, and no engine of this program speaks " + location.scheme() + "://; " +
+           (is_of_servers ? "models of servers need remote::register_engines()"
+                          : "give the path of a file");
   }
   if (location.is_file()) return {};
   std::error_code status;
@@ -113,13 +136,8 @@ std::shared_ptr<const EngineLoader> find_loader(const ModelLocation& location,
   if (const std::string problem = problem_of(location); !problem.empty()) {
     throw LoadError(subject + problem);
   }
-  const bool runs_torchscript = std::ranges::any_of(
-      loaders, [](const auto& loader) { return loader->name() == "TorchScript"; });
   throw LoadError(subject + "is in a format that is not known, or damaged; expected one of: " +
-                  list_of(loaders) +
-                  (runs_torchscript ? ""
-                                    : "; TorchScript needs torch: a build with TENSOA_PYTORCH=ON, "
-                                      "and pytorch::register_engines()"));
+                  list_of(loaders) + missing_of(loaders));
 }
 
 }  // namespace tensoa

@@ -47,6 +47,8 @@ TEST_F(FindLoader, RefusesAFileThatNobodyAccepts) {
               ThrowsMessage<LoadError>(
                   AllOf(HasSubstr("model.other_kind: is in a format that is not known, or damaged; "
                                   "expected one of: Fake, FakeAot"),
+                        HasSubstr("not registered: package (package::register_engines()), tree "
+                                  "file (forest::register_engines()), TorchScript ("),
                         testing::Not(HasSubstr("ask for")))));
 }
 
@@ -70,7 +72,9 @@ TEST_F(FindLoader, GivesAUrlToTheOneOfItsScheme) {
   EXPECT_THAT([] { find_loader("grpc://host:8001/network"); },
               ThrowsMessage<LoadError>(
                   "model grpc://host:8001/network: is a URL, and no engine of this program speaks "
-                  "grpc://; give the path of a file"));
+                  "grpc://; models of servers need remote::register_engines()"));
+  EXPECT_THAT([] { find_loader("ftp://host/network"); },
+              ThrowsMessage<LoadError>(HasSubstr("speaks ftp://; give the path of a file")));
 }
 
 TEST_F(FindLoader, OneOfTheSameNameIsReplaced) {
