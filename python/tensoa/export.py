@@ -158,8 +158,6 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
             options.report(line)
         exported = _exported(module.to("cpu"), columns)
         dependence = _row_dependence(exported, columns, rules)
-        for line in dependence_lines(dependence):
-            options.report(line)
         compiled = _fused(exported, module, columns, rules, options, folder) if options.fuse else None
         if compiled is None:
             compiled = _by_inductor(module, columns, rules, options, folder)
@@ -192,6 +190,8 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
             _check_here(whole, path, options)
         with replacing(path) as temporary:
             shutil.copyfile(whole, temporary)
+        for line in dependence_lines(dependence):
+            options.report(line)
 
 
 def _check_weights(module: nn.Module) -> None:

@@ -129,7 +129,7 @@ def test_export_says_what_it_fused_and_why_it_did_not(tmp_path):
     def said_of(function):
         lines = []
         export(Module(function), bind(*THREE_TO_TWO), tmp_path / "p.pt2", Options(report=lines.append))
-        return lines
+        return [line for line in lines if not line.startswith("rows: ")]
 
     assert said_of(lambda m, x: torch.relu(x @ m.weight)) == ["fused into 1 kernel:", "  linear 3 -> 2, relu"]
     assert said_of(lambda m, x: torch.cumsum(x, 0) @ m.weight) == [
@@ -306,7 +306,7 @@ def test_model_that_reads_a_short_table_is_fused_and_checked(tmp_path):
     lines = []
     columns = bind(inputs, [block("y", "abc")])
     export(Kinds(), columns, tmp_path / "package.pt2", Options(report=lines.append))
-    assert lines == ["fused into 1 kernel:", "  lookup 3, mul"]
+    assert lines[:2] == ["fused into 1 kernel:", "  lookup 3, mul"]
 
 
 class Classifier(nn.Module):

@@ -47,7 +47,8 @@ def test_libraries_need_libm_and_libc_only(tmp_path):
         (lambda x: columns(0, 0, (0,), "complex64"), "a column of complex64, expected one of bool"),
     ],
 )
-def test_what_cannot_be_generated_is_named(make, words):
+def test_what_cannot_be_generated_is_named(make, words, monkeypatch):
+    monkeypatch.delenv("TENSOA_VERIFY_IR")  # which would refuse it earlier
     program = Program(("rows",), [Output(1, (0,), make(columns(0, 0, (0,))))])
     with pytest.raises(InputError, match=words):
         cpu.generate(program, stages.plan(program))

@@ -141,7 +141,7 @@ def test_large_energies_cancel_as_in_float64(tmp_path):
     def fill(inputs):
         e, p = inputs
         e.copy_(torch.linspace(1e3, 7e3, e.shape[1]))
-        p.copy_(e - 0.01 * torch.arange(e.shape[1]))  # equal in the first row
+        p.copy_(e - 0.01 * torch.arange(e.shape[1], device=e.device))  # equal in the first row
 
     for where, (e, p), (got,) in program.results(fill=fill):
         truth = module(e, p)[:, 0]

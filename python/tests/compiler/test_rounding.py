@@ -112,7 +112,7 @@ def test_means_are_subtracted_before_a_layer_where_they_are_large(of_moments):
     module.float()
 
     def fill(inputs):
-        inputs[0].add_(module.batch.running_mean[:, None])
+        inputs[0].add_(module.batch.running_mean[:, None].to(inputs[0].device))
 
     with torch.no_grad():
         for where, (x,), results in made.results((7, 200), fill=fill):

@@ -12,7 +12,7 @@ from cpu_programs import needs_level
 from everywhere import Everywhere
 from exporting import bind
 from tensoa.export import Options, export
-from tensoa.package import cases
+from tensoa.package import float64
 from tensoa.package.archive import read
 from width_models import mlp
 
@@ -121,8 +121,8 @@ def test_packages_are_judged_by_the_precision_of_their_model(dtype, target, tmp_
 def test_float64_reference_keeps_the_rounding_of_casts(dtype):
     module = Rounding(dtype)
     x = torch.randn(50, 4)
-    exact = cases._exact(module)
-    with cases._InDouble():
+    exact = float64.in_double(module)
+    with float64._InDouble():
         got = exact(x.double())
     truth = module.last.double()(torch.tanh(module.layers.double()(x.to(dtype).double())))
     assert got.dtype == torch.float64

@@ -212,7 +212,7 @@ def test_what_no_index_names_and_what_is_infinite_differ():
 
 
 def test_far_offsets_are_subtracted_before_a_layer_and_others_become_part_of_it():
-    for mean, width, left in ((2000.0, 300.0, []), (2000.0, 0.1, ["sub", "div"])):
+    for mean, width, left in ((300.0, 300.0, []), (2000.0, 300.0, ["add"]), (2000.0, 0.1, ["add"])):
         program = assert_same(lambda m, x: m.layer((x - mean) / width), [block("x", 3)], (4,), layer=nn.Linear(3, 4))
         assert [value.name for value in program.values() if value.op == "map"] == left
 
@@ -225,8 +225,6 @@ def test_far_offsets_are_subtracted_before_a_layer_and_others_become_part_of_it(
         (lambda m, x, k, q, mask, w: x + (k.to(torch.int16) * q), "arithmetic on integers"),
         (lambda m, x, k, q, mask, w: x + (k * x.long()), "arithmetic on integers"),
         (lambda m, x, k, q, mask, w: x + (x > 0).sum(1, keepdim=True).to(torch.uint8), "int64 made uint8"),
-        (lambda m, x, k, q, mask, w: x + x.to(torch.int8), "float32 made int8"),
-        (lambda m, x, k, q, mask, w: x + torch.relu(x).to(torch.uint8), "float32 made uint8"),
         (lambda m, x, k, q, mask, w: x * (k == 1000000007), "comparisons of integers"),
         (lambda m, x, k, q, mask, w: x + torch.cat([k, k + 1], 1).argmax(1, keepdim=True), "the place of an extreme among"),
         (lambda m, x, k, q, mask, w: x * torch.cat([k, k + 1], 1).int().min(1, keepdim=True)[1], "the place of an extreme"),

@@ -182,7 +182,9 @@ TEST_F(EventTableTest, WhatIsNotHitsIsNamed) {
               AllOf(HasSubstr("a.parquet: wrong columns: got x, y, t"), HasSubstr("x, y, z")));
   EXPECT_THAT(message_of_read({{"x", x}, {"y", lists({{1}, {2}})}, {"z", x}}),
               HasSubstr("column y is list<element: double>, expected numbers, as x, y and z are"));
-  const auto names = tables::array<arrow::StringBuilder>(std::vector<std::string>{"a", "b"});
+  arrow::StringBuilder of_names;
+  ASSERT_TRUE(of_names.AppendValues({"a", "b"}).ok());
+  const std::shared_ptr<arrow::Array> names = of_names.Finish().ValueOrDie();
   EXPECT_THAT(message_of_read({{"x", x}, {"y", x}, {"z", x}, {"event_id", names}}),
               HasSubstr("column event_id is string, expected integers"));
   EXPECT_THAT(
