@@ -109,7 +109,7 @@ class ProgramRun {
       list.origin = std::max(list.origin, known.origin);
       elements.push_back(std::move(known.value));
     }
-    list.value = std::move(elements);
+    list.value = elements;
     return list;
   }
 
@@ -120,6 +120,7 @@ class ProgramRun {
       return;
     }
     std::vector<Known> arguments;
+    arguments.reserve(node.arguments.size());
     for (const Argument& one : node.arguments) arguments.push_back(argument(one));
     const c10::FunctionSchema& schema = node.op ? node.op->schema() : schema_of_sizes(node.target);
     const std::vector<Known> results =
