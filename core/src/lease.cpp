@@ -10,7 +10,7 @@
 namespace tensoa {
 namespace {
 
-using Slot = std::atomic<std::uint64_t>;
+using Slot = detail::LeaseSlot;
 
 constexpr std::uint64_t kGenerations = ~std::uint64_t{0} >> 1U;  // as many as a lease can tell
 
@@ -41,10 +41,10 @@ LeaseOwner LeaseOwner::make_foreign() {
   const std::lock_guard lock(slots.mutex);
   if (slots.free.empty()) {
     slots.free.reserve(slots.all.size() + 1);  // so that giving a slot back cannot fail
-    slots.free.push_back(&slots.all.emplace_back(1));
+    slots.free.push_back(&slots.all.emplace_back());
   }
   owner.lease_.slot_ = slots.free.back();
-  owner.lease_.generation_ = slots.free.back()->load() & kGenerations;
+  owner.lease_.generation_ = slots.free.back()->generation.load() & kGenerations;
   slots.free.pop_back();
   return owner;
 }
@@ -60,12 +60,21 @@ LeaseOwner& LeaseOwner::operator=(LeaseOwner&& other) noexcept {
   return *this;
 }
 
+Lease LeaseOwner::renew() noexcept {
+  if (lease_.slot_ == nullptr) return lease_;
+  auto* slot = const_cast<Slot*>(lease_.slot_);
+  lease_.generation_ =
+      (slot->generation.fetch_add(1, std::memory_order_acq_rel) + 1) & kGenerations;
+  return lease_;
+}
+
 void LeaseOwner::end() noexcept {
   if (lease_.slot_ == nullptr) return;
   Slots& slots = Slots::get();
   const std::lock_guard lock(slots.mutex);
   auto* slot = const_cast<Slot*>(lease_.slot_);
-  slot->fetch_add(1, std::memory_order_release);
+  const std::uint64_t next = slot->generation.fetch_add(1, std::memory_order_acq_rel) + 1;
+  slot->first.store(next & kGenerations, std::memory_order_release);
   slots.free.push_back(slot);
 }
 

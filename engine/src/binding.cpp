@@ -333,8 +333,13 @@ namespace {
 
 void require_live(const std::vector<BoundBlock>& blocks) {
   for (const BoundBlock& block : blocks) {
-    if (block.lease.is_live() && block.offsets_lease.is_live()) [[likely]] {
+    if (block.lease.is_current() && block.offsets_lease.is_current()) [[likely]] {
       continue;
+    }
+    if (block.lease.is_live() && block.offsets_lease.is_live()) {
+      throw BindingError(to_string(block) +
+                         ": its collection was resized after it was bound; rebind the plan (of a "
+                         "call without one: bind view() again)");
     }
     throw BindingError(to_string(block) +
                        ": the collection that it was bound to is gone (destroyed, or another was "

@@ -69,6 +69,10 @@ void require_rows(const BoundBlock& block, std::size_t rows, std::size_t capacit
 }
 
 void require_live(const BoundBlock& block, const Lease& lease) {
+  if (!lease.is_current() && lease.is_live()) {
+    fail(block,
+         "the collection of its columns was resized after the view was made; make the view again");
+  }
   if (!lease.is_live()) fail(block, "the collection of its columns is gone; make the view again");
 }
 

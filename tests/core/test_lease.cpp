@@ -14,7 +14,7 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<Lease> && sizeof(Lease) == 16);
 
-TEST(Lease, OfNobodyIsLive) { EXPECT_TRUE(Lease().is_live()); }
+TEST(Lease, OfNobodyIsLive) { EXPECT_TRUE(Lease().is_live() && Lease().is_current()); }
 
 TEST(Lease, EndsWithItsOwner) {
   std::optional<LeaseOwner> owner = LeaseOwner::make();
@@ -31,6 +31,28 @@ TEST(Lease, DoesNotComeBackWhenItsSlotIsUsedAgain) {
   std::vector<LeaseOwner> others;
   for (int i = 0; i < 1000; ++i) others.push_back(LeaseOwner::make());
   EXPECT_FALSE(first.is_live());
+}
+
+TEST(Lease, IsLiveButNotCurrentOnceItWasRenewed) {
+  std::optional<LeaseOwner> owner = LeaseOwner::make();
+  const Lease first = owner->lease();
+  EXPECT_TRUE(first.is_current());
+  const Lease second = owner->renew();
+  EXPECT_TRUE(first.is_live() && second.is_live());
+  EXPECT_FALSE(first.is_current());
+  EXPECT_TRUE(second.is_current());
+  EXPECT_TRUE(second.is_owned());
+  EXPECT_EQ(owner->lease(), second);
+  EXPECT_EQ(first, second);  // of one memory
+  owner.reset();
+  const LeaseOwner next = LeaseOwner::make();
+  EXPECT_FALSE(first.is_live() || second.is_live() || second.is_current());
+  EXPECT_NE(next.lease(), second);
+}
+
+TEST(Lease, OfNobodyIsRenewedAsOfNobody) {
+  LeaseOwner nobody;
+  EXPECT_EQ(nobody.renew(), Lease());
 }
 
 TEST(Lease, TellsWhoAllocatedTheMemory) {

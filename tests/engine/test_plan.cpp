@@ -146,6 +146,23 @@ TEST_F(LivePlan, IsRefusedWhenAnotherCollectionIsMovedIntoItsOwn) {
   expect_refused("block \"score\" (column score): " + kGone);
 }
 
+TEST_F(LivePlan, IsRefusedWhenACollectionWasResizedUntilItIsRebound) {
+  const auto before = points_->view();
+  points_->resize(10);  // as many as there were
+  EXPECT_EQ(model_.forward(queue_, plan_).bytes_out, 2U);
+  test::FakeEngines::get().calls.clear();
+  points_->resize(5);
+  expect_refused("block \"x\" (columns x, z): its collection was resized after it was bound");
+  points_->resize(10);
+  expect_refused("its collection was resized after it was bound");
+  EXPECT_THAT([&] { plan_.rebind(before, scores_->view()); },
+              ThrowsMessage<BindingError>(HasSubstr("was resized after the view was made")));
+  points_->resize(5);
+  scores_->resize(5);
+  plan_.rebind(points_->view(), scores_->view());
+  EXPECT_EQ(model_.forward(queue_, plan_).bytes_out, 2U);
+}
+
 TEST_F(LivePlan, FollowsACollectionThatIsMoved) {
   const PortableCollection<Points> moved = std::move(*points_);
   points_.reset();

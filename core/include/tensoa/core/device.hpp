@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "tensoa/core/impl/cpp20.hpp"  // first
+
 #include <compare>
 #include <concepts>
 #include <cstddef>

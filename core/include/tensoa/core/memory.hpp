@@ -53,6 +53,9 @@ class Buffer {
   /// Live as long as the memory, wherever the buffer moves.
   Lease lease() const noexcept { return lease_.lease(); }
 
+  /// The lease from now on: those before are not current any more (LeaseOwner::renew).
+  Lease renew_lease() noexcept { return lease_.renew(); }
+
  private:
   struct Release {
     Device device;

@@ -114,7 +114,7 @@ class PortableCollection<Layout, D> {
     return *this;
   }
   ~PortableCollection() = default;
-  PortableCollection(const PortableCollection&) = delete;
+  PortableCollection(const PortableCollection&) = delete;  // copy(queue, from, to) copies rows
   PortableCollection& operator=(const PortableCollection&) = delete;
 
   /// Rows of each block.
@@ -130,14 +130,17 @@ class PortableCollection<Layout, D> {
   const std::byte* data() const noexcept { return buffer_.data(); }
 
   /// Exposes `sizes[b]` rows of block b from now on: O(1), rows keep their contents and addresses.
-  /// Views made before keep the old sizes.
+  /// Views made before keep the old sizes; where one was another, a model refuses those of all
+  /// blocks: bind or rebind `view()` again.
   /// @throws ConfigError naming the block whose capacity is less; then no size changes.
   void resize(const BlockSizes<kBlocks>& sizes) {
     detail::check_block_sizes<Layout>(sizes.get(), capacities_);
+    if (sizes.get() == sizes_) return;
     sizes_ = sizes.get();
-    detail::apply_fields<kBlocks>(views_, [this](auto&... view) {
+    const Lease lease = buffer_.renew_lease();
+    detail::apply_fields<kBlocks>(views_, [&](auto&... view) {
       std::size_t block = 0;
-      ((view.size_ = sizes_[block++]), ...);
+      ((view.size_ = sizes_[block++], view.lease_ = lease), ...);
     });
   }
 

@@ -150,7 +150,7 @@ class PortableCollection {
     return *this;
   }
   ~PortableCollection() = default;
-  PortableCollection(const PortableCollection&) = delete;
+  PortableCollection(const PortableCollection&) = delete;  // copy(queue, from, to) copies rows
   PortableCollection& operator=(const PortableCollection&) = delete;
 
   std::size_t size() const noexcept { return view_.size_; }
@@ -165,10 +165,13 @@ class PortableCollection {
   const std::byte* data() const noexcept { return buffer_.data(); }
 
   /// Exposes `size` rows from now on: O(1), rows keep their contents and addresses, nothing is
-  /// initialised. Views made before keep the old size. @throws ConfigError when size > capacity().
+  /// initialised. Views made before keep the old size; where it was another, a model refuses them: bind
+  /// or rebind `view()` again. @throws ConfigError when size > capacity().
   void resize(std::size_t size) {
     detail::check_resize(size, capacity());
+    if (size == view_.size_) return;
     view_.size_ = size;
+    view_.lease_ = buffer_.renew_lease();
   }
 
   /// The columns, writable. A copy of pointers.
