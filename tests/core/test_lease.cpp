@@ -51,8 +51,8 @@ TEST(Lease, IsLiveButNotCurrentOnceItWasRenewed) {
 }
 
 TEST(Lease, OfNobodyIsRenewedAsOfNobody) {
-  LeaseOwner nobody;
-  EXPECT_EQ(nobody.renew(), Lease());
+  LeaseOwner unused;
+  EXPECT_EQ(unused.renew(), Lease());
 }
 
 TEST(Lease, TellsWhoAllocatedTheMemory) {

@@ -21,7 +21,7 @@ struct LeaseSlot {
 
 /// Liveness token: reports whether the underlying allocation still exists, and still has the rows
 /// that it had. A view carries the token of its collection; a call on columns of a collection that
-/// was destroyed, or resized, is then an error, not a wild read or rows that nobody asked for.
+/// was destroyed, or resized, is then an error, not a wild read or rows of before.
 ///
 /// A trivially copyable value of 16 bytes; a check is one load, in all builds. It stores the
 /// generation counter of a slot ("generational index" in entity-component systems).
@@ -82,7 +82,7 @@ class LeaseOwner {
   Lease lease() const noexcept { return lease_; }
 
   /// The lease from now on. Those given out before stay live, but are not current any more.
-  /// *Threads*: one atomic addition, no mutex; as for any object, nobody else uses this owner.
+  /// *Threads*: one atomic addition, no mutex; as for any object, no other thread uses this owner.
   Lease renew() noexcept;
 
  private:
