@@ -634,12 +634,11 @@ TEST_F(BindingPageErrors, OfCalls) {
   EXPECT_THROW(half.rebind(hits_.view(), edges_.view(), edges_.const_view()), BindingError);
   expect_error("the last rebind of this plan failed; rebind it before the next call",
                [&] { model.forward(queue, half); });
-  const auto old_edge = edges_.view().records();
-  edges_.resize(edges_.size() - 1);
+  hits_.resize(n_hits - 1);
   expect_error("its collection was resized after it was bound",
                [&] { model.forward(queue, plan); });
   expect_error("the collection of its columns was resized after the view was made",
-               [&] { inputs_.append_block("x", old_edge.source()); });
+               [&] { inputs_.append_block("x", hit_.x()); });
   hits_ = hits_of(n_hits);
   expect_error(
       "the collection that it was bound to is gone (destroyed, or another was moved into it)",
