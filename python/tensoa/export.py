@@ -24,7 +24,8 @@ GPU that the package is for.
 
 A package is checked beside the module before it is written. --examples gives rows for that, as the model will see them;
 without, they are made up: normally distributed, large, small, powers of two, equal, far from zero, tied, with NaN at the end,
-integers that the model takes. A fused program that is not right is replaced by that of TorchInductor, with a word.
+integers that the model takes; of columns of a logarithm, a root and the like those that give finite numbers. A fused program
+that is not right is replaced by that of TorchInductor, with a word.
 
 With --just-in-time the file is a program of torch.export with free numbers of rows, compared with the module: for CPUs and
 GPUs, run operator by operator by a tensoa that is built with torch, without a compiler.
@@ -63,6 +64,7 @@ from torch import nn
 from tensoa import binding, just_in_time
 from tensoa.binding import Binding, examples
 from tensoa.binding.columns import output_arguments
+from tensoa.binding.domain import with_domain
 from tensoa.binding.model import result_rows, with_examples, with_lengths
 from tensoa.binding.real_rows import MISSING
 from tensoa.command import check_writable, replacing, run, step, working
@@ -149,7 +151,9 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
         columns, lengths = with_lengths(module.to("cpu"), columns)
         for line in _length_lines(columns, lengths):
             options.report(line)
-        columns = with_examples(module, columns)
+        columns, domain_lines = with_domain(module, with_examples(module, columns))
+        for line in domain_lines:
+            options.report(line)
         rules = result_rows(module, columns, "cpu")
         for line in reference.compared(module, columns, rules):
             options.report(line)

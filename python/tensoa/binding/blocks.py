@@ -36,6 +36,8 @@ class Block:
     columns: tuple  # their names
     starts: tuple  # the first plane of each
     integers: tuple | None = None  # the least and the largest that the model takes; None: rows of the smallest collection
+    #: Of floats, in the order of `places`: the ends of where made-up numbers lie. None: everywhere.
+    ranges: tuple[tuple[float, float], ...] | None = None
     #: [planes, rows] of a file of the user, in the order of `places`.
     examples: torch.Tensor | None = field(default=None, compare=False)
 

@@ -11,9 +11,11 @@
 | equal, far, tied, missing | as real_rows.py says | as normal | the same |
 
 Every column of integers has both ends of its range. A row of several truth values has one that is true and one that is
-false: a mask leaves something, and masks something. Blocks with examples always have rows of these.
+false: a mask leaves something, and masks something. Blocks with examples always have rows of these. Floats of a block with
+ranges (domain.py) are moved there, each by itself, so that what is equal stays equal.
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -24,6 +26,8 @@ from tensoa.binding.real_rows import REAL_ROWS, SCALE, real_rows
 ROWS = (1021, 1549, 2053, 2557, 3061, 3571, 4073, 4591, 5101, 5623, 6131, 6653)  # of example collections: all different
 FEW_ROWS = (101, 151, 211, 257, 307, 353, 401, 449, 503, 557, 601, 653)  # likewise, where the number does not matter
 NORMAL, SMALL, LARGE, SPECIAL = "normal", "small", "large", "special"
+Range = tuple[float, float]  # the ends of where numbers lie; infinite where there is none
+EVERYWHERE: Range = (-math.inf, math.inf)
 Rule = dict[str, int]  # of the rows of an output: {"collection": of an input} or {"rows": always}
 
 
@@ -54,6 +58,18 @@ def is_integer(dtype: torch.dtype) -> bool:
 def all_of(dtype: torch.dtype) -> tuple[int, int]:
     """The range of all integers of a dtype, as Block.integers."""
     return torch.iinfo(dtype).min, torch.iinfo(dtype).max
+
+
+def moved(numbers: torch.Tensor, ends: Range) -> torch.Tensor:
+    """Numbers of any size, between the ends: each by itself, NaN stays NaN."""
+    low, high = ends
+    if ends == EVERYWHERE:
+        return numbers
+    if math.isinf(high):
+        return low + numbers.abs()
+    if math.isinf(low):
+        return high - numbers.abs()
+    return (low + high) / 2 + (high - low) / 2 * (numbers / (1 + numbers.abs()))
 
 
 class Columns:
@@ -139,8 +155,11 @@ class Columns:
         if block.examples is not None:
             at = (torch.arange(rows) + self.first_example) % block.examples.shape[1]
             planes.copy_(block.examples[:, at])
-        elif self.numbers in REAL_ROWS and block.column_dtype.is_floating_point:
-            planes.copy_(real_rows(self.numbers, count, rows, block.column_dtype, self.random))
+        elif block.column_dtype.is_floating_point:
+            if self.numbers in REAL_ROWS:
+                planes.copy_(real_rows(self.numbers, count, rows, block.column_dtype, self.random))
+            for plane, ends in zip(planes, block.ranges or ()):
+                plane.copy_(moved(plane, ends))
         elif block.column_dtype == torch.bool and count > 1:
             every = torch.arange(rows)
             planes[every % count, every] = True

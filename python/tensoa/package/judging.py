@@ -5,6 +5,7 @@
 import torch
 
 from tensoa.binding.columns import LARGE, NORMAL, SMALL, SPECIAL
+from tensoa.binding.domain import HARDLY_ANY
 from tensoa.package.cases import Case
 
 HARD = (SMALL, LARGE, SPECIAL)  # kinds of numbers
@@ -94,6 +95,12 @@ class Right:
         changes = [self.errors(i, one[at]) for i, one in enumerate(near) if one is not None]
         change = torch.stack(changes).amax(0).nan_to_num(posinf=0.0).clamp(max=MOST_OF_LAST_PLACE)
         return torch.where(self.eager_error > 0, change, 0.0)
+
+    def says_something(self, case: int) -> bool:
+        """Whether the case has enough finite numbers in any plane: a comparison of NaN alone is none."""
+        if self.is_choice or self.finite[case].shape[1] == 0:
+            return True
+        return bool((self.finite[case].double().mean(1) >= HARDLY_ANY).any())
 
     def is_rough(self) -> bool:
         """Whether the model differs so much from itself in float64 that it says nothing."""

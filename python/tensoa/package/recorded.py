@@ -23,7 +23,7 @@ def record(module: Any, binding: Binding, rules: list[dict], precision: str | No
     """(what the manifest says, files): inputs, and what the module gives for them, in float64 where it can do that. What
     `tensoa check` compares a package with, on the machine where it shall run. Wide columns have fewer rows there, so that
     all of it stays below RECORDED_BYTES. What any result would pass is left out: numbers on which the model is rough, see
-    summary_lines().
+    summary_lines(), or gives hardly anything finite.
     """
     step("what the model gives")
     dtypes = [block.dtype for block in (*binding.inputs, *binding.outputs) if block.dtype.is_floating_point]
@@ -49,7 +49,7 @@ def record(module: Any, binding: Binding, rules: list[dict], precision: str | No
                 is_vague = any(one > MARGIN * max(ROUGH, tolerance) for block in tolerances for one in block)
             else:
                 is_vague = not all(is_clear) or any(one.is_rough() for one in right) or not is_settled(cases[i])
-            if is_too_much or is_vague:
+            if is_too_much or is_vague or not any(one.says_something(place) for one in right):
                 continue
             name = f"check/{cases[i].count}.bin" if numbers == NORMAL else f"check/{numbers}.bin"
             files[name] = content

@@ -49,7 +49,10 @@ def compared(module: Any, binding: Binding, rules: list[dict]) -> Iterator[str]:
             count += len(validate(run, module, binding, rules, what=module.framework, kinds=(kind,)))
         except InputError as error:
             yield str(error).removesuffix("; it is not written")
-    yield f"compared with {module.framework}: the same in {count} sets of columns"
+    if count:
+        yield f"compared with {module.framework}: the same in {count} sets of columns"
+    else:
+        yield f"not compared with {module.framework}: no numbers that say something; export with --examples of such"
 
 
 def _runner(function: Function, framework: str, module: Any, binding: Binding) -> Callable[[Columns, list[int]], None]:
