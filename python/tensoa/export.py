@@ -25,7 +25,7 @@ GPU that the package is for.
 A package is checked beside the module before it is written. --examples gives rows for that, as the model will see them;
 without, they are made up: normally distributed, large, small, powers of two, equal, far from zero, tied, with NaN at the end,
 integers that the model takes; of columns of a logarithm, a root and the like those that give finite numbers. A fused program
-that is not right is replaced by that of TorchInductor, with a word.
+that is not right, on a CPU or here on a GPU, is replaced by one with fused parts, then by that of TorchInductor, with a word.
 
 With --just-in-time the file is a program of torch.export with free numbers of rows, compared with the module: for CPUs and
 GPUs, run operator by operator by a tensoa that is built with torch, without a compiler.
@@ -54,7 +54,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
@@ -118,7 +118,7 @@ class Options:
 
 @dataclass
 class _Compiled:
-    """A program: its files below model/, and what the manifest says of it."""
+    """A program: its files below model/, what the manifest says of it, and lines for people."""
 
     files: dict[str, bytes]
     checks: list[Check]
@@ -128,6 +128,11 @@ class _Compiled:
     gpu: str | None = None
     parts: list[FusedPart] | None = None
     unfused: list[Unfused] | None = None
+    lines: list[str] = field(default_factory=list)
+
+
+#: Makes a package of a program, and runs it where that is possible; lines for people. Raises Differs where it is not right.
+_Packed = Callable[[_Compiled], list[str]]
 
 
 def export(module: nn.Module, columns: Binding, path: str | PathLike, options: Options = Options()) -> None:
@@ -162,39 +167,42 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
             options.report(line)
         exported = _exported(module.to("cpu"), columns)
         dependence = _row_dependence(exported, columns, rules)
-        compiled = _fused(exported, module, columns, rules, options, folder) if options.fuse else None
-        if compiled is None:
-            compiled = _by_inductor(module, columns, rules, options, folder)
-        manifest = Manifest(
-            binding=columns.text,
-            inputs=[[vars(argument) for argument in block.input_arguments()] for block in columns.inputs],
-            outputs=[
-                [vars(argument) for argument in output_arguments(block, rule)] for block, rule in zip(columns.outputs, rules)
-            ],
-            rows=rules,
-            target=options.target,
-            machine=platform.machine(),
-            torch=torch.__version__,
-            checks=compiled.checks,
-            recorded=recorded,
-            fused=compiled.fused,
-            cpu_flags=compiled.cpu_flags,
-            gpu_architecture=compiled.gpu_architecture,
-            gpu=compiled.gpu,
-            parts=compiled.parts,
-            unfused=compiled.unfused,
-            row_dependence=dependence,
-        )
-        if any(first != collection for collection, first in lengths.items()):
-            manifest.lengths = [lengths.get(collection, collection) for collection in range(max(lengths) + 1)]
-        files = {**compiled.files, **{"model/" + name: content for name, content in tests.items()}}
         whole = Path(folder) / "package.pt2"
-        archive.write(whole, files, manifest.to_json())
-        if options.target == "cuda" and recorded.cases:
-            _check_here(whole, path, options)
+
+        def packed(compiled: _Compiled) -> list[str]:
+            manifest = Manifest(
+                binding=columns.text,
+                inputs=[[vars(argument) for argument in block.input_arguments()] for block in columns.inputs],
+                outputs=[
+                    [vars(argument) for argument in output_arguments(block, rule)]
+                    for block, rule in zip(columns.outputs, rules)
+                ],
+                rows=rules,
+                target=options.target,
+                machine=platform.machine(),
+                torch=torch.__version__,
+                checks=compiled.checks,
+                recorded=recorded,
+                fused=compiled.fused,
+                cpu_flags=compiled.cpu_flags,
+                gpu_architecture=compiled.gpu_architecture,
+                gpu=compiled.gpu,
+                parts=compiled.parts,
+                unfused=compiled.unfused,
+                row_dependence=dependence,
+            )
+            if any(first != collection for collection, first in lengths.items()):
+                manifest.lengths = [lengths.get(collection, collection) for collection in range(max(lengths) + 1)]
+            files = {**compiled.files, **{"model/" + name: content for name, content in tests.items()}}
+            archive.write(whole, files, manifest.to_json())
+            return _checked_here(whole, path, options) if options.target == "cuda" and recorded.cases else []
+
+        found = _fused(exported, module, columns, rules, options, folder, packed) if options.fuse else None
+        if found is None:
+            found = packed(_by_inductor(module, columns, rules, options, folder))
         with replacing(path) as temporary:
             shutil.copyfile(whole, temporary)
-        for line in dependence_lines(dependence):
+        for line in [*found, *dependence_lines(dependence)]:
             options.report(line)
 
 
@@ -217,14 +225,22 @@ def _fused(
     rules: list[dict],
     options: Options,
     folder: str,
-) -> _Compiled | None:
-    """The model as a fused program, or with fused parts; None, after a word on why, where it is neither, or not right.
-    `exported`: also why there is none.
+    packed: _Packed,
+) -> list[str] | None:
+    """Packs the model as a fused program, or with fused parts, and returns what packed() does; None, after a word on why, where
+    it is neither, or not right. `exported`: also why there is none.
     """
+
+    def whole(compiled: _Compiled) -> list[str]:
+        found = packed(compiled)
+        for line in compiled.lines:
+            options.report(line)
+        return found
+
     try:
         if isinstance(exported, NotFused):
             raise exported
-        return _row_program(exported, module, columns, rules, options, folder)
+        return whole(_row_program(exported, module, columns, rules, options, folder))
     except NotFused as error:
         reason = error
     except Differs as error:
@@ -232,7 +248,11 @@ def _fused(
     try:
         if isinstance(exported, NotFused):
             raise exported
-        return _in_parts(exported, reason, module, columns, rules, options, folder)
+        made = _in_parts(exported, reason, module, columns, rules, options, folder)
+        try:
+            return whole(made)
+        except Differs as error:
+            raise NotFused(f"its check in parts ({str(error).removesuffix('; it is not written')})") from error
     except NotFused as other:
         if str(other) != str(reason):
             options.report(f"not fused in part: {other}")
@@ -289,9 +309,8 @@ def _row_program(
             validate, module=module, binding=columns, rules=rules, is_whole=True, what="the fused program"
         )
         entry, files, checks = fused.for_cpu(program, cpu_flags(), check, folder)
-    for line in _stage_lines(entry.stages):
-        options.report(line)
-    return _Compiled({"model/" + name: content for name, content in files.items()}, checks, entry)
+    files = {"model/" + name: content for name, content in files.items()}
+    return _Compiled(files, checks, entry, lines=_stage_lines(entry.stages))
 
 
 def _in_parts(
@@ -313,13 +332,11 @@ def _in_parts(
         compiled = _by_inductor(made.module, columns, rules, options, folder, module)
     except InputError as error:
         raise NotFused(f"TorchInductor does not take it in parts ({error})") from error
-    options.report(f"fused in part, because of {reason}: {_count(len(made.parts), 'part')}, the rest by TorchInductor:")
+    compiled.lines = [f"fused in part, because of {reason}: {_count(len(made.parts), 'part')}, the rest by TorchInductor:"]
     for part in made.parts:
-        options.report("  part of " + _stage_lines(part.stages)[0].removeprefix("fused into "))
-        for line in _stage_lines(part.stages)[1:]:
-            options.report("  " + line)
-    for one in made.unfused:
-        options.report(f"  not fused: {one.operation}, because of {one.reason}")
+        first, *others = _stage_lines(part.stages)
+        compiled.lines += ["  part of " + first.removeprefix("fused into "), *("  " + line for line in others)]
+    compiled.lines += [f"  not fused: {one.operation}, because of {one.reason}" for one in made.unfused]
     compiled.files.update({"model/" + name: content for name, content in made.files.items()})
     compiled.parts, compiled.unfused = made.parts, made.unfused
     return compiled
@@ -372,7 +389,8 @@ def _length_lines(columns: Binding, lengths: dict[int, int]) -> Iterator[str]:
 def check_on_gpu(path: str | PathLike, program: str | PathLike, report: Callable[[str], object] = print) -> None:
     """Runs the package `path` on this machine's GPU (tensoa.package.gpu_check) and writes what was found into it.
 
-    `program` is the path of `tensoa`. Raises InputError, and leaves the package as it is, where it gives wrong numbers.
+    `program` is the path of `tensoa`. Raises Differs, and leaves the package as it is, where it gives wrong numbers or fails;
+    InputError where it cannot be run.
     """
     files, text = archive.read(path)
     manifest = Manifest.from_json(text, str(path))
@@ -388,13 +406,14 @@ def check_on_gpu(path: str | PathLike, program: str | PathLike, report: Callable
         archive.write(temporary, files, manifest.to_json())
 
 
-def _check_here(whole: Path, path: str | PathLike, options: Options) -> None:
-    """Checks a new package, or says why it is not."""
+def _checked_here(whole: Path, path: str | PathLike, options: Options) -> list[str]:
+    """Checks a new package; lines for people, which say why it was not. Raises Differs."""
+    lines: list[str] = []
     if options.program is not None and gpu_check.has_gpu():
-        check_on_gpu(whole, options.program, options.report)
-        return
+        check_on_gpu(whole, options.program, lines.append)
+        return lines
     missing = "no GPU" if options.program is not None else "no --program"
-    options.report(f"not run: {missing} here; on a GPU: python -m tensoa.export --check {path} --program build/tensoa")
+    return [f"not run: {missing} here; on a GPU: python -m tensoa.export --check {path} --program build/tensoa"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -14,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 
 from tensoa.errors import InputError
+from tensoa.package.checks import Differs
 from tensoa.package.fused import code_for
 from tensoa.package.manifest import CHECKED, GpuCheck, Json, Manifest
 
@@ -27,12 +28,12 @@ def has_gpu() -> bool:
 
 
 def run(program: str | PathLike, package: str | PathLike) -> GpuCheck:
-    """What `PROGRAM check` finds out. Raises InputError where the package is
-    wrong, not where it has no CUDA graphs.
+    """What `PROGRAM check` finds out. Raises Differs where the package is wrong, not where it has no CUDA graphs; InputError
+    where PROGRAM cannot be run.
     """
     found, problem = _child(program, package)
     if problem:
-        raise InputError(f"the package fails on this machine's GPU: {problem}")
+        raise Differs(f"the package fails on this machine's GPU: {problem}")
     graphs, problem = _child(program, package, "--cuda-graphs")
     errors: dict[str, float] = {}
     for row in found["rows"]:

@@ -10,6 +10,7 @@ import torch
 
 from exporting import THREE_TO_TWO, Module, bind
 from tensoa.command import run
+from tensoa.compiler.backends import inductor
 from tensoa.errors import InputError
 from tensoa.export import Options, check_on_gpu, export, main
 from tensoa.package import archive, gpu_check
@@ -47,6 +48,8 @@ def package(folder, report=lambda line: None, name="p.pt2", **options):
 def gpu(monkeypatch):
     """A machine with a GPU, as far as torch says."""
     monkeypatch.setattr(gpu_check, "has_gpu", lambda: True)
+    compiled = inductor.Compiled({"model/data/aotinductor/model/a.so": b"code"}, [], None, "sm_90", "Test GPU")
+    monkeypatch.setattr(inductor, "compile", lambda *args: compiled)
 
 
 WHY = """echo '{"cuda_graphs": "it synchronises"}' > "$last"; echo "tensoa: it synchronises" >&2; exit 1"""
@@ -92,10 +95,49 @@ def test_wrong_package_is_refused_and_stays_as_it_is(numbers, message, tmp_path,
     assert not other.exists()
 
 
+WRONG_AT_FIRST = 'echo x >> "$0.calls"; [ $(wc -l < "$0.calls") -gt {} ] || {{ echo "tensoa: p differs by 1" >&2; exit 1; }}'
+REASON = "its check (the package fails on this machine's GPU: p differs by 1)"
+
+
+@pytest.mark.parametrize(
+    "failures, lines",
+    [
+        (0, ["fused into 1 kernel:", "  linear 3 -> 2"]),
+        (
+            1,
+            [
+                f"fused in part, because of {REASON}: 1 part, the rest by TorchInductor:",
+                "  part of 1 kernel:",
+                "    linear 3 -> 2",
+            ],
+        ),
+        (
+            2,
+            [
+                f"not fused in part: {REASON.replace('check', 'check in parts', 1)}",
+                f"not fused, because of {REASON}; compiled by TorchInductor",
+            ],
+        ),
+    ],
+)
+def test_a_program_that_fails_on_the_gpu_is_replaced_as_on_cpus(failures, lines, tmp_path, gpu):
+    said, tensoa = [], program(tmp_path, numbers=WRONG_AT_FIRST.format(failures))
+    manifest = archive.read(package(tmp_path, said.append, program=tensoa))[1]
+    rows = "rows: each is calculated from itself alone"
+    assert said == [*lines, "checked on Test GPU (sm_90): relative error 3.0e-07", "CUDA graphs: can be captured", rows]
+    assert ("fused" in manifest, "parts" in manifest) == (failures == 0, failures == 1)
+    assert [check["architecture"] for check in manifest["gpu_checks"]] == ["sm_90"]
+
+
+def test_a_tensoa_that_cannot_be_run_ends_the_export(tmp_path, gpu):
+    with pytest.raises(InputError, match="--program .*: cannot run: No such file"):
+        package(tmp_path, program=tmp_path / "nothing")
+
+
 def test_exported_package_says_on_which_gpu_it_was_checked(tmp_path, gpu):
     lines = []
     path = package(tmp_path, lines.append, program=program(tmp_path))
-    assert lines[-2:] == ["checked on Test GPU (sm_90): relative error 3.0e-07", "CUDA graphs: can be captured"]
+    assert lines[-3:-1] == ["checked on Test GPU (sm_90): relative error 3.0e-07", "CUDA graphs: can be captured"]
     files, manifest = archive.read(path)
     status = {code["architecture"]: (code["status"], code.get("gpu")) for code in manifest["fused"]["cuda"]["code"]}
     assert status.pop("sm_90") == ("checked", "Test GPU")
@@ -130,7 +172,7 @@ def test_without_a_gpu_or_a_program_one_line_says_what_was_not_done(tmp_path, mo
     for options, missing in (({}, "no --program"), ({"program": "tensoa"}, "no GPU")):
         lines = []
         path = package(tmp_path, lines.append, **options)
-        assert lines[-1] == (
+        assert lines[-2] == (
             f"not run: {missing} here; on a GPU: python -m tensoa.export --check {path} --program build/tensoa"
         )
         _, manifest = archive.read(path)
