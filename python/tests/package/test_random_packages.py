@@ -110,6 +110,41 @@ def test_sums_in_another_order_are_right(kind):
     assert kind == "NaN at the end" or judged(network, kind, lambda x: other(x) * 1.0001).any()
 
 
+class Attention(nn.Module):
+    """Of six elements in a row: torch's, or from its sums of products in another order."""
+
+    def __init__(self, is_other=False):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer, self.is_other = nn.MultiheadAttention(4, 2, batch_first=True).eval(), is_other
+
+    def forward(self, x):
+        s = x.unflatten(1, (6, 4))
+        if not self.is_other:
+            return (self.layer(s, s, s, need_weights=False)[0].mean(1),)
+        weights, biases = (one.detach().chunk(3) for one in (self.layer.in_proj_weight, self.layer.in_proj_bias))
+        q, k, v = (self.product(s, w.T, b).unflatten(2, (2, 2)).transpose(1, 2) for w, b in zip(weights, biases))
+        mixed = (self.product(q, k.mT) / 2**0.5).softmax(3) @ v
+        last = self.layer.out_proj
+        return (self.product(mixed.transpose(1, 2).flatten(2), last.weight.detach().T, last.bias.detach()).mean(1),)
+
+    @staticmethod
+    def product(x, y, bias=0.0):
+        return sum(x[..., i, None] * y[..., i, None, :] for i in reversed(range(x.shape[-1]))) + bias
+
+
+@pytest.mark.parametrize("kind", ["normal", "ties", "far", "far rows"])
+def test_choices_of_attention_that_float32_cannot_make_are_right(kind):
+    """Scores of rows far from zero lie nearer to each other than the numbers of float32."""
+    x = torch.from_numpy(floats(np.random.default_rng(1), 24, [kind], 3000))
+    with torch.no_grad():
+        (got,) = Attention(is_other=True)(x)
+    (runs,) = runs_of(Attention(), Attention().double(), [x], {len(x): torch.arange(len(x)) // random_modules.ROWS})
+    assert not is_wrong(got.double().numpy(), runs, EPS[torch.float32]).any()
+    if kind in ("normal", "ties"):
+        assert is_wrong(1.0001 * got.double().numpy(), runs, EPS[torch.float32]).mean() > 0.5
+
+
 def test_not_numbers_and_infinities_are_those_of_torch():
     runs = np.broadcast_to([[1.0, np.nan, np.inf, 1e30, np.nan]], (4, 1, 5)).copy()
     runs[1, 0, 3:] = np.inf, 2.0  # of these nothing is known
