@@ -100,6 +100,17 @@ def test_means_and_variances_are_as_near_as_those_of_torch(numbers, of_moments):
                 assert error <= 2 * of_torch + 8 * UNIT * abs(truth).max().item(), (i, where, error, of_torch)
 
 
+def test_norms_of_rows_far_from_zero_do_not_keep_what_their_mean_is_rounded_by(of_moments):
+    """A last place of the mean is up to a tenth of the deviations here; the largest error is some last places of the norm."""
+    made, module = of_moments
+    with torch.no_grad():
+        for where, (x,), results in made.results((7, 200), numbers="far"):
+            for i, (got, truth) in enumerate(zip(results[:3], module.double()(x.double())[:3])):
+                torch.testing.assert_close(
+                    got.T.double(), truth, rtol=0, atol=64 * UNIT, msg=lambda text: f"{i} {where} {text}"
+                )
+
+
 def test_rows_of_equal_numbers_have_no_variance(of_moments):
     made, _ = of_moments
     for _, _, results in made.results((7, 200), fill=lambda inputs: inputs[0].copy_(inputs[0][:1] * 1000 + 3)):
@@ -119,7 +130,7 @@ def test_means_are_subtracted_before_a_layer_where_they_are_large(of_moments):
             eager = module.float()(x)[9]
             exact = module.double()(x.double())[9]
             error, of_torch = (abs(one.double() - exact).max() for one in (results[9].T, eager))
-            assert error <= 2 * of_torch + UNIT * exact.abs().max(), where
+            assert error <= 2 * of_torch + 2 * UNIT * exact.abs().max(), where
 
 
 # ---- running sums and products, places among edges, integers

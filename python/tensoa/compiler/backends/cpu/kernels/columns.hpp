@@ -104,6 +104,14 @@ inline V inverse_deviation(V square, V offset, float eps) {
   return all(1) / square_root(f_relu(fused(-offset, offset, square)) + all(eps));
 }
 
+/// Adds the offset to the mean, and returns what float32 leaves out of the sum: half a last place of a mean that may be far
+/// larger than the deviations from it. Zero of equal numbers, whose mean is one of them.
+inline V corrected(V& mean, V offset) {
+  const V before = mean;
+  mean += offset;
+  return offset - (mean - before);
+}
+
 // ---- what both layouts do one number at a time
 
 /// Number i of row r of a value at x is x[i * kFeature + r * kRow].

@@ -173,11 +173,12 @@ struct Few : Common<Few<kPitch>> {
         offset += d;
       }
       offset = all(sum_of(offset) / static_cast<float>(width));
-      mean += offset;
       square = all(sum_of(square) / static_cast<float>(width));
       const V inverse = inverse_deviation(square, offset, eps);
+      const V rest = corrected(mean, offset) * inverse;
       for (int i = 0; i < width; i += kLanes) {
-        const V result = fused((load(x + i) - mean) * inverse, load(w + i), load(b + i));
+        const V d = fused(load(x + i) - mean, inverse, -rest);
+        const V result = fused(d, load(w + i), load(b + i));
         store(y + i, is_relu ? f_relu(result) : result);
       }
     }

@@ -239,12 +239,13 @@ struct Tile : Common<Tile> {
           }
         for (int v = 0; v < rows; ++v) {
           offset[v] /= all(static_cast<float>(width));
-          mean[v] += offset[v];
           square[v] = inverse_deviation(square[v] / all(static_cast<float>(width)), offset[v], eps);
+          offset[v] = corrected(mean[v], offset[v]) * square[v];
         }
         for (int i = 0; i < width; ++i)
           for (int v = 0; v < rows; ++v) {
-            const V d = (load(from + i * kFeature + v * kLanes) - mean[v]) * square[v];
+            const V d =
+                fused(load(from + i * kFeature + v * kLanes) - mean[v], square[v], -offset[v]);
             const V result = fused(d, all(w[i]), all(b[i]));
             store(to + i * kFeature + v * kLanes, is_relu ? f_relu(result) : result);
           }

@@ -26,7 +26,8 @@ __device__ __forceinline__ Scalar reduce(const Fragment<T>& x, float start, Func
 
 // Layer normalisation; padding of x, gain and shift is zero. `Centered`: the mean of x is zero, but for
 // roundings. Where `mean` is not quite the mean, `offset` is what it is off (the corrected two-pass
-// algorithm of Chan, Golub and LeVeque, 1983).
+// algorithm of Chan, Golub and LeVeque, 1983); `rest`, what float32 leaves out of their sum: of numbers far
+// from zero half a last place of the mean, which may be as large as the deviations. Zero of equal numbers.
 template <class Layout, bool Centered, int T>
 __device__ __forceinline__ Fragment<T> norm(Fragment<T> x, Vector gain, Vector shift, int width,
                                             float epsilon, const Warp& warp) {
@@ -48,15 +49,18 @@ __device__ __forceinline__ Fragment<T> norm(Fragment<T> x, Vector gain, Vector s
         offset += apart;
       }
     }
-    offset = quad_sum(offset) * share;
-    mean += offset;
+    const float total = quad_sum(offset);
+    offset = total * share;
+    offset = fmaf(fmaf(-offset, static_cast<float>(width), total), share, offset);  // total / width
     const float variance = maximum(fmaf(-offset, offset, quad_sum(squares) * share), 0.f);
     const float scale = rsqrtf(variance + epsilon);
+    const float corrected = mean + offset, rest = (offset - (corrected - mean)) * scale;
 #pragma unroll(unroll(T))
     for (int n = 0; n < T; ++n) {
 #pragma unroll
       for (int i = 2 * r; i < 2 * r + 2; ++i)
-        x.at[n][i] = fmaf((x.at[n][i] - mean) * scale, gain.at(n, i), shift.at(n, i));
+        x.at[n][i] =
+            fmaf(fmaf(x.at[n][i] - corrected, scale, -rest), gain.at(n, i), shift.at(n, i));
     }
   }
   return x;
