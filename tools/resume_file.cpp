@@ -12,7 +12,6 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
 #include "tensoa/package/sha256.hpp"
-#include "tensoa/triton/served_file.hpp"
 
 namespace tensoa::tools {
 namespace {
@@ -40,7 +39,7 @@ std::string sample_of(const fs::path& path) {
 }  // namespace
 
 std::string identity_of_model(const std::string& model) {
-  return model.find("://") == std::string::npos ? triton::checksum_of_file(model) : model;
+  return model.find("://") == std::string::npos ? package::checksum_of_file(model) : model;
 }
 
 std::string identity_of_inputs(std::span<const track::EventSource> sources) {

@@ -12,6 +12,7 @@
 
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/printable.hpp"
+#include "tensoa/package/sha256.hpp"
 
 namespace tensoa::package {
 namespace {
@@ -20,7 +21,6 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kNamed = "named";
 constexpr std::string_view kAny = "any";
-constexpr std::size_t kChecksumDigits = 64;
 
 [[noreturn]] void fail(const std::string& what) {
   throw InputError("description of a served model: " + what);
@@ -59,9 +59,7 @@ std::optional<std::size_t> number(const ordered_json& object, const char* key) {
 
 std::string parse_checksum(const ordered_json& object) {
   std::string checksum = text(object, "checksum");
-  const bool is_one = checksum.size() == kChecksumDigits &&
-                      checksum.find_first_not_of("0123456789abcdef") == std::string::npos;
-  if (!is_one) fail("\"checksum\" is not 64 hexadecimal digits");
+  if (!is_checksum(checksum)) fail("\"checksum\" is not 64 hexadecimal digits");
   return checksum;
 }
 

@@ -6,11 +6,16 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <ios>
+
+#include "tensoa/core/error.hpp"
 
 namespace tensoa::package {
 namespace {
 
 constexpr std::size_t kBlock = 64;
+constexpr std::size_t kDigits = 64;
 
 // First 32 bits of the fractional parts of the cube roots of the first 64 primes.
 constexpr std::array<std::uint32_t, 64> kRounds{
@@ -78,6 +83,25 @@ std::string sha256(std::string_view bytes) {
     }
   }
   return digits;
+}
+
+std::string checksum_of_file(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::array<char, std::size_t{1} << 16> piece{};
+  std::string bytes;
+  while (stream) {
+    stream.read(piece.data(), piece.size());
+    bytes.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  if (!stream.eof() || stream.bad()) {
+    throw LoadError("model " + file.string() + ": cannot be read; expected a file");
+  }
+  return sha256(bytes);
+}
+
+bool is_checksum(std::string_view text) noexcept {
+  return text.size() == kDigits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 }  // namespace tensoa::package

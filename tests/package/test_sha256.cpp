@@ -2,10 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/package/sha256.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/temporary_folder.hpp"
+#include "tensoa/core/error.hpp"
 
 namespace tensoa::package {
 namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 // The examples of FIPS 180-4 and NIST's test vectors; lengths around the padding by sha256sum.
 TEST(Sha256, IsThatOfTheStandard) {
@@ -26,6 +35,25 @@ TEST(Sha256, PadsEveryLength) {
             "75220b47218278e656f2013bb8f0c455a25eaf01e86c64924e9d48d89776d6f2");
   EXPECT_EQ(sha256(std::string(64, 'x')),
             "7ce100971f64e7001e8fe5a51973ecdfe1ced42befe7ee8d5fd6219506b5393c");
+}
+
+TEST(Sha256, OfAFileIsThatOfSha256sum) {
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(checksum_of_file(folder.write("abc", "abc")), sha256("abc"));
+  EXPECT_EQ(checksum_of_file(folder.write("empty", "")), sha256(""));
+  const std::string long_text(200'000, 'x');
+  EXPECT_EQ(checksum_of_file(folder.write("long", long_text)), sha256(long_text));
+  for (const auto& unreadable : {folder.path() / "none", folder.path()}) {
+    EXPECT_THAT([&] { checksum_of_file(unreadable); },
+                ThrowsMessage<LoadError>(HasSubstr("cannot be read")));
+  }
+}
+
+TEST(Sha256, IsRecognised) {
+  EXPECT_TRUE(is_checksum(sha256("")));
+  EXPECT_FALSE(is_checksum(sha256("").substr(1)));
+  EXPECT_FALSE(is_checksum(std::string(64, 'A')));
+  EXPECT_FALSE(is_checksum(""));
 }
 
 }  // namespace

@@ -573,6 +573,15 @@ TEST_F(ServedModels, ControlCharactersOfServersReachNoMessage) {
                                   Not(HasSubstr("\x1b")), Not(HasSubstr("\n"))));
 }
 
+TEST_F(ServedModels, AChecksumThatNoneCanBeIsRefused) {
+  for (const std::string& checksum : {kOld.checksum().substr(1), std::string(64, 'A')}) {
+    EXPECT_THAT(
+        [&] { Model<>("grpc://a:1/m", Options{.checksum = checksum}).deploy(Device::cpu()); },
+        ThrowsMessage<LoadError>(
+            AllOf(HasSubstr(checksum), HasSubstr("expected 64 hexadecimal digits"))));
+  }
+}
+
 TEST_F(ServedModels, OptionsThatContradictThemselvesAreRefused) {
   EXPECT_THAT(
       [] {

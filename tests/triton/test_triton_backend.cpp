@@ -19,6 +19,7 @@
 #include "tensoa/engine/model.hpp"
 #include "tensoa/package/inspect.hpp"
 #include "tensoa/package/published.hpp"
+#include "tensoa/package/sha256.hpp"
 #include "tensoa/triton/model_config.hpp"
 #include "tensoa/triton/served_file.hpp"
 
@@ -212,7 +213,7 @@ TEST_F(TritonBackend, RefusesAConfigurationThatIsNotThePackages) {
 
 TEST_F(TritonBackend, RefusesAnotherFileThanWasDeployed) {
   model_.auto_completes = false;
-  const std::string checksum = triton::checksum_of_file(fused_package("fused"));
+  const std::string checksum = package::checksum_of_file(fused_package("fused"));
   const auto config = [](const std::string& sum, const std::string& version) {
     return R"({"max_batch_size": 8,
       "input": [{"name": "features", "data_type": "TYPE_FP32", "dims": ["3", "-1"],
@@ -286,7 +287,7 @@ TEST_F(TritonBackend, AnswersWithTheBitsOfTheLocalEngine) {
     execute({&request});
     expect_preds(request, tensor.values);
     EXPECT_EQ(request.response->parameters["tensoa_checksum"],
-              triton::checksum_of_file(fused_package("fused")));
+              package::checksum_of_file(fused_package("fused")));
   }
   EXPECT_EQ(instance_.batches.size(), 6U);
 }
@@ -403,7 +404,7 @@ TEST_F(TritonBackend, RefusesTensorsOfAnotherShapeTypeOrSize) {
 TEST_F(TritonBackend, ComparesTheChecksumThatARequestExpects) {
   load("fused");
   const Floats tensor("features", kFp32, 3, feature_values(4, 3));
-  const std::string checksum = triton::checksum_of_file(fused_package("fused"));
+  const std::string checksum = package::checksum_of_file(fused_package("fused"));
   TRITONBACKEND_Request right = request_of(tensor.input);
   right.parameters = {{"other", "x"}, {"tensoa_checksum", checksum}};
   execute({&right});
@@ -422,7 +423,7 @@ TEST_F(TritonBackend, DescribesTheModelWithoutComputing) {
   execute({&request});
   ASSERT_EQ(request.code, kRight) << request.message;
   EXPECT_THAT(request.response->outputs, IsEmpty());
-  const std::string checksum = triton::checksum_of_file(fused_package("fused"));
+  const std::string checksum = package::checksum_of_file(fused_package("fused"));
   EXPECT_EQ(request.response->parameters["tensoa_checksum"], checksum);
   const auto published = package::parse_published(request.response->parameters.at("tensoa_model"));
   EXPECT_EQ(published.checksum, checksum);

@@ -97,13 +97,5 @@ TEST(ModelConfig, TheTextHasTensorsAndParameters) {
   EXPECT_THAT(text, HasSubstr("key: \"tensoa_checksum\" value { string_value: \"abc\" }"));
 }
 
-TEST(ServedFile, TheChecksumIsThatOfSha256sum) {
-  const test::TemporaryFolder folder;
-  EXPECT_EQ(checksum_of_file(folder.write("abc", "abc")),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_THAT([&] { checksum_of_file(folder.path() / "none"); },
-              ThrowsMessage<LoadError>(HasSubstr("cannot be read")));
-}
-
 }  // namespace
 }  // namespace tensoa::triton

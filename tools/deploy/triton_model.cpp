@@ -17,6 +17,8 @@
 #include "tensoa/engine/signature.hpp"
 #include "tensoa/package/file_kind.hpp"
 #include "tensoa/package/inspect.hpp"
+#include "tensoa/package/published.hpp"
+#include "tensoa/package/sha256.hpp"
 #include "tensoa/triton/model_config.hpp"
 #include "tensoa/triton/served_file.hpp"
 #include "tensoa/triton/wire.hpp"
@@ -115,7 +117,7 @@ std::string parameters(const TritonModelCall& call) {
   return fmt::format(
       "parameters {{ key: \"{}\" value {{ string_value: \"{}\" }} }}\n"
       "parameters {{ key: \"{}\" value {{ string_value: \"{}\" }} }}\n",
-      triton::kChecksumParameter, triton::checksum_of_file(call.model), triton::kVersionParameter,
+      package::kChecksumParameter, package::checksum_of_file(call.model), triton::kVersionParameter,
       call.version);
 }
 
@@ -166,7 +168,7 @@ std::vector<NewFile> python(const TritonModelCall& call, Kind kind,
                             const BindingDescription& binding) {
   const triton::Wire wire = triton::wire_of(as_model(binding), subject_of(call.model));
   std::string text =
-      triton::config_pbtxt(wire, call.name, triton::checksum_of_file(call.model), call.version);
+      triton::config_pbtxt(wire, call.name, package::checksum_of_file(call.model), call.version);
   const std::string ours = "backend: \"tensoa\"";
   text.replace(text.find(ours), ours.size(), "backend: \"python\"");
   const char* file = kind == Kind::kOnnx ? "model.onnx" : "model.pt";
@@ -182,7 +184,7 @@ std::vector<NewFile> ours(const TritonModelCall& call) {
   const triton::Wire wire = triton::wire_of(description, subject_of(call.model));
   const std::string ending = fs::path(call.model).extension().string();
   return {
-      config_file(call, triton::config_pbtxt(wire, call.name, triton::checksum_of_file(call.model),
+      config_file(call, triton::config_pbtxt(wire, call.name, package::checksum_of_file(call.model),
                                              call.version)),
       {.place = in_version(call, "model" + ending), .copy_of = call.model}};
 }

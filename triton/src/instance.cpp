@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "api_errors.hpp"
-#include "tensoa/triton/model_config.hpp"
+#include "tensoa/package/published.hpp"
 
 namespace tensoa::triton {
 namespace {
@@ -67,9 +67,9 @@ void Instance::compute(TRITONBACKEND_Request* request, TRITONBACKEND_Response* r
     require_ok(TRITONBACKEND_ResponseSetStringParameter(response, key, value.c_str()),
                (std::string("the parameter ") + key + " of an answer").c_str());
   };
-  set_parameter(kChecksumParameter, model_->checksum());
+  set_parameter(package::kChecksumParameter, model_->checksum());
   if (asks_for_description(request, model_->checksum())) {
-    return set_parameter(kModelParameter, model_->published());
+    return set_parameter(package::kModelParameter, model_->published());
   }
   const Wire& wire = model_->wire();
   for (std::size_t i = 0; i < wire.inputs.size(); ++i) {

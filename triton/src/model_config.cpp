@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/package/published.hpp"
 
 namespace tensoa::triton {
 namespace {
@@ -123,12 +124,12 @@ void require_config(const Wire& wire, std::string_view text, const std::string& 
   } catch (const json::exception& error) {
     throw LoadError(subject + "the Triton configuration cannot be read: " + error.what());
   }
-  const std::string expected = config_parameter(text, kChecksumParameter);
+  const std::string expected = config_parameter(text, package::kChecksumParameter);
   const std::string of_version = config_parameter(text, kVersionParameter);
   const bool is_of_this = of_version.empty() || of_version == std::to_string(version);
   if (!expected.empty() && is_of_this && expected != checksum) {
     throw LoadError(subject + "has the checksum " + checksum + ", config.pbtxt expects " +
-                    expected + " (" + kChecksumParameter +
+                    expected + " (" + package::kChecksumParameter +
                     "): the file was changed after it was deployed; deploy it again");
   }
 }
@@ -156,7 +157,7 @@ std::string config_pbtxt(const Wire& wire, const std::string& name, const std::s
     text += std::string("parameters { key: \"") + key + "\" value { string_value: \"" + value +
             "\" } }\n";
   };
-  parameter(kChecksumParameter, checksum);
+  parameter(package::kChecksumParameter, checksum);
   parameter(kVersionParameter, std::to_string(version));
   return text;
 }

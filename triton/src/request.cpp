@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "api_errors.hpp"
-#include "tensoa/triton/model_config.hpp"
+#include "tensoa/package/published.hpp"
 
 namespace tensoa::triton {
 namespace {
@@ -91,8 +91,8 @@ Piece piece_of(TRITONBACKEND_Input* input, std::uint32_t index, const WireBlock&
 void require_same_checksum(const std::string& got, const std::string& served) {
   if (got == served) return;
   throw ApiError(TRITONSERVER_ERROR_INVALID_ARG,
-                 std::string("parameter ") + kChecksumParameter + ": got checksum " + got +
-                     ", serves " + served +
+                 std::string(package::kOtherFileMessage) + "got checksum " + got + ", serves " +
+                     served +
                      ": the client has another model file than the server; deploy that file, or "
                      "give the client the one that is served");
 }
@@ -217,8 +217,8 @@ bool asks_for_description(TRITONBACKEND_Request* request, const std::string& che
     require_ok(TRITONBACKEND_RequestParameter(request, i, &key, &type, &value),
                "a parameter of a request");
     if (key == nullptr) continue;
-    if (std::strcmp(key, kDescribeParameter) == 0) return true;
-    if (std::strcmp(key, kChecksumParameter) != 0) continue;
+    if (std::strcmp(key, package::kDescribeParameter) == 0) return true;
+    if (std::strcmp(key, package::kChecksumParameter) != 0) continue;
     expected = type == TRITONSERVER_PARAMETER_STRING ? static_cast<const char*>(value)
                                                      : "that is not text";
   }

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <vector>
 
 #include "tensoa/core/error.hpp"
-#include "tensoa/package/sha256.hpp"
 
 namespace tensoa::triton {
 
@@ -31,13 +28,6 @@ std::filesystem::path model_file_in(const std::filesystem::path& folder) {
   throw LoadError("folder " + folder.string() + ": got " + std::to_string(found.size()) +
                   " files that end in .pt2, .json, .ubj or .txt, expected model.pt2 or one file; "
                   "write the folder with `tensoa deploy MODEL --to DIR`");
-}
-
-std::string checksum_of_file(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream) throw LoadError("model " + file.string() + ": cannot be read");
-  return package::sha256(bytes);
 }
 
 void require_without_torch(const package::ModelDescription& model, const std::string& subject) {

@@ -12,6 +12,7 @@
 #include "tensoa/package/file_kind.hpp"
 #include "tensoa/package/inspect.hpp"
 #include "tensoa/package/published.hpp"
+#include "tensoa/package/sha256.hpp"
 #include "tensoa/triton/model_config.hpp"
 #include "tensoa/triton/served_file.hpp"
 
@@ -87,7 +88,7 @@ std::string text_of(TRITONSERVER_Message* message) {
 ServedModel::ServedModel(TRITONBACKEND_Model* model)
     : file_(file_of(model)),
       stamp_(stamp_of(file_)),
-      checksum_(checksum_of_file(file_)),
+      checksum_(package::checksum_of_file(file_)),
       model_(file_, CompilationType::kAny, {}) {
   const std::string subject = subject_of(file_);
   const package::ModelDescription description = description_of(file_);

@@ -4,9 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <future>
-#include <iterator>
 #include <utility>
 
 #include "engine/infer_call.hpp"
@@ -170,9 +168,7 @@ std::string checksum_of_fallback(const Options& options) {
   if (options.fallback.empty() || package::kind_of_file(file) != package::FileKind::kPackage) {
     return {};
   }
-  std::ifstream stream(file, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
-  return package::sha256(bytes);
+  return package::checksum_of_file(file);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "protobuf/encoder.hpp"
 #include "tensoa/core/printable.hpp"
+#include "tensoa/package/published.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -77,8 +78,8 @@ void read_parameter(Bytes entry, InferReply& reply) {
       if (value.is(3, WireType::kBytes)) text = value.bytes;
     });
   });
-  if (key == kChecksumParameter) reply.checksum = text;
-  if (key == kModelParameter) reply.model = text;
+  if (key == package::kChecksumParameter) reply.checksum = text;
+  if (key == package::kModelParameter) reply.model = text;
 }
 
 /// @param ranges of all tensors, or none

@@ -71,15 +71,10 @@ struct ReplyTensor {
 /// A ModelInfer reply. What it has of bytes points into the message.
 struct InferReply {
   protobuf::Bytes version = {};   ///< of the model
-  protobuf::Bytes checksum = {};  ///< kChecksumParameter
-  protobuf::Bytes model = {};     ///< kModelParameter
+  protobuf::Bytes checksum = {};  ///< package::kChecksumParameter
+  protobuf::Bytes model = {};     ///< package::kModelParameter
   std::vector<ReplyTensor> outputs = {};
 };
-
-/// Parameters of tensoa's back-end (docs/triton.md).
-inline constexpr std::string_view kChecksumParameter = "tensoa_checksum";
-inline constexpr std::string_view kDescribeParameter = "tensoa_describe";
-inline constexpr std::string_view kModelParameter = "tensoa_model";
 
 /// The largest number of dimensions and tensors that a reply may have.
 inline constexpr std::size_t kMostDimensions = 16;

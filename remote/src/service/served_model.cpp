@@ -10,6 +10,7 @@
 #include "kserve/datatypes.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/printable.hpp"
+#include "tensoa/package/sha256.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -63,8 +64,11 @@ ServedModel ServedModel::of(ModelMetadataReply metadata, const ServiceUrl& url,
                             const InferReply& reply) {
   if (reply.checksum.empty()) return of(std::move(metadata), url);
   ServedModel model{.metadata = std::move(metadata), .checksum = reply.checksum.text()};
-  make_printable(model.checksum);
-  model.parameters = encode_parameter(kChecksumParameter, model.checksum);
+  if (!package::is_checksum(model.checksum)) {
+    throw InputError("description of a served model: its checksum is " + printable(model.checksum) +
+                     ", expected 64 hexadecimal digits");
+  }
+  model.parameters = encode_parameter(package::kChecksumParameter, model.checksum);
   if (reply.model.empty()) return model;
   model.published = package::parse_published(reply.model.text());
   if (model.published->checksum != model.checksum) {

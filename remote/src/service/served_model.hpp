@@ -30,7 +30,7 @@ struct ServedModel {
   /// What a server without tensoa's back-end says.
   static ServedModel of(ModelMetadataReply metadata, const ServiceUrl& url);
 
-  /// What tensoa's back-end says. @param reply to a request with kDescribeParameter, or to another
+  /// What tensoa's back-end says. @param reply to a request with package::kDescribeParameter, or to another
   /// @throws InputError for a description that cannot be read, or is not of the tensors of `metadata`
   static ServedModel of(ModelMetadataReply metadata, const ServiceUrl& url,
                         const InferReply& reply);

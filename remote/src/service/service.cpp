@@ -12,6 +12,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/log.hpp"
 #include "tensoa/core/printable.hpp"
+#include "tensoa/package/sha256.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -73,6 +74,10 @@ void require_usable(const Options& options, const ServiceUrl& url, const std::st
     refuse(
         "got OnNewVersion::kFollow and a checksum, which no new version has; expected one of the "
         "two");
+  }
+  if (!options.checksum.empty() && !package::is_checksum(options.checksum)) {
+    refuse("got the checksum " + printable(options.checksum) +
+           ", expected 64 hexadecimal digits, as `sha256sum FILE` prints them");
   }
   if (options.certificate_file.empty() != options.key_file.empty()) {
     refuse("got a client certificate or its key; expected both, or none");
@@ -422,7 +427,8 @@ class Service::Asking final : public std::enable_shared_from_this<Asking> {
     if (CallStatus wrong = service_->wrong_metadata(metadata_); !wrong.is_ok()) return done_(wrong);
     const auto question =
         is_tensoa(metadata_)
-            ? zeros_for(metadata_, service_->url(), encode_parameter(kDescribeParameter, ""), 0)
+            ? zeros_for(metadata_, service_->url(),
+                        encode_parameter(package::kDescribeParameter, ""), 0)
             : nullptr;
     if (question == nullptr) {
       return learned(ServedModel::of(std::move(metadata_), service_->url()));

@@ -15,7 +15,7 @@
 ///      "inputs": [{"collection": 0}], "outputs": [{"collection": 0}, {"rows": 1}],
 ///      "row_dependence": {"answer": "independent", "reason": ""}}
 ///
-/// - "checksum": SHA-256 of the file, 64 hexadecimal digits.
+/// - "checksum": SHA-256 of the file (is_checksum).
 /// - "columns": "named" where columns must have these names, in this order; "any": others may be bound.
 /// - "binding": as tensoa/engine/describe.hpp has it.
 /// - "inputs", "outputs": how many rows each block of the binding has, as ArgumentDescription.
@@ -25,6 +25,18 @@
 namespace tensoa::package {
 
 inline constexpr int kPublishedSchema = 1;
+
+/// Parameters of ModelInfer messages (docs/triton.md). The SHA-256 of the file: in a request, the one that must be served; in each
+/// answer, and in a config.pbtxt, the one that is.
+inline constexpr const char* kChecksumParameter = "tensoa_checksum";
+
+/// A request with this parameter is answered without outputs, and with the model, as the JSON above, in the other parameter.
+inline constexpr const char* kDescribeParameter = "tensoa_describe";
+inline constexpr const char* kModelParameter = "tensoa_model";
+
+/// The beginning of the message with which a server refuses a request (INVALID_ARGUMENT) whose kChecksumParameter is of another
+/// file than its own. Clients look for it: the request may be right for another server.
+inline constexpr const char* kOtherFileMessage = "parameter tensoa_checksum: ";
 
 struct PublishedModel {
   std::string checksum;

@@ -12,13 +12,8 @@
 
 namespace tensoa::triton {
 
-/// Parameters of a configuration, and of requests and answers: which file is served.
-inline constexpr const char* kChecksumParameter = "tensoa_checksum";
+/// A parameter of a configuration, next to package::kChecksumParameter: the version that has that checksum.
 inline constexpr const char* kVersionParameter = "tensoa_version";
-
-/// A request with this parameter is answered without outputs, and with the model (tensoa/package/published.hpp) as a parameter.
-inline constexpr const char* kDescribeParameter = "tensoa_describe";
-inline constexpr const char* kModelParameter = "tensoa_model";
 
 /// Returns what the back-end adds to a configuration that does not have it, as JSON: inputs, outputs,
 /// max_batch_size, dynamic batching.

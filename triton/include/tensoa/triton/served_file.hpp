@@ -14,10 +14,6 @@ namespace tensoa::triton {
 /// @throws LoadError where nothing, or more than one file, can be meant
 std::filesystem::path model_file_in(const std::filesystem::path& folder);
 
-/// Returns the SHA-256 of a file as 64 hexadecimal digits: what `sha256sum FILE` prints.
-/// @throws LoadError where it cannot be read
-std::string checksum_of_file(const std::filesystem::path& file);
-
 /// @param subject "model FILE: ", the beginning of messages
 /// @throws LoadError where all programs of a package need torch, which the back-end does not have
 void require_without_torch(const package::ModelDescription& model, const std::string& subject);
