@@ -69,6 +69,7 @@ struct File {
   std::string datatype = "FP32";
   std::vector<std::string> columns{"x", "y", "z"};
   std::string version = "1";
+  std::string output = "y";  ///< the name of its block
 
   std::string checksum() const {
     std::string text = std::to_string(static_cast<int>(scale)) + datatype.substr(2);
@@ -91,7 +92,7 @@ struct File {
     package::PublishedModel model{.checksum = checksum(), .are_columns_named = true, .model = {}};
     BindingDescription binding;
     binding.inputs.push_back(block("x", columns));
-    binding.outputs.push_back(block("y", {"a", "b", "c"}));
+    binding.outputs.push_back(block(output, {"a", "b", "c"}));
     model.model.inputs.push_back(package::argument_of(binding.inputs[0], 0));
     model.model.outputs.push_back(package::argument_of(binding.outputs[0], 0));
     model.model.binding = binding;
@@ -156,7 +157,7 @@ class Server {
     std::memcpy(numbers.data(), raw.data(), raw.size());
     for (float& number : numbers) number *= file.scale;
     std::memcpy(raw.data(), numbers.data(), raw.size());
-    std::string message = test::infer_reply({{"y", input.datatype, input.sizes}}, {raw});
+    std::string message = test::infer_reply({{file.output, input.datatype, input.sizes}}, {raw});
     remote::protobuf::Encoder version;
     version.text(2, file.version);
     message += version.take();
@@ -174,7 +175,7 @@ class Server {
     version.text(2, file_.version);
     const std::string reply =
         test::metadata_reply("net", is_python ? "python" : "tensoa", {{"x", file_.datatype, sizes}},
-                             {{"y", file_.datatype, sizes}});
+                             {{file_.output, file_.datatype, sizes}});
     return {.message = file_.version == "1" ? reply : reply + version.take()};
   }
 
@@ -197,13 +198,13 @@ class ServedModels : public testing::Test {
     return url + "/net";
   }
 
-  ModelMetadata<Hits, Scores> metadata() {
+  ModelMetadata<Hits, Scores> metadata(const std::string& output = "y") {
     auto in = hits_.view().records();
     SoAMetadata<Hits> inputs(hits_.size());
     inputs.append_block("x", in.x(), in.y(), in.z());
     auto out = scores_.view().records();
     SoAMetadata<Scores> outputs(scores_.size());
-    outputs.append_block("y", out.a(), out.b(), out.c());
+    outputs.append_block(output, out.a(), out.b(), out.c());
     return ModelMetadata(inputs, outputs);
   }
 
@@ -471,6 +472,13 @@ TEST_F(ServedModels, ColumnsInAnotherOrderAreRefusedAsHere) {
   expect_refused(
       right_in, [&](auto& to) { to.append_block(Repack{}, "y", out.b(), out.a(), out.c()); },
       "column 0 is b, expected a");
+}
+
+/// KServe names inputs and outputs apart.
+TEST_F(ServedModels, MayNameAnOutputLikeAnInput) {
+  const Server server({.scale = 2, .output = "x"});
+  const Model<> model(url_of({&server}));
+  EXPECT_EQ(call(model, model.plan(metadata("x"))), 2);
 }
 
 TEST_F(ServedModels, AreDescribedWithTheirColumnsAndTheirFile) {

@@ -9,7 +9,6 @@
 
 #include "engine/infer_call.hpp"
 #include "engine/wire_plan.hpp"
-#include "kserve/datatypes.hpp"
 #include "service/registry.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/loader.hpp"
@@ -117,17 +116,6 @@ class RemoteEngine final : public Engine {
   }
 
  private:
-  static Signature signature_of(const ModelMetadataReply& metadata) {
-    const auto spec = [](const WireTensor& tensor) {
-      return TensorSpec{.name = tensor.name, .dtype = dtype_of(tensor.datatype)};
-    };
-    Signature signature;
-    for (const WireTensor& input : metadata.inputs) signature.inputs.push_back(spec(input));
-    for (const WireTensor& output : metadata.outputs) signature.outputs.push_back(spec(output));
-    signature.required_inputs = signature.inputs.size();
-    return signature;
-  }
-
   RunLocally fallback_for(const Queue& queue, const Binding& binding,
                           const Prepared& prepared) const {
     if (!fallback_) return {};

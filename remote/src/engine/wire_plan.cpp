@@ -11,7 +11,6 @@
 #include "kserve/datatypes.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/describe.hpp"
-#include "tensoa/engine/signature.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -19,18 +18,6 @@ namespace {
 bool fits(std::span<const std::int64_t> got, std::span<const std::int64_t> expected) {
   return std::ranges::equal(got, expected,
                             [](auto mine, auto theirs) { return theirs < 0 || mine == theirs; });
-}
-
-Signature signature_of(const ModelMetadataReply& metadata) {
-  Signature signature;
-  for (const WireTensor& input : metadata.inputs) {
-    signature.inputs.push_back({.name = input.name, .dtype = dtype_of(input.datatype)});
-  }
-  signature.required_inputs = signature.inputs.size();
-  for (const WireTensor& output : metadata.outputs) {
-    signature.outputs.push_back({.name = output.name, .dtype = dtype_of(output.datatype)});
-  }
-  return signature;
 }
 
 /// That of the tensor, or of the columns, which tensoa's back-end converts itself.
@@ -51,16 +38,29 @@ DType wire_dtype(const BoundBlock& block, WireOrder order, const WireTensor& exp
 }
 
 /// Planes travel in the order of the columns, so others would be taken for those that the model reads.
-void require_columns(const BoundBlock& block, const std::string& name, const ServedModel& model,
-                     const std::string& subject) {
-  if (!model.published || !model.published->are_columns_named) return;
-  const std::string differs = difference_of_columns(*model.block(name), block.columns);
+/// @param served the blocks of the same side, which has one for each tensor
+void require_columns(const BoundBlock& block, const std::string& name,
+                     const std::vector<BlockDescription>& served, const std::string& subject) {
+  const auto expected = std::ranges::find(served, name, &BlockDescription::name);
+  const std::string differs = difference_of_columns(*expected, block.columns);
   if (differs.empty()) return;
   throw BindingError(subject + "was made for other columns: " + to_string(block) + ": " + differs +
                      "; bind the columns that `tensoa inspect URL` prints");
 }
 
 }  // namespace
+
+Signature signature_of(const ModelMetadataReply& metadata) {
+  Signature signature;
+  for (const WireTensor& input : metadata.inputs) {
+    signature.inputs.push_back({.name = input.name, .dtype = dtype_of(input.datatype)});
+  }
+  signature.required_inputs = signature.inputs.size();
+  for (const WireTensor& output : metadata.outputs) {
+    signature.outputs.push_back({.name = output.name, .dtype = dtype_of(output.datatype)});
+  }
+  return signature;
+}
 
 WirePlan plan_for(const Binding& binding, const ServedModel& model, const std::string& subject) {
   const ModelMetadataReply& metadata = model.metadata;
@@ -94,17 +94,23 @@ WirePlan plan_for(const Binding& binding, const ServedModel& model, const std::s
   for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
     plan.outputs.push_back(by_name ? place_of(binding.outputs[i]) : i);
   }
+  const BindingDescription* const named = model.published && model.published->are_columns_named
+                                              ? &*model.published->model.binding
+                                              : nullptr;
+  const auto match = [&](const BoundBlock& block, const WireTensor& expected,
+                         std::vector<BlockDescription> BindingDescription::*served) {
+    const DType dtype = wire_dtype(block, plan.order, expected, subject);
+    wire_sizes(block, plan.order, expected, subject);
+    if (named != nullptr) require_columns(block, expected.name, named->*served, subject);
+    return dtype;
+  };
   for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
-    const WireTensor& expected = metadata.inputs[plan.inputs[i]];
-    plan.input_dtypes.push_back(wire_dtype(binding.inputs[i], plan.order, expected, subject));
-    wire_sizes(binding.inputs[i], plan.order, expected, subject);
-    require_columns(binding.inputs[i], expected.name, model, subject);
+    plan.input_dtypes.push_back(
+        match(binding.inputs[i], metadata.inputs[plan.inputs[i]], &BindingDescription::inputs));
   }
   for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
-    const WireTensor& expected = metadata.outputs[plan.outputs[i]];
-    plan.output_dtypes.push_back(wire_dtype(binding.outputs[i], plan.order, expected, subject));
-    wire_sizes(binding.outputs[i], plan.order, expected, subject);
-    require_columns(binding.outputs[i], expected.name, model, subject);
+    plan.output_dtypes.push_back(
+        match(binding.outputs[i], metadata.outputs[plan.outputs[i]], &BindingDescription::outputs));
   }
   return plan;
 }

@@ -11,6 +11,7 @@
 #include "kserve/messages.hpp"
 #include "service/served_model.hpp"
 #include "tensoa/engine/model_metadata.hpp"
+#include "tensoa/engine/signature.hpp"
 
 namespace tensoa::remote {
 
@@ -29,6 +30,9 @@ struct KeptPlan {
   std::shared_ptr<const ServedModel> model;
   WirePlan plan;
 };
+
+/// The names and dtypes of the tensors of a model; no dtype where it is not one of ours.
+Signature signature_of(const ModelMetadataReply& metadata);
 
 /// @param subject the beginning of messages
 /// @throws BindingError where the model does not take these blocks, or where columns are not those that the server names, in

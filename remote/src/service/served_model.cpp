@@ -81,15 +81,6 @@ ServedModel ServedModel::of(ModelMetadataReply metadata, const ServiceUrl& url,
   return model;
 }
 
-const BlockDescription* ServedModel::block(const std::string& name) const {
-  for (const auto* blocks :
-       {&published->model.binding->inputs, &published->model.binding->outputs}) {
-    const auto found = std::ranges::find(*blocks, name, &BlockDescription::name);
-    if (found != blocks->end()) return &*found;
-  }
-  return nullptr;
-}
-
 bool ServedModel::is_same(const ServedModel& other) const {
   if (checksum != other.checksum || metadata.inputs != other.metadata.inputs ||
       metadata.outputs != other.metadata.outputs || metadata.platform != other.metadata.platform) {

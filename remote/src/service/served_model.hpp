@@ -18,7 +18,7 @@ struct ServedModel {
   /// SHA-256 of its file; empty: the server does not say which file it runs (only tensoa's back-end does).
   std::string checksum = {};
 
-  /// Its columns; none: the server does not say them.
+  /// Its columns, a block for each tensor of `metadata`; none: the server does not say them.
   std::optional<package::PublishedModel> published = {};
 
   /// That replies must have, where they have one; empty: any. Only of a model without a checksum.
@@ -34,9 +34,6 @@ struct ServedModel {
   /// @throws InputError for a description that cannot be read, or is not of the tensors of `metadata`
   static ServedModel of(ModelMetadataReply metadata, const ServiceUrl& url,
                         const InferReply& reply);
-
-  /// The columns of the tensor `name` of `metadata`. @pre `published`
-  const BlockDescription* block(const std::string& name) const;
 
   /// Of the same file, or where that is not known: of the same platform, versions and tensors.
   bool is_same(const ServedModel& other) const;
