@@ -70,6 +70,7 @@ struct File {
   std::vector<std::string> columns{"x", "y", "z"};
   std::string version = "1";
   std::string output = "y";  ///< the name of its block
+  RowDependence rows = {};
 
   std::string checksum() const {
     std::string text = std::to_string(static_cast<int>(scale)) + datatype.substr(2);
@@ -96,6 +97,7 @@ struct File {
     model.model.inputs.push_back(package::argument_of(binding.inputs[0], 0));
     model.model.outputs.push_back(package::argument_of(binding.outputs[0], 0));
     model.model.binding = binding;
+    model.model.row_dependence = rows;
     return package::to_json(model);
   }
 };
@@ -479,6 +481,23 @@ TEST_F(ServedModels, MayNameAnOutputLikeAnInput) {
   const Server server({.scale = 2, .output = "x"});
   const Model<> model(url_of({&server}));
   EXPECT_EQ(call(model, model.plan(metadata("x"))), 2);
+}
+
+TEST_F(ServedModels, SayWhetherTheirRowsDependOnEachOther) {
+  using Answer = RowDependence::Answer;
+  for (const RowDependence& rows :
+       {RowDependence{Answer::kIndependent, ""}, RowDependence{Answer::kDependent, "sorts"}}) {
+    const Server server({.scale = 2, .rows = rows});
+    const Model<> model(url_of({&server}));
+    const RowDependence got = model.row_dependence(model.plan(metadata()));
+    EXPECT_EQ(got.answer, rows.answer);
+    EXPECT_EQ(got.reason, rows.reason);
+  }
+  const Server python(kOld, Server::Kind::kPython);
+  const Model<> unknown(url_of({&python}));
+  const RowDependence got = unknown.row_dependence(unknown.plan(metadata()));
+  EXPECT_EQ(got.answer, Answer::kUnknown);
+  EXPECT_THAT(got.reason, HasSubstr("servers do not say"));
 }
 
 TEST_F(ServedModels, AreDescribedWithTheirColumnsAndTheirFile) {

@@ -98,6 +98,15 @@ class RemoteEngine final : public Engine {
                                                   std::move(local));
   }
 
+  /// As the servers publish it, or else the fallback, which is the same model by the word of the user.
+  RowDependence row_dependence(const Binding& binding, const Prepared& prepared) const override {
+    const auto& mine = static_cast<const RemotePrepared&>(prepared);
+    const bool is_published = mine.plan() != nullptr && mine.plan()->model->published;
+    if (is_published) return mine.plan()->model->published->model.row_dependence;
+    if (fallback_) return fallback_->row_dependence(binding, *mine.local());
+    return {RowDependence::Answer::kUnknown, "its servers do not say it"};
+  }
+
   CopyReport run(const Queue& queue, const Binding& binding,
                  const Prepared& prepared) const override {
     const auto promise = std::make_shared<std::promise<Result<CopyReport>>>();
