@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "protobuf/encoder.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
@@ -29,11 +31,26 @@ std::vector<float> read(const ImportedMemory& memory, const Range& range) {
   return numbers;
 }
 
-void write(const ImportedMemory& memory, const Range& range, const std::vector<float>& numbers) {
+/// The numbers as float64 where they are wide, else as float32.
+std::string bytes_of(const std::vector<float>& numbers, bool are_wide) {
+  const std::vector<double> wide(numbers.begin(), numbers.end());
+  const auto* const data = are_wide ? reinterpret_cast<const char*>(wide.data())
+                                    : reinterpret_cast<const char*>(numbers.data());
+  return {data, numbers.size() * (are_wide ? sizeof(double) : sizeof(float))};
+}
+
+void write(const ImportedMemory& memory, const Range& range, const std::string& bytes) {
   const Queue queue(memory.device());
-  copy_bytes(queue, memory.data() + range.offset, memory.device(), numbers.data(), Device::cpu(),
-             std::min<std::size_t>(range.bytes, numbers.size() * sizeof(float)));
+  copy_bytes(queue, memory.data() + range.offset, memory.device(), bytes.data(), Device::cpu(),
+             std::min<std::size_t>(range.bytes, bytes.size()));
   queue.wait();
+}
+
+/// The version in metadata and answers, next to "1".
+std::string version_field(const std::string& version) {
+  remote::protobuf::Encoder message;
+  message.text(2, version);
+  return message.take();
 }
 
 }  // namespace
@@ -41,8 +58,10 @@ void write(const ImportedMemory& memory, const Range& range, const std::vector<f
 FakeReply DeviceServer::operator()(const std::string& method, const std::string& request) {
   if (method == "test") return test(request);
   if (method == remote::kModelMetadata) {
-    return {.message = metadata_reply("double", "tensoa", {{"x", "FP32", {1, 2, -1}}},
-                                      {{"y", "FP32", {1, 2, -1}}})};
+    std::string reply = metadata_reply("double", "tensoa", {{"x", "FP32", {1, 2, -1}}},
+                                       {{"y", output_type(), {1, 2, -1}}});
+    if (mode_ == "narrow") reply += version_field("2");
+    return {.message = std::move(reply)};
   }
   if (method == remote::kDeviceMemoryRegister) return register_region(request);
   if (method == remote::kDeviceMemoryUnregister) {
@@ -115,21 +134,22 @@ FakeReply DeviceServer::infer(const std::string& request) {
   }
   if (mode_ == "fail" || mode_ == "stall") {
     if (!out.region.empty()) {
-      write(regions_.at(out.region), out, std::vector<float>(numbers.size(), 4711));
+      write(regions_.at(out.region), out,
+            bytes_of(std::vector<float>(numbers.size(), 4711), false));
     }
     if (mode_ == "fail") return {.status = {.code = 3, .message = "the model refuses"}};
     mode_.clear();
     return {.status = {.code = 4, .message = "Deadline Exceeded"}};
   }
   const remote::WireTensor tensor{
-      "y", "FP32", {1, 2, static_cast<std::int64_t>(numbers.size() / 2)}};
-  if (!out.region.empty()) {
-    write(regions_.at(out.region), out, numbers);
-    return {.message = infer_reply({tensor}, {""})};
-  }
-  std::string raw(numbers.size() * sizeof(float), '\0');
-  std::memcpy(raw.data(), numbers.data(), raw.size());
-  return {.message = infer_reply({tensor}, {raw})};
+      "y", output_type(), {1, 2, static_cast<std::int64_t>(numbers.size() / 2)}};
+  std::string raw = bytes_of(numbers, mode_ == "wide");
+  if (!out.region.empty()) write(regions_.at(out.region), out, raw);
+  std::string reply = infer_reply({tensor}, {out.region.empty() ? std::move(raw) : ""});
+  if (mode_ == "narrow") reply += version_field("2");
+  return {.message = std::move(reply)};
 }
+
+std::string DeviceServer::output_type() const { return mode_ == "wide" ? "FP64" : "FP32"; }
 
 }  // namespace tensoa::test

@@ -16,7 +16,7 @@ namespace tensoa::test {
 ///
 /// The method "test" tells it what to do: "refuse" registrations, "forget" regions, write to the outputs and "fail" as with
 /// INVALID_ARGUMENT, or "stall" (once, DEADLINE_EXCEEDED), be "full" (once,
-/// RESOURCE_EXHAUSTED), "reset". It replies with what it did since the last reset:
+/// RESOURCE_EXHAUSTED), have outputs of float64, "wide", or be another version whose outputs are float32, "narrow", and "reset". It replies with what it did since the last reset:
 /// "registered 1 unregistered 0 by_region 2 by_wire 0", of tensors.
 class DeviceServer {
  public:
@@ -26,6 +26,7 @@ class DeviceServer {
   FakeReply test(const std::string& what);
   FakeReply register_region(const std::string& request);
   FakeReply infer(const std::string& request);
+  std::string output_type() const;
 
   std::map<std::string, ImportedMemory> regions_;
   std::map<std::string, int> done_;

@@ -259,12 +259,12 @@ class ServedModels : public testing::Test {
     throw std::runtime_error("the call succeeded");
   }
 
-  /// Calls until one is answered by kOld, which a server has again. @return whether one is
-  bool is_answered_later(const Model<>& model, const Plan<Hits, Scores>& plan) {
+  /// Calls until one is answered, by kOld, which a server has again, or by another. @return whether one is
+  bool is_answered_later(const Model<>& model, const Plan<Hits, Scores>& plan, float scale = 2) {
     const auto end = std::chrono::steady_clock::now() + kLong;
     while (std::chrono::steady_clock::now() < end) {
       try {
-        return call(model, plan) == 2;
+        return call(model, plan) == scale;
       } catch (const Error&) {
         std::this_thread::sleep_for(20ms);
       }
@@ -439,6 +439,23 @@ TEST_F(ServedModels, ThatAreAllNewAreNotFollowedToOtherColumns) {
     a.set(kOld);
     EXPECT_TRUE(is_answered_later(model, plan));
   }
+}
+
+/// The caller may have cut the rows of the model before.
+TEST_F(ServedModels, ThatAreAllNewAreNotFollowedToRowsThatDependOnEachOther) {
+  using Answer = RowDependence::Answer;
+  const File independent{.scale = 2, .rows = {Answer::kIndependent, ""}};
+  const File dependent{.scale = 3, .rows = {Answer::kDependent, "sorts them"}};
+  Server a(independent);
+  const Model<> model(url_of({&a}), Options{.on_new_version = OnNewVersion::kFollow});
+  const auto plan = model.plan(metadata());
+  a.set(dependent);
+  reset();
+  EXPECT_THAT([&] { model.forward(queue_, plan); },
+              ThrowsMessage<BindingError>(HasSubstr("sorts them")));
+  EXPECT_TRUE(is_untouched());
+  a.set({.scale = 5, .rows = {Answer::kIndependent, ""}});
+  EXPECT_TRUE(is_answered_later(model, plan, 5));
 }
 
 TEST_F(ServedModels, ThatDisagreeAreNotFollowed) {

@@ -46,6 +46,11 @@ struct Pair {
 };
 using Collection = PortableCollection<Pair>;
 
+template <template <class> class F>
+struct WidePair {
+  F<double> a, b;
+};
+
 constexpr std::size_t kFull = 4096;   // its planes are side by side
 constexpr std::size_t kOdd = 20'001;  // not these
 
@@ -247,6 +252,37 @@ TEST_F(SharedDeviceColumns, GoByTheWireAfterAnAttemptThatWasGivenUp) {
   EXPECT_THAT(tell(""), HasSubstr("by_region 2 by_wire 2"));
   EXPECT_EQ(call(model, in, out, 4), kFull);
   EXPECT_THAT(tell(""), HasSubstr("by_region 4 by_wire 2"));
+}
+
+/// The region of the call is laid out for the model before.
+TEST_F(SharedDeviceColumns, GoByTheWireWhereACallFollowsToAnotherDtype) {
+  SharedDeviceMemory memory(gpu_, std::size_t{4} << 20U);
+  Collection in(kFull, gpu_, memory);
+  PortableCollection<WidePair> out(kFull, gpu_);
+  tell("wide");
+  const Model<> model = this->model(Options{.on_new_version = remote::OnNewVersion::kFollow});
+  SoAMetadata<Pair> inputs(kFull);
+  inputs.append_block("x", in.view().records().a(), in.view().records().b());
+  SoAMetadata<WidePair> outputs(kFull);
+  outputs.append_block(Repack{DType::kF32}, "y", out.view().records().a(),
+                       out.view().records().b());
+  const auto plan = model.plan(ModelMetadata(inputs, outputs));
+  const auto expect_right = [&] {
+    fill(in, 1);
+    model.forward(*queue_, plan);
+    PortableCollection<WidePair> host(kFull, Device::cpu());
+    copy_bytes(*queue_, host.data(), Device::cpu(), out.data(), gpu_, host.bytes());
+    queue_->wait();
+    for (std::size_t i = 0; i < kFull; ++i) {
+      ASSERT_EQ(host.view().a[i], 2.0 + 2.0 * static_cast<double>(i));
+      ASSERT_EQ(host.view().b[i], -2.0 - 2.0 * static_cast<double>(i));
+    }
+  };
+  expect_right();
+  EXPECT_THAT(tell(""), HasSubstr("by_region 2 by_wire 0"));
+  tell("narrow");
+  expect_right();
+  expect_right();
 }
 
 TEST_F(SharedDeviceColumns, GoByTheWireWithOneWarningWhereTheRegionIsFull) {
