@@ -21,13 +21,16 @@
 #include <utility>
 #include <vector>
 
+#include "engine/infer_call.hpp"
 #include "fake_server.hpp"
 #include "service/lookup.hpp"
 #include "service/servers.hpp"
 #include "service/service.hpp"
 #include "support/temporary_folder.hpp"
+#include "tensoa/engine/model_metadata.hpp"
 #include "tensoa/remote/options.hpp"
 #include "tensoa/remote/service_error.hpp"
+#include "tensoa/soa/portable_collection.hpp"
 
 namespace tensoa {
 namespace {
@@ -51,8 +54,18 @@ using testing::UnorderedElementsAre;
 
 constexpr auto kLongest = 30s;
 
-FakeReply say_what_it_is(const std::string& method, const std::string&) {
+template <template <class> class F>
+struct Column {
+  F<float> x;
+};
+
+/// A model that gives what it gets.
+FakeReply say_what_it_is(const std::string& method, const std::string& request) {
   if (method == remote::kModelReady) return {.message = std::string("\x08\x01", 2)};
+  if (method == remote::kModelInfer) {
+    const test::SeenRequest seen = test::parse_request(request);
+    return {.message = test::infer_reply({{"y", "FP32", seen.inputs.at(0).sizes}}, seen.raw)};
+  }
   return {.message = test::metadata_reply("m", "", {{"x", "FP32", {-1}}}, {{"y", "FP32", {-1}}})};
 }
 
@@ -230,6 +243,39 @@ TEST_F(Names, AreLookedUpAgainAndKeepWhatTheyHadWhereTheyAreNotKnown) {
   book_.set("farm.test", {"127.0.0.1"});
   ASSERT_TRUE(book_.wait_until_used());
   EXPECT_THAT(addresses_of(service->servers()), ElementsAre("127.0.0.1" + port));
+}
+
+/// A deployment whose pods all have new addresses: calls wait until the new ones have said which model they have.
+TEST_F(Names, WhoseAddressesAreAllReplacedLoseNoCall) {
+  const FakeServer first(say_what_it_is);
+  const std::string port = first.address().substr(first.address().find(':'));
+  const FakeServer second(say_what_it_is, "127.0.0.2" + port);
+  const FakeServer third(say_what_it_is, "127.0.0.3" + port);
+  const FakeServer fourth(say_what_it_is, "127.0.0.4" + port);
+  book_.set("farm.test", {"127.0.0.1", "127.0.0.2"});
+  const auto service =
+      this->service("grpc://farm.test" + port + "/m", Options{.lookup_period = 1ms});
+  service->load();
+  PortableCollection<Column> in(8, Device::cpu());
+  PortableCollection<Column> out(8, Device::cpu());
+  SoAMetadata<Column> inputs(8);
+  inputs.append_block("x", in.view().records().x());
+  SoAMetadata<Column> outputs(8);
+  outputs.append_block("y", out.view().records().x());
+  const ModelMetadata metadata(inputs, outputs);
+  const auto call = [&] {
+    std::promise<Result<CopyReport>> done;
+    remote::infer(service, metadata.binding(), nullptr, nullptr, {},
+                  [&](Result<CopyReport> result) { done.set_value(std::move(result)); });
+    const Result<CopyReport> result = done.get_future().get();
+    return result ? "" : std::string(result.message());
+  };
+  for (int round = 0; round < 10; ++round) {
+    book_.set("farm.test", round % 2 == 0 ? std::vector<std::string>{"127.0.0.3", "127.0.0.4"}
+                                          : std::vector<std::string>{"127.0.0.1", "127.0.0.2"});
+    ASSERT_TRUE(book_.wait_until_used());
+    for (int i = 0; i < 5; ++i) ASSERT_EQ(call(), "");
+  }
 }
 
 TEST_F(Names, AreLookedUpOnceWhereThePeriodIsZeroAndAddressesNever) {

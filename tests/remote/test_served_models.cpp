@@ -7,8 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -16,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -111,6 +114,13 @@ class Server {
       : kind_(kind),
         file_(std::move(file)),
         server_([this](const auto& method, const auto& bytes) { return answer(method, bytes); }) {}
+  ~Server() {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    over_.notify_all();
+  }
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
 
   const std::string& address() const { return server_.address(); }
 
@@ -131,13 +141,18 @@ class Server {
     answer_ = std::move(answer);
   }
 
+  /// Answers no question which model it has, until the end of the test.
+  void stall() { is_stalled_ = true; }
+
   /// Requests of calls: those of more than one row.
   int calls() const { return calls_; }
 
- private:
   FakeReply answer(const std::string& method, const std::string& request) {
     if (method == remote::kModelReady) return {.message = std::string("\x08\x01", 2)};
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (is_stalled_ && method == remote::kModelMetadata) {
+      over_.wait(lock, [&] { return is_over_; });
+    }
     if (method == remote::kModelMetadata) return metadata();
     if (kind_ == Kind::kTensoa && test::has_parameter(request, "tensoa_describe")) {
       return {.message = remote::encode_parameter("tensoa_checksum", file_.checksum()) +
@@ -148,11 +163,11 @@ class Server {
     const bool is_call = input.sizes.at(kind_ == Kind::kPython ? 0 : 2) > 1;
     calls_ += is_call ? 1 : 0;
     if (is_call && answer_) return answer_(request);
-    const bool expects_another = test::has_parameter(request, "tensoa_checksum") &&
-                                 request.find(file_.checksum()) == std::string::npos;
-    if (expects_another || input.datatype != file_.datatype) {
-      return {.status = {3, "another checksum or dtype"}};
+    if (test::has_parameter(request, "tensoa_checksum") &&
+        request.find(file_.checksum()) == std::string::npos) {
+      return {.status = {3, "parameter tensoa_checksum: got another checksum"}};
     }
+    if (input.datatype != file_.datatype) return {.status = {3, "another dtype"}};
     const File& file = computes_ ? *computes_ : file_;
     std::string raw = seen.raw.at(0);
     std::vector<float> numbers(raw.size() / sizeof(float));
@@ -169,6 +184,7 @@ class Server {
     return {.message = message};
   }
 
+ private:
   FakeReply metadata() const {
     const bool is_python = kind_ == Kind::kPython;
     const std::vector<std::int64_t> sizes =
@@ -187,6 +203,35 @@ class Server {
   std::optional<File> computes_;
   std::function<FakeReply(const std::string&)> answer_;
   std::atomic<int> calls_ = 0;
+  std::atomic<bool> is_stalled_ = false;
+  std::condition_variable over_;
+  bool is_over_ = false;
+  FakeServer server_;
+};
+
+/// An address that leads to several servers, as Envoy does: each request goes to one of them, by chance or in turn.
+class Proxy {
+ public:
+  Proxy(std::vector<Server*> servers, bool is_in_turn)
+      : servers_(std::move(servers)),
+        is_in_turn_(is_in_turn),
+        server_([this](const auto& method, const auto& bytes) {
+          return next().answer(method, bytes);
+        }) {}
+
+  std::string url() const { return "grpc://" + server_.address() + "/net"; }
+
+ private:
+  Server& next() {
+    const std::lock_guard lock(mutex_);
+    return *servers_[(is_in_turn_ ? turn_++ : random_()) % servers_.size()];
+  }
+
+  std::vector<Server*> servers_;
+  bool is_in_turn_;
+  std::mutex mutex_;
+  std::size_t turn_ = 0;
+  std::mt19937 random_;
   FakeServer server_;
 };
 
@@ -376,6 +421,43 @@ TEST_F(ServedModels, ThatAreUpdatedOneAfterAnotherLoseNoCall) {
   }
 }
 
+/// The same behind one address: each call goes on until a server that has the model gets it.
+TEST_F(ServedModels, BehindOneAddressThatAreUpdatedOneAfterAnotherLoseNoCall) {
+  for (const File& next : {kNew, File{.scale = 3, .datatype = "FP64"}}) {
+    for (const bool is_in_turn : {false, true}) {
+      SCOPED_TRACE(next.checksum() + (is_in_turn ? " in turn" : " by chance"));
+      Server a(kOld);
+      Server b(kOld);
+      Server c(kOld);
+      const Proxy proxy({&a, &b, &c}, is_in_turn);
+      const test::Warnings warnings;
+      const Model<> model(proxy.url());
+      const auto plan = model.plan(metadata());
+      for (Server* const updated : {&a, &b}) {
+        updated->set(next);
+        for (int i = 0; i < 20; ++i) ASSERT_EQ(call(model, plan), 2);
+      }
+      EXPECT_LE(std::ranges::count(warnings.text(), '\n'), 4) << warnings.text();
+      c.set(next);
+      EXPECT_EQ(failure_of(model, plan).code(), 9);
+      a.set(kOld);
+      EXPECT_TRUE(is_answered_later(model, plan));
+    }
+  }
+}
+
+TEST_F(ServedModels, BehindOneAddressAreFollowedWhenAllAreNew) {
+  Server a(kOld);
+  Server b(kOld);
+  const Proxy proxy({&a, &b}, false);
+  const Model<> model(proxy.url(), Options{.on_new_version = OnNewVersion::kFollow});
+  const auto plan = model.plan(metadata());
+  a.set(kNew);
+  for (int i = 0; i < 30; ++i) ASSERT_EQ(call(model, plan), 2) << "one has it still";
+  b.set(kNew);
+  for (int i = 0; i < 30; ++i) ASSERT_EQ(call(model, plan), 3);
+}
+
 TEST_F(ServedModels, OfAnEarlierBackEndAreComparedByTheirAnswers) {
   using Kind = Server::Kind;
   Server a(kOld, Kind::kTensoaThatDoesNotDescribe);
@@ -544,7 +626,7 @@ TEST_F(ServedModels, AServerThatLiesIsCaughtByItsFirstAnswer) {
   EXPECT_THAT(warnings.text(),
               AllOf(HasSubstr(liar.address() + ": sent an answer of the file"),
                     HasSubstr(", expected the file " + kOld.checksum().substr(0, 12))));
-  const Model<> alone(url_of({&liar}));
+  const Model<> alone(url_of({&liar}), Options{.deadline = 500ms});
   const ServiceError error = failure_of(alone, alone.plan(metadata()));
   EXPECT_EQ(error.code(), 13);
   EXPECT_THAT(error.what(), HasSubstr("sent an answer of the file"));
@@ -604,6 +686,43 @@ TEST_F(ServedModels, AWrongRequestIsRefusedOnceByEachServer) {
   for (const auto& server : servers) EXPECT_EQ(server->calls(), 1);
   servers[1]->answer_calls({});
   EXPECT_EQ(call(model, plan), 2) << "another call is not affected";
+}
+
+/// A server that refuses a call has the model: servers that have another say nothing about it.
+TEST_F(ServedModels, AWrongRequestIsWrongWhateverOtherServersHave) {
+  for (const OnNewVersion policy :
+       {OnNewVersion::kStay, OnNewVersion::kFail, OnNewVersion::kFollow}) {
+    SCOPED_TRACE(static_cast<int>(policy));
+    Server old(kOld);
+    Server updated(kOld);
+    const Model<> model(url_of({&old, &updated}), Options{.on_new_version = policy});
+    const auto plan = model.plan(metadata());
+    updated.set(kNew);
+    for (int i = 0; i < 10; ++i) ASSERT_EQ(call(model, plan), 2);
+    old.answer_calls([](const std::string&) {
+      return FakeReply{.status = {3, "the network does not take such numbers"}};
+    });
+    const ServiceError error = failure_of(model, plan);
+    EXPECT_EQ(error.code(), 3);
+    EXPECT_THAT(error.what(), HasSubstr("does not take such numbers"));
+    old.answer_calls({});
+    EXPECT_EQ(call(model, plan), 2) << "the calls of the process stay with the model";
+  }
+}
+
+/// The deadline ends a call, also where a server is asked that does not answer.
+TEST_F(ServedModels, AServerThatDoesNotSayWhatItHasKeepsNoCallBeyondItsDeadline) {
+  Server old(kOld);
+  Server stalled(kOld);
+  const Model<> model(url_of({&old, &stalled}), Options{.deadline = 300ms});
+  const auto plan = model.plan(metadata());
+  stalled.set(kNew);
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(call(model, plan), 2);
+  stalled.stall();
+  old.set({.scale = 5});
+  const auto start = std::chrono::steady_clock::now();
+  failure_of(model, plan);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 1300ms);
 }
 
 TEST_F(ServedModels, ControlCharactersOfServersReachNoMessage) {
@@ -689,6 +808,37 @@ TEST_F(ServedModelsWithFallback, AFallbackRunsWhereAllServersAreNew) {
   EXPECT_EQ(failure_of(fails, other).code(), 9);
 }
 
+TEST_F(ServedModelsWithFallback, AServerThatRefusesACallIsNotReplaced) {
+  for (const OnNewVersion policy : {OnNewVersion::kFail, OnNewVersion::kFollow}) {
+    Server old(kOld);
+    Server updated(kOld);
+    options_.on_new_version = policy;
+    const Model<> model(url_of({&old, &updated}), options_);
+    const auto plan = model.plan(metadata());
+    updated.set(kNew);
+    for (int i = 0; i < 10; ++i) ASSERT_EQ(call(model, plan), 2);
+    old.answer_calls([](const std::string&) { return FakeReply{.status = {13, "out of memory"}}; });
+    EXPECT_EQ(call(model, plan), 7) << "the fallback";
+    old.answer_calls({});
+    EXPECT_EQ(call(model, plan), 2);
+  }
+}
+
+TEST_F(ServedModelsWithFallback, AFallbackRunsWhereNoServerOfAnAddressTakesTheCall) {
+  Server a(kOld);
+  Server b(kOld);
+  const Proxy proxy({&a, &b}, false);
+  options_.deadline = 300ms;
+  const Model<> model(proxy.url(), options_);
+  const auto plan = model.plan(metadata());
+  for (Server* const server : {&a, &b}) {
+    server->answer_calls([](const std::string&) {
+      return FakeReply{.status = {3, "parameter tensoa_checksum: got another checksum"}};
+    });
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(call(model, plan), 7);
+}
+
 TEST_F(ServedModelsWithFallback, AFallbackDoesNotRunForAModelThatWasFollowed) {
   Server a(kOld);
   options_.on_new_version = OnNewVersion::kFollow;
@@ -717,6 +867,7 @@ TEST_F(ServedModelsWithFallback, AFallbackRunsUntilServersAgree) {
 TEST_F(ServedModelsWithFallback, AFallbackRunsWhereAnAnswerIsOfAnotherFile) {
   Server liar(kOld);
   liar.lie(kNew);
+  options_.deadline = 500ms;
   const Model<> model(url_of({&liar}), options_);
   EXPECT_EQ(call(model, model.plan(metadata())), 7);
 }

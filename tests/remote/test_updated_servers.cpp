@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -251,6 +252,38 @@ TEST_F(Updated, AllServersAreFollowedOrNot) {
   EXPECT_EQ(call(fails, failing), first);
 }
 
+/// Envoy chooses a server for each request, and says the same address for all.
+TEST_F(Updated, ServersBehindEnvoyLoseNoCall) {
+  const std::string envoy = environment("TENSOA_TEST_ENVOY");
+  if (envoy.empty()) GTEST_SKIP() << "needs Envoy: tests/service/run.py --update --envoy";
+  Event event(1);
+  const auto first = local("first", event);
+  const Model<> model("grpc://" + envoy + "/updated.tensoa");
+  const auto plan = model.plan(event.metadata());
+  int calls = 0;
+  const auto call_while = [&](const std::function<void()>& act) {
+    std::atomic<bool> is_over = false;
+    std::thread acts([&] {
+      act();
+      is_over = true;
+    });
+    int after = 100;
+    while (!HasFailure() && (!is_over || after-- > 0)) {
+      event.clear();
+      EXPECT_NO_THROW(model.forward(queue_, plan));
+      EXPECT_EQ(event.bits(), first);
+      ++calls;
+    }
+    acts.join();
+  };
+  for (const char* const next : {"second", "order", "integers"}) {
+    for (const int server : {0, 1}) call_while([&] { update(server, next); });
+    for (const int server : {0, 1}) call_while([&] { update(server, "first"); });
+    if (HasFailure()) break;
+  }
+  std::cout << calls << " calls behind Envoy while models were updated\n";
+}
+
 /// Calls of two models, one with a fallback, one without, 16 in flight. Each answer has the bits of first.pt2, each call is completed
 /// once, whatever the servers have; without a fallback, calls may fail only while no server has the file.
 TEST_F(Updated, KilledAndUpdatedServersLoseNoEventAndMixNoModels) {
@@ -360,7 +393,7 @@ TEST_F(Updated, KilledAndUpdatedServersLoseNoEventAndMixNoModels) {
     update(0, "first");
     may_fail = true;  // now all of them
     for (int server = 0; server < 3; ++server) update(server, "second");
-    pause(500ms);
+    pause(2s);  // for one of which calls wait
     for (int server = 0; server < 3; ++server) update(server, "first");
     pause(6s);  // the longest pause between two probes
     may_fail = false;

@@ -3,9 +3,11 @@
 #include "engine/infer_call.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "engine/reply.hpp"
@@ -16,6 +18,10 @@
 
 namespace tensoa::remote {
 namespace {
+
+/// Between two attempts while it is not known which server has the model.
+constexpr Clock::duration kFirstDoubt = std::chrono::milliseconds(5);
+constexpr Clock::duration kLongestDoubt = std::chrono::milliseconds(80);
 
 /// A random share of a pause, so that the clients of a farm do not come back together ("full jitter", but not
 /// below a half).
@@ -102,10 +108,12 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     bool is_shared = false;  ///< whether that was `shared`
     bool has_lost = false;   ///< whether a server did not know the region
     std::vector<Server*> tried = {};
-    std::vector<Server*> refused = {};  ///< of `tried`: have the model and will not take the call
-    bool is_request_wrong = true;       ///< all of `refused` say so
+    std::vector<Server*> refused = {};    ///< of `tried`: have the model and will not take the call
+    bool is_request_wrong = true;         ///< all of `refused` say so
+    std::vector<Server*> denied_by = {};  ///< have another model, and were asked which
     std::optional<ServiceError> failure = {};  ///< of the last attempt; or of the last that refused
     bool has_asked = false;                    ///< servers with other models once more
+    int doubts = 0;                            ///< how often no server was known to have the model
     int attempts = 0;
   };
 
@@ -117,7 +125,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
   void attempt() {
     Server* const taken =
         service_->servers().take(course_.kept->model.get(), course_.tried, course_.refused);
-    if (taken == nullptr) return give_up();
+    if (taken == nullptr) return no_server();
     ++course_.attempts;
     Server& server = *taken;
     course_.tried.push_back(&server);
@@ -254,12 +262,12 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
         log(LogLevel::kWarning,
             std::string(what.what()) + "; it gets no calls until a probe succeeds");
       }
-      return refused(server, what, false);
+      return refused(server, what, error.is_of_another ? Refusal::kOfModel : Refusal::kOfServer);
     } catch (...) {
       service_->servers().release(server, Outcome::kUnused);
       throw;
     }
-    service_->servers().release(server, Outcome::kAnswered);
+    service_->servers().release(server, Outcome::kAnswered, course_.kept->model);
     if (course_.is_shared) server.registrations.confirm(*course_.sharing.region);
     std::size_t bytes = 0;
     for (const protobuf::Piece& piece : reply) bytes += piece.size();
@@ -278,8 +286,10 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
       return lost_region(server);
     }
     const ServiceError error = service_->error(status, server, course_.attempts);
+    if (verdict == Verdict::kAnother) return denied(server, error);
     if (verdict == Verdict::kRefused) {
-      return refused(server, error, status.code == kInvalidArgument);
+      return refused(server, error,
+                     status.code == kInvalidArgument ? Refusal::kOfRequest : Refusal::kOfServer);
     }
     service_->servers().release(server, Outcome::kFailed);
     if (course_.is_shared && !was_not_taken(status)) {
@@ -288,56 +298,154 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
       course_.sharing = {};
     }
     if (course_.refused.empty()) course_.failure = error;
-    const Retry& retry = service_->options().retry;
+    if (const auto pause = pause_after_failure()) {
+      return service_->transport().after(*pause, [self = shared_from_this()] { self->repeat(); });
+    }
+    give_up();
+  }
+
+  /// Before the next attempt; none where there may be no other.
+  std::optional<Clock::duration> pause_after_failure() {
     const bool has_budget = service_->budget().note_failure();
     const Clock::duration pause = next_pause();
-    if (!has_budget || course_.attempts >= retry.attempts || Clock::now() + pause >= deadline_) {
-      return give_up();
-    }
-    service_->transport().after(pause, [self = shared_from_this()] { self->repeat(); });
+    const bool may_repeat = has_budget && course_.attempts < service_->options().retry.attempts &&
+                            Clock::now() + pause < deadline_;
+    return may_repeat ? std::optional(pause) : std::nullopt;
   }
+
+  /// What a server means that says to have the model, and does not answer.
+  enum class Refusal {
+    kOfRequest,  ///< the request may be wrong
+    kOfServer,   ///< the server fails
+    kOfModel,    ///< it has computed another: servers behind the same address may have the model
+  };
 
   /// The server does not take the request, or its answer is none. It may have another model by now: so it is asked, and the call
   /// goes on elsewhere.
-  /// @param may_be_the_request that is wrong, where the model is still the same
-  void refused(Server& server, const ServiceError& error, bool may_be_the_request) {
+  void refused(Server& server, const ServiceError& error, Refusal refusal) {
     service_->servers().suspect(server);
-    const auto deadline = std::min(deadline_, Clock::now() + service_->options().attempt_deadline);
-    service_->ask(
-        server, deadline,
-        [self = shared_from_this(), &server, error, may_be_the_request](const CallStatus& answer) {
-          self->guarded(
-              [&] { self->go_elsewhere(server, error, may_be_the_request && answer.is_ok()); });
-        });
+    ask(server, [self = shared_from_this(), &server, error, refusal](const CallStatus& answer) {
+      self->go_elsewhere(server, error, refusal, answer.is_ok());
+    });
   }
 
-  void go_elsewhere(Server& server, const ServiceError& error, bool is_about_the_request) {
+  template <class Done>
+  void ask(Server& server, Done done) {
+    const auto deadline = std::min(deadline_, Clock::now() + service_->options().attempt_deadline);
+    service_->ask(server, deadline, [self = shared_from_this(), done](const CallStatus& answer) {
+      self->guarded([&] { done(answer); });
+    });
+  }
+
+  void go_elsewhere(Server& server, const ServiceError& error, Refusal refusal, bool has_answered) {
+    if (has_answered && refusal == Refusal::kOfModel) {
+      service_->servers().deny(server, course_.kept->model.get());
+      return go_on_in_doubt(server, error);
+    }
     const bool has_model = service_->servers().model_of(server) == course_.kept->model;
     service_->servers().release(server, Outcome::kUnused);
     if (has_model) {
       course_.refused.push_back(&server);
-      course_.is_request_wrong = course_.is_request_wrong && is_about_the_request;
+      course_.is_request_wrong =
+          course_.is_request_wrong && has_answered && refusal == Refusal::kOfRequest;
     }
     if (has_model || !course_.failure) course_.failure = error;
     if (course_.attempts >= service_->options().retry.attempts) return give_up();
     attempt();
   }
 
-  /// No server is left for the call, or no time.
+  /// A server that had the model has refused the call without computing it, because it has another. Which one is asked once: that keeps
+  /// the calls to come away from it. But where an address leads to several servers, the next one may have the model still.
+  void denied(Server& server, const ServiceError& error) {
+    service_->servers().deny(server, course_.kept->model.get());
+    if (std::ranges::find(course_.denied_by, &server) != course_.denied_by.end()) {
+      return go_on_in_doubt(server, error);
+    }
+    course_.denied_by.push_back(&server);
+    ask(server, [self = shared_from_this(), &server, error](const CallStatus& answer) {
+      if (!answer.is_ok()) self->service_->servers().suspect(server);
+      self->go_on_in_doubt(server, error);
+    });
+  }
+
+  /// What was not computed because of another model does not count as an attempt: the deadline ends it.
+  void go_on_in_doubt(Server& server, const ServiceError& error) {
+    service_->servers().release(server, Outcome::kUnused);
+    if (course_.refused.empty()) course_.failure = error;
+    --course_.attempts;
+    const auto pause = pause_of_doubt();
+    if (!pause) return give_up();
+    ask_others_after(*pause);
+  }
+
+  /// No server has the model, of those that have said so and have not refused the call.
+  void no_server() {
+    std::optional<Clock::duration> pause;
+    switch (best_standing()) {
+      case Standing::kHasAnother:
+        break;
+      case Standing::kHasIt:
+        if (!course_.refused.empty()) break;
+        [[fallthrough]];  // it has said so a moment ago
+      case Standing::kNotSaid:
+        pause = pause_of_doubt();
+        break;
+      case Standing::kFails:
+        ++course_.attempts;
+        pause = pause_after_failure();
+        break;
+    }
+    if (!pause) return give_up();
+    ask_others_after(*pause);
+  }
+
+  /// Where still no server has the model by then.
+  void ask_others_after(Clock::duration pause) {
+    service_->transport().after(pause, [self = shared_from_this()] {
+      if (self->best_standing() == Standing::kHasIt) return self->repeat();
+      self->guarded([&] { self->ask_others(); });
+    });
+  }
+
+  /// None before the first question, then as long as the answers may need to change.
+  std::optional<Clock::duration> pause_of_doubt() {
+    const Clock::duration pause =
+        course_.doubts == 0
+            ? Clock::duration::zero()
+            : with_jitter(std::min<Clock::duration>(
+                  kFirstDoubt * (1 << std::min(course_.doubts - 1, 10)), kLongestDoubt));
+    ++course_.doubts;
+    return Clock::now() + pause < deadline_ ? std::optional(pause) : std::nullopt;
+  }
+
+  void ask_others() {
+    service_->ask_others(deadline_, [self = shared_from_this()] { self->repeat(); });
+  }
+
+  Standing best_standing() const {
+    return service_->servers().best_standing(course_.kept->model.get(), course_.refused);
+  }
+
+  /// No attempt is left, no server or no time.
   void give_up() {
-    const bool has_time = Clock::now() < deadline_;
-    if (has_time && !course_.has_asked && service_->is_replaced(*course_.kept->model)) {
-      course_.has_asked = true;
-      return service_->ask_others([self = shared_from_this()] { self->repeat(); });
+    const Standing best = best_standing();
+    switch (best) {
+      case Standing::kHasAnother:
+        if (Clock::now() >= deadline_) break;
+        if (!std::exchange(course_.has_asked, true)) return ask_others();
+        if (auto next = has_followed_ ? nullptr : service_->successor(course_.kept->model)) {
+          return go_on_with(std::move(next));
+        }
+        break;
+      case Standing::kHasIt:  // so other models are none of the call's business
+      case Standing::kNotSaid:
+      case Standing::kFails:
+        break;
     }
-    if (auto next =
-            has_time && !has_followed_ ? service_->successor(course_.kept->model) : nullptr) {
-      return go_on_with(std::move(next));
-    }
-    const bool is_replaced = service_->is_replaced(*course_.kept->model);
-    const ServiceError error = is_replaced || !course_.failure
-                                   ? service_->error_of_models(*course_.kept->model)
-                                   : *course_.failure;
+    const bool is_replaced = best == Standing::kHasAnother;
+    const ServiceError error = is_replaced       ? service_->error_of_models(*course_.kept->model)
+                               : course_.failure ? *course_.failure
+                                                 : service_->error_of_silence(*course_.kept->model);
     const bool is_forbidden =
         is_replaced && service_->options().on_new_version == OnNewVersion::kFail;
     // What all servers of the model call wrong is wrong here too.

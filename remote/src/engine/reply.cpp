@@ -39,9 +39,9 @@ void check(const ReplyTensor& got, const BoundBlock& block, WireOrder order, DTy
   const std::vector<std::int64_t> sizes = wire_sizes(block, order, expected, {});
   const std::string_view datatype = kserve_name(dtype);
   if (got.tensor.datatype == datatype && same_but_for_ones(got.tensor.sizes, sizes)) return;
-  throw ReplyError{"sent " + described(got.tensor) + ", expected " +
-                   described({expected.name, std::string(datatype), sizes}) + " for " +
-                   to_string(block)};
+  throw ReplyError{.what = "sent " + described(got.tensor) + ", expected " +
+                           described({expected.name, std::string(datatype), sizes}) + " for " +
+                           to_string(block)};
 }
 
 void write(const TensorView& to, protobuf::Bytes& from, CopyReport& copies) {
@@ -79,7 +79,7 @@ void write_outputs(std::span<const protobuf::Piece> reply, const KeptPlan& kept,
         sharing == nullptr ? std::span<const std::string>() : sharing->output_names;
     const InferReply decoded = decode_infer(protobuf::Bytes(reply), shared);
     if (std::string differs = kept.model->difference(decoded); !differs.empty()) {
-      throw ReplyError{std::move(differs)};
+      throw ReplyError{.what = std::move(differs), .is_of_another = true};
     }
     const std::vector<ReplyTensor>& tensors = decoded.outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -87,7 +87,7 @@ void write_outputs(std::span<const protobuf::Piece> reply, const KeptPlan& kept,
       const auto found = std::ranges::find_if(
           tensors, [&](const ReplyTensor& got) { return got.tensor.name == expected.name; });
       if (found == tensors.end()) {
-        throw ReplyError{"sent no output \"" + expected.name + "\", which was asked for"};
+        throw ReplyError{.what = "sent no output \"" + expected.name + "\", which was asked for"};
       }
       const DType dtype = plan.output_dtypes[i];
       check(*found, outputs[i], plan.order, dtype, expected);
@@ -96,8 +96,8 @@ void write_outputs(std::span<const protobuf::Piece> reply, const KeptPlan& kept,
           sharing != nullptr && sharing->outputs[i] && found->raw.empty() && found->typed.empty();
       if (content.is_in_place) continue;
       if (sharing != nullptr && sharing->needs_all && sharing->outputs[i]) {
-        throw ReplyError{"sent the contents of " + described(found->tensor) +
-                         ", which it was to write to shared memory"};
+        throw ReplyError{.what = "sent the contents of " + described(found->tensor) +
+                                 ", which it was to write to shared memory"};
       }
       const std::size_t bytes = found->elements * size_of(dtype);
       content.bytes = found->raw;
@@ -107,14 +107,14 @@ void write_outputs(std::span<const protobuf::Piece> reply, const KeptPlan& kept,
         content.bytes = protobuf::Bytes(content.piece);
       }
       if (content.bytes.size() != bytes) {
-        throw ReplyError{"sent " + std::to_string(content.bytes.size()) + " bytes for " +
-                         described(found->tensor) + ", expected " + std::to_string(bytes)};
+        throw ReplyError{.what = "sent " + std::to_string(content.bytes.size()) + " bytes for " +
+                                 described(found->tensor) + ", expected " + std::to_string(bytes)};
       }
     }
   } catch (const protobuf::DecodeError& error) {
-    throw ReplyError{std::string("sent a reply that cannot be read: ") + error.what};
+    throw ReplyError{.what = std::string("sent a reply that cannot be read: ") + error.what};
   } catch (const BindingError& error) {
-    throw ReplyError{std::string("sent an output that does not fit: ") + error.what()};
+    throw ReplyError{.what = std::string("sent an output that does not fit: ") + error.what()};
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!contents[i].is_in_place)

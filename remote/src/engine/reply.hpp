@@ -15,6 +15,7 @@ namespace tensoa::remote {
 /// A reply that is not an answer to the request.
 struct ReplyError {
   std::string what;
+  bool is_of_another = false;  ///< model than the one of the plan
 };
 
 /// Writes the outputs of a ModelInfer reply to the columns of the output blocks, which are in host memory.

@@ -12,12 +12,31 @@ namespace {
 
 constexpr Clock::duration kFirstPause = std::chrono::milliseconds(100);
 constexpr Clock::duration kLongestPause = std::chrono::seconds(5);
+/// How long a server that has denied a model may still have it. Twenty questions or more that an address leads to other servers than
+/// the one that has the model: by chance, one update in 3000 where that is one of three.
+constexpr Clock::duration kDoubt = std::chrono::seconds(1);
 
 Clock::duration longer(Clock::duration pause) {
   return std::clamp(2 * pause, kFirstPause, kLongestPause);
 }
 
+bool is_in_doubt(const Server& server, const ServedModel* model) {
+  return server.doubted != nullptr && server.doubted.get() == model &&
+         Clock::now() - server.denied_at < kDoubt;
+}
+
+bool is_in(std::span<Server* const> servers, const Server& server) {
+  return std::ranges::find(servers, &server) != servers.end();
+}
+
 }  // namespace
+
+Standing standing_of(const Server& server, const ServedModel* model) {
+  if (is_in_doubt(server, model)) return Standing::kNotSaid;
+  if (server.is_suspect) return Standing::kFails;
+  if (server.model.get() == model) return Standing::kHasIt;
+  return server.model == nullptr ? Standing::kNotSaid : Standing::kHasAnother;
+}
 
 void Servers::update(std::span<const Endpoint> endpoints) {
   const auto find = [&](const std::string& address) -> Server* {
@@ -49,7 +68,7 @@ void Servers::update(std::span<const Endpoint> endpoints) {
     live_.push_back(server);
     if (connections[i] == nullptr) continue;
     server->is_suspect = false;
-    server->model = nullptr;
+    server->model = server->doubted = nullptr;
     if (server->connection == nullptr) server->connection = std::move(connections[i]);
   }
 }
@@ -57,17 +76,14 @@ void Servers::update(std::span<const Endpoint> endpoints) {
 Server* Servers::take(const ServedModel* model, std::span<Server* const> tried,
                       std::span<Server* const> refused) {
   const std::lock_guard lock(mutex_);
-  const auto is_in = [](std::span<Server* const> servers, const Server& server) {
-    return std::ranges::find(servers, &server) != servers.end();
-  };
   const auto rank = [&](const Server& server) {
-    return std::tuple(server.is_suspect, is_in(tried, server), server.outstanding);
+    return std::tuple(standing_of(server, model), is_in(tried, server), server.outstanding);
   };
   ++turn_;
   Server* best = nullptr;
   for (std::size_t i = 0; i < live_.size(); ++i) {
     Server& server = *live_[(turn_ + i) % live_.size()];
-    if (server.model.get() != model) continue;
+    if (server.model.get() != model && !is_in_doubt(server, model)) continue;
     if (!refused.empty() && (is_in(refused, server) || is_in(tried, server))) continue;
     if (best == nullptr || rank(server) < rank(*best)) best = &server;
   }
@@ -75,12 +91,23 @@ Server* Servers::take(const ServedModel* model, std::span<Server* const> tried,
   return best;
 }
 
-void Servers::release(Server& server, Outcome outcome) {
+Standing Servers::best_standing(const ServedModel* model, std::span<Server* const> refused) const {
+  const std::lock_guard lock(mutex_);
+  Standing best = Standing::kFails;
+  for (const Server* const server : live_) {
+    best = std::min(best, is_in(refused, *server) ? Standing::kHasIt : standing_of(*server, model));
+  }
+  return best;
+}
+
+void Servers::release(Server& server, Outcome outcome,
+                      std::shared_ptr<const ServedModel> answered_as) {
   std::shared_ptr<Connection> unused;
   {
     const std::lock_guard lock(mutex_);
     --server.outstanding;
     if (outcome == Outcome::kAnswered) server.pause = {};
+    if (is_in_doubt(server, answered_as.get())) server.model.swap(answered_as);
     unused = take_unused(server);
   }
   if (outcome == Outcome::kFailed) suspect(server);
@@ -97,15 +124,39 @@ void Servers::suspect(Server& server) {
   probe_later(server);
 }
 
-void Servers::set_model(Server& server, std::shared_ptr<const ServedModel> model,
+bool Servers::set_model(Server& server, std::shared_ptr<const ServedModel> model,
                         bool has_another) {
+  bool is_news = false;
   {
     const std::lock_guard lock(mutex_);
+    if (server.model != nullptr && server.model != model) {
+      server.doubted = server.model;
+      server.denied_at = Clock::now();
+    }
+    is_news = has_another && server.warned_of != model;
+    if (is_news) server.warned_of = model;
     server.model = std::move(model);
-    if (!has_another || server.is_gone) return;
+    if (!has_another || server.is_gone) return is_news;
     server.is_suspect = false;  // it has just answered
-    if (std::exchange(server.is_probing, true)) return;
+    if (std::exchange(server.is_probing, true)) return is_news;
     server.pause = longer(server.pause);
+  }
+  probe_later(server);
+  return is_news;
+}
+
+void Servers::deny(Server& server, const ServedModel* model) {
+  const std::lock_guard lock(mutex_);
+  if (server.model.get() != model) return;
+  server.doubted = std::exchange(server.model, nullptr);
+  server.denied_at = Clock::now();
+}
+
+void Servers::look_at(Server& server) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (server.model != nullptr || server.is_suspect || server.is_gone) return;
+    if (std::exchange(server.is_probing, true)) return;
   }
   probe_later(server);
 }
@@ -151,7 +202,9 @@ void Servers::probed(Server& server, Probed found) {
   std::shared_ptr<Connection> unused;
   {
     const std::lock_guard lock(mutex_);
-    if (found != Probed::kFails) server.is_suspect = false;
+    if (!server.is_gone) server.is_suspect = found == Probed::kFails;
+    const bool is_settled = Clock::now() - server.denied_at > kLongestPause;
+    if (found == Probed::kWorks && is_settled) server.warned_of = nullptr;
     if (found == Probed::kWorks || server.is_gone) {
       server.is_probing = false;
       unused = take_unused(server);

@@ -27,21 +27,35 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-/// One server of a model.
+/// One server of a model: an address. Behind it may be several, which a proxy chooses from.
 struct Server {
   std::string address;
   std::shared_ptr<Connection> connection;  ///< there while a call or a probe uses it
   Counters counters;
   Registrations registrations;
 
-  // Of Servers, under its mutex.
-  std::shared_ptr<const ServedModel> model = {};  ///< nullptr: it has not said yet
+  // Of Servers, under its mutex. Others read standing_of().
+  std::shared_ptr<const ServedModel> model = {};    ///< it has said last; nullptr: it has not said
+  std::shared_ptr<const ServedModel> doubted = {};  ///< it had, and then denied at `denied_at`
+  Clock::time_point denied_at = {};
+  std::shared_ptr<const ServedModel> warned_of = {};  ///< it has, instead of the right one
   int outstanding = 0;
   bool is_suspect = false;     ///< failed, and no probe has succeeded since
   bool is_probing = false;     ///< a probe is running, or will
   bool is_gone = false;        ///< the URL does not lead to it any more
   Clock::duration pause = {};  ///< before the next probe; grows until a call has succeeded
 };
+
+/// How a server stands to the model of a call, from best to worst.
+enum class Standing : std::uint8_t {
+  kHasIt,    ///< it works, and has it
+  kNotSaid,  ///< it is new; or it had the model a second ago and denies it now, as an address does behind which models are updated
+  kHasAnother,  ///< it works, with another model
+  kFails,  ///< it does not answer, or refuses, or answers wrongly, and no probe has succeeded since
+};
+
+/// Of a server that is not gone. Under the mutex of Servers: for_each().
+Standing standing_of(const Server& server, const ServedModel* model);
 
 /// How a server was left after take().
 enum class Outcome : std::uint8_t {
@@ -59,7 +73,8 @@ enum class Probed : std::uint8_t {
 
 /// The servers of a model: of those that have it, the one with the fewest calls in flight gets the next. One that failed, in
 /// whatever way, gets none until a probe has succeeded, unless there is no other; it is probed less and less often until a call
-/// succeeds. So a server that fails fast, where others compute, gets few calls, and not most of them.
+/// succeeds. So a server that fails fast, where others compute, gets few calls, and not most of them. One that has denied the model
+/// a moment ago gets calls where no other has it: some of them may reach a server that has it still.
 /// *Lifetime* of a Server: that of this; a server that is gone stays, for its counters and its return, without a connection.
 /// *Threads*: safe.
 class Servers : public std::enable_shared_from_this<Servers> {
@@ -87,11 +102,16 @@ class Servers : public std::enable_shared_from_this<Servers> {
   Server* take(const ServedModel* model, std::span<Server* const> tried,
                std::span<Server* const> refused = {});
 
-  /// After an attempt.
-  void release(Server& server, Outcome outcome);
+  /// After an attempt. @param answered_as the model that an answer was of: a server that had denied it has it still
+  void release(Server& server, Outcome outcome,
+               std::shared_ptr<const ServedModel> answered_as = nullptr);
 
-  /// What a server has said that it has; nullptr: nothing any more. @param has_another than the calls are for
-  void set_model(Server& server, std::shared_ptr<const ServedModel> model, bool has_another);
+  /// What a server has said that it has. @param has_another than the calls are for
+  /// @return whether that is worth a warning: it has another, and no warning has said so since it last worked with the right one
+  bool set_model(Server& server, std::shared_ptr<const ServedModel> model, bool has_another);
+
+  /// A server has said that it does not have the model that it had, and not what it has.
+  void deny(Server& server, const ServedModel* model);
 
   std::shared_ptr<const ServedModel> model_of(const Server& server) const {
     const std::lock_guard lock(mutex_);
@@ -110,6 +130,13 @@ class Servers : public std::enable_shared_from_this<Servers> {
     const std::lock_guard lock(mutex_);
     for (Server* const server : live_) visit(*server);
   }
+
+  /// The best standing of all(); kFails where there are none.
+  /// @param refused by these: they have the model
+  Standing best_standing(const ServedModel* model, std::span<Server* const> refused = {}) const;
+
+  /// Probes the server now if nothing is known of it.
+  void look_at(Server& server);
 
   /// Sends the server no calls until a probe has succeeded.
   void suspect(Server& server);

@@ -21,8 +21,8 @@ namespace {
 constexpr Clock::duration kProbeDeadline = std::chrono::seconds(2);
 /// Between attempts to get the metadata of a model.
 constexpr Clock::duration kLoadPause = std::chrono::milliseconds(100);
-/// Between two rounds of questions to servers with other models.
-constexpr Clock::duration kRoundPause = std::chrono::milliseconds(100);
+/// Between two rounds of questions to servers that do not have the model.
+constexpr Clock::duration kRoundPause = std::chrono::milliseconds(40);
 /// How long loading waits for other servers when one has answered.
 constexpr Clock::duration kLoadGrace = std::chrono::seconds(1);
 /// The largest request of zeros that a probe sends.
@@ -225,9 +225,7 @@ void Service::end_round() noexcept {
     const std::lock_guard lock(mutex_);
     if (model_ == nullptr && !probes_until_loaded_) return;  // load() asks them
   }
-  for (Server* const server : servers_->all()) {
-    if (servers_->model_of(*server) == nullptr) servers_->suspect(*server);
-  }
+  for (Server* const server : servers_->all()) servers_->look_at(*server);
 }
 
 void Service::use_addresses() {
@@ -306,11 +304,12 @@ void Service::load() {
     if (settle()) return;
     const bool is_over = Clock::now() + kLoadPause >= deadline;
     const auto is_failure = [](const CallStatus& status) { return !status.is_ok(); };
-    const auto may_pass = [](const CallStatus& status) {
-      return verdict_of(status) != Verdict::kRefused && !is_about_certificates(status);
-    };
     const auto is_refusal = [](const CallStatus& status) {
-      return !status.is_ok() && verdict_of(status) == Verdict::kRefused;
+      const Verdict verdict = verdict_of(status);
+      return !status.is_ok() && (verdict == Verdict::kRefused || verdict == Verdict::kAnother);
+    };
+    const auto may_pass = [&](const CallStatus& status) {
+      return !is_refusal(status) && !is_about_certificates(status);
     };
     const auto* const failed = answers.first(is_failure);
     const bool has_answer = answers.first([](const CallStatus& status) { return status.is_ok(); });
@@ -383,8 +382,7 @@ bool Service::settle() {
     const auto has = servers_->model_of(*server);
     if (has == nullptr) servers_->suspect(*server);
     if (has == nullptr || has == model) continue;
-    warn_of_another(*server, *has, *model);
-    servers_->set_model(*server, has, true);
+    if (servers_->set_model(*server, has, true)) warn_of_another(*server, *has, *model);
   }
   return true;
 }
@@ -421,29 +419,47 @@ class Service::Asking final : public std::enable_shared_from_this<Asking> {
  private:
   using Replies = std::span<const protobuf::Piece>;
 
+  static constexpr int kMostRepeated = 5;
+
   void take_metadata(const CallStatus& status, Replies reply) {
     if (!status.is_ok()) return done_(status);
     metadata_ = decode_metadata(protobuf::Bytes(reply));
     if (CallStatus wrong = service_->wrong_metadata(metadata_); !wrong.is_ok()) return done_(wrong);
-    const auto question =
-        is_tensoa(metadata_)
-            ? zeros_for(metadata_, service_->url(),
-                        encode_parameter(package::kDescribeParameter, ""), 0)
-            : nullptr;
-    if (question == nullptr) {
-      return learned(ServedModel::of(std::move(metadata_), service_->url()));
-    }
-    connection_->call(kModelInfer, question, deadline_,
+    question_ = is_tensoa(metadata_)
+                    ? zeros_for(metadata_, service_->url(),
+                                encode_parameter(package::kDescribeParameter, ""), 0)
+                    : nullptr;
+    if (question_ == nullptr) return learned(ServedModel::of(metadata_, service_->url()));
+    ask_for_description();
+  }
+
+  void ask_for_description() {
+    connection_->call(kModelInfer, question_, deadline_,
                       [self = shared_from_this()](const CallStatus& answer, Replies description) {
                         self->guarded([&] { self->take_description(answer, description); });
                       });
   }
 
   void take_description(const CallStatus& status, Replies reply) {
-    if (!status.is_ok() && verdict_of(status) != Verdict::kRefused) return done_(status);
+    const bool is_refused = verdict_of(status) == Verdict::kRefused;
+    if (!status.is_ok() && !is_refused) return done_(status);
+    if (!status.is_ok() && repeat()) return;
     // Earlier back-ends do not know the question, and compute an answer to it, or refuse.
     const InferReply answer = status.is_ok() ? decode_infer(protobuf::Bytes(reply)) : InferReply{};
-    learned(ServedModel::of(std::move(metadata_), service_->url(), answer));
+    learned(ServedModel::of(metadata_, service_->url(), answer));
+  }
+
+  /// The second answer may be of another server behind the address, with another model, than the first. The second question is repeated,
+  /// then both: an odd number of requests, as proxies may go through their servers in turn.
+  /// @return whether a question is on its way
+  bool repeat() {
+    if (++repeated_ > kMostRepeated) return false;
+    if (repeated_ % 2 == 1) {
+      ask_for_description();
+    } else {
+      start();
+    }
+    return true;
   }
 
   void learned(ServedModel model) {
@@ -458,6 +474,7 @@ class Service::Asking final : public std::enable_shared_from_this<Asking> {
     } catch (const protobuf::DecodeError& error) {
       done_({kInternal, std::string("sent metadata that cannot be read: ") + error.what});
     } catch (const InputError& error) {
+      if (repeat()) return;
       done_({kInternal,
              std::string("sent metadata that cannot be read: ") + printable(error.what())});
     }
@@ -469,6 +486,8 @@ class Service::Asking final : public std::enable_shared_from_this<Asking> {
   Clock::time_point deadline_;
   Done done_;
   ModelMetadataReply metadata_;
+  std::shared_ptr<const Payload> question_;  ///< for the description
+  int repeated_ = 0;
 };
 
 void Service::ask(Server& server, Clock::time_point deadline,
@@ -476,36 +495,64 @@ void Service::ask(Server& server, Clock::time_point deadline,
   std::make_shared<Asking>(shared_from_this(), server, deadline, std::move(done))->start();
 }
 
-void Service::ask_others(std::function<void()> done) {
+void Service::ask_others(Clock::time_point deadline, std::function<void()> done) {
   std::vector<Server*> others;
   {
     std::unique_lock lock(mutex_);
-    if (!waiting_.empty()) return waiting_.push_back(std::move(done));
-    if (Clock::now() - last_round_ >= kRoundPause) {
+    if (!is_asking_ && Clock::now() - last_round_ >= kRoundPause) {
+      std::vector<Server*> failing;  // which would keep the calls waiting for nothing
       servers_->for_each([&](Server& server) {
-        if (server.model != nullptr && server.model != model_) others.push_back(&server);
+        if (server.model == model_) return;
+        (server.is_suspect ? failing : others).push_back(&server);
       });
+      if (others.empty()) others = std::move(failing);
     }
-    if (others.empty()) {
+    if (!is_asking_ && others.empty()) {
       lock.unlock();
       return done();
     }
-    waiting_.push_back(std::move(done));
+    is_asking_ = true;
+    const auto waiting = std::make_shared<std::function<void()>>(std::move(done));
+    waiting_.push_back(waiting);
+    const Clock::duration left = deadline - Clock::now();
+    if (left < kProbeDeadline) {
+      transport_->after(std::max(left, Clock::duration::zero()),
+                        [weak = weak_from_this(), waiting] {
+                          if (const auto self = weak.lock()) self->stop_waiting(waiting);
+                        });
+    }
   }
+  if (others.empty()) return;
   const auto end = std::make_shared<Round>([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self == nullptr) return;
-    std::vector<std::function<void()>> waiting;
     {
       const std::lock_guard lock(self->mutex_);
-      waiting.swap(self->waiting_);
+      self->is_asking_ = false;
       self->last_round_ = Clock::now();
     }
-    for (const auto& go_on : waiting) go_on();
+    self->stop_waiting();
   });
   for (Server* const server : others) {
-    ask(*server, Clock::now() + kProbeDeadline, [end](const CallStatus&) {});
+    ask(*server, Clock::now() + kProbeDeadline,
+        [self = shared_from_this(), end, server](const CallStatus& answer) {
+          if (!answer.is_ok()) return self->servers_->suspect(*server);
+          if (self->servers_->model_of(*server) == self->model()) self->stop_waiting();
+        });
   }
+}
+
+void Service::stop_waiting(const std::shared_ptr<std::function<void()>>& one) {
+  std::vector<std::function<void()>> over;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(waiting_, [&](const auto& waiting) {
+      if (one != nullptr && waiting != one) return false;
+      over.push_back(std::exchange(*waiting, {}));
+      return true;
+    });
+  }
+  for (const auto& go_on : over) go_on();
 }
 
 void Service::learn(Server& server, ServedModel said) {
@@ -520,12 +567,13 @@ void Service::learn(Server& server, ServedModel said) {
       if (model == nullptr && known != nullptr && known->is_same(said)) model = known;
     };
     compare(wanted);
-    servers_->for_each([&](const Server& other) { compare(other.model); });
+    servers_->for_each([&](const Server& other) {
+      for (const auto& known : {other.model, other.doubted, other.warned_of}) compare(known);
+    });
     if (model == nullptr) model = std::make_shared<const ServedModel>(std::move(said));
-    is_news = servers_->model_of(server) != model;
-    servers_->set_model(server, model, wanted != nullptr && model != wanted);
+    is_news = servers_->set_model(server, model, wanted != nullptr && model != wanted);
   }
-  if (is_news && wanted != nullptr && model != wanted) warn_of_another(server, *model, *wanted);
+  if (is_news) warn_of_another(server, *model, *wanted);
 }
 
 CallStatus Service::wrong_metadata(const ModelMetadataReply& metadata) const {
@@ -577,7 +625,10 @@ void Service::probe_inference(Server& server, std::shared_ptr<const ServedModel>
   if (zeros == nullptr || connection == nullptr) return works(connection != nullptr);
   connection->call(kModelInfer, zeros, Clock::now() + kProbeDeadline,
                    [works, model](const CallStatus& status, auto reply) {
-                     if (!status.is_ok()) return works(verdict_of(status) == Verdict::kRefused);
+                     if (!status.is_ok()) {
+                       const Verdict verdict = verdict_of(status);
+                       return works(verdict == Verdict::kRefused || verdict == Verdict::kAnother);
+                     }
                      bool is_right = false;
                      try {
                        is_right = model->difference(decode_infer(protobuf::Bytes(reply))).empty();
@@ -595,8 +646,10 @@ std::shared_ptr<const ServedModel> Service::successor(
   std::shared_ptr<const ServedModel> next;
   bool do_agree = true;
   servers_->for_each([&](const Server& server) {
-    if (server.model == nullptr || server.is_suspect) return;
-    do_agree = do_agree && server.model != old && (next == nullptr || next == server.model);
+    const Standing standing = standing_of(server, old.get());
+    if (standing == Standing::kFails) return;
+    do_agree =
+        do_agree && standing == Standing::kHasAnother && (next == nullptr || next == server.model);
     next = server.model;
   });
   return do_agree ? next : nullptr;
@@ -613,16 +666,6 @@ void Service::follow(const std::shared_ptr<const ServedModel>& old,
   log(LogLevel::kWarning, subject_ + "calls go on with " + next->summary() +
                               ", which the servers have instead of " + old->summary() +
                               " (OnNewVersion::kFollow)");
-}
-
-bool Service::is_replaced(const ServedModel& model) const {
-  bool has_old = false;
-  bool has_another = false;
-  servers_->for_each([&](const Server& server) {
-    if (server.model == nullptr || server.is_suspect) return;
-    (server.model.get() == &model ? has_old : has_another) = true;
-  });
-  return has_another && !has_old;
 }
 
 bool Service::are_all_with(const ServedModel& model, std::span<Server* const> servers) const {
@@ -642,9 +685,11 @@ bool Service::may_fall_back() const {
 std::string Service::models_of_servers() const {
   std::string text;
   servers_->for_each([&](const Server& server) {
-    text += (text.empty() ? "" : "; ") + server.address + " has " +
-            (server.model == nullptr ? "not answered" : server.model->summary());
-    if (server.model != nullptr && server.is_suspect) text += " and is not working";
+    text += (text.empty() ? "" : "; ") + server.address +
+            (server.model != nullptr     ? " has " + server.model->summary()
+             : server.doubted != nullptr ? " does not have it any more"
+                                         : " has not answered");
+    if (standing_of(server, server.model.get()) == Standing::kFails) text += " and is not working";
   });
   return text;
 }
@@ -655,6 +700,14 @@ ServiceError Service::error_of_models(const ServedModel& expected) const {
           ", any more: " + models_of_servers() +
           "; load the model again, or say what happens then (remote::Options::on_new_version)",
       kFailedPrecondition, {}, true);
+}
+
+ServiceError Service::error_of_silence(const ServedModel& expected) const {
+  return ServiceError(subject_ +
+                          "no server has said in time that it has the model that was loaded, " +
+                          expected.summary() + ": " + models_of_servers() +
+                          "; check that servers run at these addresses",
+                      kUnavailable, {}, true);
 }
 
 ServiceError Service::error(const CallStatus& status, const Server& server, int attempts) const {

@@ -49,19 +49,18 @@ class Service : public std::enable_shared_from_this<Service> {
   /// Asks a server which model it has now. @param done called once, by a completion thread; OK where it has said so
   void ask(Server& server, Clock::time_point deadline, std::function<void(const CallStatus&)> done);
 
-  /// Asks the servers again that have other models: what they said may be some seconds old. One round at a time, which calls share.
-  /// @param done called once, here or by a completion thread
-  void ask_others(std::function<void()> done);
+  /// Asks the servers that have not said that they have the model which model they have: what they said may be some seconds old. Those
+  /// that fail are asked where there are no others. One round at a time, which calls share.
+  /// @param done called once, here or by a completion thread: when all have answered, when one has it, or at the deadline
+  void ask_others(Clock::time_point deadline, std::function<void()> done);
 
-  /// The model that calls may go on with where no server has `old`: OnNewVersion::kFollow, and all that work agree. Else nullptr.
+  /// The model that calls may go on with where the best standing to `old` is kHasAnother: OnNewVersion::kFollow, and all that work
+  /// agree. Else nullptr.
   std::shared_ptr<const ServedModel> successor(const std::shared_ptr<const ServedModel>& old) const;
 
   /// Calls are for `next` from now on: a successor that a plan fits.
   void follow(const std::shared_ptr<const ServedModel>& old,
               const std::shared_ptr<const ServedModel>& next);
-
-  /// Whether all servers that work have other models, and some do.
-  bool is_replaced(const ServedModel& model) const;
 
   /// Whether these are all servers with the model.
   bool are_all_with(const ServedModel& model, std::span<Server* const> servers) const;
@@ -69,8 +68,11 @@ class Service : public std::enable_shared_from_this<Service> {
   /// Whether the fallback is still the model that calls are for.
   bool may_fall_back() const;
 
-  /// No server has the model: what each has instead.
+  /// Servers have other models than the one that was loaded: what each has.
   ServiceError error_of_models(const ServedModel& expected) const;
+
+  /// No server has said that it has the model, and none another that works.
+  ServiceError error_of_silence(const ServedModel& expected) const;
 
   /// The URL.
   const std::string& location() const noexcept { return location_; }
@@ -122,6 +124,9 @@ class Service : public std::enable_shared_from_this<Service> {
   void probe_inference(Server& server, std::shared_ptr<const ServedModel> model,
                        std::function<void(Probed)> done);
   Answers ask_all(Clock::time_point deadline);
+
+  /// Calls and forgets what waits for a round: `one`, or all.
+  void stop_waiting(const std::shared_ptr<std::function<void()>>& one = nullptr);
   void learn(Server& server, ServedModel said);
   CallStatus wrong_metadata(const ModelMetadataReply& metadata) const;
 
@@ -152,8 +157,9 @@ class Service : public std::enable_shared_from_this<Service> {
   mutable std::mutex mutex_;
   std::shared_ptr<const ServedModel> model_;
   bool has_followed_ = false;
-  std::vector<std::function<void()>> waiting_;  ///< for the end of a round of ask_others()
-  Clock::time_point last_round_ = {};           ///< its end
+  std::vector<std::shared_ptr<std::function<void()>>> waiting_;  ///< for a round of ask_others()
+  bool is_asking_ = false;                                       ///< there is a round
+  Clock::time_point last_round_ = {};                            ///< its end
   std::vector<Name> names_;
   bool probes_until_loaded_ = false;
   std::condition_variable is_idle_;

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "tensoa/package/published.hpp"
+
 namespace tensoa::remote {
 namespace {
 
@@ -53,14 +55,18 @@ std::string advice_for_connection(const std::string& message) {
 
 Verdict verdict_of(const CallStatus& status) {
   switch (status.code) {
+    case kInvalidArgument:
+      return has(status.message, package::kOtherFileMessage) ? Verdict::kAnother
+                                                             : Verdict::kRefused;
     case kUnavailable:
     case kDeadlineExceeded:
       return Verdict::kElsewhere;
     case kNotFound:
       // A Triton that is stopping answers so, and fast: it would draw all the traffic.
-      return has(status.message, "no available versions") || has(status.message, "is not ready")
-                 ? Verdict::kElsewhere
-                 : Verdict::kRefused;
+      if (has(status.message, "no available versions") || has(status.message, "is not ready")) {
+        return Verdict::kElsewhere;
+      }
+      return Verdict::kRefused;
     case 1:   // CANCELLED: not by us
     case 10:  // ABORTED
       return Verdict::kRepeat;
@@ -103,6 +109,10 @@ std::string advice_for(const CallStatus& status) {
     case kNotFound:
       return "check the model's name and version; the server's model repository has the list";
     case kInvalidArgument:
+      if (verdict_of(status) == Verdict::kAnother) {
+        return "deploy one file to all servers, or load the model again "
+               "(remote::Options::on_new_version)";
+      }
       return "bind what the model of the server expects; `tensoa inspect URL` prints it";
     case kResourceExhausted:
       return "send fewer rows at a time, raise the limits of messages on both sides, or use more "

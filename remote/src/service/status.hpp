@@ -16,6 +16,7 @@ namespace tensoa::remote {
 /// What to do after an attempt.
 enum class Verdict : std::uint8_t {
   kRefused,    ///< the server does not take the request, and never will: another one may
+  kAnother,  ///< the server has another model file than the one that the request is for: nothing is said about the request
   kRepeat,     ///< may pass; the server works
   kElsewhere,  ///< the server is gone, going or stalled: another one, and later this one
 };
