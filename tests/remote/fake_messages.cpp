@@ -53,6 +53,7 @@ SeenRequest parse_request(const std::string& message) {
   const std::vector pieces{std::as_bytes(std::span(message))};
   for_each_field(remote::protobuf::Bytes(pieces), [&](const remote::protobuf::Field& field) {
     if (field.number == 1) seen.model = field.bytes.text();
+    if (field.number == 2) seen.version = field.bytes.text();
     if (field.number == 4) seen.parameters.push_back(field.bytes.text());
     if (field.number == 5) {
       remote::WireTensor& tensor = seen.inputs.emplace_back();

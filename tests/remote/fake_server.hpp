@@ -60,6 +60,7 @@ bool has_parameter(const std::string& request, const std::string& key);
 /// A ModelInfer request, as a server sees it.
 struct SeenRequest {
   std::string model;
+  std::string version;
   std::vector<std::string> parameters;  ///< encoded
   std::vector<remote::WireTensor> inputs;
   std::vector<std::string> outputs;

@@ -141,11 +141,17 @@ class Server {
     answer_ = std::move(answer);
   }
 
+  /// Runs whatever version it has, as servers do that do not know versions. Of Kind::kPython.
+  void ignore_versions() { ignores_versions_ = true; }
+
   /// Answers no question which model it has, until the end of the test.
   void stall() { is_stalled_ = true; }
 
   /// Requests of calls: those of more than one row.
   int calls() const { return calls_; }
+
+  /// Those that were computed.
+  int computed() const { return computed_; }
 
   FakeReply answer(const std::string& method, const std::string& request) {
     if (method == remote::kModelReady) return {.message = std::string("\x08\x01", 2)};
@@ -168,6 +174,11 @@ class Server {
       return {.status = {3, "parameter tensoa_checksum: got another checksum"}};
     }
     if (input.datatype != file_.datatype) return {.status = {3, "another dtype"}};
+    const bool has_version = seen.version.empty() || seen.version == file_.version;
+    if (kind_ == Kind::kPython && !has_version && !ignores_versions_) {
+      return {.status = {5, "Request for unknown model: 'net' version " + seen.version}};
+    }
+    computed_ += is_call ? 1 : 0;
     const File& file = computes_ ? *computes_ : file_;
     std::string raw = seen.raw.at(0);
     std::vector<float> numbers(raw.size() / sizeof(float));
@@ -203,6 +214,8 @@ class Server {
   std::optional<File> computes_;
   std::function<FakeReply(const std::string&)> answer_;
   std::atomic<int> calls_ = 0;
+  std::atomic<int> computed_ = 0;
+  std::atomic<bool> ignores_versions_ = false;
   std::atomic<bool> is_stalled_ = false;
   std::condition_variable over_;
   bool is_over_ = false;
@@ -458,6 +471,21 @@ TEST_F(ServedModels, BehindOneAddressAreFollowedWhenAllAreNew) {
   for (int i = 0; i < 30; ++i) ASSERT_EQ(call(model, plan), 3);
 }
 
+TEST_F(ServedModels, OfOtherBackEndsBehindOneAddressLoseNoCall) {
+  using Kind = Server::Kind;
+  for (const bool are_versions_ignored : {false, true}) {
+    SCOPED_TRACE(are_versions_ignored);
+    Server a(kOld, Kind::kPython);
+    Server b(kOld, Kind::kPython);
+    if (are_versions_ignored) b.ignore_versions();
+    const Proxy proxy({&a, &b}, false);
+    const Model<> model(proxy.url());
+    const auto plan = model.plan(metadata());
+    b.set({.scale = 3, .version = "2"});
+    for (int i = 0; i < 30; ++i) ASSERT_EQ(call(model, plan), 2);
+  }
+}
+
 TEST_F(ServedModels, OfAnEarlierBackEndAreComparedByTheirAnswers) {
   using Kind = Server::Kind;
   Server a(kOld, Kind::kTensoaThatDoesNotDescribe);
@@ -640,6 +668,25 @@ TEST_F(ServedModels, OfOtherBackEndsAreComparedByTheVersionOfTheirAnswers) {
   const auto plan = model.plan(metadata());
   b.set({.scale = 3, .version = "2"});
   for (int i = 0; i < 30; ++i) ASSERT_EQ(call(model, plan), 2);
+}
+
+/// So that nothing is written to shared memory that is of another version.
+TEST_F(ServedModels, OfOtherBackEndsComputeNoOtherVersionThanTheirModelHad) {
+  Server server(kOld, Server::Kind::kPython);
+  const Model<> model(url_of({&server}));
+  const auto plan = model.plan(metadata());
+  EXPECT_EQ(call(model, plan), 2);
+  const int computed = server.computed();
+  server.set({.scale = 3, .version = "2"});
+  EXPECT_EQ(failure_of(model, plan).code(), 9);
+  EXPECT_EQ(server.computed(), computed);
+  // One that had several runs the highest.
+  Server several({.scale = 2, .version = "10"}, Server::Kind::kPython);
+  const Model<> highest(url_of({&several}));
+  const auto other = highest.plan(metadata());
+  EXPECT_EQ(call(highest, other), 2);
+  several.set({.scale = 3, .version = "11"});
+  EXPECT_EQ(failure_of(highest, other).code(), 9);
 }
 
 /// Whatever a server answers, calls go on elsewhere, and it draws no load because it answers fast.

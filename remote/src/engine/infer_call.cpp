@@ -286,17 +286,17 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
       return lost_region(server);
     }
     const ServiceError error = service_->error(status, server, course_.attempts);
+    if (course_.is_shared && !was_not_taken(status)) {
+      leave_outputs();
+      if (verdict == Verdict::kElsewhere) server.registrations.lose(*course_.sharing.region);
+      course_.sharing = {};
+    }
     if (verdict == Verdict::kAnother) return denied(server, error);
     if (verdict == Verdict::kRefused) {
       return refused(server, error,
                      status.code == kInvalidArgument ? Refusal::kOfRequest : Refusal::kOfServer);
     }
     service_->servers().release(server, Outcome::kFailed);
-    if (course_.is_shared && !was_not_taken(status)) {
-      leave_outputs();
-      if (verdict == Verdict::kElsewhere) server.registrations.lose(*course_.sharing.region);
-      course_.sharing = {};
-    }
     if (course_.refused.empty()) course_.failure = error;
     if (const auto pause = pause_after_failure()) {
       return service_->transport().after(*pause, [self = shared_from_this()] { self->repeat(); });

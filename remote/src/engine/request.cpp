@@ -52,8 +52,9 @@ std::shared_ptr<const Payload> make_request(const Service& service, const KeptPl
   const ServiceUrl& url = service.url();
   const ModelMetadataReply& metadata = kept.model->metadata;
   const WirePlan& plan = kept.plan;
-  InferHeader header{
-      .model = url.model, .version = url.version, .parameters = kept.model->parameters};
+  InferHeader header{.model = url.model,
+                     .version = kept.model->version_for(url),
+                     .parameters = kept.model->parameters};
   if (sharing != nullptr) {
     header.shared_inputs = sharing->inputs;
     header.shared_outputs = sharing->outputs;

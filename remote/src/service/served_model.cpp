@@ -56,7 +56,14 @@ void require_described(const std::vector<WireTensor>& tensors,
 ServedModel ServedModel::of(ModelMetadataReply metadata, const ServiceUrl& url) {
   ServedModel model{.metadata = std::move(metadata)};
   const std::vector<std::string>& versions = model.metadata.versions;
-  model.version = !url.version.empty() ? url.version : versions.size() == 1 ? versions.front() : "";
+  if (!url.version.empty()) {
+    model.version = url.version;
+  } else if (!versions.empty()) {
+    // A server runs the highest number where a request names none.
+    model.version = *std::ranges::max_element(versions, {}, [](const std::string& version) {
+      return std::pair(version.size(), version);
+    });
+  }
   return model;
 }
 

@@ -21,7 +21,8 @@ struct ServedModel {
   /// Its columns, a block for each tensor of `metadata`; none: the server does not say them.
   std::optional<package::PublishedModel> published = {};
 
-  /// That replies must have, where they have one; empty: any. Only of a model without a checksum.
+  /// Of a model without a checksum: the version of the URL, or else the highest one that the server had. Requests name it, so that a
+  /// server refuses them where it has another by then; replies must have it, where they have one. Empty: the server does not say one.
   std::string version = {};
 
   /// For InferHeader: the server refuses the request where it has another file by then.
@@ -34,6 +35,11 @@ struct ServedModel {
   /// @throws InputError for a description that cannot be read, or is not of the tensors of `metadata`
   static ServedModel of(ModelMetadataReply metadata, const ServiceUrl& url,
                         const InferReply& reply);
+
+  /// That requests name.
+  const std::string& version_for(const ServiceUrl& url) const {
+    return version.empty() ? url.version : version;
+  }
 
   /// Of the same file, or where that is not known: of the same platform, versions and tensors.
   bool is_same(const ServedModel& other) const;

@@ -93,9 +93,10 @@ void require_usable(const Options& options, const ServiceUrl& url, const std::st
 
 /// A request of zeros, of `rows` where sizes vary (the first one: 1); none where a type is not one of ours.
 /// @param parameters of encode_parameter()
-std::shared_ptr<const Payload> zeros_for(const ModelMetadataReply& metadata, const ServiceUrl& url,
-                                         std::string_view parameters, std::int64_t rows) {
-  InferHeader header{.model = url.model, .version = url.version, .parameters = parameters};
+std::shared_ptr<const Payload> zeros_for(const ModelMetadataReply& metadata,
+                                         std::string_view version, std::string_view parameters,
+                                         std::int64_t rows) {
+  InferHeader header{.model = metadata.name, .version = version, .parameters = parameters};
   std::vector<std::size_t> bytes;
   for (const WireTensor& input : metadata.inputs) {
     const auto dtype = dtype_of(input.datatype);
@@ -426,7 +427,7 @@ class Service::Asking final : public std::enable_shared_from_this<Asking> {
     metadata_ = decode_metadata(protobuf::Bytes(reply));
     if (CallStatus wrong = service_->wrong_metadata(metadata_); !wrong.is_ok()) return done_(wrong);
     question_ = is_tensoa(metadata_)
-                    ? zeros_for(metadata_, service_->url(),
+                    ? zeros_for(metadata_, service_->url().version,
                                 encode_parameter(package::kDescribeParameter, ""), 0)
                     : nullptr;
     if (question_ == nullptr) return learned(ServedModel::of(metadata_, service_->url()));
@@ -620,7 +621,7 @@ void Service::probe_inference(Server& server, std::shared_ptr<const ServedModel>
     done(!does ? Probed::kFails : model == self->model() ? Probed::kWorks : Probed::kHasAnother);
   };
   const std::shared_ptr<const Payload> zeros =
-      zeros_for(model->metadata, url_, model->parameters, 1);
+      zeros_for(model->metadata, model->version_for(url_), model->parameters, 1);
   const std::shared_ptr<Connection> connection = servers_->connection_of(server);
   if (zeros == nullptr || connection == nullptr) return works(connection != nullptr);
   connection->call(kModelInfer, zeros, Clock::now() + kProbeDeadline,

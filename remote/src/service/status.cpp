@@ -66,7 +66,8 @@ Verdict verdict_of(const CallStatus& status) {
       if (has(status.message, "no available versions") || has(status.message, "is not ready")) {
         return Verdict::kElsewhere;
       }
-      return Verdict::kRefused;
+      // "Request for unknown model: 'net' version 1 is not found": that of the request.
+      return has(status.message, "version") ? Verdict::kAnother : Verdict::kRefused;
     case 1:   // CANCELLED: not by us
     case 10:  // ABORTED
       return Verdict::kRepeat;
@@ -82,9 +83,19 @@ Verdict verdict_of(const CallStatus& status) {
 }
 
 bool was_not_taken(const CallStatus& status) {
-  // A stream that was cut (ENHANCE_YOUR_CALM) has the same code, and may be running.
-  return status.code == kResourceExhausted && !has(status.message, "RST_STREAM") &&
-         verdict_of(status) == Verdict::kRepeat;
+  switch (status.code) {
+    case kInvalidArgument:
+    case kNotFound:
+    case kPermissionDenied:
+    case kUnimplemented:
+    case kUnauthenticated:
+      return true;
+    case kResourceExhausted:
+      // A stream that was cut (ENHANCE_YOUR_CALM) has the same code, and may be running.
+      return !has(status.message, "RST_STREAM");
+    default:
+      return false;
+  }
 }
 
 std::string name_of_code(int code) {
@@ -119,7 +130,7 @@ std::string advice_for(const CallStatus& status) {
              "servers";
     case kUnimplemented:
       return "the server does not speak KServe v2 over gRPC at this port (Triton: usually 8001)";
-    case 7:  // PERMISSION_DENIED
+    case kPermissionDenied:
     case kUnauthenticated:
       return "give a token that is valid and has not expired (remote::Options::token_file, "
              "headers) or a client certificate";

@@ -15,15 +15,16 @@ namespace tensoa::remote {
 
 /// What to do after an attempt.
 enum class Verdict : std::uint8_t {
-  kRefused,    ///< the server does not take the request, and never will: another one may
-  kAnother,  ///< the server has another model file than the one that the request is for: nothing is said about the request
-  kRepeat,     ///< may pass; the server works
+  kRefused,  ///< the server does not take the request, and never will: another one may
+  kAnother,  ///< the server has another model file, or version, than the one that the request is for: nothing is said about the request
+  kRepeat,   ///< may pass; the server works
   kElsewhere,  ///< the server is gone, going or stalled: another one, and later this one
 };
 
 Verdict verdict_of(const CallStatus& status);
 
-/// Whether the server has said that it did not take the request: it runs nothing, and writes nothing to shared memory.
+/// Whether the status says that the server did not take the request: it runs nothing, and writes nothing to shared memory. Of others
+/// it may be computing still, as where a proxy gives up.
 bool was_not_taken(const CallStatus& status);
 
 /// "UNAVAILABLE (14)".
@@ -38,6 +39,7 @@ std::string advice_for(const CallStatus& status);
 inline constexpr int kDeadlineExceeded = 4;
 inline constexpr int kNotFound = 5;
 inline constexpr int kInvalidArgument = 3;
+inline constexpr int kPermissionDenied = 7;
 inline constexpr int kResourceExhausted = 8;
 inline constexpr int kInternal = 13;
 inline constexpr int kFailedPrecondition = 9;
