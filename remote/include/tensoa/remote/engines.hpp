@@ -24,7 +24,8 @@ namespace tensoa::remote {
 ///
 /// A call is sent again where that can help, to another server first (Retry); the server with the fewest calls
 /// in flight is next. When no server answers in time the fallback runs, if there is one, else the call is a
-/// ServiceError. A reply that does not fit is not an answer either. Columns are written once, or not at all.
+/// ServiceError. A reply that does not fit is not an answer either. Columns are written once, or not at all; but outputs in SharedMemory
+/// are written by the server, and so also by one whose reply is refused (docs/service.md).
 ///
 /// All answers are of one model file: servers with tensoa's back-end are compared by its checksum and columns when the
 /// model is loaded and in each reply, others by what they publish (platform, versions, tensors). A server that has another one gets no

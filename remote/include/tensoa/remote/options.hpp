@@ -26,20 +26,23 @@ struct Retry {
   int budget = 500;
 };
 
-/// What happens to calls when no server has the model any more that was loaded, and those that answer agree on another: the end of
-/// an update. (While some servers still have it, calls go to these.)
+/// What happens to calls when no server has the model any more that was loaded: the end of an update. While some servers still have
+/// it, calls go to these; a server that has denied it is asked for a second whether it has it again, as an address does that leads to
+/// several servers.
 enum class OnNewVersion : std::uint8_t {
   kStay,  ///< Answers of another model are none: the fallback runs, where there is one, else calls fail.
   kFail,    ///< Calls fail, also where there is a fallback.
-  kFollow,  ///< Calls go on with the new model, and a warning (log()) says so, where its names, dtypes, shapes and order of columns
-  ///< are those of the plan; else they fail. The fallback, which is the old model, does not run any more.
+  kFollow,  ///< Calls go on with the new model, and a warning (log()) says so, where all servers that work agree on it, and its names,
+  ///< dtypes, shapes, order of columns and independence of rows allow the plan; else they fail. The fallback, which is the old model,
+  ///< does not run any more.
 };
 
 /// How a model of a service is used:
 ///
 ///     Model<> model("grpc://a:8001,b:8001/network", remote::Options{.fallback = "network.pt2"});
 ///
-/// None of it changes an answer, so none belongs into the provenance of a result.
+/// With OnNewVersion::kFollow the answers of one run may be of several models, each with a warning: the provenance of a result must say
+/// so. Nothing else here changes an answer.
 struct Options {
   static constexpr std::string_view kOptionsOf = "services (remote::Options)";
 
