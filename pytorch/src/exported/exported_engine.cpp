@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <utility>
 
@@ -100,11 +101,11 @@ bool reshape_ones(TensorView& view, const std::vector<Size>& sizes, const Size::
 
 class ExportedEngine final : public Engine {
  public:
-  ExportedEngine(std::string subject, ProgramSignature signature, ProgramRows rows,
+  ExportedEngine(std::string subject, ProgramSignature signature, Program program,
                  Schedule schedule, std::unique_ptr<WeightsInTorch> weights)
       : subject_(std::move(subject)),
         weights_(std::move(weights)),
-        rows_(std::move(rows)),
+        program_(std::move(program)),
         signature_(std::move(signature)),
         schedule_(std::move(schedule)) {}
 
@@ -128,7 +129,8 @@ class ExportedEngine final : public Engine {
   /// What was found in the program, where the rows of the blocks lie as it has them.
   RowDependence row_dependence(const Binding& binding, const Prepared& prepared) const override {
     const auto& placed = static_cast<const PlacedBlocks&>(prepared);
-    if (!rows_.dependence.are_independent()) return rows_.dependence;
+    const ProgramRows& rows = this->rows();
+    if (!rows.dependence.are_independent()) return rows.dependence;
     const auto dependent = [](const BoundBlock& block) -> RowDependence {
       return {RowDependence::Answer::kDependent,
               "block " + block.name +
@@ -137,16 +139,16 @@ class ExportedEngine final : public Engine {
     };
     for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
       const BoundBlock& block = binding.inputs[i];
-      const auto dim = rows_.of_inputs[placed.arguments()[i]];
+      const auto dim = rows.of_inputs[placed.arguments()[i]];
       const bool is_grouped =
           block.form != BlockForm::kInPlace && block.form != BlockForm::kRepacked;
       if (is_grouped || (dim && *dim != block.row_dimension())) return dependent(block);
     }
     for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
       const BoundBlock& block = binding.outputs[i];
-      if (rows_.of_outputs[placed.results()[i]] != block.row_dimension()) return dependent(block);
+      if (rows.of_outputs[placed.results()[i]] != block.row_dimension()) return dependent(block);
     }
-    return rows_.dependence;
+    return rows.dependence;
   }
 
   CopyReport run(const Queue& queue, const Binding& binding,
@@ -178,6 +180,16 @@ class ExportedEngine final : public Engine {
 
  private:
   using Workspaces = package::PerQueue<Workspace>;
+
+  const ProgramRows& rows() const {
+    std::call_once(has_rows_, [this] {
+      pin_torch_to_one_thread();
+      const c10::InferenceMode no_gradients;
+      rows_ = rows_of(program_);
+      program_ = {};
+    });
+    return rows_;
+  }
 
   std::string failed_in(const Step* step) const {
     return subject_ + (step == nullptr ? "" : step->node.text() + ' ') + "failed while running: ";
@@ -296,7 +308,9 @@ class ExportedEngine final : public Engine {
 
   std::string subject_;  ///< "model FILE: ", the beginning of messages
   std::unique_ptr<WeightsInTorch> weights_;
-  ProgramRows rows_;
+  mutable std::once_flag has_rows_;
+  mutable Program program_;  ///< until rows_ are found in it
+  mutable ProgramRows rows_;
   ProgramSignature signature_;
   Schedule schedule_;
   mutable Workspaces workspaces_;
@@ -322,11 +336,10 @@ std::shared_ptr<const Engine> load(const std::filesystem::path& path, Device dev
     auto weights = std::make_unique<WeightsInTorch>(device, bytes);
     const WithinBudget within_budget(device);
     for (at::Tensor& tensor : tensors) tensor = tensor.to(to_torch(device));
-    ProgramRows rows = rows_of(program);
-    Schedule schedule(std::move(program), memory, tensors, to_torch(device));
+    Schedule schedule(program, memory, tensors, to_torch(device));
     // It is computed on a stream of torch's, which the queues of calls do not wait for.
     wait_for_device(device);
-    engine = std::make_shared<ExportedEngine>(subject, std::move(signature), std::move(rows),
+    engine = std::make_shared<ExportedEngine>(subject, std::move(signature), std::move(program),
                                               std::move(schedule), std::move(weights));
   };
   load_named(subject, load_it, [](const std::exception& error) {

@@ -75,9 +75,21 @@ class ProgramRun {
       }
       values_[weight.value].value = trace_.tensor(sizes, value.meta->dtype, {});
     }
+    std::vector<const Node*> last_use(program_.values.size());
+    for (const Node& node : program_.nodes) {
+      for (const Argument& one : node.arguments) {
+        one.each_value([&](ValueId value) { last_use[value] = &node; });
+      }
+    }
+    for (const ValueId output : program_.outputs) last_use[output] = nullptr;
     for (const Node& node : program_.nodes) {
       node_ = &node;
       call(node);
+      for (const Argument& one : node.arguments) {
+        one.each_value([&](ValueId value) {
+          if (last_use[value] == &node) values_[value] = {};
+        });
+      }
     }
     node_ = nullptr;
     for (std::size_t i = 0; i < program_.outputs.size(); ++i) {

@@ -3,6 +3,7 @@
 #include "row_dependence/trace.hpp"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
@@ -63,6 +64,18 @@ bool holds_tensors(const c10::IValue& value) {
   return value.isList() && std::ranges::any_of(value.toListRef(), holds_tensors);
 }
 
+bool all_tensors(const Stack& values, bool (*is)(const at::Tensor&)) {
+  return std::ranges::all_of(tensors_of(values), is);
+}
+
+bool any_tensor(const Stack& values, bool (*is)(const at::Tensor&)) {
+  return std::ranges::any_of(tensors_of(values), is);
+}
+
+bool has_numbers(const at::Tensor& tensor) { return !tensor.is_meta(); }
+
+bool is_small(const at::Tensor& tensor) { return tensor.numel() <= kMostNumbers; }
+
 void each_tensor_in(const c10::IValue& value, const std::function<void(const at::Tensor&)>& visit) {
   if (value.isTuple()) {
     for (const c10::IValue& one : value.toTupleRef().elements()) each_tensor_in(one, visit);
@@ -91,20 +104,16 @@ Origin larger(Origin a, Origin b) { return std::max(a, b); }
 
 at::Tensor Trace::tensor(at::IntArrayRef sizes, c10::ScalarType dtype,
                          const std::optional<Rows>& rows) {
-  at::Tensor made = at::zeros(sizes, at::TensorOptions().dtype(dtype));
+  at::Tensor made = at::empty(sizes, at::TensorOptions().dtype(dtype).device(c10::kMeta));
+  if (!rows && made.numel() <= kMostNumbers) made = at::zeros(sizes, dtype);
   set(made, rows ? State(*rows) : State());
   return made;
 }
 
 c10::IValue Trace::constant(const c10::IValue& value) {
-  if (value.isTensor() && value.toTensor().defined()) {
-    return value.toTensor().detach().to(c10::kCPU);
-  }
-  if (!value.isTensorList()) return value;
-  c10::List<at::Tensor> list;
-  for (const at::Tensor& tensor : value.toTensorVector())
-    list.push_back(constant(tensor).toTensor());
-  return list;
+  return mapped(value, [](const at::Tensor& one) {
+    return one.numel() > kMostNumbers ? without_numbers(one) : one.detach().to(c10::kCPU);
+  });
 }
 
 State Trace::state(const at::Tensor& tensor) const {
@@ -117,7 +126,15 @@ bool Trace::is_known(const at::Tensor& tensor) const {
 }
 
 void Trace::set(const at::Tensor& tensor, State state) {
-  states_.insert_or_assign(tensor.unsafeGetTensorImpl(), std::pair(tensor, state));
+  states_.insert_or_assign(tensor.unsafeGetTensorImpl(),
+                           std::pair(Weak(tensor.getIntrusivePtr()), state));
+}
+
+at::Tensor Trace::forget_numbers(const at::Tensor& tensor) {
+  const c10::impl::ExcludeDispatchKeyGuard off(kKey);
+  at::Tensor made = without_numbers(tensor);
+  if (is_known(tensor)) set(made, state(tensor));
+  return made;
 }
 
 void Trace::follow(const c10::OperatorHandle& op, Stack& stack) {
@@ -125,70 +142,97 @@ void Trace::follow(const c10::OperatorHandle& op, Stack& stack) {
   const std::string& full = schema.name();
   const std::size_t space = full.find("::");
   last_ = full.substr(0, space) + '.' + full.substr(space + 2);
-  // Others may look into the memory of their arguments, which is not there.
   if (!full.starts_with("aten::")) throw Unknown("which no rule follows");
   std::string name = full.substr(space + 2);
   if (!name.starts_with("__")) name.erase(name.find_last_not_of('_') + 1);
-  const bool is_pointwise = op.hasTag(at::Tag::pointwise);
-  if (!has_rule(name, is_pointwise) &&
-      op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
-    op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, stack);
-    return;
-  }
   const std::size_t first = stack.size() - schema.arguments().size();
+  const Stack arguments(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
+  if (!has_rule(name, op.hasTag(at::Tag::pointwise)) &&
+      op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
+    try {
+      return op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, stack);
+    } catch (const c10::Error&) {
+      // Recurrent layers and distances do not take tensors with numbers and those without in one call.
+      const bool is_mixed =
+          any_tensor(arguments, has_numbers) && !all_tensors(arguments, has_numbers);
+      if (!is_mixed || schema.is_mutable()) throw;
+    }
+    stack.resize(first);
+    for (const c10::IValue& value : arguments) {
+      stack.push_back(mapped(value, [this](const at::Tensor& one) { return forget_numbers(one); }));
+    }
+    return op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, stack);
+  }
   if (op.hasTag(at::Tag::nondeterministic_seeded)) {
     const auto dropout = schema.argumentIndexWithName("dropout_p");
-    const bool is_off =
-        dropout && stack[first + static_cast<std::size_t>(*dropout)].toDouble() == 0;
+    const bool is_off = dropout && arguments[static_cast<std::size_t>(*dropout)].toDouble() == 0;
     if (!is_off) throw Unknown("draws random numbers");
   }
-  const std::vector<c10::IValue> arguments(stack.begin() + static_cast<std::ptrdiff_t>(first),
-                                           stack.end());
-  for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
-    if (schema.arguments()[i].name() == "device") stack[first + i] = c10::Device(c10::kCPU);
-  }
-  const auto state_of = [this](const at::Tensor& tensor) { return state(tensor); };
+  stack.resize(first);
+  for (c10::IValue& value : results_of(op, name, arguments)) stack.push_back(std::move(value));
+}
+
+Stack Trace::results_of(const c10::OperatorHandle& op, const std::string& name,
+                        const Stack& arguments) {
+  const c10::FunctionSchema& schema = op.schema();
+  const c10::impl::ExcludeDispatchKeyGuard off(kKey);
   std::vector<std::pair<const c10::TensorImpl*, State>> before;
-  for (const c10::IValue& value : arguments) {
-    each_tensor(value, [&](const at::Tensor& one) {
-      before.emplace_back(one.unsafeGetTensorImpl(), state(one));
-    });
+  for (const at::Tensor& one : tensors_of(arguments)) {
+    before.emplace_back(one.unsafeGetTensorImpl(), state(one));
   }
-  {
-    const c10::impl::ExcludeDispatchKeyGuard off(kKey);
-    if (full == "aten::view" && arguments[1].isIntList()) {
-      // Tensors are row-major where the model is run (Argument::is_row_major).
-      stack.resize(first);
-      stack.emplace_back(arguments[0].toTensor().reshape(arguments[1].toIntVector()));
-    } else {
-      op.callBoxed(stack);
-    }
+  const bool may_run = all_tensors(arguments, has_numbers);
+  std::optional<Stack> results = results_by_sizes(op, arguments);
+  const bool has_run = !results && may_run;
+  // The rules refuse operators whose sizes follow from the numbers in rows.
+  const bool has_rows_in = std::ranges::any_of(
+      before, [](const auto& one) { return std::holds_alternative<Rows>(one.second); });
+  if (!results && !may_run && !has_rows_in && op.hasTag(at::Tag::dynamic_output_shape)) {
+    throw Unknown("is too large to follow");
   }
-  std::vector<at::Tensor> results;
-  for (std::size_t i = first; i < stack.size(); ++i) {
-    each_tensor(stack[i], [&](const at::Tensor& one) { results.push_back(one); });
+  if (!results) {
+    results = may_run ? run_on(op, arguments, c10::kCPU) : results_by_few_rows(op, arguments);
   }
-  const Call call(name, schema, arguments, state_of, results);
-  const std::vector<State> states = results_of(call, is_pointwise);
+  const Call call(
+      name, schema, arguments, [this](const at::Tensor& one) { return state(one); },
+      tensors_of(*results));
+  const std::vector<State> states = rows::results_of(call, op.hasTag(at::Tag::pointwise));
+  const bool have_rows = std::ranges::any_of(
+      states, [](const State& one) { return std::holds_alternative<Rows>(one); });
+  if (may_run && !has_run && !have_rows && all_tensors(*results, is_small)) {
+    results = run_on(op, arguments, c10::kCPU);
+  }
+  if (have_rows) {
+    for (c10::IValue& value : *results) value = mapped(value, without_numbers);
+  }
+  const bool gives_number =
+      std::ranges::any_of(*results, [](const c10::IValue& one) { return one.isScalar(); });
+  if (gives_number && !may_run)
+    throw Unknown("is too large to follow: it takes a number out of a tensor");
   const bool writes = schema.is_mutable() && !turns(name);  // transpose_ turns, and writes nothing
-  for (std::size_t i = 0; i < results.size(); ++i) {
+  const std::vector<at::Tensor> tensors = tensors_of(*results);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
     State now = states[i];
-    if (std::holds_alternative<Count>(now))
-      now = Count{is_plain_product(name, arguments, results[i])};
+    if (std::holds_alternative<Count>(now)) {
+      now = Count{is_plain_product(name, arguments, tensors[i])};
+    }
     if (!has_rows(now) && depends_on_count_) now = Count{};
-    const auto was = std::ranges::find(before, results[i].unsafeGetTensorImpl(),
+    const auto was = std::ranges::find(before, tensors[i].unsafeGetTensorImpl(),
                                        [](const auto& one) { return one.first; });
     if (writes && was != before.end() && was->second != now) {
       throw Unknown("writes other rows into a tensor");
     }
-    set(results[i], now);
+    if (writes && !may_run && has_numbers(tensors[i])) {
+      throw Unknown("is too large to follow: it writes a tensor into a small one");
+    }
+    set(tensors[i], now);
   }
+  return *results;
 }
 
 bool Trace::is_plain_product(const std::string& name, const std::vector<c10::IValue>& arguments,
                              const at::Tensor& result) const {
   if (!is_one_of(name, {"mul", "floor_divide"}) || result.dim() != 0 ||
-      result.scalar_type() != at::kLong) {
+      result.scalar_type() != at::kLong || !has_numbers(result)) {
     return false;
   }
   bool are_plain = true;
@@ -247,6 +291,9 @@ std::vector<Known> Trace::call(const c10::FunctionSchema& schema, std::vector<Kn
     const Following following(*this);
     run(stack);
   }
+  // As where the program runs.
+  if (name == "prim::device") stack = {c10::Device(c10::kCPU)};
+  if (name == "prim::is_cpu") stack = {true};
   std::vector<Known> results;
   for (c10::IValue& value : stack) {
     results.push_back(result(schema, arguments, std::move(value), has_count));

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "row_dependence/rules.hpp"
+#include "row_dependence/without_numbers.hpp"
 #include "tensoa/engine/row_dependence.hpp"
 
-// A call of a program on tensors of zeros, in which the rows are followed.
+// A call of a program in which the rows are followed. Tensors with rows have sizes and no numbers; others have numbers
+// where they are small, because sizes may be calculated from them.
 
 namespace tensoa::pytorch::rows {
-
-using Stack = std::vector<c10::IValue>;
 
 /// How a number that is not in a tensor comes about.
 enum class Origin : std::uint8_t {
@@ -41,11 +41,10 @@ struct Known {
 /// *Threads*: one at a time.
 class Trace {
  public:
-  /// @return a tensor of zeros @param rows that lie in it; nothing where it is the same at
-  /// every call
+  /// @return a tensor without numbers, or of zeros @param rows that lie in it; nothing where it is the same at every call
   at::Tensor tensor(at::IntArrayRef sizes, c10::ScalarType dtype, const std::optional<Rows>& rows);
 
-  /// A weight or a constant, or a list of them, on the CPU.
+  /// A weight or a constant, or a list of them: on the CPU, or without numbers where it is large.
   static c10::IValue constant(const c10::IValue& value);
 
   State state(const at::Tensor& tensor) const;
@@ -64,6 +63,10 @@ class Trace {
  private:
   bool is_known(const at::Tensor& tensor) const;
   void set(const at::Tensor& tensor, State state);
+  /// The same tensor to the rules.
+  at::Tensor forget_numbers(const at::Tensor& tensor);
+  /// @param name as Call has it
+  Stack results_of(const c10::OperatorHandle& op, const std::string& name, const Stack& arguments);
   /// As traced programs calculate sizes: in tensors of one number.
   bool is_plain_product(const std::string& name, const std::vector<c10::IValue>& arguments,
                         const at::Tensor& result) const;
@@ -74,8 +77,9 @@ class Trace {
 
   std::string last_;
   bool depends_on_count_ = false;  ///< an argument of the operators that run now
-  /// By address; keeps it alive, so that its address stays its own.
-  std::unordered_map<const c10::TensorImpl*, std::pair<at::Tensor, State>> states_;
+  /// By address, which stays its own: the weak pointer keeps it, without the numbers.
+  using Weak = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+  std::unordered_map<const c10::TensorImpl*, std::pair<Weak, State>> states_;
 };
 
 /// What `find` finds: independent where it returns.

@@ -4,8 +4,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -75,6 +77,19 @@ TEST_P(RowsOf, AreNeverCalledIndependentWhereARowChangesAnother) {
   }
   EXPECT_GT(independent, 20u);
   EXPECT_GT(dependent, 20u);
+}
+
+std::int64_t peak_megabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss / 1024;
+}
+
+/// With memory for the 1009 rows that are followed each layer would need 1 GB.
+TEST_P(RowsOf, AreFollowedWithoutMemoryForThem) {
+  const std::int64_t before = peak_megabytes();
+  EXPECT_TRUE(rows_of(TENSOA_TEST_ROW_MODELS "images" + GetParam()).are_independent());
+  EXPECT_LT(peak_megabytes() - before, 500);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, RowsOf, testing::Values(".pt", ".pt2"), [](const auto& one) {
@@ -149,6 +164,25 @@ TEST(RowsOfScripts, WhatIsWrittenInPlaceIsFollowed) {
     return y.sum(1, keepdim=True)
 )")
                    .are_independent());
+}
+
+TEST(RowsOfScripts, SizesThatFollowFromNumbersOfConstantsAreFollowed) {
+  EXPECT_EQ(rows_of_source(R"(
+    places = torch.nonzero(torch.tensor([0, 1, 0, 1]))
+    count = int(torch.tensor([1, 1]).sum())
+    return x[:, :count].index_select(1, places[:, 0] - 1 - torch.arange(places.size(0))).sum(1, keepdim=True)
+)")
+                .answer,
+            Answer::kIndependent);
+}
+
+TEST(RowsOfScripts, WhatIsTooLargeToRunOnAFewRowsProvesNothing) {
+  const RowDependence found = rows_of_source(R"(
+    y = x[:, :, None].expand(x.size(0), 4, 4000000)
+    return torch.adaptive_avg_pool1d(y, 2)[:, :1, 0]
+)");
+  EXPECT_EQ(found.answer, Answer::kUnknown);
+  EXPECT_THAT(found.reason, HasSubstr("is too large to follow"));
 }
 
 TEST(RowsOfScripts, RandomNumbersProveNothing) {
