@@ -179,6 +179,19 @@ def test_lost_rows_and_files_get_the_rest_row_numbers(tmp_path, out):
     assert read(out / "a.arrow")["row"].to_pylist() == [*range(1300), *range(1600, 3000)]
 
 
+def test_rows_that_were_skipped_and_cannot_be_written_are_lost_once(tmp_path, out):
+    first = write(tmp_path / "0.parquet", {**columns(300), "tag": pa.array([1] * 300)})
+    second = write(tmp_path / "1.parquet", {**with_nulls(columns(300), (7, 8)), "tag": pa.array(["1"] * 300)})
+    damage(first, 0)
+    (out / "a.parquet").write_text("of before")
+    call = ["infer", "--model", package("fused.pt2"), "--input", first, second, "--output", out / "a.parquet", "--copy", "tag"]
+    done = tensoa(*call, "--json", out / "run.json")
+    report = json.loads((out / "run.json").read_text())
+    assert done.returncode == 2 and "0 rows of 2 files" in done.stdout
+    assert (report["rows"], report["rows_skipped"], [one["rows"] for one in report["lost"]]) == (0, 0, [300, 300])
+    assert (out / "a.parquet").read_text() == "of before"
+
+
 def test_copied_columns_keep_nulls_and_types_and_null_is_kept_by_no_comparison(tmp_path, out):
     data = with_nulls(columns(6), (5,), "z")
     copied = pa.table(

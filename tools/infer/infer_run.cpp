@@ -306,14 +306,14 @@ class InferRun {
     for (const InferredChunk& chunk : result->chunks) {
       const std::uint64_t end = chunk.first_row + chunk.rows_read;
       rows_of_file_ = std::max(rows_of_file_, end);
-      summary_.rows += chunk.rows_read;
-      if (!chunk.skipped.empty()) skip(item.path, chunk.skipped);
       try {
         write(chunk);
       } catch (const InputError& error) {
-        summary_.rows -= chunk.rows_read;
         lose({item.path, chunk.first_row, chunk.rows_read, error.what()});
+        continue;
       }
+      summary_.rows += chunk.rows_read;
+      if (!chunk.skipped.empty()) skip(item.path, chunk.skipped);
     }
     for (const LostRows& lost : result->lost) lose(lost);
     summary_.write_seconds += seconds_since(start);
