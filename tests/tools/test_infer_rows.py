@@ -16,7 +16,7 @@ from exporting import bind, block
 from test_infer import answers, close, columns, damage, events, read, write
 from torch import nn
 
-from conftest import names_in, package, refuse, succeed, tensoa
+from conftest import edited, names_in, package, refuse, succeed, tensoa
 
 
 class Mixed(nn.Module):
@@ -332,6 +332,17 @@ def test_groups_with_one_answer_are_not_joined_on_the_word_of_the_call(models, t
     infer = ["infer", "--model", models[Means], "--input", path, "--output", out / "a.csv", "--group", "event"]
     refuse(*infer, "--rows", "independent", says=["--rows independent", "gives one row for each group"])
     assert names_in(out) == []
+
+
+def test_groups_with_one_answer_are_not_joined_on_the_word_of_the_model(models, tmp_path, out):
+    def lie(manifest, records):
+        manifest["row_dependence"] = {**manifest["row_dependence"], "answer": "independent"}
+
+    event = np.repeat(np.arange(5), 20)
+    data = {n: event.astype("f4") for n in "ab"}
+    path = write(tmp_path / "data.parquet", table_of(data, event))
+    _, got, _ = run(edited(models[Means], tmp_path / "lies.pt2", lie), path, out, "--group", "event")
+    assert got["event"].to_pylist() == got["p"].to_pylist() == list(range(5))
 
 
 def test_groups_next_to_a_damaged_row_group_are_lost_where_rows_depend(models, tmp_path, out):
