@@ -510,7 +510,12 @@ def test_a_file_that_cannot_be_read_is_lost_and_no_other(model, tmp_path, out):
     first, second = done.stderr.splitlines()
     assert "1.parquet: is not a Parquet file, or is damaged or truncated" in first and "2.parquet: has no column y" in second
     close(read(out / "a.parquet")["m"], np.concatenate([answers(parts[i])["m"] for i in (0, 3)]))
-    assert [lost["rows"] for lost in json.loads((out / "run.json").read_text())["lost"]] == [None, None]
+    run = json.loads((out / "run.json").read_text())
+    assert [lost["rows"] for lost in run["lost"]] == [None, None]
+    # How many rows they have is not known: the numbers of the last file say what they count.
+    assert [(one["first_number"], one["is_exact"]) for one in run["inputs"]] == [(0, True), (100, True), (100, False), (100, False)]
+    assert f"from {paths[2]} on, numbers count only the rows of earlier files that were read: 100 is its first" in done.stdout
+    assert read(out / "a.parquet")["row"].to_pylist() == list(range(200))
 
 
 def test_text_that_ends_in_the_middle_keeps_the_rows_before(model, tmp_path, out):

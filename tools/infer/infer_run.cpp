@@ -144,6 +144,7 @@ class InferRun {
                                },
                                {.in_flight = static_cast<std::size_t>(in_flight)});
     });
+    number_files(paths_.size());
     const bool is_all_lost = summary_.rows == 0 && summary_.lacks_rows();
     if (!is_all_lost) writer_->finish();
     summary_.replaces = summary_.replaces && !is_all_lost;
@@ -290,11 +291,7 @@ class InferRun {
   }
 
   bool finish(const Item& item, Result<InferredPart> result) {
-    if (item.file != base_file_) {
-      base_ += rows_of_file_;
-      rows_of_file_ = 0;
-      base_file_ = item.file;
-    }
+    number_files(item.file + 1);
     if (!result) {
       lose({item.path, item.part->first_row(), item.part->rows(), result.message()});
       return false;
@@ -320,6 +317,16 @@ class InferRun {
     for (const LostRows& lost : result->lost) lose(lost);
     summary_.write_seconds += seconds_since(start);
     return true;
+  }
+
+  /// Files without parts have no rows.
+  void number_files(std::size_t files) {
+    while (summary_.numbered.size() < files) {
+      base_ += rows_of_file_;
+      rows_of_file_ = 0;
+      const std::string path = paths_[summary_.numbered.size()].string();
+      summary_.numbered.push_back({path, base_, is_base_exact_});
+    }
   }
 
   void write(const InferredChunk& chunk) {
@@ -350,7 +357,8 @@ class InferRun {
   void lose(LostRows lost) {
     require_row_numbers();
     constexpr std::size_t kMostLines = 20;
-    if (lost.rows) rows_of_file_ = std::max(rows_of_file_, lost.first_row + *lost.rows);
+    rows_of_file_ = std::max(rows_of_file_, lost.first_row + lost.rows.value_or(0));
+    is_base_exact_ = is_base_exact_ && lost.rows;
     if (summary_.lost.size() < kMostLines) fmt::print(stderr, "tensoa: {}\n", lost.message);
     if (summary_.lost.size() == kMostLines) {
       fmt::print(stderr, "tensoa: further errors are in the file of --json\n");
@@ -372,8 +380,8 @@ class InferRun {
   std::unique_ptr<columnar::TableParts> parts_;
   double source_seconds_ = 0;
   std::vector<InferCaller> callers_;  ///< by slot
-  std::size_t base_file_ = 0;         ///< that is written
-  std::uint64_t base_ = 0;            ///< rows of the files before it
+  std::uint64_t base_ = 0;            ///< rows of the files before the one that is written
+  bool is_base_exact_ = true;         ///< with that one
   std::uint64_t rows_of_file_ = 0;
   std::vector<std::int64_t> row_numbers_;
   InferSummary summary_;

@@ -41,6 +41,14 @@ struct LostRows {
   std::string message;
 };
 
+/// Which numbers the rows of a file have in the output.
+struct NumberedFile {
+  std::string path;
+  std::uint64_t first = 0;
+  /// Whether that counts all rows of the files before it: of one that cannot be read to its end, those that were read.
+  bool is_exact = true;
+};
+
 /// Rows of a file without which the run went on.
 struct SkippedOfFile {
   std::string path;
@@ -70,6 +78,7 @@ struct InferSummary {
   std::vector<std::string> conversions;
   std::vector<LostRows> lost;
   std::vector<SkippedOfFile> skipped;
+  std::vector<NumberedFile> numbered;
   bool skips_nulls = false;  ///< as the call asked for
   bool replaces = false;     ///< there was an output of that name
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
-#include <numeric>
+#include <algorithm>
 
 #include "infer_run.hpp"
 
@@ -77,6 +77,13 @@ std::string to_table(const InferSummary& summary) {
                 : fmt::format("the column {} has the numbers of the rows that are written\n",
                               summary.row_numbers);
   }
+  const auto guessed = std::ranges::find(summary.numbered, false, &NumberedFile::is_exact);
+  if (guessed != summary.numbered.end() && !summary.row_numbers.empty()) {
+    text += fmt::format(
+        "from {} on, numbers count only the rows of earlier files that were read: {} is its "
+        "first\n",
+        guessed->path, guessed->first);
+  }
   if (summary.replaces)
     text += fmt::format("{}: replaces the file that was there\n", summary.output);
   return text;
@@ -109,6 +116,11 @@ nlohmann::ordered_json to_json(const InferSummary& summary) {
                          {"first_values", values}});
     }
   }
+  nlohmann::ordered_json inputs = nlohmann::ordered_json::array();
+  for (const NumberedFile& file : summary.numbered) {
+    inputs.push_back(
+        {{"file", file.path}, {"first_number", file.first}, {"is_exact", file.is_exact}});
+  }
   const auto per_second = [&](double seconds) {
     return seconds > 0 ? static_cast<double>(summary.rows) / seconds : 0.0;
   };
@@ -127,6 +139,7 @@ nlohmann::ordered_json to_json(const InferSummary& summary) {
       {"rows_skipped", summary.rows_skipped()},
       {"row_numbers", summary.row_numbers.empty() ? nlohmann::ordered_json(nullptr)
                                                   : nlohmann::ordered_json(summary.row_numbers)},
+      {"inputs", inputs},
       {"seconds", summary.wall_seconds},
       {"rows_per_s", per_second(summary.wall_seconds)},
       {"stage_seconds",
