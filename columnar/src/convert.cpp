@@ -62,6 +62,15 @@ To converted(const From& value) {
   }
 }
 
+/// From here on a number may stand for several whole ones, which were rounded to it: 2^53 in a double.
+template <class From>
+double first_inexact() {
+  if constexpr (std::same_as<From, Float16>)
+    return 1 << 11;
+  else
+    return std::ldexp(1.0, std::numeric_limits<From>::digits);
+}
+
 /// Whether a number is one of `To`.
 template <class To, class From>
 bool fits(const From& value, bool rounds) {
@@ -81,7 +90,8 @@ bool fits(const From& value, bool rounds) {
     constexpr double kEnd =
         static_cast<double>(std::uint64_t{1} << (std::numeric_limits<To>::digits - 1)) * 2;
     constexpr double kFirst = std::is_signed_v<To> ? -kEnd : 0;
-    return (rounds || whole == number) && whole >= kFirst && whole < kEnd;
+    const bool is_kept = whole == number && std::abs(number) < first_inexact<From>();
+    return (rounds || is_kept) && whole >= kFirst && whole < kEnd;
   } else if constexpr (std::integral<From>) {
     if constexpr (std::same_as<To, Float16>) {
       if (rounds) return is_finite(converted<To>(value));
@@ -271,10 +281,14 @@ std::vector<NumberFault> faults_of(const arrow::Array& array, DType to, const Nu
       } else if (is_gap<To>(from[i])) {
         if (!has_fill) faults.push_back({i, FaultKind::kNull, "nan"});
       } else if (!fits<To>(from[i], rounds)) {
-        const bool is_whole =
-            !std::integral<To> || std::integral<From> || rounds || !fits<To>(from[i], true);
-        faults.push_back(
-            {i, is_whole ? FaultKind::kOutOfRange : FaultKind::kNotWhole, text_of(from[i])});
+        FaultKind kind = FaultKind::kOutOfRange;
+        if constexpr (std::integral<To> && !std::integral<From>) {
+          const double number = converted<double>(from[i]);
+          if (!rounds && fits<To>(from[i], true)) {
+            kind = number == std::nearbyint(number) ? FaultKind::kInexact : FaultKind::kNotWhole;
+          }
+        }
+        faults.push_back({i, kind, text_of(from[i])});
       }
     }
     return true;

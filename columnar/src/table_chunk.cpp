@@ -212,6 +212,9 @@ std::string to_string(const RowFault& fault, DType dtype) {
   if (fault.kind == FaultKind::kNotWhole) {
     return "is " + fault.value + ", which is not a whole number";
   }
+  if (fault.kind == FaultKind::kInexact) {
+    return "is " + fault.value + ", which may be another whole number that was rounded";
+  }
   return "is " + fault.value + ", which " + std::string(name_of(dtype)) + " does not hold";
 }
 

@@ -121,17 +121,35 @@ TEST_F(TableChunkTest, WholeFloatingPointBecomesIntegers) {
       std::vector<double>{-3, kNan, 2.5, 0x1p63, -0x1p63}, {true, true, true, true, true});
   const TableChunk all = chunk({{"n", doubles}});
   const auto faults = all.faults(0, DType::kI64, {});
-  ASSERT_EQ(faults.size(), 3U);
+  ASSERT_EQ(faults.size(), 4U);
   EXPECT_EQ(faults[0].row, 1U);
   EXPECT_EQ(faults[0].kind, FaultKind::kNull);  // how tables without nulls write one
   EXPECT_EQ(to_string(faults[1], DType::kI64), "is 2.5, which is not a whole number");
   EXPECT_EQ(to_string(faults[2], DType::kI64), "is 9223372036854775808, which int64 does not hold");
-  EXPECT_EQ(all.faults(0, DType::kI64, {.null_value = 0}).size(), 2U);
+  EXPECT_EQ(faults[3].kind, FaultKind::kInexact);
+  EXPECT_EQ(all.faults(0, DType::kI64, {.null_value = 0}).size(), 3U);
   EXPECT_THAT(numbers<std::int64_t>(all.slice(0, 3), DType::kI64,
                                     {.rounding = Rounding::kAllowed, .null_value = 9}),
               ElementsAre(-3, 9, 2));  // half to even
-  EXPECT_THAT(numbers<std::int64_t>(all.slice(4, 1), DType::kI64),
+  EXPECT_THAT(numbers<std::int64_t>(all.slice(4, 1), DType::kI64, {.rounding = Rounding::kAllowed}),
               ElementsAre(std::numeric_limits<std::int64_t>::min()));
+}
+
+TEST_F(TableChunkTest, WholeNumbersThatMayHaveBeenRoundedAreNotTaken) {
+  const auto doubles = test::array<arrow::DoubleBuilder>(
+      std::vector<double>{0x1p53 - 1, 0x1p53, -0x1p53}, {true, true, true});
+  const auto floats = test::floats({0x1p24F - 1, 0x1p24F, -0x1p25F}, {true, true, true});
+  const TableChunk all = chunk({{"d", doubles}, {"f", floats}});
+  for (const std::size_t column : {0U, 1U}) {
+    const auto faults = all.faults(column, DType::kI64, {});
+    ASSERT_EQ(faults.size(), 2U);
+    EXPECT_EQ(faults[0].kind, FaultKind::kInexact);
+    EXPECT_THROW(all.numbers(column, DType::kI64, {}, memory_), InputError);
+  }
+  EXPECT_THAT(to_string(all.faults(0, DType::kI64, {})[0], DType::kI64),
+              HasSubstr("9007199254740992, which may be another whole number"));
+  EXPECT_THAT(numbers<std::int64_t>(all, DType::kI64, {.rounding = Rounding::kAllowed}),
+              ElementsAre((1LL << 53) - 1, 1LL << 53, -(1LL << 53)));
 }
 
 TEST_F(TableChunkTest, DecimalsAreExactOrRounded) {

@@ -21,6 +21,9 @@ std::string reason_of(const std::string& column, FaultKind kind, DType dtype) {
       return subject + " is null";
     case FaultKind::kNotWhole:
       return subject + " is not a whole number, which " + std::string(name_of(dtype)) + " needs";
+    case FaultKind::kInexact:
+      return subject + " is so large that floating point has not every whole number, which " +
+             std::string(name_of(dtype)) + " needs; --convert takes what is there";
     case FaultKind::kOutOfRange:
       break;
   }

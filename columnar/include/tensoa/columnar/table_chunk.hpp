@@ -32,8 +32,9 @@ struct NumberRules {
 
 /// Why a row has no number of the type that a column needs.
 enum class FaultKind : std::uint8_t {
-  kNull,        ///< or NaN where integers are read, which tables without nulls have in its place
-  kNotWhole,    ///< where integers are read
+  kNull,      ///< or NaN where integers are read, which tables without nulls have in its place
+  kNotWhole,  ///< where integers are read
+  kInexact,  ///< the same: from 2^53 on a double, from 2^24 on a float may be another whole number, rounded
   kOutOfRange,  ///< the type does not hold it
 };
 
