@@ -23,7 +23,7 @@ struct NestedColumn {
 
 FileColumn file_column(std::string name, const arrow::DataType& type);
 
-/// All that a name can mean, each before its fields.
+/// All that a name can mean, each before its fields, which may not be called as a column is.
 std::vector<NestedColumn> nested_columns(const arrow::Schema& schema);
 std::vector<FileColumn> file_columns(const arrow::Schema& schema);
 

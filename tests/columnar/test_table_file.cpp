@@ -159,6 +159,21 @@ TEST_F(TableFileTest, TextHasNaNAndNulls) {
   EXPECT_THAT(all.lost, ElementsAre(HasSubstr("row 2: column x is null")));
 }
 
+TEST_F(TableFileTest, AColumnThatIsCalledAsAFieldIsTheOne) {
+  const auto jet = arrow::StructArray::Make({test::floats({1, 2}), test::floats({3, 4})},
+                                            std::vector<std::string>{"pt", "eta"})
+                       .ValueOrDie();
+  for (const char* name : {"a.parquet", "a.arrow"}) {
+    const TableFile file(
+        test::write(path(name), {{"jet", jet}, {"jet.pt", test::floats({5, 6})}}, 2));
+    std::vector<std::string> all;
+    for (const FileColumn& column : file.columns()) all.push_back(column.name);
+    EXPECT_THAT(all, ElementsAre("jet", "jet.eta", "jet.pt")) << name;
+    EXPECT_THAT(test::read(file, "jet.pt").numbers, ElementsAre(5, 6)) << name;
+    EXPECT_THAT(test::read(file, "jet.eta").numbers, ElementsAre(3, 4)) << name;
+  }
+}
+
 TEST_F(TableFileTest, FieldsOfStructsAndOfListsOfStructsAreColumns) {
   // Of what a null struct has nothing is seen.
   const auto pt = test::floats({1, 2, 3, 4});
