@@ -137,10 +137,7 @@ class TableWriter::Output {
       for (std::int64_t i = 0; i < batch.num_rows(); ++i) numbers.UnsafeAppend(next++);
       arrow::ArrayVector arrays{check(numbers.Finish())};
       for (int i = 0; i < batch.num_columns(); ++i) {
-        const auto& type = schema_->field(i + 1)->type();
-        const auto& column = batch.column(i);
-        arrays.push_back(
-            column->type()->Equals(*type) ? column : check(arrow::compute::Cast(*column, type)));
+        arrays.push_back(as_written(batch.column(i), i + 1));
       }
       write(batch.num_rows(), std::move(arrays));
     };
@@ -200,9 +197,8 @@ class TableWriter::Output {
           false));
     }
     for (const auto& field : copied.get().batch->schema()->fields()) {
-      // Only Arrow has dictionaries as a type.
-      const bool is_dictionary =
-          field->type()->id() == arrow::Type::DICTIONARY && ending_ != OutputFormat::kArrow;
+      // Only Arrow has dictionaries as a type, and then one for a whole file: row groups have their own.
+      const bool is_dictionary = field->type()->id() == arrow::Type::DICTIONARY;
       fields.push_back(field->WithNullable(true)->WithType(
           is_dictionary ? static_cast<const arrow::DictionaryType&>(*field->type()).value_type()
                         : field->type()));

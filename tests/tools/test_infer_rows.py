@@ -219,6 +219,14 @@ def test_copied_columns_keep_nulls_and_types_and_null_is_kept_by_no_comparison(t
         assert got["row"].to_pylist() == rows
 
 
+def test_each_row_group_may_have_another_dictionary(tmp_path, out):
+    tags = [f"of {i // 300}" for i in range(1000)]
+    path = write(tmp_path / "data.parquet", {**columns(1000), "tag": pa.array(tags).dictionary_encode()}, rows_of_part=300)
+    for to in ("a.parquet", "a.arrow", "a.csv"):
+        succeed("infer", "--model", package("fused.pt2"), "--input", path, "--output", out / to, "--copy", "tag")
+        assert read(out / to)["tag"].to_pylist() == tags
+
+
 def test_an_output_that_is_replaced_is_named(tmp_path, out):
     path = write(tmp_path / "data.parquet", columns(3))
     first, _, _ = run(package("fused.pt2"), path, out)
