@@ -37,12 +37,6 @@ std::filesystem::path program_folder() {
   return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
-/// Of the nearest of these, where it is near: `; the nearest is --output`.
-std::string nearest_of(const std::string& name, const std::vector<std::string>& names) {
-  const std::string nearest = columnar::nearest_name(name, names);
-  return nearest.empty() ? nearest : "; the nearest is " + nearest;
-}
-
 /// How an option is written: `--input INPUT`, or `INPUT` for a positional one.
 std::string in_a_call(const CLI::Option& option) {
   if (option.get_positional()) return option.get_name(true);
@@ -61,11 +55,11 @@ std::string unexpected(const CLI::App& command, const std::string& argument) {
     for (const CLI::Option* option : command.get_options()) {
       for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
     }
-    return text + nearest_of(argument.substr(0, argument.find('=')), names);
+    return text + columnar::nearest_of(argument.substr(0, argument.find('=')), names);
   }
   if (!subcommands.empty()) {
     for (const CLI::App* subcommand : subcommands) names.push_back(subcommand->get_name());
-    return text + nearest_of(argument, names);
+    return text + columnar::nearest_of(argument, names);
   }
   std::string required;
   for (const CLI::Option* option : command.get_options()) {

@@ -9,16 +9,12 @@
 #include <system_error>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/printable.hpp"
 
 namespace tensoa::tools {
 namespace {
 
 constexpr const char* kGroup = "Models on servers";
-
-bool is_control(char c) {
-  constexpr unsigned char kDelete = 0x7F;
-  return static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) == kDelete;
-}
 
 /// gRPC takes these only: in lower case, because names of HTTP/2 are.
 std::string header_name(std::string name) {
@@ -45,7 +41,7 @@ std::string header_value(const std::string& name, std::string value) {
     value.assign(std::istreambuf_iterator<char>(stream), {});
     while (!value.empty() && (value.back() == '\n' || value.back() == '\r')) value.pop_back();
   }
-  if (std::ranges::none_of(value, is_control)) return value;
+  if (printable(value) == value) return value;
   throw ConfigError("--header: the value of \"" + name +
                     "\" has control characters or several lines; expected one line of text");
 }

@@ -130,10 +130,9 @@ NestedColumn find_column(const std::string& name, const std::vector<NestedColumn
   }
   std::string listed;
   for (const std::string& other : names) listed.append(listed.empty() ? "" : ", ").append(other);
-  const std::string nearest = nearest_name(name, names);
   throw InputError(path + ": has no column " + name + "; " +
-                   (listed.empty() ? "it has none with a name" : "there are " + printable(listed)) +
-                   (nearest.empty() ? "" : "; the nearest is " + printable(nearest)));
+                   (listed.empty() ? "it has none with a name" : "there are " + shortened(listed)) +
+                   nearest_of(name, names));
 }
 
 }  // namespace

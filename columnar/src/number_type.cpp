@@ -8,6 +8,8 @@
 #include <limits>
 #include <numeric>
 
+#include "tensoa/core/printable.hpp"
+
 namespace tensoa::columnar {
 namespace {
 
@@ -154,17 +156,17 @@ bool holds(DType type, double value) noexcept {
   return value == std::trunc(value) && value < end && value >= (range.is_signed ? -end : 0.0);
 }
 
-std::string nearest_name(std::string_view name, const std::vector<std::string>& names) {
-  std::string nearest;
+std::string nearest_of(std::string_view name, const std::vector<std::string>& names) {
+  const std::string* nearest = nullptr;
   std::size_t fewest = std::numeric_limits<std::size_t>::max();
   for (const std::string& other : names) {
     const bool is_field = other.ends_with('.' + std::string(name));
     const std::size_t needed = is_field ? 0 : edits(name, other);
-    if (needed >= fewest) continue;
+    if (needed >= fewest || 2 * needed > std::max(name.size(), other.size())) continue;
     fewest = needed;
-    nearest = other;
+    nearest = &other;
   }
-  return nearest;
+  return nearest == nullptr ? "" : "; the nearest is " + printable(*nearest);
 }
 
 }  // namespace tensoa::columnar

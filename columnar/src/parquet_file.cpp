@@ -27,7 +27,7 @@ auto guarded(const std::string& path, const std::string& what, const Function& f
     require(error.status(), path, what);
     throw;
   } catch (const parquet::ParquetException& error) {
-    throw InputError(path + ": " + what + ": " + printable(error.what()));
+    throw InputError(path + ": " + what + ": " + shortened(error.what()));
   }
 }
 

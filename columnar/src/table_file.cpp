@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "chunk_rows.hpp"
+#include "tensoa/core/printable.hpp"
 
 namespace tensoa::columnar {
 namespace {
@@ -71,17 +72,17 @@ std::shared_ptr<arrow::DataType> arrow_type(DType dtype, bool is_text) {
   return nullptr;
 }
 
-std::string printable(std::string text) {
+std::string shortened(const std::string& text) {
   constexpr std::size_t kLongest = 160;
-  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
-  std::ranges::replace_if(
-      text, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text;
+  if (text.size() <= kLongest) return printable(text);
+  std::size_t length = kLongest;
+  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0U) == 0x80) --length;
+  return printable(text.substr(0, length)) + "...";
 }
 
 void require(const arrow::Status& status, const std::string& path, const std::string& what) {
   if (status.IsOutOfMemory()) throw std::bad_alloc();
-  if (!status.ok()) throw InputError(path + ": " + what + ": " + printable(status.message()));
+  if (!status.ok()) throw InputError(path + ": " + what + ": " + shortened(status.message()));
 }
 
 TableChunk chunk_of(Path path, std::uint64_t first_row, std::shared_ptr<arrow::RecordBatch> batch) {

@@ -112,6 +112,9 @@ TEST_F(TableFileTest, ColumnsThatAreAbsentOrTwiceAreAnError) {
                                               HasSubstr("the nearest is pt"))));
   EXPECT_THAT([&] { file.read({.columns = {"a"}}); },
               ThrowsMessage<InputError>(HasSubstr("is there 2 times")));
+  const TableFile greek(test::write(path("b.arrow"), {{"φ\x1b", test::counted(1)}}, 1));
+  EXPECT_THAT([&] { greek.read({.columns = {"eta"}}); },
+              ThrowsMessage<InputError>(HasSubstr("there are φ\\x1b")));
 }
 
 TEST_F(TableFileTest, ADamagedRowGroupLosesItsRowsAlone) {

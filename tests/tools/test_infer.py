@@ -462,7 +462,7 @@ def test_a_group_column_bounds_chunks_of_other_models(model, tmp_path, out):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"x": None}, ["has no column x, which the model reads as float32", "there are y, z", "the nearest is y"]),
+        ({"x": None}, ["has no column x, which the model reads as float32", "there are y, z; --columns FILE_NAME=x"]),
         ({"x": ["a"] * ROWS}, ["column x is string", "the model's x is float32"]),
         ({"x": pa.array([[1.0]] * ROWS, pa.list_(pa.float32()))}, ["column x has lists", "y has numbers"]),
         ({"y": np.full(ROWS, 1 << 24 | 1)}, ["1000 rows are skipped: the column y has a number that float32 does not hold (rows 0: 16777217,"]),

@@ -17,6 +17,7 @@ namespace {
 
 using columnar::Conversion;
 using columnar::FileColumn;
+using columnar::nearest_of;
 
 std::string joined(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 40;
@@ -26,11 +27,6 @@ std::string joined(const std::vector<std::string>& names) {
   }
   if (names.size() > kMost) text += ", … (" + std::to_string(names.size()) + ")";
   return text;
-}
-
-std::string nearest_of(const std::string& name, const std::vector<std::string>& names) {
-  const std::string nearest = columnar::nearest_name(name, names);
-  return nearest.empty() ? nearest : "; the nearest is " + nearest;
 }
 
 std::string number_text(double number) {
