@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -91,6 +93,24 @@ std::vector<ArgumentDescription> parse_arguments(const ordered_json& object, con
   return arguments;
 }
 
+/// A client makes memory for what is said here.
+void require_collections(const ModelDescription& model) {
+  std::set<std::size_t> of_inputs;
+  for (const ArgumentDescription& input : model.inputs) {
+    if (input.collection && *input.collection >= model.inputs.size()) {
+      fail("a block of \"inputs\" has the collection " + std::to_string(*input.collection) +
+           " of " + std::to_string(model.inputs.size()) + " blocks");
+    }
+    if (input.collection) of_inputs.insert(*input.collection);
+  }
+  for (const ArgumentDescription& output : model.outputs) {
+    if (output.collection && !of_inputs.contains(*output.collection)) {
+      fail("a block of \"outputs\" has the rows of collection " +
+           std::to_string(*output.collection) + ", which no input has");
+    }
+  }
+}
+
 RowDependence parse_row_dependence(const ordered_json& object) {
   using Answer = RowDependence::Answer;
   const auto found = object.find("row_dependence");
@@ -143,7 +163,12 @@ PublishedModel parse_published(std::string_view json) {
   model.match = model.binding->match;
   model.inputs = parse_arguments(object, "inputs", model.binding->inputs);
   model.outputs = parse_arguments(object, "outputs", model.binding->outputs);
+  require_collections(model);
   model.row_dependence = parse_row_dependence(object);
+  const auto has_rows = [](const ArgumentDescription& one) { return one.collection.has_value(); };
+  if (model.row_dependence.are_independent() && !std::ranges::all_of(model.outputs, has_rows)) {
+    fail("its rows are independent, and an output has the same number of rows at every call");
+  }
   return published;
 }
 

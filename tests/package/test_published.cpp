@@ -102,6 +102,12 @@ TEST(Published, SaysWhatIsWrong) {
   expect_refused("{\"rows\":2}", "{}", "no \"collection\" or \"rows\"");
   expect_refused("{\"rows\":2}", "{\"rows\":2,\"collection\":0}", "or both");
   expect_refused("{\"rows\":2}", "[]", "an entry that is no object");
+  expect_refused("[{\"collection\":0},{\"collection\":1}]",
+                 "[{\"collection\":0},{\"collection\":2}]", "has the collection 2 of 2 blocks");
+  expect_refused("[{\"collection\":0},{\"collection\":1}]",
+                 "[{\"collection\":0},{\"collection\":0}]",
+                 "has the rows of collection 1, which no input has");
+  expect_refused("\"dependent\"", "\"independent\"", "the same number of rows at every call");
   expect_refused("φ", "\\u001b[2J", "control characters");
   expect_refused("φ", "\\u009b", "control characters");
   expect_refused("φ", "\xff", "is not JSON of an object");
