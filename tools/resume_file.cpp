@@ -61,16 +61,24 @@ std::string identity_of_inputs(std::span<const track::EventSource> sources) {
 RunProgress read_resume_file(const std::string& path) {
   std::ifstream stream(path);
   if (!stream) throw InputError("--resume: cannot open " + path);
+  const InputError other("--resume: " + path +
+                         " is not a file that `tensoa track` left when it was stopped");
   try {
     const auto json = nlohmann::json::parse(stream);
-    return {json.at("events_done").get<std::size_t>(),
-            {.model = json.at("model").get<std::string>(),
-             .min_score = json.at("cut").get<float>(),
-             .events = json.at("events").get<std::size_t>(),
-             .inputs = json.at("inputs").get<std::string>()}};
+    const auto count = [&](const char* key) {
+      // get() would make a large number of a negative one.
+      if (!json.at(key).is_number_unsigned()) throw other;
+      return json.at(key).get<std::size_t>();
+    };
+    const RunProgress progress{count("events_done"),
+                               {.model = json.at("model").get<std::string>(),
+                                .min_score = json.at("cut").get<float>(),
+                                .events = count("events"),
+                                .inputs = json.at("inputs").get<std::string>()}};
+    if (progress.done > progress.run.events) throw other;
+    return progress;
   } catch (const nlohmann::json::exception&) {
-    throw InputError("--resume: " + path +
-                     " is not a file that `tensoa track` left when it was stopped");
+    throw other;
   }
 }
 

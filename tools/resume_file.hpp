@@ -14,7 +14,7 @@ namespace tensoa::tools {
 
 /// What both parts of a run must have in common, so that their outputs fit each other.
 struct RunIdentity {
-  std::string model;  ///< SHA-256 of its file; of a server its URL
+  std::string model;  ///< identity_of_model()
   float min_score = 0;
   std::size_t events = 0;
   std::string inputs;  ///< SHA-256 of the names of the events and what identifies their files
@@ -25,8 +25,8 @@ struct RunIdentity {
 /// Returns the SHA-256 of a model file, or the URL of a server. @throws LoadError where it cannot be read
 std::string identity_of_model(const std::string& model);
 
-/// Returns a SHA-256 of all names, and of each file its size and its first and last 4 KiB: a file that
-/// was moved is the same, one that was written again is not.
+/// Returns a SHA-256 of all names, and of each file its size and its first and last 4 KiB, because inputs may be larger
+/// than what can be read again: a file that was moved is the same, and so is one that differs in the middle alone.
 std::string identity_of_inputs(std::span<const track::EventSource> sources);
 
 /// How far a run came that was stopped.

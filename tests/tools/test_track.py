@@ -380,8 +380,9 @@ def test_a_run_that_is_stopped_writes_what_is_done_and_is_resumed(name, out, mod
     succeed("track", *inputs, "--json", rest, "--resume", resume)
     assert json.loads(rest.read_text())["events"] == 2
     refuse("track", *inputs, "--output", out / "tracks.csv", "--resume", resume, says=["tracks.csv", "first part"])
-    resume.write_text("{}")
-    refuse("track", *inputs, "--resume", resume, says=["is not a file that `tensoa track` left"])
+    for wrong in [{}, {**left, "events_done": events + 1}, {**left, "events_done": -1}]:
+        resume.write_text(json.dumps(wrong))
+        refuse("track", *inputs, "--resume", resume, says=["is not a file that `tensoa track` left"])
 
 
 class Closer(torch.nn.Module):

@@ -297,7 +297,7 @@ class TrackRun {
     }
     const RunProgress progress = read_resume_file(call_.resume);
     require_same_run(call_.resume, progress.run, identity());
-    first_ = std::min(progress.done, sources_.size());
+    first_ = progress.done;
   }
 
   /// For --resume, beside the first output.
