@@ -385,14 +385,16 @@ void InferCaller::filter(const TableChunk& chunk, const InferColumns& columns, I
 
 RowDependence row_dependence(const Model<>& model, const package::ModelDescription& description,
                              const Queue& queue) {
-  const bool is_said = description.row_dependence.answer != RowDependence::Answer::kUnknown;
-  if (is_said && !description.is_served) return description.row_dependence;
   const RowDependence of_columns =
       model.row_dependence(GeneratedColumns(description, 1, 0, 1, queue).binding());
-  if (description.is_served) return of_columns;  // servers may have changed since they were asked
-  const bool is_known = of_columns.answer != RowDependence::Answer::kUnknown;
-  return is_known || description.row_dependence.reason.empty() ? of_columns
-                                                               : description.row_dependence;
+  // Servers may have changed since they were asked.
+  if (description.is_served || of_columns.answer != RowDependence::Answer::kUnknown) {
+    return of_columns;
+  }
+  const RowDependence& of_file = description.row_dependence;
+  const bool says_more =
+      of_file.answer != RowDependence::Answer::kUnknown || !of_file.reason.empty();
+  return says_more ? of_file : of_columns;
 }
 
 }  // namespace tensoa::tools

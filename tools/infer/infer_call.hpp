@@ -95,7 +95,7 @@ class InferCaller {
   double seconds_ = 0;
 };
 
-/// What is known of the rows of a model: by its file, else by its engine for the columns of its binding.
+/// What is known of the rows of a model: by its engine for the columns of its binding, else by what describes it.
 RowDependence row_dependence(const Model<>& model, const package::ModelDescription& description,
                              const Queue& queue);
 
