@@ -150,6 +150,16 @@ def test_integers_that_tables_without_nulls_have_as_floating_point(models, tmp_p
         assert got["sum"].to_pylist() == [3, -3, 1, 5, 12] and done.returncode == 2
 
 
+def test_integers_that_text_was_rounded_to_are_not_taken(models, tmp_path, out):
+    """One field of the column is "3.0", so it is read as floating point, which has no 2^53 + 1."""
+    lines = ["pt,eta,n,k", "1,2,3.0,1", "1,2,9007199254740993,1", "1,2,9007199254740991,1"]
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(lines) + "\n")
+    done, got, report = run(models[Mixed], path, out)
+    assert done.returncode == 2 and "so large that floating point has not every whole number" in done.stderr
+    assert got["sum"].to_pylist() == [4, 9007199254740992] and report["skipped"][0]["first_rows"] == [1]
+
+
 def test_output_in_place_has_row_numbers_from_the_start(tmp_path):
     path = write(tmp_path / "data.parquet", with_nulls(columns(3), (1,)))
     done = tensoa("infer", "--model", package("fused.pt2"), "--input", path, "--output", "-")
@@ -386,6 +396,8 @@ def number(value, dtype, convert, fill):
             if not (convert or value == value // 1):
                 raise Skipped(False)
             if isinstance(value, float) and math.isinf(value):
+                raise Skipped(False)
+            if isinstance(value, float) and not convert and abs(value) >= 1 << 53:
                 raise Skipped(False)
             value = round(value)
         if not -(1 << LIMITS[dtype]) <= value < 1 << LIMITS[dtype]:
