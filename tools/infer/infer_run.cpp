@@ -207,7 +207,7 @@ class InferRun {
     RowDependence& known = summary_.row_dependence;
     known = row_dependence(model_, description_, Queue(device_));
     summary_.given = call_.rows;
-    // One answer for all rows of a call is none for each, whoever says so.
+    // One answer for all rows of a call is none for each of them, also where a model says so.
     are_independent_ = !columns_->gives_one_row_a_group &&
                        call_.rows.value_or(known.answer) == Answer::kIndependent;
     if (columns_->unit == CallUnit::kGroups || are_independent_) return;
