@@ -47,6 +47,7 @@ class OnnxModule(nn.Module):
         self.register_buffer("floats", torch.zeros(()))  # its dtype is that of float32 numbers, its device that of all
         self.constants: dict[str, str] = {}  # the buffer of each value that is a constant
         self._fold(graph)
+        self.one_by_one: nn.Module | None = None  # the same for each row by itself, where the graph takes no other way
         rows.free(self)
 
     @property
@@ -81,11 +82,15 @@ class OnnxModule(nn.Module):
         inputs = self._bound(tensors, by_name)
         for argument, tensor in zip(self.graph.inputs, inputs):
             self._check(argument, tensor)
+        results = self.results_of(inputs) if self.one_by_one is None else self.one_by_one(*inputs)
+        return named(results, self.graph.results)
+
+    def results_of(self, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """Of the graph as it is."""
         values = self.values_of(inputs)
         results = self.run(self.graph, values)
         call = self._call(Node("", "", "", [], [], {}), values)
-        tensors = tuple(call.as_tensor(result) for result in results)
-        return named(tensors, self.graph.results)
+        return tuple(call.as_tensor(result) for result in results)
 
     def _bound(self, tensors: Sequence[torch.Tensor], by_name: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
         names = self.argument_names

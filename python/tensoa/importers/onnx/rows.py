@@ -4,7 +4,8 @@
 
 Exporters write such models by default. What prevents other numbers of rows are constant shapes of Reshape, and Flatten of all
 axes: in each of them one size becomes free. One row does not say which: [5, 1, 4, 4] as [5, 16] may be [5, n * 16] or
-[5 * n, 16]. What gives the same for twice the rows as for each half is right.
+[5 * n, 16]. What gives the same for twice the rows as for each half is right. Where nothing does, each row is calculated by
+itself (one_by_one.py).
 """
 
 import dataclasses
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from tensoa.errors import InputError
+from tensoa.errors import InputError, first_line
 from tensoa.importers.onnx.graph import Input, Node
+from tensoa.importers.onnx.one_by_one import recorded
 from tensoa.importers.onnx.values import Known, Value
 from tensoa.importers.results import named
 
@@ -24,12 +26,15 @@ if TYPE_CHECKING:
     from tensoa.importers.onnx.module import OnnxModule
 
 MOST_TRIALS = 64
+BLOCKS = 3  # of rows, that are compared with the same rows one by one
+RECORDED = (211, 1009)  # numbers of rows, which sizes of models rarely are
 TOLERANCE = 1e-3  # relative to the largest number: float32, added up in another order
 
 
 def free(module: "OnnxModule") -> None:
     """Where the first size of all inputs is the same number, lets the model take any, if it gives the same for twice as many
-    rows as for each half of them. Sets `graph.rows`, or says in `graph.fixed_by` why not.
+    rows as for each half of them; else each row may be calculated by itself, which a note says. Sets `graph.rows`, or says in
+    `graph.fixed_by` why not.
     """
     graph = module.graph
     firsts = {argument.shape[0] if argument.shape else None for argument in graph.inputs}
@@ -55,10 +60,34 @@ def free(module: "OnnxModule") -> None:
             changes.undo()
             graph.fixed_by = f": {error}"
     else:
-        return
+        module.one_by_one = _one_by_one(module, rows)
+        if module.one_by_one is None:
+            return
+        how = "" if rows == 1 else f"{rows} times, "
+        graph.notes.append(
+            f"each row is calculated by itself, {how}which is slower: the file is for {rows} row{'s' * (rows > 1)}, not for "
+            f"others{graph.fixed_by}; dynamic_axes of torch.onnx.export writes a free number"
+        )
     graph.rows, graph.fixed_by = rows, ""
     for argument in graph.inputs:
         argument.shape = (None, *(argument.shape or ())[1:])
+
+
+def _one_by_one(module: "OnnxModule", rows: int) -> torch.fx.GraphModule | None:
+    """The model for each row by itself, where that gives the same; says in `graph.fixed_by` why not."""
+    graph = module.graph
+    inputs = [_numbers(BLOCKS * rows, argument) for argument in graph.inputs]
+    reason = ""
+    for count in RECORDED:
+        try:
+            made = recorded(module.results_of, [_numbers(count, argument) for argument in graph.inputs], rows)
+            parts = [module.results_of([tensor[i * rows : (i + 1) * rows] for tensor in inputs]) for i in range(BLOCKS)]
+            _expect_same(graph.outputs, made(*inputs), parts)
+            return made
+        except Exception as error:  # torch throws many kinds
+            reason = f"; row by row: {first_line(error)}"
+    graph.fixed_by += reason
+    return None
 
 
 def in_batches(run: Callable[[Sequence[torch.Tensor]], Any], rows: int) -> Callable[[Sequence[torch.Tensor]], Any]:

@@ -262,12 +262,66 @@ class Centred(nn.Module):
         return x - x.mean(0, keepdim=True)
 
 
-def test_a_model_of_one_row_that_mixes_rows_keeps_its_number_of_rows(tmp_path):
-    imported = import_onnx(of_torch(tmp_path / "m.onnx", Centred(), (torch.randn(1, 4),), ["x"], ["y"], {}))
-    assert imported.graph.rows is None and imported(torch.ones(1, 4)).tolist() == [[0.0] * 4]
+class Squeezed(nn.Module):
+    """Without the dimension of the rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.norm = nn.Linear(15, 15), nn.LayerNorm(15)
+
+    def forward(self, x):
+        return torch.softmax(self.norm(self.layer(x[0])), 0).view(1, -1)
+
+
+class Neighbours(nn.Module):
+    """Of five particles, which are the rows of the file's operations."""
+
+    def forward(self, x):
+        particles = x.view(5, 3)
+        nearest = torch.cdist(particles, particles).topk(2, largest=False).indices
+        return particles[nearest].mean(1).view(1, 15)
+
+
+class Picture(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convolution = nn.Conv2d(2, 4, (2, 3), padding=1, groups=2)
+        self.last = nn.Linear(4 * 2 * 2, 15)
+
+    def forward(self, x):
+        picture = torch.cat([x, x[:, :3]], 1).view(1, 2, 3, 3)
+        return self.last(torch.max_pool2d(self.convolution(picture), 2, ceil_mode=True).flatten()).unsqueeze(0)
+
+
+class Pieces(nn.Module):
+    def forward(self, x):
+        return torch.cat([2 * piece.relu() for piece in x.split(1)])
+
+
+@pytest.mark.parametrize("module, rows", [(Centred(), 1), (Squeezed(), 1), (Neighbours(), 1), (Picture(), 1), (Pieces(), 4)])
+def test_a_model_whose_rows_cannot_be_freed_calculates_each_by_itself(module, rows, tmp_path):
+    torch.manual_seed(3)
+    imported = import_onnx(of_torch(tmp_path / "m.onnx", module, (torch.randn(rows, 15),), ["x"], ["y"], {}))
+    assert imported.graph.rows == rows and imported.one_by_one is not None
+    (note,) = imported.notes
+    assert note.startswith("each row is calculated by itself, ") and f"the file is for {rows} row" in note
+    x = torch.randn(2 * rows, 15)
+    with torch.no_grad():
+        right = torch.cat([module(part) for part in x.split(rows)])
+        torch.testing.assert_close(imported(x), right, rtol=1e-5, atol=1e-5)
+    columns = bind([rows_of("x", 15)], [rows_of("y", 15)])
+    rules = result_rows(imported, columns, "cpu")
+    assert [*reference.compared(imported, columns, rules)][-1].startswith("compared with ONNX Runtime: the same in 1")
+    torch_export.row_program(torch_export.exported_program(imported.requires_grad_(False), columns), columns, rules)
+
+
+def test_a_model_of_several_rows_that_mixes_them_keeps_its_number_of_rows(tmp_path):
+    imported = import_onnx(of_torch(tmp_path / "m.onnx", Centred(), (torch.randn(3, 4),), ["x"], ["y"], {}))
+    assert imported.graph.rows is None and imported(torch.ones(3, 4)).tolist() == [[0.0] * 4] * 3
     with pytest.raises(InputError) as caught:
         imported(torch.ones(2, 4))
-    assert str(caught.value) == (
-        'input "x": got the shape [2, 4], the model takes [1, 4]; write the model with a free number of rows (dynamic_axes): '
-        '2 rows instead of 1: output "y" differs from that of each half: rows depend on each other'
+    message = str(caught.value)
+    assert message.startswith(
+        'input "x": got the shape [2, 4], the model takes [3, 4]; write the model with a free number of rows'
     )
+    assert message.endswith('; row by row: output "y" differs from that of each half: rows depend on each other')
