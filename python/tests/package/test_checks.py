@@ -495,8 +495,9 @@ def with_rough_means(monkeypatch):
     build = cpu.build
 
     def spoiled(source, *args):
-        assert source.count("mean[v] += offset[v];") == 1
-        build(source.replace("mean[v] += offset[v];", ""), *args)
+        correction = "offset[v] = corrected(mean[v], offset[v]) * square[v];"
+        assert source.count(correction) == 1
+        build(source.replace(correction, "offset[v] = V{};"), *args)
 
     monkeypatch.setattr(cpu, "build", spoiled)
 
