@@ -24,7 +24,7 @@ from tensoa.binding.columns import (
     rows_by,
 )
 from tensoa.binding.model import as_exported, results_of
-from tensoa.binding.real_rows import EQUAL, FAR, REAL_ROWS, TIED
+from tensoa.binding.real_rows import EQUAL, REAL_ROWS, TIED
 from tensoa.errors import InputError
 from tensoa.package.float64 import QUANTISING, SHORT, Shaken, in_double, near_in_double, results_in_double, rounded_otherwise
 
@@ -43,9 +43,11 @@ DRAWS = 4  # of roundings, which say how much such a row may change
 class Case:
     """Columns of one call, and what the model makes of them: planes in its own precision and in float64.
 
-    `epsilon`: the unit of the short floats inside, where the model cannot say in float64 how far it is off.
+    `short`: the shortest floats inside, if they are short; `epsilon`: their unit, where the model cannot say in float64 how
+    far it is off.
     """
 
+    short: torch.dtype | None = None
     epsilon, is_quantised = 0.0, False
 
     def __init__(
@@ -133,10 +135,9 @@ def cases_of(
         done.add((numbers, count))
         try:
             case = Case(module, exact, near, binding, rules, numbers, count, rows, **options)
-            case.epsilon = 0.0 if case.exact is not case.eager else seen.epsilon
-            case.is_quantised = seen.is_quantised
-            if case.epsilon and numbers == FAR:
-                continue  # of short floats that cancel, only float64 can say how far the model itself is off
+            case.short, case.is_quantised = seen.short, seen.is_quantised
+            if case.short is not None and case.exact is case.eager:
+                case.epsilon = torch.finfo(case.short).eps
             yield case
         except InputError:
             if numbers == NORMAL and not (seen.orders_rows and count < FEW_ROWS):
@@ -149,12 +150,13 @@ def _rows(binding: Binding, count: int) -> dict[int, int]:
 
 
 class _Seen(TorchDispatchMode):
-    """Of the tensors that operations of torch give: the numbers in the largest, and the unit of the shortest floats; and
+    """Of the tensors that operations of torch give: the numbers in the largest, and the shortest of short floats; and
     whether numbers are quantised, so that one of two neighbours may be as good as the other, and whether an operation chooses
     among all rows for each row; `counts`: of rows.
     """
 
-    numbers, epsilon, is_quantised, orders_rows = 0, 0.0, False, False
+    numbers, is_quantised, orders_rows = 0, False, False
+    short: torch.dtype | None = None
 
     def __init__(self, counts: Container[int]) -> None:
         super().__init__()
@@ -172,7 +174,7 @@ class _Seen(TorchDispatchMode):
             if isinstance(result, torch.Tensor):
                 self.numbers = max(self.numbers, result.numel())
                 if result.dtype in SHORT:
-                    self.epsilon = max(self.epsilon, torch.finfo(result.dtype).eps)
+                    self.short = max(self.short or result.dtype, result.dtype, key=lambda dtype: torch.finfo(dtype).eps)
         return results
 
 

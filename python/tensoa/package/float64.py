@@ -30,10 +30,14 @@ SORTS = {"topk": 2, "sort": 1, "kthvalue": 2}
 
 
 def in_double(module: Any) -> Any:
+    """A copy with weights in float64; as they are where the model keeps their dtypes, as an exported program does."""
     try:
-        return copy.deepcopy(module).double()
-    except Exception:  # an exported program has fixed dtypes
+        copied = copy.deepcopy(module)
+    except Exception:  # whatever a model holds
         return None
+    with contextlib.suppress(Exception):
+        copied.double()
+    return copied
 
 
 def rounded_otherwise(tensor: torch.Tensor, seed: int = 1) -> torch.Tensor:
@@ -68,23 +72,31 @@ def results_in_double(
     convert: Callable[[torch.Tensor], torch.Tensor],
     seed: int | None = None,
 ) -> list[torch.Tensor] | None:
-    """The results in float64, as planes, or None where the model has fixed dtypes."""
+    """The results in float64, as planes, or None where the model insists on another dtype."""
     if exact is None:
         return None
     try:
-        with as_exported(), _making_doubles(), _InDouble(seed):
-            results = binding.call(exact, columns.inputs, convert=convert)
+        tensors = [convert(tensor) for tensor in binding.tensors(columns.inputs)]
+        with calculating_in_double(seed):
+            results = binding.apply(exact, tensors)
     except Exception:  # a model may insist on its dtypes
         return None
     return [block.planes(result) for block, result in zip(binding.outputs, results)]
 
 
-class _InDouble(TorchDispatchMode):
-    """Operators of torch give float64 where a model names another dtype of floats; a cast to a short one rounds first, and
-    operators that quantise do it in float32.
+@contextlib.contextmanager
+def calculating_in_double(seed: int | None = None) -> Iterator[None]:
+    """Operators of torch take and give float64, also of weights and where a model names another dtype of floats; a cast to a
+    short one rounds first, and operators that quantise do it in float32.
 
     With a seed, results of arithmetic are a last place of float64 off: of models that calculate in float64 themselves.
     """
+    with as_exported(), _making_doubles(), _InDouble(seed):
+        yield
+
+
+class _InDouble(TorchDispatchMode):
+    """What calculating_in_double() says of operators."""
 
     def __init__(self, seed: int | None = None) -> None:
         super().__init__()
@@ -99,7 +111,11 @@ class _InDouble(TorchDispatchMode):
         kwargs = dict(kwargs or {})
         if function.namespace == QUANTISING:
             result = function(*tree_map(_as_float, args), **tree_map(_as_float, kwargs))
-            return tree_map(lambda one: as_double(one) if isinstance(one, torch.Tensor) else one, result)
+            return tree_map(_as_double, result)
+        if function is torch.ops.aten._assert_tensor_metadata.default:  # of an exported program, with the dtypes of its own
+            return None
+        if not function._schema.is_mutable:  # what changes a tensor must have that one
+            args, kwargs = tree_map(_as_double, (args, kwargs))
         dtype = kwargs.get("dtype")
         if dtype is None or not dtype.is_floating_point:
             return self._rounded(function, function(*args, **kwargs))
@@ -137,9 +153,15 @@ class Shaken(TorchDispatchMode):
             values, places = function(args[0].flip(dim), *args[1:], **kwargs)
             return values, args[0].shape[dim] - 1 - places
         result = function(*args, **kwargs)
-        if function._schema.name not in ARITHMETIC - ROUNDED or not result.is_floating_point():
+        if function._schema.name not in ARITHMETIC or not result.is_floating_point():
+            return result
+        if function._schema.name in ROUNDED and result.dtype not in SHORT:  # programs calculate in float32 instead
             return result
         return _shaken(result, 2 * torch.finfo(result.dtype).eps, self._random).to(result.dtype)
+
+
+def _as_double(arg: Any) -> Any:
+    return as_double(arg) if isinstance(arg, torch.Tensor) else arg
 
 
 def _as_float(arg: Any) -> Any:

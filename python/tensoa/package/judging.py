@@ -137,14 +137,14 @@ def _kind(numbers: torch.Tensor) -> torch.Tensor:
 
 def is_settled(case: Case) -> bool:
     """Whether the model gives about the same where its arithmetic is a last place off; of hard numbers it need not."""
-    if case.numbers == NORMAL or case.is_quantised or case.epsilon:
+    if case.numbers == NORMAL or case.is_quantised:
         return True
     shaken = case.shaken()
     if shaken is None:
         return False
     for at, result in enumerate(shaken):
         right = Right([case], at)
-        limit = WRONG_CHOICES if right.is_choice else ROUGH
+        limit = WRONG_CHOICES if right.is_choice else max(ROUGH, right.margin * case.epsilon)
         if not (right.errors(0, result) <= limit).all():
             return False
     return True

@@ -53,8 +53,11 @@ class RecordedCase:
 
 @dataclass
 class Recorded:
+    """`unjudged`: kinds of numbers on which the short floats of the model decide what it gives, and words on which."""
+
     tolerance: float
     cases: list[RecordedCase]
+    unjudged: dict[str, str] | None = None
 
 
 @dataclass

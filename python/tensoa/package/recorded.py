@@ -38,6 +38,7 @@ def record(module: Any, binding: Binding, rules: list[dict], precision: str | No
         inputs.append(input_bytes(binding, columns.inputs))
     entries: list[RecordedCase] = []
     files: dict[str, bytes] = {}
+    unjudged: dict[str, str] = {}
     for numbers, chosen in by_numbers(cases).items():
         right = [Right([cases[i] for i in chosen], at) for at in range(len(binding.outputs))]
         for place, i in enumerate(chosen):
@@ -48,7 +49,10 @@ def record(module: Any, binding: Binding, rules: list[dict], precision: str | No
             if numbers == NORMAL:
                 is_vague = any(one > MARGIN * max(ROUGH, tolerance) for block in tolerances for one in block)
             else:
-                is_vague = not all(is_clear) or any(one.is_rough() for one in right) or not is_settled(cases[i])
+                is_unsettled = any(one.is_rough() for one in right) or not is_settled(cases[i])
+                is_vague = is_unsettled or not all(is_clear)
+                if is_unsettled and cases[i].short is not None:
+                    unjudged[numbers] = str(cases[i].short).removeprefix("torch.")
             if is_too_much or is_vague or not any(one.says_something(place) for one in right):
                 continue
             name = f"check/{cases[i].count}.bin" if numbers == NORMAL else f"check/{numbers}.bin"
@@ -57,7 +61,7 @@ def record(module: Any, binding: Binding, rules: list[dict], precision: str | No
             if any(one.is_choice for one in right) or any(one > tolerance for block in tolerances for one in block):
                 entry.tolerances = tolerances
             entries.append(entry)
-    return Recorded(tolerance, entries), files
+    return Recorded(tolerance, entries, unjudged or None), files
 
 
 def input_bytes(binding: Binding, arguments: Sequence[torch.Tensor]) -> bytes:
@@ -71,6 +75,12 @@ def result_bytes(results: Iterable[torch.Tensor]) -> bytes:
 
 def summary_lines(recorded: Recorded) -> Iterator[str]:
     """Lines for people about what record() gave."""
+    if recorded.unjudged:
+        kinds, dtypes = " and ".join(recorded.unjudged), " and ".join(dict.fromkeys(recorded.unjudged.values()))
+        yield (
+            f"not judged on {kinds} numbers: the model rounds to {dtypes}, and changes there by more than {ROUGH:.0e} by that "
+            "alone; export with --examples to have it judged on rows that it is made for"
+        )
     if all(case.numbers != NORMAL for case in recorded.cases):
         yield (
             f"too rough to be judged: the model differs from itself in float64 by more than {ROUGH:.0e}, so `tensoa check` "

@@ -11,9 +11,12 @@ from captured_programs import Results
 from cpu_programs import needs_level
 from everywhere import Everywhere
 from exporting import bind
+from tensoa.binding.columns import NORMAL
 from tensoa.export import Options, export
 from tensoa.package import float64
 from tensoa.package.archive import read
+from tensoa.package.cases import KINDS, cases_of
+from tensoa.package.recorded import record, summary_lines
 from width_models import mlp
 
 pytestmark = needs_level
@@ -93,10 +96,19 @@ class Rounding(nn.Module):
 
 
 class Fixed(Rounding):
-    """One that cannot be calculated in float64."""
+    """One whose weights stay of the short dtype."""
 
     def double(self):
         return self
+
+
+class Strict(Fixed):
+    """One that cannot be calculated in float64."""
+
+    def forward(self, x):
+        if x.dtype != torch.float32:
+            raise TypeError("float32 only")
+        return super().forward(x)
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
@@ -104,11 +116,11 @@ class Fixed(Rounding):
 def test_packages_are_judged_by_the_precision_of_their_model(dtype, target, tmp_path):
     eps = torch.finfo(dtype).eps
     binding = bind([block("x", 4)], [block("y", 2)])
-    for kind in (Rounding, Fixed):
+    for kind in (Rounding, Fixed, Strict):
         torch.manual_seed(2)
         lines = []
         export(kind(dtype), binding, tmp_path / "package.pt2", Options(target, report=lines.append))
-        assert lines[0].startswith("fused into 1 kernel")
+        assert any(line.startswith("fused into 1 kernel") for line in lines), (kind, lines)
         recorded = read(tmp_path / "package.pt2")[1]["recorded"]
         normal = [case for case in recorded["cases"] if case["numbers"] == "normal"]
         assert normal
@@ -118,11 +130,42 @@ def test_packages_are_judged_by_the_precision_of_their_model(dtype, target, tmp_
 
 
 @short
+def test_models_that_keep_their_dtypes_have_a_float64_reference(dtype):
+    """Also rows far from zero, where the sums of short floats cancel."""
+    binding, rules = bind([block("x", 4)], [block("y", 2)]), [{"collection": 0}]
+    torch.manual_seed(2)
+    kept = {case.numbers: case for case in cases_of(Fixed(dtype), binding, rules) if case.count == 100}
+    torch.manual_seed(2)
+    for case in cases_of(Rounding(dtype), binding, rules):
+        if case.count == 100:
+            other = kept[case.numbers]
+            assert other.exact is not other.eager and other.epsilon == 0
+            assert torch.equal(other.exact[0].nan_to_num(7.0), case.exact[0].nan_to_num(7.0)), case.numbers
+    assert set(kept) == set(KINDS) - {NORMAL}
+
+
+@short
+def test_rows_that_short_floats_decide_are_named(dtype):
+    """What is not judged is said, with a float64 reference and without."""
+    binding, rules = bind([block("x", 4)], [block("y", 2)]), [{"collection": 0}]
+    for kind in (Rounding, Fixed, Strict):
+        torch.manual_seed(2)
+        model = kind(dtype)
+        recorded, _ = record(model, binding, rules)
+        assert recorded.unjudged["far"] == name(dtype), kind
+        kinds = {case.numbers for case in recorded.cases}
+        assert NORMAL in kinds and kinds.isdisjoint(recorded.unjudged)
+        (line,) = summary_lines(recorded)
+        assert line.startswith("not judged on ") and "far" in line and name(dtype) in line
+    assert record(nn.Linear(4, 2), binding, rules)[0].unjudged is None
+
+
+@short
 def test_float64_reference_keeps_the_rounding_of_casts(dtype):
     module = Rounding(dtype)
     x = torch.randn(50, 4)
     exact = float64.in_double(module)
-    with float64._InDouble():
+    with float64.calculating_in_double():
         got = exact(x.double())
     truth = module.last.double()(torch.tanh(module.layers.double()(x.to(dtype).double())))
     assert got.dtype == torch.float64
