@@ -10,6 +10,7 @@ from torch.nn import functional as f
 from bindings import block, bound
 from captured_programs import Results, assert_runs, assert_same, captured
 from cpu_programs import needs_level
+from tensoa.compiler import passes
 from tensoa.compiler.errors import NotFused
 
 LAYERS = {
@@ -64,6 +65,27 @@ def of_pools(m, x):
 
 def test_pooling_of_all_kinds_is_captured():
     assert_same(of_pools, [block("x", 36)], (18, 15, 12, 48, 6, 16, 15, 6, 4))
+
+
+@pytest.mark.parametrize(
+    "mean",
+    [lambda x: f.avg_pool1d(x, 3), lambda x: f.adaptive_avg_pool1d(x, 4), lambda x: f.avg_pool1d(x, 20)],
+    ids=["windows", "adaptive", "wide"],
+)
+def test_means_of_windows_divide_as_torch_does(mean):
+    """A product with 1/3 gives another number for one row in five of three equal numbers, and so a variance below 0."""
+    width = mean(torch.zeros(1, 1, 20)).numel()
+    columns = bound([block("x", 20)], [block("y", width)])
+    program = passes.simplify(captured(Results(lambda m, x: mean(x[:, None]).flatten(1)), columns))
+    numbers = [
+        argument.array
+        for value in program.values()
+        if value.op == "map"
+        for argument in value.args
+        if argument.op == "constant"
+    ]
+    assert any(value.op == "map" and value.name == "div" for value in program.values())
+    assert all((array == array.round()).all() for array in numbers)
 
 
 class Network(nn.Module):

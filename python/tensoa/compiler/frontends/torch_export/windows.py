@@ -145,7 +145,7 @@ def _mean(walk: Shapes, tensor: Rows, places: Operand, counts: Operand) -> Opera
     """Of each window, whose number of elements is the product of counts[dimension][window]."""
     total = _pooled(walk, tensor, places, "add", 0.0)
     numbers = functools.reduce(np.multiply.outer, counts).astype(np.float32)
-    return _channels_first(walk.function("mul", total, 1 / numbers[..., None]))
+    return _channels_first(walk.function("div", total, numbers[..., None]))
 
 
 def _max_pool(count: int) -> Callable[..., Operand]:
