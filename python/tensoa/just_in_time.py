@@ -25,6 +25,7 @@ from tensoa.compiler.frontends import torchscript
 from tensoa.compiler.frontends.torch_export.quantised import decompositions
 from tensoa.errors import InputError, first_line
 from tensoa.importers import outputs
+from tensoa.row_numbers import require_no_branch
 from tensoa.tracing import SLOWER, decomposed, require_no_state, traced, with_place
 
 LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
@@ -90,6 +91,7 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Cal
         step("torch.export")
         try:
             program = exported(module, columns)
+            require_no_branch(program)
             of_quantised = decompositions(program.graph)  # torch has these operators in Python alone
             # Without it, the nodes within autocast are a graph of their own.
             has_autocast = any(node.target is torch.ops.higher_order.wrap_with_autocast for node in program.graph.nodes)

@@ -71,7 +71,7 @@ ALONE = {
     "zeros": Function(lambda x: torch.zeros(x.shape[0], 4) + x),
     "einsum": Function(lambda x: torch.einsum("ni,nj,jk->nk", x, x, torch.ones(4, 3))),
     "distances inside": Function(lambda x: torch.cdist(x.view(-1, 2, 2), x.view(-1, 2, 2)).flatten(1)),
-    "distances to constants": Function(lambda x: torch.cdist(x, torch.eye(4))),
+    "distances to constants": Function(lambda x: (x[:, None] - torch.eye(4)).norm(dim=2)),
     "sorted inside": Function(lambda x: x.gather(1, x.argsort(1))),
     "statistics inside": Function(lambda x: torch.stack([x.var(1), x.mean(1), x.norm(dim=1)], 1)),
     "one column": Function(lambda x: torch.sigmoid(x[:, :1].squeeze())),
@@ -112,12 +112,49 @@ TOGETHER = {
 
 
 def _unary(f: Callable) -> Callable:
-    return lambda x, draw: f(x)
+    return lambda draw, x, *others: f(x)
 
 
 def _dims(f: Callable) -> Callable:
     """Along a dimension, of the rows or within one."""
-    return lambda x, draw: f(x, draw.choice((0, 1, 1, -1)))
+    return lambda draw, x, *others: f(x, draw.choice((0, 1, 1, -1)))
+
+
+def _with_others(f: Callable) -> Callable:
+    """With rows of another collection, too."""
+    return lambda draw, x, others: f(x, others)
+
+
+def _branch(is_special: Callable) -> Callable:
+    return _unary(lambda x: x * 2 if is_special(x.shape[0]) else x - 1)
+
+
+def _own_copy(write: Callable) -> Callable:
+    """x after its copy was written into, in a part or in another form."""
+
+    def step(x):
+        y = x.clone()
+        write(y, x)
+        return y
+
+    return _unary(step)
+
+
+def _by_numbers(change: Callable) -> Callable:
+    """Of the rows those that numbers name, which were changed in a part or in another form."""
+
+    def step(x):
+        i = torch.arange(x.shape[0])
+        change(i)
+        return x - x[i] * 0.5
+
+    return _unary(step)
+
+
+def _put_numbers(x):
+    y, i = x.clone(), torch.arange(x.shape[0])
+    y[i, x.argmax(1)] = i.to(x)
+    return y
 
 
 #: Of a tensor [n, WIDTH] another one. Each is one that people write; half of them may read other rows.
@@ -167,32 +204,94 @@ STEPS: list[Callable] = [
     _unary(lambda x: x.t().reshape(x.shape[0], WIDTH)),
     _unary(lambda x: F.batch_norm(x, None, None, training=True)),
     _unary(lambda x: x * x.max()),
+    # what is made by the number of rows
+    _unary(lambda x: torch.cat([x.new_zeros(x.shape[0], 1), x], 1)[:, :WIDTH]),
+    _unary(lambda x: x.new_full(x.shape, 0.5) * x + x.new_ones(3).sum()),
+    _unary(lambda x: x[:, None].expand(-1, 3, -1).sum(1)),
+    _unary(lambda x: torch.arange(x.shape[0]).flip(0)[(x > 1e9).long()] + x),
+    _unary(lambda x: torch.arange(x.shape[0])[-1 - (x > 1e9).long()] + x),
+    _unary(lambda x: torch.linspace(0, 1, x.shape[0]).to(x)[(x < 1e9).long()] + x),
+    _unary(_put_numbers),
+    _unary(lambda x: x + x.new_ones(x.shape[0], 1).cumsum(0)),
+    # branches on it
+    _branch(lambda n: n == 5),
+    _branch(lambda n: n != 3),
+    _branch(lambda n: n % 3 == 0),
+    _branch(lambda n: n > 4),
+    _branch(lambda n: 2 * n < 13),
+    # what is written through a view
+    _own_copy(lambda y, x: y[:, 1:].mul_(2)),
+    _own_copy(lambda y, x: y.view(-1, 2, 2)[:, 0].zero_()),
+    _own_copy(lambda y, x: y.t()[0].add_(x[:, 1])),
+    _own_copy(lambda y, x: y[1:].mul_(2)),
+    _own_copy(lambda y, x: y[:-1].copy_(x[1:])),
+    _own_copy(lambda y, x: y.view(-1).narrow(0, 1, 1).zero_()),
+    _by_numbers(lambda i: None),
+    _by_numbers(lambda i: i[1:].zero_()),
+    _by_numbers(lambda i: i[1:].copy_(i[:-1].clone())),
+    _by_numbers(lambda i: i.view(-1, 1).mul_(0)),
+    _by_numbers(lambda i: i.unsqueeze(0).zero_()),
+]
+
+#: The same, which get a tensor [m, 2] of another collection, too.
+STEPS_WITH_OTHERS: list[Callable] = [
+    _with_others(lambda x, e: e.new_zeros(x.shape[0], WIDTH) + x),
+    _with_others(lambda x, e: e.new_ones(3).sum() * x),
+    _with_others(lambda x, e: x[:, None].expand(-1, e.shape[0], -1).sum(1)),
+    _with_others(lambda x, e: x.repeat(1, e.shape[0]).sum(1, keepdim=True) + x),
+    _with_others(lambda x, e: x.repeat(e.shape[0], 1).view(e.shape[0], -1, WIDTH).sum(0)),
+    _with_others(lambda x, e: x + e.new_ones(1, e.shape[0]).expand(x.shape[0], -1).sum(1, keepdim=True)),
+    _with_others(lambda x, e: (x[:, None] + torch.zeros(e.shape[0], 1).to(x)).sum(1)),
+    _with_others(lambda x, e: x + torch.ones(x.shape[0], e.shape[0]).to(x).mean(1, keepdim=True) * e.shape[0]),
+    _with_others(lambda x, e: x.unsqueeze(2).expand(-1, -1, e.shape[0]).flatten(1).sum(1, keepdim=True) + x),
+    _with_others(lambda x, e: x * 2 if x.shape[0] == e.shape[0] else x),
+    _with_others(lambda x, e: x + e.mean(0)[:1]),
+    _with_others(lambda x, e: x + (x @ x.new_ones(WIDTH, 2) @ e.t()).amax(1, keepdim=True)),
+    _with_others(lambda x, e: x.index_add(0, torch.zeros(e.shape[0], dtype=torch.int64), e.repeat(1, 2))),
 ]
 
 
 class RandomSteps(nn.Module):
-    def __init__(self, seed: int) -> None:
+    """`has_others`: it takes a tensor of another collection, too."""
+
+    def __init__(self, seed: int, has_others: bool = False) -> None:
         super().__init__()
         draw = random.Random(seed)
         self.steps = [(draw.choice(STEPS), draw.getrandbits(32)) for _ in range(draw.randint(1, 4))]
+        if has_others:
+            self.steps[draw.randrange(len(self.steps))] = (draw.choice(STEPS_WITH_OTHERS), 0)
 
-    def forward(self, x):
+    def forward(self, *tensors):
+        x, *others = tensors
         for step, seed in self.steps:
-            x = step(x, random.Random(seed))
+            x = step(random.Random(seed), x, *others)
         return x
 
 
-def oracle_sees_dependence(module: nn.Module) -> bool:
-    """Whether rows in float64 change with another row, with the number of rows, or with their order."""
-    rows = 7
-    x = torch.randn(rows, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    with torch.no_grad():
-        all_rows = module(x)
-        others = [module(torch.cat([x[:at], x[at : at + 1] * -3 + 1, x[at + 1 :]])) for at in range(rows)]
-        fewer, turned = module(x[:3]), module(x.flip(0)).flip(0)
+def oracle_sees_dependence(module: nn.Module, has_others: bool = False) -> bool:
+    """Whether rows in float64 change with another row, with the number of rows, with their order, or with what another
+    collection has. Calls of 1 to 8 rows; one that fails depends on its number.
+    """
+    rows, numbers = 8, torch.Generator().manual_seed(1)
+    x, e = (torch.randn(rows, width, dtype=torch.float64, generator=numbers) for width in (WIDTH, 2))
+
+    def called(x, e=e[:3]):
+        with torch.no_grad():
+            return module(x, e) if has_others else module(x)
 
     def differ(a, b):
-        return not torch.allclose(a, b, rtol=1e-9, atol=1e-9, equal_nan=True)
+        return a.shape != b.shape or not torch.allclose(a, b, rtol=1e-9, atol=1e-9, equal_nan=True)
 
-    changed = [differ(other[i], all_rows[i]) for at, other in enumerate(others) for i in range(rows) if i != at]
-    return any(changed) or differ(fewer, all_rows[:3]) or differ(turned, all_rows)
+    try:
+        all_rows = called(x)
+        for at in range(rows):
+            changed = called(torch.cat([x[:at], x[at : at + 1] * -3 + 1, x[at + 1 :]]))
+            if any(differ(changed[i], all_rows[i]) for i in range(rows) if i != at):
+                return True
+        if differ(called(x.flip(0)).flip(0), all_rows):
+            return True
+        if any(differ(called(x[:count]), all_rows[:count]) for count in range(1, rows)):
+            return True
+        return has_others and any(differ(called(x, e[:count] * -2), all_rows) for count in range(1, rows + 1))
+    except (RuntimeError, IndexError, ValueError):
+        return True

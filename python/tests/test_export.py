@@ -93,6 +93,14 @@ def test_collections_of_one_length_are_found(function, expected):
     assert [one.collection for one in columns.inputs] == list(expected.values())
 
 
+@pytest.mark.parametrize("is_few", [lambda n: n == 5, lambda n: n % 7 == 0], ids=["one number", "each seventh"])
+def test_model_with_a_branch_on_its_number_of_rows_is_refused(is_few, tmp_path):
+    module = Module(lambda m, x: (x * 2 if is_few(len(x)) else x) @ m.weight)
+    assert "has a branch on its number of rows, and is followed only where" in refusal(module, bind(*THREE_TO_TWO), tmp_path)
+    with pytest.raises(InputError, match="has a branch on its number of rows"):
+        just_in_time.write(module, bind(*THREE_TO_TWO), tmp_path / "a.pt2", report=lambda line: None)
+
+
 def test_collections_of_one_length_are_fused_and_the_package_says_so(tmp_path):
     """The noise and the condition of a generator."""
     columns = bind([block("noise", "xy"), block("condition", "e", collection=1)], [block("sample", "ab")])

@@ -8,13 +8,15 @@ here allows is not proven. pytorch/src/row_dependence/rules.cpp has the same rul
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 OPERATORS = json.loads((Path(__file__).parent / "operators.json").read_text())
+_END = 1 << 62  # from here on an end is that of all, in TorchScript and torch.export
+_WHOLE = (torch.int32, torch.int64)  # dtypes that hold the number of any row
 PRIMES = (1000003, 1000033, 1000037, 1000039, 1000081, 1000099, 1000117, 1000121)
 
 
@@ -44,8 +46,7 @@ class Rows:
 
     def is_along(self, other: "Rows", rank: int, other_rank: int) -> bool:
         """Whether the rows lie alike, in tensors that broadcast."""
-        alike = (self.collection, self.outer, self.inner) == (other.collection, other.outer, other.inner)
-        return alike and self.dim - rank == other.dim - other_rank
+        return replace(self, dim=self.dim - rank) == replace(other, dim=other.dim - other_rank)
 
 
 @dataclass(frozen=True)
@@ -58,15 +59,22 @@ State = Rows | Count | None  # None: the same at every call
 
 @dataclass
 class Call:
-    """An operator on tensors without numbers. `named`: its arguments; `states`: of a tensor."""
+    """An operator on tensors without numbers. `named`: its arguments, in the order of its schema; `state`: of a tensor, before
+    the call; `written`: those of its arguments in which it changes numbers.
+    """
 
     name: str  # without overload, and without the _ of those that write their argument
     named: dict[str, Any]
     state: Callable[[torch.Tensor], State]
     results: list[torch.Tensor]
+    written: list[torch.Tensor] = field(default_factory=list)
 
     def tensors(self) -> Iterator[torch.Tensor]:
-        for value in self.named.values():
+        """Those whose numbers it may read or write."""
+        is_by_sizes = self.name in OPERATORS["by_sizes"]
+        for name, value in self.named.items():
+            if is_by_sizes and name == "self":
+                continue
             values = value if isinstance(value, (list, tuple)) else [value]
             yield from (one for one in values if isinstance(one, torch.Tensor))
 
@@ -81,26 +89,45 @@ class Call:
         return state if isinstance(state, Rows) and not state.is_number else None
 
 
-def results_of(call: Call) -> list[State]:
-    """Of each result where its rows lie. Raises Mixes, Unknown."""
+def results_of(call: Call, is_pointwise: bool) -> list[State]:
+    """Of each result where its rows lie. `is_pointwise`: torch says so of the operator. Raises Mixes, Unknown."""
     rows = call.rows()
-    states = [call.state(tensor) for tensor in call.tensors()]
-    has_count = any(isinstance(s, Count) or (isinstance(s, Rows) and s.is_number) for s in states)
+    has_count = any(_is_of_count(call.state(tensor)) for tensor in call.tensors())
+    _check_written(call, bool(rows) or has_count)
     if not rows:
         return [_without_rows(call, result, has_count) for result in call.results]
     if has_count and call.name not in ("index", "index_put"):
         raise Mixes("with the number of rows of the call")
-    rule = _RULES.get(call.name)
+    rule = _rule_of(call.name, is_pointwise)
     if rule is None:
         raise Unknown("which no rule follows")
     return rule(call, rows)
 
 
+def _is_of_count(state: State) -> bool:
+    """Whether the numbers of a tensor follow from how many rows there are."""
+    return isinstance(state, Count) or (isinstance(state, Rows) and state.is_number)
+
+
+def _check_written(call: Call, has_any: bool) -> None:
+    """A tensor that is written may share its memory with others, whose states stay as they are. `has_any`: it is called with
+    rows, or with their number. Raises Unknown where one of those states might be wrong then.
+    """
+    for tensor in call.written:
+        state = call.state(tensor)
+        if _is_of_count(state):
+            raise Unknown("writes into numbers that are made of that of the rows")
+        if isinstance(state, Rows) and tensor.stride(state.dim) == 0:
+            raise Unknown("writes into memory that all rows share")
+        is_given_back = any(tensor is result for result in call.results)
+        if state is None and has_any and not is_given_back:
+            raise Unknown("writes other rows into a tensor")
+
+
 def _without_rows(call: Call, result: torch.Tensor, has_count: bool) -> State:
     """A result of tensors that are the same for every row."""
     numbered = [s for s in map(call.state, call.tensors()) if isinstance(s, Rows) and s.is_number]
-    keeps_numbers = call.name in (*OPERATORS["moved"], "clone", "_to_copy", "expand")
-    if keeps_numbers and numbered:
+    if call.name in OPERATORS["keeps_numbers"] and numbered and result.dtype in _WHOLE:
         return _found(result, numbered[0])
     if has_count:
         return Count()
@@ -113,23 +140,38 @@ def _without_rows(call: Call, result: torch.Tensor, has_count: bool) -> State:
     if not found:
         return None
     collection, dim, times = found[0]
-    if call.name == "arange" and times == 1 and call.named.get("start", 0) == 0 and call.named.get("step", 1) == 1:
+    is_from_0 = call.named.get("start", 0) == 0 and call.named.get("step", 1) == 1
+    if call.name == "arange" and times == 1 and is_from_0 and result.dtype in _WHOLE:
         return Rows(collection, 0, is_number=True)
-    is_filled = call.name in OPERATORS["filled"] and len(found) == 1
-    if not is_filled:
+    if call.name not in OPERATORS["filled"] or len(found) > 1 or _has_rows(times):
         return Count()
     return Rows(collection, dim, 1, times)
+
+
+def _has_rows(size: int) -> bool:
+    """Whether a number is made of one of rows."""
+    return size != 0 and any(size % prime == 0 for prime in PRIMES)
+
+
+def _dim_of_rows(result: torch.Tensor, rows: Rows) -> int:
+    """The one dimension of a result that has rows. Raises Mixes where there is none, there are several, or rows of another
+    collection are in one.
+    """
+    dims = [dim for dim, size in enumerate(result.shape) if _has_rows(size)]
+    times, remainder = divmod(result.shape[dims[0]], PRIMES[rows.collection]) if len(dims) == 1 else (0, 1)
+    if remainder or _has_rows(times):
+        raise Mixes("into other rows")
+    return dims[0]
 
 
 def _found(result: torch.Tensor, rows: Rows) -> Rows:
     """The rows in a result in which they lie one after another as before. Raises Mixes where they are in none of its
     dimensions, or in several.
     """
-    prime = PRIMES[rows.collection]
-    dims = [dim for dim, size in enumerate(result.shape) if size and size % prime == 0]
-    if len(dims) != 1 or result.shape[dims[0]] != rows.size:
+    dim = _dim_of_rows(result, rows)
+    if result.shape[dim] != rows.size:
         raise Mixes("into other rows")
-    return replace(rows, dim=dims[0])
+    return replace(rows, dim=dim)
 
 
 def _all_found(call: Call, rows: Rows) -> list[State]:
@@ -158,16 +200,14 @@ def _moved(call: Call, rows: list) -> list[State]:
 
 def _reshaped(call: Call, rows: list) -> list[State]:
     """By where the rows lie among all elements in order: (before, row, after)."""
-    (tensor, state), result, prime = rows[0], call.results[0], PRIMES[rows[0][1].collection]
+    (tensor, state), result = rows[0], call.results[0]
     before = _product(tensor.shape[: state.dim]) * state.outer
     after = _product(tensor.shape[state.dim + 1 :]) * state.inner
-    dims = [dim for dim, size in enumerate(result.shape) if size and size % prime == 0]
-    if len(dims) != 1:
-        raise Mixes("into other rows")
-    outer, of_outer = divmod(before, _product(result.shape[: dims[0]]))
-    inner, of_inner = divmod(after, _product(result.shape[dims[0] + 1 :]))
-    found = replace(state, dim=dims[0], outer=outer, inner=inner)
-    if of_outer or of_inner or result.shape[dims[0]] != found.size:
+    dim = _dim_of_rows(result, state)
+    outer, of_outer = divmod(before, _product(result.shape[:dim]))
+    inner, of_inner = divmod(after, _product(result.shape[dim + 1 :]))
+    found = replace(state, dim=dim, outer=outer, inner=inner)
+    if of_outer or of_inner or result.shape[dim] != found.size:
         raise Mixes("into other rows")
     return [found]
 
@@ -246,11 +286,12 @@ def _select(call: Call, rows: list) -> list[State]:
 
 def _slice(call: Call, rows: list) -> list[State]:
     tensor, state = rows[0]
-    is_of_rows = call.named.get("dim", 0) % tensor.dim() == state.dim
-    if is_of_rows and call.results[0].shape != tensor.shape:
-        raise Mixes("of some rows")
-    end = call.named.get("end") or 1
-    if any(end % prime == 0 for prime in PRIMES) and not (is_of_rows and end == state.size):
+    end = call.named.get("end")
+    if call.named.get("dim", 0) % tensor.dim() == state.dim:
+        is_to_end = end is None or end >= _END or end == state.size
+        if not is_to_end or call.named.get("start") not in (None, 0) or call.named.get("step", 1) != 1:
+            raise Mixes("of some rows")
+    elif _has_rows(end or 0):
         raise Mixes("with the number of rows of the call")
     return _all_found(call, state)
 
@@ -267,6 +308,8 @@ def _written_part(call: Call, rows: list) -> list[State]:
     own, src = call.rows_of("self"), call.rows_of("src")
     if own is None or own.dim == call.named.get("dim", 0) % call.named["self"].dim():
         raise Mixes("of some rows")
+    if _has_rows(call.named.get("end") or 0):
+        raise Mixes("with the number of rows of the call")
     if src is not None:
         is_gone = call.name == "select_scatter" and call.named["dim"] % call.named["self"].dim() < own.dim
         if src != replace(own, dim=own.dim - is_gone):
@@ -381,13 +424,14 @@ def _index_select(call: Call, rows: list) -> list[State]:
 
 def _index(call: Call, rows: list) -> list[State]:
     """self[indices], and what is written there."""
-    rank, own = call.named["self"].dim(), call.rows_of("self")
+    rank, own, values = call.named["self"].dim(), call.rows_of("self"), call.named.get("values")
+    if any(isinstance(one, torch.Tensor) and _is_of_count(call.state(one)) for one in (call.named["self"], values)):
+        raise Mixes("with the number of rows of the call")
     indices = {dim: index for dim, index in enumerate(call.named["indices"]) if index is not None}
     of_indices = {dim: call.state(index) for dim, index in indices.items()}
     if any(isinstance(state, Count) for state in of_indices.values()):
         raise Mixes("with the number of rows of the call")
     with_rows = [(indices[dim], state) for dim, state in of_indices.items() if isinstance(state, Rows)]
-    values = call.named.get("values")
     is_one_value = isinstance(values, torch.Tensor) and values.numel() == 1 and call.state(values) is None
     if call.name == "index_put" and len(indices) == 1 and own is not None and is_one_value:
         (dim, mask), (_, state) = next(iter(indices.items())), next(iter(of_indices.items()))
@@ -467,8 +511,10 @@ _RULES: dict[str, Callable[[Call, list], list[State]]] = {
 }
 
 
-def rule_of(name: str, is_pointwise: bool) -> bool:
-    """Whether an operator has a rule; those that torch calls pointwise get that of elementwise ones."""
-    if is_pointwise and name not in _RULES:
-        _RULES[name] = _elementwise
-    return name in _RULES
+def has_rule(name: str, is_pointwise: bool) -> bool:
+    """Whether an operator has one; those that torch calls pointwise get that of elementwise ones."""
+    return _rule_of(name, is_pointwise) is not None
+
+
+def _rule_of(name: str, is_pointwise: bool) -> Callable[[Call, list], list[State]] | None:
+    return _RULES.get(name, _elementwise if is_pointwise else None)

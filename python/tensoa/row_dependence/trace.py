@@ -13,12 +13,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tensoa.binding import Binding
 from tensoa.errors import first_line
-from tensoa.row_dependence.rules import OPERATORS, PRIMES, Call, Count, Mixes, Rows, State, Unknown, results_of, rule_of
+from tensoa.row_dependence.rules import OPERATORS, PRIMES, Call, Count, Mixes, Rows, State, Unknown, has_rule, results_of
+from tensoa.row_numbers import branches, limits_of, takes_any_rows
 from tensoa.tracing import OTHERS
 
 INDEPENDENT, DEPENDENT, UNKNOWN = "independent", "dependent", "unknown"
 
-_LEAST_LARGEST = 1 << 40  # number of rows that a program must take, to take any
 _SIZES = frozenset(("size", "shape", "sizes", "repeats", "dims", "end"))  # arguments that may be numbers of rows
 _SPACES = ("aten", "quantized_decomposed")  # of operators that have rules
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in [^\n]*(?:\n +(?!File )([^\n]*))?')
@@ -48,6 +48,7 @@ def row_dependence(exported: torch.export.ExportedProgram, binding: Binding, rul
             expected = Rows(rule["collection"], 1 if block.is_transposed else 0)
             if run.trace.state(output) != expected:
                 raise Mixes(f"output {block.name} is not made of the rows of its collection")
+        _check_any_rows(exported)
     except Mixes as error:
         return Found(DEPENDENT, _sentence(run, error))
     except Exception as error:  # of torch, where an operator does not run without numbers
@@ -76,6 +77,7 @@ def _inputs(exported: torch.export.ExportedProgram, binding: Binding) -> list[tu
     names = exported.graph_signature.user_inputs
     placeholders = {node.name: node for node in exported.graph.nodes if node.op == "placeholder"}
     found: list[tuple[torch.Tensor, State]] = []
+    collections: dict[Any, int] = {}  # by the symbol of their number of rows
     if len(names) != len(binding.inputs):
         raise Unknown("other arguments than the input blocks")
     for name, block in zip(names, binding.inputs):
@@ -85,14 +87,24 @@ def _inputs(exported: torch.export.ExportedProgram, binding: Binding) -> list[tu
         if block.kind != "scalar":
             if not isinstance(sizes[dim], torch.SymInt):
                 raise Mixes(f"block {block.name} always has {sizes[dim]} rows")
-            limits = exported.range_constraints.get(sizes[dim].node.expr)
-            if limits is None or limits.upper < _LEAST_LARGEST:
-                raise Mixes(f"block {block.name} has a number of rows that is not any ({limits})")
+            if collections.setdefault(sizes[dim].node.expr, block.collection) != block.collection:
+                raise Mixes(f"block {block.name} has as many rows as one of another collection")
             sizes[dim], state = PRIMES[block.collection], Rows(block.collection, dim)
         if not all(isinstance(size, int) for size in sizes):
             raise Unknown(f"block {block.name} has sizes of its own")
         found.append((torch.empty(sizes, dtype=value.dtype, device="meta"), state))
     return found
+
+
+def _check_any_rows(exported: torch.export.ExportedProgram) -> None:
+    """Raises Unknown where the program is known to be that of the model for some numbers of rows alone."""
+    for condition in branches(exported):
+        raise Unknown(f"a branch on the number of rows, followed only where {condition}")
+    for node in exported.graph.nodes:
+        value = node.meta.get("val") if node.op == "placeholder" else None
+        for size in value.shape if isinstance(value, torch.Tensor) else ():
+            if isinstance(size, torch.SymInt) and not takes_any_rows(exported, size):
+                raise Unknown(f"a number of rows that is not any ({limits_of(exported, size)})")
 
 
 class _Trace(TorchDispatchMode):
@@ -118,13 +130,14 @@ class _Trace(TorchDispatchMode):
         if space not in _SPACES:
             raise Unknown("which no rule follows")
         plain = name if name.startswith("__") else name.rstrip("_")
-        if not rule_of(plain, torch.Tag.pointwise in func.tags):
+        is_pointwise = torch.Tag.pointwise in func.tags
+        if not has_rule(plain, is_pointwise):
             with self:
                 made = func.decompose(*args, **kwargs)
             if made is not NotImplemented:
                 return made
-        named = {argument.name: argument.default_value for argument in schema.arguments if argument.has_default_value()}
-        named |= {argument.name: value for argument, value in zip(schema.arguments, args)} | kwargs
+        given = {argument.name: value for argument, value in zip(schema.arguments, args)} | kwargs
+        named = {one.name: given.get(one.name, one.default_value) for one in schema.arguments}
         if torch.Tag.nondeterministic_seeded in func.tags:
             raise Unknown("draws random numbers")
         if any(argument.name == "device" for argument in schema.arguments):
@@ -133,13 +146,15 @@ class _Trace(TorchDispatchMode):
         is_view = func is torch.ops.aten.view.default
         results = args[0].reshape(*args[1:]) if is_view else func(*args, **kwargs)
         flat = [one for one in torch.utils._pytree.tree_leaves(results) if isinstance(one, torch.Tensor)]
-        before = {id(tensor): self.state(tensor) for tensor in Call(plain, named, self.state, []).tensors()}
-        states = results_of(Call(plain, named, self.state, flat))
+        writes = plain not in OPERATORS["moved"]  # transpose_ turns, and writes nothing
+        into = [named[one.name] for one in schema.arguments if writes and one.alias_info and one.alias_info.is_write]
+        written = [one for one in torch.utils._pytree.tree_leaves(into) if isinstance(one, torch.Tensor)]
+        before = {id(tensor): self.state(tensor) for tensor in written}
+        states = results_of(Call(plain, named, self.state, flat, written), is_pointwise)
         for tensor, state in zip(flat, states, strict=True):
             if state is None and self.depends_on_count:
                 state = Count()
-            is_written = schema.is_mutable and plain not in OPERATORS["moved"]  # transpose_ turns, and writes nothing
-            if is_written and id(tensor) in before and state != before[id(tensor)]:
+            if id(tensor) in before and state != before[id(tensor)]:
                 raise Unknown("writes other rows into a tensor")
             self.set(tensor, state)
         return results

@@ -21,6 +21,7 @@ from tensoa.binding.columns import ROWS, Columns, collections_of, output_argumen
 from tensoa.command import check_device, step
 from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
 from tensoa.errors import InputError, first_line
+from tensoa.row_numbers import limits_of, require_no_branch, takes_any_rows
 from tensoa.tracing import SLOWER, decomposed, require_no_state, right_states, traced, with_place
 
 aten = torch.ops.aten
@@ -137,8 +138,8 @@ def _check_free(program: torch.export.ExportedProgram, binding: Binding, rules: 
             continue
         if _fixed(rows) is not None:
             raise InputError(f'block "{block.name}": the model needs exactly {rows} rows; expected any number')
-        limits = program.range_constraints.get(rows.node.expr)
-        if limits is None or limits.lower > 2 or limits.upper < 1 << 40:
+        if not takes_any_rows(program, rows):
+            limits = limits_of(program, rows)
             raise InputError(f'block "{block.name}": the model takes {rows.node.expr} rows ({limits}), not any number')
         other, other_collection = lengths.setdefault(rows.node.expr, (block, collection))
         if other_collection != collection:
@@ -146,6 +147,7 @@ def _check_free(program: torch.export.ExportedProgram, binding: Binding, rules: 
                 f'the model needs equal numbers of rows of the blocks "{other.name}" and "{block.name}"; '
                 "expected blocks of one collection there"
             )
+    require_no_branch(program)
 
 
 @contextlib.contextmanager

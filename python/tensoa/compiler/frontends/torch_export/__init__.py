@@ -20,6 +20,7 @@ from tensoa.compiler.frontends.torch_export.walk import Walk, dtype_of
 from tensoa.compiler.ir import EXACT, InputPlane, Output, Program, Rows, Step
 from tensoa.compiler.ir.rows import Double, need_rows, plane_array
 from tensoa.dtypes import DTYPES, HIGH, LOW, name_of
+from tensoa.row_numbers import branches, limits_of, takes_any_rows
 from tensoa.tracing import decomposed
 
 __all__ = ["Graph", "capture", "exported_program", "row_program"]
@@ -38,8 +39,6 @@ KEPT = [
 
 #: Operations that torch.export leaves whole, and that are sums of elements taken by constant indices.
 RESIZING = [getattr(torch.ops.aten, name).vec for name in dir(torch.ops.aten) if re.fullmatch(r"upsample_[a-z]+\dd", name)]
-
-_ROWS_OF_PRODUCTS = 26  # from here on torch's distances are made of products
 
 
 def capture(exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict], device: str = "cpu") -> Program:
@@ -94,6 +93,8 @@ class Graph:
         self.constants = {node: values[named[node.name]].detach().cpu() for node in placeholders if node.name in named}
         position = {node: i for i, node in enumerate(self.inputs)}
         self.symbols = _symbols(program, position, binding, self.domains)
+        for condition in branches(exported):
+            raise NotFused(f"a branch on the number of rows, followed only where {condition}")
 
     def walk(self) -> Walk:
         return Walk(self.symbols, self.device)
@@ -121,34 +122,17 @@ def _symbols(
 ) -> dict:
     """{symbol of a number of rows: domain}"""
     symbols: dict[Any, int] = {}
-    least = _least_rows(program)
     for node, i in position.items():
         block = binding.inputs[i]
         size = node.meta["val"].shape[1 if block.is_transposed else 0]
         if isinstance(size, int) or size.node.maybe_as_int() is not None:
             raise NotFused(f"exactly {size} rows of block {block.name}")
-        limits = program.range_constraints.get(size.node.expr)
-        if limits is None or limits.lower > least or limits.upper < 1 << 40:
-            raise NotFused(f"a number of rows of block {block.name} that is not any ({limits})")
+        if not takes_any_rows(program, size, with_needs=True):
+            raise NotFused(f"a number of rows of block {block.name} that is not any ({limits_of(program, size)})")
         domain = domains.index(block.collection)
         if symbols.setdefault(size.node.expr, domain) != domain:
             raise NotFused("equal numbers of rows of two collections")
     return symbols
-
-
-def _least_rows(program: torch.export.ExportedProgram) -> int:
-    """What number of rows an exported program may ask for, because torch wants as many as are kept in order, or calculates
-    distances of few rows in another way. (2: it knows one row as such.)
-    """
-    needed = [2]
-    for node in program.graph.nodes:
-        if node.target is torch.ops.aten.topk.default:
-            tensor, count, dim = (*node.args, -1)[:3]
-            if isinstance(tensor.meta["val"].shape[dim], torch.SymInt):
-                needed.append(count)
-        elif node.target is torch.ops.aten.cdist.default:
-            needed.append(_ROWS_OF_PRODUCTS)
-    return max(needed)
 
 
 def _input(block: Block, position: int, domain: int) -> Rows:
