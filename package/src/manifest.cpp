@@ -59,10 +59,11 @@ class Reader {
 
   RowDependence row_dependence(const json& object, const Manifest& all) const {
     using Answer = RowDependence::Answer;
+    const bool has_rows = std::ranges::all_of(
+        all.rows, [](const RowRule& rule) { return rule.collection.has_value(); });
+    const bool is_of_trees = all.forest && has_rows;
     if (!object.contains("row_dependence")) {
-      const bool has_rows = std::ranges::all_of(
-          all.rows, [](const RowRule& rule) { return rule.collection.has_value(); });
-      if (all.forest && has_rows) return {Answer::kIndependent, ""};
+      if (is_of_trees) return {Answer::kIndependent, ""};
       return {Answer::kUnknown, "the package does not say it; export it again"};
     }
     const json& said = object["row_dependence"];
@@ -72,7 +73,13 @@ class Reader {
     }
     const auto name = said.at("answer").get<std::string>();
     for (const Answer answer : {Answer::kUnknown, Answer::kIndependent, Answer::kDependent}) {
-      if (name == name_of(answer)) return {answer, said.value("reason", "")};
+      if (name != name_of(answer)) continue;
+      if (analysis < kRowAnalysis && answer == Answer::kIndependent && !is_of_trees) {
+        return {Answer::kUnknown,
+                "the package was written before rules that found independent rows were corrected; "
+                "export it again"};
+      }
+      return {answer, said.value("reason", "")};
     }
     fail("its \"row_dependence\" is \"" + name +
          "\", expected independent, dependent or unknown; export it again");

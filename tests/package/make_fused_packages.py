@@ -16,14 +16,14 @@ from pathlib import Path
 
 from tensoa.errors import InputError
 from tensoa.package import archive
-from tensoa.package.manifest import SCHEMA
+from tensoa.package.manifest import ANALYSIS, SCHEMA
 from tensoa.compiler.backends import cuda as nvrtc
 
 RULES = {"mlp": [{"collection": 0}], "graph": [{"collection": 1}, {"collection": 0}]}
 DOMAINS = {"mlp": [0], "graph": [0, 1]}
 ROW_DEPENDENCE = {
-    "mlp": {"answer": "independent", "analysis": 1},
-    "graph": {"answer": "dependent", "reason": "aten.index_add by an index of other rows, at model.py:3", "analysis": 1},
+    "mlp": {"answer": "independent", "analysis": ANALYSIS},
+    "graph": {"answer": "dependent", "reason": "aten.index_add by an index of other rows, at model.py:3", "analysis": ANALYSIS},
 }
 KERNEL = {"name": "sums", "threads": 128, "shared_bytes": 0, "rows_per_block": 128, "blocks_per_sm": 0}
 CUDA = {
@@ -139,7 +139,12 @@ def main(folder, whole, graph, other_abi, no_run):
     write("fused_other_domain", {"plain.so": whole}, lambda manifest: manifest["fused"].update(domains=[3]))
     write("fused_no_rows", {"plain.so": whole}, lambda manifest: manifest.update(rows=[]))
     write("fused_other_rows", {"plain.so": whole}, lambda manifest: manifest.update(rows=[{"collection": 9}]))
-    changes = {"later": {"analysis": 2}, "other": {"answer": "maybe"}, "unknown": {"answer": "unknown", "reason": "why"}}
+    changes = {
+        "later": {"analysis": ANALYSIS + 1},
+        "corrected": {"analysis": ANALYSIS - 1},
+        "other": {"answer": "maybe"},
+        "unknown": {"answer": "unknown", "reason": "why"},
+    }
     for name, change in changes.items():
         says = {**ROW_DEPENDENCE["mlp"], **change}
         write(f"fused_{name}_row_dependence", {"plain.so": whole}, lambda manifest, says=says: manifest.update(row_dependence=says))

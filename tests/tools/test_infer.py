@@ -337,6 +337,7 @@ def test_what_no_package_says_is_taken_as_dependent_unless_the_user_knows(tmp_pa
         ("fused_no_row_dependence", "the package does not say it; export it again"),
         ("fused_unknown_row_dependence", "why"),
         ("fused_later_row_dependence", "written by a later version of tensoa"),
+        ("fused_corrected_row_dependence", "rules that found independent rows were corrected; export it again"),
     ):
         says = [
             "may depend on the other rows",
@@ -388,7 +389,7 @@ def test_a_package_that_was_edited_to_say_otherwise_is_refused(exported, tmp_pat
                 content = json.dumps(
                     {
                         **manifest,
-                        "row_dependence": {"answer": "independent", "analysis": 1},
+                        "row_dependence": {"answer": "independent", "analysis": 2},
                     }
                 )
             changed.writestr(entry, content)

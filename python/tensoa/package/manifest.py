@@ -15,7 +15,7 @@ from tensoa.compiler.backends.cuda.program import BufferEntry, KernelEntry, Laun
 from tensoa.errors import InputError
 
 SCHEMA = 2
-ANALYSIS = 1  # of row_dependence: raised where its rules are corrected
+ANALYSIS = 2  # of row_dependence: raised where its rules are corrected; "independent" of a lower one is not believed
 CHECKED, BUILT = "checked", "built, not run"  # the status of code
 
 Json = dict[str, Any]

@@ -22,8 +22,9 @@
 namespace tensoa::package {
 
 inline constexpr int kSchema = 2;
-/// Of the rules that found a RowDependence: those of packages with a higher number are not known here.
-inline constexpr int kRowAnalysis = 1;
+/// Of the rules that found a RowDependence: those of packages with a higher number are not known here, and what is
+/// independent by a lower one may be wrong.
+inline constexpr int kRowAnalysis = 2;
 
 /// How many rows a result has: as many as an input collection, or always the same number.
 struct RowRule {
