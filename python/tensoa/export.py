@@ -78,7 +78,7 @@ from tensoa.importers import outputs
 from tensoa.importers.files import load_module
 from tensoa.package import archive, fused, gpu_check, parts, reference
 from tensoa.package.cases import KINDS
-from tensoa.package.checks import Differs, validate
+from tensoa.package.checks import Differs, WritesElsewhere, has_it_by_layout, validate
 from tensoa.package.manifest import Check, Fused, FusedPart, Manifest, RowDependence, Unfused
 from tensoa.package.recorded import record, summary_lines
 from tensoa.row_dependence import DEPENDENT, INDEPENDENT, UNKNOWN, row_dependence
@@ -129,6 +129,7 @@ class _Compiled:
     parts: list[FusedPart] | None = None
     unfused: list[Unfused] | None = None
     lines: list[str] = field(default_factory=list)
+    differs: list[str] | None = None
 
 
 #: Makes a package of a program, and runs it where that is possible; lines for people. Raises Differs where it is not right.
@@ -190,6 +191,7 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
                 parts=compiled.parts,
                 unfused=compiled.unfused,
                 row_dependence=dependence,
+                differs=compiled.differs,
             )
             if any(first != collection for collection, first in lengths.items()):
                 manifest.lengths = [lengths.get(collection, collection) for collection in range(max(lengths) + 1)]
@@ -330,6 +332,8 @@ def _in_parts(
             made = parts.for_cpu(exported, columns, cpu_flags(), folder)
     try:
         compiled = _by_inductor(made.module, columns, rules, options, folder, module)
+    except WritesElsewhere:
+        raise
     except InputError as error:
         raise NotFused(f"TorchInductor does not take it in parts ({error})") from error
     compiled.lines = [f"fused in part, because of {reason}: {_count(len(made.parts), 'part')}, the rest by TorchInductor:"]
@@ -351,18 +355,23 @@ def _by_inductor(
     model: nn.Module | None = None,
 ) -> _Compiled:
     """`model`: what the program is compared with, where that is not the module. Where it is, there is no other path left, and
-    what differs where inputs are missing is only said: the module itself has it otherwise in another layout of its inputs.
+    what differs where inputs are missing is only said, here and in the manifest, if the module itself has it otherwise in
+    another layout of its inputs: torch sorts and searches NaN by it.
     """
     made = inductor.compile(module, columns, rules, options.target, folder)
     checks = []
+    differs: list[str] = []
     if made.run is not None:
         run = functools.partial(validate, made.run, module if model is None else model, columns, rules)
         checks = run(kinds=KINDS if model is not None else [kind for kind in KINDS if kind != MISSING])
         try:
             checks += run(kinds=(MISSING,)) if model is None else []
         except Differs as error:
-            options.report(str(error).removesuffix("; it is not written"))
-    return _Compiled(made.records, checks, None, made.cpu_flags, made.gpu_architecture, made.gpu)
+            if not has_it_by_layout(module, columns, rules, MISSING):
+                raise
+            differs = [f"{str(error).removesuffix('; it is not written')}; the model itself has it otherwise in another layout"]
+            options.report(differs[0])
+    return _Compiled(made.records, checks, None, made.cpu_flags, made.gpu_architecture, made.gpu, differs=differs or None)
 
 
 def _count(number: int, noun: str) -> str:

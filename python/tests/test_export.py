@@ -133,6 +133,14 @@ def test_precision_is_for_gpus(tmp_path):
 # ---- what becomes of a model
 
 
+def test_a_fused_program_that_writes_elsewhere_ends_the_export(tmp_path, monkeypatch):
+    """Numbers that differ go the next way; memory that was overwritten may be of anything."""
+    monkeypatch.setattr(Columns, "changed", lambda columns: True)
+    assert "the fused program writes memory that is not its own" in refusal(
+        Module(lambda m, x: x @ m.weight), bind(*THREE_TO_TWO), tmp_path
+    )
+
+
 def test_export_says_what_it_fused_and_why_it_did_not(tmp_path):
     def said_of(function):
         lines = []

@@ -9,15 +9,20 @@ import torch
 
 from tensoa.binding import Binding, Block
 from tensoa.binding.columns import NORMAL, Columns
+from tensoa.binding.model import as_exported
 from tensoa.command import step
 from tensoa.errors import InputError
 from tensoa.package.cases import KINDS, Case, cases_of
-from tensoa.package.judging import Right, by_numbers, is_settled
+from tensoa.package.judging import ROUGH, Right, by_numbers, is_settled
 from tensoa.package.manifest import Check
 
 
 class Differs(InputError):
     """A program that is not right: what, got, expected."""
+
+
+class WritesElsewhere(InputError):
+    """A program that writes memory that is not its own. Neither its compiler nor this process is one to go on with."""
 
 
 TOLERANCE = 1e-5  # relative, of float32; of other dtypes as much coarser as they are
@@ -33,7 +38,8 @@ def validate(
     kinds: Container[str] = KINDS,
 ) -> list[Check]:
     """Calls `run(columns, rows of each domain)` beside the module, in float32 and float64, on these kinds of numbers. Raises
-    Differs where it differs too much; messages call it `what`. What it returns are the calls of which some results are finite.
+    Differs where it differs too much, WritesElsewhere; messages call it `what`. What it returns are the calls of which some
+    results are finite.
     """
     cases, got, checks = [], [], []
     step(f"checking {what}")
@@ -42,7 +48,7 @@ def validate(
         columns = case.released()
         run(columns, rows)
         if columns.changed():
-            raise Differs(f"{what} writes memory that is not its own at {case}; it is not written")
+            raise WritesElsewhere(f"{what} writes memory that is not its own at {case}; it is not written")
         cases.append(case)
         got.append([torch.cat(arguments) for arguments in columns.outputs])
         checks.append(Check(rows, case.numbers))
@@ -67,6 +73,24 @@ def validate(
                 if all(is_settled(cases[i]) for i in chosen):
                     raise
     return [check for check in checks if check.relative_error]
+
+
+def has_it_by_layout(module: Any, binding: Binding, rules: list[dict], kind: str) -> bool:
+    """Whether the module itself gives something else for numbers of this kind where the same tensors lie in memory row by row
+    and where they lie plane by plane.
+    """
+    for case in cases_of(module, binding, rules, kinds=(kind,)):
+        tensors = [block.tensor(argument) for block, argument in zip(binding.inputs, case.released().inputs)]
+        try:
+            with torch.no_grad(), as_exported():
+                by_planes = binding.apply(module, tensors)
+                by_rows = binding.apply(module, [tensor.contiguous() for tensor in tensors])
+        except RuntimeError:  # a view that columns do not have
+            return False
+        pairs = zip(by_planes, by_rows)
+        if not all(torch.allclose(a.double(), b.double(), ROUGH, ROUGH, equal_nan=True) for a, b in pairs):
+            return True
+    return False
 
 
 def _limits(block: Block, right: Right, binding: Binding) -> torch.Tensor:

@@ -185,6 +185,7 @@ class Manifest:
     row_dependence: RowDependence | None = None  # unknown where older versions wrote it
     lengths: list[int] | None = None  # the collection that each collection has as many rows as
     gpu_checks: list[GpuCheck] | None = None
+    differs: list[str] | None = None  # from the model, which itself differs there in another layout of its inputs
     schema: int = SCHEMA
 
     def to_json(self) -> Json:

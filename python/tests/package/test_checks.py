@@ -23,6 +23,7 @@ from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
 from tensoa.compiler.frontends.torch_export import exported_program, row_program
 from tensoa.errors import InputError
 from tensoa.export import Options, export
+from tensoa.export import _by_inductor as of_inductor
 from tensoa.package import archive, fused
 from tensoa.package.cases import KINDS, cases_of
 from tensoa.package.checks import Differs, validate
@@ -41,6 +42,40 @@ def pretend_package(module, columns, spoil):
 
     with torch.no_grad():
         return validate(run, module, columns, [{"collection": 0}])
+
+
+def compiled_as(module, spoil, monkeypatch, lines):
+    """What is made of a program of TorchInductor that is the module itself, after which `spoil(inputs, outputs)` acts."""
+    columns = bind(*THREE_TO_TWO)
+
+    def run(data, rows):
+        inductor.Program(module, columns)(data.inputs, data.outputs)
+        spoil(data.inputs, data.outputs[0])
+
+    made = inductor.Compiled({}, [], run=run)
+    monkeypatch.setattr(inductor, "compile", lambda *arguments: made)
+    with torch.no_grad():
+        return of_inductor(module, columns, [{"collection": 0}], Options(report=lines.append), "")
+
+
+def without_nan(inputs, outputs):
+    outputs[0].nan_to_num_(0.0)
+
+
+def test_nan_that_a_program_loses_is_not_written(monkeypatch):
+    with pytest.raises(Differs, match="rows of missing numbers"):
+        compiled_as(Module(lambda m, x: x @ m.weight), without_nan, monkeypatch, [])
+
+
+def test_nan_that_the_model_has_by_its_layout_is_said_and_recorded(monkeypatch):
+    def by_layout(m, x):
+        found = x @ m.weight
+        return found if x.is_contiguous() else found.nan_to_num(0.0)
+
+    lines = []
+    found = compiled_as(Module(by_layout), without_nan, monkeypatch, lines)
+    assert found.differs == lines and "rows of missing numbers" in lines[0]
+    assert "missing" not in [check.numbers for check in found.checks]
 
 
 def test_checks_several_numbers_of_rows():
