@@ -151,7 +151,7 @@ class Noise(TorchDispatchMode):
         error = error + 2 * eps * y.abs().double().nan_to_num(0.0, 0.0, 0.0)
         if terms is not None:
             error = error + 2 * eps * terms.double().nan_to_num(0.0, 0.0, 0.0)
-        noise = torch.rand(y.shape, generator=self.random, dtype=torch.float64) * 2 - 1
+        noise = torch.rand(y.shape, generator=self.random, dtype=torch.float64, device="cpu").to(y.device) * 2 - 1
         return torch.where(y.isfinite(), (y.double() + noise * error).to(y.dtype), y)
 
 
@@ -166,7 +166,7 @@ def runs_of(module, double, arguments, groups):
         for seed in range(RUNS):
             with Noise(seed, groups):
                 runs.append(module(*arguments))
-    return [np.stack([one.detach().double().numpy() for one in results]) for results in zip(*runs)]
+    return [np.stack([one.detach().double().cpu().numpy() for one in results]) for results in zip(*runs)]
 
 
 def is_wrong(got, runs, eps):

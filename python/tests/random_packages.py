@@ -187,12 +187,8 @@ def differences(task, modules, blocks, example, package, folder):
     """(seed, words) for each module whose answers differ."""
     chunked = [["--rows-per-chunk", "7"]] if example.group is None and len(example.calls) == 1 else []
     answers = [(" ".join(options), infer(task, package, example, folder, *options)) for options in [[], *chunked]]
-    doubles = [copy.deepcopy(module).double() for module in modules]
-    for seed, module, double, outputs in zip(task.seeds, modules, doubles, blocks):
-        of_calls = []
-        for call in example.calls:
-            runs = runs_of(_as_tuple(module), _as_tuple(double), call, example.groups(call))
-            of_calls.append(runs)
+    for seed, module, outputs in zip(task.seeds, modules, blocks):
+        of_calls = [runs_everywhere(task.device, module, call, example.groups(call)) for call in example.calls]
         for at, output in enumerate(outputs):
             runs = np.concatenate([runs[at] for runs in of_calls], axis=1)
             eps = random_modules.EPS[getattr(torch, output["dtype"])]
@@ -206,6 +202,21 @@ def differences(task, modules, blocks, example, package, folder):
                     where = f"{wrong.sum()} of {wrong.size} differ: output {at}, row {row} ({kind}), number {column}"
                     yield seed, f"{where} is {numbers} {options}"
                     break
+
+
+def runs_everywhere(device, module, call, groups):
+    """As runs_of, of torch on CPUs and on the device of the package: a GPU's roots and logarithms round in another way, which
+    may decide other numbers, and integers of what is out of range are here those of CPUs.
+    """
+    torch.backends.cudnn.allow_tf32 = False
+    found = []
+    for where in dict.fromkeys(("cpu", device)):
+        there = copy.deepcopy(module).to(where)
+        wide = copy.deepcopy(there).double()
+        of_rows = {rows: group.to(where) for rows, group in groups.items()}
+        with torch.device(where):
+            found.append(runs_of(_as_tuple(there), _as_tuple(wide), [one.to(where) for one in call], of_rows))
+    return [np.concatenate(runs) for runs in zip(*found)]
 
 
 def _as_tuple(module):
@@ -230,7 +241,7 @@ def search(task):
         may_take_inductor = is_alone and task.device == "cpu" and task.seeds[0] % task.inductor_each == 0
         try:
             with Routes(task, may_take_inductor):
-                options = Options(target=task.device, report=said.append)
+                options = Options(target=task.device, program=task.program if task.gpu else None, report=said.append)
                 export(Together(modules), binding, folder / "package.pt2", options)
         except (NotRun, InputError) as reason:
             if is_alone:
@@ -269,7 +280,9 @@ def main():
     tasks, batch = [], BATCH[options.device]
     for start in range(first - first % batch, last, batch):
         seeds = tuple(range(max(first, start), min(last, start + batch)))
-        tasks.append(Task(seeds, options.program, options.device, gpu, options.inductor_each))
+        tasks.append(
+            Task(seeds, options.program, options.device, gpu if options.device == "cuda" else "", options.inductor_each)
+        )
     start, counts = time.monotonic(), Counter()
     with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
         running = {pool.submit(search, task): task for task in tasks}
