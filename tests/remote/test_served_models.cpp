@@ -160,20 +160,25 @@ class Server {
       over_.wait(lock, [&] { return is_over_; });
     }
     if (method == remote::kModelMetadata) return metadata();
+    const test::SeenRequest seen = test::parse_request(request);
+    const remote::WireTensor& input = seen.inputs.at(0);
+    const bool is_call = input.sizes.at(kind_ == Kind::kPython ? 0 : 2) > 1;
+    if (input.datatype != file_.datatype && !(is_call && answer_)) {
+      calls_ += is_call ? 1 : 0;  // Triton compares it before the back-end sees the request
+      return {.status = {3, "[request id: <id_unknown>] inference input 'x' data-type is '" +
+                                input.datatype + "', but model 'net' expects '" + file_.datatype +
+                                "'"}};
+    }
     if (kind_ == Kind::kTensoa && test::has_parameter(request, "tensoa_describe")) {
       return {.message = remote::encode_parameter("tensoa_checksum", file_.checksum()) +
                          remote::encode_parameter("tensoa_model", file_.published())};
     }
-    const test::SeenRequest seen = test::parse_request(request);
-    const remote::WireTensor& input = seen.inputs.at(0);
-    const bool is_call = input.sizes.at(kind_ == Kind::kPython ? 0 : 2) > 1;
     calls_ += is_call ? 1 : 0;
     if (is_call && answer_) return answer_(request);
     if (test::has_parameter(request, "tensoa_checksum") &&
         request.find(file_.checksum()) == std::string::npos) {
       return {.status = {3, "parameter tensoa_checksum: got another checksum"}};
     }
-    if (input.datatype != file_.datatype) return {.status = {3, "another dtype"}};
     const bool has_version = seen.version.empty() || seen.version == file_.version;
     if (kind_ == Kind::kPython && !has_version && !ignores_versions_) {
       return {.status = {5, "Request for unknown model: 'net' version " + seen.version}};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <random>
@@ -23,11 +24,15 @@ namespace {
 constexpr Clock::duration kFirstDoubt = std::chrono::milliseconds(5);
 constexpr Clock::duration kLongestDoubt = std::chrono::milliseconds(80);
 
+std::uint_fast32_t draw() {
+  thread_local std::minstd_rand random(std::random_device{}());
+  return random();
+}
+
 /// A random share of a pause, so that the clients of a farm do not come back together ("full jitter", but not
 /// below a half).
 Clock::duration with_jitter(Clock::duration pause) {
-  thread_local std::minstd_rand random(std::random_device{}());
-  return pause / 2 + pause * static_cast<int>(random() % 1024) / 2048;
+  return pause / 2 + pause * static_cast<int>(draw() % 1024) / 2048;
 }
 
 /// Callers cut the rows of a model whose rows are independent into several calls.
@@ -291,7 +296,10 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
       if (verdict == Verdict::kElsewhere) server.registrations.lose(*course_.sharing.region);
       course_.sharing = {};
     }
-    if (verdict == Verdict::kAnother) return denied(server, error);
+    // Plans are compared with the tensors of their model, so one that is refused for them has met another.
+    const bool has_other_tensors =
+        !course_.kept->model->checksum.empty() && is_about_tensors(status);
+    if (verdict == Verdict::kAnother || has_other_tensors) return denied(server, error);
     if (verdict == Verdict::kRefused) {
       return refused(server, error,
                      status.code == kInvalidArgument ? Refusal::kOfRequest : Refusal::kOfServer);
@@ -375,7 +383,9 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     --course_.attempts;
     const auto pause = pause_of_doubt();
     if (!pause) return give_up();
-    ask_others_after(*pause);
+    // Not each time, and not in turn: a proxy that goes through its servers in turn would answer the same ones with the same.
+    if (draw() % 2 == 0) return ask_others_after(*pause);
+    service_->transport().after(*pause, [self = shared_from_this()] { self->repeat(); });
   }
 
   /// No server has the model, of those that have said so and have not refused the call.

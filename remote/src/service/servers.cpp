@@ -12,17 +12,31 @@ namespace {
 
 constexpr Clock::duration kFirstPause = std::chrono::milliseconds(100);
 constexpr Clock::duration kLongestPause = std::chrono::seconds(5);
-/// How long a server that has denied a model may still have it. Twenty questions or more that an address leads to other servers than
-/// the one that has the model: by chance, one update in 3000 where that is one of three.
+/// How long, and how often, a server that has denied a model may still have it. That all these answers are of other servers behind its
+/// address than the one that has it: by chance, one update in 3000 where that is one of three.
 constexpr Clock::duration kDoubt = std::chrono::seconds(1);
+constexpr int kDoubtDenials = 20;
+/// Where it is not asked so often.
+constexpr Clock::duration kDoubtUnasked = std::chrono::seconds(10);
 
 Clock::duration longer(Clock::duration pause) {
   return std::clamp(2 * pause, kFirstPause, kLongestPause);
 }
 
 bool is_in_doubt(const Server& server, const ServedModel* model) {
-  return server.doubted != nullptr && server.doubted.get() == model &&
-         Clock::now() - server.denied_at < kDoubt;
+  if (server.doubted == nullptr || server.doubted.get() != model) return false;
+  const Clock::duration since = Clock::now() - server.denied_at;
+  return since < kDoubt || (server.denials < kDoubtDenials && since < kDoubtUnasked);
+}
+
+/// @pre the server had `model` until now, or is in doubt about it
+void count_denial(Server& server, const std::shared_ptr<const ServedModel>& model) {
+  if (server.doubted != model || server.model == model) {
+    server.doubted = model;
+    server.denied_at = Clock::now();
+    server.denials = 0;
+  }
+  ++server.denials;
 }
 
 bool is_in(std::span<Server* const> servers, const Server& server) {
@@ -130,8 +144,9 @@ bool Servers::set_model(Server& server, std::shared_ptr<const ServedModel> model
   {
     const std::lock_guard lock(mutex_);
     if (server.model != nullptr && server.model != model) {
-      server.doubted = server.model;
-      server.denied_at = Clock::now();
+      count_denial(server, server.model);
+    } else if (server.doubted != nullptr && server.doubted != model) {
+      count_denial(server, server.doubted);
     }
     is_news = has_another && server.warned_of != model;
     if (is_news) server.warned_of = model;
@@ -147,9 +162,12 @@ bool Servers::set_model(Server& server, std::shared_ptr<const ServedModel> model
 
 void Servers::deny(Server& server, const ServedModel* model) {
   const std::lock_guard lock(mutex_);
-  if (server.model.get() != model) return;
-  server.doubted = std::exchange(server.model, nullptr);
-  server.denied_at = Clock::now();
+  if (server.model.get() == model) {
+    count_denial(server, server.model);
+    server.model = nullptr;
+  } else if (server.doubted.get() == model) {
+    ++server.denials;
+  }
 }
 
 void Servers::look_at(Server& server) {

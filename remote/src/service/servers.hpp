@@ -38,6 +38,7 @@ struct Server {
   std::shared_ptr<const ServedModel> model = {};    ///< it has said last; nullptr: it has not said
   std::shared_ptr<const ServedModel> doubted = {};  ///< it had, and then denied at `denied_at`
   Clock::time_point denied_at = {};
+  int denials = 0;                                    ///< since then
   std::shared_ptr<const ServedModel> warned_of = {};  ///< it has, instead of the right one
   int outstanding = 0;
   bool is_suspect = false;     ///< failed, and no probe has succeeded since
@@ -49,7 +50,7 @@ struct Server {
 /// How a server stands to the model of a call, from best to worst.
 enum class Standing : std::uint8_t {
   kHasIt,    ///< it works, and has it
-  kNotSaid,  ///< it is new; or it had the model a second ago and denies it now, as an address does behind which models are updated
+  kNotSaid,  ///< it is new; or it had the model a moment ago and denies it now, as an address does behind which models are updated
   kHasAnother,  ///< it works, with another model
   kFails,  ///< it does not answer, or refuses, or answers wrongly, and no probe has succeeded since
 };

@@ -445,21 +445,18 @@ class Service::Asking final : public std::enable_shared_from_this<Asking> {
     const bool is_refused = verdict_of(status) == Verdict::kRefused;
     if (!status.is_ok() && !is_refused) return done_(status);
     if (!status.is_ok() && repeat()) return;
+    if (is_about_tensors(status)) return done_(status);  // which are not those of the metadata
     // Earlier back-ends do not know the question, and compute an answer to it, or refuse.
     const InferReply answer = status.is_ok() ? decode_infer(protobuf::Bytes(reply)) : InferReply{};
     learned(ServedModel::of(metadata_, service_->url(), answer));
   }
 
-  /// The second answer may be of another server behind the address, with another model, than the first. The second question is repeated,
-  /// then both: an odd number of requests, as proxies may go through their servers in turn.
+  /// The description may be of another server behind the address, with another model, than the metadata. It is asked for again: servers in
+  /// turn, as by chance, come round to one that fits.
   /// @return whether a question is on its way
   bool repeat() {
     if (++repeated_ > kMostRepeated) return false;
-    if (repeated_ % 2 == 1) {
-      ask_for_description();
-    } else {
-      start();
-    }
+    ask_for_description();
     return true;
   }
 

@@ -98,6 +98,10 @@ bool was_not_taken(const CallStatus& status) {
   }
 }
 
+bool is_about_tensors(const CallStatus& status) {
+  return status.code == kInvalidArgument && has(status.message, "[request id:");
+}
+
 std::string name_of_code(int code) {
   const auto known = static_cast<std::size_t>(code) < kNames.size();
   return std::string(known ? kNames[static_cast<std::size_t>(code)] : "unknown code") + " (" +

@@ -27,6 +27,9 @@ Verdict verdict_of(const CallStatus& status);
 /// it may be computing still, as where a proxy gives up.
 bool was_not_taken(const CallStatus& status);
 
+/// Whether Triton itself refused the request, by the names, dtypes and shapes that the model has: the model has not seen it.
+bool is_about_tensors(const CallStatus& status);
+
 /// "UNAVAILABLE (14)".
 std::string name_of_code(int code);
 

@@ -27,8 +27,7 @@ struct Retry {
 };
 
 /// What happens to calls when no server has the model any more that was loaded: the end of an update. While some servers still have
-/// it, calls go to these; a server that has denied it is asked for a second whether it has it again, as an address does that leads to
-/// several servers.
+/// it, calls go to these. A server that has denied it is asked again for a second or more, as an address may lead to several servers.
 enum class OnNewVersion : std::uint8_t {
   kStay,  ///< Answers of another model are none: the fallback runs, where there is one, else calls fail.
   kFail,    ///< Calls fail, also where there is a fallback.
