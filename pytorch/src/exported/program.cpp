@@ -136,6 +136,25 @@ std::vector<ResultName> names_of_results(const Json& graph_module, std::size_t r
   return names;
 }
 
+void read_limits(const Json& file, Program& program) {
+  const auto all = file.find("range_constraints");
+  if (all == file.end()) return;
+  for (const auto& [name, range] : all->items()) {
+    const auto limit = [&](const char* key, std::int64_t otherwise) {
+      const auto value = range.find(key);
+      return value == range.end() || value->is_null() ? otherwise : number(*value);
+    };
+    program.limits[program.symbols.number_of(name)] = {limit("min_val", 0),
+                                                       limit("max_val", INT64_MAX)};
+  }
+}
+
+void read_conditions(const Json& file, Program& program) {
+  const auto all = file.find("guards_code");  // since torch 2.9
+  if (all == file.end() || all->is_null()) return;
+  for (const Json& one : *all) program.conditions.push_back(text(one));
+}
+
 }  // namespace
 
 std::string Program::name_of_weight(ValueId value) const {
@@ -198,6 +217,8 @@ Program read_program(const Json& file, c10::Device device) {
   read_nodes(graph, scope, device);
   const std::vector<ResultName> names = names_of_results(graph_module, outputs.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) read_output(outputs[i], names[i], scope);
+  read_limits(file, program);
+  read_conditions(file, program);
   return program;
 }
 

@@ -87,8 +87,17 @@ struct Weight {
   std::string name;  ///< in the file: "layers.0.weight"
 };
 
+/// Of a number that a program leaves open.
+struct Limits {
+  std::int64_t least;
+  std::int64_t largest;
+};
+
 struct Program {
   Symbols symbols;
+  std::unordered_map<std::size_t, Limits> limits;  ///< by symbol
+  std::vector<std::string>
+      conditions;  ///< on the arguments, without which the model does something else
   std::vector<Value> values;
   std::vector<ValueId> inputs;
   std::vector<Weight> weights;  ///< parameters, buffers and constants

@@ -3,7 +3,10 @@
 #include "exported/row_dependence.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <ranges>
+#include <regex>
 #include <string>
 #include <utility>
 
@@ -14,6 +17,15 @@ namespace {
 
 using rows::Known;
 using rows::Origin;
+
+constexpr std::int64_t kLeast = 2;  // torch.export takes one row for a size that is always 1
+constexpr std::int64_t kLeastLargest = std::int64_t{1} << 40;
+
+/// A condition on arguments with each of their sizes as "rows".
+std::string in_words(const std::string& condition) {
+  static const std::regex kSize(R"(L\['\w+'\](\[[^\]]+\])*\.size\(\)\[\d+\])");
+  return std::regex_replace(condition, kSize, "rows");
+}
 
 /// The arithmetic of Python on sizes, as an operator.
 const c10::FunctionSchema& schema_of_sizes(const std::string& target) {
@@ -34,13 +46,16 @@ class ProgramRun {
     found.dependence = rows::proven(
         trace_, [&] { run(found); },
         [&] { return node_ == nullptr ? std::string() : node_->author_line; });
+    if (!found.dependence.are_independent()) return found;
+    if (const auto limit = limit_of_rows()) {
+      found.dependence = {RowDependence::Answer::kUnknown, *limit};
+    }
     return found;
   }
 
  private:
   void run(ProgramRows& found) {
     found.of_inputs.resize(program_.inputs.size());
-    std::vector<std::size_t> symbols;
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
       const Value& input = program_.values[program_.inputs[i]];
       if (!input.meta) throw rows::Unknown("has an input without sizes");
@@ -53,11 +68,11 @@ class ProgramRun {
           continue;
         }
         if (own || !size.symbol()) throw rows::Unknown("has an input with several open sizes");
-        if (std::ranges::find(symbols, *size.symbol()) == symbols.end()) {
-          symbols.push_back(*size.symbol());
+        if (std::ranges::find(symbols_, *size.symbol()) == symbols_.end()) {
+          symbols_.push_back(*size.symbol());
         }
-        const auto collection =
-            static_cast<std::size_t>(std::ranges::find(symbols, *size.symbol()) - symbols.begin());
+        const auto collection = static_cast<std::size_t>(
+            std::ranges::find(symbols_, *size.symbol()) - symbols_.begin());
         if (collection == rows::kPrimes.size()) throw rows::Unknown("has too many collections");
         own = rows::Rows{collection, static_cast<std::int64_t>(dim)};
         found.of_inputs[i] = dim;
@@ -101,6 +116,26 @@ class ProgramRun {
       rows::require_rows(state, dim, "output " + std::to_string(i + 1));
       found.of_outputs.push_back(dim);
     }
+  }
+
+  /// Why the program is known to be that of the model for some numbers of rows alone; nothing where it is not.
+  std::optional<std::string> limit_of_rows() const {
+    for (const std::size_t symbol : symbols_) {
+      const auto found = program_.limits.find(symbol);
+      if (found == program_.limits.end()) return "it does not say how many rows it takes";
+      const auto [least, largest] = found->second;
+      if (least > kLeast || largest < kLeastLargest) {
+        return "a number of rows that is not any (at least " + std::to_string(least) +
+               (largest < kLeastLargest ? ", at most " + std::to_string(largest) : "") + ')';
+      }
+    }
+    for (const std::string& condition : program_.conditions) {
+      const std::string words = in_words(condition);
+      if (words != "rows == rows") {
+        return "a branch on the number of rows, followed only where " + words;
+      }
+    }
+    return {};
   }
 
   Known argument(const Argument& argument) const {
@@ -157,6 +192,7 @@ class ProgramRun {
   rows::Trace trace_;
   std::vector<Known> values_;
   const Node* node_ = nullptr;
+  std::vector<std::size_t> symbols_;  ///< of the numbers of rows, by collection
 };
 
 }  // namespace

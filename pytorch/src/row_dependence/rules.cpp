@@ -16,6 +16,9 @@ using WithRows = Call::WithRows;
 using States = std::vector<State>;
 using Rule = States (*)(const Call& call, const WithRows& rows);
 
+/// From here on an end is that of all, in TorchScript and torch.export.
+constexpr std::int64_t kEnd = std::int64_t{1} << 62;
+
 const nlohmann::json& operators() {
   static const nlohmann::json kAll = nlohmann::json::parse(kRowOperators);
   return kAll;
@@ -36,20 +39,42 @@ std::int64_t wrapped(std::int64_t dim, std::int64_t rank) {
   return dim < 0 ? dim + std::max<std::int64_t>(rank, 1) : dim;
 }
 
-std::vector<std::int64_t> dims_with(const at::Tensor& tensor, std::int64_t prime) {
+/// Whether a number is made of one of rows.
+bool has_rows(std::int64_t size) {
+  return size != 0 &&
+         std::ranges::any_of(kPrimes, [&](std::int64_t prime) { return size % prime == 0; });
+}
+
+/// Whether it holds the number of any row.
+bool is_whole(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kInt || tensor.scalar_type() == at::kLong;
+}
+
+bool is_of_count(const State& state) {
+  const Rows* rows = std::get_if<Rows>(&state);
+  return std::holds_alternative<Count>(state) || (rows != nullptr && rows->is_number);
+}
+
+/// The one dimension of a result that has rows.
+/// @throws Mixes where there is none, there are several, or rows of another collection are in one
+std::int64_t dim_of_rows(const at::Tensor& result, const Rows& rows) {
   std::vector<std::int64_t> dims;
-  for (std::int64_t dim = 0; dim < tensor.dim(); ++dim) {
-    if (tensor.size(dim) != 0 && tensor.size(dim) % prime == 0) dims.push_back(dim);
+  for (std::int64_t dim = 0; dim < result.dim(); ++dim) {
+    if (has_rows(result.size(dim))) dims.push_back(dim);
   }
-  return dims;
+  const std::int64_t prime = kPrimes[rows.collection];
+  if (dims.size() != 1 || result.size(dims[0]) % prime != 0 ||
+      has_rows(result.size(dims[0]) / prime)) {
+    throw Mixes("into other rows");
+  }
+  return dims[0];
 }
 
 /// The rows in a result in which they lie one after another as before.
 /// @throws Mixes where they are in none of its dimensions, or in several
 Rows found_in(const at::Tensor& result, Rows rows) {
-  const auto dims = dims_with(result, kPrimes[rows.collection]);
-  if (dims.size() != 1 || result.size(dims[0]) != rows.size()) throw Mixes("into other rows");
-  rows.dim = dims[0];
+  rows.dim = dim_of_rows(result, rows);
+  if (result.size(rows.dim) != rows.size()) throw Mixes("into other rows");
   return rows;
 }
 
@@ -63,9 +88,7 @@ States all_found(const Call& call, const Rows& rows) {
 }
 
 State without_rows(const Call& call, const at::Tensor& result, bool has_count) {
-  const bool keeps_numbers = is_listed("moved", call.name()) || call.name() == "clone" ||
-                             call.name() == "_to_copy" || call.name() == "expand";
-  if (keeps_numbers) {
+  if (is_listed("keeps_numbers", call.name()) && is_whole(result)) {
     for (const at::Tensor& tensor : call.tensors()) {
       const State state = call.state(tensor);
       if (const Rows* rows = std::get_if<Rows>(&state)) return found_in(result, *rows);
@@ -73,10 +96,12 @@ State without_rows(const Call& call, const at::Tensor& result, bool has_count) {
   }
   if (has_count) return Count{};
   std::optional<Rows> found;
-  std::size_t dims = 0;
+  std::size_t places = 0;
   for (std::size_t collection = 0; collection < kPrimes.size(); ++collection) {
-    for (const std::int64_t dim : dims_with(result, kPrimes[collection])) {
-      if (++dims == 1) found = Rows{collection, dim, 1, result.size(dim) / kPrimes[collection]};
+    for (std::int64_t dim = 0; dim < result.dim(); ++dim) {
+      const std::int64_t size = result.size(dim);
+      if (size == 0 || size % kPrimes[collection] != 0) continue;
+      if (++places == 1) found = Rows{collection, dim, 1, size / kPrimes[collection]};
     }
   }
   if (!found) return {};
@@ -86,19 +111,38 @@ State without_rows(const Call& call, const at::Tensor& result, bool has_count) {
     return value->isInt() ? value->toInt() : std::int64_t{-1};
   };
   if (call.name() == "arange" && found->inner == 1 && number_of("start", 0) == 0 &&
-      number_of("step", 1) == 1) {
+      number_of("step", 1) == 1 && is_whole(result)) {
     found->is_number = true;
     return *found;
   }
-  if (!is_listed("filled", call.name()) || dims > 1) return Count{};
+  if (!is_listed("filled", call.name()) || places > 1 || has_rows(found->inner)) return Count{};
   return *found;
+}
+
+/// A tensor that is written may share its memory with others, whose states stay as they are.
+/// @param has_any it is called with rows, or with their number
+/// @throws Unknown where one of those states might be wrong then
+void check_written(const Call& call, bool has_any) {
+  for (const at::Tensor& tensor : call.written()) {
+    const State state = call.state(tensor);
+    if (is_of_count(state)) throw Unknown("writes into numbers that are made of that of the rows");
+    const Rows* rows = std::get_if<Rows>(&state);
+    if (rows != nullptr && tensor.stride(rows->dim) == 0) {
+      throw Unknown("writes into memory that all rows share");
+    }
+    const bool is_given_back = std::ranges::any_of(
+        call.results(), [&](const at::Tensor& result) { return result.is_same(tensor); });
+    if (rows == nullptr && has_any && !is_given_back) {
+      throw Unknown("writes other rows into a tensor");
+    }
+  }
 }
 
 // ---- rules: each gets the call and the tensors in it that have rows, one at least
 
 bool are_along(const Rows& a, std::int64_t rank, const Rows& b, std::int64_t other_rank) {
   return a.collection == b.collection && a.outer == b.outer && a.inner == b.inner &&
-         a.dim - rank == b.dim - other_rank;
+         a.is_number == b.is_number && a.dim - rank == b.dim - other_rank;
 }
 
 /// The rows of tensors that broadcast.
@@ -123,13 +167,11 @@ States reshaped(const Call& call, const WithRows& rows) {
       product(tensor.sizes().slice(0, static_cast<std::size_t>(state.dim))) * state.outer;
   const std::int64_t after =
       product(tensor.sizes().slice(static_cast<std::size_t>(state.dim + 1))) * state.inner;
-  const auto dims = dims_with(result, kPrimes[state.collection]);
-  if (dims.size() != 1) throw Mixes("into other rows");
-  const std::int64_t leading = product(result.sizes().slice(0, static_cast<std::size_t>(dims[0])));
-  const std::int64_t trailing =
-      product(result.sizes().slice(static_cast<std::size_t>(dims[0] + 1)));
-  const Rows found{state.collection, dims[0], before / leading, after / trailing};
-  if (before % leading != 0 || after % trailing != 0 || result.size(dims[0]) != found.size()) {
+  const std::int64_t dim = dim_of_rows(result, state);
+  const std::int64_t leading = product(result.sizes().slice(0, static_cast<std::size_t>(dim)));
+  const std::int64_t trailing = product(result.sizes().slice(static_cast<std::size_t>(dim + 1)));
+  const Rows found{state.collection, dim, before / leading, after / trailing};
+  if (before % leading != 0 || after % trailing != 0 || result.size(dim) != found.size()) {
     throw Mixes("into other rows");
   }
   return {found};
@@ -224,13 +266,13 @@ States select(const Call& call, const WithRows& rows) {
 
 States slice(const Call& call, const WithRows& rows) {
   const auto& [tensor, state] = rows[0];
-  const bool is_of_rows = wrapped(call.integer("dim", 0), tensor.dim()) == state.dim;
-  if (is_of_rows && call.results()[0].sizes() != tensor.sizes()) throw Mixes("of some rows");
-  const std::int64_t end = call.integer("end", 1);
-  const bool is_count = end != 0 && std::ranges::any_of(kPrimes, [&](std::int64_t prime) {
-                          return end % prime == 0;
-                        });
-  if (is_count && !(is_of_rows && end == state.size())) {
+  const std::int64_t end = call.integer("end", kEnd);
+  if (wrapped(call.integer("dim", 0), tensor.dim()) == state.dim) {
+    const bool is_to_end = end >= kEnd || end == state.size();
+    if (!is_to_end || call.integer("start", 0) != 0 || call.integer("step", 1) != 1) {
+      throw Mixes("of some rows");
+    }
+  } else if (end < kEnd && has_rows(end)) {
     throw Mixes("with the number of rows of the call");
   }
   return all_found(call, state);
@@ -251,6 +293,8 @@ States written_part(const Call& call, const WithRows& /*rows*/) {
   auto src = call.rows_of("src");
   const std::int64_t dim = own ? wrapped(call.integer("dim", 0), call.tensor("self").dim()) : 0;
   if (!own || own->dim == dim) throw Mixes("of some rows");
+  const std::int64_t end = call.integer("end", kEnd);
+  if (end < kEnd && has_rows(end)) throw Mixes("with the number of rows of the call");
   if (src && call.name() == "select_scatter" && dim < own->dim) ++src->dim;
   if (src && *src != *own) throw Mixes("of rows with others");
   return all_found(call, *own);
@@ -382,6 +426,12 @@ States index(const Call& call, const WithRows& /*rows*/) {
     at::Tensor tensor;
     State state;
   };
+  for (const char* name : {"self", "values"}) {
+    const at::Tensor one = call.tensor(name);
+    if (one.defined() && is_of_count(call.state(one))) {
+      throw Mixes("with the number of rows of the call");
+    }
+  }
   const auto own = call.rows_of("self");
   std::vector<Index> indices;
   WithRows with_rows;
@@ -429,10 +479,10 @@ States index(const Call& call, const WithRows& /*rows*/) {
     if (is_read) return all_found(call, state);
     const State of_values = values.defined() ? call.state(values) : State();
     const Rows* own_values = std::get_if<Rows>(&of_values);
-    const bool is_whole = own_values != nullptr &&
-                          static_cast<std::int64_t>(indices.size()) == call.tensor("self").dim() &&
-                          are_along(state, rank, *own_values, values.dim());
-    if (!is_one_value && !is_whole) throw Mixes("of rows with others");
+    const bool is_of_all = own_values != nullptr &&
+                           static_cast<std::int64_t>(indices.size()) == call.tensor("self").dim() &&
+                           are_along(state, rank, *own_values, values.dim());
+    if (!is_one_value && !is_of_all) throw Mixes("of rows with others");
     return {*own};
   }
   for (const auto& [tensor, state] : with_rows) {
@@ -519,8 +569,14 @@ Call::Call(std::string name, const c10::FunctionSchema& schema,
       arguments_(arguments),
       state_(std::move(state)),
       results_(std::move(results)) {
-  for (const c10::IValue& value : arguments_) {
-    each_tensor(value, [&](const at::Tensor& tensor) { tensors_.push_back(tensor); });
+  const bool is_by_sizes = is_listed("by_sizes", name_);
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    const c10::Argument& argument = schema_.arguments()[i];
+    const bool is_written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    each_tensor(arguments_[i], [&](const at::Tensor& tensor) {
+      if (is_written && !turns(name_)) written_.push_back(tensor);
+      if (!is_by_sizes || argument.name() != "self") tensors_.push_back(tensor);
+    });
   }
 }
 
@@ -566,11 +622,9 @@ bool turns(const std::string& name) { return is_listed("moved", name); }
 
 std::vector<State> results_of(const Call& call, bool is_pointwise) {
   const WithRows rows = call.rows();
-  const bool has_count = std::ranges::any_of(call.tensors(), [&](const at::Tensor& tensor) {
-    const State state = call.state(tensor);
-    const Rows* own = std::get_if<Rows>(&state);
-    return std::holds_alternative<Count>(state) || (own != nullptr && own->is_number);
-  });
+  const bool has_count = std::ranges::any_of(
+      call.tensors(), [&](const at::Tensor& tensor) { return is_of_count(call.state(tensor)); });
+  check_written(call, has_count || !rows.empty());
   if (rows.empty()) {
     States states;
     for (const at::Tensor& result : call.results()) {

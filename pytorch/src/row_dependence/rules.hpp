@@ -77,7 +77,10 @@ class Call {
        StateOf state, std::vector<at::Tensor> results);
 
   const std::string& name() const noexcept { return name_; }
+  /// Those whose numbers it may read or write.
   const std::vector<at::Tensor>& tensors() const noexcept { return tensors_; }
+  /// Those of its arguments in which it changes numbers.
+  const std::vector<at::Tensor>& written() const noexcept { return written_; }
   const std::vector<at::Tensor>& results() const noexcept { return results_; }
   State state(const at::Tensor& tensor) const { return state_(tensor); }
 
@@ -101,6 +104,7 @@ class Call {
   std::span<const c10::IValue> arguments_;
   StateOf state_;
   std::vector<at::Tensor> tensors_;
+  std::vector<at::Tensor> written_;
   std::vector<at::Tensor> results_;
 };
 

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "exported/program_file.hpp"
+#include "exported/row_dependence.hpp"
 #include "support/temporary_folder.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/pytorch/engines.hpp"
@@ -48,15 +50,15 @@ RowDependence rows_of(const std::string& path) {
   return model.row_dependence(model.plan(ModelMetadata<Four, One>(inputs, outputs)));
 }
 
-/// A model of make_row_models.py.
+/// A file of make_row_models.py.
 struct Case {
   std::string name;
   bool is_seen;    ///< an oracle sees a row change another one
   bool is_proven;  ///< its rows are independent, and that has to be found
 };
 
-std::vector<Case> cases() {
-  std::ifstream lines(TENSOA_TEST_ROW_MODELS "models.txt");
+std::vector<Case> cases(const std::string& list) {
+  std::ifstream lines(TENSOA_TEST_ROW_MODELS + list);
   std::vector<Case> all;
   for (Case one; lines >> one.name >> one.is_seen >> one.is_proven;) all.push_back(one);
   return all;
@@ -67,8 +69,9 @@ class RowsOf : public testing::TestWithParam<std::string> {};
 TEST_P(RowsOf, AreNeverCalledIndependentWhereARowChangesAnother) {
   std::size_t independent = 0;
   std::size_t dependent = 0;
-  for (const Case& one : cases()) {
-    const RowDependence found = rows_of(TENSOA_TEST_ROW_MODELS + one.name + GetParam());
+  for (const Case& one : cases("models.txt")) {
+    if (!one.name.ends_with(GetParam())) continue;
+    const RowDependence found = rows_of(TENSOA_TEST_ROW_MODELS + one.name);
     EXPECT_FALSE(one.is_seen && found.are_independent()) << one.name;
     EXPECT_TRUE(!one.is_proven || found.are_independent()) << one.name << ": " << to_string(found);
     EXPECT_EQ(found.are_independent(), found.reason.empty()) << one.name;
@@ -95,6 +98,25 @@ TEST_P(RowsOf, AreFollowedWithoutMemoryForThem) {
 INSTANTIATE_TEST_SUITE_P(Files, RowsOf, testing::Values(".pt", ".pt2"), [](const auto& one) {
   return one.param == ".pt" ? "TorchScript" : "TorchExport";
 });
+
+/// Of any program of torch.export.
+RowDependence rows_of_program(const std::string& path) {
+  const pytorch::exported::ProgramFile file(path);
+  return rows_of(pytorch::exported::read_program(file.program(), c10::kCPU)).dependence;
+}
+
+TEST(RowsOfPrograms, OfTwoCollectionsAreNeverCalledIndependentWhereOneChangesTheOther) {
+  std::size_t independent = 0;
+  std::size_t dependent = 0;
+  for (const Case& one : cases("two.txt")) {
+    const RowDependence found = rows_of_program(TENSOA_TEST_ROW_MODELS + one.name);
+    EXPECT_FALSE(one.is_seen && found.are_independent()) << one.name;
+    independent += found.are_independent() ? 1 : 0;
+    dependent += found.answer == Answer::kDependent ? 1 : 0;
+  }
+  EXPECT_GT(independent, 0u);
+  EXPECT_GT(dependent, 5u);
+}
 
 /// Of TorchScript with x: float32[n, 4].
 RowDependence rows_of_source(const std::string& body) {
@@ -183,6 +205,45 @@ TEST(RowsOfScripts, WhatIsTooLargeToRunOnAFewRowsProvesNothing) {
 )");
   EXPECT_EQ(found.answer, Answer::kUnknown);
   EXPECT_THAT(found.reason, HasSubstr("is too large to follow"));
+}
+
+TEST(RowsOfScripts, WhatIsWrittenIntoNumbersOfRowsProvesNothing) {
+  const char* const kBodies[] = {
+      R"(
+    i = torch.arange(x.size(0))
+    i[1:].zero_()
+    return x[i].sum(1, keepdim=True)
+)",
+      R"(
+    i = torch.arange(x.size(0))
+    i.view(-1, 1).mul_(0)
+    return x[i].sum(1, keepdim=True)
+)",
+      R"(
+    y = torch.zeros([1, 4]).expand(x.size(0), 4)
+    y[x > 0] = 1.0
+    return (x + y).sum(1, keepdim=True)
+)",
+      R"(
+    return x[torch.arange(x.size(0)).to(torch.int8).to(torch.int64)].sum(1, keepdim=True)
+)",
+      R"(
+    return torch.arange(x.size(0)).flip(0)[(x > 1e9).sum(1, keepdim=True)].to(torch.float32)
+)"};
+  for (const char* body : kBodies) EXPECT_FALSE(rows_of_source(body).are_independent()) << body;
+}
+
+TEST(RowsOfScripts, ManyRowsAreSomeOfThem) {
+  for (const char* rows : {":5000", "-5000:", "1000000:"}) {
+    const std::string body = "    return x[" + std::string(rows) + "].sum(1, keepdim=True)\n";
+    EXPECT_FALSE(rows_of_source(body).are_independent()) << body;
+  }
+}
+
+TEST(RowsOfScripts, TensorsThatAreMadeBySizesAreProven) {
+  EXPECT_EQ(
+      rows_of_source("    return (x.new_zeros([x.size(0), 4]) + x).sum(1, keepdim=True)\n").answer,
+      Answer::kIndependent);
 }
 
 TEST(RowsOfScripts, RandomNumbersProveNothing) {
