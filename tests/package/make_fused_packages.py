@@ -121,6 +121,12 @@ def main(folder, whole, graph, other_abi, no_run):
 
     write("fused_lengths", {"plain.so": graph}, equal, model="graph")
     write("fused_short_lengths", {"plain.so": graph}, lambda manifest: manifest.update(lengths=[0]), model="graph")
+
+    def repeated(manifest):
+        columns = manifest["binding"]["inputs"][0]["columns"]
+        columns.insert(1, columns[0])
+
+    write("fused_repeated", {"plain.so": whole}, repeated)
     best_first = cpu(variant("future", ["quantum"]), variant("plain"), variant("broken"))
     write("fused_variants", {"future.so": no_run, "plain.so": whole, "broken.so": no_run}, best_first)
     write(

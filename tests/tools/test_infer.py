@@ -331,6 +331,13 @@ def test_rows_that_depend_little_or_seldom_on_each_other_are_not_joined(made, tm
         )
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_column_that_a_block_has_twice_is_one_column(tmp_path, out, dtype):
+    data = {name: values.astype(dtype) for name, values in columns().items()}
+    infer(package("fused_repeated.pt2"), write(tmp_path / "data.parquet", data), out / "a.parquet", "--convert")
+    close(read(out / "a.parquet")["m"], answers(columns())["m"])
+
+
 def test_what_no_package_says_is_taken_as_dependent_unless_the_user_knows(tmp_path, out):
     path = write(tmp_path / "data.parquet", {"event": np.repeat(np.arange(10), 100), **columns()})
     for name, why in (

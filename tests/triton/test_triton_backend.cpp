@@ -354,6 +354,24 @@ TEST_F(TritonBackend, ACollectionWithoutRowsIsNotAnError) {
   EXPECT_THAT(values_of<float>(request.output("total")), ElementsAre(0, 0));
 }
 
+TEST_F(TritonBackend, AColumnThatABlockHasTwiceIsReadOnce) {
+  load("fused_repeated");  // x, x, y, z
+  for (const std::size_t rows : {1U, 5U, 1000U, 0U}) {
+    const std::vector<float> features = feature_values(rows, rows);
+    std::vector<float> sent(features.begin(), features.begin() + static_cast<int>(rows));
+    sent.insert(sent.end(), features.begin(), features.end());
+    const Floats tensor("features", kFp32, 4, sent);
+    TRITONBACKEND_Request request = request_of(tensor.input);
+    execute({&request});
+    expect_preds(request, features);
+  }
+  const Floats tensor("features", kFp32, 4, {1, 2, 1, 3, 4, 5, 6, 7});
+  TRITONBACKEND_Request request = request_of(tensor.input);
+  EXPECT_THAT(refused(request),
+              AllOf(HasSubstr("input \"features\": got different values in its columns 1 and 2"),
+                    HasSubstr("both are the column x")));
+}
+
 TEST_F(TritonBackend, RowsOfCollectionsThatMustBeEqualAreCompared) {
   load("fused_lengths");
   const Tensor<std::int64_t> edges("edge_index", kInt64, 2, {0, 1, 2, 2});

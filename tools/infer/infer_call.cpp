@@ -189,6 +189,12 @@ InferCaller::Offsets InferCaller::read_inputs(const TableChunk& chunk, const Inf
     planes_[i].data.clear();
     for (const std::size_t column : input.columns) {
       columnar::NumberMemory& memory = numbers_[plane++];
+      // A column that a block has twice is one to an engine: at one place.
+      const auto same = std::ranges::find(input.columns, column) - input.columns.begin();
+      if (std::cmp_less(same, planes_[i].data.size())) {
+        planes_[i].data.push_back(planes_[i].data[static_cast<std::size_t>(same)]);
+        continue;
+      }
       const std::size_t before = memory.copied;
       if (columns.unit != CallUnit::kLists || input.block.element.is_scalar()) {
         planes_[i].data.push_back(chunk.numbers(column, dtype, rules_, memory));

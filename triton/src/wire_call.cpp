@@ -78,6 +78,14 @@ WireCall::Place WireCall::place_of(const WireBlock& wire, bool is_input) {
   place.is_spread =
       block.shape == BlockShape::kColumns && place.first_planes != planes_as_described(block);
   if (place.is_spread) place.first_planes = planes_as_described(block);
+  for (std::size_t i = 0; i < block.columns.size(); ++i) {
+    const auto first =
+        std::ranges::find(block.columns, block.columns[i].plane, &ColumnDescription::plane);
+    const auto same = static_cast<std::size_t>(first - block.columns.begin());
+    if (same == i) continue;
+    place.first_planes[i] = place.first_planes[same];
+    place.repeated.emplace_back(i, same);
+  }
   for (const std::int64_t first : place.first_planes) {
     place.all_planes =
         std::max(place.all_planes, first + static_cast<std::int64_t>(block.element.planes()));
@@ -96,7 +104,9 @@ void WireCall::bind_one_row(std::vector<BoundBlock>& blocks, Place& place, std::
   bound.converts = block.dtype != block.element.dtype;
   const bool is_as_described = place.first_planes == planes_as_described(block);
   const bool has_scalars = block.element.is_scalar() && block.columns.size() > 1;  // in lines
-  if (bound.converts || !is_as_described || has_scalars) bound.form = BlockForm::kRepacked;
+  if (bound.converts || !is_as_described || has_scalars || !place.repeated.empty()) {
+    bound.form = BlockForm::kRepacked;
+  }
   std::vector<ColumnRecord> records;
   for (std::size_t i = 0; i < block.columns.size(); ++i) {
     const auto field = static_cast<std::uint32_t>(i);
@@ -205,12 +215,26 @@ void WireCall::copy_planes(Place& place, std::byte* wire, std::byte* spread, boo
   }
 }
 
+void WireCall::require_repeated(const Place& place, const std::byte* memory) {
+  const BlockDescription& block = place.wire->block;
+  const std::size_t bytes = place.plane_bytes() * block.element.planes();
+  if (bytes == 0) return;
+  for (const auto& [repeated, first] : place.repeated) {
+    if (std::memcmp(memory + repeated * bytes, memory + first * bytes, bytes) == 0) continue;
+    throw BindingError("input \"" + block.name + "\": got different values in its columns " +
+                       std::to_string(first + 1) + " and " + std::to_string(repeated + 1) +
+                       ", expected the same: both are the column " + block.columns[first].name +
+                       " of the model");
+  }
+}
+
 void WireCall::run(std::span<std::byte* const> inputs, std::span<std::byte* const> outputs) {
   const auto memory_of = [&](const Place& place) {
     return (place.is_input ? inputs : outputs)[place.side_of];
   };
   for (Place& place : places_) {
     std::byte* memory = memory_of(place);
+    if (place.is_input) require_repeated(place, memory);
     if (place.is_spread) {
       const std::size_t bytes = static_cast<std::size_t>(place.all_planes) * place.plane_bytes();
       if (place.spread.size() < bytes || place.spread.data() == nullptr) {

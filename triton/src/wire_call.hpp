@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tensoa/core/memory.hpp"
@@ -35,7 +36,8 @@ class WireCall {
   /// Runs the model on the rows of set_rows().
   /// @param inputs,outputs memory of each block, aligned to its dtype; not read or written, but not null, where
   /// a block has no values
-  /// @throws BindingError, EngineError, DeviceError
+  /// @throws BindingError where a column that an input block has at several places differs there; EngineError,
+  /// DeviceError
   void run(std::span<std::byte* const> inputs, std::span<std::byte* const> outputs);
 
  private:
@@ -49,8 +51,10 @@ class WireCall {
     std::array<std::int64_t, kMaxRank> strides{};
     std::vector<std::array<std::int64_t, kMaxRank>> source_strides;
     std::vector<std::int64_t> first_planes;  ///< of each column, where it is bound
-    std::int64_t all_planes = 0;             ///< that memory is needed for
-    std::int64_t rows = 0;                   ///< of this call
+    /// Columns that the block has at an earlier place, too, and that place. They are bound there.
+    std::vector<std::pair<std::size_t, std::size_t>> repeated;
+    std::int64_t all_planes = 0;  ///< that memory is needed for
+    std::int64_t rows = 0;        ///< of this call
     Buffer spread;
     Buffer staged;  ///< on the device, where it is a GPU
 
@@ -70,6 +74,7 @@ class WireCall {
   void remember_strides(Place& place);
   std::byte* in_device(Place& place, std::byte* memory);
   void point(Place& place, std::byte* memory);
+  static void require_repeated(const Place& place, const std::byte* memory);
   void copy_planes(Place& place, std::byte* wire, std::byte* spread, bool is_input) const;
 
   const detail::AnyModel model_;
