@@ -124,7 +124,7 @@ int run(int argc, char** argv) {
   }
   try {
     register_engines();
-    register_remote();
+    register_remote(*program.get_subcommands().front());
     const int status = action();
     if (std::fflush(stdout) != 0) throw OutputError("cannot write to stdout");
     return status;

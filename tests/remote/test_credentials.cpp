@@ -181,5 +181,27 @@ TEST(AdviceForConnections, NamesWhatIsWrongWithTls) {
   EXPECT_THAT(advice("Connection refused"), HasSubstr("check host and port"));
 }
 
+/// All that messages advise to.
+std::string all_advice() {
+  std::string all;
+  for (int code = 0; code <= 16; ++code) all += remote::advice_for({code, ""}) + '\n';
+  for (const char* const message : {"Socket closed", "certificate verify failed"}) {
+    all += remote::advice_for({14, message}) + '\n';
+  }
+  return all;
+}
+
+TEST(AdviceForConnections, NamesOptionsAsUsersOfAProgramKnowThem) {
+  EXPECT_THAT(all_advice(), AllOf(HasSubstr("remote::Options::ca_file"),
+                                  HasSubstr("more time (remote::Options::deadline), or use more")));
+  const auto restore = remote::set_option_names(
+      [](std::string_view member) -> std::string { return member == "ca_file" ? "--ca" : ""; });
+  EXPECT_EQ(restore, nullptr);
+  const std::string advice = all_advice();
+  remote::set_option_names(restore);
+  EXPECT_THAT(advice, AllOf(HasSubstr("trusted (--ca; without it"), Not(HasSubstr("Options")),
+                            Not(HasSubstr("()")), HasSubstr("stalled; use more servers")));
+}
+
 }  // namespace
 }  // namespace tensoa

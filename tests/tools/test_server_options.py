@@ -48,6 +48,7 @@ def test_a_deadline_ends_the_search_for_a_server(command, tmp_path):
     assert time.monotonic() - start < 6
     assert done.returncode == 1
     assert "127.0.0.1:1" in done.stderr
+    assert "Options::" not in done.stderr and ("--fallback" in done.stderr) == (command in ("track", "infer"))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

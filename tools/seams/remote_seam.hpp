@@ -13,8 +13,8 @@
 
 namespace tensoa::tools {
 
-/// Makes models of servers known, where the build has them.
-void register_remote();
+/// Makes models of servers known, where the build has them; messages about them name the options of `command`.
+void register_remote(const CLI::App& command);
 
 /// Options for `model`: of a URL how its servers are reached, of a file none.
 /// @param other of the same command, which the options may be for; empty: none

@@ -6,7 +6,7 @@
 
 namespace tensoa::tools {
 
-void register_remote() {}
+void register_remote(const CLI::App& /*command*/) {}
 
 void add_top_command(CLI::App& /*program*/, Action& /*action*/) {}
 

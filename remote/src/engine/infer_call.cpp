@@ -13,6 +13,7 @@
 
 #include "engine/reply.hpp"
 #include "engine/request.hpp"
+#include "service/option_names.hpp"
 #include "shared/sharing.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/log.hpp"
@@ -233,10 +234,8 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     fail(ServiceError(
         service_->subject() +
             "the work before it on the queue of its columns took longer than the deadline of " +
-            deadline +
-            " ms, expected to end before; nothing was sent; give the call more time "
-            "(remote::Options::deadline), "
-            "or the queue less work",
+            deadline + " ms, expected to end before; nothing was sent; give the call more time" +
+            with_option(" (", "deadline", ")") + ", or the queue less work",
         kDeadlineExceeded, {}, true));
   }
 

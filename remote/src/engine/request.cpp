@@ -4,6 +4,7 @@
 
 #include "columns/gather.hpp"
 #include "kserve/datatypes.hpp"
+#include "service/option_names.hpp"
 #include "tensoa/core/strided_copy.hpp"
 #include "tensoa/engine/arguments.hpp"
 
@@ -78,11 +79,11 @@ std::shared_ptr<const Payload> make_request(const Service& service, const KeptPl
     append_block(*payload, binding.inputs[i], plan.order, plan.input_dtypes[i], copies);
   }
   if (payload->size() > service.options().message_limit) {
-    throw ServiceError(
-        service.subject() + "the request has " + std::to_string(payload->size()) +
-            " bytes, expected at most " + std::to_string(service.options().message_limit) +
-            " (remote::Options::message_limit); send fewer rows at a time (forward_batches)",
-        kResourceExhausted, {}, false);
+    throw ServiceError(service.subject() + "the request has " + std::to_string(payload->size()) +
+                           " bytes, expected at most " +
+                           std::to_string(service.options().message_limit) +
+                           with_option(" (", "message_limit", ")") + "; send fewer rows at a time",
+                       kResourceExhausted, {}, false);
   }
   return payload;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kserve/datatypes.hpp"
+#include "service/option_names.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/log.hpp"
 #include "tensoa/core/printable.hpp"
@@ -333,10 +334,10 @@ ServiceError Service::error_at_load() const {
   const std::string what =
       expected.empty() ? "its servers do not have one model"
                        : "no server has the model that is expected, of checksum " + expected;
-  return ServiceError(subject_ + what + ": " + models_of_servers() +
-                          "; deploy one file to all of them, or say which one is right "
-                          "(remote::Options::checksum; sha256sum FILE prints it)",
-                      kFailedPrecondition, {}, true);
+  return ServiceError(
+      subject_ + what + ": " + models_of_servers() + "; deploy one file to all of them" +
+          with_option(", or say which one is right (", "checksum", "; sha256sum FILE prints it)"),
+      kFailedPrecondition, {}, true);
 }
 
 void Service::probe_until_loaded() {
@@ -693,11 +694,10 @@ std::string Service::models_of_servers() const {
 }
 
 ServiceError Service::error_of_models(const ServedModel& expected) const {
-  return ServiceError(
-      subject_ + "no server has the model that was loaded, " + expected.summary() +
-          ", any more: " + models_of_servers() +
-          "; load the model again, or say what happens then (remote::Options::on_new_version)",
-      kFailedPrecondition, {}, true);
+  return ServiceError(subject_ + "no server has the model that was loaded, " + expected.summary() +
+                          ", any more: " + models_of_servers() + "; load the model again" +
+                          with_option(", or say what happens then (", "on_new_version", ")"),
+                      kFailedPrecondition, {}, true);
 }
 
 ServiceError Service::error_of_silence(const ServedModel& expected) const {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "service/option_names.hpp"
 #include "tensoa/package/published.hpp"
 
 namespace tensoa::remote {
@@ -33,9 +34,11 @@ bool has_another_name(const std::string& message) {
 
 std::string advice_for_connection(const std::string& message) {
   if (is_not_trusted(message)) {
-    return "the certificate of the server, or one that signed it, has expired, or none of "
-           "remote::Options::ca_file (of the system where it is empty) signed it: `openssl "
-           "s_client -connect HOST:PORT -CAfile FILE` says which";
+    return "the certificate of the server, or one that signed it, has expired, or no authority "
+           "that "
+           "is trusted" +
+           with_option(" (", "ca_file", "; without it those of the system)") +
+           " signed it: `openssl s_client -connect HOST:PORT -CAfile FILE` says which";
   }
   if (has_another_name(message)) {
     return "the certificate of the server is for another name: use that in the URL";
@@ -46,9 +49,11 @@ std::string advice_for_connection(const std::string& message) {
   const bool is_closed = has(message, "Socket closed") || has(message, "reset by peer");
   return std::string("check host and port, and whether a server runs there; ") +
          (is_closed ? "one that closes connections may want TLS (grpcs://), or a client's "
-                      "certificate that has not expired (remote::Options::certificate_file); "
+                      "certificate that has not expired" +
+                          with_option(" (", "certificate_file", ")") + "; "
                     : "") +
-         "more servers in the URL, or remote::Options::fallback, keep events from being lost";
+         "more servers in the URL" + with_option(", or ", "fallback", ",") +
+         " keep events from being lost";
 }
 
 }  // namespace
@@ -118,15 +123,14 @@ std::string advice_for(const CallStatus& status) {
     case kUnavailable:
       return advice_for_connection(status.message);
     case kDeadlineExceeded:
-      return "the server is overloaded or stalled; give it more time (remote::Options::deadline) "
-             "or "
-             "use more servers";
+      return "the server is overloaded or stalled; " +
+             with_option("give it more time (", "deadline", "), or ") + "use more servers";
     case kNotFound:
       return "check the model's name and version; the server's model repository has the list";
     case kInvalidArgument:
       if (verdict_of(status) == Verdict::kAnother) {
-        return "deploy one file to all servers, or load the model again "
-               "(remote::Options::on_new_version)";
+        return "deploy one file to all servers, or load the model again" +
+               with_option(" (", "on_new_version", ")");
       }
       return "bind what the model of the server expects; `tensoa inspect URL` prints it";
     case kResourceExhausted:
@@ -136,8 +140,10 @@ std::string advice_for(const CallStatus& status) {
       return "the server does not speak KServe v2 over gRPC at this port (Triton: usually 8001)";
     case kPermissionDenied:
     case kUnauthenticated:
-      return "give a token that is valid and has not expired (remote::Options::token_file, "
-             "headers) or a client certificate";
+      return "give a token that is valid and has not expired" +
+             with_option(" (", "token_file", ")") + ", another secret" +
+             with_option(" (", "headers", ")") + ", or a client's certificate" +
+             with_option(" (", "certificate_file", ")");
     default:
       return "the log of the server may say more";
   }

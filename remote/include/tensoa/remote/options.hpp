@@ -94,4 +94,13 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
+/// Returns what users of a program call a member of Options, such as "deadline"; empty where they cannot set it.
+using OptionNames = std::string (*)(std::string_view member);
+
+/// Sets how all messages name members of Options that may help, such as "--deadline". Messages leave out those that users cannot set.
+/// @param names nullptr: "remote::Options::deadline", as before the first call
+/// @return those before
+/// *Threads*: any; `names` is called by any
+OptionNames set_option_names(OptionNames names) noexcept;
+
 }  // namespace tensoa::remote
