@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import torch
+from exporting import bind, block
 from torch import nn
 
 from conftest import ROOT, Close, edited, names_in, package, refuse, save, succeed, tensoa, write_event
@@ -125,6 +126,25 @@ def test_package_that_gives_something_else_is_found(tmp_path):
     path = edited(package("mlp-cpu.pt2"), tmp_path / "other.pt2", spoil)
     differ(path, says=["other.pt2 differs from what it was made to give", 'block "preds"', "33 rows from 0"])
     differ(path, "--tolerance", 1e-9, says=["tolerance 1e-09"])
+
+
+class Centred(nn.Module):
+    """Each number less the mean of its column."""
+
+    def forward(self, x):
+        return x - x.mean(dim=0, keepdim=True)
+
+
+def test_rows_are_divided_among_calls_where_the_package_says_that_they_are_independent(tmp_path):
+    assert ", 334 a call" in succeed("check", package("mlp-cpu.pt2")).stdout
+    from tensoa.export import Options, export
+
+    path = tmp_path / "centred.pt2"
+    export(Centred(), bind([block("x", ["a", "b"])], [block("y", ["p", "q"])]), path, Options(report=lambda line: None))
+    assert " a call" not in succeed("check", path).stdout
+    lie = {"answer": "independent", "analysis": 1}
+    lies = edited(path, tmp_path / "lies.pt2", lambda manifest, records: manifest.update(row_dependence=lie))
+    differ(lies, says=["lies.pt2 differs from what it was made to give", " a call"])
 
 
 def test_recorded_results_that_are_not_whole_or_not_there(tmp_path, model):

@@ -312,6 +312,29 @@ std::vector<std::vector<double>> outputs_of(const Side& side, const GeneratedCol
   return all;
 }
 
+/// Whether all blocks have as many rows as each other.
+bool has_one_collection(const package::ModelDescription& model) {
+  const auto is_first = [](const package::ArgumentDescription& argument) {
+    return argument.collection == std::size_t{0};
+  };
+  return std::ranges::all_of(model.inputs, is_first) &&
+         std::ranges::all_of(model.outputs, is_first);
+}
+
+/// One call for each `rows_of_call` of the rows.
+void run_in_calls(const Side& side, const Binding& binding, std::size_t rows,
+                  std::size_t rows_of_call) {
+  if (rows_of_call >= rows) {
+    side.model.forward(side.queue, binding);
+    return;
+  }
+  Binding part = binding;
+  for (std::size_t first = 0; first < rows; first += rows_of_call) {
+    detail::take_rows(binding, first, std::min(rows_of_call, rows - first), part);
+    side.model.forward(side.queue, part);
+  }
+}
+
 std::string name_of_case(std::size_t rows, std::size_t offset,
                          const std::string& numbers = "normal") {
   return fmt::format("{} rows from {}{}", rows, offset, numbers == "normal" ? "" : ", " + numbers);
@@ -333,16 +356,24 @@ int check_recorded(const CheckCall& call) {
   Results results(call);
   const Side side(call.model, call.device, options);
   Comparisons compared(call.tolerance, recorded->tolerance);
+  const auto compare = [&](const auto& one, std::size_t offset, std::size_t rows_of_call) {
+    GeneratedColumns columns(side.description, one.rows, offset, 1, side.queue);
+    columns.fill(one.inputs);
+    const auto outputs = outputs_of(
+        side, columns, one.outputs.size(), one.rows,
+        [&](const Binding& binding) { run_in_calls(side, binding, one.rows, rows_of_call); });
+    const std::string in_calls =
+        rows_of_call < one.rows ? fmt::format(", {} a call", rows_of_call) : "";
+    compared.add(name_of_case(one.rows, offset, one.numbers) + in_calls, side.description, outputs,
+                 one.outputs, one.numbers, one.tolerances);
+  };
+  const bool is_divided =
+      side.description.row_dependence.are_independent() && has_one_collection(side.description);
+  constexpr std::size_t kCalls = 3;
   for (const auto& one : recorded->cases) {
-    for (const std::size_t offset : {std::size_t{0}, std::size_t{1}}) {
-      GeneratedColumns columns(side.description, one.rows, offset, 1, side.queue);
-      columns.fill(one.inputs);
-      const auto outputs =
-          outputs_of(side, columns, one.outputs.size(), one.rows,
-                     [&](const Binding& binding) { side.model.forward(side.queue, binding); });
-      compared.add(name_of_case(one.rows, offset, one.numbers), side.description, outputs,
-                   one.outputs, one.numbers, one.tolerances);
-    }
+    compare(one, 0, one.rows);
+    compare(one, 1, one.rows);
+    if (is_divided && one.rows > 1) compare(one, 0, (one.rows + kCalls - 1) / kCalls);
   }
   compared.finish();
   compared.print();
