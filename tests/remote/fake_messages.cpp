@@ -72,4 +72,13 @@ SeenRequest parse_request(const std::string& message) {
   return seen;
 }
 
+FakeReply answer_same(const std::string& method, const std::string& request) {
+  if (method == remote::kModelReady) return {.message = std::string("\x08\x01", 2)};
+  if (method == remote::kModelMetadata) {
+    return {.message = metadata_reply("same", "", {{"x", "FP32", {-1}}}, {{"y", "FP32", {-1}}})};
+  }
+  const SeenRequest seen = parse_request(request);
+  return {.message = infer_reply({{"y", "FP32", seen.inputs.at(0).sizes}}, seen.raw)};
+}
+
 }  // namespace tensoa::test

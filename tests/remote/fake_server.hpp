@@ -69,4 +69,7 @@ struct SeenRequest {
 
 SeenRequest parse_request(const std::string& message);
 
+/// The handler of a server with one model, whose column "y" is its column "x".
+FakeReply answer_same(const std::string& method, const std::string& request);
+
 }  // namespace tensoa::test

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "calls.hpp"
 #include "fake_server.hpp"
 #include "service/status.hpp"
 #include "support/temporary_folder.hpp"
@@ -28,16 +29,10 @@ using namespace std::chrono_literals;
 using remote::CallStatus;
 using remote::Options;
 using remote::ServiceError;
-using test::FakeReply;
 using test::FakeServer;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-template <template <class> class F>
-struct Secret {
-  F<float> x;
-};
 
 /// For 127.0.0.1, until 2126.
 constexpr const char* kValid = R"(-----BEGIN CERTIFICATE-----
@@ -73,15 +68,6 @@ hk7D9La+GZUMvdqCy7sxRwpojVPNMDh1nOuZ7yNIA9b7OtxRupyWs82O
 -----END PRIVATE KEY-----
 )";
 
-FakeReply answer(const std::string& method, const std::string& request) {
-  if (method == remote::kModelReady) return {.message = std::string("\x08\x01", 2)};
-  if (method == remote::kModelMetadata) {
-    return {.message = test::metadata_reply("m", "", {{"x", "FP32", {-1}}}, {{"y", "FP32", {-1}}})};
-  }
-  const test::SeenRequest seen = test::parse_request(request);
-  return {.message = test::infer_reply({{"y", "FP32", seen.inputs[0].sizes}}, seen.raw)};
-}
-
 class Credentials : public testing::Test {
  protected:
   void SetUp() override { remote::register_engines(); }
@@ -94,29 +80,20 @@ class Credentials : public testing::Test {
 
   /// Calls the model with three rows.
   void call(const Model<>& model) {
-    SoAMetadata<Secret> inputs(3);
-    inputs.append_block("x", in_.const_view().records().x());
-    SoAMetadata<Secret> outputs(3);
-    outputs.append_block("y", out_.view().records().x());
-    model.forward(Queue(Device::cpu()), model.plan(ModelMetadata(inputs, outputs)));
+    model.forward(Queue(Device::cpu()), model.plan(test::metadata_of(in_, out_)));
   }
 
   ServiceError failure_of(const Model<>& model) {
-    try {
-      call(model);
-    } catch (const ServiceError& error) {
-      return error;
-    }
-    throw std::runtime_error("the call succeeded");
+    return test::failure_of([&] { call(model); });
   }
 
   test::TemporaryFolder folder_;
-  PortableCollection<Secret> in_{3, Device::cpu()};
-  PortableCollection<Secret> out_{3, Device::cpu()};
+  PortableCollection<test::OneColumn> in_{3, Device::cpu()};
+  PortableCollection<test::OneColumn> out_{3, Device::cpu()};
 };
 
 TEST_F(Credentials, ACertificateThatHasExpiredIsRefusedAtOnce) {
-  const FakeServer server(answer, "127.0.0.1:0", kExpired, kKeyOfBoth);
+  const FakeServer server(test::answer_same, "127.0.0.1:0", kExpired, kKeyOfBoth);
   const Model<> model("grpcs://" + server.address() + "/m",
                       Options{.load_deadline = 600s, .ca_file = file("authority.pem", kExpired)});
   const ServiceError error = failure_of(model);
@@ -128,8 +105,8 @@ TEST_F(Credentials, ACertificateThatHasExpiredIsRefusedAtOnce) {
 }
 
 TEST_F(Credentials, OneServerWithAValidCertificateIsEnough) {
-  const FakeServer expired(answer, "127.0.0.1:0", kExpired, kKeyOfBoth);
-  const FakeServer valid(answer, "127.0.0.1:0", kValid, kKeyOfBoth);
+  const FakeServer expired(test::answer_same, "127.0.0.1:0", kExpired, kKeyOfBoth);
+  const FakeServer valid(test::answer_same, "127.0.0.1:0", kValid, kKeyOfBoth);
   const Model<> model("grpcs://" + expired.address() + ',' + valid.address() + "/m",
                       Options{.ca_file = file("authority.pem", kValid)});
   for (int i = 0; i < 10; ++i) EXPECT_NO_THROW(call(model));
@@ -142,7 +119,7 @@ TEST_F(Credentials, ATokenThatHasExpiredIsSaidAndTheNewOneIsTaken) {
     const std::lock_guard lock(mutex);
     return authorization == valid ? CallStatus{} : CallStatus{16, "the token has expired"};
   };
-  const FakeServer server(answer, "127.0.0.1:0", kValid, kKeyOfBoth, admit);
+  const FakeServer server(test::answer_same, "127.0.0.1:0", kValid, kKeyOfBoth, admit);
   const std::string token = file("token", "first\n");
   const Model<> model("grpcs://" + server.address() + "/m",
                       Options{.ca_file = file("authority.pem", kValid), .token_file = token});

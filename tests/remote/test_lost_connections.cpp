@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "calls.hpp"
 #include "fake_server.hpp"
 #include "kserve/messages.hpp"
 #include "one_attempt.hpp"
@@ -32,17 +33,13 @@ namespace {
 using namespace std::chrono_literals;
 using remote::Options;
 using remote::ServiceError;
+using test::answer_same;
 using test::FakeReply;
 using test::FakeServer;
 using test::Network;
 using test::TcpServer;
 using testing::AllOf;
 using testing::HasSubstr;
-
-template <template <class> class F>
-struct Energies {
-  F<float> e;
-};
 
 /// As the other side was, with bytes that it had not read, or without.
 const testing::Matcher<std::string> kClosed =
@@ -53,16 +50,6 @@ constexpr auto kForever = 60s;
 
 constexpr std::size_t kFew = 10;
 constexpr std::size_t kMoreThanSocketsHold = std::size_t{8} << 20U;  // rows of 4 bytes
-
-FakeReply answer_same(const std::string& method, const std::string& request) {
-  if (method == remote::kModelReady) return {.message = std::string("\x08\x01", 2)};
-  if (method == remote::kModelMetadata) {
-    return {.message =
-                test::metadata_reply("same", "", {{"x", "FP32", {-1}}}, {{"y", "FP32", {-1}}})};
-  }
-  const test::SeenRequest seen = test::parse_request(request);
-  return {.message = test::infer_reply({{"y", "FP32", seen.inputs.at(0).sizes}}, seen.raw)};
-}
 
 class LostConnections : public testing::Test {
  protected:
@@ -76,13 +63,9 @@ class LostConnections : public testing::Test {
   std::future<Result<CopyReport>> submit(const Model<>& model, std::size_t rows) {
     in_.emplace(rows, Device::cpu());
     out_.emplace(rows, Device::cpu());
-    for (std::size_t i = 0; i < rows; ++i) in_->view().e[i] = 1;
-    SoAMetadata<Energies> inputs(rows);
-    inputs.append_block("x", in_->view().records().e());
-    SoAMetadata<Energies> outputs(rows);
-    outputs.append_block("y", out_->view().records().e());
+    for (std::size_t i = 0; i < rows; ++i) in_->view().x[i] = 1;
     const auto promise = std::make_shared<std::promise<Result<CopyReport>>>();
-    model.submit(Queue(Device::cpu()), model.plan(ModelMetadata(inputs, outputs)),
+    model.submit(Queue(Device::cpu()), model.plan(test::metadata_of(*in_, *out_)),
                  [promise](Result<CopyReport> result) { promise->set_value(std::move(result)); });
     return promise->get_future();
   }
@@ -92,26 +75,16 @@ class LostConnections : public testing::Test {
     if (result.wait_for(kForever) != std::future_status::ready) {
       throw std::runtime_error("the call was never completed");
     }
-    try {
-      result.get().value();
-    } catch (const ServiceError& error) {
-      return error;
-    }
-    throw std::runtime_error("the call succeeded");
+    return test::failure_of([&] { result.get().value(); });
   }
 
   /// The failure of loading a model.
   static ServiceError failure_to_load(const std::string& address, const Options& options) {
-    try {
-      model(address, options).deploy(Device::cpu());
-    } catch (const ServiceError& error) {
-      return error;
-    }
-    throw std::runtime_error("the model was loaded");
+    return test::failure_of([&] { model(address, options).deploy(Device::cpu()); });
   }
 
-  std::optional<PortableCollection<Energies>> in_;
-  std::optional<PortableCollection<Energies>> out_;
+  std::optional<PortableCollection<test::OneColumn>> in_;
+  std::optional<PortableCollection<test::OneColumn>> out_;
 };
 
 TEST_F(LostConnections, ToWhatIsNoGrpcServerAreErrorsOfLoading) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "calls.hpp"
 #include "fake_server.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
@@ -21,31 +22,15 @@
 namespace tensoa {
 namespace {
 
-template <template <class> class F>
-struct Single {
-  F<float> x;
-};
-
 /// Calls a model of a server.
 void call_a_server() {
-  const test::FakeServer server([](const std::string& method, const std::string& request) {
-    if (method == remote::kModelMetadata) {
-      return test::FakeReply{
-          .message = test::metadata_reply("m", "", {{"x", "FP32", {-1}}}, {{"y", "FP32", {-1}}})};
-    }
-    return test::FakeReply{
-        .message = test::infer_reply({{"y", "FP32", {3}}}, test::parse_request(request).raw)};
-  });
+  const test::FakeServer server(test::answer_same);
   remote::register_engines();
   const Model<> model("grpc://" + server.address() + "/m");
-  PortableCollection<Single> in(3, Device::cpu());
-  PortableCollection<Single> out(3, Device::cpu());
+  PortableCollection<test::OneColumn> in(3, Device::cpu());
+  PortableCollection<test::OneColumn> out(3, Device::cpu());
   in.view().x[0] = in.view().x[1] = in.view().x[2] = 4;
-  SoAMetadata<Single> inputs(3);
-  inputs.append_block("x", in.view().records().x());
-  SoAMetadata<Single> outputs(3);
-  outputs.append_block("y", out.view().records().x());
-  model.forward(Queue(Device::cpu()), model.plan(ModelMetadata(inputs, outputs)));
+  model.forward(Queue(Device::cpu()), model.plan(test::metadata_of(in, out)));
   if (out.const_view().x[2] != 4) std::exit(1);
 }
 

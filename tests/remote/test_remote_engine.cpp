@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "calls.hpp"
 #include "fake_server.hpp"
 #include "one_attempt.hpp"
 #include "support/function_loader.hpp"
@@ -42,8 +43,11 @@ using namespace std::chrono_literals;
 using remote::CallStatus;
 using remote::Options;
 using remote::ServiceError;
+using test::Event;
 using test::FakeReply;
 using test::FakeServer;
+using test::Hits;
+using test::Scores;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -51,16 +55,6 @@ using testing::IsEmpty;
 using testing::Ne;
 using testing::SizeIs;
 using testing::ThrowsMessage;
-
-template <template <class> class F>
-struct Hits {
-  F<float> x, y, z;
-};
-
-template <template <class> class F>
-struct Scores {
-  F<float> a, b, c;
-};
 
 const std::vector<remote::WireTensor> kInput{{"x", "FP32", {-1, 3}}};
 const std::vector<remote::WireTensor> kOutput{{"y", "FP32", {-1, 3}}};
@@ -100,65 +94,33 @@ std::string url_of(const std::vector<const FakeServer*>& servers,
   return url + '/' + model;
 }
 
-class RemoteEngine : public testing::Test {
+class RemoteEngine : public testing::Test, protected Event {
  protected:
+  RemoteEngine() : Event(0) {}
+
   void SetUp() override {
     remote::register_engines();
     resize(40);
   }
 
   void resize(std::size_t n) {
-    hits_.emplace(n, Device::cpu());
-    scores_.emplace(n, Device::cpu());
-    auto view = hits_->view();
+    static_cast<Event&>(*this) = Event(n);
+    const auto view = hits.view();
     for (std::size_t i = 0; i < n; ++i) {
       view.x[i] = static_cast<float>(i);
       view.y[i] = static_cast<float>(i) + 0.25F;
       view.z[i] = -static_cast<float>(i);
-      scores_->view().a[i] = scores_->view().b[i] = scores_->view().c[i] = -7;
     }
   }
 
-  ModelMetadata<Hits, Scores> metadata() {
-    auto in = hits_->view().records();
-    SoAMetadata<Hits> inputs(hits_->size());
-    inputs.append_block("x", in.x(), in.y(), in.z());
-    auto out = scores_->view().records();
-    SoAMetadata<Scores> outputs(scores_->size());
-    outputs.append_block("y", out.a(), out.b(), out.c());
-    return ModelMetadata(inputs, outputs);
-  }
-
-  bool is_echoed() {
-    for (std::size_t i = 0; i < hits_->size(); ++i) {
-      const auto in = hits_->const_view();
-      const auto out = scores_->const_view();
-      if (out.a[i] != in.x[i] || out.b[i] != in.y[i] || out.c[i] != in.z[i]) return false;
-    }
-    return true;
-  }
-
-  bool is_untouched() {
-    for (std::size_t i = 0; i < scores_->size(); ++i) {
-      const auto out = scores_->const_view();
-      if (out.a[i] != -7 || out.b[i] != -7 || out.c[i] != -7) return false;
-    }
-    return true;
-  }
+  bool is_echoed() const { return is_multiplied_by(1); }
 
   /// The failure of a call.
   ServiceError failure_of(const Model<>& model) {
-    try {
-      model.forward(queue_, model.plan(metadata()));
-    } catch (const ServiceError& error) {
-      return error;
-    }
-    throw std::runtime_error("the call succeeded");
+    return test::failure_of([&] { model.forward(queue_, model.plan(metadata())); });
   }
 
   Queue queue_{Device::cpu()};
-  std::optional<PortableCollection<Hits>> hits_;
-  std::optional<PortableCollection<Scores>> scores_;
 };
 
 TEST_F(RemoteEngine, SendsColumnsAndWritesTheAnswerToColumns) {
@@ -206,11 +168,11 @@ TEST_F(RemoteEngine, RepacksColumnsThatMayNotBeWritten) {
   for (const FakeServer* const server : {&rows, &planes}) {
     const Model<> model(url_of({server}));
     resize(40);
-    auto from = hits_->const_view().records();
-    SoAMetadata<Hits> inputs(hits_->size());
+    auto from = hits.const_view().records();
+    SoAMetadata<Hits> inputs(hits.size());
     inputs.append_block(Repack{}, "x", from.z(), from.x(), from.y());
-    auto to = scores_->view().records();
-    SoAMetadata<Scores> outputs(scores_->size());
+    auto to = scores.view().records();
+    SoAMetadata<Scores> outputs(scores.size());
     outputs.append_block(Repack{}, "y", to.c(), to.a(), to.b());
     model.forward(queue_, model.plan(ModelMetadata(inputs, outputs)));
     EXPECT_TRUE(is_echoed());
@@ -269,17 +231,17 @@ TEST_F(RemoteEngine, SendsPlanesToTheBackEndOfTensoaWithoutACopy) {
   EXPECT_EQ(report.bytes_in, 0U);
   const test::SeenRequest request = test::parse_request(seen);
   EXPECT_THAT(request.inputs.at(0).sizes, ElementsAre(1, 3, 20'000));
-  EXPECT_EQ(std::memcmp(request.raw.at(0).data() + 80'000, hits_->view().y.data(), 80'000), 0);
+  EXPECT_EQ(std::memcmp(request.raw.at(0).data() + 80'000, hits.view().y.data(), 80'000), 0);
 }
 
 TEST_F(RemoteEngine, PassesNanAndInfinityThrough) {
   const FakeServer server(echo);
   const Model<> model(url_of({&server}));
-  hits_->view().x[3] = std::numeric_limits<float>::quiet_NaN();
-  hits_->view().y[3] = std::numeric_limits<float>::infinity();
+  hits.view().x[3] = std::numeric_limits<float>::quiet_NaN();
+  hits.view().y[3] = std::numeric_limits<float>::infinity();
   model.forward(queue_, model.plan(metadata()));
-  EXPECT_TRUE(std::isnan(scores_->view().a[3]));
-  EXPECT_EQ(scores_->view().b[3], std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(scores.view().a[3]));
+  EXPECT_EQ(scores.view().b[3], std::numeric_limits<float>::infinity());
 }
 
 TEST_F(RemoteEngine, CompletesEverySubmittedCallOnceWithItsOwnAnswer) {
@@ -332,8 +294,8 @@ TEST_F(RemoteEngine, SubmitsToTheServerWithFewerCallsInFlight) {
   std::vector<PortableCollection<Scores>> out;
   std::latch completed(kCalls);
   for (std::ptrdiff_t call = 0; call < kCalls; ++call) {
-    out.emplace_back(hits_->size(), Device::cpu());
-    plan.rebind(hits_->view(), out.back().view());
+    out.emplace_back(hits.size(), Device::cpu());
+    plan.rebind(hits.view(), out.back().view());
     model.submit(queue_, plan, [&](const Result<CopyReport>& result) {
       EXPECT_TRUE(result);
       completed.count_down();
@@ -572,8 +534,8 @@ class Fallback : public RemoteEngine {
   }
 
   bool is_five() const {
-    const auto view = scores_->const_view();
-    return view.a[0] == 5 && view.c[scores_->size() - 1] == 5;
+    const auto view = scores.const_view();
+    return view.a[0] == 5 && view.c[scores.size() - 1] == 5;
   }
 
   test::TemporaryFolder folder_;
@@ -670,7 +632,7 @@ TEST_F(RemoteEngine, RefusesOptionsThatCannotWork) {
               ThrowsMessage<LoadError>(HasSubstr("not encrypted; use grpcs://")));
   EXPECT_THAT(
       load("grpcs://a:1/m", {.ca_file = "/nowhere/ca.pem"}),
-      ThrowsMessage<LoadError>(HasSubstr("the certificates /nowhere/ca.pem cannot be read")));
+      ThrowsMessage<LoadError>(HasSubstr("the certificates /nowhere/ca.pem: cannot be read")));
   EXPECT_THAT(load("grpcs://a:1/m", {.certificate_file = "cert.pem"}),
               ThrowsMessage<LoadError>(HasSubstr("expected both, or none")));
   EXPECT_THAT(load("grpc://a:1/m", {.deadline = 0ms}),

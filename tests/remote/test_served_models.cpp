@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "calls.hpp"
 #include "fake_server.hpp"
 #include "support/function_loader.hpp"
 #include "support/temporary_folder.hpp"
@@ -46,22 +47,15 @@ using remote::CallStatus;
 using remote::OnNewVersion;
 using remote::Options;
 using remote::ServiceError;
+using test::Event;
 using test::FakeReply;
 using test::FakeServer;
+using test::Hits;
+using test::Scores;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::ThrowsMessage;
-
-template <template <class> class F>
-struct Hits {
-  F<float> x, y, z;
-};
-
-template <template <class> class F>
-struct Scores {
-  F<float> a, b, c;
-};
 
 /// Longer than anything takes: only a test that fails waits so long.
 constexpr std::chrono::milliseconds kLong = 60s;
@@ -253,8 +247,10 @@ class Proxy {
   FakeServer server_;
 };
 
-class ServedModels : public testing::Test {
+class ServedModels : public testing::Test, protected Event {
  protected:
+  ServedModels() : Event(20) {}
+
   void SetUp() override { remote::register_engines(); }
 
   static std::string url_of(const std::vector<const Server*>& servers) {
@@ -263,45 +259,19 @@ class ServedModels : public testing::Test {
     return url + "/net";
   }
 
-  ModelMetadata<Hits, Scores> metadata(const std::string& output = "y") {
-    auto in = hits_.view().records();
-    SoAMetadata<Hits> inputs(hits_.size());
-    inputs.append_block("x", in.x(), in.y(), in.z());
-    auto out = scores_.view().records();
-    SoAMetadata<Scores> outputs(scores_.size());
-    outputs.append_block(output, out.a(), out.b(), out.c());
-    return ModelMetadata(inputs, outputs);
-  }
-
   void reset() {
-    for (std::size_t i = 0; i < hits_.size(); ++i) {
-      hits_.view().x[i] = static_cast<float>(i + 1);
-      hits_.view().y[i] = static_cast<float>(i + 2);
-      hits_.view().z[i] = -static_cast<float>(i + 1);
-      scores_.view().a[i] = scores_.view().b[i] = scores_.view().c[i] = -77;
+    for (std::size_t i = 0; i < hits.size(); ++i) {
+      hits.view().x[i] = static_cast<float>(i + 1);
+      hits.view().y[i] = static_cast<float>(i + 2);
+      hits.view().z[i] = -static_cast<float>(i + 1);
     }
+    clear();
   }
 
   /// By what the outputs are the inputs; 0: they are not such, or have not been written.
   float scale() const {
-    const auto in = hits_.const_view();
-    const auto out = scores_.const_view();
-    const float scale = out.a[0] / in.x[0];
-    for (std::size_t i = 0; i < hits_.size(); ++i) {
-      if (out.a[i] != scale * in.x[i] || out.b[i] != scale * in.y[i] ||
-          out.c[i] != scale * in.z[i]) {
-        return 0;
-      }
-    }
-    return scale;
-  }
-
-  bool is_untouched() const {
-    for (std::size_t i = 0; i < scores_.size(); ++i) {
-      const auto out = scores_.const_view();
-      if (out.a[i] != -77 || out.b[i] != -77 || out.c[i] != -77) return false;
-    }
-    return true;
+    const float scale = scores.const_view().a[0] / hits.const_view().x[0];
+    return is_multiplied_by(scale) ? scale : 0;
   }
 
   /// One call. @return what it made of the columns
@@ -313,13 +283,9 @@ class ServedModels : public testing::Test {
 
   ServiceError failure_of(const Model<>& model, const Plan<Hits, Scores>& plan) {
     reset();
-    try {
-      model.forward(queue_, plan);
-    } catch (const ServiceError& error) {
-      EXPECT_TRUE(is_untouched());
-      return error;
-    }
-    throw std::runtime_error("the call succeeded");
+    const ServiceError error = test::failure_of([&] { model.forward(queue_, plan); });
+    EXPECT_TRUE(is_untouched());
+    return error;
   }
 
   /// Calls until one is answered, by kOld, which a server has again, or by another. @return whether one is
@@ -348,8 +314,6 @@ class ServedModels : public testing::Test {
   }
 
   Queue queue_{Device::cpu()};
-  PortableCollection<Hits> hits_{20, Device::cpu()};
-  PortableCollection<Scores> scores_{20, Device::cpu()};
 };
 
 const File kOld{.scale = 2};
@@ -587,13 +551,13 @@ TEST_F(ServedModels, ColumnsInAnotherOrderAreRefusedAsHere) {
   const Server server(kOld);
   const Model<> model(url_of({&server}));
   reset();
-  auto in = hits_.view().records();
-  auto out = scores_.view().records();
+  auto in = hits.view().records();
+  auto out = scores.view().records();
   const auto expect_refused = [&](const auto& bind_inputs, const auto& bind_outputs,
                                   const std::string& why) {
-    SoAMetadata<Hits> inputs(hits_.size());
+    SoAMetadata<Hits> inputs(hits.size());
     bind_inputs(inputs);
-    SoAMetadata<Scores> outputs(scores_.size());
+    SoAMetadata<Scores> outputs(scores.size());
     bind_outputs(outputs);
     EXPECT_THAT([&] { model.plan(ModelMetadata(inputs, outputs)); },
                 ThrowsMessage<BindingError>(
@@ -669,7 +633,7 @@ TEST_F(ServedModels, OfOtherBackEndsAreComparedByTheVersionOfTheirAnswers) {
   Server a(kOld, Server::Kind::kPython);
   Server b(kOld, Server::Kind::kPython);
   const Model<> model(url_of({&a, &b}));
-  SoAMetadata<Hits> inputs(hits_.size());
+  SoAMetadata<Hits> inputs(hits.size());
   const auto plan = model.plan(metadata());
   b.set({.scale = 3, .version = "2"});
   for (int i = 0; i < 30; ++i) ASSERT_EQ(call(model, plan), 2);

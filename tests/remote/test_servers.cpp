@@ -12,24 +12,20 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <future>
 #include <iostream>
 #include <iterator>
-#include <mutex>
-#include <optional>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "calls.hpp"
 #include "control.hpp"
 #include "support/process_threads.hpp"
-#include "tensoa/core/latency.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/remote/engines.hpp"
 #include "tensoa/remote/options.hpp"
@@ -43,20 +39,14 @@ namespace {
 using namespace std::chrono_literals;
 using remote::Options;
 using remote::ServiceError;
+using test::environment;
+using test::Event;
+using test::Hits;
+using test::Scores;
 using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-template <template <class> class F>
-struct Hits {
-  F<float> x, y, z;
-};
-
-template <template <class> class F>
-struct Scores {
-  F<float> a, b;
-};
 
 template <template <class> class F>
 struct Numbers {
@@ -100,48 +90,15 @@ class Network {
   std::vector<double> weights_;
 };
 
-/// The columns of one event, and their plan.
-struct Event {
-  explicit Event(std::size_t n, unsigned seed = 1)
-      : hits(n, Device::cpu()), scores(n, Device::cpu()) {
-    std::mt19937 random(seed);
-    const auto draw = [&] { return static_cast<float>(random() % 2001) / 1000 - 1; };
-    for (std::size_t i = 0; i < n; ++i) {
-      hits.view().x[i] = draw();
-      hits.view().y[i] = draw();
-      hits.view().z[i] = draw();
-      scores.view().a[i] = scores.view().b[i] = -77;
-    }
+bool is_right(const Event& event, const Network& network) {
+  const auto in = event.hits.const_view();
+  const auto out = event.scores.const_view();
+  for (std::size_t i = 0; i < event.hits.size(); ++i) {
+    const std::vector<double> expected = network({in.x[i], in.y[i], in.z[i]});
+    if (!(std::abs(static_cast<double>(out.a[i]) - expected[0]) < 1e-3)) return false;
+    if (!(std::abs(static_cast<double>(out.b[i]) - expected[1]) < 1e-3)) return false;
   }
-
-  ModelMetadata<Hits, Scores> metadata() {
-    auto in = hits.view().records();
-    SoAMetadata<Hits> inputs(hits.size());
-    inputs.append_block("x", in.x(), in.y(), in.z());
-    auto out = scores.view().records();
-    SoAMetadata<Scores> outputs(scores.size());
-    outputs.append_block("y", out.a(), out.b());
-    return ModelMetadata(inputs, outputs);
-  }
-
-  bool is_right(const Network& network) const {
-    const auto in = hits.const_view();
-    const auto out = scores.const_view();
-    for (std::size_t i = 0; i < hits.size(); ++i) {
-      const std::vector<double> expected = network({in.x[i], in.y[i], in.z[i]});
-      if (!(std::abs(static_cast<double>(out.a[i]) - expected[0]) < 1e-3)) return false;
-      if (!(std::abs(static_cast<double>(out.b[i]) - expected[1]) < 1e-3)) return false;
-    }
-    return true;
-  }
-
-  PortableCollection<Hits> hits;
-  PortableCollection<Scores> scores;
-};
-
-std::string environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
+  return true;
 }
 
 /// A test of the servers that one variable of the environment names.
@@ -180,7 +137,7 @@ TEST_P(EveryServer, RunsTheNetworkOnColumns) {
   const Network network = this->network();
   const Model<> model(url("mlp"));
   for (const std::size_t n : {1U, 7U, 1000U, 30'000U}) {
-    Event event(n);
+    Event event = Event::drawn(n, 1);
     const CopyReport report = model.forward(queue_, model.plan(event.metadata()));
     EXPECT_TRUE(event.is_right(network)) << n;
     EXPECT_EQ(report.bytes_out, n * 8);
@@ -224,7 +181,7 @@ TEST_P(EveryServer, SaysWhatItDoesNotHave) {
               ThrowsMessage<LoadError>(AllOf(HasSubstr("NOT_FOUND (5)"), HasSubstr("nothing"))));
   EXPECT_THAT([&] { Model<>(url("mlp/77"), patient).deploy(Device::cpu()); },
               ThrowsMessage<LoadError>(AnyOf(HasSubstr("NOT_FOUND (5)"), HasSubstr("version 77"))));
-  Event event(10);
+  Event event = Event::drawn(10, 1);
   auto in = event.hits.view().records();
   SoAMetadata<Hits> inputs(10);
   inputs.append_block("x", in.x(), in.y());
@@ -274,7 +231,7 @@ TEST_P(Kserve, RefusesRepliesThatAreNoAnswer) {
            {"garbage", "cannot be read"},
            {"empty", "sent no output"}}) {
     const Model<> model(url(std::string("mlp.") + fault));
-    Event event(10);
+    Event event = Event::drawn(10, 1);
     EXPECT_THAT([&] { model.forward(queue_, model.plan(event.metadata())); },
                 ThrowsMessage<ServiceError>(HasSubstr(why)))
         << fault;
@@ -287,19 +244,19 @@ TEST_P(Kserve, TakesUnusualRepliesThatAreRight) {
   const Network network = this->network();
   for (const char* fault : {"typed", "extra-output", "big-5", "flaky-2", "delay-0.2"}) {
     const Model<> model(url(std::string("mlp.") + fault));
-    Event event(10);
+    Event event = Event::drawn(10, 1);
     model.forward(queue_, model.plan(event.metadata()));
     EXPECT_TRUE(event.is_right(network)) << fault;
   }
   const Model<> model(url("mlp.nan"));
-  Event event(10);
+  Event event = Event::drawn(10, 1);
   model.forward(queue_, model.plan(event.metadata()));
   EXPECT_TRUE(std::isnan(event.scores.const_view().b[9]));
 }
 
 TEST_P(Kserve, KeepsTheDeadlineOfACall) {
   const Model<> model(url("mlp.delay-3"), Options{.deadline = 300ms});
-  Event event(10);
+  Event event = Event::drawn(10, 1);
   const Plan plan = model.plan(event.metadata());
   const auto start = std::chrono::steady_clock::now();
   EXPECT_THAT([&] { model.forward(queue_, plan); },
@@ -318,7 +275,7 @@ TEST(Encrypted, NeedsTheRightCertificates) {
   const auto run = [&](const std::string& url, Options options, std::chrono::milliseconds most) {
     options.load_deadline = most;
     const Model<> model(url, options);
-    Event event(3);
+    Event event = Event::drawn(3, 1);
     model.forward(queue, model.plan(event.metadata()));
   };
   const std::string mtls = environment("TENSOA_TEST_KSERVE_MTLS");
@@ -370,7 +327,7 @@ TEST(Encrypted, ATokenIsSentAndNeverShown) {
   const std::string url = "grpc://" + server + "/mlp";
   const Queue queue(Device::cpu());
   const Model<> model(url, Options{.headers = {{"authorization", "Bearer " + token}}});
-  Event event(3);
+  Event event = Event::drawn(3, 1);
   EXPECT_NO_THROW(model.forward(queue, model.plan(event.metadata())));
   const auto refusal_of = [&](const std::string& given) -> std::string {
     try {
@@ -460,87 +417,46 @@ TEST_P(Killed, StoppedAndStalledServersLoseNoEvent) {
   const Network network = this->network();
   const Model<> model(url("mlp"), Options{.deadline = 20s, .attempt_deadline = 1s});
   constexpr std::size_t kInFlight = 16;
-  struct Slot {
-    explicit Slot(unsigned seed) : event(16, seed) {}
-    Event event;
-    bool is_free = true;
-    std::chrono::steady_clock::time_point start = {};
-  };
-  std::vector<Slot> slots;
-  for (unsigned i = 0; i < kInFlight; ++i) slots.emplace_back(i);
-  Plan plan = model.plan(slots[0].event.metadata());
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::size_t answered = 0;
-  std::size_t started = 0;
+  std::vector<Event> slots;
+  for (unsigned i = 0; i < kInFlight; ++i) slots.push_back(Event::drawn(16, i));
+  Plan plan = model.plan(slots[0].metadata());
   std::string first_failure;
   std::size_t wrong = 0;
-  LatencyHistogram latency;
-
-  std::atomic<bool> is_over = false;
   const std::size_t threads_before = test::threads_of_this_process();
-  std::thread load([&] {
-    while (!is_over) {
-      std::unique_lock lock(mutex);
-      Slot* free = nullptr;
-      changed.wait(lock, [&] {
-        for (Slot& slot : slots) {
-          if (slot.is_free) free = &slot;
-        }
-        return free != nullptr;
-      });
-      free->is_free = false;
-      ++started;
-      lock.unlock();
-      auto view = free->event.scores.view();
-      for (std::size_t i = 0; i < 16; ++i) view.a[i] = view.b[i] = -77;
-      plan.rebind(free->event.hits.view(), free->event.scores.view());
-      free->start = std::chrono::steady_clock::now();
-      model.submit(queue_, plan, [&, free](const Result<CopyReport>& result) {
-        const std::lock_guard guard(mutex);
-        ++answered;
-        latency.add(std::chrono::steady_clock::now() - free->start);
+  test::CallsInFlight<Event> load(
+      std::move(slots),
+      [&](Event& event, Completion completion) {
+        event.clear();
+        plan.rebind(event.hits.view(), event.scores.view());
+        model.submit(queue_, plan, std::move(completion));
+      },
+      [&](const Event& event, const Result<CopyReport>& result) {
         if (!result && first_failure.empty()) first_failure = result.message();
-        if (result && !free->event.is_right(network)) ++wrong;
-        free->is_free = true;
-        changed.notify_all();
+        if (result && !is_right(event, network)) ++wrong;
       });
-    }
-  });
   const auto act = [&](const std::string& command, std::chrono::milliseconds pause) {
     EXPECT_EQ(test::control(control, command), "ok") << command;
     std::this_thread::sleep_for(pause);
   };
-  // `make soak-service` repeats the round for this many seconds.
-  const std::string given = environment("TENSOA_TEST_KILL_SECONDS");
-  const bool is_long = !given.empty();
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::seconds(is_long ? std::stoi(given) : 0);
-  int rounds = 0;
-  std::size_t memory_after_first = 0;
   std::this_thread::sleep_for(1s);
-  do {
+  const test::Rounds rounds = test::repeat([&] {
     act("triton 0 kill", 1s);
     act("triton 0 start", 2s);
     act("triton 1 stop", 1s);
     act("triton 1 start", 2s);
     act("triton 2 pause", 3s);
     act("triton 2 resume", 1s);
-    if (is_long) {  // it may have ended by itself, see below
+    if (!test::kill_seconds().empty()) {  // it may have ended by itself, see below
       act("triton 2 kill", 1s);
       act("triton 2 start", 2s);
     }
-    if (++rounds == 2) memory_after_first = test::resident_bytes();
-  } while (std::chrono::steady_clock::now() < end);
-  const std::size_t memory_at_end = test::resident_bytes();
-  is_over = true;
-  load.join();
-  std::unique_lock lock(mutex);
-  changed.wait_for(lock, 30s, [&] { return answered == started; });
-  EXPECT_EQ(answered, started);
+    return true;
+  });
+  load.stop();
+  EXPECT_EQ(load.answered(), load.started());
   EXPECT_EQ(first_failure, "");
   EXPECT_EQ(wrong, 0U);
-  EXPECT_GT(started, 300U);
+  EXPECT_GT(load.started(), 300U);
   EXPECT_LE(test::threads_of_this_process(), threads_before + 8);  // gRPC's own come and go
   // Those that were started again. Triton's Python back-end 2.51 sometimes aborts after a pause with calls that were
   // given up: then the third is gone for good, and still no event is lost.
@@ -554,20 +470,13 @@ TEST_P(Killed, StoppedAndStalledServersLoseNoEvent) {
   for (const remote::ServerStatistics& server : remote::statistics()) {
     shares += ' ' + std::to_string(server.requests);
   }
-  RecordProperty("events", static_cast<int>(started));
-  if (rounds > 2) {
-    EXPECT_LE(memory_at_end, memory_after_first + (std::size_t{16} << 20U));
-  }
-  const auto milliseconds = [&](double share) {
-    return std::chrono::duration<double, std::milli>(latency.percentile(share)).count();
-  };
-  std::cout << started << " events in " << rounds << " rounds, each answered once, wrong " << wrong
-            << "; requests of each server:" << shares << "\nlatency ms: p50 " << milliseconds(0.5)
-            << " p99 " << milliseconds(0.99) << " p99.9 " << milliseconds(0.999) << " most "
-            << milliseconds(1) << "\nthreads " << threads_before << " before, "
-            << test::threads_of_this_process() << " at the end; resident MiB "
-            << (memory_after_first >> 20U) << " after two rounds, " << (memory_at_end >> 20U)
-            << " at the end\n";
+  RecordProperty("events", static_cast<int>(load.started()));
+  EXPECT_TRUE(rounds.is_memory_flat()) << rounds.memory();
+  std::cout << load.started() << " events in " << rounds.count
+            << " rounds, each answered once, wrong " << wrong
+            << "; requests of each server:" << shares << '\n'
+            << load.latency() << "\nthreads " << threads_before << " before, "
+            << test::threads_of_this_process() << " at the end; " << rounds.memory() << '\n';
 }
 
 }  // namespace

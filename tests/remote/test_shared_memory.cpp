@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "calls.hpp"
 #include "fake_server.hpp"
 #include "shared/region.hpp"
 #include "shared_tensors.hpp"
@@ -47,6 +48,7 @@ using remote::Region;
 using remote::SharedMemory;
 using test::FakeReply;
 using test::FakeServer;
+using test::OneColumn;
 using test::Range;
 using test::ranges_of;
 using test::Warnings;
@@ -56,11 +58,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 using testing::ThrowsMessage;
-
-template <template <class> class F>
-struct Column {
-  F<float> x;
-};
 
 constexpr std::size_t kRows = 20'000;
 
@@ -191,7 +188,7 @@ class SharedColumns : public testing::Test {
     return Model<>("grpc://" + fake_.address() + "/copy", options);
   }
 
-  using Collection = PortableCollection<Column>;
+  using Collection = PortableCollection<OneColumn>;
 
   /// @return how many rows are right
   std::size_t call(const Model<>& model, Collection& in, Collection& out, float first = 1) {
@@ -199,20 +196,12 @@ class SharedColumns : public testing::Test {
       in.view().x[i] = first + static_cast<float>(i);
       out.view().x[i] = -77;
     }
-    report_ = model.forward(Queue(Device::cpu()), model.plan(metadata(in, out)));
+    report_ = model.forward(Queue(Device::cpu()), model.plan(test::metadata_of(in, out)));
     std::size_t right = 0;
     for (std::size_t i = 0; i < in.size(); ++i) {
       right += out.const_view().x[i] == first + static_cast<float>(i) ? 1U : 0U;
     }
     return right;
-  }
-
-  static ModelMetadata<Column, Column> metadata(Collection& in, Collection& out) {
-    SoAMetadata<Column> inputs(in.size());
-    inputs.append_block("x", in.view().records().x());
-    SoAMetadata<Column> outputs(out.size());
-    outputs.append_block("y", out.view().records().x());
-    return ModelMetadata(inputs, outputs);
   }
 
   SharingServer server_;
@@ -362,12 +351,12 @@ TEST(SharedMemory, IsFullWhenItIs) {
   SharedMemory memory(3 * 4096);
   EXPECT_EQ(memory.size(), 3U * 4096);
   {
-    const PortableCollection<Column> a(1024, Device::cpu(), memory);
-    const PortableCollection<Column> b(1024, Device::cpu(), memory);
-    EXPECT_THAT([&] { PortableCollection<Column>(2048, Device::cpu(), memory); },
+    const PortableCollection<OneColumn> a(1024, Device::cpu(), memory);
+    const PortableCollection<OneColumn> b(1024, Device::cpu(), memory);
+    EXPECT_THAT([&] { PortableCollection<OneColumn>(2048, Device::cpu(), memory); },
                 ThrowsMessage<DeviceFullError>(AllOf(HasSubstr("8192"), HasSubstr("12288"))));
   }
-  EXPECT_NO_THROW(PortableCollection<Column>(3 * 1024, Device::cpu(), memory));
+  EXPECT_NO_THROW(PortableCollection<OneColumn>(3 * 1024, Device::cpu(), memory));
 }
 
 TEST(SharedMemory, IsOfAProcessThatWasKilledIsRemovedByTheNext) {

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "calls.hpp"
 #include "control.hpp"
 #include "tensoa/core/log.hpp"
 #include "tensoa/engine/model.hpp"
@@ -29,15 +30,11 @@ namespace tensoa {
 namespace {
 
 using namespace std::chrono_literals;
+using test::OneColumn;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-template <template <class> class F>
-struct OneColumn {
-  F<float> x;
-};
 
 template <template <class> class F>
 struct TwoColumns {
@@ -77,11 +74,7 @@ class Sharing : public testing::Test {
       in_.view().x[i] = static_cast<float>(event_ * 1000 + i % 997);
       out_.view().x[i] = -77;
     }
-    SoAMetadata<OneColumn> inputs(n);
-    inputs.append_block("x", in_.view().records().x());
-    SoAMetadata<OneColumn> outputs(n);
-    outputs.append_block("y", out_.view().records().x());
-    report_ = model.forward(Queue(Device::cpu()), model.plan(ModelMetadata(inputs, outputs)));
+    report_ = model.forward(Queue(Device::cpu()), model.plan(test::metadata_of(in_, out_)));
     for (std::size_t i = 0; i < n; ++i) {
       if (out_.const_view().x[i] != static_cast<float>(event_ * 1000 + i % 997)) return false;
     }

@@ -9,24 +9,19 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <iostream>
 #include <iterator>
 #include <map>
-#include <mutex>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "calls.hpp"
 #include "control.hpp"
-#include "support/process_threads.hpp"
-#include "tensoa/core/latency.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/package/engines.hpp"
 #include "tensoa/package/inspect.hpp"
@@ -34,7 +29,6 @@
 #include "tensoa/remote/engines.hpp"
 #include "tensoa/remote/options.hpp"
 #include "tensoa/remote/service_error.hpp"
-#include "tensoa/remote/statistics.hpp"
 #include "tensoa/soa/portable_collection.hpp"
 
 namespace tensoa {
@@ -44,73 +38,23 @@ using namespace std::chrono_literals;
 using remote::OnNewVersion;
 using remote::Options;
 using remote::ServiceError;
+using test::environment;
+using test::Event;
+using test::Hits;
+using test::Scores;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-template <template <class> class F>
-struct Points {
-  F<float> x, y, z;
-};
-
-template <template <class> class F>
-struct Answers {
-  F<float> a, b;
-};
-
 constexpr std::size_t kRows = 64;
-constexpr float kSentinel = -77;
+Event event_of(unsigned seed) { return Event::drawn(kRows, seed); }
 
-std::string environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
+std::vector<std::uint32_t> bits_of(const Event& event) {
+  std::vector<std::uint32_t> all(2 * kRows);
+  std::memcpy(all.data(), event.scores.const_view().a.data(), kRows * sizeof(float));
+  std::memcpy(all.data() + kRows, event.scores.const_view().b.data(), kRows * sizeof(float));
+  return all;
 }
-
-/// The columns of an event, and what a model makes of them.
-struct Event {
-  explicit Event(unsigned seed) : points(kRows, Device::cpu()), answers(kRows, Device::cpu()) {
-    std::mt19937 random(seed);
-    const auto draw = [&] { return static_cast<float>(random() % 2001) / 1000 - 1; };
-    for (std::size_t i = 0; i < kRows; ++i) {
-      points.view().x[i] = draw();
-      points.view().y[i] = draw();
-      points.view().z[i] = draw();
-    }
-    clear();
-  }
-
-  void clear() {
-    for (std::size_t i = 0; i < kRows; ++i) answers.view().a[i] = answers.view().b[i] = kSentinel;
-  }
-
-  ModelMetadata<Points, Answers> metadata() {
-    auto in = points.view().records();
-    SoAMetadata<Points> inputs(kRows);
-    inputs.append_block("x", in.x(), in.y(), in.z());
-    auto out = answers.view().records();
-    SoAMetadata<Answers> outputs(kRows);
-    outputs.append_block("y", out.a(), out.b());
-    return ModelMetadata(inputs, outputs);
-  }
-
-  std::vector<std::uint32_t> bits() const {
-    std::vector<std::uint32_t> all(2 * kRows);
-    std::memcpy(all.data(), answers.const_view().a.data(), kRows * sizeof(float));
-    std::memcpy(all.data() + kRows, answers.const_view().b.data(), kRows * sizeof(float));
-    return all;
-  }
-
-  bool is_untouched() const {
-    for (std::size_t i = 0; i < kRows; ++i) {
-      if (answers.const_view().a[i] != kSentinel || answers.const_view().b[i] != kSentinel)
-        return false;
-    }
-    return true;
-  }
-
-  PortableCollection<Points> points;
-  PortableCollection<Answers> answers;
-};
 
 class Updated : public testing::Test {
  protected:
@@ -178,7 +122,7 @@ class Updated : public testing::Test {
   std::vector<std::uint32_t> local(const std::string& file, Event& event) {
     const Model<> model(files_ + file + ".pt2");
     model.forward(queue_, model.plan(event.metadata()));
-    std::vector<std::uint32_t> bits = event.bits();
+    std::vector<std::uint32_t> bits = bits_of(event);
     event.clear();
     return bits;
   }
@@ -191,7 +135,7 @@ class Updated : public testing::Test {
 };
 
 TEST_F(Updated, ServersThatDifferAreRefusedAtLoadAndNeverMixed) {
-  Event event(1);
+  Event event = event_of(1);
   const auto first = local("first", event);
   update(1, "second");
   const Model<> differs(url(), Options{.load_deadline = 2s});
@@ -204,7 +148,7 @@ TEST_F(Updated, ServersThatDifferAreRefusedAtLoadAndNeverMixed) {
   for (int call = 0; call < 200; ++call) {
     event.clear();
     model.forward(queue_, plan);
-    ASSERT_EQ(event.bits(), first);
+    ASSERT_EQ(bits_of(event), first);
   }
 }
 
@@ -213,12 +157,12 @@ TEST_F(Updated, ColumnsHaveTheirNamesAndTheirOrder) {
   const package::ModelDescription here = package::inspect(files_ + "first.pt2");
   EXPECT_EQ(to_json(*there.binding), to_json(*here.binding));
   EXPECT_EQ(there.checksum, checksum_of("first"));
-  Event event(1);
-  auto in = event.points.view().records();
-  SoAMetadata<Points> inputs(kRows);
+  Event event = event_of(1);
+  auto in = event.hits.view().records();
+  SoAMetadata<Hits> inputs(kRows);
   inputs.append_block(Repack{}, "x", in.z(), in.x(), in.y());
-  auto out = event.answers.view().records();
-  SoAMetadata<Answers> outputs(kRows);
+  auto out = event.scores.view().records();
+  SoAMetadata<Scores> outputs(kRows);
   outputs.append_block("y", out.a(), out.b());
   const Model<> model(url());
   EXPECT_THAT([&] { model.plan(ModelMetadata(inputs, outputs)); },
@@ -226,16 +170,16 @@ TEST_F(Updated, ColumnsHaveTheirNamesAndTheirOrder) {
 }
 
 TEST_F(Updated, AllServersAreFollowedOrNot) {
-  Event event(1);
+  Event event = event_of(1);
   const auto first = local("first", event);
   const auto second = local("second", event);
   const Model<> follows(url(), Options{.on_new_version = OnNewVersion::kFollow});
   const Model<> stays(url(), Options{.fallback = files_ + "first.pt2"});
   const Model<> fails(url());
-  const auto call = [&](const Model<>& model, const Plan<Points, Answers>& plan) {
+  const auto call = [&](const Model<>& model, const Plan<Hits, Scores>& plan) {
     event.clear();
     model.forward(queue_, plan);
-    return event.bits();
+    return bits_of(event);
   };
   const auto following = follows.plan(event.metadata());
   const auto staying = stays.plan(event.metadata());
@@ -292,78 +236,43 @@ TEST_F(Updated, KilledAndUpdatedServersLoseNoEventAndMixNoModels) {
   const Model<> bare(url(), Options{.deadline = 20s, .attempt_deadline = 1s});
   constexpr std::size_t kInFlight = 16;
   struct Slot {
-    explicit Slot(unsigned seed) : event(seed) {}
     Event event;
-    std::vector<std::uint32_t> expected = {};
-    bool is_free = true;
-    bool is_bare = false;
-    std::chrono::steady_clock::time_point start = {};
+    std::vector<std::uint32_t> expected;
+    bool is_bare;
   };
   std::vector<Slot> slots;
   for (unsigned i = 0; i < kInFlight; ++i) {
-    Slot& slot = slots.emplace_back(i);
-    slot.is_bare = i % 2 == 1;
-    slot.expected = local("first", slot.event);
+    Event event = event_of(i);
+    std::vector<std::uint32_t> expected = local("first", event);
+    slots.push_back({std::move(event), std::move(expected), i % 2 == 1});
   }
   Plan safe_plan = safe.plan(slots[0].event.metadata());
   Plan bare_plan = bare.plan(slots[1].event.metadata());
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::size_t started = 0;
-  std::size_t answered = 0;
   std::size_t wrong = 0;
   std::size_t touched = 0;
   std::size_t refused = 0;
   std::string first_failure;
-  LatencyHistogram latency;
   std::atomic<bool> may_fail = false;
-  std::atomic<bool> is_over = false;
-  std::thread load([&] {
-    while (!is_over) {
-      std::unique_lock lock(mutex);
-      Slot* free = nullptr;
-      changed.wait(lock, [&] {
-        for (Slot& slot : slots) {
-          if (slot.is_free) free = &slot;
-        }
-        return free != nullptr;
-      });
-      free->is_free = false;
-      ++started;
-      lock.unlock();
-      free->event.clear();
-      free->start = std::chrono::steady_clock::now();
-      const auto completion = [&, free](const Result<CopyReport>& result) {
-        const std::lock_guard guard(mutex);
-        ++answered;
-        latency.add(std::chrono::steady_clock::now() - free->start);
-        if (result && free->event.bits() != free->expected) ++wrong;
-        if (!result && !free->event.is_untouched()) ++touched;
-        if (!result && free->is_bare && may_fail) {
+  test::CallsInFlight<Slot> load(
+      std::move(slots),
+      [&](Slot& slot, Completion completion) {
+        slot.event.clear();
+        Plan<Hits, Scores>& plan = slot.is_bare ? bare_plan : safe_plan;
+        plan.rebind(slot.event.hits.view(), slot.event.scores.view());
+        (slot.is_bare ? bare : safe).submit(queue_, plan, std::move(completion));
+      },
+      [&](const Slot& slot, const Result<CopyReport>& result) {
+        if (result && bits_of(slot.event) != slot.expected) ++wrong;
+        if (!result && !slot.event.is_untouched()) ++touched;
+        if (!result && slot.is_bare && may_fail) {
           ++refused;
         } else if (!result && first_failure.empty()) {
           first_failure = result.message();
         }
-        free->is_free = true;
-        changed.notify_all();
-      };
-      if (free->is_bare) {
-        bare_plan.rebind(free->event.points.view(), free->event.answers.view());
-        bare.submit(queue_, bare_plan, completion);
-      } else {
-        safe_plan.rebind(free->event.points.view(), free->event.answers.view());
-        safe.submit(queue_, safe_plan, completion);
-      }
-    }
-  });
+      });
   const auto pause = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); };
-  const std::string given = environment("TENSOA_TEST_KILL_SECONDS");
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::seconds(given.empty() ? 0 : std::stoi(given));
-  int rounds = 0;
-  std::size_t memory_after_two = 0;
   pause(1s);
-  do {
+  const test::Rounds rounds = test::repeat([&] {
     update(0, "second");  // one after another; the last one keeps the calls
     pause(500ms);
     update(1, "order");
@@ -398,32 +307,22 @@ TEST_F(Updated, KilledAndUpdatedServersLoseNoEventAndMixNoModels) {
     pause(6s);  // the longest pause between two probes
     may_fail = false;
     pause(1s);
-    if (++rounds == 2) memory_after_two = test::resident_bytes();
-  } while (std::chrono::steady_clock::now() < end && !HasFatalFailure());
-  const std::size_t memory_at_end = test::resident_bytes();
-  is_over = true;
-  load.join();
-  std::unique_lock lock(mutex);
-  changed.wait_for(lock, 30s, [&] { return answered == started; });
-  EXPECT_EQ(answered, started);
+    return !HasFatalFailure();
+  });
+  load.stop();
+  EXPECT_EQ(load.answered(), load.started());
   EXPECT_EQ(first_failure, "");
   EXPECT_EQ(wrong, 0U);
   EXPECT_EQ(touched, 0U);
-  EXPECT_GT(started, 300U);
+  EXPECT_GT(load.started(), 300U);
   EXPECT_GT(refused, 0U) << "no server had the file for a while";
-  if (rounds > 2) {
-    EXPECT_LE(memory_at_end, memory_after_two + (std::size_t{16} << 20U));
-  }
-  const auto milliseconds = [&](double share) {
-    return std::chrono::duration<double, std::milli>(latency.percentile(share)).count();
-  };
-  std::cout << started << " calls in " << rounds << " rounds of kills and updates, completed "
-            << answered << ", wrong " << wrong << ", columns of failed calls touched " << touched
-            << ", lost " << (first_failure.empty() ? "none" : first_failure)
-            << ", refused while no server had the file " << refused << "\nlatency ms: p50 "
-            << milliseconds(0.5) << " p99 " << milliseconds(0.99) << " most " << milliseconds(1)
-            << "; resident MiB " << (memory_after_two >> 20U) << " after two rounds, "
-            << (memory_at_end >> 20U) << " at the end\n";
+  EXPECT_TRUE(rounds.is_memory_flat()) << rounds.memory();
+  std::cout << load.started() << " calls in " << rounds.count
+            << " rounds of kills and updates, completed " << load.answered() << ", wrong " << wrong
+            << ", columns of failed calls touched " << touched << ", lost "
+            << (first_failure.empty() ? "none" : first_failure)
+            << ", refused while no server had the file " << refused << '\n'
+            << load.latency() << "; " << rounds.memory() << '\n';
 }
 
 }  // namespace
