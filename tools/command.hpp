@@ -35,6 +35,9 @@ inline const std::string kModel =
     "A package or program of torch.export (both .pt2), TorchScript file (.pt), tree file (XGBoost, "
     "LightGBM) or the URL of a model on servers";
 
+/// A check of an option that takes a number: it lies between two others. Not CLI::Range: a NaN is in each of them.
+CLI::Validator number_between(double least, double most);
+
 /// What the path "-" stands for.
 inline const std::string kStdout = "/dev/stdout";
 

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "described_binding.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/read_file.hpp"
 #include "tensoa/soa/soa_metadata.hpp"
 
 namespace tensoa::tools {
@@ -56,14 +55,17 @@ void append_described(std::vector<BoundBlock>& blocks, const BlockDescription& b
   detail::append_block(blocks, std::move(bound), records, rows, nullptr, 0);
 }
 
-void use_binding(package::ModelDescription& model, const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw InputError(file + ": cannot be read");
+BindingDescription read_binding(const std::string& file) {
+  const std::string text = read_file(file);
   try {
-    model.binding = parse_binding(std::string(std::istreambuf_iterator<char>(stream), {}));
+    return parse_binding(text);
   } catch (const InputError& error) {
     throw InputError(file + ": " + error.what());
   }
+}
+
+void use_binding(package::ModelDescription& model, const std::string& file) {
+  model.binding = read_binding(file);
   const auto arguments = [&](const std::vector<BlockDescription>& blocks) {
     std::vector<package::ArgumentDescription> all;
     for (const BlockDescription& block : blocks) {

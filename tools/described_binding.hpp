@@ -26,6 +26,9 @@ void append_described(std::vector<BoundBlock>& blocks, const BlockDescription& b
                       std::span<const ColumnPlace> places, std::size_t rows, Device device,
                       bool is_input);
 
+/// Returns the binding of a file that `tensoa describe` or describe() wrote. @throws InputError
+BindingDescription read_binding(const std::string& file);
+
 /// Gives the arguments of a TorchScript model the columns of a binding file (`tensoa describe`).
 /// @throws InputError
 void use_binding(package::ModelDescription& model, const std::string& file);

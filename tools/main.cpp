@@ -142,6 +142,17 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
+CLI::Validator number_between(double least, double most) {
+  std::string range = fmt::format("{} to {}", least, most);
+  const auto problem_of = [=](const std::string& text) {
+    double number = 0;
+    const bool is_right =
+        CLI::detail::lexical_cast(text, number) && number >= least && number <= most;
+    return is_right ? std::string() : "got " + text + ", expected a number, " + range;
+  };
+  return {problem_of, range, "number"};
+}
+
 CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::string& path,
                              const std::string& help) {
   return command.add_option(name, path, help)

@@ -11,6 +11,7 @@
 
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
+#include "tensoa/core/read_file.hpp"
 #include "tensoa/package/sha256.hpp"
 
 namespace tensoa::tools {
@@ -59,12 +60,16 @@ std::string identity_of_inputs(std::span<const track::EventSource> sources) {
 }
 
 RunProgress read_resume_file(const std::string& path) {
-  std::ifstream stream(path);
-  if (!stream) throw InputError("--resume: cannot open " + path);
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const InputError& error) {
+    throw InputError(std::string("--resume: ") + error.what());
+  }
   const InputError other("--resume: " + path +
                          " is not a file that `tensoa track` left when it was stopped");
   try {
-    const auto json = nlohmann::json::parse(stream);
+    const auto json = nlohmann::json::parse(text);
     const auto count = [&](const char* key) {
       // get() would make a large number of a negative one.
       if (!json.at(key).is_number_unsigned()) throw other;

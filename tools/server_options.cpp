@@ -3,13 +3,11 @@
 #include "server_options.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
 
+#include "command.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/printable.hpp"
+#include "tensoa/core/read_file.hpp"
 
 namespace tensoa::tools {
 namespace {
@@ -32,28 +30,16 @@ std::string header_name(std::string name) {
 
 std::string header_value(const std::string& name, std::string value) {
   if (value.starts_with('@')) {
-    const std::string file = value.substr(1);
-    std::ifstream stream(file, std::ios::binary);
-    std::error_code ignored;
-    if (!stream || std::filesystem::is_directory(file, ignored)) {
-      throw InputError("--header: " + file + ": cannot be read");
+    try {
+      value = read_file(value.substr(1));
+    } catch (const InputError& error) {
+      throw InputError(std::string("--header: ") + error.what());
     }
-    value.assign(std::istreambuf_iterator<char>(stream), {});
     while (!value.empty() && (value.back() == '\n' || value.back() == '\r')) value.pop_back();
   }
   if (printable(value) == value) return value;
   throw ConfigError("--header: the value of \"" + name +
                     "\" has control characters or several lines; expected one line of text");
-}
-
-/// Not CLI::Range, for which a NaN is in every range.
-std::string is_time(const std::string& text) {
-  constexpr double kShortest = 0.001;
-  constexpr double kDay = 86'400;
-  double seconds = 0;
-  const bool is_right =
-      CLI::detail::lexical_cast(text, seconds) && seconds >= kShortest && seconds <= kDay;
-  return is_right ? "" : "got " + text + ", expected seconds, 0.001 to 86400";
 }
 
 }  // namespace
@@ -69,6 +55,7 @@ std::string ServerOptions::first_given() const {
 }
 
 void add_server_options(CLI::App& command, ServerOptions& options) {
+  constexpr double kDay = 86'400;  // in seconds
   command
       .add_option("--ca", options.ca,
                   "grpcs://: PEM file of the authorities that sign servers (default: the system's)")
@@ -102,7 +89,7 @@ void add_server_options(CLI::App& command, ServerOptions& options) {
           "Of a call with all its attempts, of which each may take 0.4 of it, and of finding "
           "the model at the start (default: 10)")
       ->type_name("SECONDS")
-      ->check(is_time)
+      ->check(number_between(0.001, kDay))
       ->group(kGroup);
 }
 

@@ -6,10 +6,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
-#include <ios>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/read_file.hpp"
 
 namespace tensoa::package {
 namespace {
@@ -86,17 +85,11 @@ std::string sha256(std::string_view bytes) {
 }
 
 std::string checksum_of_file(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::array<char, std::size_t{1} << 16> piece{};
-  std::string bytes;
-  while (stream) {
-    stream.read(piece.data(), piece.size());
-    bytes.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
+  try {
+    return sha256(read_file(file));
+  } catch (const InputError& error) {
+    throw LoadError(std::string("model ") + error.what());
   }
-  if (!stream.eof() || stream.bad()) {
-    throw LoadError("model " + file.string() + ": cannot be read; expected a file");
-  }
-  return sha256(bytes);
 }
 
 bool is_checksum(std::string_view text) noexcept {

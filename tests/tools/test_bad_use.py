@@ -60,6 +60,7 @@ GENERATE = "expected generate:EVENTS[:SEED[:PARTICLES]]"
             ['"m.pt2" stands behind no option', "expected tensoa infer --model MODEL --input INPUT --output OUTPUT"],
         ),
         (["graph", "generate:0", "--output", "graphs"], ['"generate:0"', GENERATE]),
+        (["bench", "track", *WITH_MODEL, "--edge-room", "nan"], ["--edge-room", "got nan, expected a number, 1 to 100"]),
     ],
     ids=lambda value: " ".join(value) or "nothing" if isinstance(value, list) else None,
 )
@@ -87,6 +88,30 @@ def test_output_in_a_bad_place_is_refused(option, place, out, model, read_only):
     others = [argument for pair in zip(*[iter(outputs(out))] * 2) if pair[0] != option for argument in pair]
     refuse("track", ONE_EVENT, "--model", model, *others, option, path, says=[f"cannot write {path}: "])
     assert names_in(out) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["infer", "--model", MODEL, "--input", "rows.csv", "--output", "a.csv", "--binding", "folder"],
+        ["infer", "--model", "folder", "--input", "rows.csv", "--output", "a.csv"],
+        ["inspect", MODEL, "--runtime", "--binding", "folder"],
+        ["inspect", "folder"],
+        ["check", "folder", "--against", MODEL],
+        ["deploy", MODEL, "--to", "models", "--binding", "folder"],
+        ["deploy", "folder", "--to", "models"],
+        [*TRACK, ONE_EVENT, "--resume", "folder"],
+        ["track", ONE_EVENT, "--model", "folder"],
+        ["track", ONE_EVENT, "--model", "grpc://127.0.0.1:1/m", "--deadline", "0.1", "--fallback", "folder"],
+    ],
+    ids=" ".join,
+)
+def test_a_folder_where_a_file_is_expected_is_refused(arguments, tmp_path, model):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "rows.csv").write_text("x\n1\n")
+    done = refuse(*(model if argument == MODEL else argument for argument in arguments), says=["folder"], cwd=tmp_path)
+    assert re.search("is a folder|is not a file|is actually a directory|Is a directory", done.stderr), done.stderr
+    assert names_in(tmp_path) == ["folder", "rows.csv"]
 
 
 def test_output_that_is_a_folder_is_refused(out, model):

@@ -227,7 +227,8 @@ def test_bad_use(tmp_path, model):
     refuse("check", model, says=["--against"])
     refuse("check", "--against", model, says=["MODEL"])
     refuse("check", model, "--against", tmp_path / "nothing.pt", says=["nothing.pt", "there is no such file"])
-    refuse("check", model, "--against", model, "--tolerance", "-1", says=["--tolerance"])
+    for value in ("-1", "nan", "inf", "2"):
+        refuse("check", model, "--against", model, "--tolerance", value, says=["--tolerance", f"got {value}, expected a number, 0 to 1"])
     refuse("check", model, "--against", model, "--device", "cuda:99", says=["cuda:99"])
     refuse("check", model, "--against", model, "--json", tmp_path / "no" / "file", says=["file"])
 

@@ -264,7 +264,7 @@ def test_runtime_of_torchscript_on_the_columns_of_a_binding(tmp_path):
 
     path = save(Sum(), tmp_path / "sum.pt")
     assert runtime(path, "--binding", PACKAGES / "mlp.json", "--rows", 500)["activations"] == 500 * 2 * 4
-    refuse("inspect", path, "--runtime", "--binding", tmp_path / "none.json", says=["none.json", "cannot be read"])
+    refuse("inspect", path, "--runtime", "--binding", tmp_path / "none.json", says=["none.json: cannot be read: No such file"])
     refuse("inspect", path, "--runtime", "--binding", path, says=["sum.pt", "binding"])
 
 

@@ -93,7 +93,7 @@ def test_one_of_two_models_that_are_compared_may_be_a_file(tmp_path):
         ("key=" + SECRET + "\nother: 1", ['the value of "key"', "one line"]),
         ("key=" + SECRET + "\x1b[1m", ['the value of "key"']),
         ("key=@none/secret", ["none/secret: cannot be read"]),
-        ("key=@.", ["--header", "cannot be read"]),
+        ("key=@.", ["--header", ".: is a folder, expected a file"]),
     ],
 )
 def test_headers_that_cannot_be_sent_are_refused_without_their_values(header, says):
@@ -102,8 +102,9 @@ def test_headers_that_cannot_be_sent_are_refused_without_their_values(header, sa
 
 
 @pytest.mark.parametrize("option", ["--ca", "--cert", "--key", "--token"])
-def test_files_that_are_not_there_are_refused(option):
+def test_files_that_are_not_there_or_folders_are_refused(option, tmp_path):
     refuse("inspect", NOWHERE, option, "none.pem", says=[option, "none.pem"])
+    refuse("inspect", NOWHERE, option, tmp_path, says=[option, f"directory: {tmp_path}"])
 
 
 def test_a_certificate_needs_its_key(tmp_path):
@@ -112,6 +113,7 @@ def test_a_certificate_needs_its_key(tmp_path):
     refuse("inspect", NOWHERE, "--key", tmp_path / "client.pem", says=["--key", "--cert"])
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "1e9", "nan", "soon"])
-def test_deadlines_that_are_no_time_are_refused(value):
-    refuse("inspect", NOWHERE, "--deadline", value, says=["--deadline"])
+@pytest.mark.parametrize("value", ["0", "-1", "1e9", "nan", "inf", "soon"])
+def test_times_that_are_none_are_refused(value):
+    refuse("inspect", NOWHERE, "--deadline", value, says=["--deadline", f"got {value}, expected a number, 0.001 to 86400"])
+    refuse("top", NOWHERE, "--interval", value, says=["--interval", f"got {value}, expected a number, 0.1 to 3600"])

@@ -104,7 +104,7 @@ void add_track_options(std::pair<CLI::App&, BenchOptions&> bench) {
   command
       .add_option("--edge-room", options.edge_room,
                   "Also with a fixed capacity of edges: so many times those of the largest event")
-      ->check(CLI::Range(1.0, 100.0));
+      ->check(number_between(1, 100));
 }
 
 void add_binding_options(std::pair<CLI::App&, BenchOptions&> bench) {

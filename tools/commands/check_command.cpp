@@ -568,7 +568,7 @@ void add_check_command(CLI::App& program, Action& action) {
           "--tolerance", call->tolerance,
           "The largest relative error that is right: ||a - b|| / ||b|| of a column (default: "
           "what the package was made for, or 3e-05)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_between(0, 1));
   add_path_option(*command, "--json", call->json, "Write the figures to this file");
   add_server_options(*command, call->servers);
   command->callback([call, &action] {

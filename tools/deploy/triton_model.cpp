@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 
 #include "deploy/python_variant.hpp"
+#include "described_binding.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/describe.hpp"
 #include "tensoa/engine/signature.hpp"
@@ -35,23 +35,13 @@ std::string subject_of(const std::string& model) { return "model " + model + ": 
 Kind kind_of(const std::string& model) {
   std::error_code ignored;
   if (!fs::is_regular_file(model, ignored)) {
-    throw LoadError(subject_of(model) + "there is no such file");
+    throw LoadError(subject_of(model) + (fs::exists(model, ignored) ? "is not a file, expected one"
+                                                                    : "there is no such file"));
   }
   const package::FileKind kind = package::kind_of_file(model);
   if (kind == package::FileKind::kTorchScript) return Kind::kTorchScript;
   if (kind == package::FileKind::kOnnx) return Kind::kOnnx;
   return Kind::kOurs;
-}
-
-std::optional<BindingDescription> binding_in(const std::string& file) {
-  if (file.empty()) return {};
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw InputError(file + ": cannot be read");
-  try {
-    return parse_binding(std::string(std::istreambuf_iterator<char>(stream), {}));
-  } catch (const InputError& error) {
-    throw InputError(file + ": " + error.what());
-  }
 }
 
 const BindingDescription& require_binding(const std::optional<BindingDescription>& binding,
@@ -226,7 +216,8 @@ void require_same_tensors(const TritonModelCall& call, const std::vector<NewFile
 
 std::vector<NewFile> triton_model(const TritonModelCall& call) {
   const Kind kind = kind_of(call.model);
-  const std::optional<BindingDescription> binding = binding_in(call.binding);
+  std::optional<BindingDescription> binding;
+  if (!call.binding.empty()) binding = read_binding(call.binding);
   if (kind == Kind::kOurs) {
     if (call.is_python) {
       throw InputError(subject_of(call.model) +

@@ -20,8 +20,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -30,6 +28,7 @@
 
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/printable.hpp"
+#include "tensoa/core/read_file.hpp"
 #include "transport/transport.hpp"
 
 namespace tensoa::remote {
@@ -244,9 +243,11 @@ class Call final : public Completed {
 
 /// @throws LoadError
 std::string read_secret(const std::string& file, const char* what) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw LoadError(std::string(what) + ' ' + file + " cannot be read");
-  return {std::istreambuf_iterator<char>(stream), {}};
+  try {
+    return read_file(file);
+  } catch (const InputError& error) {
+    throw LoadError(std::string(what) + ' ' + error.what());
+  }
 }
 
 /// A token in a file, which another program renews.
