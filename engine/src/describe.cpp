@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "json_fields.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa {
@@ -91,38 +92,17 @@ ordered_json json_of(const BlockDescription& block) {
 
 // ---- reading
 
-[[noreturn]] void fail(const std::string& what) {
-  throw InputError("description of a binding: " + what);
-}
-
-const ordered_json& member(const ordered_json& object, const char* key) {
-  if (!object.is_object() || !object.contains(key)) fail(std::string("\"") + key + "\" is missing");
-  return object[key];
-}
-
-std::string text(const ordered_json& object, const char* key) {
-  const ordered_json& value = member(object, key);
-  if (!value.is_string())
-    fail(std::string("\"") + key + "\" is " + value.dump() + "; expected text");
-  return value.get<std::string>();
-}
-
-/// A whole number that fits into 32 bits.
-std::uint32_t number(const ordered_json& value, const std::string& key) {
-  const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= 0xFFFF'FFFFU;
-  if (!fits) fail('"' + key + "\" is " + value.dump() + "; expected a whole number from 0 on");
-  return value.get<std::uint32_t>();
-}
+constexpr detail::JsonFields kFields("description of a binding");
 
 template <class Value, class Table>
 Value one_of(const ordered_json& object, const char* key, const Table& table) {
-  const std::string word = text(object, key);
+  const std::string word = kFields.text(object, key);
   std::string known;
   for (const auto& [value, name] : table) {
     if (name == word) return static_cast<Value>(value);
     known += (known.empty() ? "" : ", ") + std::string(name);
   }
-  fail(std::string("\"") + key + "\" is \"" + word + "\"; expected one of " + known);
+  kFields.fail(std::string("\"") + key + "\" is \"" + word + "\"; expected one of " + known);
 }
 
 template <class Value, std::size_t kCount>
@@ -138,49 +118,44 @@ static_assert(kDTypes.back().first == DType::kF64);
 constexpr auto kKinds = table_of_names<ColumnKind, 4>();
 static_assert(kKinds.back().first == ColumnKind::kScalar);
 
-const ordered_json& array(const ordered_json& object, const char* key) {
-  const ordered_json& value = member(object, key);
-  if (!value.is_array())
-    fail(std::string("\"") + key + "\" is " + value.dump() + "; expected a list");
-  return value;
-}
-
 BlockDescription parse_block(const ordered_json& object) {
   BlockDescription block;
-  block.name = text(object, "name");
-  block.collection = number(member(object, "collection"), "collection");
+  block.name = kFields.text(object, "name");
+  block.collection = kFields.number(kFields.member(object, "collection"), "collection");
   block.shape = one_of<BlockShape>(object, "shape", kShapes);
   const auto kind = one_of<ColumnKind>(object, "kind", kKinds);
   block.element = {kind, one_of<DType>(object, "column_dtype", kDTypes), 1, 1};
-  const ordered_json& element = array(object, "element");
+  const ordered_json& element = kFields.array(object, "element");
   const std::size_t rank = kind == ColumnKind::kVector ? 1 : kind == ColumnKind::kMatrix ? 2 : 0;
   if (element.size() != rank) {
-    fail("\"element\" of block \"" + block.name + "\" is " + element.dump() + "; expected " +
-         std::to_string(rank) + " numbers for a " + std::string(name_of(kind)) + " column");
+    kFields.fail("\"element\" of block \"" + block.name + "\" is " + element.dump() +
+                 "; expected " + std::to_string(rank) + " numbers for a " +
+                 std::string(name_of(kind)) + " column");
   }
-  if (rank > 0) block.element.rows = number(element[0], "element");
-  if (rank > 1) block.element.columns = number(element[1], "element");
+  if (rank > 0) block.element.rows = kFields.number(element[0], "element");
+  if (rank > 1) block.element.columns = kFields.number(element[1], "element");
   constexpr std::uint64_t kMostNumbers = 1U << 16U;  // places are counted one by one
   const std::uint64_t numbers = std::uint64_t{block.element.rows} * block.element.columns;
   if (numbers < 1 || numbers > kMostNumbers) {
-    fail("\"element\" of block \"" + block.name + "\" is " + element.dump() + "; expected 1 to " +
-         std::to_string(kMostNumbers) + " numbers in an element");
+    kFields.fail("\"element\" of block \"" + block.name + "\" is " + element.dump() +
+                 "; expected 1 to " + std::to_string(kMostNumbers) + " numbers in an element");
   }
   block.dtype = one_of<DType>(object, "dtype", kDTypes);
-  for (const ordered_json& column : array(object, "columns")) {
-    block.columns.push_back({text(column, "name"), number(member(column, "plane"), "plane")});
+  for (const ordered_json& column : kFields.array(object, "columns")) {
+    block.columns.push_back(
+        {kFields.text(column, "name"), kFields.number(kFields.member(column, "plane"), "plane")});
   }
-  if (block.columns.empty()) fail("block \"" + block.name + "\" has no columns");
+  if (block.columns.empty()) kFields.fail("block \"" + block.name + "\" has no columns");
   return block;
 }
 
 std::vector<BlockDescription> parse_blocks(const ordered_json& object, const char* key) {
   std::vector<BlockDescription> blocks;
   std::set<std::string> names;
-  for (const ordered_json& block : array(object, key)) {
+  for (const ordered_json& block : kFields.array(object, key)) {
     blocks.push_back(parse_block(block));
     if (!names.insert(blocks.back().name).second) {
-      fail("two blocks are called \"" + blocks.back().name + '"');
+      kFields.fail("two blocks are called \"" + blocks.back().name + '"');
     }
   }
   return blocks;
@@ -347,18 +322,11 @@ std::string to_json(const BindingDescription& description) {
 std::string_view name_of(Match match) noexcept { return word_of(kMatches, match); }
 
 BindingDescription parse_binding(std::string_view json) {
-  constexpr int kDeepest = 16;  // what is written has 5; messages and copies recurse
-  const auto require_shallow = [](int depth, ordered_json::parse_event_t, const ordered_json&) {
-    if (depth > kDeepest) fail("is nested deeper than " + std::to_string(kDeepest) + " levels");
-    return true;
-  };
-  const ordered_json object =
-      ordered_json::parse(json, require_shallow, /*allow_exceptions=*/false);
-  if (object.is_discarded()) fail("is not JSON");
-  const std::uint32_t schema = number(member(object, "schema"), "schema");
+  const ordered_json object = kFields.object(json);
+  const std::uint32_t schema = kFields.number(kFields.member(object, "schema"), "schema");
   if (schema != kBindingSchema) {
-    fail("its schema is " + std::to_string(schema) + ", this version of tensoa reads " +
-         std::to_string(kBindingSchema) + "; write it again with this version");
+    kFields.fail("its schema is " + std::to_string(schema) + ", this version of tensoa reads " +
+                 std::to_string(kBindingSchema) + "; write it again with this version");
   }
   return {one_of<Match>(object, "match", kMatches), parse_blocks(object, "inputs"),
           parse_blocks(object, "outputs")};

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "tensoa/core/error.hpp"
+#include "json_fields.hpp"
 #include "tensoa/core/printable.hpp"
 #include "tensoa/package/sha256.hpp"
 
@@ -24,9 +24,7 @@ using nlohmann::ordered_json;
 constexpr std::string_view kNamed = "named";
 constexpr std::string_view kAny = "any";
 
-[[noreturn]] void fail(const std::string& what) {
-  throw InputError("description of a served model: " + what);
-}
+constexpr detail::JsonFields kFields("description of a served model");
 
 ordered_json rows_of(const std::vector<ArgumentDescription>& arguments) {
   ordered_json all = ordered_json::array();
@@ -37,31 +35,15 @@ ordered_json rows_of(const std::vector<ArgumentDescription>& arguments) {
   return all;
 }
 
-const ordered_json& member(const ordered_json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) fail(std::string("\"") + key + "\" is missing");
-  return *found;
-}
-
-std::string text(const ordered_json& object, const char* key) {
-  const ordered_json& value = member(object, key);
-  if (!value.is_string()) fail(std::string("\"") + key + "\" is not text");
-  return value.get<std::string>();
-}
-
-/// A whole number that fits into 32 bits; none where the key is missing.
+/// None where the key is missing.
 std::optional<std::size_t> number(const ordered_json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) return std::nullopt;
-  const bool fits =
-      found->is_number_unsigned() && found->get<std::uint64_t>() <= std::uint64_t{0xFFFF'FFFF};
-  if (!fits) fail(std::string("\"") + key + "\" is not a whole number from 0 on");
-  return found->get<std::size_t>();
+  if (!object.contains(key)) return std::nullopt;
+  return kFields.number(object[key], key);
 }
 
 std::string parse_checksum(const ordered_json& object) {
-  std::string checksum = text(object, "checksum");
-  if (!is_checksum(checksum)) fail("\"checksum\" is not 64 hexadecimal digits");
+  std::string checksum = kFields.text(object, "checksum");
+  if (!is_checksum(checksum)) kFields.fail("\"checksum\" is not 64 hexadecimal digits");
   return checksum;
 }
 
@@ -70,23 +52,26 @@ bool is_printable(const std::string& name) { return printable(name) == name; }
 void require_printable(const BlockDescription& block) {
   const bool are = is_printable(block.name) &&
                    std::ranges::all_of(block.columns, is_printable, &ColumnDescription::name);
-  if (!are) fail("a name has control characters");
+  if (!are) kFields.fail("a name has control characters");
 }
 
 std::vector<ArgumentDescription> parse_arguments(const ordered_json& object, const char* key,
                                                  const std::vector<BlockDescription>& blocks) {
-  const ordered_json& rows = member(object, key);
-  if (!rows.is_array() || rows.size() != blocks.size()) {
-    fail(std::string("\"") + key + "\" does not have an entry for each block of the binding");
+  const ordered_json& rows = kFields.array(object, key);
+  if (rows.size() != blocks.size()) {
+    kFields.fail(std::string("\"") + key +
+                 "\" does not have an entry for each block of the binding");
   }
   std::vector<ArgumentDescription> arguments;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     require_printable(blocks[i]);
-    if (!rows[i].is_object()) fail(std::string("\"") + key + "\" has an entry that is no object");
+    if (!rows[i].is_object())
+      kFields.fail(std::string("\"") + key + "\" has an entry that is no object");
     const std::optional<std::size_t> collection = number(rows[i], "collection");
     const std::optional<std::size_t> fixed = number(rows[i], "rows");
     if (collection.has_value() == fixed.has_value()) {
-      fail("a block of \"" + std::string(key) + "\" has no \"collection\" or \"rows\", or both");
+      kFields.fail("a block of \"" + std::string(key) +
+                   "\" has no \"collection\" or \"rows\", or both");
     }
     arguments.push_back(argument_of(blocks[i], collection, fixed.value_or(0)));
   }
@@ -115,9 +100,9 @@ RowDependence parse_row_dependence(const ordered_json& object) {
   using Answer = RowDependence::Answer;
   const auto found = object.find("row_dependence");
   if (found == object.end()) return {Answer::kUnknown, "the server does not say it"};
-  if (!found->is_object()) fail("\"row_dependence\" is no object");
-  const std::string name = text(*found, "answer");
-  const std::string reason = printable(text(*found, "reason"));
+  if (!found->is_object()) kFields.fail("\"row_dependence\" is no object");
+  const std::string name = kFields.text(*found, "answer");
+  const std::string reason = printable(kFields.text(*found, "reason"));
   for (const Answer answer : {Answer::kUnknown, Answer::kIndependent, Answer::kDependent}) {
     if (name == name_of(answer)) return {answer, reason};
   }
@@ -141,25 +126,20 @@ std::string to_json(const PublishedModel& published) {
 }
 
 PublishedModel parse_published(std::string_view json) {
-  constexpr int kDeepest = 16;  // what is written has 6; messages and copies recurse
-  const auto require_shallow = [](int depth, ordered_json::parse_event_t, const ordered_json&) {
-    if (depth > kDeepest) fail("is nested deeper than " + std::to_string(kDeepest) + " levels");
-    return true;
-  };
-  const ordered_json object =
-      ordered_json::parse(json, require_shallow, /*allow_exceptions=*/false);
-  if (!object.is_object()) fail("is not JSON of an object");
+  const ordered_json object = kFields.object(json);
   if (number(object, "schema") != kPublishedSchema) {
-    fail("its schema is not " + std::to_string(kPublishedSchema) +
-         ", which this version of tensoa reads; use a client and a back-end of one version");
+    kFields.fail(
+        "its schema is not " + std::to_string(kPublishedSchema) +
+        ", which this version of tensoa reads; use a client and a back-end of one version");
   }
   PublishedModel published;
   published.checksum = parse_checksum(object);
-  const std::string columns = text(object, "columns");
-  if (columns != kNamed && columns != kAny) fail("\"columns\" is neither \"named\" nor \"any\"");
+  const std::string columns = kFields.text(object, "columns");
+  if (columns != kNamed && columns != kAny)
+    kFields.fail("\"columns\" is neither \"named\" nor \"any\"");
   published.are_columns_named = columns == kNamed;
   ModelDescription& model = published.model;
-  model.binding = parse_binding(member(object, "binding").dump());
+  model.binding = parse_binding(kFields.member(object, "binding").dump());
   model.match = model.binding->match;
   model.inputs = parse_arguments(object, "inputs", model.binding->inputs);
   model.outputs = parse_arguments(object, "outputs", model.binding->outputs);

@@ -249,7 +249,8 @@ TEST_F(Describe, NamesATensorInPlaceWhereColumnsAreConverted) {
 TEST(ParseBinding, SaysWhatIsWrong) {
   const auto parse = [](const std::string& text) { return [text] { parse_binding(text); }; };
   EXPECT_THAT(parse("{"), ThrowsMessage<InputError>(HasSubstr("is not JSON")));
-  EXPECT_THAT(parse("[]"), ThrowsMessage<InputError>(HasSubstr("\"schema\" is missing")));
+  EXPECT_THAT(parse("[]"), ThrowsMessage<InputError>(HasSubstr("is not JSON of an object")));
+  EXPECT_THAT(parse("{}"), ThrowsMessage<InputError>(HasSubstr("\"schema\" is missing")));
   EXPECT_THAT(
       parse(R"({"schema": 7})"),
       ThrowsMessage<InputError>(HasSubstr("its schema is 7, this version of tensoa reads 1")));

@@ -98,7 +98,7 @@ TEST(Published, SaysWhatIsWrong) {
   expect_refused("\"binding\"", "\"bindung\"", "\"binding\" is missing");
   expect_refused("[{\"collection\":0},{\"collection\":1}]", "[{\"collection\":0}]",
                  "does not have an entry for each block");
-  expect_refused("{\"rows\":2}", "{\"rows\":-2}", "\"rows\" is not a whole number");
+  expect_refused("{\"rows\":2}", "{\"rows\":-2}", "\"rows\" is -2; expected a whole number");
   expect_refused("{\"rows\":2}", "{}", "no \"collection\" or \"rows\"");
   expect_refused("{\"rows\":2}", "{\"rows\":2,\"collection\":0}", "or both");
   expect_refused("{\"rows\":2}", "[]", "an entry that is no object");
