@@ -9,6 +9,7 @@
 #   FUZZ_SECONDS=60        how long each fuzzer of `make fuzz` runs
 #   PROGRAM_SEEDS=0:10000  which seeds `make fuzz-programs` takes
 #   PACKAGE_SEEDS=0:1000   which seeds `make fuzz-packages` takes; PACKAGE_DEVICE=cuda: for the GPU of this machine
+#   INFER_SEEDS=0:200      the same of `make fuzz-infer`
 #   SOAK_EVENTS=10000      how many events `make soak` runs over
 #   KILL_SECONDS=600       how long `make soak-service` kills and updates servers (without updates: a quarter of it)
 #   DRAWS=5000             how often `make fuzz-columns` draws in each test
@@ -21,6 +22,7 @@ FUZZ_SECONDS ?= 60
 PROGRAM_SEEDS ?= 0:10000
 PACKAGE_SEEDS ?= 0:1000
 PACKAGE_DEVICE ?= cpu
+INFER_SEEDS ?= 0:200
 SOAK_EVENTS ?= 10000
 KILL_SECONDS ?= 600
 DRAWS ?= 5000
@@ -41,7 +43,8 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
-        install-check reference newest-torch fuzz fuzz-programs fuzz-packages fuzz-scripts fuzz-columns soak soak-service width nightly options clean
+        install-check reference newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
+        soak soak-service width nightly options clean
 .DELETE_ON_ERROR:
 
 help: ## This list
@@ -152,6 +155,13 @@ fuzz-programs: setup ## Make fused programs of random networks and hard numbers,
 fuzz-packages: program ## Export random modules, run `tensoa infer` over random rows, and compare with torch in float64
 	@$(PYTHON) -W ignore python/tests/random_packages.py --program build/tensoa --seeds $(PACKAGE_SEEDS) --device $(PACKAGE_DEVICE) \
 	  --jobs $(JOBS)
+
+fuzz-infer: setup ## The same, and random tables, with an `infer` under AddressSanitizer and UndefinedBehaviorSanitizer, without torch
+	@cmake --preset asan -B build-asan-infer -DTENSOA_TOOLS=ON -DTENSOA_BUILD_TESTS=OFF $(CMAKE_ARGS)
+	@cmake --build build-asan-infer --target tensoa_program
+	@UBSAN_OPTIONS=print_stacktrace=1 TENSOA_PROGRAM=build-asan-infer/tensoa $(PYTHON) -m pytest -q tests/tools/test_infer_rows.py -k random
+	@UBSAN_OPTIONS=print_stacktrace=1 $(PYTHON) -W ignore python/tests/random_packages.py --program build-asan-infer/tensoa \
+	  --seeds $(INFER_SEEDS) --inductor-each 0 --jobs $(JOBS)
 
 fuzz-scripts: build/.configured-$(PRESET) ## Run random TorchScript programs and all operators of torch: inputs must stay as they are
 	@cmake --build build --target test_mutation_analysis

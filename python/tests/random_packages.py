@@ -238,7 +238,8 @@ def search(task):
     with tempfile.TemporaryDirectory(prefix="random_packages-") as name:
         folder, said = Path(name), []
         binding = bound(example.module.inputs, [one for some in blocks for one in some])
-        may_take_inductor = is_alone and task.device == "cpu" and task.seeds[0] % task.inductor_each == 0
+        is_its_turn = task.inductor_each > 0 and task.seeds[0] % task.inductor_each == 0
+        may_take_inductor = is_alone and task.device == "cpu" and is_its_turn
         try:
             with Routes(task, may_take_inductor):
                 options = Options(target=task.device, program=task.program if task.gpu else None, report=said.append)
@@ -271,7 +272,7 @@ def main():
     parser.add_argument("--seeds", default="0:1000", help="first and last + 1")
     parser.add_argument("--device", choices=BATCH, default="cpu")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--inductor-each", type=int, default=50, help="which seeds TorchInductor compiles")
+    parser.add_argument("--inductor-each", type=int, default=50, help="which seeds TorchInductor compiles; 0: none")
     parser.add_argument("--verbose", action="store_true", help="say what was refused")
     options = parser.parse_args()
     os.environ.setdefault("TENSOA_VERIFY_IR", "1")
