@@ -115,6 +115,29 @@ arrow::Result<ArrayPointer> field_of(const arrow::Array& array, int place) {
   }
 }
 
+/// The type with `change` done to the types of its fields.
+template <class Change>
+TypePointer with_fields(const TypePointer& type, const Change& change) {
+  arrow::FieldVector fields;
+  for (const auto& field : type->fields()) fields.push_back(field->WithType(change(field->type())));
+  switch (type->id()) {
+    case arrow::Type::STRUCT:
+      return arrow::struct_(std::move(fields));
+    case arrow::Type::LIST:
+      return arrow::list(fields.front());
+    case arrow::Type::LARGE_LIST:
+      return arrow::large_list(fields.front());
+    case arrow::Type::FIXED_SIZE_LIST:
+      return arrow::fixed_size_list(
+          fields.front(), static_cast<const arrow::FixedSizeListType&>(*type).list_size());
+    case arrow::Type::MAP:
+      return std::make_shared<arrow::MapType>(
+          fields.front(), static_cast<const arrow::MapType&>(*type).keys_sorted());
+    default:
+      return type;
+  }
+}
+
 NestedColumn find_column(const std::string& name, const std::vector<NestedColumn>& all,
                          const std::string& path) {
   std::vector<const NestedColumn*> found;
@@ -141,6 +164,13 @@ const arrow::DataType* element_type(const arrow::DataType& type) {
   const bool is_list = type.id() == arrow::Type::LIST || type.id() == arrow::Type::LARGE_LIST ||
                        type.id() == arrow::Type::FIXED_SIZE_LIST;
   return is_list ? type.field(0)->type().get() : nullptr;
+}
+
+TypePointer without_dictionaries(const TypePointer& type) {
+  if (type->id() == arrow::Type::DICTIONARY) {
+    return without_dictionaries(static_cast<const arrow::DictionaryType&>(*type).value_type());
+  }
+  return with_fields(type, without_dictionaries);
 }
 
 FileColumn file_column(std::string name, const arrow::DataType& type) {

@@ -27,6 +27,9 @@ FileColumn file_column(std::string name, const arrow::DataType& type);
 std::vector<NestedColumn> nested_columns(const arrow::Schema& schema);
 std::vector<FileColumn> file_columns(const arrow::Schema& schema);
 
+/// The type with the values of dictionaries in their place, also inside structs, lists and maps.
+std::shared_ptr<arrow::DataType> without_dictionaries(const std::shared_ptr<arrow::DataType>& type);
+
 /// The columns of these names. @throws InputError for one that is absent, or there twice
 std::vector<NestedColumn> find_columns(const std::vector<std::string>& names,
                                        const arrow::Schema& schema, const std::string& path);

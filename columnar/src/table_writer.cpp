@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "chunk_rows.hpp"
+#include "nested_columns.hpp"
 #include "tensoa/core/output_file.hpp"
 
 namespace tensoa::columnar {
@@ -75,7 +76,7 @@ class TableWriter::Output {
     for (int i = 0; i < others.batch->num_columns(); ++i) {
       const auto& column = others.batch->column(i);
       const auto& field = copied_.get().batch->schema()->field(i);
-      if (!field->type()->Equals(*column->type())) {
+      if (!without_dictionaries(field->type())->Equals(without_dictionaries(column->type()))) {
         throw InputError(*others.path + ": the column " + field->name() + " is " +
                          column->type()->ToString() + ", in the files before it is " +
                          field->type()->ToString() + "; expected one type for all files");
@@ -197,11 +198,8 @@ class TableWriter::Output {
           false));
     }
     for (const auto& field : copied.get().batch->schema()->fields()) {
-      // Only Arrow has dictionaries as a type, and then one for a whole file: row groups have their own.
-      const bool is_dictionary = field->type()->id() == arrow::Type::DICTIONARY;
-      fields.push_back(field->WithNullable(true)->WithType(
-          is_dictionary ? static_cast<const arrow::DictionaryType&>(*field->type()).value_type()
-                        : field->type()));
+      // Files and row groups have dictionaries of their own, a file that is written has one at most.
+      fields.push_back(field->WithNullable(true)->WithType(without_dictionaries(field->type())));
     }
     std::set<std::string> names;
     for (const auto& field : fields) {

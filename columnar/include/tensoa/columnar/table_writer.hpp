@@ -35,7 +35,7 @@ class TableWriter {
  public:
   /// Makes the file, so that a path that cannot be written is found before the work is done.
   /// @throws ConfigError for another ending, for lists in CSV, for a name that is there twice; OutputError
-  /// @param copied its columns come after those of `columns`, as append() gets them
+  /// @param copied its columns come after those of `columns`, as append() gets them; of dictionaries their values are written
   TableWriter(const std::filesystem::path& path, std::vector<WrittenColumn> columns,
               const TableChunk& copied);
   ~TableWriter();
