@@ -9,8 +9,8 @@
 #include <cstring>
 #include <limits>
 
-#include "described_binding.hpp"
 #include "numbers.hpp"
+#include "tensoa/package/described_columns.hpp"
 #include "tensoa/track/impl/random.hpp"
 
 namespace tensoa::tools {
@@ -140,14 +140,14 @@ GeneratedColumns::Memory& GeneratedColumns::allocate(const BlockDescription& blo
 }
 
 void GeneratedColumns::bind(const Memory& memory, bool is_input) {
-  std::vector<ColumnPlace> places;
+  std::vector<package::ColumnPlace> places;
   places.reserve(memory.block.columns.size());
   for (const ColumnDescription& column : memory.block.columns) {
     places.push_back({memory.now.data() + memory.place(column.plane, 0),
                       memory.block.element.has_planes() ? memory.pitch : 0});
   }
-  append_described(is_input ? binding_.inputs : binding_.outputs, memory.block, places, memory.rows,
-                   queue_.device(), is_input);
+  package::append_described(is_input ? binding_.inputs : binding_.outputs, memory.block, places,
+                            memory.rows, queue_.device(), is_input);
 }
 
 std::vector<std::byte> GeneratedColumns::contents(const Memory& memory) const {

@@ -16,9 +16,9 @@
 #include "seams/remote_seam.hpp"
 #include "seams/torch_seam.hpp"
 #include "signals.hpp"
-#include "tensoa/columnar/number_type.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/log.hpp"
+#include "tensoa/core/nearest_name.hpp"
 #include "tensoa/core/version.hpp"
 
 namespace tensoa::tools {
@@ -55,11 +55,11 @@ std::string unexpected(const CLI::App& command, const std::string& argument) {
     for (const CLI::Option* option : command.get_options()) {
       for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
     }
-    return text + columnar::nearest_of(argument.substr(0, argument.find('=')), names);
+    return text + nearest_of(argument.substr(0, argument.find('=')), names);
   }
   if (!subcommands.empty()) {
     for (const CLI::App* subcommand : subcommands) names.push_back(subcommand->get_name());
-    return text + columnar::nearest_of(argument, names);
+    return text + nearest_of(argument, names);
   }
   std::string required;
   for (const CLI::Option* option : command.get_options()) {

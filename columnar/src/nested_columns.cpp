@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "chunk_rows.hpp"
+#include "tensoa/core/nearest_name.hpp"
 
 namespace tensoa::columnar {
 namespace {

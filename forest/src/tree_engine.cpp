@@ -15,6 +15,7 @@
 
 #include "engines.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/nearest_name.hpp"
 #include "tensoa/forest/forest.hpp"
 
 namespace tensoa::forest {
@@ -94,21 +95,6 @@ bool is_made_up(const std::string& name) {
   if (!is_lightgbm && !name.starts_with('f')) return false;
   const std::string_view number = std::string_view(name).substr(is_lightgbm ? 7 : 1);
   return !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-/// How many characters have to be changed, put in or taken out (Levenshtein).
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
-    }
-  }
-  return row.back();
 }
 
 struct TreePrepared final : Prepared {
@@ -204,19 +190,16 @@ class TreeEngine final : public Engine {
   BoundPlane find(const std::string& name, const std::vector<NamedPlane>& planes) const {
     const auto found = std::ranges::find(planes, name, &NamedPlane::name);
     if (found != planes.end()) return found->place;
+    std::vector<std::string> names;
     std::string there;
-    const NamedPlane* nearest = nullptr;
     for (const NamedPlane& plane : planes) {
       if (plane.name.empty()) continue;
+      names.push_back(plane.name);
       there += (there.empty() ? "" : ", ") + plane.name;
-      if (nearest == nullptr || distance(plane.name, name) < distance(nearest->name, name)) {
-        nearest = &plane;
-      }
     }
     throw BindingError(subject_ + "its feature \"" + name +
                        "\" is no column of the input blocks; there are: " +
-                       (there.empty() ? "none with a name" : there) +
-                       (nearest == nullptr ? "" : "; the nearest is \"" + nearest->name + '"') +
+                       (there.empty() ? "none with a name" : there) + nearest_of(name, names) +
                        ". Rename the column, or ask for Match::kByOrder");
   }
 

@@ -13,6 +13,7 @@
 
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/event.hpp"
+#include "tensoa/soa/plane_name.hpp"
 
 namespace tensoa::interop::detail {
 namespace {
@@ -45,16 +46,6 @@ constexpr ArrowType kTypes[] = {
 const ArrowType& arrow_type(DType dtype) {
   return *std::find_if(std::begin(kTypes), std::end(kTypes),
                        [dtype](const ArrowType& type) { return type.dtype == dtype; });
-}
-
-/// "x"; "u.0" for a plane of a vector, "m.row.column" of a matrix.
-std::string plane_name(std::string_view name, const FieldInfo& info, std::size_t plane) {
-  std::string text(name);
-  if (info.kind == ColumnKind::kVector) text += '.' + std::to_string(plane);
-  if (info.kind == ColumnKind::kMatrix) {
-    text += '.' + std::to_string(plane % info.rows) + '.' + std::to_string(plane / info.rows);
-  }
-  return text;
 }
 
 void append(std::string& metadata, std::size_t number) {
@@ -371,7 +362,7 @@ tensoa::detail::ForeignColumn find_column(const Batch& batch, std::string_view n
                                           const FieldInfo& info) {
   std::vector<const std::byte*> planes;
   for (std::size_t plane = 0; plane < info.planes(); ++plane) {
-    planes.push_back(batch.column(plane_name(name, info, plane), info.dtype));
+    planes.push_back(batch.column(plane_name(std::string(name), info, plane), info.dtype));
   }
   // Const views are all that is made of it.
   return {.data = const_cast<std::byte*>(planes.front()),
@@ -416,8 +407,8 @@ void export_columns(std::span<const ColumnRecord> columns, std::span<const std::
       child->buffers[1] = static_cast<const std::byte*>(column.data) +
                           plane * column.pitch * column.info.element_size();
       array->children.push_back(make_array(std::move(child), length, 2));
-      schema->children.push_back(
-          make_child_schema(plane_name(names[field], column.info, plane), column.info.dtype));
+      schema->children.push_back(make_child_schema(
+          plane_name(std::string(names[field]), column.info, plane), column.info.dtype));
     }
   }
   array->owner = std::move(owner);

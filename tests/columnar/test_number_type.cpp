@@ -50,18 +50,5 @@ TEST(NumberType, HoldsWholeNumbersInRangeAndFloatingPointThatStaysFinite) {
   EXPECT_TRUE(holds(DType::kF64, 1e300) && holds(DType::kF16, 65'519));
 }
 
-TEST(NumberType, NearestNameIsAFieldOfThatNameOrHasTheFewestEdits) {
-  EXPECT_EQ(nearest_of("pt", {"eta", "p", "jets.pt"}), "; the nearest is jets.pt");
-  EXPECT_EQ(nearest_of("jet_pt", {"eta", "Jet_pT", "jet_phi"}), "; the nearest is Jet_pT");
-  EXPECT_EQ(nearest_of("x", {}), "");
-}
-
-TEST(NumberType, ANameThatIsNotNearIsNotNamed) {
-  EXPECT_EQ(nearest_of("--zzz", {"--help", "--input", "--keep"}), "");
-  EXPECT_EQ(nearest_of("x", {"y", "z"}), "");
-  EXPECT_EQ(nearest_of("x", {"X"}), "; the nearest is X");
-  EXPECT_EQ(nearest_of("η_jet", {"η_jets", "p\x1b[2J"}), "; the nearest is η_jets");
-}
-
 }  // namespace
 }  // namespace tensoa::columnar

@@ -11,10 +11,10 @@
 #include <sstream>
 
 #include "deploy/python_variant.hpp"
-#include "described_binding.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/describe.hpp"
 #include "tensoa/engine/signature.hpp"
+#include "tensoa/package/described_columns.hpp"
 #include "tensoa/package/file_kind.hpp"
 #include "tensoa/package/inspect.hpp"
 #include "tensoa/package/published.hpp"
@@ -217,7 +217,7 @@ void require_same_tensors(const TritonModelCall& call, const std::vector<NewFile
 std::vector<NewFile> triton_model(const TritonModelCall& call) {
   const Kind kind = kind_of(call.model);
   std::optional<BindingDescription> binding;
-  if (!call.binding.empty()) binding = read_binding(call.binding);
+  if (!call.binding.empty()) binding = package::read_binding(call.binding);
   if (kind == Kind::kOurs) {
     if (call.is_python) {
       throw InputError(subject_of(call.model) +

@@ -8,10 +8,10 @@
 #include <numeric>
 #include <utility>
 
-#include "described_binding.hpp"
 #include "generated_columns.hpp"
 #include "seconds.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/package/described_columns.hpp"
 #include "tensoa/sched/wait.hpp"
 
 namespace tensoa::tools {
@@ -248,12 +248,12 @@ void InferCaller::put_planes_together(const InputSource& input, std::size_t rows
 void InferCaller::bind(std::vector<BoundBlock>& blocks, const BlockDescription& block,
                        const std::vector<std::byte*>& planes, std::size_t pitch, std::size_t rows,
                        bool is_input) {
-  std::vector<ColumnPlace> places;
+  std::vector<package::ColumnPlace> places;
   const std::size_t each = block.element.planes();
   for (std::size_t i = 0; i < planes.size(); i += each) {
     places.push_back({planes[i], block.element.has_planes() ? pitch : 0});
   }
-  append_described(blocks, block, places, rows, queue_.device(), is_input);
+  package::append_described(blocks, block, places, rows, queue_.device(), is_input);
 }
 
 void InferCaller::call(const InferColumns& columns, const Offsets& offsets, std::size_t number,

@@ -6,18 +6,17 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <set>
 #include <utility>
 
-#include "described_binding.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/nearest_name.hpp"
+#include "tensoa/package/described_columns.hpp"
 
 namespace tensoa::tools {
 namespace {
 
 using columnar::Conversion;
 using columnar::FileColumn;
-using columnar::nearest_of;
 
 std::string joined(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 40;
@@ -33,58 +32,6 @@ std::string number_text(double number) {
   constexpr std::size_t kRoom = 32;
   char text[kRoom];
   return {text, std::to_chars(text, text + kRoom, number).ptr};
-}
-
-template <class Visit>
-void for_each_plane(const BlockDescription& block, const Visit& visit) {
-  for (const ColumnDescription& column : block.columns) {
-    for (std::size_t i = 0; i < block.element.planes(); ++i) {
-      visit(plane_name(column.name, block.element, i));
-    }
-  }
-}
-
-/// --columns: of columns of the model the name in the file.
-std::map<std::string, std::string> names_in_file(const package::ModelDescription& model,
-                                                 const std::vector<std::string>& columns) {
-  const std::vector<std::string> ours = model_columns(model);
-  std::set<std::string> known(ours.begin(), ours.end());
-  for (const auto& input : model.inputs) {
-    for_each_plane(*input.block,
-                   [&](const std::string& name) { known.insert(input.block->name + '.' + name); });
-  }
-  std::map<std::string, std::string> names;
-  std::vector<std::string> plain;
-  for (const std::string& entry : columns) {
-    const auto equals = entry.find('=');
-    if (equals == std::string::npos) {
-      plain.push_back(entry);
-      continue;
-    }
-    const std::string name = entry.substr(equals + 1);
-    if (!known.contains(name)) {
-      throw ConfigError("--columns: the model has no column " + name + "; it has " + joined(ours) +
-                        nearest_of(name, ours));
-    }
-    names[name] = entry.substr(0, equals);
-  }
-  const auto is_known = [&](const std::string& name) { return known.contains(name); };
-  if (std::ranges::all_of(plain, is_known)) {
-    for (const std::string& name : plain) names[name] = name;
-    return names;
-  }
-  if (!names.empty() || std::ranges::any_of(plain, is_known)) {
-    const auto other = *std::ranges::find_if_not(plain, is_known);
-    throw ConfigError("--columns: the model has no column " + other + "; it has " + joined(ours) +
-                      nearest_of(other, ours) + "; FILE_NAME=MODEL_NAME says which one it is");
-  }
-  if (plain.size() != ours.size()) {
-    throw ConfigError("--columns: got " + std::to_string(plain.size()) +
-                      " names that are not the model's, expected " + std::to_string(ours.size()) +
-                      ", in the order of its columns: " + joined(ours));
-  }
-  for (std::size_t i = 0; i < plain.size(); ++i) names[ours[i]] = plain[i];
-  return names;
 }
 
 class Matching {
@@ -204,14 +151,14 @@ class Matching {
   }
 
   void match_inputs() {
-    const auto chosen = names_in_file(model_, choice_.columns);
+    const auto chosen = package::names_in_data(model_, choice_.columns, "--columns");
     std::vector<std::string> lists;
     std::vector<std::string> plain;
     for (const auto& input : model_.inputs) {
       const BlockDescription& block = *input.block;
       InputSource source{block, input.collection.value_or(block.collection), {}};
       all_.collections = std::max(all_.collections, source.collection + 1);
-      for_each_plane(block, [&](const std::string& name) {
+      for (const std::string& name : package::plane_names(block)) {
         const FileColumn& column = source_of(block.name, name, chosen, block.element.dtype);
         require_numbers(column, name, block.element.dtype);
         source.columns.push_back(place_of(column.name));
@@ -220,7 +167,7 @@ class Matching {
           fail("the column " + column.name + " is " + column.type + ", the model's " + name +
                " is one number for each call; expected a column of numbers");
         }
-      });
+      }
       all_.inputs.push_back(std::move(source));
     }
     if (!lists.empty() && !plain.empty()) {
@@ -231,10 +178,7 @@ class Matching {
   }
 
   void match_outputs() {
-    std::map<std::string, int> times;
-    for (const auto& output : model_.outputs) {
-      for_each_plane(*output.block, [&](const std::string& name) { ++times[name]; });
-    }
+    const std::vector<std::string> names = package::column_names(model_.outputs);
     bool gives_rows = false;
     for (const auto& output : model_.outputs) {
       const BlockDescription& block = *output.block;
@@ -246,10 +190,9 @@ class Matching {
       }
       const bool is_list = all_.unit == CallUnit::kLists && (target.collection || target.rows != 1);
       gives_rows = gives_rows || target.collection;
-      for_each_plane(block, [&](const std::string& name) {
-        all_.written.push_back(
-            {times[name] > 1 ? block.name + '.' + name : name, block.element.dtype, is_list});
-      });
+      for (std::size_t i = 0; i < block.columns.size() * block.element.planes(); ++i) {
+        all_.written.push_back({names[all_.written.size()], block.element.dtype, is_list});
+      }
       all_.outputs.push_back(std::move(target));
     }
     all_.gives_one_row_a_group = all_.unit != CallUnit::kLists && !gives_rows;
@@ -354,14 +297,6 @@ class Matching {
 };
 
 }  // namespace
-
-std::vector<std::string> model_columns(const package::ModelDescription& model) {
-  std::vector<std::string> names;
-  for (const auto& input : model.inputs) {
-    for_each_plane(*input.block, [&](const std::string& name) { names.push_back(name); });
-  }
-  return names;
-}
 
 InferColumns match_columns(const package::ModelDescription& model, const std::string& model_name,
                            const columnar::TableFile& file, const ColumnChoice& choice) {

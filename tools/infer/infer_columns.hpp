@@ -76,7 +76,4 @@ struct InferColumns {
 InferColumns match_columns(const package::ModelDescription& model, const std::string& model_name,
                            const columnar::TableFile& file, const ColumnChoice& choice);
 
-/// Returns the columns of a model, in its order: "x", "u.0", …
-std::vector<std::string> model_columns(const package::ModelDescription& model);
-
 }  // namespace tensoa::tools

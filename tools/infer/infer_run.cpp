@@ -14,7 +14,6 @@
 
 #include "arena.hpp"
 #include "command.hpp"
-#include "described_binding.hpp"
 #include "grouped_parts.hpp"
 #include "runtime_figures.hpp"
 #include "seams/remote_seam.hpp"
@@ -22,6 +21,7 @@
 #include "tensoa/columnar/table_writer.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
+#include "tensoa/package/described_columns.hpp"
 #include "tensoa/sched/event_pipeline.hpp"
 
 namespace tensoa::tools {
@@ -55,7 +55,7 @@ package::ModelDescription described(const InferCall& call) {
       call.servers.fallback.empty()
           ? package::inspect(call.model, options_for(call.model, call.servers))
           : package::inspect(call.servers.fallback);
-  if (!call.binding.empty()) use_binding(model, call.binding);
+  if (!call.binding.empty()) package::use_binding(model, call.binding);
   if (!model.binding) {
     throw ConfigError(
         "model " + call.model +

@@ -62,8 +62,4 @@ bool holds(DType type, double value) noexcept;
 /// Returns the type of a collection's column that has the same values; nothing where there is none.
 std::optional<DType> dtype_of(NumberType type) noexcept;
 
-/// Returns "; the nearest is jet_pt" for a message: the name with the fewest edits from `name`, before it a field of
-/// that name ("jet.pt" for "pt"). Empty where the nearest has less than half in common with it.
-std::string nearest_of(std::string_view name, const std::vector<std::string>& names);
-
 }  // namespace tensoa::columnar
