@@ -43,7 +43,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
-        install-check reference newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
+        install-check reference stub newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
         soak soak-service width nightly options clean
 .DELETE_ON_ERROR:
 
@@ -133,6 +133,9 @@ hip: setup ## Compile the HIP seam and the kernel of trees with hipcc, link the 
 
 install-check: build ## Install into fresh folders, with torch and without, and build outside projects against them
 	@scripts/install_check.sh
+
+stub: build ## Write the types of the Python module, python/tensoa/_runtime.pyi
+	@PYTHONPATH=python $(PYTHON) scripts/write_stub.py
 
 reference: ## Write the reference of the public headers to build/reference/html; a comment that Doxygen cannot read is an error
 	@mkdir -p build/reference

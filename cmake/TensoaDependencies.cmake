@@ -31,6 +31,13 @@ if(NOT TensoaInterchange_FOUND)
   message(STATUS "interop/ is left out: no pyarrow with the headers of DLPack 1 and the Arrow C device interface")
 endif()
 
+if(TENSOA_PYTHON AND TensoaInterchange_FOUND)
+  find_package(TensoaPython QUIET)
+endif()
+if(TENSOA_PYTHON AND NOT TensoaPython_FOUND)
+  message(STATUS "python/runtime is left out: ${TENSOA_VENV} has no nanobind, NumPy or pyarrow, or its Python no headers")
+endif()
+
 # Headers alone, of sources alone.
 find_package(nlohmann_json REQUIRED)
 if(TENSOA_PYTORCH)

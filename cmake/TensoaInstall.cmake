@@ -27,7 +27,11 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # python -m tensoa.export, with this folder in PYTHONPATH.
 install(DIRECTORY python/tensoa DESTINATION "${CMAKE_INSTALL_DATADIR}/tensoa/python"
-  FILES_MATCHING PATTERN "*.py" PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "__pycache__" EXCLUDE)
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "__pycache__" EXCLUDE)
+
+if(TARGET tensoa_python)
+  install(TARGETS tensoa_python LIBRARY DESTINATION "${CMAKE_INSTALL_DATADIR}/tensoa/python/tensoa")
+endif()
 
 # All that is installed, without tests and benchmarks: `cmake --build build --target tensoa_installed`.
 set(installed "")
@@ -37,7 +41,7 @@ foreach(target ${tensoa_layers})
     list(APPEND installed tensoa_${target})
   endif()
 endforeach()
-foreach(target tensoa_grpc tensoa_program tensoa_torch tensoa_triton_backend)
+foreach(target tensoa_grpc tensoa_program tensoa_python tensoa_torch tensoa_triton_backend)
   if(TARGET ${target})
     list(APPEND installed ${target})
   endif()

@@ -10,6 +10,7 @@ option(TENSOA_REMOTE "Build remote/: models of servers, by KServe v2 over gRPC (
 option(TENSOA_TRACK "Build track/, and columnar/ for it: the tracking application (needs Arrow)" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_TRITON "Build triton/: the back-end of Triton servers that runs packages, without torch" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_TOOLS "Build tools/: the program tensoa (needs TENSOA_SCHED, TENSOA_COLUMNAR and TENSOA_TRACK)" ${PROJECT_IS_TOP_LEVEL})
+option(TENSOA_PYTHON "Build python/runtime: tensoa.Model, for the Python of TENSOA_VENV (needs nanobind and NumPy there)" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_BUILD_TESTS "Build tests/ and examples/" ${PROJECT_IS_TOP_LEVEL})
 set(TENSOA_TESTS all CACHE STRING "Which test programs: all, or torch (those that link torch; the preset asan has the others)")
 set_property(CACHE TENSOA_TESTS PROPERTY STRINGS all torch)

@@ -1,3 +1,64 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models for tensoa: the compiler that makes packages of them, importers, the tracking application, and trained models."""
+"""Models on columns where they lie: tensoa.Model runs them; the compiler makes packages of them; importers, the tracking
+application, and trained models.
+"""
+
+import os
+
+from tensoa.errors import (
+    BindingError,
+    ConfigError,
+    DeviceError,
+    DeviceFullError,
+    DeviceLostError,
+    EngineError,
+    Error,
+    InputError,
+    LoadError,
+    OutputError,
+)
+
+TYPE_CHECKING = False  # as in typing, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from tensoa._runtime import Block, Copies, Model
+
+__all__ = [
+    "BindingError",
+    "Block",
+    "ConfigError",
+    "Copies",
+    "DeviceError",
+    "DeviceFullError",
+    "DeviceLostError",
+    "EngineError",
+    "Error",
+    "InputError",
+    "LoadError",
+    "Model",
+    "OutputError",
+]
+
+# In a checkout the compiled part is where it was built; where tensoa is installed it lies here.
+_BUILD = os.environ.get("TENSOA_BUILD") or os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "build")
+_BUILT = os.path.normpath(os.path.join(_BUILD, "python", "tensoa"))
+if os.path.isdir(_BUILT):
+    __path__.append(_BUILT)
+
+
+def __getattr__(name: str) -> object:
+    """What is compiled, when it is used first: importing tensoa stays light."""
+    if name not in ("Block", "Copies", "Model"):
+        raise AttributeError(f"module 'tensoa' has no attribute {name!r}")
+    try:
+        from tensoa import _runtime
+    except ImportError as error:
+        if any(name.startswith("_runtime.") for folder in __path__ for name in os.listdir(folder)):
+            raise  # it is there
+        raise ImportError(
+            f"tensoa.{name}: the run time is not built; build the target tensoa_python (cmake --build build), or set "
+            f"TENSOA_BUILD to the folder of a build; looked in {', '.join(__path__)}"
+        ) from error
+    for each in ("Block", "Copies", "Model"):
+        globals()[each] = getattr(_runtime, each)
+    return globals()[name]

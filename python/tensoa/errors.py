@@ -1,10 +1,46 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""The one error that users see."""
+"""The errors that users see: those of the C++ library, with its messages, and InputError of the commands."""
 
 
-class InputError(Exception):
+class Error(Exception):
+    """All errors of tensoa."""
+
+
+class ConfigError(Error, ValueError):
+    """A wrong option, or a call that can never work."""
+
+
+class InputError(Error):
     """Wrong input or use. The message is one line: what, got, expected."""
+
+
+class OutputError(Error, OSError):
+    """An output that cannot be written. Nothing half-written is left behind."""
+
+
+class LoadError(Error, OSError):
+    """A model file that is missing, truncated, of another kind, or another one than it should be."""
+
+
+class BindingError(Error, ValueError):
+    """Columns that a model does not take: a name, dtype, number of rows, device or shape is wrong."""
+
+
+class DeviceError(Error, RuntimeError):
+    """A device that is not there, is full, or failed."""
+
+
+class DeviceFullError(DeviceError, MemoryError):
+    """The memory of a device does not hold what was asked for. The device works on."""
+
+
+class DeviceLostError(DeviceError):
+    """A device that this process can use no more."""
+
+
+class EngineError(Error, RuntimeError):
+    """A model that failed while it ran."""
 
 
 def first_line(error: object) -> str:

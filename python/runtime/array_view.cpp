@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "array_view.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <utility>
+
+#include "numpy_api.hpp"
+#include "tensoa/core/error.hpp"
+
+namespace tensoa::python {
+namespace {
+
+constexpr std::pair<DType, int> kNumpyTypes[] = {
+    {DType::kBool, NPY_BOOL},    {DType::kU8, NPY_UINT8},  {DType::kI8, NPY_INT8},
+    {DType::kI16, NPY_INT16},    {DType::kI32, NPY_INT32}, {DType::kI64, NPY_INT64},
+    {DType::kF16, NPY_HALF},     {DType::kF32, NPY_FLOAT}, {DType::kF64, NPY_DOUBLE},
+    {DType::kI64, NPY_LONGLONG},
+};
+
+std::optional<DType> dtype_of_numpy(int type) noexcept {
+  for (const auto& [dtype, number] : kNumpyTypes) {
+    if (number == type) return dtype;
+  }
+  return {};
+}
+
+std::optional<DType> dtype_of(const nb::dlpack::dtype& type) noexcept {
+  using Code = nb::dlpack::dtype_code;
+  const auto code = static_cast<Code>(type.code);
+  if (type.lanes != 1) return {};
+  for (const DType dtype : {DType::kBool, DType::kU8, DType::kI8, DType::kI16, DType::kI32,
+                            DType::kI64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    const Code wanted = dtype == DType::kBool   ? Code::Bool
+                        : dtype == DType::kU8   ? Code::UInt
+                        : dtype <= DType::kI64  ? Code::Int
+                        : dtype == DType::kBF16 ? Code::Bfloat
+                                                : Code::Float;
+    if (code == wanted && type.bits == 8 * size_of(dtype)) return dtype;
+  }
+  return {};
+}
+
+[[noreturn]] void fail(const ArrayUse& use, const std::string& what) {
+  throw BindingError(use.subject + ' ' + what);
+}
+
+std::string text_of(nb::handle value) { return nb::cast<std::string>(nb::str(value)); }
+
+bool has(nb::handle value, const char* attribute) { return nb::hasattr(value, attribute); }
+
+/// Whether the type of `value` is of a library: "pandas".
+bool is_of(nb::handle value, const std::string& library) {
+  const std::string module = text_of(nb::getattr(value.type(), "__module__", nb::str("")));
+  return module == library || module.starts_with(library + '.');
+}
+
+/// How a column is made one of `dtype`, for messages: `x.astype("float32")`.
+std::string conversion_to(nb::handle value, const std::string& dtype) {
+  if (is_of(value, "torch")) return "x.to(torch." + dtype + ")";
+  if (is_of(value, "polars")) return "x.cast(polars." + dtype + ")";
+  if (is_of(value, "pyarrow")) return "x.cast(\"" + dtype + "\")";
+  return "x.astype(\"" + dtype + "\")";
+}
+
+/// Why view_of_numpy() does not take an array.
+[[noreturn]] void refuse_numpy(nb::handle value, const ArrayUse& use) {
+  auto* const array = reinterpret_cast<PyArrayObject*>(value.ptr());
+  const std::string dtype = text_of(value.attr("dtype"));
+  if (PyArray_NDIM(array) > ArrayView::kMostDimensions) {
+    fail(use, "has " + std::to_string(PyArray_NDIM(array)) + " dimensions, expected " +
+                  std::to_string(ArrayView::kMostDimensions) + " at most");
+  }
+  if (dtype_of_numpy(PyArray_TYPE(array)) && PyArray_ISBYTESWAPPED(array)) {
+    fail(use, "is " + dtype + ", which has the bytes of another machine's order; expected " +
+                  std::string(name_of(use.dtype)) + " of this one: x.astype(\"" +
+                  std::string(name_of(use.dtype)) + "\")");
+  }
+  fail(use, "is " + dtype + ", expected " + std::string(name_of(use.dtype)) + ": " +
+                conversion_to(value, std::string(name_of(use.dtype))));
+}
+
+/// By DLPack or the buffer protocol; nothing where the object speaks neither.
+std::optional<ArrayView> view_of_tensor(nb::handle value, const ArrayUse& use) {
+  nb::ndarray<nb::ro> tensor;
+  if (use.is_written) {
+    nb::ndarray<> written;
+    if (!nb::try_cast(value, written, false)) {
+      if (nb::try_cast(value, tensor, false)) {
+        fail(use, "is read-only, and is to be written");
+      }
+      return {};
+    }
+    tensor = nb::ndarray<nb::ro>(written);
+  } else if (!nb::try_cast(value, tensor, false)) {
+    return {};
+  }
+  ArrayView view;
+  const std::optional<DType> dtype = dtype_of(tensor.dtype());
+  if (!dtype) {
+    fail(use, "is " + type_of_object(value) + ", expected " + std::string(name_of(use.dtype)) +
+                  ": " + conversion_to(value, std::string(name_of(use.dtype))));
+  }
+  if (tensor.ndim() > ArrayView::kMostDimensions) {
+    fail(use, "has " + std::to_string(tensor.ndim()) + " dimensions, expected " +
+                  std::to_string(ArrayView::kMostDimensions) + " at most");
+  }
+  view.dtype = *dtype;
+  view.data = const_cast<std::byte*>(static_cast<const std::byte*>(tensor.data()));
+  view.rank = static_cast<int>(tensor.ndim());
+  const auto element = static_cast<std::int64_t>(size_of(view.dtype));
+  for (std::size_t d = 0; d < tensor.ndim(); ++d) {
+    view.shape[d] = static_cast<std::int64_t>(tensor.shape(d));
+    view.stride[d] = tensor.stride(d) * element;
+  }
+  const int kind = tensor.device_type();
+  if (kind == nb::device::cuda::value || kind == nb::device::rocm::value) {
+    view.device = Device::cuda(tensor.device_id());
+  } else if (kind != nb::device::cpu::value && kind != nb::device::cuda_host::value) {
+    fail(use, "lies on a device of DLPack's kind " + std::to_string(kind) +
+                  ", expected memory of the CPU: move it there");
+  }
+  view.tensor = std::move(tensor);
+  return view;
+}
+
+}  // namespace
+
+int numpy_type_of(DType dtype) noexcept {
+  for (const auto& [other, number] : kNumpyTypes) {
+    if (other == dtype) return number;
+  }
+  return NPY_NOTYPE;
+}
+
+bool view_of_numpy(PyObject* value, ArrayView& view) noexcept {
+  if (!PyArray_Check(value)) return false;
+  auto* const array = reinterpret_cast<PyArrayObject*>(value);
+  const std::optional<DType> dtype = dtype_of_numpy(PyArray_TYPE(array));
+  const int rank = PyArray_NDIM(array);
+  if (!dtype || rank > ArrayView::kMostDimensions || PyArray_ISBYTESWAPPED(array)) return false;
+  view.data = static_cast<std::byte*>(PyArray_DATA(array));
+  view.dtype = *dtype;
+  view.read_only = !PyArray_ISWRITEABLE(array);
+  view.rank = rank;
+  for (int d = 0; d < rank; ++d) {
+    const auto place = static_cast<std::size_t>(d);
+    view.shape[place] = PyArray_DIM(array, d);
+    view.stride[place] = PyArray_STRIDE(array, d);
+  }
+  return true;
+}
+
+std::string type_of_object(nb::handle value) {
+  const std::string module = text_of(nb::getattr(value.type(), "__module__", nb::str("")));
+  std::string name = text_of(nb::getattr(value.type(), "__qualname__", nb::str("an object")));
+  if (!module.empty() && module != "builtins") name.insert(0, module + '.');
+  if (has(value, "dtype")) name += " of " + text_of(value.attr("dtype"));
+  return name;
+}
+
+void require_dtype(DType dtype, nb::handle value, const ArrayUse& use) {
+  if (use.takes_any || dtype == use.dtype) return;
+  const std::string wanted(name_of(use.dtype));
+  fail(use, "is " + std::string(name_of(dtype)) + ", expected " + wanted +
+                (use.is_written ? "" : ": " + conversion_to(value, wanted)));
+}
+
+std::optional<ArrayView> view_of_number(nb::handle value, const ArrayUse& use) {
+  need_numpy();
+  const bool is_number = PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) ||
+                         PyArray_IsScalar(value.ptr(), Generic);
+  if (!is_number) return {};
+  const int type = numpy_type_of(use.dtype);
+  if (type == NPY_NOTYPE) {
+    fail(use, "is bfloat16, which NumPy does not have; expected a tensor of one number");
+  }
+  // The number as an array of its own kind, then as the model's, where that loses nothing but digits.
+  nb::object own = nb::steal(PyArray_FromAny(value.ptr(), nullptr, 0, 0, 0, nullptr));
+  if (!own.is_valid()) throw nb::python_error();
+  PyArray_Descr* const to = PyArray_DescrFromType(type);
+  auto* const array = reinterpret_cast<PyArrayObject*>(own.ptr());
+  const bool fits = PyArray_CanCastArrayTo(array, to, NPY_SAME_KIND_CASTING) != 0;
+  if (!fits) {
+    Py_DECREF(to);
+    fail(use, "is " + text_of(own.attr("dtype")) + ", expected " + std::string(name_of(use.dtype)) +
+                  ": a number of that kind");
+  }
+  nb::object converted = nb::steal(PyArray_CastToType(array, to, 0));
+  if (!converted.is_valid()) throw nb::python_error();
+  if (use.dtype < DType::kF16 && !converted.equal(own)) {
+    fail(use,
+         "is " + text_of(value) + ", which is not a number of " + std::string(name_of(use.dtype)));
+  }
+  ArrayView view;
+  view_of_numpy(converted.ptr(), view);
+  view.read_only = true;
+  view.owner = std::move(converted);
+  return view;
+}
+
+ArrayView view_of(nb::handle value, const ArrayUse& use) {
+  need_numpy();
+  ArrayView view;
+  if (view_of_numpy(value.ptr(), view)) {
+    view.owner = nb::borrow(value);
+  } else if (PyArray_Check(value.ptr())) {
+    // What NumPy learns from other packages, as bfloat16, goes by its name.
+    if (text_of(value.attr("dtype")) != "bfloat16") refuse_numpy(value, use);
+    const nb::object bits = value.attr("view")("int16");
+    view_of_numpy(bits.ptr(), view);
+    view.dtype = DType::kBF16;
+    view.owner = bits;
+  } else if (has(value, "__dlpack__")) {
+    std::optional<ArrayView> tensor = view_of_tensor(value, use);
+    if (!tensor) {
+      // It says why to those who ask for it.
+      try {
+        value.attr("__dlpack__")();
+      } catch (const nb::python_error& error) {
+        fail(use, "is " + type_of_object(value) +
+                      ", which does not give its memory: " + text_of(error.value()));
+      }
+      fail(use, "is " + type_of_object(value) + ", whose memory cannot be used");
+    }
+    view = std::move(*tensor);
+  } else if (has(value, "__array__") || PyObject_CheckBuffer(value.ptr())) {
+    const nb::object asarray = nb::module_::import_("numpy").attr("asarray");
+    nb::object array;
+    bool is_copied = false;
+    try {
+      array = asarray(value, nb::arg("copy") = false);
+    } catch (
+        const nb::python_error&) {  // not without a copy; or an older NumPy, which does not say
+      array = asarray(value);
+      is_copied = true;
+    }
+    if (!view_of_numpy(array.ptr(), view)) refuse_numpy(array, use);
+    if (is_copied) {
+      if (use.is_written) {
+        fail(use,
+             "is " + type_of_object(value) + ", whose memory cannot be written; expected an array");
+      }
+      auto* const made = reinterpret_cast<PyArrayObject*>(array.ptr());
+      view.copied = static_cast<std::size_t>(PyArray_NBYTES(made));
+    }
+    view.owner = std::move(array);
+  } else {
+    fail(use, "is " + type_of_object(value) + ", expected an array of " +
+                  std::string(name_of(use.dtype)) + ": numpy.asarray(x, dtype=\"" +
+                  std::string(name_of(use.dtype)) + "\")");
+  }
+  require_dtype(view.dtype, value, use);
+  if (use.is_written && view.read_only) fail(use, "is read-only, and is to be written");
+  return view;
+}
+
+}  // namespace tensoa::python

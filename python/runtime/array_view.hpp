@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tensoa/core/device.hpp"
+#include "tensoa/core/dtype.hpp"
+#include "tensoa/soa/fields.hpp"
+
+// Arrays of Python as memory: NumPy, and whatever speaks DLPack, the buffer protocol or __array__.
+
+namespace tensoa::python {
+
+namespace nb = nanobind;
+
+/// An array of any library, where it lies.
+struct ArrayView {
+  static constexpr int kMostDimensions = 4;
+
+  std::byte* data = nullptr;
+  DType dtype = DType::kF32;
+  bool read_only = false;
+  Device device = Device::cpu();
+  int rank = 0;
+  std::array<std::int64_t, kMostDimensions> shape{};
+  std::array<std::int64_t, kMostDimensions> stride{};  ///< bytes
+  std::size_t copied = 0;                              ///< bytes that were written to make it
+  nb::object owner;                                    ///< keeps the memory
+  nb::ndarray<nb::ro> tensor;                          ///< likewise
+};
+
+/// What an array is for, as messages say it.
+struct ArrayUse {
+  const std::string& subject;  ///< "model FILE: column x"
+  DType dtype;                 ///< that the model has
+  bool is_written = false;
+  bool takes_any = false;  ///< another dtype, too
+};
+
+/// Sets `view` to an array of NumPy without a reference to it (`owner`), in a few nanoseconds.
+/// @return false for what is not one, of another kind of numbers or order of bytes
+bool view_of_numpy(PyObject* value, ArrayView& view) noexcept;
+
+/// Any array. @throws BindingError
+ArrayView view_of(nb::handle value, const ArrayUse& use);
+
+/// A number, or an array of one, in memory of its own as `dtype`; nothing where it is neither.
+/// @throws BindingError where the dtype cannot hold it
+std::optional<ArrayView> view_of_number(nb::handle value, const ArrayUse& use);
+
+/// The type of elements of NumPy's for a dtype; NPY_NOTYPE for bfloat16, which it does not have.
+int numpy_type_of(DType dtype) noexcept;
+
+/// What Python calls an object, for messages: "numpy.ndarray of float64[3, 2]", "str".
+std::string type_of_object(nb::handle value);
+
+/// @throws BindingError, which says how to convert `value`, where its dtype is not the one that is needed
+void require_dtype(DType dtype, nb::handle value, const ArrayUse& use);
+
+}  // namespace tensoa::python

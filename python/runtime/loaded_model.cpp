@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "loaded_model.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <deque>
+#include <future>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "tensoa/core/error.hpp"
+
+namespace tensoa::python {
+
+FileStamp stamp_of(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) {
+    const std::string why = std::generic_category().message(errno);
+    throw LoadError("model " + path + ": " +
+                    (errno == ENOENT ? "there is no such file" : "cannot be read: " + why));
+  }
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+          status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
+}
+
+/// Of each thread that has called a model.
+struct LoadedModel::Calls {
+  std::mutex mutex;
+  std::unordered_map<std::uint64_t, std::unique_ptr<ThreadCall>> of_threads;
+};
+
+namespace {
+
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> next{1};
+  return next++;
+}
+
+package::ModelDescription described(const std::string& path) {
+  package::ModelDescription description = package::inspect(path);
+  const auto has_block = [](const package::ArgumentDescription& argument) {
+    return argument.block.has_value();
+  };
+  if (description.binding && std::ranges::all_of(description.inputs, has_block) &&
+      std::ranges::all_of(description.outputs, has_block)) {
+    return description;
+  }
+  throw ConfigError("model " + path + ": does not say which columns it reads");
+}
+
+RowDependence rows_of(const detail::AnyModel& model, const package::ModelDescription& description,
+                      const PlanesOfModel& planes, Device device) {
+  if (description.row_dependence.answer != RowDependence::Answer::kUnknown || !device.is_cpu()) {
+    return description.row_dependence;
+  }
+  std::vector<std::byte> memory;
+  return model.row_dependence(PlaneCall::example(planes, memory));
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(std::string path, Device device)
+    : path_(std::move(path)),
+      stamp_(stamp_of(path_)),
+      device_(device),
+      description_(described(path_)),
+      model_(path_, CompilationType::kAny, {}),
+      planes_(planes_of(description_)),
+      number_(next_number()),
+      calls_(std::make_shared<Calls>()) {
+  model_.deploy(device_);
+  rows_ = rows_of(model_, description_, planes_, device_);
+}
+
+LoadedModel::~LoadedModel() = default;
+
+ThreadCall& LoadedModel::of_this_thread() const {
+  // Frees at the end of the thread what it has in models that are still there.
+  struct Mine {
+    std::uint64_t thread = next_number();
+    std::uint64_t model = 0;  ///< of `call`, the last one
+    ThreadCall* call = nullptr;
+    std::vector<std::weak_ptr<Calls>> all;
+
+    Mine() = default;
+    Mine(const Mine&) = delete;
+    Mine& operator=(const Mine&) = delete;
+    ~Mine() {
+      for (const std::weak_ptr<Calls>& one : all) {
+        const std::shared_ptr<Calls> calls = one.lock();
+        if (calls == nullptr) continue;
+        const std::lock_guard lock(calls->mutex);
+        calls->of_threads.erase(thread);
+      }
+    }
+  };
+  thread_local Mine mine;
+  if (mine.model == number_) return *mine.call;
+  const std::lock_guard lock(calls_->mutex);
+  std::unique_ptr<ThreadCall>& call = calls_->of_threads[mine.thread];
+  if (call == nullptr) {
+    std::erase_if(mine.all, [](const std::weak_ptr<Calls>& one) { return one.expired(); });
+    mine.all.emplace_back(calls_);
+    call = another_call();
+  }
+  mine.model = number_;
+  mine.call = call.get();
+  return *call;
+}
+
+namespace {
+
+using Loaded = std::shared_ptr<const LoadedModel>;
+using Key = std::tuple<std::string, int, int, FileStamp>;
+
+/// All models of the process.
+struct Models {
+  std::mutex mutex;
+  std::map<Key, std::weak_ptr<const LoadedModel>> there;
+  std::map<Key, std::shared_future<Loaded>> loading;
+  std::deque<Loaded> kept;  ///< the last used first
+};
+
+Models& models() {
+  static auto* const all =
+      new Models;  // never destroyed: threads may use it until the process ends
+  return *all;
+}
+
+}  // namespace
+
+std::shared_ptr<const LoadedModel> load_model(const std::string& path, Device device) {
+  const Key key{path, static_cast<int>(device.kind), device.index, stamp_of(path)};
+  Models& all = models();
+  std::promise<Loaded> mine;
+  std::shared_future<Loaded> other;
+  {
+    const std::lock_guard lock(all.mutex);
+    std::erase_if(all.there, [](const auto& entry) { return entry.second.expired(); });
+    if (const auto found = all.there.find(key); found != all.there.end()) {
+      if (Loaded model = found->second.lock()) return model;
+    }
+    const auto [place, is_first] = all.loading.try_emplace(key);
+    if (is_first) place->second = mine.get_future().share();
+    if (!is_first) other = place->second;
+  }
+  if (other.valid()) return other.get();
+  const auto done = [&](const Loaded& model) {
+    const std::lock_guard lock(all.mutex);
+    all.loading.erase(key);
+    if (model != nullptr) all.there[key] = model;
+  };
+  try {
+    Loaded model = std::make_shared<const LoadedModel>(path, device);
+    done(model);
+    mine.set_value(model);
+    return model;
+  } catch (const std::exception&) {
+    done(nullptr);
+    mine.set_exception(std::current_exception());
+    throw;
+  }
+}
+
+std::shared_ptr<const LoadedModel> load_model_to_keep(const std::string& path, Device device) {
+  constexpr std::size_t kMost = 8;
+  Loaded model = load_model(path, device);
+  std::vector<Loaded> dropped;  // freed without the lock
+  Models& all = models();
+  const std::lock_guard lock(all.mutex);
+  std::erase(all.kept, model);
+  all.kept.push_front(model);
+  while (all.kept.size() > kMost) {
+    dropped.push_back(std::move(all.kept.back()));
+    all.kept.pop_back();
+  }
+  return model;
+}
+
+}  // namespace tensoa::python

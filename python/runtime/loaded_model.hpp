@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plane_call.hpp"
+#include "tensoa/engine/copy_report.hpp"
+#include "tensoa/engine/row_dependence.hpp"
+
+// A model file on a device, loaded once in a process, with what its calls need in each thread. No Python here.
+
+namespace tensoa::python {
+
+/// Whether a file is the one that it was: it was neither written nor replaced.
+struct FileStamp {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t size = 0;
+  std::int64_t written = 0;  ///< ns
+
+  auto operator<=>(const FileStamp&) const = default;
+};
+
+/// @throws LoadError where there is no such file
+FileStamp stamp_of(const std::string& path);
+
+/// What calls of one model by one thread use again.
+struct ThreadCall {
+  ThreadCall(const detail::AnyModel& model, const PlanesOfModel& planes, Device device)
+      : call(model, planes, device) {}
+
+  PlaneCall call;
+  std::vector<void*> held;  ///< objects of Python that the call in progress uses
+  bool is_busy = false;     ///< an array of the call in progress calls the model itself
+  std::optional<CopyReport> last_copies;
+};
+
+class LoadedModel {
+ public:
+  /// @throws LoadError, DeviceError; ConfigError where the file does not say which columns it reads
+  LoadedModel(std::string path, Device device);
+  LoadedModel(const LoadedModel&) = delete;
+  LoadedModel& operator=(const LoadedModel&) = delete;
+  ~LoadedModel();
+
+  const std::string& path() const noexcept { return path_; }
+  const FileStamp& stamp() const noexcept { return stamp_; }
+  Device device() const noexcept { return device_; }
+  const package::ModelDescription& description() const noexcept { return description_; }
+  const PlanesOfModel& planes() const noexcept { return planes_; }
+  const RowDependence& row_dependence() const noexcept { return rows_; }
+
+  /// That of the calling thread; it goes with the model or with the thread.
+  ThreadCall& of_this_thread() const;
+
+  /// For a call within a call.
+  std::unique_ptr<ThreadCall> another_call() const {
+    return std::make_unique<ThreadCall>(model_, planes_, device_);
+  }
+
+ private:
+  struct Calls;
+
+  std::string path_;
+  FileStamp stamp_;
+  Device device_;
+  package::ModelDescription description_;
+  detail::AnyModel model_;
+  PlanesOfModel planes_;
+  RowDependence rows_;
+  std::uint64_t number_;  ///< no other model of the process ever has it
+  std::shared_ptr<Calls> calls_;
+};
+
+/// The model of a file on a device: one that is there, where its file is the same, else it is loaded. Threads that ask
+/// for one at the same time wait for one load.
+/// @param path absolute @throws as LoadedModel
+std::shared_ptr<const LoadedModel> load_model(const std::string& path, Device device);
+
+/// The same, and keeps the last few of them: each task of a cluster's worker unpickles its model and lets it go.
+std::shared_ptr<const LoadedModel> load_model_to_keep(const std::string& path, Device device);
+
+}  // namespace tensoa::python

@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <exception>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "runtime_model.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/version.hpp"
+#include "tensoa/forest/engines.hpp"
+#include "tensoa/package/engines.hpp"
+
+namespace tensoa::python {
+namespace {
+
+/// Sets Python's error to the class of the same name in tensoa.errors.
+void set_error(const char* name, const std::exception& error) {
+  const nb::object type = nb::module_::import_("tensoa.errors").attr(name);
+  PyErr_SetString(type.ptr(), error.what());
+}
+
+/// Sets Python's error to the exception that is being handled. Rethrows what is none of the library.
+void translate() {
+  try {
+    throw;
+  } catch (const ConfigError& error) {
+    set_error("ConfigError", error);
+  } catch (const InputError& error) {
+    set_error("InputError", error);
+  } catch (const OutputError& error) {
+    set_error("OutputError", error);
+  } catch (const LoadError& error) {
+    set_error("LoadError", error);
+  } catch (const BindingError& error) {
+    set_error("BindingError", error);
+  } catch (const DeviceFullError& error) {
+    set_error("DeviceFullError", error);
+  } catch (const DeviceLostError& error) {
+    set_error("DeviceLostError", error);
+  } catch (const DeviceError& error) {
+    set_error("DeviceError", error);
+  } catch (const EngineError& error) {
+    set_error("EngineError", error);
+  } catch (const Error& error) {
+    set_error("Error", error);
+  }
+}
+
+/// Model.__call__. Not by nanobind, which would look at each argument.
+PyObject* call_model(PyObject* self, PyObject* args, PyObject* kwargs) {
+  try {
+    return nb::inst_ptr<RuntimeModel>(nb::handle(self))->call(args, kwargs).release().ptr();
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const Error&) {
+    translate();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+PyType_Slot kModelSlots[] = {{Py_tp_call, reinterpret_cast<void*>(call_model)}, {0, nullptr}};
+
+std::string text_of(nb::handle value) { return nb::cast<std::string>(nb::str(value)); }
+
+/// The path as text. @throws Python's TypeError for what is none
+std::string path_of(nb::handle path) {
+  return nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path));
+}
+
+/// As names_in_data() takes them: a dict is {name in the data: name of the model}.
+std::vector<std::string> columns_of(nb::handle columns) {
+  std::vector<std::string> all;
+  if (columns.is_none()) return all;
+  const auto name = [](nb::handle value) {
+    if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
+    throw ConfigError("columns: got " + text_of(nb::repr(value)) + " of type " +
+                      type_of_object(value) + ", expected names");
+  };
+  if (nb::isinstance<nb::str>(columns)) {
+    throw ConfigError(
+        "columns: got the text " + text_of(nb::repr(columns)) +
+        ", expected a list of names, or a dict {name in the data: name of the model}");
+  }
+  if (nb::isinstance<nb::dict>(columns)) {
+    for (const auto& [data, model] : nb::borrow<nb::dict>(columns)) {
+      all.push_back(name(data) + '=' + name(model));
+    }
+    return all;
+  }
+  for (nb::handle entry : nb::borrow<nb::object>(columns)) all.push_back(name(entry));
+  return all;
+}
+
+/// What is pickled: path, device, columns, digest.
+using State = std::tuple<std::string, std::string, std::vector<std::string>, std::string>;
+
+std::string absolute_path(nb::handle path) {
+  return nb::cast<std::string>(
+      nb::module_::import_("os").attr("path").attr("abspath")(path_of(path)));
+}
+
+nb::tuple tuple_of(std::vector<Block> blocks) {
+  nb::list all;
+  for (Block& block : blocks) all.append(nb::cast(std::move(block)));
+  return nb::tuple(all);
+}
+
+std::string repr_of(const Block& block) {
+  std::string shape;
+  for (const auto& size : block.shape) {
+    shape += (shape.empty() ? "" : ", ") + (size ? std::to_string(*size) : "rows");
+  }
+  std::string columns;
+  for (const std::string& column : block.columns) columns += (columns.empty() ? "" : ", ") + column;
+  return block.name + ": " + block.dtype + '[' + shape + "] (" + columns + ')';
+}
+
+template <class Values>
+nb::tuple tuple_of_values(const Values& values) {
+  nb::list all;
+  for (const auto& value : values) all.append(nb::cast(value));
+  return nb::tuple(all);
+}
+
+}  // namespace
+
+NB_MODULE(_runtime, module) {
+  module.doc() = "Runs models on columns where they lie. Use it as tensoa.Model.";
+  package::register_engines();
+  forest::register_engines();
+  nb::register_exception_translator([](const std::exception_ptr& error, void*) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const Error&) {
+      translate();
+    }
+  });
+
+  nb::class_<Block>(module, "Block",
+                    "An argument or a result of a model: a tensor over columns of one dtype.")
+      .def_prop_ro("name", [](const Block& block) { return block.name; })
+      .def_prop_ro(
+          "dtype", [](const Block& block) { return block.dtype; },
+          "Of its columns: \"float32\"; \"number\" where any will do.")
+      .def_prop_ro(
+          "shape", [](const Block& block) { return tuple_of_values(block.shape); },
+          nb::sig("def shape(self) -> tuple[int | None, ...]"),
+          "Of the tensor; None is the number of rows.")
+      .def_prop_ro(
+          "columns", [](const Block& block) { return tuple_of_values(block.columns); },
+          nb::sig("def columns(self) -> tuple[str, ...]"), "The names of its columns in a call.")
+      .def_prop_ro(
+          "collection", [](const Block& block) { return block.collection; },
+          "Blocks of one number have as many rows as each other; None: the number of "
+          "rows is in the shape.")
+      .def("__repr__", &repr_of);
+
+  nb::class_<Copies>(module, "Copies", "Bytes that a call copied between columns and the model.")
+      .def_prop_ro("bytes_in", [](const Copies& copies) { return copies.bytes_in; })
+      .def_prop_ro("bytes_out", [](const Copies& copies) { return copies.bytes_out; })
+      .def("__repr__", [](const Copies& copies) { return copies.text; });
+
+  nb::class_<RuntimeModel>(
+      module, "Model", nb::type_slots(kModelSlots),
+      "A model file (a package, or a file of trees) that runs on columns where they lie.\n\n"
+      "    model = tensoa.Model(\"model.pt2\")\n"
+      "    scores = model(pt=pt, eta=eta)[\"score\"]\n\n"
+      "Called with columns by name, with a table (a dict, a structured array of NumPy, a DataFrame "
+      "of\n"
+      "pandas or polars, a table of pyarrow), or with one array for each block. Gives columns "
+      "back, as\n"
+      "the kind that it was given; out= is written instead. Columns are NumPy's, or anything with\n"
+      "DLPack, the Arrow PyCapsule interface or __array__.\n\n"
+      "Threads: any number may call one model; calls run without the GIL.\n"
+      "Pickling: by path and SHA-256; the file has to be there, and the same.")
+      .def(
+          "__init__",
+          [](RuntimeModel* self, nb::handle path, const std::string& device, nb::handle columns) {
+            new (self) RuntimeModel(absolute_path(path), device, columns_of(columns));
+          },
+          nb::arg("path"), nb::arg("device") = "cpu", nb::arg("columns") = nb::none(),
+          nb::sig("def __init__(self, path: str | os.PathLike[str], device: str = \"cpu\", "
+                  "columns: collections.abc.Sequence[str] | dict[str, str] | None = None) -> None"),
+          "Loads the model.\n\n"
+          "device: \"cpu\".\n"
+          "columns: the names that your data has, in the order of the model's columns, or a dict\n"
+          "    {name in the data: name of the model}.\n"
+          "Raises LoadError, DeviceError, ConfigError.")
+      .def_prop_ro("path", [](const RuntimeModel& model) { return model.loaded().path(); })
+      .def_prop_ro("device", &RuntimeModel::device)
+      .def_prop_ro(
+          "inputs", [](const RuntimeModel& model) { return tuple_of(model.inputs()); },
+          nb::sig("def inputs(self) -> tuple[Block, ...]"), "What a call reads.")
+      .def_prop_ro(
+          "outputs", [](const RuntimeModel& model) { return tuple_of(model.outputs()); },
+          nb::sig("def outputs(self) -> tuple[Block, ...]"), "What a call gives.")
+      .def_prop_ro("rows_are_independent", &RuntimeModel::rows_are_independent,
+                   "Whether rows may be given in other calls than they were; None where it is not "
+                   "known.")
+      .def_prop_ro("last_copies", &RuntimeModel::last_copies,
+                   "Bytes that the last call of this thread copied; None before the first.")
+      .def("__repr__", &RuntimeModel::repr)
+      .def(
+          "__getstate__",
+          [](const RuntimeModel& model) {
+            return State(model.loaded().path(), model.device(), model.columns(), model.digest());
+          },
+          "Raises LoadError where the file is no longer the one that was loaded.")
+      .def("__setstate__", [](RuntimeModel& self, const State& state) {
+        const auto& [path, device, columns, digest] = state;
+        new (&self) RuntimeModel(path, device, columns, digest);
+      });
+
+  module.attr("__version__") = std::string(kVersion);
+}
+
+}  // namespace tensoa::python

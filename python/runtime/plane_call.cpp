@@ -1,0 +1,343 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "plane_call.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tensoa/engine/plan.hpp"
+#include "tensoa/package/described_columns.hpp"
+
+namespace tensoa::python {
+namespace {
+
+std::size_t append(std::vector<BlockOfPlanes>& blocks,
+                   const std::vector<package::ArgumentDescription>& arguments) {
+  std::size_t first = 0;
+  for (const package::ArgumentDescription& argument : arguments) {
+    const std::size_t count = argument.block->columns.size() * argument.block->element.planes();
+    blocks.push_back({*argument.block, first, count, argument.collection, argument.rows});
+    first += count;
+  }
+  return first;
+}
+
+/// Elements of a plane that are read or written.
+std::int64_t length_of(const BlockDescription& block, std::int64_t rows) {
+  return block.element.is_scalar() ? 1 : rows;
+}
+
+template <class Element>
+void copy_elements(std::byte* to, std::int64_t to_stride, const std::byte* from,
+                   std::int64_t from_stride, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::memcpy(to + i * to_stride, from + i * from_stride, sizeof(Element));
+  }
+}
+
+void copy_plane(std::byte* to, std::int64_t to_stride, const std::byte* from,
+                std::int64_t from_stride, std::int64_t count, std::size_t element) {
+  if (to_stride == from_stride && std::cmp_equal(to_stride, element)) {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * element);
+  } else if (element == 8) {
+    copy_elements<std::uint64_t>(to, to_stride, from, from_stride, count);
+  } else if (element == 4) {
+    copy_elements<std::uint32_t>(to, to_stride, from, from_stride, count);
+  } else if (element == 2) {
+    copy_elements<std::uint16_t>(to, to_stride, from, from_stride, count);
+  } else {
+    copy_elements<std::uint8_t>(to, to_stride, from, from_stride, count);
+  }
+}
+
+/// Where columns without rows lie, which may have no memory.
+std::byte* nothing() {
+  alignas(kAlignment) static std::byte memory[kAlignment];
+  return memory;
+}
+
+bool is_aligned(const Plane& plane, std::size_t element) {
+  return reinterpret_cast<std::uintptr_t>(plane.data) % element == 0;
+}
+
+}  // namespace
+
+PlanesOfModel planes_of(const package::ModelDescription& description) {
+  PlanesOfModel model;
+  model.input_planes = append(model.inputs, description.inputs);
+  model.output_planes = append(model.outputs, description.outputs);
+  for (BlockOfPlanes& input : model.inputs) {
+    if (!input.collection) input.collection = input.block.collection;
+    model.collections = std::max(model.collections, *input.collection + 1);
+  }
+  model.match = description.match;
+  model.takes_any_numbers =
+      description.compilation == CompilationType::kJustInTime && !description.forest_facts.empty();
+  return model;
+}
+
+PlaneCall::PlaneCall(const detail::AnyModel& model, const PlanesOfModel& planes, Device device)
+    : inputs(planes.input_planes),
+      outputs(planes.output_planes),
+      rows(planes.collections),
+      model_(model),
+      of_model_(planes),
+      queue_(device) {
+  for (const auto* blocks : {&planes.inputs, &planes.outputs}) {
+    for (const BlockOfPlanes& block : *blocks) {
+      Place& place = places_.emplace_back();
+      place.of = &block;
+      place.is_input = blocks == &planes.inputs;
+      place.columns.resize(block.block.columns.size());
+      place.dtypes.resize(planes.takes_any_numbers ? block.count : 0);
+    }
+  }
+}
+
+CopyReport PlaneCall::run() {
+  CopyReport copies;
+  used_inputs_ = inputs;
+  used_outputs_ = outputs;
+  for (Place& one : places_) place(one, one.is_input ? used_inputs_ : used_outputs_, copies);
+  if (!is_prepared_) prepare();
+  rebind();
+  copies += model_.run(queue_, *planned_);
+  queue_.wait();
+  for (const Place& one : places_) {
+    if (!one.is_input && !one.copied.empty()) bring_back(one, copies);
+  }
+  return copies;
+}
+
+void PlaneCall::place(Place& place, std::vector<Plane>& planes, CopyReport& copies) {
+  place.copied.clear();
+  if (of_model_.takes_any_numbers) {
+    place_any(place, planes, copies);
+  } else {
+    place_described(place, planes, copies);
+  }
+}
+
+/// Planes as packages read them: rows side by side, of vectors and matrices, and of tensors [columns, rows], at one
+/// distance.
+void PlaneCall::place_described(Place& place, std::vector<Plane>& planes, CopyReport& copies) {
+  const BlockOfPlanes& of = *place.of;
+  const BlockDescription& block = of.block;
+  const FieldInfo& element = block.element;
+  const auto size = static_cast<std::int64_t>(element.element_size());
+  const std::int64_t count = rows_of(of);
+  const std::int64_t length = length_of(block, count);
+  for (std::size_t i = of.first; i < of.first + of.count; ++i) {
+    const Plane& plane = planes[i];
+    if (length == 0 && plane.data == nullptr) planes[i].data = nothing();
+    const bool is_dense = plane.stride == size || length <= 1;
+    if (!is_dense || !is_aligned(plane, element.element_size())) {
+      set_aside(place, planes, i, copies);
+    }
+  }
+  const std::size_t each = element.planes();
+  const auto distance = [&](std::size_t plane, std::size_t from) {
+    return planes[of.first + plane].data - planes[of.first + from].data;
+  };
+  bool is_even = true;  // the planes of each column
+  for (std::size_t c = 0; c < place.columns.size(); ++c) {
+    const std::size_t first = c * each;
+    std::ptrdiff_t pitch = 0;
+    if (element.has_planes()) pitch = each > 1 ? distance(first + 1, first) : length * size;
+    is_even = is_even && (!element.has_planes() || pitch >= length * size) && pitch % size == 0;
+    for (std::size_t i = 2; i < each; ++i) {
+      is_even = is_even && distance(first + i, first) == static_cast<std::ptrdiff_t>(i) * pitch;
+    }
+    place.columns[c] = {planes[of.first + first].data, static_cast<std::size_t>(pitch / size)};
+  }
+  // Columns one after another, as far apart as described, none on another.
+  bool is_in_place = is_even;
+  const auto planes_from_first = [&](std::size_t c) {
+    return static_cast<std::ptrdiff_t>(block.columns[c].plane) - block.columns[0].plane;
+  };
+  if (place.columns.size() > 1) {
+    const std::ptrdiff_t apart = planes_from_first(1);
+    const std::ptrdiff_t step = distance(each, 0);
+    const std::ptrdiff_t pitch = apart > 0 ? step / apart : 0;
+    is_in_place = is_in_place && apart > 0 && step > 0 && step % (apart * size) == 0 &&
+                  pitch >= length * size;
+    for (std::size_t c = 0; c < place.columns.size() && is_in_place; ++c) {
+      is_in_place = planes_from_first(c) == static_cast<std::ptrdiff_t>(c) * apart &&
+                    distance(c * each, 0) == static_cast<std::ptrdiff_t>(c) * step &&
+                    (!element.has_planes() || std::cmp_equal(place.columns[c].pitch, pitch / size));
+    }
+  }
+  const bool has_to_be_in_place = block.shape == BlockShape::kColumns && place.columns.size() > 1;
+  if ((!is_even || (has_to_be_in_place && !is_in_place)) && place.copied.size() < of.count) {
+    // All of them: the memory aside has its planes at one distance.
+    const std::vector<std::size_t> there = place.copied;
+    for (std::size_t i = of.first; i < of.first + of.count; ++i) {
+      if (std::ranges::find(there, i) == there.end()) set_aside(place, planes, i, copies);
+    }
+    const std::vector<std::size_t> all = std::exchange(place.copied, {});
+    place_described(place, planes, copies);
+    place.copied = all;
+    return;
+  }
+  if (block.dtype != element.dtype) is_in_place = false;
+  is_prepared_ = is_prepared_ && is_in_place == place.is_in_place;
+  place.is_in_place = is_in_place;
+}
+
+/// Planes as trees read them.
+void PlaneCall::place_any(Place& place, std::vector<Plane>& planes, CopyReport& copies) {
+  const BlockOfPlanes& of = *place.of;
+  for (std::size_t i = 0; i < of.count; ++i) {
+    const Plane& plane = planes[of.first + i];
+    if (rows_of(of) == 0 && plane.data == nullptr) planes[of.first + i].data = nothing();
+    const auto size = static_cast<std::int64_t>(size_of(plane.dtype));
+    if (plane.stride < 0 || plane.stride % size != 0 || !is_aligned(plane, size_of(plane.dtype))) {
+      set_aside(place, planes, of.first + i, copies);
+    }
+    is_prepared_ = is_prepared_ && plane.dtype == place.dtypes[i];
+    place.dtypes[i] = plane.dtype;
+    place.columns[i] = {plane.data, 0};
+  }
+}
+
+/// Moves a plane to memory of this call; of an input with what is in it.
+void PlaneCall::set_aside(Place& place, std::vector<Plane>& planes, std::size_t plane,
+                          CopyReport& copies) {
+  const BlockOfPlanes& of = *place.of;
+  Plane& now = planes[plane];
+  const std::int64_t count = rows_of(of);
+  const std::int64_t length = length_of(of.block, count);
+  const std::size_t element = size_of(now.dtype);
+  if (place.copied.empty()) {
+    // The planes of a block in the order and at the distances of its description.
+    std::size_t last = 0;
+    for (const ColumnDescription& column : of.block.columns) {
+      last = std::max(last, column.plane + of.block.element.planes());
+    }
+    const std::size_t room =
+        of_model_.takes_any_numbers ? sizeof(double) : of.block.element.element_size();
+    const std::size_t bytes = static_cast<std::size_t>(std::max<std::int64_t>(length, 1)) * room;
+    place.aside_pitch = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const std::size_t needed = last * place.aside_pitch + kAlignment;
+    if (place.aside.size() < needed) place.aside.resize(needed);
+  }
+  const std::size_t each = of.block.element.planes();
+  const std::size_t in_block = plane - of.first;
+  const std::size_t position = of.block.columns[in_block / each].plane + in_block % each;
+  const auto begin = reinterpret_cast<std::uintptr_t>(place.aside.data());
+  const std::size_t skip = (kAlignment - begin % kAlignment) % kAlignment;
+  std::byte* const to = place.aside.data() + skip + position * place.aside_pitch;
+  if (place.is_input && length > 0) {
+    copy_plane(to, static_cast<std::int64_t>(element), now.data, now.stride, length, element);
+    copies.add_in(static_cast<std::size_t>(length) * element, CopyReason::kRepack);
+  }
+  now.data = to;
+  now.stride = static_cast<std::int64_t>(element);
+  place.copied.push_back(plane);
+}
+
+void PlaneCall::bring_back(const Place& place, CopyReport& copies) const {
+  const std::int64_t length = length_of(place.of->block, rows_of(*place.of));
+  for (const std::size_t i : place.copied) {
+    const std::size_t element = size_of(outputs[i].dtype);
+    copy_plane(outputs[i].data, outputs[i].stride, used_outputs_[i].data, used_outputs_[i].stride,
+               length, element);
+    copies.add_out(static_cast<std::size_t>(length) * element, CopyReason::kRepack);
+  }
+}
+
+/// Makes a binding for columns that lie as they do now, and has the model check it.
+void PlaneCall::prepare() {
+  Binding binding;
+  binding.match = of_model_.match;
+  binding.input_collections = of_model_.inputs.size();
+  for (Place& place : places_) {
+    auto& blocks = place.is_input ? binding.inputs : binding.outputs;
+    const BlockDescription& described = place.of->block;
+    BoundBlock block;
+    block.name = described.name;
+    block.shape = described.shape;
+    // Each block has a view of its own: ForeignColumn after ForeignColumn.
+    block.collection = blocks.size();
+    block.tensor.dtype = described.dtype;
+    block.converts = described.dtype != described.element.dtype || of_model_.takes_any_numbers;
+    if (block.converts || !place.is_in_place) block.form = BlockForm::kRepacked;
+    std::vector<ColumnRecord> records;
+    const auto count = static_cast<std::size_t>(rows_of(*place.of));
+    for (std::size_t c = 0; c < place.columns.size(); ++c) {
+      const auto number = static_cast<std::uint32_t>(c);
+      FieldInfo info = described.element;
+      if (of_model_.takes_any_numbers) info.dtype = place.dtypes[c];
+      block.columns.push_back({described.columns[c].name, number,
+                               static_cast<std::uint32_t>(c * sizeof(ForeignColumn)),
+                               described.columns[c].plane, info});
+      records.push_back({.data = place.columns[c].data,
+                         .pitch = place.columns[c].pitch,
+                         .size = count,
+                         .capacity = count,
+                         .info = info,
+                         .device = queue_.device(),
+                         .field = number,
+                         .read_only = place.is_input});
+    }
+    detail::append_block(blocks, std::move(block), records, count, nullptr, 0);
+  }
+  planned_ = model_.plan(std::move(binding));
+  is_prepared_ = true;
+}
+
+/// Points the binding to the planes of this call.
+void PlaneCall::rebind() {
+  views_.clear();
+  for (const Place& place : places_) {
+    const auto count = static_cast<std::size_t>(rows_of(*place.of));
+    views_.push_back({.columns = reinterpret_cast<const std::byte*>(place.columns.data()),
+                      .size = count,
+                      .capacity = count,
+                      .device = queue_.device(),
+                      .read_only = place.is_input,
+                      .lease = {}});
+  }
+  detail::rebind(*planned_, views_);
+  if (!of_model_.takes_any_numbers) return;
+  for (const Place& place : places_) {
+    const std::vector<Plane>& planes = place.is_input ? used_inputs_ : used_outputs_;
+    Binding& binding = planned_->binding;
+    BoundBlock& block =
+        (place.is_input ? binding.inputs : binding.outputs)[static_cast<std::size_t>(
+            place.of - (place.is_input ? of_model_.inputs : of_model_.outputs).data())];
+    for (std::size_t i = 0; i < place.of->count; ++i) {
+      const Plane& plane = planes[place.of->first + i];
+      block.sources[i].stride_of_dim[0] =
+          plane.stride / static_cast<std::int64_t>(size_of(plane.dtype));
+    }
+  }
+  detail::check(
+      planned_->binding);  // of outputs whose rows are not side by side, whether they overlap
+}
+
+Binding PlaneCall::example(const PlanesOfModel& planes, std::vector<std::byte>& memory) {
+  constexpr std::size_t kRow = kAlignment;
+  memory.assign((planes.input_planes + planes.output_planes + 1) * kRow, std::byte{});
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  std::byte* next = memory.data() + (kAlignment - begin % kAlignment) % kAlignment;
+  Binding binding;
+  binding.match = planes.match;
+  for (const auto* blocks : {&planes.inputs, &planes.outputs}) {
+    for (const BlockOfPlanes& block : *blocks) {
+      std::vector<package::ColumnPlace> places;
+      for (std::size_t c = 0; c < block.block.columns.size(); ++c) {
+        const FieldInfo& element = block.block.element;
+        places.push_back({next, element.has_planes() ? kRow / element.element_size() : 0});
+        next += element.planes() * kRow;
+      }
+      const bool is_input = blocks == &planes.inputs;
+      package::append_described(is_input ? binding.inputs : binding.outputs, block.block, places,
+                                block.collection ? 1 : block.rows, Device::cpu(), is_input);
+    }
+  }
+  return binding;
+}
+
+}  // namespace tensoa::python

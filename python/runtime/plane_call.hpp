@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensoa/core/memory.hpp"
+#include "tensoa/core/queue.hpp"
+#include "tensoa/engine/model.hpp"
+#include "tensoa/package/inspect.hpp"
+
+// Calls of a model, of which only the description is known, on planes anywhere in memory. No Python here.
+
+namespace tensoa::python {
+
+/// Where a plane lies: element i begins at data + i * stride.
+struct Plane {
+  std::byte* data = nullptr;
+  std::int64_t stride = 0;  ///< bytes; of a scalar not used
+  DType dtype = DType::kF32;
+};
+
+/// A block of a model, and which of all planes of the inputs (of the outputs) are its own.
+struct BlockOfPlanes {
+  BlockDescription block;
+  std::size_t first = 0;
+  std::size_t count = 0;
+  std::optional<std::size_t> collection;  ///< has as many rows as this input collection
+  std::size_t rows = 0;                   ///< else
+};
+
+/// What calls of a model read and write.
+struct PlanesOfModel {
+  std::vector<BlockOfPlanes> inputs;
+  std::vector<BlockOfPlanes> outputs;
+  std::size_t input_planes = 0;
+  std::size_t output_planes = 0;
+  std::size_t collections = 0;  ///< of the inputs
+  Match match = Match::kAuto;
+  /// Of tree files: planes of any dtype and distance are read where they lie, answers are float32 or float64. Else the
+  /// dtype is the one described, and rows that are not side by side are copied.
+  bool takes_any_numbers = false;
+};
+
+/// @param description with a binding
+PlanesOfModel planes_of(const package::ModelDescription& description);
+
+/// Calls of one model by one thread: a binding that is prepared once for each way in which columns lie, and memory for
+/// what has to be copied. Only grows.
+/// *Threads*: belongs to one thread; the model is shared.
+class PlaneCall {
+ public:
+  /// @param model, planes outlive this
+  PlaneCall(const detail::AnyModel& model, const PlanesOfModel& planes, Device device);
+  PlaneCall(const PlaneCall&) = delete;
+  PlaneCall& operator=(const PlaneCall&) = delete;
+
+  std::vector<Plane> inputs;       ///< set before run()
+  std::vector<Plane> outputs;      ///< likewise
+  std::vector<std::int64_t> rows;  ///< likewise, of each input collection
+
+  /// Runs the model, and waits for it. @return the bytes that were copied
+  /// @throws as Model::forward
+  CopyReport run();
+
+  std::int64_t rows_of(const BlockOfPlanes& block) const {
+    return block.collection ? rows[*block.collection] : static_cast<std::int64_t>(block.rows);
+  }
+
+  /// A binding over one row of zeros, for questions about the model.
+  static Binding example(const PlanesOfModel& planes, std::vector<std::byte>& memory);
+
+ private:
+  /// As a view has a column in it (bind()).
+  struct ForeignColumn {
+    void* data;
+    std::size_t pitch;
+  };
+
+  /// One block of the binding, and what of it stays from call to call.
+  struct Place {
+    const BlockOfPlanes* of;
+    bool is_input;
+    std::vector<ForeignColumn> columns;
+    std::vector<DType> dtypes;  ///< of the columns, where any are taken
+    bool is_in_place = false;
+    std::vector<std::byte> aside;     ///< for planes that cannot be used where they lie
+    std::size_t aside_pitch = 0;      ///< bytes
+    std::vector<std::size_t> copied;  ///< planes that are aside now
+  };
+
+  void place(Place& place, std::vector<Plane>& planes, CopyReport& copies);
+  void place_described(Place& place, std::vector<Plane>& planes, CopyReport& copies);
+  void place_any(Place& place, std::vector<Plane>& planes, CopyReport& copies);
+  void set_aside(Place& place, std::vector<Plane>& planes, std::size_t plane, CopyReport& copies);
+  void bring_back(const Place& place, CopyReport& copies) const;
+  void prepare();
+  void rebind();
+
+  const detail::AnyModel& model_;
+  const PlanesOfModel& of_model_;
+  Queue queue_;
+  std::vector<Place> places_;  ///< of the inputs, then of the outputs
+  std::vector<Plane> used_inputs_;
+  std::vector<Plane> used_outputs_;
+  std::vector<ViewReference> views_;
+  std::optional<detail::Planned> planned_;
+  bool is_prepared_ = false;
+};
+
+}  // namespace tensoa::python

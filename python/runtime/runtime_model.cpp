@@ -1,0 +1,865 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime_model.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "numpy_api.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/nearest_name.hpp"
+#include "tensoa/package/described_columns.hpp"
+
+namespace tensoa::python {
+namespace {
+
+/// Without the interpreter, for as long as it lives. Not where the thread ends in it: an interpreter that shuts down
+/// ends the threads that want it back.
+class WithoutInterpreter {
+ public:
+  WithoutInterpreter() : state_(PyEval_SaveThread()) {}
+  WithoutInterpreter(const WithoutInterpreter&) = delete;
+  WithoutInterpreter& operator=(const WithoutInterpreter&) = delete;
+  ~WithoutInterpreter() noexcept(false) { PyEval_RestoreThread(state_); }
+
+ private:
+  PyThreadState* state_;
+};
+
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 40;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    text += (i > 0 ? ", " : "") + names[i];
+  }
+  if (names.size() > kMost) text += ", … (" + std::to_string(names.size()) + ")";
+  return names.empty() ? "none" : text;
+}
+
+std::string nearest_of(const std::string& name, const std::vector<std::string>& names) {
+  const std::string nearest = nearest_name(name, names);
+  return nearest.empty() ? nearest : "; the nearest is " + nearest;
+}
+
+std::shared_ptr<const LoadedModel> model_of(const std::string& path, const std::string& device,
+                                            bool is_kept) {
+  const WithoutInterpreter released;
+  const Device on = parse_device(device);
+  return is_kept ? load_model_to_keep(path, on) : load_model(path, on);
+}
+
+std::string digest_of(const std::string& path) {
+  const nb::object file = nb::module_::import_("io").attr("open")(path, "rb");
+  nb::object digest;
+  try {
+    digest = nb::module_::import_("hashlib").attr("file_digest")(file, "sha256");
+  } catch (const nb::python_error&) {
+    file.attr("close")();
+    throw;
+  }
+  file.attr("close")();
+  return nb::cast<std::string>(digest.attr("hexdigest")());
+}
+
+/// Of each dimension of a block's tensor its size; -1 for rows.
+std::vector<std::int64_t> shape_of(const BlockDescription& block) {
+  const auto columns = static_cast<std::int64_t>(block.columns.size());
+  const FieldInfo& element = block.element;
+  if (block.shape == BlockShape::kColumns) return {columns, -1};
+  std::vector<std::int64_t> shape{-1};
+  if (!element.has_planes() || columns > 1) shape.push_back(columns);
+  if (element.has_planes()) shape.push_back(element.rows);
+  if (element.kind == ColumnKind::kMatrix) shape.push_back(element.columns);
+  return shape;
+}
+
+std::string text_of(const std::vector<std::int64_t>& shape) {
+  std::string text;
+  for (const std::int64_t size : shape) {
+    text += (text.empty() ? "" : ", ") + (size < 0 ? std::string("rows") : std::to_string(size));
+  }
+  return '[' + text + ']';
+}
+
+std::string text_of_shape(const ArrayView& view) {
+  return text_of({view.shape.begin(), view.shape.begin() + view.rank});
+}
+
+/// Memory of `planes` x `pitch` elements of NumPy's, on a line of the cache.
+nb::object new_memory(int type, std::int64_t elements, std::size_t element, std::byte*& first) {
+  npy_intp size = elements + static_cast<npy_intp>(kAlignment / element);
+  nb::object memory = nb::steal(PyArray_SimpleNew(1, &size, type));
+  if (!memory.is_valid()) throw nb::python_error();
+  auto* const begin =
+      static_cast<std::byte*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(memory.ptr())));
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  first = begin + (kAlignment - address % kAlignment) % kAlignment;
+  return memory;
+}
+
+/// An array over memory of another one.
+nb::object array_over(const nb::object& memory, int type, std::byte* data,
+                      const std::vector<npy_intp>& shape, const std::vector<npy_intp>& strides) {
+  nb::object array = nb::steal(PyArray_New(&PyArray_Type, static_cast<int>(shape.size()),
+                                           const_cast<npy_intp*>(shape.data()), type,
+                                           const_cast<npy_intp*>(strides.data()), data, 0,
+                                           NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE, nullptr));
+  if (!array.is_valid()) throw nb::python_error();
+  Py_INCREF(memory.ptr());
+  if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.ptr()), memory.ptr()) < 0) {
+    throw nb::python_error();
+  }
+  return array;
+}
+
+/// Lets the objects of a call go, and the next one in.
+class Turn {
+ public:
+  explicit Turn(ThreadCall& thread) : thread_(thread) { thread_.is_busy = true; }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    for (void* object : thread_.held) Py_DECREF(static_cast<PyObject*>(object));
+    thread_.held.clear();
+    thread_.is_busy = false;
+  }
+
+ private:
+  ThreadCall& thread_;
+};
+
+}  // namespace
+
+/// What a call was given, for as long as it lasts.
+struct RuntimeModel::Given {
+  TableKind kind = TableKind::kDict;
+  bool are_arrays = false;  ///< whole blocks in order: results are, too
+  nb::object table;         ///< that is given back as one of its kind
+  std::unique_ptr<Columns> columns;
+  std::unique_ptr<Columns> results;
+  std::vector<ArrayView> views;
+  std::vector<std::string> rows_of;  ///< of each collection what its number of rows is from
+  std::size_t copied = 0;            ///< bytes, for what had to be converted
+};
+
+RuntimeModel::RuntimeModel(const std::string& path, const std::string& device,
+                           std::vector<std::string> columns, const std::string& digest)
+    : columns_(std::move(columns)) {
+  if (!digest.empty()) {
+    stamp_of(path);  // a good message where it is not there
+    if (digest_of(path) != digest) {
+      throw LoadError("model " + path +
+                      ": is not the file that was pickled: its SHA-256 is another; put the same "
+                      "file there, or pickle a Model of this one");
+    }
+  }
+  loaded_ = model_of(path, device, !digest.empty());
+  const package::ModelDescription& description = loaded_->description();
+  const PlanesOfModel& planes = loaded_->planes();
+  const auto chosen = package::names_in_data(description, columns_, "columns");
+  const std::vector<std::string> own = package::column_names(description.inputs);
+  for (const BlockOfPlanes& block : planes.inputs) {
+    const std::vector<std::string> names = package::plane_names(block.block);
+    for (std::size_t i = 0; i < block.count; ++i) {
+      input_blocks_.push_back(&block);
+      const std::string full = block.block.name + '.' + names[i];
+      std::vector<std::string>& aliases = input_aliases_.emplace_back();
+      for (const std::string& key : {full, names[i]}) {
+        const auto choice = chosen.find(key);
+        if (choice != chosen.end() && aliases.empty()) aliases.push_back(choice->second);
+      }
+      if (aliases.empty()) {
+        aliases.push_back(own[block.first + i]);
+        for (const std::string& other : {full, names[i]}) {
+          if (other != aliases.front()) aliases.push_back(other);
+        }
+      }
+      input_names_.push_back(aliases.front());
+      can_be_quick_ = can_be_quick_ && !block.block.element.is_scalar();
+    }
+  }
+  output_names_ = package::column_names(description.outputs);
+  for (const BlockOfPlanes& block : planes.outputs) {
+    for (std::size_t i = 0; i < block.count; ++i) output_blocks_.push_back(&block);
+  }
+  const auto interned = [](const std::string& name) {
+    return nb::steal(PyUnicode_InternFromString(name.c_str()));
+  };
+  for (const std::string& name : input_names_) input_keys_.push_back(interned(name));
+  for (const std::string& name : output_names_) output_keys_.push_back(interned(name));
+}
+
+void RuntimeModel::refuse(const std::string& what) const {
+  throw BindingError(subject() + ": " + what);
+}
+
+std::vector<std::string> RuntimeModel::names_of(const BlockOfPlanes& block, bool is_input) const {
+  const std::vector<std::string>& names = is_input ? input_names_ : output_names_;
+  const auto first = names.begin() + static_cast<std::ptrdiff_t>(block.first);
+  return {first, first + static_cast<std::ptrdiff_t>(block.count)};
+}
+
+// ---- the usual call: a dict of NumPy's columns
+
+namespace {
+
+/// A column of NumPy's as a plane, without anything being looked up or counted.
+/// @return its rows; -1 for everything else
+std::int64_t plane_of_numpy(PyObject* value, const DType* dtype, bool is_written, Plane& plane) {
+  if (!PyArray_Check(value)) return -1;
+  auto* const array = reinterpret_cast<PyArrayObject*>(value);
+  const int type = PyArray_TYPE(array);
+  if (PyArray_NDIM(array) != 1 || PyArray_ISBYTESWAPPED(array)) return -1;
+  if (is_written && !PyArray_ISWRITEABLE(array)) return -1;
+  if (dtype != nullptr && type == numpy_type_of(*dtype)) {
+    plane.dtype = *dtype;
+  } else {
+    ArrayView view;
+    if (!view_of_numpy(value, view) || (dtype != nullptr && view.dtype != *dtype)) return -1;
+    plane.dtype = view.dtype;
+  }
+  plane.data = static_cast<std::byte*>(PyArray_DATA(array));
+  plane.stride = PyArray_STRIDE(array, 0);
+  return PyArray_DIM(array, 0);
+}
+
+void hold(PyObject* object, ThreadCall& thread) {
+  Py_INCREF(object);
+  thread.held.push_back(object);
+}
+
+}  // namespace
+
+/// @param others that are in the dict and are no columns
+/// @return false where it takes a closer look
+bool RuntimeModel::read_quickly(PyObject* dict, Py_ssize_t others, ThreadCall& thread) const {
+  PlaneCall& call = thread.call;
+  if (!can_be_quick_ || !PyDict_CheckExact(dict)) return false;
+  if (PyDict_Size(dict) - others != static_cast<Py_ssize_t>(input_keys_.size())) return false;
+  std::fill(call.rows.begin(), call.rows.end(), -1);
+  const bool any = loaded_->planes().takes_any_numbers;
+  for (std::size_t i = 0; i < input_keys_.size(); ++i) {
+    PyObject* const value = PyDict_GetItemWithError(dict, input_keys_[i].ptr());
+    if (value == nullptr) {
+      PyErr_Clear();
+      return false;
+    }
+    const BlockOfPlanes& block = *input_blocks_[i];
+    const std::int64_t rows =
+        plane_of_numpy(value, any ? nullptr : &block.block.element.dtype, false, call.inputs[i]);
+    std::int64_t& expected = call.rows[*block.collection];
+    if (expected < 0) expected = rows;
+    if (rows < 0 || rows != expected) return false;
+    hold(value, thread);
+  }
+  return true;
+}
+
+bool RuntimeModel::write_quickly(PyObject* out, ThreadCall& thread) const {
+  PlaneCall& call = thread.call;
+  if (!PyDict_CheckExact(out)) return false;
+  if (PyDict_Size(out) != static_cast<Py_ssize_t>(output_keys_.size())) return false;
+  const bool any = loaded_->planes().takes_any_numbers;
+  for (std::size_t i = 0; i < output_keys_.size(); ++i) {
+    PyObject* const value = PyDict_GetItemWithError(out, output_keys_[i].ptr());
+    if (value == nullptr) {
+      PyErr_Clear();
+      return false;
+    }
+    const BlockOfPlanes& block = *output_blocks_[i];
+    const std::int64_t rows =
+        plane_of_numpy(value, any ? nullptr : &block.block.element.dtype, true, call.outputs[i]);
+    if (rows != call.rows_of(block)) return false;
+    if (any && call.outputs[i].dtype < DType::kF32) return false;
+    hold(value, thread);
+  }
+  return true;
+}
+
+// ---- any call
+
+ArrayUse RuntimeModel::use_of(const BlockOfPlanes& block, const std::string& subject,
+                              bool is_input) const {
+  return {subject, block.block.element.dtype, !is_input, loaded_->planes().takes_any_numbers};
+}
+
+void RuntimeModel::require_usable(const ArrayView& view, const std::string& what,
+                                  bool is_input) const {
+  if (!is_input && loaded_->planes().takes_any_numbers && view.dtype < DType::kF32) {
+    refuse(what + " is " + std::string(name_of(view.dtype)) +
+           ", expected float32 or float64 for answers");
+  }
+  if (view.device != loaded_->device()) {
+    refuse(what + " lies on " + to_string(view.device) + ", the model was loaded on " +
+           to_string(loaded_->device()) + "; expected both on one device");
+  }
+}
+
+void RuntimeModel::set_rows(Given& given, const BlockOfPlanes& block, std::int64_t rows,
+                            const std::string& what, bool is_input, ThreadCall& thread) const {
+  PlaneCall& call = thread.call;
+  if (!is_input) {
+    const std::int64_t expected = call.rows_of(block);
+    if (rows == expected) return;
+    refuse(what + " of out has " + std::to_string(rows) + " rows, expected " +
+           std::to_string(expected) +
+           (block.collection ? ", as " + given.rows_of[*block.collection] : ", always"));
+  }
+  std::int64_t& expected = call.rows[*block.collection];
+  if (expected < 0) {
+    expected = rows;
+    given.rows_of[*block.collection] = what;
+  }
+  if (rows == expected) return;
+  refuse(what + " has " + std::to_string(rows) + " rows, " + given.rows_of[*block.collection] +
+         " has " + std::to_string(expected) + "; expected equal numbers");
+}
+
+void RuntimeModel::take_plane(Given& given, const BlockOfPlanes& block, std::size_t plane,
+                              const ArrayView& view, const std::string& name, bool is_input,
+                              ThreadCall& thread) const {
+  const std::string what = "column " + name;
+  Plane& to = (is_input ? thread.call.inputs : thread.call.outputs)[plane];
+  to = {view.data, view.stride[0], view.dtype};
+  if (block.block.element.is_scalar()) {
+    std::int64_t elements = 1;
+    for (int d = 0; d < view.rank; ++d) elements *= view.shape[static_cast<std::size_t>(d)];
+    if (elements == 1) return;
+    refuse(what + " has the shape " + text_of_shape(view) +
+           ", expected one number for the whole call");
+  }
+  if (view.rank != 1) {
+    refuse(what + " has the shape " + text_of_shape(view) + ", expected [rows]");
+  }
+  set_rows(given, block, view.shape[0], what, is_input, thread);
+}
+
+/// All planes of a block, or of one of its columns that is a vector or matrix.
+void RuntimeModel::take_block(Given& given, const BlockOfPlanes& block, const ArrayView& view,
+                              const std::string& name, bool is_input, ThreadCall& thread) const {
+  const FieldInfo& element = block.block.element;
+  std::vector<std::int64_t> shape = shape_of(block.block);
+  std::size_t rank = shape.size();
+  const bool is_scalar = element.is_scalar();
+  // Scalars need no rows: [k].
+  if (is_scalar && view.rank == 1) {
+    shape.erase(shape.begin());
+    --rank;
+  }
+  bool fits = std::cmp_equal(view.rank, rank);
+  std::int64_t rows = 1;
+  for (std::size_t d = 0; d < rank && fits; ++d) {
+    if (shape[d] < 0) rows = view.shape[d];
+    fits = shape[d] < 0 || shape[d] == view.shape[d];
+  }
+  const std::string what = "block " + name;
+  if (!fits || (is_scalar && rows != 1)) {
+    refuse(what + " has the shape " + text_of_shape(view) + ", expected " +
+           text_of(is_scalar ? std::vector<std::int64_t>{shape.back()} : shape_of(block.block)));
+  }
+  // The strides of rows, columns, and of the rows and columns of a matrix.
+  std::size_t d = 0;
+  std::int64_t of_rows = 0;
+  std::int64_t of_columns = 0;
+  std::int64_t of_planes[2] = {0, 0};
+  const bool is_turned = block.block.shape == BlockShape::kColumns;
+  if (is_turned) of_columns = view.stride[d++];
+  if (shape.size() > 0 && std::ranges::find(shape, -1) != shape.end()) of_rows = view.stride[d++];
+  if (!is_turned && (!element.has_planes() || block.block.columns.size() > 1)) {
+    of_columns = view.stride[d++];
+  }
+  for (std::size_t i = 0; d < rank; ++i) of_planes[i] = view.stride[d++];
+  std::vector<Plane>& planes = is_input ? thread.call.inputs : thread.call.outputs;
+  const std::size_t each = element.planes();
+  for (std::size_t i = 0; i < block.count; ++i) {
+    const auto part = static_cast<std::int64_t>(i % each);
+    std::byte* const data = view.data + static_cast<std::int64_t>(i / each) * of_columns +
+                            part % element.rows * of_planes[0] + part / element.rows * of_planes[1];
+    planes[block.first + i] = {data, of_rows, view.dtype};
+  }
+  if (!is_scalar) set_rows(given, block, rows, what, is_input, thread);
+}
+
+/// The columns of a call or of `out`, by name.
+void RuntimeModel::read(Given& given, Columns& columns, ThreadCall& thread) const {
+  const std::string where = subject() + ": ";
+  const std::vector<std::string> names = columns.names();
+  std::set<std::string> left(names.begin(), names.end());
+  const std::set<std::string> all = left;
+  const std::set<std::string> of_planes(input_names_.begin(), input_names_.end());
+  const auto take = [&](const std::string& what, const std::string& name,
+                        const BlockOfPlanes& block) -> const ArrayView& {
+    const std::string text = where + what + ' ' + name;
+    std::optional<ArrayView> view =
+        columns.find(name, use_of(block, text, true), block.block.element.is_scalar());
+    left.erase(name);
+    given.copied += view->copied;
+    require_usable(*view, what + ' ' + name, true);
+    return given.views.emplace_back(std::move(*view));
+  };
+  for (const BlockOfPlanes& block : loaded_->planes().inputs) {
+    const FieldInfo& element = block.block.element;
+    const std::string& name = block.block.name;
+    if (all.contains(name)) {
+      const bool is_plane = of_planes.contains(name);
+      const ArrayView& view = take(is_plane ? "column" : "block", name, block);
+      if (!is_plane || view.rank > 1) {
+        take_block(given, block, view, name, true, thread);
+        continue;
+      }
+    }
+    const std::size_t each = element.planes();
+    for (std::size_t c = 0; c < block.block.columns.size(); ++c) {
+      const std::string& column = block.block.columns[c].name;
+      const std::size_t first = block.first + c * each;
+      bool is_whole = false;
+      for (const std::string& whole : {name + '.' + column, column}) {
+        if (!element.has_planes() || !all.contains(whole) || is_whole) continue;
+        is_whole = true;
+        BlockOfPlanes one = block;
+        one.block.columns = {block.block.columns[c]};
+        one.first = first;
+        one.count = each;
+        take_block(given, one, take("column", whole, block), whole, true, thread);
+      }
+      for (std::size_t i = 0; i < each && !is_whole; ++i) {
+        const std::vector<std::string>& aliases = input_aliases_[first + i];
+        const auto found = std::ranges::find_if(
+            aliases, [&](const std::string& alias) { return all.contains(alias); });
+        if (found == aliases.end()) {
+          refuse("got no column " + aliases.front() + ", which it reads as " +
+                 (loaded_->planes().takes_any_numbers ? "numbers"
+                                                      : std::string(name_of(element.dtype))) +
+                 "; there are " + listed(names) + nearest_of(aliases.front(), names));
+        }
+        take_plane(given, block, first + i, take("column", *found, block), *found, true, thread);
+      }
+    }
+  }
+  if (left.empty() || !columns.is_exact()) return;
+  refuse("got the column " + *left.begin() + ", which it does not read; it reads " +
+         listed(input_names_) + nearest_of(*left.begin(), input_names_));
+}
+
+/// Whole blocks in the order of the model's.
+void RuntimeModel::read_arrays(Given& given, PyObject* args, ThreadCall& thread) const {
+  const std::vector<BlockOfPlanes>& blocks = loaded_->planes().inputs;
+  const auto count = static_cast<std::size_t>(PyTuple_Size(args));
+  given.are_arrays = true;
+  if (count != blocks.size()) {
+    std::vector<std::string> names;
+    for (const BlockOfPlanes& block : blocks) names.push_back(block.block.name);
+    refuse("got " + std::to_string(count) + (count == 1 ? " array" : " arrays") + ", expected " +
+           std::to_string(blocks.size()) + ", one for each of its blocks (" + listed(names) +
+           "); or columns by their names");
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const nb::handle value(PyTuple_GetItem(args, static_cast<Py_ssize_t>(i)));
+    const std::string what = "block " + blocks[i].block.name;
+    const std::string text = subject() + ": " + what;
+    ArrayView view = view_of(value, use_of(blocks[i], text, true));
+    given.copied += view.copied;
+    require_usable(view, what, true);
+    if (blocks[i].count == 1 && view.rank == 1 && !blocks[i].block.element.is_scalar()) {
+      take_plane(given, blocks[i], blocks[i].first, view, blocks[i].block.name, true, thread);
+    } else {
+      take_block(given, blocks[i], view, blocks[i].block.name, true, thread);
+    }
+    given.views.push_back(std::move(view));
+  }
+}
+
+void RuntimeModel::write(Given& given, nb::handle out, ThreadCall& thread) const {
+  TableKind kind = TableKind::kDict;
+  given.results = columns_of_table(nb::borrow(out), subject() + ": out", kind);
+  if (given.results != nullptr) {
+    if (kind != TableKind::kDict && kind != TableKind::kStructured) {
+      refuse("out is " + type_of_object(out) +
+             ", whose memory cannot be written; expected a dict of arrays");
+    }
+    return write_columns(given, *given.results, thread);
+  }
+  const std::vector<BlockOfPlanes>& blocks = loaded_->planes().outputs;
+  if (blocks.size() != 1) {
+    refuse("out is " + type_of_object(out) + ", expected a dict with an array for each of " +
+           listed(output_names_));
+  }
+  const BlockOfPlanes& block = blocks.front();
+  const std::string text = subject() + ": out";
+  ArrayView view = view_of(out, use_of(block, text, false));
+  require_usable(view, "out", false);
+  if (block.count == 1 && view.rank == 1) {
+    take_plane(given, block, 0, view, block.block.name, false, thread);
+  } else {
+    take_block(given, block, view, block.block.name, false, thread);
+  }
+  given.views.push_back(std::move(view));
+}
+
+void RuntimeModel::write_columns(Given& given, Columns& columns, ThreadCall& thread) const {
+  const std::vector<std::string> names = columns.names();
+  std::set<std::string> left(names.begin(), names.end());
+  const auto take = [&](const std::string& what, const std::string& name,
+                        const BlockOfPlanes& block) -> const ArrayView& {
+    const std::string text = subject() + ": " + what + ' ' + name + " of out";
+    std::optional<ArrayView> view = columns.find(name, use_of(block, text, false), false);
+    left.erase(name);
+    require_usable(*view, what + ' ' + name + " of out", false);
+    return given.views.emplace_back(std::move(*view));
+  };
+  for (const BlockOfPlanes& block : loaded_->planes().outputs) {
+    const std::string& name = block.block.name;
+    const bool is_plane = std::ranges::find(output_names_, name) != output_names_.end();
+    if (left.contains(name) && !is_plane) {
+      take_block(given, block, take("block", name, block), name, false, thread);
+      continue;
+    }
+    for (std::size_t i = block.first; i < block.first + block.count; ++i) {
+      const std::string& plane = output_names_[i];
+      if (!left.contains(plane)) {
+        refuse("out has no column " + plane + "; there are " + listed(names) + ", expected " +
+               listed(output_names_));
+      }
+      take_plane(given, block, i, take("column", plane, block), plane, false, thread);
+    }
+  }
+  if (left.empty() || !columns.is_exact()) return;
+  refuse("out has the column " + *left.begin() + ", which the model does not give; it gives " +
+         listed(output_names_) + nearest_of(*left.begin(), output_names_));
+}
+
+/// Memory for what the model gives: a dict of columns, or whole blocks where arrays were given.
+nb::object RuntimeModel::make_results(Given& given, ThreadCall& thread) const {
+  PlaneCall& call = thread.call;
+  const std::vector<BlockOfPlanes>& blocks = loaded_->planes().outputs;
+  nb::dict columns;
+  nb::object single;
+  for (const BlockOfPlanes& block : blocks) {
+    const DType dtype = block.block.element.dtype;
+    const int type = numpy_type_of(dtype);
+    if (type == NPY_NOTYPE) {
+      refuse("block " + block.block.name +
+             " is bfloat16, which NumPy does not have; give tensors of that type as out=");
+    }
+    const auto element = static_cast<std::int64_t>(size_of(dtype));
+    const std::int64_t rows = call.rows_of(block);
+    const std::int64_t line = static_cast<std::int64_t>(kAlignment) / element;
+    std::size_t last = 0;
+    const std::size_t each = block.block.element.planes();
+    for (const ColumnDescription& column : block.block.columns) {
+      last = std::max(last, column.plane + each);
+    }
+    const std::int64_t pitch = last == 1 ? rows : (rows + line - 1) / line * line;
+    std::byte* first = nullptr;
+    const nb::object memory = new_memory(type, static_cast<std::int64_t>(last) * pitch,
+                                         static_cast<std::size_t>(element), first);
+    for (std::size_t i = 0; i < block.count; ++i) {
+      const std::size_t place = block.block.columns[i / each].plane + i % each;
+      std::byte* const data = first + static_cast<std::int64_t>(place) * pitch * element;
+      call.outputs[block.first + i] = {data, element, dtype};
+      if (!given.are_arrays) {
+        columns[output_keys_[block.first + i]] = array_over(memory, type, data, {rows}, {element});
+      }
+    }
+    if (!given.are_arrays) continue;
+    const std::vector<ColumnDescription>& of = block.block.columns;
+    bool is_even = true;
+    for (std::size_t c = 1; c < of.size(); ++c) {
+      is_even = is_even && of[c].plane - of[0].plane == c * (of[1].plane - of[0].plane);
+    }
+    const std::int64_t step = of.size() > 1 ? std::int64_t{of[1].plane} - of[0].plane : 1;
+    if (!is_even || step <= 0) {
+      refuse("the columns of block " + block.block.name +
+             " do not lie at equal distances, so that they are no array; give columns by their "
+             "names");
+    }
+    std::vector<npy_intp> shape;
+    std::vector<npy_intp> strides;
+    const auto add = [&](std::int64_t size, std::int64_t stride) {
+      shape.push_back(size);
+      strides.push_back(stride);
+    };
+    const FieldInfo& info = block.block.element;
+    const auto count = static_cast<std::int64_t>(of.size());
+    if (block.block.shape == BlockShape::kColumns) add(count, step * pitch * element);
+    add(rows, element);
+    if (block.block.shape == BlockShape::kRows && (!info.has_planes() || count > 1)) {
+      add(count, step * pitch * element);
+    }
+    if (info.has_planes()) add(info.rows, pitch * element);
+    if (info.kind == ColumnKind::kMatrix) add(info.columns, info.rows * pitch * element);
+    single = array_over(memory, type, first + of[0].plane * pitch * element, shape, strides);
+    columns[block.block.name.c_str()] = single;
+  }
+  if (given.are_arrays && blocks.size() == 1) return single;
+  return columns;
+}
+
+/// Columns as the kind of table that the call was given.
+nb::object RuntimeModel::given_back(Given& given, nb::object results) const {
+  const auto converted = [&](const nb::object& convert) {
+    if (!nb::isinstance<nb::dict>(results)) return nb::object(convert(results));
+    nb::dict all;
+    for (const auto& [name, column] : nb::cast<nb::dict>(results)) all[name] = convert(column);
+    return nb::object(all);
+  };
+  switch (given.kind) {
+    case TableKind::kDict:
+      return results;
+    case TableKind::kTorch:
+      return converted(nb::module_::import_("torch").attr("from_numpy"));
+    case TableKind::kPolars:
+      return nb::module_::import_("polars").attr("DataFrame")(results);
+    case TableKind::kPyarrow: {
+      const std::string type = nb::cast<std::string>(given.table.type().attr("__name__"));
+      return nb::module_::import_("pyarrow").attr(type.c_str()).attr("from_pydict")(results);
+    }
+    case TableKind::kPandas: {
+      const nb::object frame = nb::module_::import_("pandas").attr("DataFrame");
+      // The index says which row is which, where there is one answer for each.
+      const bool is_row_by_row = std::ranges::all_of(
+          loaded_->planes().outputs,
+          [](const BlockOfPlanes& block) { return block.collection.has_value(); });
+      if (!is_row_by_row) return frame(results, nb::arg("copy") = false);
+      return frame(results, nb::arg("index") = given.table.attr("index"), nb::arg("copy") = false);
+    }
+    case TableKind::kStructured:
+      break;
+  }
+  return results;
+}
+
+nb::object RuntimeModel::call(PyObject* args, PyObject* kwargs) const {
+  static const bool is_numpy_there = (need_numpy(), true);
+  static PyObject* const out_key = PyUnicode_InternFromString("out");
+  (void)is_numpy_there;
+  const Py_ssize_t positional = PyTuple_Size(args);
+  PyObject* out = nullptr;
+  Py_ssize_t named = kwargs == nullptr ? 0 : PyDict_Size(kwargs);
+  if (named > 0) {
+    out = PyDict_GetItemWithError(kwargs, out_key);
+    if (out != nullptr) --named;
+    if (out == Py_None) out = nullptr;
+  }
+  const Py_ssize_t others = kwargs == nullptr ? 0 : PyDict_Size(kwargs) - named;
+  if (positional > 0 && named > 0) {
+    refuse("got " + std::to_string(positional) + " positional and " + std::to_string(named) +
+           " named arguments; expected a table, arrays, or columns by their names");
+  }
+  if (positional == 0 && named == 0 && !input_names_.empty()) {
+    refuse("got no columns; it reads " + listed(input_names_));
+  }
+
+  ThreadCall& usual = loaded_->of_this_thread();
+  const std::unique_ptr<ThreadCall> nested = usual.is_busy ? loaded_->another_call() : nullptr;
+  ThreadCall& thread = nested ? *nested : usual;
+  const Turn turn(thread);
+  Given given;
+
+  PyObject* const first = positional > 0 ? PyTuple_GetItem(args, 0) : nullptr;
+  const bool is_quick = positional == 0 ? kwargs != nullptr && read_quickly(kwargs, others, thread)
+                        : positional == 1 ? read_quickly(first, 0, thread)
+                                          : false;
+  if (!is_quick) {
+    given.rows_of.resize(thread.call.rows.size());
+    std::fill(thread.call.rows.begin(), thread.call.rows.end(), -1);
+    if (positional == 0) {
+      nb::dict columns;
+      if (kwargs != nullptr) {
+        for (const auto& [name, column] : nb::borrow<nb::dict>(kwargs)) {
+          if (name.ptr() != out_key && !name.equal(nb::handle(out_key))) columns[name] = column;
+        }
+      }
+      given.columns = columns_of_mapping(columns, subject());
+      given.table = columns;
+    } else if (positional == 1) {
+      given.table = nb::borrow(first);
+      given.columns = columns_of_table(given.table, subject(), given.kind);
+    }
+    if (given.columns != nullptr) {
+      read(given, *given.columns, thread);
+    } else {
+      read_arrays(given, args, thread);
+    }
+    // A collection that only scalars belong to.
+    for (std::int64_t& rows : thread.call.rows) rows = rows < 0 ? 1 : rows;
+    const nb::handle example = given.are_arrays ? nb::handle(first)
+                               : given.kind == TableKind::kDict &&
+                                       nb::isinstance<nb::dict>(given.table) &&
+                                       nb::len(given.table) > 0
+                                   ? nb::handle((*nb::borrow<nb::dict>(given.table).begin()).second)
+                                   : nb::handle();
+    if (example.is_valid() && type_of_object(example).starts_with("torch.")) {
+      given.kind = TableKind::kTorch;
+    }
+  } else if (out == nullptr) {
+    given.rows_of.resize(thread.call.rows.size());
+  }
+
+  nb::object results;
+  if (out != nullptr) {
+    const std::size_t held = thread.held.size();
+    if (!write_quickly(out, thread)) {
+      while (thread.held.size() > held) {
+        Py_DECREF(static_cast<PyObject*>(thread.held.back()));
+        thread.held.pop_back();
+      }
+      if (given.rows_of.empty()) given.rows_of.assign(thread.call.rows.size(), "its inputs");
+      write(given, out, thread);
+    }
+    results = nb::borrow(out);
+  } else if (given.kind == TableKind::kStructured) {
+    nb::list fields;
+    for (std::size_t i = 0; i < output_names_.size(); ++i) {
+      const std::string dtype(name_of(output_blocks_[i]->block.element.dtype));
+      fields.append(nb::make_tuple(output_names_[i], dtype));
+    }
+    const std::int64_t rows = thread.call.rows_of(loaded_->planes().outputs.front());
+    const bool is_one_table = std::ranges::all_of(
+        loaded_->planes().outputs,
+        [&](const BlockOfPlanes& block) { return thread.call.rows_of(block) == rows; });
+    if (is_one_table) {
+      results = nb::module_::import_("numpy").attr("empty")(rows, fields);
+      write(given, results, thread);
+    } else {
+      results = make_results(given, thread);
+    }
+  } else {
+    results = make_results(given, thread);
+  }
+
+  CopyReport copies;
+  std::exception_ptr error;
+  {
+    const WithoutInterpreter released;
+    try {
+      copies = thread.call.run();
+    } catch (const std::exception&) {
+      error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+  if (given.copied > 0) copies.add_in(given.copied, CopyReason::kRepack);
+  usual.last_copies = copies;
+  return out != nullptr ? results : given_back(given, std::move(results));
+}
+
+// ---- what a model is
+
+std::string RuntimeModel::device() const { return to_string(loaded_->device()); }
+
+namespace {
+
+std::vector<Block> blocks_of(const std::vector<BlockOfPlanes>& blocks,
+                             const std::vector<std::string>& names, bool takes_any) {
+  std::vector<Block> all;
+  for (const BlockOfPlanes& block : blocks) {
+    Block& one = all.emplace_back();
+    one.name = block.block.name;
+    one.dtype = takes_any ? "number" : std::string(name_of(block.block.element.dtype));
+    for (const std::int64_t size : shape_of(block.block)) {
+      if (size >= 0) {
+        one.shape.emplace_back(size);
+      } else if (block.collection) {
+        one.shape.emplace_back(std::nullopt);
+      } else {
+        one.shape.emplace_back(static_cast<std::int64_t>(block.rows));
+      }
+    }
+    const auto first = names.begin() + static_cast<std::ptrdiff_t>(block.first);
+    one.columns.assign(first, first + static_cast<std::ptrdiff_t>(block.count));
+    one.collection = block.collection;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Block> RuntimeModel::inputs() const {
+  return blocks_of(loaded_->planes().inputs, input_names_, loaded_->planes().takes_any_numbers);
+}
+
+std::vector<Block> RuntimeModel::outputs() const {
+  return blocks_of(loaded_->planes().outputs, output_names_, false);
+}
+
+std::optional<bool> RuntimeModel::rows_are_independent() const {
+  switch (loaded_->row_dependence().answer) {
+    case RowDependence::Answer::kIndependent:
+      return true;
+    case RowDependence::Answer::kDependent:
+      return false;
+    case RowDependence::Answer::kUnknown:
+      break;
+  }
+  return {};
+}
+
+std::optional<Copies> RuntimeModel::last_copies() const {
+  const std::optional<CopyReport>& report = loaded_->of_this_thread().last_copies;
+  if (!report) return {};
+  return Copies{report->bytes_in, report->bytes_out, to_string(*report)};
+}
+
+std::string RuntimeModel::repr() const {
+  struct Line {
+    std::string way;
+    std::string name;
+    std::string type;
+    std::string columns;
+  };
+  std::vector<Line> lines;
+  const auto rows_of = [&](const Block& block) {
+    return loaded_->planes().collections > 1 ? 'n' + std::to_string(*block.collection) : "rows";
+  };
+  const auto add = [&](const char* way, const std::vector<Block>& blocks) {
+    for (const Block& block : blocks) {
+      std::string type;
+      for (const auto& size : block.shape) {
+        type += (type.empty() ? "" : ", ") + (size ? std::to_string(*size) : rows_of(block));
+      }
+      constexpr std::size_t kMost = 8;
+      std::string columns;
+      for (std::size_t i = 0; i < std::min(block.columns.size(), kMost); ++i) {
+        columns += (i > 0 ? ", " : "") + block.columns[i];
+      }
+      if (block.columns.size() > kMost) {
+        columns += ", … (" + std::to_string(block.columns.size()) + ")";
+      }
+      lines.push_back({way, block.name, block.dtype + '[' + type + ']', std::move(columns)});
+    }
+  };
+  add("in", inputs());
+  add("out", outputs());
+  std::size_t name_width = 0;
+  std::size_t type_width = 0;
+  for (const Line& line : lines) {
+    name_width = std::max(name_width, line.name.size());
+    type_width = std::max(type_width, line.type.size());
+  }
+  const auto padded = [](std::string text, std::size_t width) {
+    text.resize(std::max(text.size(), width), ' ');
+    return text + "  ";
+  };
+  std::string text = "tensoa.Model(" +
+                     nb::cast<std::string>(nb::repr(nb::str(loaded_->path().c_str()))) +
+                     ", device='" + device() + "')\n";
+  for (const Line& line : lines) {
+    text += "  " + padded(line.way, 3) + padded(line.name, name_width) +
+            padded(line.type, type_width) + line.columns + '\n';
+  }
+  return text + "  rows: " + to_string(loaded_->row_dependence());
+}
+
+std::string RuntimeModel::digest() const {
+  const std::string digest = digest_of(loaded_->path());
+  if (stamp_of(loaded_->path()) == loaded_->stamp()) return digest;
+  throw LoadError(subject() +
+                  ": the file was written after it was loaded, so that another process would run "
+                  "another model; make a new Model of it");
+}
+
+}  // namespace tensoa::python

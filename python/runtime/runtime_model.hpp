@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "columns.hpp"
+#include "loaded_model.hpp"
+
+namespace tensoa::python {
+
+/// An argument or result of a model, as Python sees it.
+struct Block {
+  std::string name;
+  std::string dtype;                               ///< "number" where any will do
+  std::vector<std::optional<std::int64_t>> shape;  ///< nothing for rows
+  std::vector<std::string> columns;                ///< the names that a call knows
+  std::optional<std::size_t> collection;  ///< inputs and outputs of one have equal numbers of rows
+};
+
+/// Bytes that a call copied.
+struct Copies {
+  std::size_t bytes_in = 0;
+  std::size_t bytes_out = 0;
+  std::string text;  ///< to_string(CopyReport)
+};
+
+/// tensoa.Model.
+class RuntimeModel {
+ public:
+  /// @param columns names that the data has, as names_in_data() takes them
+  /// @param digest of the file, which it must have; empty: any
+  RuntimeModel(const std::string& path, const std::string& device, std::vector<std::string> columns,
+               const std::string& digest = {});
+
+  /// A call: `args` and `kwargs` as Python has them, the second may be nullptr.
+  nb::object call(PyObject* args, PyObject* kwargs) const;
+
+  const LoadedModel& loaded() const noexcept { return *loaded_; }
+  const std::vector<std::string>& columns() const noexcept { return columns_; }
+  std::string device() const;
+  std::vector<Block> inputs() const;
+  std::vector<Block> outputs() const;
+  std::optional<bool> rows_are_independent() const;
+  std::optional<Copies> last_copies() const;
+  std::string repr() const;
+
+  /// SHA-256 of the file. @throws LoadError where it is no longer the one that was loaded
+  std::string digest() const;
+
+ private:
+  struct Given;
+
+  bool read_quickly(PyObject* dict, Py_ssize_t others, ThreadCall& thread) const;
+  bool write_quickly(PyObject* out, ThreadCall& thread) const;
+  void read(Given& given, Columns& columns, ThreadCall& thread) const;
+  void read_arrays(Given& given, PyObject* args, ThreadCall& thread) const;
+  void write(Given& given, nb::handle out, ThreadCall& thread) const;
+  void write_columns(Given& given, Columns& columns, ThreadCall& thread) const;
+  nb::object make_results(Given& given, ThreadCall& thread) const;
+  nb::object given_back(Given& given, nb::object results) const;
+
+  std::string subject() const { return "model " + loaded_->path(); }
+  std::vector<std::string> names_of(const BlockOfPlanes& block, bool is_input) const;
+  [[noreturn]] void refuse(const std::string& what) const;
+
+  void take_block(Given& given, const BlockOfPlanes& block, const ArrayView& view,
+                  const std::string& name, bool is_input, ThreadCall& thread) const;
+  void take_plane(Given& given, const BlockOfPlanes& block, std::size_t plane,
+                  const ArrayView& view, const std::string& name, bool is_input,
+                  ThreadCall& thread) const;
+  ArrayUse use_of(const BlockOfPlanes& block, const std::string& subject, bool is_input) const;
+  void require_usable(const ArrayView& view, const std::string& what, bool is_input) const;
+  void set_rows(Given& given, const BlockOfPlanes& block, std::int64_t rows,
+                const std::string& what, bool is_input, ThreadCall& thread) const;
+
+  std::shared_ptr<const LoadedModel> loaded_;
+  std::vector<std::string> columns_;
+  std::vector<std::string> input_names_;  ///< of planes, as the caller's data has them
+  std::vector<std::vector<std::string>>
+      input_aliases_;  ///< which name each plane, the first is the one above
+  std::vector<std::string> output_names_;
+  std::vector<nb::object> input_keys_;  ///< interned
+  std::vector<nb::object> output_keys_;
+  std::vector<const BlockOfPlanes*> input_blocks_;  ///< of each plane
+  std::vector<const BlockOfPlanes*> output_blocks_;
+  bool can_be_quick_ = true;  ///< no plane is a scalar
+};
+
+}  // namespace tensoa::python

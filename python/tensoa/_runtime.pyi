@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs models on columns where they lie. Use it as tensoa.Model."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+class Block:
+    """
+    An argument or a result of a model: a tensor over columns of one dtype.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dtype(self) -> str:
+        """Of its columns: "float32"; "number" where any will do."""
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        """Of the tensor; None is the number of rows."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns in a call."""
+
+    @property
+    def collection(self) -> int | None:
+        """
+        Blocks of one number have as many rows as each other; None: the number of rows is in the shape.
+        """
+
+    def __repr__(self) -> str: ...
+
+class Copies:
+    """Bytes that a call copied between columns and the model."""
+
+    @property
+    def bytes_in(self) -> int: ...
+    @property
+    def bytes_out(self) -> int: ...
+    def __repr__(self) -> str: ...
+
+class Model:
+    """
+    A model file (a package, or a file of trees) that runs on columns where they lie.
+
+        model = tensoa.Model("model.pt2")
+        scores = model(pt=pt, eta=eta)["score"]
+
+    Called with columns by name, with a table (a dict, a structured array of NumPy, a DataFrame of
+    pandas or polars, a table of pyarrow), or with one array for each block. Gives columns back, as
+    the kind that it was given; out= is written instead. Columns are NumPy's, or anything with
+    DLPack, the Arrow PyCapsule interface or __array__.
+
+    Threads: any number may call one model; calls run without the GIL.
+    Pickling: by path and SHA-256; the file has to be there, and the same.
+    """
+
+    def __call__(self, /, *tables: Any, out: Any = None, **columns: Any) -> Any:
+        """
+        Runs the model. Give columns by name, one table, or one array for each block, in their order.
+
+        out: what is written, and given back: a dict of columns, a structured array, or an array for the only block.
+        Raises BindingError for what the model does not take; EngineError, DeviceError.
+        """
+
+    def __init__(
+        self, path: str | os.PathLike[str], device: str = "cpu", columns: Sequence[str] | dict[str, str] | None = None
+    ) -> None:
+        """
+        Loads the model.
+
+        device: "cpu".
+        columns: the names that your data has, in the order of the model's columns, or a dict
+            {name in the data: name of the model}.
+        Raises LoadError, DeviceError, ConfigError.
+        """
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def inputs(self) -> tuple[Block, ...]:
+        """What a call reads."""
+
+    @property
+    def outputs(self) -> tuple[Block, ...]:
+        """What a call gives."""
+
+    @property
+    def rows_are_independent(self) -> bool | None:
+        """
+        Whether rows may be given in other calls than they were; None where it is not known.
+        """
+
+    @property
+    def last_copies(self) -> Copies | None:
+        """Bytes that the last call of this thread copied; None before the first."""
+
+    def __repr__(self) -> str: ...
+    def __getstate__(self) -> tuple[str, str, list[str], str]:
+        """Raises LoadError where the file is no longer the one that was loaded."""
+
+    def __setstate__(self, arg: tuple[str, str, Sequence[str], str], /) -> None: ...
