@@ -525,13 +525,13 @@ def test_pickle_is_the_path_and_the_digest(row):
 
 def test_pickle_of_a_file_that_changed(tmp_path, row):
     path = tmp_path / "model.pt2"
-    path.write_bytes(open(row.path, "rb").read())
+    path.write_bytes(Path(row.path).read_bytes())
     model = Model(path)
     text = pickle.dumps(model)
     path.unlink()
     with pytest.raises(tensoa.LoadError, match="there is no such file"):
         pickle.loads(text)
-    path.write_bytes(open(row.path, "rb").read() + b" ")
+    path.write_bytes(Path(row.path).read_bytes() + b" ")
     with pytest.raises(tensoa.LoadError, match="is not the file that was pickled"):
         pickle.loads(text)
     with pytest.raises(tensoa.LoadError, match="was written after it was loaded"):

@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The code of docs/python.md."""
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import runtime_models
+
+runtime_models.require_runtime()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with model.pt2, which reads x, y, z and gives m, n."""
+    runtime_models.write_row(tmp_path).rename(tmp_path / "model.pt2")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_page(here, capsys):
+    # [load]
+    import numpy as np
+
+    import tensoa
+
+    model = tensoa.Model("model.pt2")
+    print(model)
+    # [/load]
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "  in   features  float32[rows, 3]  x, y, z",
+        "  out  answers   float32[rows, 2]  m, n",
+        "  rows: independent",
+    ]
+
+    # [columns]
+    x, y, z = np.random.default_rng(0).normal(size=(3, 1000)).astype("float32")
+    answers = model(x=x, y=y, z=z)  # or model({"x": x, "y": y, "z": z})
+    answers["m"]  # an array of NumPy
+    # [/columns]
+    expected = answers["m"].copy()
+    np.testing.assert_allclose(expected, x * y + z, rtol=1e-5, atol=1e-6)
+
+    # [out]
+    out = {"m": np.empty(1000, "float32"), "n": np.empty(1000, "float32")}
+    model(x=x, y=y, z=z, out=out)  # writes into these arrays
+    print(model.last_copies)  # 12000 bytes in, 0 bytes out (a block is repacked)
+    # [/out]
+    np.testing.assert_array_equal(out["m"], expected)
+    assert capsys.readouterr().out.endswith(" 0 bytes out\n") or model.last_copies.bytes_in == 12000
+
+    # [tables]
+    import pandas
+    import polars
+    import pyarrow
+
+    model(pandas.DataFrame({"x": x, "y": y, "z": z, "event": np.arange(1000)}))  # a DataFrame
+    model(polars.DataFrame({"x": x, "y": y, "z": z}))  # a DataFrame of polars
+    model(pyarrow.table({"x": x, "y": y, "z": z}))  # a table of pyarrow
+    # [/tables]
+
+    # [names]
+    jets = pandas.DataFrame({"pt": x, "eta": y, "phi": z})
+    tensoa.Model("model.pt2", columns=["pt", "eta", "phi"])(jets)  # in the order of the model's columns
+    tensoa.Model("model.pt2", columns={"pt": "x", "eta": "y", "phi": "z"})(jets)  # or each by its name
+    # [/names]
+
+    # [blocks]
+    features = np.empty((3, 1000), "float32").T  # [1000, 3], columns side by side: nothing is copied
+    scores = model(features)  # [1000, 2]
+    # [/blocks]
+    assert scores.shape == (1000, 2) and model.last_copies.bytes_in == 0
+
+    # [threads]
+    with ThreadPoolExecutor(4) as pool:
+        parts = [np.array_split(column, 4) for column in (x, y, z)]
+        results = list(pool.map(lambda part: model(x=part[0], y=part[1], z=part[2])["m"], zip(*parts)))
+    # [/threads]
+    np.testing.assert_allclose(np.concatenate(results), expected, rtol=1e-6, atol=1e-6)
+
+    # [pickle]
+    again = pickle.loads(pickle.dumps(model))  # the path and the SHA-256 of the file
+    # [/pickle]
+    assert again.inputs[0].columns == ("x", "y", "z")
+
+    # [errors]
+    try:
+        model(x=x, y=y, zz=z)
+    except tensoa.BindingError as error:
+        print(error)
+    # [/errors]
+    message = "got no column z, which it reads as float32; there are x, y, zz; the nearest is zz\n"
+    assert capsys.readouterr().out.endswith(message)
