@@ -39,11 +39,6 @@ std::string listed(const std::vector<std::string>& names) {
   return names.empty() ? "none" : text;
 }
 
-std::string nearest_of(const std::string& name, const std::vector<std::string>& names) {
-  const std::string nearest = nearest_name(name, names);
-  return nearest.empty() ? nearest : "; the nearest is " + nearest;
-}
-
 std::shared_ptr<const LoadedModel> model_of(const std::string& path, const std::string& device,
                                             bool is_kept) {
   const WithoutInterpreter released;
