@@ -83,15 +83,15 @@ void require_collections(const ModelDescription& model) {
   std::set<std::size_t> of_inputs;
   for (const ArgumentDescription& input : model.inputs) {
     if (input.collection && *input.collection >= model.inputs.size()) {
-      fail("a block of \"inputs\" has the collection " + std::to_string(*input.collection) +
-           " of " + std::to_string(model.inputs.size()) + " blocks");
+      kFields.fail("a block of \"inputs\" has the collection " + std::to_string(*input.collection) +
+                   " of " + std::to_string(model.inputs.size()) + " blocks");
     }
     if (input.collection) of_inputs.insert(*input.collection);
   }
   for (const ArgumentDescription& output : model.outputs) {
     if (output.collection && !of_inputs.contains(*output.collection)) {
-      fail("a block of \"outputs\" has the rows of collection " +
-           std::to_string(*output.collection) + ", which no input has");
+      kFields.fail("a block of \"outputs\" has the rows of collection " +
+                   std::to_string(*output.collection) + ", which no input has");
     }
   }
 }
@@ -147,7 +147,8 @@ PublishedModel parse_published(std::string_view json) {
   model.row_dependence = parse_row_dependence(object);
   const auto has_rows = [](const ArgumentDescription& one) { return one.collection.has_value(); };
   if (model.row_dependence.are_independent() && !std::ranges::all_of(model.outputs, has_rows)) {
-    fail("its rows are independent, and an output has the same number of rows at every call");
+    kFields.fail(
+        "its rows are independent, and an output has the same number of rows at every call");
   }
   return published;
 }
