@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What numbers of rows a program of torch.export is right for."""
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import Any
 
+import sympy
 import torch
 
 from tensoa.errors import InputError
@@ -21,6 +23,14 @@ _DISTANCES = (
 )
 _SIZE = re.compile(r"L\['\w+'\](?:\[[^\]]+\])*\.size\(\)\[\d+\]")  # as torch.export writes one of an argument
 _IS_LEAST = re.compile(r"rows (>=?) (\d+)")
+_RELATIONS: dict[type[ast.cmpop], Any] = {
+    ast.Eq: sympy.Eq,
+    ast.NotEq: sympy.Ne,
+    ast.Lt: sympy.Lt,
+    ast.LtE: sympy.Le,
+    ast.Gt: sympy.Gt,
+    ast.GtE: sympy.Ge,
+}
 
 
 def limits_of(program: torch.export.ExportedProgram, size: torch.SymInt) -> Any:
@@ -45,11 +55,26 @@ def branches(program: torch.export.ExportedProgram) -> Iterator[str]:
     """
     for condition in program._guards_code:
         words = _SIZE.sub("rows", condition)
-        if "rows" not in words or ".stride()" in words or words == "rows == rows":
+        if "rows" not in words or ".stride()" in words or words == "rows == rows" or _holds_always(condition):
             continue
         least = _IS_LEAST.fullmatch(words)
         if least is None or int(least[2]) + (least[1] == ">") not in _needed(program):
             yield words
+
+
+def _holds_always(condition: str) -> bool:
+    """Whether it holds for sizes of any number, as what torch asks of its own arithmetic: "min(rows, 3*rows) == rows"."""
+    names: dict[str, str] = {}
+    tree = ast.parse(_SIZE.sub(lambda size: names.setdefault(size[0], f"size{len(names)}"), condition), mode="eval").body
+    if not isinstance(tree, ast.Compare) or len(tree.ops) != 1:
+        return False
+    known = {name: sympy.Symbol(name, integer=True, positive=True) for name in names.values()}
+    known |= {"min": sympy.Min, "max": sympy.Max, "__builtins__": {}}
+    try:
+        sides = [eval(compile(ast.Expression(side), "guard", "eval"), known) for side in (tree.left, tree.comparators[0])]
+        return _RELATIONS[type(tree.ops[0])](*sides) == sympy.true
+    except (NameError, TypeError):  # functions that are not known here
+        return False
 
 
 def require_no_branch(program: torch.export.ExportedProgram) -> None:
