@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from row_models import ALONE, STEPS, STEPS_WITH_OTHERS, TOGETHER, WIDTH, Function, RandomSteps, oracle_sees_dependence
-from tensoa import binding
+from tensoa import binding, row_numbers
 from tensoa.binding.columns import ROWS
 from tensoa.binding.model import result_rows, with_examples, with_lengths
 from tensoa.compiler.frontends.torch_export import exported_program
@@ -117,6 +117,23 @@ def test_an_operator_that_no_rule_follows_proves_nothing():
 def test_a_branch_on_the_number_of_rows_proves_nothing(is_few):
     got = of_floats(lambda x: x * 2 if is_few(x.shape[0]) else x * 3)
     assert got.answer != INDEPENDENT and "number of rows" in got.reason
+
+
+@pytest.mark.parametrize(
+    "condition, always",
+    [
+        ("min({x}, 3*{x}) == {x}", True),
+        ("2*{x} > {x}", True),
+        ("{x} != 5", False),
+        ("{x} % 7 == 0", False),
+        ("{x} == {y}", False),
+        ("{x} < 100", False),
+        ("unheard_of({x}) == {x}", False),
+    ],
+)
+def test_a_condition_that_holds_for_any_number_of_rows_is_no_branch(condition, always):
+    words = condition.format(x="L['x'].size()[0]", y="L['y'].size()[0]")
+    assert row_numbers._holds_always(words) is always
 
 
 def test_a_branch_of_a_saved_program_is_still_known(tmp_path):
