@@ -139,7 +139,7 @@ TEST_P(EveryServer, RunsTheNetworkOnColumns) {
   for (const std::size_t n : {1U, 7U, 1000U, 30'000U}) {
     Event event = Event::drawn(n, 1);
     const CopyReport report = model.forward(queue_, model.plan(event.metadata()));
-    EXPECT_TRUE(event.is_right(network)) << n;
+    EXPECT_TRUE(is_right(event, network)) << n;
     EXPECT_EQ(report.bytes_out, n * 8);
   }
 }
@@ -212,7 +212,7 @@ TEST_P(EveryServer, AnswersManyCallsInFlight) {
   }
   done.get_future().get();
   EXPECT_EQ(failures, 0);
-  for (const Event& event : events) EXPECT_TRUE(event.is_right(network));
+  for (const Event& event : events) EXPECT_TRUE(is_right(event, network));
 }
 
 using Kserve = Servers;
@@ -246,7 +246,7 @@ TEST_P(Kserve, TakesUnusualRepliesThatAreRight) {
     const Model<> model(url(std::string("mlp.") + fault));
     Event event = Event::drawn(10, 1);
     model.forward(queue_, model.plan(event.metadata()));
-    EXPECT_TRUE(event.is_right(network)) << fault;
+    EXPECT_TRUE(is_right(event, network)) << fault;
   }
   const Model<> model(url("mlp.nan"));
   Event event = Event::drawn(10, 1);
