@@ -215,7 +215,7 @@ TEST_F(Updated, ServersBehindEnvoyLoseNoCall) {
     while (!HasFailure() && (!is_over || after-- > 0)) {
       event.clear();
       EXPECT_NO_THROW(model.forward(queue_, plan));
-      EXPECT_EQ(event.bits(), first);
+      EXPECT_EQ(bits_of(event), first);
       ++calls;
     }
     acts.join();

@@ -225,7 +225,7 @@ TEST(RowsOfScripts, WhatIsWrittenIntoNumbersOfRowsProvesNothing) {
     return (x + y).sum(1, keepdim=True)
 )",
       R"(
-    return x[torch.arange(x.size(0)).to(torch.int8).to(torch.int64)].sum(1, keepdim=True)
+    return x[torch.arange(x.size(0)).to(1).to(4)].sum(1, keepdim=True)
 )",
       R"(
     return torch.arange(x.size(0)).flip(0)[(x > 1e9).sum(1, keepdim=True)].to(torch.float32)
