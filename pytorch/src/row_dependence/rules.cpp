@@ -439,9 +439,9 @@ States index(const Call& call, const WithRows& /*rows*/) {
   std::int64_t rank = 0;
   const c10::List<c10::IValue> given = call.argument("indices")->toList();
   for (std::size_t dim = 0; dim < given.size(); ++dim) {
-    const c10::IValue value = given.get(dim);
+    const c10::IValue& value = given.get(dim);
     if (!value.isTensor() || !value.toTensor().defined()) continue;
-    const at::Tensor tensor = value.toTensor();
+    const at::Tensor& tensor = value.toTensor();
     const State state = call.state(tensor);
     if (std::holds_alternative<Count>(state)) throw Mixes("with the number of rows of the call");
     if (const Rows* rows = std::get_if<Rows>(&state)) with_rows.emplace_back(tensor, *rows);
