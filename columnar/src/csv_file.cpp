@@ -16,7 +16,7 @@ using Reader = std::shared_ptr<arrow::csv::StreamingReader>;
 
 constexpr const char* kNotCsv = "is not CSV with a line of names, or is damaged";
 
-std::shared_ptr<arrow::io::InputStream> open_stream(const std::string& path) {
+std::shared_ptr<arrow::io::InputStream> open_text(const std::string& path) {
   std::shared_ptr<arrow::io::InputStream> stream =
       require(arrow::io::ReadableFile::Open(path), path, "cannot be opened");
   if (!path.ends_with(".gz")) return stream;
@@ -29,7 +29,7 @@ std::shared_ptr<arrow::io::InputStream> open_stream(const std::string& path) {
 /// What is between columns: where the line of names has no comma, a semicolon or a tab in it.
 char delimiter_of(const std::string& path) {
   constexpr std::int64_t kMostOfLine = 1 << 16;
-  const auto begin = require(open_stream(path)->Read(kMostOfLine), path, kNotCsv);
+  const auto begin = require(open_text(path)->Read(kMostOfLine), path, kNotCsv);
   const std::string_view text(*begin);
   const std::string_view names = text.substr(0, text.find('\n'));
   for (const char delimiter : {',', ';', '\t'}) {
@@ -53,7 +53,7 @@ Reader open(const std::string& path, const ReadOptions* options) {
   auto parse = arrow::csv::ParseOptions::Defaults();
   parse.delimiter = delimiter_of(path);
   return require(arrow::csv::StreamingReader::Make(arrow::io::default_io_context(),
-                                                   open_stream(path), read, parse, convert),
+                                                   open_text(path), read, parse, convert),
                  path, kNotCsv);
 }
 

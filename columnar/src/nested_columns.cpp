@@ -123,7 +123,7 @@ TypePointer with_fields(const TypePointer& type, const Change& change) {
   for (const auto& field : type->fields()) fields.push_back(field->WithType(change(field->type())));
   switch (type->id()) {
     case arrow::Type::STRUCT:
-      return arrow::struct_(std::move(fields));
+      return arrow::struct_(fields);
     case arrow::Type::LIST:
       return arrow::list(fields.front());
     case arrow::Type::LARGE_LIST:

@@ -18,6 +18,7 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python" / "tests"))
 from row_models import ALONE, STEPS_WITH_OTHERS, TOGETHER, WIDTH, Function, RandomSteps, oracle_sees_dependence
+from tensoa.row_numbers import limits_of
 
 warnings.filterwarnings("ignore")
 RANDOM, RANDOM_OF_TWO = 60, 20
@@ -83,7 +84,9 @@ def has_free_rows(program: torch.export.ExportedProgram) -> bool:
         for node in program.graph.nodes
         if node.op == "placeholder" and node.name in program.graph_signature.user_inputs
     )
-    return all(isinstance(value.shape[0], torch.SymInt) for value in inputs)
+    sizes = [value.shape[0] for value in inputs]
+    limits = [limits_of(program, size) for size in sizes if isinstance(size, torch.SymInt)]
+    return len(limits) == len(sizes) and all(one is None or one.lower < one.upper for one in limits)
 
 
 def main(folder: Path) -> None:

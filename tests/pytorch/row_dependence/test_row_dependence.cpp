@@ -228,7 +228,7 @@ TEST(RowsOfScripts, WhatIsWrittenIntoNumbersOfRowsProvesNothing) {
     return x[torch.arange(x.size(0)).to(1).to(4)].sum(1, keepdim=True)
 )",
       R"(
-    return torch.arange(x.size(0)).flip(0)[(x > 1e9).sum(1, keepdim=True)].to(torch.float32)
+    return torch.arange(x.size(0)).flip(0)[(x > 1e9).sum(1, keepdim=True)].to(6)
 )"};
   for (const char* body : kBodies) EXPECT_FALSE(rows_of_source(body).are_independent()) << body;
 }
