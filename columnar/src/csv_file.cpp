@@ -52,8 +52,8 @@ Reader open(const std::string& path, const ReadOptions* options) {
   }
   auto parse = arrow::csv::ParseOptions::Defaults();
   parse.delimiter = delimiter_of(path);
-  return require(arrow::csv::StreamingReader::Make(arrow::io::default_io_context(),
-                                                   open_text(path), read, parse, convert),
+  return require(arrow::csv::StreamingReader::Make(arrow::io::default_io_context(), open_text(path),
+                                                   read, parse, convert),
                  path, kNotCsv);
 }
 

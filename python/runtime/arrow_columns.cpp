@@ -218,7 +218,9 @@ void append_leaves(const ArrowSchema& schema, const std::string& name,
     const std::string own = child.name == nullptr ? "" : child.name;
     std::vector<std::size_t> there = path;
     there.push_back(static_cast<std::size_t>(i));
-    append_leaves(child, name.empty() ? own : name + '.' + own, std::move(there), leaves);
+    std::string whole = name.empty() ? "" : name + '.';
+    whole += own;
+    append_leaves(child, whole, std::move(there), leaves);
   }
 }
 
@@ -262,6 +264,7 @@ class ArrowColumns final : public Columns {
 
   std::vector<std::string> names() const override {
     std::vector<std::string> names;
+    names.reserve(leaves_.size());
     for (const Leaf& leaf : leaves_) names.push_back(leaf.name);
     return names;
   }

@@ -70,7 +70,7 @@ PyObject* call_model(PyObject* self, PyObject* args, PyObject* kwargs) {
   return nullptr;
 }
 
-PyType_Slot kModelSlots[] = {{Py_tp_call, reinterpret_cast<void*>(call_model)}, {0, nullptr}};
+PyType_Slot model_slots[] = {{Py_tp_call, reinterpret_cast<void*>(call_model)}, {0, nullptr}};
 
 std::string text_of(nb::handle value) { return nb::cast<std::string>(nb::str(value)); }
 
@@ -173,7 +173,7 @@ NB_MODULE(_runtime, module) {
       .def("__repr__", [](const Copies& copies) { return copies.text; });
 
   nb::class_<RuntimeModel>(
-      module, "Model", nb::type_slots(kModelSlots),
+      module, "Model", nb::type_slots(model_slots),
       "A model file (a package, or a file of trees) that runs on columns where they lie.\n\n"
       "    model = tensoa.Model(\"model.pt2\")\n"
       "    scores = model(pt=pt, eta=eta)[\"score\"]\n\n"

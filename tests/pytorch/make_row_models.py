@@ -86,7 +86,7 @@ def has_free_rows(program: torch.export.ExportedProgram) -> bool:
     )
     sizes = [value.shape[0] for value in inputs]
     limits = [limits_of(program, size) for size in sizes if isinstance(size, torch.SymInt)]
-    return len(limits) == len(sizes) and all(one is None or one.lower < one.upper for one in limits)
+    return len(limits) == len(sizes) and all(one is not None and one.lower < one.upper for one in limits)
 
 
 def main(folder: Path) -> None:

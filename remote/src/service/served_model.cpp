@@ -60,9 +60,8 @@ ServedModel ServedModel::of(ModelMetadataReply metadata, const ServiceUrl& url) 
     model.version = url.version;
   } else if (!versions.empty()) {
     // A server runs the highest number where a request names none.
-    model.version = *std::ranges::max_element(versions, {}, [](const std::string& number) {
-      return std::pair(number.size(), number);
-    });
+    model.version = *std::ranges::max_element(
+        versions, {}, [](const std::string& number) { return std::pair(number.size(), number); });
   }
   return model;
 }
