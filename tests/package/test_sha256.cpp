@@ -43,10 +43,10 @@ TEST(Sha256, OfAFileIsThatOfSha256sum) {
   EXPECT_EQ(checksum_of_file(folder.write("empty", "")), sha256(""));
   const std::string long_text(200'000, 'x');
   EXPECT_EQ(checksum_of_file(folder.write("long", long_text)), sha256(long_text));
-  for (const auto& unreadable : {folder.path() / "none", folder.path()}) {
-    EXPECT_THAT([&] { checksum_of_file(unreadable); },
-                ThrowsMessage<LoadError>(HasSubstr("cannot be read")));
-  }
+  EXPECT_THAT([&] { checksum_of_file(folder.path() / "none"); },
+              ThrowsMessage<LoadError>(HasSubstr("cannot be read")));
+  EXPECT_THAT([&] { checksum_of_file(folder.path()); },
+              ThrowsMessage<LoadError>(HasSubstr("is a folder, expected a file")));
 }
 
 TEST(Sha256, IsRecognised) {

@@ -120,7 +120,7 @@ TEST(RowsOfPrograms, OfTwoCollectionsAreNeverCalledIndependentWhereOneChangesThe
 
 /// Of TorchScript with x: float32[n, 4].
 RowDependence rows_of_source(const std::string& body) {
-  static const test::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto path = folder.path() / "model.pt";
   test::module_of("\ndef forward(self, x):\n" + body).save(path.string());
   return rows_of(path.string());
