@@ -75,11 +75,11 @@ RunProgress read_resume_file(const std::string& path) {
       if (!json.at(key).is_number_unsigned()) throw other;
       return json.at(key).get<std::size_t>();
     };
-    const RunProgress progress{count("events_done"),
-                               {.model = json.at("model").get<std::string>(),
-                                .min_score = json.at("cut").get<float>(),
-                                .events = count("events"),
-                                .inputs = json.at("inputs").get<std::string>()}};
+    RunProgress progress{count("events_done"),
+                         {.model = json.at("model").get<std::string>(),
+                          .min_score = json.at("cut").get<float>(),
+                          .events = count("events"),
+                          .inputs = json.at("inputs").get<std::string>()}};
     if (progress.done > progress.run.events) throw other;
     return progress;
   } catch (const nlohmann::json::exception&) {

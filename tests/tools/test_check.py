@@ -142,7 +142,7 @@ def test_rows_are_divided_among_calls_where_the_package_says_that_they_are_indep
     path = tmp_path / "centred.pt2"
     export(Centred(), bind([block("x", ["a", "b"])], [block("y", ["p", "q"])]), path, Options(report=lambda line: None))
     assert " a call" not in succeed("check", path).stdout
-    lie = {"answer": "independent", "analysis": 1}
+    lie = {"answer": "independent", "analysis": 2}
     lies = edited(path, tmp_path / "lies.pt2", lambda manifest, records: manifest.update(row_dependence=lie))
     differ(lies, says=["lies.pt2 differs from what it was made to give", " a call"])
 
