@@ -391,7 +391,7 @@ void InferCaller::filter(const TableChunk& chunk, const InferColumns& columns, I
 
 RowDependence row_dependence(const Model<>& model, const package::ModelDescription& description,
                              const Queue& queue) {
-  const RowDependence of_columns =
+  RowDependence of_columns =
       model.row_dependence(GeneratedColumns(description, 1, 0, 1, queue).binding());
   // Servers may have changed since they were asked.
   if (description.is_served || of_columns.answer != RowDependence::Answer::kUnknown) {
