@@ -198,7 +198,7 @@ TEST_P(EveryServer, AnswersManyCallsInFlight) {
   const Network network = this->network();
   const Model<> model(url("mlp"));
   std::vector<Event> events;
-  for (unsigned i = 0; i < 300; ++i) events.emplace_back(i % 40 + 1, i);
+  for (unsigned i = 0; i < 300; ++i) events.push_back(Event::drawn(i % 40 + 1, i));
   Plan plan = model.plan(events[0].metadata());
   std::atomic<std::size_t> left = events.size();
   std::atomic<int> failures = 0;

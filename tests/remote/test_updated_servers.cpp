@@ -200,7 +200,7 @@ TEST_F(Updated, AllServersAreFollowedOrNot) {
 TEST_F(Updated, ServersBehindEnvoyLoseNoCall) {
   const std::string envoy = environment("TENSOA_TEST_ENVOY");
   if (envoy.empty()) GTEST_SKIP() << "needs Envoy: tests/service/run.py --update --envoy";
-  Event event(1);
+  Event event = event_of(1);
   const auto first = local("first", event);
   const Model<> model("grpc://" + envoy + "/updated.tensoa");
   const auto plan = model.plan(event.metadata());
