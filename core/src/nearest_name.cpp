@@ -45,4 +45,14 @@ std::string nearest_of(std::string_view name, const std::vector<std::string>& na
   return nearest == nullptr ? "" : "; the nearest is " + printable(*nearest);
 }
 
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 40;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    text += (i > 0 ? ", " : "") + names[i];
+  }
+  if (names.size() > kMost) text += ", … (" + std::to_string(names.size()) + ")";
+  return text;
+}
+
 }  // namespace tensoa

@@ -13,20 +13,6 @@
 #include "tensoa/soa/soa_metadata.hpp"
 
 namespace tensoa::package {
-namespace {
-
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 40;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
-    text += (i > 0 ? ", " : "") + names[i];
-  }
-  if (names.size() > kMost) text += ", … (" + std::to_string(names.size()) + ")";
-  return text;
-}
-
-}  // namespace
-
 bool is_in_place(const BlockDescription& block, std::span<const ColumnPlace> places) {
   const std::vector<ColumnDescription>& columns = block.columns;
   for (std::size_t i = 1; i < places.size(); ++i) {

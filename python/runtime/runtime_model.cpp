@@ -29,14 +29,15 @@ class WithoutInterpreter {
   PyThreadState* state_;
 };
 
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 40;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
-    text += (i > 0 ? ", " : "") + names[i];
-  }
-  if (names.size() > kMost) text += ", … (" + std::to_string(names.size()) + ")";
-  return names.empty() ? "none" : text;
+std::string listed_or_none(const std::vector<std::string>& names) {
+  return names.empty() ? "none" : listed(names);
+}
+
+/// @return borrowed; nullptr, and no Python error, where it is not there
+PyObject* item_of(PyObject* dict, nb::handle key) {
+  PyObject* const value = PyDict_GetItemWithError(dict, key.ptr());
+  if (value == nullptr) PyErr_Clear();
+  return value;
 }
 
 std::shared_ptr<const LoadedModel> model_of(const std::string& path, const std::string& device,
@@ -237,11 +238,8 @@ bool RuntimeModel::read_quickly(PyObject* dict, Py_ssize_t others, ThreadCall& t
   std::fill(call.rows.begin(), call.rows.end(), -1);
   const bool any = loaded_->planes().takes_any_numbers;
   for (std::size_t i = 0; i < input_keys_.size(); ++i) {
-    PyObject* const value = PyDict_GetItemWithError(dict, input_keys_[i].ptr());
-    if (value == nullptr) {
-      PyErr_Clear();
-      return false;
-    }
+    PyObject* const value = item_of(dict, input_keys_[i]);
+    if (value == nullptr) return false;
     const BlockOfPlanes& block = *input_blocks_[i];
     const std::int64_t rows =
         plane_of_numpy(value, any ? nullptr : &block.block.element.dtype, false, call.inputs[i]);
@@ -259,11 +257,8 @@ bool RuntimeModel::write_quickly(PyObject* out, ThreadCall& thread) const {
   if (PyDict_Size(out) != static_cast<Py_ssize_t>(output_keys_.size())) return false;
   const bool any = loaded_->planes().takes_any_numbers;
   for (std::size_t i = 0; i < output_keys_.size(); ++i) {
-    PyObject* const value = PyDict_GetItemWithError(out, output_keys_[i].ptr());
-    if (value == nullptr) {
-      PyErr_Clear();
-      return false;
-    }
+    PyObject* const value = item_of(out, output_keys_[i]);
+    if (value == nullptr) return false;
     const BlockOfPlanes& block = *output_blocks_[i];
     const std::int64_t rows =
         plane_of_numpy(value, any ? nullptr : &block.block.element.dtype, true, call.outputs[i]);
@@ -428,7 +423,7 @@ void RuntimeModel::read(Given& given, Columns& columns, ThreadCall& thread) cons
           refuse("got no column " + aliases.front() + ", which it reads as " +
                  (loaded_->planes().takes_any_numbers ? "numbers"
                                                       : std::string(name_of(element.dtype))) +
-                 "; there are " + listed(names) + nearest_of(aliases.front(), names));
+                 "; there are " + listed_or_none(names) + nearest_of(aliases.front(), names));
         }
         take_plane(given, block, first + i, take("column", *found, block), *found, true, thread);
       }
@@ -436,7 +431,7 @@ void RuntimeModel::read(Given& given, Columns& columns, ThreadCall& thread) cons
   }
   if (left.empty() || !columns.is_exact()) return;
   refuse("got the column " + *left.begin() + ", which it does not read; it reads " +
-         listed(input_names_) + nearest_of(*left.begin(), input_names_));
+         listed_or_none(input_names_) + nearest_of(*left.begin(), input_names_));
 }
 
 /// Whole blocks in the order of the model's.
@@ -448,8 +443,8 @@ void RuntimeModel::read_arrays(Given& given, PyObject* args, ThreadCall& thread)
     std::vector<std::string> names;
     for (const BlockOfPlanes& block : blocks) names.push_back(block.block.name);
     refuse("got " + std::to_string(count) + (count == 1 ? " array" : " arrays") + ", expected " +
-           std::to_string(blocks.size()) + ", one for each of its blocks (" + listed(names) +
-           "); or columns by their names");
+           std::to_string(blocks.size()) + ", one for each of its blocks (" +
+           listed_or_none(names) + "); or columns by their names");
   }
   for (std::size_t i = 0; i < count; ++i) {
     const nb::handle value(PyTuple_GetItem(args, static_cast<Py_ssize_t>(i)));
@@ -480,7 +475,7 @@ void RuntimeModel::write(Given& given, nb::handle out, ThreadCall& thread) const
   const std::vector<BlockOfPlanes>& blocks = loaded_->planes().outputs;
   if (blocks.size() != 1) {
     refuse("out is " + type_of_object(out) + ", expected a dict with an array for each of " +
-           listed(output_names_));
+           listed_or_none(output_names_));
   }
   const BlockOfPlanes& block = blocks.front();
   const std::string text = subject() + ": out";
@@ -515,15 +510,15 @@ void RuntimeModel::write_columns(Given& given, Columns& columns, ThreadCall& thr
     for (std::size_t i = block.first; i < block.first + block.count; ++i) {
       const std::string& plane = output_names_[i];
       if (!left.contains(plane)) {
-        refuse("out has no column " + plane + "; there are " + listed(names) + ", expected " +
-               listed(output_names_));
+        refuse("out has no column " + plane + "; there are " + listed_or_none(names) +
+               ", expected " + listed_or_none(output_names_));
       }
       take_plane(given, block, i, take("column", plane, block), plane, false, thread);
     }
   }
   if (left.empty() || !columns.is_exact()) return;
   refuse("out has the column " + *left.begin() + ", which the model does not give; it gives " +
-         listed(output_names_) + nearest_of(*left.begin(), output_names_));
+         listed_or_none(output_names_) + nearest_of(*left.begin(), output_names_));
 }
 
 /// Memory for what the model gives: a dict of columns, or whole blocks where arrays were given.
@@ -645,7 +640,7 @@ nb::object RuntimeModel::call(PyObject* args, PyObject* kwargs) const {
            " named arguments; expected a table, arrays, or columns by their names");
   }
   if (positional == 0 && named == 0 && !input_names_.empty()) {
-    refuse("got no columns; it reads " + listed(input_names_));
+    refuse("got no columns; it reads " + listed_or_none(input_names_));
   }
 
   ThreadCall& usual = loaded_->of_this_thread();

@@ -138,11 +138,12 @@ class Centred(nn.Module):
 def test_rows_are_divided_among_calls_where_the_package_says_that_they_are_independent(tmp_path):
     assert ", 334 a call" in succeed("check", package("mlp-cpu.pt2")).stdout
     from tensoa.export import Options, export
+    from tensoa.package.manifest import ANALYSIS
 
     path = tmp_path / "centred.pt2"
     export(Centred(), bind([block("x", ["a", "b"])], [block("y", ["p", "q"])]), path, Options(report=lambda line: None))
     assert " a call" not in succeed("check", path).stdout
-    lie = {"answer": "independent", "analysis": 2}
+    lie = {"answer": "independent", "analysis": ANALYSIS}
     lies = edited(path, tmp_path / "lies.pt2", lambda manifest, records: manifest.update(row_dependence=lie))
     differ(lies, says=["lies.pt2 differs from what it was made to give", " a call"])
 

@@ -19,6 +19,7 @@ from exporting import bind, block
 from torch import nn
 
 from conftest import PROGRAM, names_in, package, refuse, succeed, tensoa
+from tensoa.package.manifest import ANALYSIS
 
 ROWS = 1000
 
@@ -396,7 +397,7 @@ def test_a_package_that_was_edited_to_say_otherwise_is_refused(exported, tmp_pat
                 content = json.dumps(
                     {
                         **manifest,
-                        "row_dependence": {"answer": "independent", "analysis": 2},
+                        "row_dependence": {"answer": "independent", "analysis": ANALYSIS},
                     }
                 )
             changed.writestr(entry, content)

@@ -18,16 +18,6 @@ namespace {
 using columnar::Conversion;
 using columnar::FileColumn;
 
-std::string joined(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 40;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
-    text += (i > 0 ? ", " : "") + names[i];
-  }
-  if (names.size() > kMost) text += ", … (" + std::to_string(names.size()) + ")";
-  return text;
-}
-
 std::string number_text(double number) {
   constexpr std::size_t kRoom = 32;
   char text[kRoom];
@@ -76,7 +66,7 @@ class Matching {
 
   std::size_t column_called(const std::string& name, const std::string& option) {
     if (find(name) == nullptr) {
-      fail(option + ": has no column " + name + "; there are " + joined(names_) +
+      fail(option + ": has no column " + name + "; there are " + listed(names_) +
            nearest_of(name, names_));
     }
     return place_of(name);
@@ -91,7 +81,7 @@ class Matching {
       if (const FileColumn* column = find(choice->second)) return *column;
       if (choice->second == key) break;
       fail("has no column " + choice->second + ", which --columns names for " + key +
-           "; there are " + joined(names_) + nearest_of(choice->second, names_));
+           "; there are " + listed(names_) + nearest_of(choice->second, names_));
     }
     for (const std::string& key : {full_name, name}) {
       if (const FileColumn* column = find(key)) return *column;
@@ -102,7 +92,7 @@ class Matching {
              text.data() + text.size();
     };
     fail("has no column " + name + ", which the model reads as " + std::string(name_of(dtype)) +
-         "; there are " + joined(names_) +
+         "; there are " + listed(names_) +
          (is_text() && std::ranges::all_of(names_, is_number)
               ? "; the first line of a CSV file has the names of its columns: add one"
               : nearest_of(name, names_) + "; --columns FILE_NAME=" + name + " names another"));
@@ -270,7 +260,7 @@ class Matching {
       for (const auto& written : all_.written) there.push_back(written.name);
       if (!all_.gives_one_row_a_group) there.insert(there.end(), names_.begin(), names_.end());
       throw ConfigError("--keep: there is no column " + comparison.name + "; there are " +
-                        joined(there) + nearest_of(comparison.name, there));
+                        listed(there) + nearest_of(comparison.name, there));
     }
     const auto own = columnar::dtype_of(column->numbers);
     const DType dtype = is_text() ? DType::kF64 : own.value_or(DType::kF64);

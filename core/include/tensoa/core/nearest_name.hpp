@@ -15,4 +15,7 @@ namespace tensoa {
 /// that name ("jet.pt" for "pt"). Empty where the nearest has less than half in common with it.
 std::string nearest_of(std::string_view name, const std::vector<std::string>& names);
 
+/// Returns "x, y, z" for a message: of many names the first ones, and how many there are.
+std::string listed(const std::vector<std::string>& names);
+
 }  // namespace tensoa
