@@ -43,12 +43,13 @@ def test_page(here, capsys):
     np.testing.assert_allclose(expected, x * y + z, rtol=1e-5, atol=1e-6)
 
     # [out]
-    out = {"m": np.empty(1000, "float32"), "n": np.empty(1000, "float32")}
+    m, n = np.empty((2, 1000), "float32")  # columns at equal distances, as x, y, z
+    out = {"m": m, "n": n}
     model(x=x, y=y, z=z, out=out)  # writes into these arrays
-    print(model.last_copies)  # 12000 bytes in, 0 bytes out (a block is repacked)
+    print(model.last_copies)  # 0 bytes in, 0 bytes out
     # [/out]
     np.testing.assert_array_equal(out["m"], expected)
-    assert capsys.readouterr().out.endswith(" 0 bytes out\n") or model.last_copies.bytes_in == 12000
+    assert capsys.readouterr().out == "0 bytes in, 0 bytes out\n"
 
     # [tables]
     import pandas
