@@ -84,6 +84,7 @@ OF_FLOATS = {
     "outer product": lambda x, y: torch.einsum("ni,nj->nij", x[:, :2], y[:, 2:5]).flatten(1),
     "truth": lambda x, y: x.bool().float(),
     "whole": lambda x, y: torch.where(x.abs() < 1e6, x, 3.0).long().float(),
+    "whole between limits": lambda x, y: x.clamp(-9, 300).short().float() + y.clamp(-9, 9).int().float(),
 }
 #: Of int64 k, int8 q, bool b, uint8 u and int16 w, [rows, 1] each, as float [rows, n].
 OF_INTEGERS = {

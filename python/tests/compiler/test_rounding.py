@@ -181,3 +181,25 @@ def test_floats_become_integers_as_torch_has_it_on_x86(tmp_path):
     for where, (x,), results in made.results((1, 7, 14, 100), fill=fill):
         for i, (got, want) in enumerate(zip(results, function(None, x))):
             assert torch.equal(got.T, want), (i, where)
+
+
+def test_what_is_no_number_becomes_the_integer_of_torch_also_where_bounds_are_known(tmp_path):
+    """Limits leave NaN as it is: what is known of them says nothing of that."""
+    dtypes = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
+
+    def function(m, x):
+        limited = x.clamp(0, 100)
+        doubles = x.double().clamp(0, 100.5)
+        integers = [one.to(dtype) for one in (limited, doubles) for dtype in dtypes]
+        return (*integers, *(integer.float() for integer in integers[:5]), (limited.int() > 3).float())
+
+    names = [str(dtype).removeprefix("torch.") for dtype in dtypes]
+    made = program(function, [1] * 16, tmp_path, columns=1, dtypes=dict(enumerate(2 * names)))
+
+    def fill(inputs):
+        row = torch.arange(inputs[0].shape[1])
+        inputs[0].copy_(torch.where(row % 2 == 0, torch.tensor(NOT_HELD)[row % len(NOT_HELD)], 100 * inputs[0].cpu()))
+
+    for where, (x,), results in made.results((1, 7, 14, 100), fill=fill):
+        for i, (got, want) in enumerate(zip(results, function(None, x))):
+            assert torch.equal(got.T, want), (i, where)

@@ -66,12 +66,19 @@ def cast(walk: Shapes, node: Node, tensor: Rows, *args: Operand, dtype: Any = No
     if tensor.has_doubles:
         if not walk.is_within(tensor, max(low, -EXACT), min(high, EXACT)):
             raise NotFused(f"float64 made {name}, which float32 may not hold")
-        return walk.double("trunc", tensor, is_short=True)
+        return walk.double("to_integer", tensor, _of_no_number(low), is_short=True)
     if tensor.dtype.is_float:
         return _made_integer(walk, tensor, low, high)
     if not DTYPES[name].holds(tensor.dtype) and not walk.is_within(tensor, low, high):
         raise NotFused(f"{tensor.dtype.name} made {name}, which may not hold it")
     return tensor
+
+
+def _of_no_number(low: int) -> float:
+    """What torch makes of NaN on x86, as an integer from `low` on: the least one of 32 or 64 bits, of which shorter integers
+    have the last bits.
+    """
+    return float(low) if low <= -(2**31) else 0.0
 
 
 def _made_integer(walk: Shapes, tensor: Rows, low: int, high: int) -> Rows:
@@ -80,7 +87,7 @@ def _made_integer(walk: Shapes, tensor: Rows, low: int, high: int) -> Rows:
     """
     f = walk.function
     if walk.is_within(tensor, low, high):
-        return f("trunc", tensor)
+        return f("to_integer", tensor, _of_no_number(low))
     least = min(float(low), -(2.0**31))
     whole = f("where", f("lt", f("abs", tensor), -least), f("trunc", tensor), least)
     if low <= least:
