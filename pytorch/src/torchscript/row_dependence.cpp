@@ -158,7 +158,7 @@ class GraphRun {
       made.elements.push_back(one.origin);
       made.origin = std::max(made.origin, one.origin);
     }
-    made.value = std::move(list);
+    made.value = list;  // shares it
     set(node.output(), std::move(made));
   }
 
