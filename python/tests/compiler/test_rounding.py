@@ -118,6 +118,17 @@ def test_rows_of_equal_numbers_have_no_variance(of_moments):
             assert (results[i] == 0).all(), i
 
 
+def test_what_pads_a_norm_stays_out_of_the_layer_behind_it(tmp_path):
+    """A mean times 1 / sqrt(eps) is more than float32 holds; a layer multiplies padding with zeros."""
+    torch.manual_seed(0)
+    members = {"norm": nn.LayerNorm(6, eps=1e-12), "layer": nn.Linear(6, 3)}
+    nn.init.uniform_(members["norm"].bias)
+    made = program(lambda m, x: m.layer(m.norm(x)), [3], tmp_path, columns=6, **members)
+    expected = members["layer"](members["norm"].bias).detach()
+    for where, _, (got,) in made.results((1, 7, 100), fill=lambda inputs: inputs[0].fill_(2.0**120)):
+        torch.testing.assert_close(got.T, expected.expand(got.shape[1], 3), msg=lambda text: f"{where} {text}")
+
+
 def test_means_are_subtracted_before_a_layer_where_they_are_large(of_moments):
     made, module = of_moments
     module.float()

@@ -58,9 +58,10 @@ __device__ __forceinline__ Fragment<T> norm(Fragment<T> x, Vector gain, Vector s
 #pragma unroll(unroll(T))
     for (int n = 0; n < T; ++n) {
 #pragma unroll
-      for (int i = 2 * r; i < 2 * r + 2; ++i)
-        x.at[n][i] =
-            fmaf(fmaf(x.at[n][i] - corrected, scale, -rest), gain.at(n, i), shift.at(n, i));
+      for (int i = 2 * r; i < 2 * r + 2; ++i) {
+        const float apart = is_valid<Layout>(n, i, warp.quad) ? x.at[n][i] - corrected : 0.f;
+        x.at[n][i] = fmaf(fmaf(apart, scale, -rest), gain.at(n, i), shift.at(n, i));
+      }
     }
   }
   return x;
