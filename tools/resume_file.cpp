@@ -12,6 +12,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
 #include "tensoa/core/read_file.hpp"
+#include "tensoa/package/inspect.hpp"
 #include "tensoa/package/sha256.hpp"
 
 namespace tensoa::tools {
@@ -39,8 +40,12 @@ std::string sample_of(const fs::path& path) {
 
 }  // namespace
 
-std::string identity_of_model(const std::string& model) {
-  return model.find("://") == std::string::npos ? package::checksum_of_file(model) : model;
+std::string identity_of_model(const std::string& model, const std::string& fallback,
+                              const ModelOptions& options) {
+  if (model.find("://") == std::string::npos) return package::checksum_of_file(model);
+  if (!fallback.empty()) return package::checksum_of_file(fallback);
+  const std::string served = package::inspect(model, options).checksum;
+  return served.empty() ? model : served;
 }
 
 std::string identity_of_inputs(std::span<const track::EventSource> sources) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "tensoa/engine/model_options.hpp"
 #include "tensoa/track/event_source.hpp"
 
 // The file that a stopped `tensoa track` leaves for --resume.
@@ -22,8 +23,10 @@ struct RunIdentity {
   bool operator==(const RunIdentity&) const = default;
 };
 
-/// Returns the SHA-256 of a model file, or the URL of a server. @throws LoadError where it cannot be read
-std::string identity_of_model(const std::string& model);
+/// Returns the SHA-256 of a model file; of a URL that of `fallback`, which is the model of its servers, else of the file that
+/// they say they run, else the URL. @throws LoadError where the file cannot be read or no server answers
+std::string identity_of_model(const std::string& model, const std::string& fallback,
+                              const ModelOptions& options);
 
 /// Returns a SHA-256 of all names, and of each file its size and its first and last 4 KiB, because inputs may be larger
 /// than what can be read again: a file that was moved is the same, and so is one that differs in the middle alone.
