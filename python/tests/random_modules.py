@@ -251,7 +251,7 @@ class RandomModule(nn.Module):
     def function(self, draw, at):
         x = self.one(draw)
         x = x[:, :6] if x.shape[1] >= 6 else x.repeat(1, 6)[:, :6]
-        self.put(draw.choice(list(random_programs.OF_FLOATS.values()))(x, x.flip(1)))
+        self.put(draw.choice(list(random_programs.OF_FLOATS.values()))(x, x.flip(1)).to(x.dtype))  # also in float64
 
     def compared(self, draw, at):
         x, y = self.one(draw), self.one(draw)
