@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from tensoa.binding.model import LIMITS
 from tensoa.errors import InputError, first_line
 from tensoa.importers.onnx.graph import Input, Node
 from tensoa.importers.onnx.one_by_one import recorded
@@ -41,15 +42,16 @@ def free(module: "OnnxModule") -> None:
     rows = firsts.pop() if len(firsts) == 1 else None
     if not rows:
         return
-    inputs = [_numbers(rows, argument) for argument in graph.inputs]
     try:
+        numbers = _Numbers(module, rows)
+        inputs = numbers(rows)
         right = module.run(graph, module.values_of(inputs))
     except InputError as error:
         graph.fixed_by = f": {error}"
         return
     for some in sorted({1, rows}):  # 1 is quick, and enough where no shape is a constant
         try:
-            changes = _free_shapes(module, some)
+            changes = _free_shapes(module, some, numbers)
         except InputError as error:
             graph.fixed_by = f": {2 * some} rows instead of {some}: {error}"
             continue
@@ -60,7 +62,7 @@ def free(module: "OnnxModule") -> None:
             changes.undo()
             graph.fixed_by = f": {error}"
     else:
-        module.one_by_one = _one_by_one(module, rows)
+        module.one_by_one = _one_by_one(module, rows, numbers)
         if module.one_by_one is None:
             return
         how = "" if rows == 1 else f"{rows} times, "
@@ -73,14 +75,14 @@ def free(module: "OnnxModule") -> None:
         argument.shape = (None, *(argument.shape or ())[1:])
 
 
-def _one_by_one(module: "OnnxModule", rows: int) -> torch.fx.GraphModule | None:
+def _one_by_one(module: "OnnxModule", rows: int, numbers: "_Numbers") -> torch.fx.GraphModule | None:
     """The model for each row by itself, where that gives the same; says in `graph.fixed_by` why not."""
     graph = module.graph
-    inputs = [_numbers(BLOCKS * rows, argument) for argument in graph.inputs]
+    inputs = numbers(BLOCKS * rows)
     reason = ""
     for count in RECORDED:
         try:
-            made = recorded(module.results_of, [_numbers(count, argument) for argument in graph.inputs], rows)
+            made = recorded(module.results_of, numbers(count), rows)
             parts = [module.results_of([tensor[i * rows : (i + 1) * rows] for tensor in inputs]) for i in range(BLOCKS)]
             _expect_same(graph.outputs, made(*inputs), parts)
             return made
@@ -107,10 +109,10 @@ def in_batches(run: Callable[[Sequence[torch.Tensor]], Any], rows: int) -> Calla
     return run_all
 
 
-def _free_shapes(module: "OnnxModule", rows: int) -> "_Trial":
+def _free_shapes(module: "OnnxModule", rows: int, numbers: "_Numbers") -> "_Trial":
     """Raises InputError, and leaves the graph as it was, where no choice of sizes gives the same."""
     graph = module.graph
-    inputs = [_numbers(2 * rows, argument) for argument in graph.inputs]
+    inputs = numbers(2 * rows)
     halves = [module.values_of([tensor[i * rows : (i + 1) * rows] for tensor in inputs]) for i in range(2)]
     shapes: dict[str, tuple[int, ...]] = {}
 
@@ -187,12 +189,35 @@ class _Trial:
         return sorted(possible, key=lambda i: outer[i] != all_rows)  # an axis that stays one is the likelier
 
 
-def _numbers(rows: int, argument: Input) -> torch.Tensor:
-    sizes, dtype = (rows, *(size or 1 for size in (argument.shape or ())[1:])), argument.dtype
-    generator = torch.Generator().manual_seed(1)
-    if dtype.is_floating_point:
-        return torch.randn(sizes, generator=generator).to(dtype)
-    return torch.randint(0, 2, sizes, generator=generator).to(dtype)
+class _Numbers:
+    """Made-up inputs of a graph: integers from 0 up to the largest of LIMITS that it takes, since small ones may leave no trace
+    of what rows have to do with each other, as lengths of 0 and 1.
+    """
+
+    def __init__(self, module: "OnnxModule", rows: int) -> None:
+        """Raises InputError where the graph does not take 0 and 1."""
+        self.arguments = module.graph.inputs
+        self.limits = [2] * len(self.arguments)
+        module.run(module.graph, module.values_of(self(rows)))
+        for i, argument in enumerate(self.arguments):
+            if argument.dtype.is_floating_point or argument.dtype == torch.bool:
+                continue
+            for self.limits[i] in LIMITS:
+                try:
+                    module.run(module.graph, module.values_of(self(rows)))
+                    break
+                except InputError:
+                    continue
+
+    def __call__(self, rows: int) -> list[torch.Tensor]:
+        return [self._of(rows, argument, most) for argument, most in zip(self.arguments, self.limits)]
+
+    def _of(self, rows: int, argument: Input, most: int) -> torch.Tensor:
+        sizes, dtype = (rows, *(size or 1 for size in (argument.shape or ())[1:])), argument.dtype
+        generator = torch.Generator().manual_seed(1)
+        if dtype.is_floating_point:
+            return torch.randn(sizes, generator=generator).to(dtype)
+        return torch.randint(0, most, sizes, generator=generator).to(dtype)
 
 
 def _expect_same(names: Sequence[str], results: Sequence[Value], parts: Sequence[Sequence[Value]]) -> None:

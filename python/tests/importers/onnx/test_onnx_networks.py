@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 import torch
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 from packages import FLOAT, compare, of_nodes, of_torch, session
 from torch import nn
@@ -325,3 +325,15 @@ def test_a_model_of_several_rows_that_mixes_them_keeps_its_number_of_rows(tmp_pa
         'input "x": got the shape [2, 4], the model takes [3, 4]; write the model with a free number of rows'
     )
     assert message.endswith('; row by row: output "y" differs from that of each half: rows depend on each other')
+
+
+def test_rows_that_are_mixed_by_integers_alone_are_seen(tmp_path):
+    """How many of the first rows are turned around: of lengths of 0 and 1 none are."""
+    nodes = [make_node("ReverseSequence", ["x", "lengths"], ["y"], time_axis=0, batch_axis=1)]
+    inputs = {"x": (FLOAT, (4, 4)), "lengths": (TensorProto.INT64, (4,))}
+    path = of_nodes(tmp_path / "m.onnx", nodes, inputs, {"y": (FLOAT, (4, 4))})
+    imported = import_onnx(path)
+    assert imported.graph.rows is None
+    x, lengths = torch.arange(16.0).reshape(4, 4), torch.tensor([1, 2, 3, 4])
+    (right,) = session(path).run(None, {"x": x.numpy(), "lengths": lengths.numpy()})
+    assert imported(x, lengths).tolist() == right.tolist()
