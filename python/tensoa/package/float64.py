@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
@@ -56,13 +57,17 @@ def near_in_double(module: Any, seed: int = 1) -> Any:
     """The model in float64, with weights that are rounded otherwise."""
     near = in_double(module)
     if near is not None:
-        dtypes = [weight.dtype for weight in (*module.parameters(), *module.buffers()) if weight.is_floating_point()]
-        eps = max((torch.finfo(dtype).eps for dtype in dtypes), default=0.0)
+        eps = max((torch.finfo(weight.dtype).eps for weight in _weights(module)), default=0.0)
         with torch.no_grad():
-            for weight in (*near.parameters(), *near.buffers()):
-                if weight.is_floating_point():
-                    weight.copy_(_shaken(weight, eps, torch.Generator().manual_seed(seed)))
+            for weight in _weights(near):
+                weight.copy_(_shaken(weight, eps, torch.Generator().manual_seed(seed)))
     return near
+
+
+def _weights(module: Any) -> list[torch.Tensor]:
+    """Of floats; an ensemble of trees has none."""
+    weights = (*module.parameters(), *module.buffers()) if isinstance(module, nn.Module) else ()
+    return [weight for weight in weights if weight.is_floating_point()]
 
 
 def results_in_double(
