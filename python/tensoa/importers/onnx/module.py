@@ -14,8 +14,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from tensoa.errors import InputError, first_line
 from tensoa.importers.onnx import read, rows, runtime
 from tensoa.importers.onnx.graph import Graph, Input, Node, array_of_tensor, tensor_of
-from tensoa.importers.onnx.operators import find
-from tensoa.importers.onnx.operators.table import SIZES
+from tensoa.importers.onnx.operators.table import SIZES, Results, required
 from tensoa.importers.onnx.values import Call, Known, Refused, Value
 from tensoa.importers.outputs import Asked
 from tensoa.importers.results import named
@@ -143,19 +142,20 @@ class OnnxModule(nn.Module):
         return [values[name] for name in graph.outputs]
 
     def _results(self, node: Node, values: dict[str, Value]) -> Sequence[Value]:
-        function = find(node.domain, node.operator, self.opset)
         call = self._call(node, values)
         try:
+            function = required(node.domain, node.operator, self.opset)
             if (on_arrays := call.on_arrays()) is not None:
                 call = on_arrays
                 with _disable_current_modes():  # torch.export has no shape of what depends on numbers, as of NonZero
-                    made = function(call)  # type: ignore[misc]  # the reader has looked for it
-                    made = made if isinstance(made, (tuple, list)) else (made,)
-                    result = [Known(array_of_tensor(one)) if isinstance(one, torch.Tensor) else one for one in made]
+                    made = _several(function(call))
+                    results: list[Value] = [
+                        Known(array_of_tensor(one)) if isinstance(one, torch.Tensor) else one for one in made
+                    ]
             elif not node.domain and node.operator in SIZES and call.is_known:
-                result = SIZES[node.operator](call)
+                results = _several(SIZES[node.operator](call))
             else:
-                result = function(call)  # type: ignore[misc]
+                results = _several(function(call))
             unread = sorted(set(node.attributes) - call.read)
             if unread:
                 raise Refused(f"the attribute {', '.join(unread)} is not read")
@@ -165,7 +165,6 @@ class OnnxModule(nn.Module):
             raise InputError(f"{node}: {error}") from error
         except Exception as error:  # whatever torch throws
             raise InputError(f"{node}: {first_line(error)}") from error
-        results = result if isinstance(result, (tuple, list)) else (result,)
         if len(results) < len(node.outputs):
             raise InputError(f"{node}: has {len(node.outputs)} results, {len(results)} are made")
         return results
@@ -209,6 +208,10 @@ class OnnxModule(nn.Module):
 
     def _constant(self, name: str) -> Known:
         return Known(self.graph.constants[name], getattr(self, self.constants[name]))
+
+
+def _several(results: Results) -> list[Value]:
+    return [results] if isinstance(results, (torch.Tensor, Known)) else [*results]
 
 
 def _last_uses(graph: Graph) -> list[list[str]]:

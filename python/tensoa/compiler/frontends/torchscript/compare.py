@@ -3,13 +3,17 @@
 """The interpreted model beside the model itself."""
 
 import copy
+from collections.abc import Sequence
 
 import torch
+from torch import nn
 
+from tensoa.binding.blocks import Binding, Block
 from tensoa.binding.columns import LARGE, NORMAL, ROWS, SMALL, SPECIAL, Columns, collections_of
 from tensoa.binding.model import results_of, with_examples, with_lengths
 from tensoa.compiler.frontends.torchscript.graph import ADVICE, refusal
 from tensoa.compiler.frontends.torchscript.module import Interpreted
+from tensoa.compiler.frontends.torchscript.values import Value
 from tensoa.errors import InputError, first_line
 
 #: Relative to the largest number of a plane, of the interpreted model to torch's own interpreter: the operators are the same.
@@ -17,13 +21,14 @@ TOLERANCE = 1e-6
 TRACED_ROWS = (*range(1, 17), 20, 32, 50, 64, 100, 128, 256, 500, 512, 1000, 1024)  # what people trace models with
 
 
-def interpreted(module, binding):
+def interpreted(module: nn.Module, binding: Binding) -> nn.Module:
     """The module with every TorchScript model in it, or in its place, as a module that torch.export can follow. It was
     compared with torch's own interpreter on columns of the binding. Raises InputError.
     """
     if isinstance(module, torch.jit.ScriptModule):
-        plain = Interpreted(module.eval())
-        _check_arguments(plain.code.arguments, binding)
+        whole = Interpreted(module.eval())
+        _check_arguments(whole.code.arguments, binding)
+        plain: nn.Module = whole
     elif any(isinstance(part, torch.jit.ScriptModule) for part in module.modules()):
         plain = _replaced(copy.deepcopy(module))
     else:
@@ -32,14 +37,13 @@ def interpreted(module, binding):
     return plain
 
 
-def _replaced(module):
+def _replaced(module: nn.Module) -> nn.Module:
     for name, part in module.named_children():
-        is_script = isinstance(part, torch.jit.ScriptModule)
-        setattr(module, name, Interpreted(part.eval()) if is_script else _replaced(part))
+        setattr(module, name, Interpreted(part.eval()) if isinstance(part, torch.jit.ScriptModule) else _replaced(part))
     return module
 
 
-def _check_arguments(arguments, binding):
+def _check_arguments(arguments: Sequence[torch._C.Argument], binding: Binding) -> None:
     expected = [argument.name for argument in arguments]
     needed = {argument.name for argument in arguments if not argument.has_default_value()}
     names = [block.name for block in binding.inputs]
@@ -50,7 +54,7 @@ def _check_arguments(arguments, binding):
         raise InputError(f"the model takes {len(expected)} arguments {expected}, there are {len(names)} blocks: {names}")
 
 
-def _compare(script, module, binding):
+def _compare(script: nn.Module, module: nn.Module, binding: Binding) -> None:
     """Raises InputError where the interpreted model gives other numbers than the model itself, or either cannot run."""
     collections = collections_of(binding)
     for rows in ((17, 29, 41, 53, 61, 73), ROWS[::2]):
@@ -73,7 +77,7 @@ def _compare(script, module, binding):
     raise InputError(f"the TorchScript model fails on columns of the binding; {ADVICE}")
 
 
-def _agree(script, module, binding, counts, numbers):
+def _agree(script: nn.Module, module: nn.Module, binding: Binding, counts: dict[int, int], numbers: str) -> bool:
     """Whether the model itself runs. Raises InputError where the interpreted one gives something else."""
     try:
         expected = _results(script, binding, counts, numbers, is_optimized=False)
@@ -93,11 +97,11 @@ def _agree(script, module, binding, counts, numbers):
     return True
 
 
-def _are_close(binding, results, expected):
+def _are_close(binding: Binding, results: Sequence[Value], expected: Sequence[Value]) -> bool:
     return all(map(_is_close, binding.outputs, results, expected))
 
 
-def _is_close(block, result, other):
+def _is_close(block: Block, result: Value, other: Value) -> bool:
     if not isinstance(other, torch.Tensor) or not isinstance(result, torch.Tensor):
         return type(result) is type(other)
     if result.shape != other.shape or result.dtype != other.dtype:
@@ -112,7 +116,9 @@ def _is_close(block, result, other):
     return bool((is_same | ((result - other).abs() <= TOLERANCE * largest)).all())
 
 
-def _results(module, binding, counts, numbers=NORMAL, is_optimized=True):
+def _results(
+    module: nn.Module, binding: Binding, counts: dict[int, int], numbers: str = NORMAL, is_optimized: bool = True
+) -> list[Value]:
     with torch.random.fork_rng([]), torch.jit.optimized_execution(is_optimized), torch.no_grad():
         torch.manual_seed(0)
         return binding.call(module, Columns(binding, counts, (), "cpu", numbers=numbers).inputs)

@@ -5,8 +5,10 @@
 import functools
 import re
 from collections import namedtuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NoReturn
 
 import torch
 
@@ -19,6 +21,7 @@ from tensoa.compiler.frontends.torchscript.values import (
     PLAIN,
     PRIM,
     OnData,
+    Value,
     cast,
     is_known,
     is_symbol,
@@ -30,50 +33,58 @@ from tensoa.errors import InputError, first_line
 ADVICE = "export it from the torch.nn.Module it was made of, or run it just in time"
 
 
-def refusal(what, where=None):
+def refusal(what: str, where: str | None = None) -> InputError:
     where = f" ({where})" if where else ""
     return InputError(f"the TorchScript model cannot be compiled ahead of time: {what}{where}; {ADVICE}")
 
 
-def _are_numbers(arguments, takes_tensor):
+def _are_numbers(arguments: Sequence[Value], takes_tensor: Sequence[bool]) -> bool:
     """Whether an operator on tensors is given numbers instead: a trace has sizes as tensors (NumToTensor is no step here)."""
     values = [value for value, is_tensor in zip(arguments, takes_tensor) if is_tensor and value is not None]
     is_number = [not isinstance(value, torch.Tensor) for value in values]
     return any(is_number) and all(n or (value.dim() == 0 and is_known(value)) for value, n in zip(values, is_number))
 
 
-def _plain(value):
+def _plain(value: Value) -> Value:
     return value.item() if isinstance(value, torch.Tensor) else value
+
+
+_Slots = tuple[int, ...]  # the numbers of values in a frame
 
 
 @dataclass(frozen=True, eq=False)
 class _Step:
     """`outputs` of the frame become run(frame, *inputs of the frame)."""
 
-    run: object
-    inputs: tuple
-    outputs: tuple
+    run: Callable[..., Value]
+    inputs: _Slots
+    outputs: _Slots
     name: str
-    node: object  # of torch, for its place in the source
+    node: torch._C.Node  # of torch, for its place in the source
+
+
+_Steps = tuple[_Step, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    inputs: tuple
-    outputs: tuple
-    steps: tuple
+    inputs: _Slots
+    outputs: _Slots
+    steps: _Steps
     raises: bool
 
 
 class Frame(list):
     """The values of one call, by number."""
 
-    device = None  # of the inputs: what a model asks for by name is meant for the machine where it was saved
+    #: Of the inputs: what a model asks for by name is meant for the machine where it was saved.
+    device: torch.device | None = None
 
 
-def _place(node):
+def _place(node: torch._C.Node) -> str | None:
     """file.py:12, where the author wrote what a node does: scripts have one place, traces a stack of them."""
-    places = re.findall(r'File "([^"]*)", line (\d+)|^(\S+\.py)\((\d+)\)', node.sourceRange(), re.MULTILINE)
+    source: Any = node.sourceRange()  # a text, though torch's stubs say SourceRange
+    places = re.findall(r'File "([^"]*)", line (\d+)|^(\S+\.py)\((\d+)\)', source, re.MULTILINE)
     places = [(path or other, line or number) for path, line, other, number in places]
     of_author = [place for place in places if "/torch/" not in place[0] and "__torch__" not in place[0]]
     for path, line in of_author or places:
@@ -81,7 +92,7 @@ def _place(node):
     return None
 
 
-def _is_number_of_trace(node, value):
+def _is_number_of_trace(node: torch._C.Node, value: Value) -> bool:
     """Whether a constant tensor may have been a number of Python, which files of traces do not tell."""
     if not isinstance(value, torch.Tensor) or value.dim() > 0 or value.dtype != torch.float64:
         return False
@@ -95,14 +106,17 @@ FOLDED = ("prim::isinstance", "prim::unchecked_cast", "prim::unchecked_unwrap_op
 
 
 @functools.cache
-def _schema(text):
+def _schema(text: str) -> torch._C.FunctionSchema:
     return torch._C.parse_schema(text)
 
 
-def _converters(schema):
+_Converter = Callable[[Frame, Value], Value]
+
+
+def _converters(schema: torch._C.FunctionSchema) -> list[_Converter | None]:
     """For each argument of an operator: a function of (frame, value), or None."""
 
-    def convert(kind):
+    def convert(kind: str) -> _Converter | None:
         if kind == "ScalarType":
             return lambda frame, value: getattr(torch, DTYPES[value]) if type(value) is int else value
         if kind == "Layout":
@@ -120,6 +134,9 @@ def _converters(schema):
 #: Values that the steps of a graph cannot change, and that say which branch is taken.
 SCALARS = (bool, int, float, str, type(None), torch.dtype, torch.device)
 
+_Taken = tuple[list[torch._C.Value], torch._C.Block | None]  # the results of a branch or a loop, and which block runs
+_Part = tuple[torch.jit.ScriptModule, str]  # the model or a part of it, and its path
+
 
 class Compiler:
     """Makes the steps of a graph. What GetAttr takes from the model is known now: a tensor, or a constant; and so is what
@@ -127,10 +144,12 @@ class Compiler:
     before they are judged.
     """
 
-    def __init__(self, script):
+    def __init__(self, script: torch.jit.ScriptModule) -> None:
         self.script = script
-        self.slots, self.initial, self.tensors = {}, {}, {}
-        self.of_self = {}  # slots of the model and its parts: (part, name)
+        self.slots: dict[str, int] = {}
+        self.initial: dict[int, Value] = {}
+        self.tensors: dict[int, torch.Tensor] = {}
+        self.of_self: dict[int, _Part] = {}  # slots of the model and its parts: (part, name)
         graph = script.forward.inlined_graph if hasattr(script.forward, "inlined_graph") else script.inlined_graph
         first, *inputs = graph.inputs()
         self.of_self[self.slot(first)] = (script, "")
@@ -138,31 +157,31 @@ class Compiler:
         self.steps = self.steps_of(graph.nodes())
         self.outputs = tuple(self.slot(value) for value in graph.outputs())
 
-    def slot(self, value):
+    def slot(self, value: torch._C.Value) -> int:
         return self.slots.setdefault(value.debugName(), len(self.slots))
 
-    def steps_of(self, nodes):
+    def steps_of(self, nodes: Iterable[torch._C.Node]) -> _Steps:
         return tuple(step for node in nodes for step in self.step(node))
 
-    def block(self, block):
+    def block(self, block: torch._C.Block) -> _Block:
         steps = self.steps_of(block.nodes())
         inputs = tuple(self.slot(value) for value in block.inputs())
         outputs = tuple(self.slot(value) for value in block.outputs())
         return _Block(inputs, outputs, steps, any(step.name == "prim::RaiseException" for step in steps))
 
-    def constant(self, slot, value):
+    def constant(self, slot: int, value: Value) -> None:
         if isinstance(value, torch.Tensor) and value.dim() > 0:
             self.tensors[slot] = value
         else:
             self.initial[slot] = value
 
-    def step(self, node):
+    def step(self, node: torch._C.Node) -> _Steps:
         """The steps that are to be run for a node: none for what is known now."""
         kind = node.kind()
         inputs = tuple(self.slot(value) for value in node.inputs())
         outputs = tuple(self.slot(value) for value in node.outputs())
         if kind == "prim::Constant":
-            value = node.output().toIValue()
+            value: Value = node.output().toIValue()
             self.constant(outputs[0], value.item() if _is_number_of_trace(node, value) else value)
             return ()
         if kind in ("prim::GetAttr", "prim::SetAttr") and inputs[0] in self.of_self:
@@ -186,13 +205,13 @@ class Compiler:
             return (_Step(self.branch(node, blocks), inputs, outputs, kind, node),)
         return (self.made(node, kind, inputs, outputs),)
 
-    def join(self, output, first, second):
+    def join(self, output: int, first: int, second: int) -> None:
         """What both blocks of a branch give is known, where it is the same constant."""
         values = [self.initial.get(slot, UNKNOWN) for slot in (first, second)]
         if all(isinstance(value, SCALARS) for value in values) and len({(type(value), repr(value)) for value in values}) == 1:
             self.initial[output] = values[0]
 
-    def taken(self, node, kind, inputs):
+    def taken(self, node: torch._C.Node, kind: str, inputs: _Slots) -> _Taken | None:
         """(results, block) of a branch or a loop where constants say which block runs, once or (None) never; else None."""
         if kind == "prim::If" and inputs[0] in self.initial:
             first, second = node.blocks()
@@ -204,7 +223,7 @@ class Compiler:
                 return list(node.inputs())[2:], None
         return None
 
-    def folded(self, node, kind, inputs):
+    def folded(self, node: torch._C.Node, kind: str, inputs: _Slots) -> Value:
         """What an operator on constants gives; UNKNOWN where its value may depend on more."""
         values = [self.initial.get(slot, UNKNOWN) for slot in inputs]
         name = kind.removeprefix("aten::")
@@ -221,10 +240,10 @@ class Compiler:
             return UNKNOWN
         return value if isinstance(value, SCALARS) else UNKNOWN
 
-    def made(self, node, kind, inputs, outputs):
+    def made(self, node: torch._C.Node, kind: str, inputs: _Slots, outputs: _Slots) -> _Step:
         return _Step(self.function(node, kind), inputs, outputs, kind, node)
 
-    def attribute(self, node, inputs, outputs):
+    def attribute(self, node: torch._C.Node, inputs: _Slots, outputs: _Slots) -> None:
         part, path = self.of_self[inputs[0]]
         name = node.s("name")
         path = f"{path}.{name}".removeprefix(".")
@@ -240,7 +259,7 @@ class Compiler:
         else:
             self.initial[outputs[0]] = value
 
-    def function(self, node, kind):
+    def function(self, node: torch._C.Node, kind: str) -> Callable[..., Value]:
         space, _, name = kind.partition("::")
         if kind == "prim::Loop":
             return self.loop(node)
@@ -262,18 +281,18 @@ class Compiler:
             raise refusal(f"its operator {kind}", _place(node))
         return self.operator(node, space, name)
 
-    def tuple(self, node):
-        names = re.search(r": NamedTuple\((.*)\) = prim::TupleConstruct", str(node))
-        names = re.findall(r"(\w+) : ", names[1]) if names else []
+    def tuple(self, node: torch._C.Node) -> Callable[..., Value]:
+        named = re.search(r": NamedTuple\((.*)\) = prim::TupleConstruct", str(node))
+        names = re.findall(r"(\w+) : ", named[1]) if named else []
         if len(names) != len(list(node.inputs())):
             return lambda frame, *values: values
-        make = namedtuple("Results", names)
+        make = _named_tuple(names)
         return lambda frame, *values: make(*values)
 
-    def branch(self, node, blocks):
+    def branch(self, node: torch._C.Node, blocks: Sequence[_Block]) -> Callable[..., Value]:
         safe = [block for block in blocks if not block.raises]
 
-        def run(frame, condition):
+        def run(frame: Frame, condition: Value) -> Value:
             if isinstance(condition, OnData) or is_symbol(condition):
                 if len(safe) == 1:  # an assertion: the checks of the exporter run it on numbers
                     return _run_block(frame, safe[0])
@@ -283,11 +302,12 @@ class Compiler:
 
         return run
 
-    def loop(self, node):
+    def loop(self, node: torch._C.Node) -> Callable[..., Value]:
         (body,) = (self.block(block) for block in node.blocks())
 
-        def run(frame, most, goes_on, *carried):
+        def run(frame: Frame, most: Value, goes_on: Value, *first: Value) -> Value:
             count = 0
+            carried: Sequence[Value] = first
             while True:
                 if isinstance(goes_on, OnData) or isinstance(most, torch.Tensor):
                     raise refusal("a loop whose length depends on the data", _place(node))
@@ -303,25 +323,26 @@ class Compiler:
 
         return run
 
-    def raising(self, node):
-        def run(frame, message, *_):
+    def raising(self, node: torch._C.Node) -> Callable[..., NoReturn]:
+        def run(frame: Frame, message: Value, *_: Value) -> NoReturn:
             raise RuntimeError(f"it raises {message!r}" if message else "it raises an exception")
 
         return run
 
-    def is_instance(self, node):
-        classes = tuple(CLASSES.get(kind.kind()) for kind in node.tys("types"))
-        if None in classes:
+    def is_instance(self, node: torch._C.Node) -> Callable[..., bool]:
+        kinds = [kind.kind() for kind in node.tys("types")]
+        if not all(kind in CLASSES for kind in kinds):
             raise refusal("its operator prim::isinstance of a class of its own", _place(node))
+        classes = tuple(CLASSES[kind] for kind in kinds)
 
-        def run(frame, value):
+        def run(frame: Frame, value: Value) -> bool:
             return isinstance(value, classes) or (int in classes and isinstance(value, torch.SymInt))
 
         return run
 
-    def operator(self, node, space, name):
+    def operator(self, node: torch._C.Node, space: str, name: str) -> Callable[..., Value]:
         schema = _schema(node.schema())
-        overload = getattr(getattr(getattr(torch.ops, space), name), schema.overload_name or "default", None)
+        overload: Any = getattr(getattr(getattr(torch.ops, space), name), schema.overload_name or "default", None)
         if space == "aten" and str(node.schema()).startswith(("aten::tensor", "aten::as_tensor.list")):
             overload = tensor_of  # torch.ops takes no list of Python there
         converters = _converters(schema)
@@ -339,7 +360,7 @@ class Compiler:
         if overload is None and plain is None and on_tensors is None:
             raise refusal(f"its operator {node.kind()}", _place(node))
 
-        def run(frame, *arguments):
+        def run(frame: Frame, *arguments: Value) -> Value:
             if plain is not None and (not is_on_tensor or _are_numbers(arguments, takes_tensor)):
                 result = plain(*(_plain(value) if is_on_tensor else value for value in arguments))
                 return torch.sym_float(result) if gives_float and not isinstance(result, OnData) else result
@@ -347,7 +368,8 @@ class Compiler:
                 return on_tensors(*arguments)
             if has_training:
                 _check_evaluation(node, dict(zip(names, arguments)))
-            positional, keywords = [], {}
+            positional: list[Value] = []
+            keywords: dict[str, Value] = {}
             for value, change, is_named, is_tensor, key in zip(arguments, converters, named, takes_tensor, names):
                 if change is not None:
                     value = change(frame, value)
@@ -363,10 +385,14 @@ class Compiler:
         return run
 
 
-def _number_to(names):
+def _named_tuple(names: Sequence[str]) -> Callable[..., Value]:
+    return namedtuple("Results", names)
+
+
+def _number_to(names: Sequence[str]) -> Callable[..., Value]:
     """aten::to of a number, whose arguments have these names."""
 
-    def run(*arguments):
+    def run(*arguments: Value) -> Value:
         named = dict(zip(names, arguments))
         kind = named.get("dtype")
         if kind is None:
@@ -376,7 +402,7 @@ def _number_to(names):
     return run
 
 
-def _check_evaluation(node, values):
+def _check_evaluation(node: torch._C.Node, values: Mapping[str, Value]) -> None:
     """A model that was traced while it was being trained is trained for ever."""
     is_trained = values.get("train") is True or values.get("training") is True
     draws = values.get("p", values.get("dropout", 0.0)) > 0
@@ -387,7 +413,7 @@ def _check_evaluation(node, values):
         )
 
 
-def run_steps(frame, steps):
+def run_steps(frame: Frame, steps: Sequence[_Step]) -> None:
     for step in steps:
         try:
             result = step.run(frame, *[frame[slot] for slot in step.inputs])
@@ -410,7 +436,7 @@ class _Failed(RuntimeError):
     """What an operator says, with its place."""
 
 
-def _run_block(frame, block):
+def _run_block(frame: Frame, block: _Block) -> Value:
     run_steps(frame, block.steps)
     values = tuple(frame[slot] for slot in block.outputs)
     return values[0] if len(values) == 1 else values

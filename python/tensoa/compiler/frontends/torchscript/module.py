@@ -3,35 +3,41 @@
 """A TorchScript model as a module of Python."""
 
 import copy
+from collections.abc import Sequence
+from typing import Any, Self
 
 import torch
 from torch import nn
 
 from tensoa.compiler.frontends.torchscript.graph import Compiler, Frame, run_steps
+from tensoa.compiler.frontends.torchscript.values import Value
 
 
 class _Code:
     """What a graph does; copies of a module share it."""
 
-    def __init__(self, script):
+    tensors: Any  # the tensor for each slot, and the slots alone once a module has them as buffers
+
+    def __init__(self, script: torch.jit.ScriptModule) -> None:
         compiler = Compiler(script)
         self.size = len(compiler.slots)
         self.initial, self.tensors = compiler.initial, compiler.tensors
         self.inputs, self.steps, self.outputs = compiler.inputs, compiler.steps, compiler.outputs
-        self.arguments = script.forward.schema.arguments[1:]
+        forward: Any = script.forward
+        self.arguments: list[torch._C.Argument] = forward.schema.arguments[1:]
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict) -> Self:
         return self
 
 
 class Interpreted(nn.Module):
     """A TorchScript model that is run from Python. Raises InputError for what cannot be."""
 
-    def __init__(self, script):
+    def __init__(self, script: torch.jit.ScriptModule) -> None:
         super().__init__()
         self.code = _Code(script)
-        registered = {}
-        self.names = {}  # of the buffer for each slot
+        registered: dict[int, str] = {}
+        self.names: dict[int, str] = {}  # of the buffer for each slot
         for slot, tensor in self.code.tensors.items():
             if id(tensor) not in registered:
                 registered[id(tensor)] = f"tensor_{len(registered)}"
@@ -40,10 +46,10 @@ class Interpreted(nn.Module):
         self.code.tensors = list(self.code.tensors)
 
     @property
-    def argument_names(self):
+    def argument_names(self) -> list[str]:
         return [argument.name for argument in self.code.arguments]
 
-    def forward(self, *arguments, **named):
+    def forward(self, *arguments: Value, **named: Value) -> Value:
         frame = Frame([None] * self.code.size)
         for slot, value in self.code.initial.items():
             frame[slot] = copy.copy(value) if isinstance(value, (list, dict)) else value
@@ -57,7 +63,7 @@ class Interpreted(nn.Module):
         results = tuple(frame[slot] for slot in self.code.outputs)
         return results[0] if len(results) == 1 else results
 
-    def bound(self, arguments, named):
+    def bound(self, arguments: Sequence[Value], named: dict[str, Value]) -> list[Value]:
         """A value for each argument of the model."""
         expected = self.code.arguments
         if len(arguments) > len(expected):

@@ -7,10 +7,13 @@ import functools
 import math
 import operator
 import types
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import nn
 
+Value = Any  # of TorchScript: a tensor, a number or a symbol of one, a text, None, a list, tuple or dict of values, an object
 #: The ScalarType numbers of c10, which TorchScript writes instead of dtypes.
 DTYPES = (
     "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool qint8 quint8 qint32 bfloat16"
@@ -23,54 +26,54 @@ class OnData:
     """A truth value or number out of a tensor that torch.export does not know."""
 
 
-def is_known(tensor):
+def is_known(tensor: torch.Tensor) -> bool:
     """Whether the numbers of a tensor can be looked at: always but for what torch.export traces."""
     return not torch.compiler.is_exporting() or type(tensor) in (torch.Tensor, nn.Parameter)
 
 
-def is_symbol(value):
+def is_symbol(value: Value) -> bool:
     """Whether a number or truth value depends on a number of rows."""
     return isinstance(value, (torch.SymInt, torch.SymBool, torch.SymFloat)) and value.node.constant is None
 
 
-def _bool(value):
+def _bool(value: Value) -> bool | torch.SymBool | OnData:
     if isinstance(value, torch.Tensor):
         return bool(value) if is_known(value) else OnData()
     return value if isinstance(value, (OnData, torch.SymBool)) else bool(value)
 
 
-def _number(value, convert):
+def _number(value: Value, convert: Callable[[Value], Value]) -> Value:
     if not isinstance(value, torch.Tensor):
         return convert(value)
     return convert(value.item()) if is_known(value) else value.item()
 
 
-def _int(value):
+def _int(value: Value) -> Value:
     return _number(value, lambda number: int(number) if isinstance(number, str) else torch.sym_int(number))
 
 
-def _float(value):
+def _float(value: Value) -> Value:
     return _number(value, lambda number: float(number) if isinstance(number, str) else torch.sym_float(number))
 
 
-def _not(value):
+def _not(value: Value) -> Value:
     return value if isinstance(value, OnData) else torch.sym_not(value)
 
 
-def _divided(a, b, mode=None):
+def _divided(a: Value, b: Value, mode: str | None = None) -> Value:
     if mode is None:
         return a / b
     return a // b if mode == "floor" or (a >= 0) == (b >= 0) else -(-a // b)
 
 
-def cast(number, kind):
+def cast(number: Value, kind: torch.dtype) -> Value:
     """A number as one of a dtype is."""
     if kind == torch.bool:
         return number != 0
     return torch.sym_float(number) if kind.is_floating_point else torch.sym_int(number)
 
 
-def kind_of(number, tensors):
+def kind_of(number: Value, tensors: Sequence[torch.Tensor]) -> torch.dtype:
     """The dtype of a number that an operator takes beside tensors: it makes none of them wider, as numbers in torch."""
     if isinstance(number, (bool, torch.SymBool)):
         return torch.bool
@@ -80,41 +83,43 @@ def kind_of(number, tensors):
     return functools.reduce(torch.promote_types, kinds) if kinds else torch.get_default_dtype()
 
 
-def _least(choose, pick):
+def _least(choose: Callable[..., Value], pick: Callable[..., Value]) -> Callable[..., Value]:
     return lambda first, second=None: choose(first) if isinstance(first, list) else pick(first, second)
 
 
-def _range_length(start, stop, step):
+def _range_length(start: int, stop: int, step: int) -> int:
     return max(0, (stop - start + step - (1 if step > 0 else -1)) // step)
 
 
-def _slice(values, start=None, stop=None, step=1):
+def _slice(values: Value, start: int | None = None, stop: int | None = None, step: int = 1) -> Value:
     return values[slice(start, stop, step)]
 
 
-def _set_item(container, key, value):
+def _set_item(container: Value, key: Value, value: Value) -> None:
     container[key] = value
 
 
-def _warn(*_):
+def _warn(*_: Value) -> None:
     return None
 
 
-def _sorted_in_place(values, reverse=False):
+def _sorted_in_place(values: list, reverse: bool = False) -> None:
     values.sort(reverse=reverse)
 
 
-def _size(tensor, dim=None):
+def _size(tensor: torch.Tensor, dim: int | None = None) -> list[int] | int:
     return list(tensor.shape) if dim is None else tensor.shape[dim]
 
 
-def _is_contiguous(tensor, layout=0):
+def _is_contiguous(tensor: torch.Tensor, layout: int = 0) -> bool:
     if torch.compiler.is_exporting():
         raise ValueError("how tensors lie in memory is not known yet")
     return tensor.is_contiguous(memory_format=MEMORY_FORMATS[layout])
 
 
-def tensor_of(data, dtype=None, device=None, requires_grad=False):
+def tensor_of(
+    data: Value, dtype: torch.dtype | None = None, device: torch.device | None = None, requires_grad: bool = False
+) -> torch.Tensor:
     """torch.tensor of a number, or of a list of numbers of one type and of lists."""
     if isinstance(data, list) and any(map(_has_symbol, data)):
         return torch.stack([tensor_of(value, dtype, device) for value in data])
@@ -123,12 +128,12 @@ def tensor_of(data, dtype=None, device=None, requires_grad=False):
     return torch.tensor(data, dtype=dtype, device=device)
 
 
-def _has_symbol(data):
+def _has_symbol(data: Value) -> bool:
     return any(map(_has_symbol, data)) if isinstance(data, list) else is_symbol(data)
 
 
 #: aten operators of numbers, texts, lists and dicts; those that tensors have, too, are taken where no argument is a tensor.
-PLAIN = {
+PLAIN: dict[str, Callable[..., Value]] = {
     "add": lambda a, b, alpha=1: a + b if alpha == 1 else a + alpha * b,
     "sub": lambda a, b, alpha=1: a - b if alpha == 1 else a - alpha * b,
     "rsub": lambda a, b, alpha=1: b - a if alpha == 1 else b - alpha * a,
@@ -216,7 +221,7 @@ PLAIN = {
 }
 
 #: aten operators that only TorchScript has, on tensors.
-ON_TENSORS = {
+ON_TENSORS: dict[str, Callable[..., Value]] = {
     "size": _size,
     "dim": lambda tensor: tensor.dim(),
     "len": lambda tensor: tensor.shape[0],
@@ -235,7 +240,7 @@ ON_TENSORS = {
     ),
 }
 
-PRIM = {
+PRIM: dict[str, Callable[..., Value]] = {
     "NumToTensor": lambda number: number,
     "unchecked_cast": lambda value: value,
     "unchecked_unwrap_optional": lambda value: value,
@@ -265,7 +270,7 @@ PRIM = {
     "index": lambda device: device.index,
     "CreateObject": types.SimpleNamespace,
 }
-CLASSES = {
+CLASSES: dict[str, type] = {
     "TensorType": torch.Tensor,
     "IntType": int,
     "FloatType": float,

@@ -5,15 +5,15 @@
 import torch
 from torch.nn import functional
 
-from tensoa.importers.onnx.operators.table import operator
+from tensoa.importers.onnx.operators.table import Results, operator
 from tensoa.importers.onnx.operators.windows import padded, windows
-from tensoa.importers.onnx.values import Refused
+from tensoa.importers.onnx.values import Call, Refused
 
 CONVOLUTIONS = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
 TRANSPOSED = {1: torch.conv_transpose1d, 2: torch.conv_transpose2d, 3: torch.conv_transpose3d}
 
 
-def convolved(call, x, weight, bias):
+def convolved(call: Call, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     made = windows(call, x.shape[2:], call.attribute("kernel_shape", list(weight.shape[2:])))
     groups, rank = call.attribute("group", 1), len(made.sizes)
     if rank not in CONVOLUTIONS or made.sizes != list(weight.shape[2:]):
@@ -25,12 +25,12 @@ def convolved(call, x, weight, bias):
 
 
 @operator("Conv")
-def _convolution(call):
+def _convolution(call: Call) -> Results:
     return convolved(call, call.tensor(0), call.tensor(1), call.optional(2))
 
 
 @operator("ConvTranspose")
-def _transposed(call):
+def _transposed(call: Call) -> Results:
     x, weight, bias = call.tensor(0), call.tensor(1), call.optional(2)
     rank = x.dim() - 2
     if rank not in TRANSPOSED:
@@ -58,7 +58,7 @@ def _transposed(call):
 
 
 @operator("Col2Im", since=18)
-def _fold(call):
+def _fold(call: Call) -> Results:
     x, picture, block = call.tensor(0), call.numbers(1), call.numbers(2)
     rank = len(picture)
     strides, dilations = call.attribute("strides", [1] * rank), call.attribute("dilations", [1] * rank)
@@ -67,5 +67,5 @@ def _fold(call):
         raise Refused(f"a picture of {rank} dimensions; expected 2")
     call.check_size([*x.shape[:1], *picture])
     sizes = [size + pads[i] + pads[i + rank] for i, size in enumerate(picture)]
-    whole = functional.fold(x, sizes, block, dilations, 0, strides)
+    whole = functional.fold(x, tuple(sizes), tuple(block), dilations, 0, strides)
     return whole[..., pads[0] : pads[0] + picture[0], pads[1] : pads[1] + picture[1]]

@@ -4,14 +4,16 @@
 
 import functools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch.nn import functional
 
-from tensoa.importers.onnx.operators.table import operator
-from tensoa.importers.onnx.values import Known, Refused
+from tensoa.importers.onnx.operators.table import Results, operator
+from tensoa.importers.onnx.values import Call, Known, Refused
 
-UNARY = {
+UNARY: dict[str, Callable[..., torch.Tensor]] = {
     "Abs": torch.abs,
     "Acos": torch.acos,
     "Acosh": torch.acosh,
@@ -46,7 +48,7 @@ UNARY = {
     "Tan": torch.tan,
     "Tanh": torch.tanh,
 }
-BINARY = {
+BINARY: dict[str, Callable[..., torch.Tensor]] = {
     "Add": torch.add,
     "And": torch.logical_and,
     "BitwiseAnd": torch.bitwise_and,
@@ -62,10 +64,10 @@ BINARY = {
     "Sub": torch.sub,
     "Xor": torch.logical_xor,
 }
-VARIADIC = {"Max": torch.maximum, "Min": torch.minimum, "Sum": torch.add}
+VARIADIC: dict[str, Callable[..., torch.Tensor]] = {"Max": torch.maximum, "Min": torch.minimum, "Sum": torch.add}
 
 
-def _of(function, *tensors):
+def _of(function: Callable[..., torch.Tensor], *tensors: torch.Tensor) -> torch.Tensor:
     """What a function gives; of dtypes that torch does not calculate with, through larger ones."""
     dtype = tensors[0].dtype
     if dtype not in (torch.uint16, torch.uint32):
@@ -75,33 +77,33 @@ def _of(function, *tensors):
 
 
 @operator(*UNARY)
-def _unary(call):
+def _unary(call: Call) -> Results:
     return _of(UNARY[call.node.operator], call.tensor(0))
 
 
 @operator(*BINARY)
-def _binary(call):
+def _binary(call: Call) -> Results:
     return _of(BINARY[call.node.operator], call.tensor(0), call.tensor(1))
 
 
 @operator(*VARIADIC)
-def _variadic(call):
+def _variadic(call: Call) -> Results:
     return functools.reduce(functools.partial(_of, VARIADIC[call.node.operator]), call.tensors())
 
 
 @operator("Mean")
-def _mean(call):
+def _mean(call: Call) -> Results:
     return functools.reduce(torch.add, call.tensors()) / len(call.inputs)
 
 
 @operator("Div")
-def _div(call):
+def _div(call: Call) -> Results:
     a, b = call.tensor(0), call.tensor(1)
     return a / b if a.is_floating_point() else _of(functools.partial(torch.div, rounding_mode="trunc"), a, b)
 
 
 @operator("Mod")
-def _mod(call):
+def _mod(call: Call) -> Results:
     a, b = call.tensor(0), call.tensor(1)
     is_c = call.attribute("fmod", 0)
     if a.is_floating_point() and not is_c:
@@ -110,7 +112,7 @@ def _mod(call):
 
 
 @operator("Pow")
-def _pow(call):
+def _pow(call: Call) -> Results:
     a, b = call.tensor(0), call.value(1)
     if isinstance(b, Known) and b.array.size == 1 and b.array.ndim <= a.dim() and not b.has_symbols:
         exponent = b.array.item()
@@ -121,7 +123,7 @@ def _pow(call):
 
 
 @operator("BitShift")
-def _bit_shift(call):
+def _bit_shift(call: Call) -> Results:
     direction = call.attribute("direction")
     shift = {"LEFT": torch.bitwise_left_shift, "RIGHT": torch.bitwise_right_shift}.get(direction)
     if shift is None:
@@ -130,12 +132,12 @@ def _bit_shift(call):
 
 
 @operator("Where")
-def _where(call):
+def _where(call: Call) -> Results:
     return torch.where(call.tensor(0), call.tensor(1), call.tensor(2))
 
 
 @operator("Clip")
-def _clip(call):
+def _clip(call: Call) -> Results:
     low, high = (_limit(call, i) if call.has(i) else None for i in (1, 2))
     x = call.tensor(0)
     if low is None and high is None:
@@ -145,24 +147,24 @@ def _clip(call):
     return torch.clamp(x, low, high)
 
 
-def _limit(call, i):
+def _limit(call: Call, i: int) -> Any:
     value = call.value(i)
     return value.array.item() if isinstance(value, Known) and not value.has_symbols else call.tensor(i)
 
 
 @operator("Cast")
-def _cast(call):
+def _cast(call: Call) -> Results:
     call.ignore("saturate")  # of float8
     return _converted(call.tensor(0), call.dtype(call.attribute("to")))
 
 
 @operator("CastLike")
-def _cast_like(call):
+def _cast_like(call: Call) -> Results:
     call.ignore("saturate")
     return _converted(call.tensor(0), call.tensor(1).dtype)
 
 
-def _converted(x, dtype):
+def _converted(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return x != 0 if dtype == torch.bool and x.dtype != torch.bool else x.to(dtype)
 
 
@@ -170,56 +172,56 @@ def _converted(x, dtype):
 
 
 @operator("LeakyRelu")
-def _leaky_relu(call):
+def _leaky_relu(call: Call) -> Results:
     return functional.leaky_relu(call.tensor(0), call.attribute("alpha", 0.01))
 
 
 @operator("PRelu")
-def _prelu(call):
+def _prelu(call: Call) -> Results:
     x = call.tensor(0)
     return torch.where(x < 0, x * call.tensor(1), x)
 
 
 @operator("Elu")
-def _elu(call):
+def _elu(call: Call) -> Results:
     return functional.elu(call.tensor(0), call.attribute("alpha", 1.0))
 
 
 @operator("Selu")
-def _selu(call):
+def _selu(call: Call) -> Results:
     alpha, gamma = call.attribute("alpha", 1.67326319217681884765625), call.attribute("gamma", 1.05070102214813232421875)
     return functional.elu(call.tensor(0), alpha) * gamma
 
 
 @operator("Celu")
-def _celu(call):
+def _celu(call: Call) -> Results:
     return functional.celu(call.tensor(0), call.attribute("alpha", 1.0))
 
 
 @operator("ThresholdedRelu")
-def _thresholded_relu(call):
+def _thresholded_relu(call: Call) -> Results:
     x = call.tensor(0)
     return torch.where(x > call.attribute("alpha", 1.0), x, torch.zeros((), dtype=x.dtype, device=x.device))
 
 
 @operator("HardSigmoid")
-def _hard_sigmoid(call):
+def _hard_sigmoid(call: Call) -> Results:
     return torch.clamp(call.tensor(0) * call.attribute("alpha", 0.2) + call.attribute("beta", 0.5), 0, 1)
 
 
 @operator("Gelu", since=20)
-def _gelu(call):
+def _gelu(call: Call) -> Results:
     return functional.gelu(call.tensor(0), approximate=call.attribute("approximate", "none"))
 
 
 @operator("Shrink")
-def _shrink(call):
+def _shrink(call: Call) -> Results:
     x, bias, limit = call.tensor(0), call.attribute("bias", 0.0), call.attribute("lambd", 0.5)
     return torch.where(x < -limit, x + bias, torch.where(x > limit, x - bias, torch.zeros_like(x)))
 
 
 @operator("IsInf")
-def _is_inf(call):
+def _is_inf(call: Call) -> Results:
     x = call.tensor(0)
     found = torch.zeros_like(x, dtype=torch.bool)
     for name, number in (("detect_negative", -math.inf), ("detect_positive", math.inf)):
@@ -229,7 +231,7 @@ def _is_inf(call):
 
 
 @operator("Dropout")
-def _dropout(call):
+def _dropout(call: Call) -> Results:
     call.ignore("seed", "ratio")
     is_training = call.array(2).item() if call.has(2) else False
     if is_training:

@@ -4,14 +4,14 @@
 
 import torch
 
-from tensoa.importers.onnx.operators.table import on_known, operator
-from tensoa.importers.onnx.values import Known, Refused, known
+from tensoa.importers.onnx.operators.table import Results, on_known, operator
+from tensoa.importers.onnx.values import Call, Known, Refused, known
 
 REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 
 @operator("Gather")
-def _gather(call):
+def _gather(call: Call) -> Results:
     x, index = call.tensor(0), call.value(1)
     axis = call.axis(call.attribute("axis", 0), x.dim())
     if isinstance(index, Known) and index.array.ndim == 0 and not index.has_symbols:
@@ -20,13 +20,13 @@ def _gather(call):
 
 
 @on_known("Gather")
-def _gather_known(call):
+def _gather_known(call: Call) -> Results:
     array, index = call.array(0), call.array(1)
     axis = call.axis(call.attribute("axis", 0), array.ndim)
     return known(array[(slice(None),) * axis + (index if index.ndim else int(index),)], array.dtype)
 
 
-def _from_first(call, i, size):
+def _from_first(call: Call, i: int, size: int) -> torch.Tensor:
     """Indices, those that count from the last made to count from the first; where they are no constants, torch refuses
     negative ones.
     """
@@ -38,14 +38,14 @@ def _from_first(call, i, size):
 
 
 @operator("GatherElements")
-def _gather_elements(call):
+def _gather_elements(call: Call) -> Results:
     x = call.tensor(0)
     axis = call.axis(call.attribute("axis", 0), x.dim())
     return torch.gather(x, axis, _from_first(call, 1, x.shape[axis]))
 
 
 @operator("GatherND")
-def _gather_nd(call):
+def _gather_nd(call: Call) -> Results:
     x, index = call.tensor(0), call.tensor(1).long()
     batches = call.attribute("batch_dims", 0)
     places = list(index.unbind(-1))
@@ -58,7 +58,7 @@ def _gather_nd(call):
 
 
 @operator("ScatterElements")
-def _scatter_elements(call):
+def _scatter_elements(call: Call) -> Results:
     x, updates = call.tensor(0), call.tensor(2)
     axis = call.axis(call.attribute("axis", 0), x.dim())
     index = _from_first(call, 1, x.shape[axis])
@@ -73,7 +73,7 @@ def _scatter_elements(call):
 
 
 @operator("ScatterND")
-def _scatter_nd(call):
+def _scatter_nd(call: Call) -> Results:
     x, index, updates = call.tensor(0), call.tensor(1).long(), call.tensor(2)
     reduction = call.attribute("reduction", "none")
     places = index.unbind(-1)
@@ -92,7 +92,7 @@ def _scatter_nd(call):
 
 
 @operator("OneHot")
-def _one_hot(call):
+def _one_hot(call: Call) -> Results:
     index, depth, values = call.tensor(0).long(), call.integer(1), call.tensor(2)
     axis = call.axis(call.attribute("axis", -1), index.dim() + 1)
     call.check_size([*index.shape, depth])
@@ -104,12 +104,12 @@ def _one_hot(call):
 
 
 @operator("NonZero")
-def _non_zero(call):
+def _non_zero(call: Call) -> Results:
     return torch.nonzero(call.tensor(0)).t()
 
 
 @operator("Compress")
-def _compress(call):
+def _compress(call: Call) -> Results:
     x, condition = call.tensor(0), call.array(1)
     axis = call.attribute("axis")
     x, axis = (x.flatten(), 0) if axis is None else (x, call.axis(axis, x.dim()))

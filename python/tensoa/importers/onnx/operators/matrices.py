@@ -5,17 +5,17 @@
 import torch
 from torch.nn import functional
 
-from tensoa.importers.onnx.operators.table import operator
-from tensoa.importers.onnx.values import Known
+from tensoa.importers.onnx.operators.table import Results, operator
+from tensoa.importers.onnx.values import Call, Known
 
 
 @operator("MatMul")
-def _matmul(call):
+def _matmul(call: Call) -> Results:
     return torch.matmul(call.tensor(0), call.tensor(1))
 
 
 @operator("Gemm")
-def _gemm(call):
+def _gemm(call: Call) -> Results:
     a, b = call.tensor(0), call.tensor(1)
     a = a.t() if call.attribute("transA", 0) else a
     alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
@@ -30,10 +30,10 @@ def _gemm(call):
 
 
 @operator("Einsum")
-def _einsum(call):
+def _einsum(call: Call) -> Results:
     return torch.einsum(call.attribute("equation").replace(" ", ""), *call.tensors())
 
 
 @operator("Det")
-def _det(call):
+def _det(call: Call) -> Results:
     return torch.linalg.det(call.tensor(0))

@@ -5,36 +5,36 @@
 import numpy as np
 import torch
 
-from tensoa.importers.onnx.operators.table import operator
-from tensoa.importers.onnx.values import Known, Refused
+from tensoa.importers.onnx.operators.table import Results, operator
+from tensoa.importers.onnx.values import Call, Known, Refused
 
 DOMAIN = "ai.onnx.ml"
 
 
-def _numbers(call, name):
+def _numbers(call: Call, name: str) -> torch.Tensor:
     """An attribute, as a tensor of the model's floats."""
     return call.as_tensor(Known(np.array(call.attribute(name, []), np.float32)))
 
 
 @operator("ArrayFeatureExtractor", domain=DOMAIN)
-def _chosen(call):
+def _chosen(call: Call) -> Results:
     x = call.tensor(0)
     return (x if x.dim() > 1 else x[None])[..., call.tensor(1).reshape(-1)]
 
 
 @operator("Scaler", domain=DOMAIN)
-def _scaler(call):
+def _scaler(call: Call) -> Results:
     return (call.tensor(0).to(call.floats) - _numbers(call, "offset")) * _numbers(call, "scale")
 
 
 @operator("Binarizer", domain=DOMAIN)
-def _binarizer(call):
+def _binarizer(call: Call) -> Results:
     x = call.tensor(0)
     return (x > call.attribute("threshold", 0.0)).to(x.dtype)
 
 
 @operator("Normalizer", domain=DOMAIN)
-def _normalizer(call):
+def _normalizer(call: Call) -> Results:
     x, norm = call.tensor(0).to(call.floats), call.attribute("norm", "MAX")
     functions = {
         "MAX": lambda: x.abs().amax(-1, keepdim=True),
@@ -48,7 +48,7 @@ def _normalizer(call):
 
 
 @operator("LinearRegressor", domain=DOMAIN)
-def _linear(call):
+def _linear(call: Call) -> Results:
     targets, post = call.attribute("targets", 1), call.attribute("post_transform", "NONE")
     if post != "NONE":
         raise Refused(f"post_transform {post}")
@@ -57,7 +57,7 @@ def _linear(call):
 
 
 @operator("LinearClassifier", domain=DOMAIN)
-def _linear_classes(call):
+def _linear_classes(call: Call) -> Results:
     texts, numbers = call.attribute("classlabels_strings", []), call.attribute("classlabels_ints", [])
     post = call.attribute("post_transform", "NONE")
     call.ignore("multi_class")
@@ -76,7 +76,7 @@ def _linear_classes(call):
 
 
 @operator("ZipMap", domain=DOMAIN)
-def _zip_map(call):
+def _zip_map(call: Call) -> Results:
     """A column for each class, in their order: a tensor where ONNX Runtime gives a list of dictionaries."""
     labels = call.attribute("classlabels_strings", []) or call.attribute("classlabels_int64s", [])
     if labels != sorted(labels):

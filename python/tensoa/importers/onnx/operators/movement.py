@@ -3,19 +3,20 @@
 """What moves numbers about: shapes, slices, joins, and tensors of one number."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch.nn import functional
 
-from tensoa.importers.onnx.operators.table import on_known, operator
-from tensoa.importers.onnx.values import Known, Refused, known
+from tensoa.importers.onnx.operators.table import Results, on_known, operator
+from tensoa.importers.onnx.values import Call, Known, Refused, known
 
 # ---- constants
 
 
 @operator("Constant")
-def _constant(call):
+def _constant(call: Call) -> Results:
     for name, dtype in (("value_int", np.int64), ("value_float", np.float32)):
         for given in (name, f"{name}s"):
             if given in call.node.attributes:
@@ -27,7 +28,7 @@ def _constant(call):
 
 
 @operator("ConstantOfShape")
-def _constant_of_shape(call):
+def _constant_of_shape(call: Call) -> Results:
     value = call.attribute("value", np.zeros(1, np.float32)).reshape(-1)
     sizes = call.numbers(0)
     call.check_size(sizes)
@@ -36,7 +37,7 @@ def _constant_of_shape(call):
 
 
 @operator("EyeLike")
-def _eye_like(call):
+def _eye_like(call: Call) -> Results:
     x = call.tensor(0)
     dtype = x.dtype if call.attribute("dtype") is None else call.dtype(call.attribute("dtype"))
     rows, columns = x.shape
@@ -47,13 +48,13 @@ def _eye_like(call):
 # ---- shapes
 
 
-def _same_symbol(a, b):
+def _same_symbol(a: object, b: object) -> bool:
     if isinstance(a, torch.SymInt) and isinstance(b, torch.SymInt):
         return a.node.expr == b.node.expr
     return isinstance(a, int) and isinstance(b, int) and a == b
 
 
-def _reshaped(shape, wanted, is_zero_meant=False):
+def _reshaped(shape: Sequence[int], wanted: Sequence[int], is_zero_meant: bool = False) -> list[int]:
     """The sizes of a reshape; -1 is calculated here, so that the same symbol on both sides is not divided."""
     sizes = [shape[i] if size == 0 and not is_zero_meant and i < len(shape) else size for i, size in enumerate(wanted)]
     at = [i for i, size in enumerate(sizes) if isinstance(size, int) and size == -1]
@@ -75,24 +76,24 @@ def _reshaped(shape, wanted, is_zero_meant=False):
     return sizes
 
 
-def _reshape_sizes(call, shape):
+def _reshape_sizes(call: Call, shape: Sequence[int]) -> list[int]:
     return _reshaped(shape, call.numbers(1), bool(call.attribute("allowzero", 0)))
 
 
 @operator("Reshape")
-def _reshape(call):
+def _reshape(call: Call) -> Results:
     x = call.tensor(0)
     return x.reshape(_reshape_sizes(call, x.shape))
 
 
 @on_known("Reshape")
-def _reshape_known(call):
+def _reshape_known(call: Call) -> Results:
     array = call.array(0)
     return known(array.reshape(_reshape_sizes(call, array.shape)), array.dtype)
 
 
 @operator("Flatten")
-def _flatten(call):
+def _flatten(call: Call) -> Results:
     x = call.tensor(0)
     axis = call.attribute("axis", 1)
     axis = axis + x.dim() if axis < 0 else axis
@@ -100,26 +101,28 @@ def _flatten(call):
     return x.reshape(math.prod(before), math.prod(behind))
 
 
-def _axes(call, since):
+def _axes(call: Call, since: int) -> list[int] | None:
     """Given as an input from the opset `since` on, as an attribute before; None where they are not given."""
     if call.opset < since:
         return call.attribute("axes")
     return call.numbers(1) if call.has(1) else None
 
 
-def _squeezed(call, shape):
-    axes = _axes(call, 13)
-    if axes is None:
+def _squeezed(call: Call, shape: Sequence[int]) -> list[int]:
+    given = _axes(call, 13)
+    if given is None:
         return [size for size in shape if isinstance(size, torch.SymInt) or size != 1]
-    axes = {call.axis(axis, len(shape)) for axis in axes}
+    axes = {call.axis(axis, len(shape)) for axis in given}
     wrong = [axis for axis in axes if isinstance(shape[axis], int) and shape[axis] != 1]
     if wrong:
         raise Refused(f"axis {wrong[0]} has {shape[wrong[0]]} elements, expected one")
     return [size for axis, size in enumerate(shape) if axis not in axes]
 
 
-def _unsqueezed(call, shape):
+def _unsqueezed(call: Call, shape: Sequence[int]) -> list[int]:
     given = _axes(call, 13)
+    if given is None:
+        raise Refused("it has no axes")
     rank = len(shape) + len(given)
     axes = {call.axis(axis, rank) for axis in given}
     if len(axes) != len(given):
@@ -132,25 +135,25 @@ SQUEEZES = {"Squeeze": _squeezed, "Unsqueeze": _unsqueezed}
 
 
 @operator(*SQUEEZES)
-def _squeeze(call):
+def _squeeze(call: Call) -> Results:
     x = call.tensor(0)
     return x.reshape(SQUEEZES[call.node.operator](call, x.shape))
 
 
 @on_known(*SQUEEZES)
-def _squeeze_known(call):
+def _squeeze_known(call: Call) -> Results:
     array = call.array(0)
     return Known(array.reshape(SQUEEZES[call.node.operator](call, array.shape)))
 
 
 @operator("Transpose")
-def _transpose(call):
+def _transpose(call: Call) -> Results:
     x = call.tensor(0)
     return x.permute(call.attribute("perm", list(range(x.dim()))[::-1]))
 
 
 @operator("Expand")
-def _expand(call):
+def _expand(call: Call) -> Results:
     x, wanted = call.tensor(0), call.numbers(1)
     rank = max(x.dim(), len(wanted))
     own, wanted = [1] * (rank - x.dim()) + [*x.shape], [1] * (rank - len(wanted)) + wanted
@@ -160,7 +163,7 @@ def _expand(call):
 
 
 @on_known("Expand")
-def _expand_known(call):
+def _expand_known(call: Call) -> Results:
     array, wanted = call.array(0), call.numbers(1)
     if any(isinstance(size, torch.SymInt) for size in wanted):
         return _expand(call)
@@ -169,14 +172,14 @@ def _expand_known(call):
 
 
 @operator("Tile")
-def _tile(call):
+def _tile(call: Call) -> Results:
     x, times = call.tensor(0), call.numbers(1)
     call.check_size([size * n for size, n in zip(x.shape, times)])
     return x.repeat(times)
 
 
 @operator("DepthToSpace")
-def _depth_to_space(call):
+def _depth_to_space(call: Call) -> Results:
     x, size = call.tensor(0), call.attribute("blocksize")
     n, c, h, w = x.shape
     if call.attribute("mode", "DCR") == "DCR":
@@ -187,7 +190,7 @@ def _depth_to_space(call):
 
 
 @operator("SpaceToDepth")
-def _space_to_depth(call):
+def _space_to_depth(call: Call) -> Results:
     x, size = call.tensor(0), call.attribute("blocksize")
     n, c, h, w = x.shape
     x = x.reshape(n, c, h // size, size, w // size, size).permute(0, 3, 5, 1, 2, 4)
@@ -197,7 +200,7 @@ def _space_to_depth(call):
 # ---- parts
 
 
-def _slices(call, rank):
+def _slices(call: Call, rank: int) -> list[slice]:
     """One slice for each dimension."""
     starts, ends = call.numbers(1), call.numbers(2)
     axes = call.numbers(3) if call.has(3) else range(len(starts))
@@ -211,7 +214,7 @@ def _slices(call, rank):
 
 
 @operator("Slice")
-def _slice(call):
+def _slice(call: Call) -> Results:
     x = call.tensor(0)
     for axis, one in enumerate(_slices(call, x.dim())):
         is_open = isinstance(one.stop, int) and one.stop >= torch.iinfo(torch.int32).max
@@ -225,13 +228,13 @@ def _slice(call):
     return x
 
 
-def _backward(one, size):
+def _backward(one: slice, size: int) -> slice:
     """As Python reads it: an end below all elements is none, not one counted from the last."""
     return slice(one.start, None if one.stop < -size else one.stop, one.step)
 
 
 @on_known("Slice")
-def _slice_known(call):
+def _slice_known(call: Call) -> Results:
     array = call.array(0)
     slices = _slices(call, array.ndim)
     slices = [one if one.step is None or one.step > 0 else _backward(one, size) for one, size in zip(slices, array.shape)]
@@ -239,18 +242,18 @@ def _slice_known(call):
 
 
 @operator("Concat")
-def _concat(call):
+def _concat(call: Call) -> Results:
     return torch.cat(call.tensors(), call.attribute("axis"))
 
 
 @on_known("Concat")
-def _concat_known(call):
+def _concat_known(call: Call) -> Results:
     arrays = [call.array(i) for i in range(len(call.inputs))]
     return known(np.concatenate(arrays, call.attribute("axis")), arrays[0].dtype)
 
 
 @operator("Split")
-def _split(call):
+def _split(call: Call) -> Results:
     x, count = call.tensor(0), len(call.node.outputs)
     axis = call.axis(call.attribute("axis", 0), x.dim())
     sizes = call.attribute("split") if call.opset < 13 else call.numbers(1) if call.has(1) else None
@@ -262,7 +265,7 @@ def _split(call):
 
 
 @operator("Pad")
-def _pad(call):
+def _pad(call: Call) -> Results:
     x, mode = call.tensor(0), call.attribute("mode", "constant")
     pads = call.numbers(1)
     axes = [call.axis(axis, x.dim()) for axis in call.numbers(3)] if call.has(3) else range(x.dim())
@@ -285,7 +288,7 @@ def _pad(call):
 
 
 @operator("CenterCropPad")
-def _center_crop_pad(call):
+def _center_crop_pad(call: Call) -> Results:
     x, sizes = call.tensor(0), call.numbers(1)
     for axis, size in zip(call.attribute("axes", range(x.dim())), sizes):
         axis = call.axis(axis, x.dim())
@@ -299,13 +302,13 @@ def _center_crop_pad(call):
 
 
 @operator("Trilu")
-def _trilu(call):
+def _trilu(call: Call) -> Results:
     diagonal = call.integer(1) if call.has(1) else 0
     return (torch.triu if call.attribute("upper", 1) else torch.tril)(call.tensor(0), diagonal)
 
 
 @operator("ReverseSequence")
-def _reverse_sequence(call):
+def _reverse_sequence(call: Call) -> Results:
     x, lengths = call.tensor(0), call.tensor(1)
     time, batch = call.attribute("time_axis", 0), call.attribute("batch_axis", 1)
     at = torch.arange(x.shape[time], device=x.device)[:, None]

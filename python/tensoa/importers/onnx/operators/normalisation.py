@@ -5,17 +5,17 @@
 import torch
 from torch.nn import functional
 
-from tensoa.importers.onnx.operators.table import operator
-from tensoa.importers.onnx.values import Refused
+from tensoa.importers.onnx.operators.table import Results, operator
+from tensoa.importers.onnx.values import Call, Refused
 
 
-def _over_channels(numbers, x):
+def _over_channels(numbers: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """For each element of dimension 1."""
     return numbers.reshape(-1, *[1] * (x.dim() - 2))
 
 
 @operator("BatchNormalization")
-def _batch(call):
+def _batch(call: Call) -> Results:
     call.ignore("momentum")
     if call.attribute("training_mode", 0) or len(call.node.outputs) > 1:
         raise Refused("a batch normalisation in training")
@@ -24,7 +24,7 @@ def _batch(call):
 
 
 @operator("InstanceNormalization")
-def _instance(call):
+def _instance(call: Call) -> Results:
     x, scale, bias = call.tensors()
     axes = list(range(2, x.dim()))
     mean = x.mean(axes, keepdim=True)
@@ -34,7 +34,7 @@ def _instance(call):
 
 
 @operator("LayerNormalization", since=17)
-def _layer(call):
+def _layer(call: Call) -> Results:
     x, scale, bias = call.tensor(0), call.tensor(1), call.optional(2)
     axis, epsilon = call.axis(call.attribute("axis", -1), x.dim()), call.attribute("epsilon", 1e-5)
     call.ignore("stash_type")
@@ -49,14 +49,14 @@ def _layer(call):
 
 
 @operator("GroupNormalization", since=21)  # that of 18 was withdrawn
-def _group(call):
+def _group(call: Call) -> Results:
     x, scale, bias = call.tensors()
     call.ignore("stash_type")
     return functional.group_norm(x, call.attribute("num_groups"), scale, bias, call.attribute("epsilon", 1e-5))
 
 
 @operator("LpNormalization")
-def _lp(call):
+def _lp(call: Call) -> Results:
     x = call.tensor(0)
     axis, order = call.axis(call.attribute("axis", -1), x.dim()), call.attribute("p", 2)
     if order not in (1, 2):
@@ -66,7 +66,7 @@ def _lp(call):
 
 
 @operator("MeanVarianceNormalization")
-def _mean_variance(call):
+def _mean_variance(call: Call) -> Results:
     x = call.tensor(0)
     axes = call.attribute("axes", [0, 2, 3])
     mean = x.mean(axes, keepdim=True)
@@ -74,7 +74,7 @@ def _mean_variance(call):
 
 
 @operator("LRN")
-def _local_response(call):
+def _local_response(call: Call) -> Results:
     x, size = call.tensor(0), call.attribute("size")
     alpha, beta, bias = call.attribute("alpha", 1e-4), call.attribute("beta", 0.75), call.attribute("bias", 1.0)
     before = (size - 1) // 2

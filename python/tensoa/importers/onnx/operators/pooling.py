@@ -3,15 +3,16 @@
 """Pools: a number for each window, dimension by dimension."""
 
 import math
+from collections.abc import Callable
 
 import torch
 
-from tensoa.importers.onnx.operators.table import operator
-from tensoa.importers.onnx.operators.windows import padded, windows
-from tensoa.importers.onnx.values import Refused
+from tensoa.importers.onnx.operators.table import Results, operator
+from tensoa.importers.onnx.operators.windows import Pad, Windows, padded, windows
+from tensoa.importers.onnx.values import Call, Refused
 
 
-def _all_windows(call, x):
+def _all_windows(call: Call, x: torch.Tensor) -> tuple[Windows, list[int]]:
     """(the windows, elements to add behind each dimension so that the last windows are whole)."""
     made = windows(call, x.shape[2:], call.attribute("kernel_shape"))
     automatic = call.attribute("auto_pad", "NOTSET")
@@ -29,7 +30,7 @@ def _all_windows(call, x):
     return made, more
 
 
-def _reduced(x, made, reduce):
+def _reduced(x: torch.Tensor, made: Windows, reduce: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
     """`reduce(windows [..., size])`, for each dimension of the picture."""
     rank = len(made.sizes)
     for i, (size, stride, dilation, span) in enumerate(zip(made.sizes, made.strides, made.dilations, made.spans())):
@@ -37,12 +38,12 @@ def _reduced(x, made, reduce):
     return x
 
 
-def _with(pads, more):
+def _with(pads: list[Pad], more: list[int]) -> list[Pad]:
     return [(before, behind + add) for (before, behind), add in zip(pads, more)]
 
 
 @operator("MaxPool")
-def _max(call):
+def _max(call: Call) -> Results:
     x = call.tensor(0)
     made, more = _all_windows(call, x)
     is_by_columns = call.attribute("storage_order", 0)
@@ -58,7 +59,7 @@ def _max(call):
     return _with_places(whole, places, made)
 
 
-def _with_places(x, places, made):
+def _with_places(x: torch.Tensor, places: torch.Tensor, made: Windows) -> tuple[torch.Tensor, torch.Tensor]:
     """The largest of each window, and where it is: the first."""
     rank = len(made.sizes)
     for i in reversed(range(rank)):
@@ -71,7 +72,7 @@ def _with_places(x, places, made):
 
 
 @operator("AveragePool")
-def _average(call):
+def _average(call: Call) -> Results:
     x = call.tensor(0)
     made, more = _all_windows(call, x)
     ones = torch.ones((1, 1, *x.shape[2:]), dtype=x.dtype, device=x.device)
@@ -84,7 +85,7 @@ def _average(call):
 
 
 @operator("LpPool")
-def _norm(call):
+def _norm(call: Call) -> Results:
     x, order = call.tensor(0), call.attribute("p", 2)
     made, more = _all_windows(call, x)
     powers = padded(x.abs() ** order, _with(made.pads, more))
@@ -92,7 +93,7 @@ def _norm(call):
 
 
 @operator("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
-def _global(call):
+def _global(call: Call) -> Results:
     x = call.tensor(0)
     axes = list(range(2, x.dim()))
     if call.node.operator == "GlobalMaxPool":

@@ -6,11 +6,11 @@ import torch
 
 from tensoa.importers.onnx.graph import DTYPES
 from tensoa.importers.onnx.operators.convolution import convolved
-from tensoa.importers.onnx.operators.table import operator
-from tensoa.importers.onnx.values import Refused
+from tensoa.importers.onnx.operators.table import Results, operator
+from tensoa.importers.onnx.values import Call, Refused
 
 
-def _spread(numbers, x, axis, block):
+def _spread(numbers: torch.Tensor, x: torch.Tensor, axis: int, block: int) -> torch.Tensor:
     """One number, one for each element of an axis, or one for each block of them, for all of x."""
     if block:
         return numbers.repeat_interleave(block, axis).narrow(axis, 0, x.shape[axis])
@@ -21,11 +21,11 @@ def _spread(numbers, x, axis, block):
     return numbers.reshape(shape)
 
 
-def _axis(call, x):
+def _axis(call: Call, x: torch.Tensor) -> int:
     return call.axis(call.attribute("axis", 1), x.dim()) if x.dim() > 1 or call.attribute("axis", 1) < x.dim() else 0
 
 
-def _rounded(x, scale, zero, dtype):
+def _rounded(x: torch.Tensor, scale: torch.Tensor | float, zero: torch.Tensor | int, dtype: torch.dtype) -> torch.Tensor:
     """To the nearest, the even one of two."""
     if dtype.is_floating_point:
         raise Refused(f"numbers of {dtype}; expected integers")
@@ -34,7 +34,7 @@ def _rounded(x, scale, zero, dtype):
 
 
 @operator("QuantizeLinear")
-def _quantise(call):
+def _quantise(call: Call) -> Results:
     x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
     axis, block = _axis(call, x), call.attribute("block_size", 0)
     call.ignore("saturate")  # of float8
@@ -47,7 +47,7 @@ def _quantise(call):
 
 
 @operator("DequantizeLinear")
-def _dequantise(call):
+def _dequantise(call: Call) -> Results:
     x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
     axis, block = _axis(call, x), call.attribute("block_size", 0)
     if x.is_floating_point():
@@ -58,7 +58,7 @@ def _dequantise(call):
 
 
 @operator("DynamicQuantizeLinear")
-def _dynamic(call):
+def _dynamic(call: Call) -> Results:
     x = call.tensor(0)
     zero = torch.zeros((), dtype=x.dtype, device=x.device)
     low, high = torch.minimum(x.min(), zero), torch.maximum(x.max(), zero)
@@ -67,7 +67,7 @@ def _dynamic(call):
     return _rounded(x, scale, point, torch.uint8), scale, point.to(torch.uint8)
 
 
-def _without_zero(x, zero, axis):
+def _without_zero(x: torch.Tensor, zero: torch.Tensor | None, axis: int) -> torch.Tensor:
     """As integers, in float64, which holds sums of 2^21 products of them."""
     if zero is None:
         return x.double()
@@ -81,20 +81,20 @@ def _without_zero(x, zero, axis):
 
 
 @operator("MatMulInteger")
-def _matmul(call):
+def _matmul(call: Call) -> Results:
     a, b = call.tensor(0), call.tensor(1)
     left = _without_zero(a, call.optional(2), max(0, a.dim() - 2))
     return torch.matmul(left, _without_zero(b, call.optional(3), b.dim() - 1)).to(torch.int32)
 
 
 @operator("ConvInteger")
-def _convolution(call):
+def _convolution(call: Call) -> Results:
     x, weight = _without_zero(call.tensor(0), call.optional(2), 1), _without_zero(call.tensor(1), call.optional(3), 0)
     return convolved(call, x, weight, None).to(torch.int32)
 
 
 @operator("QLinearMatMul")
-def _quantised_matmul(call):
+def _quantised_matmul(call: Call) -> Results:
     a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = call.tensors()
     product = torch.matmul(_without_zero(a, a_zero, max(0, a.dim() - 2)), _without_zero(b, b_zero, b.dim() - 1))
     rows = a_scale[:, None] if a_scale.numel() > 1 and a_scale.dim() == 1 else a_scale
@@ -103,7 +103,7 @@ def _quantised_matmul(call):
 
 
 @operator("QLinearConv")
-def _quantised_convolution(call):
+def _quantised_convolution(call: Call) -> Results:
     x, x_scale, x_zero, weight, weight_scale, weight_zero, scale, zero = (call.tensor(i) for i in range(8))
     bias = call.tensor(8).double() if call.has(8) else None
     total = convolved(call, _without_zero(x, x_zero, 1), _without_zero(weight, weight_zero, 0), bias)

@@ -3,13 +3,17 @@
 """Sums, extremes and their places along axes."""
 
 import math
+from collections.abc import Callable
 
 import torch
 
-from tensoa.importers.onnx.operators.table import operator
+from tensoa.importers.onnx.operators.table import Results, operator
+from tensoa.importers.onnx.values import Call
+
+Reduction = Callable[[torch.Tensor, list[int], bool], torch.Tensor]  # over axes, which may be kept
 
 
-def _axes(call, rank):
+def _axes(call: Call, rank: int) -> list[int] | None:
     """The axes of a reduction, from the first; None where nothing is reduced."""
     since = 13 if call.node.operator == "ReduceSum" else 18
     given = call.attribute("axes") if call.opset < since else call.numbers(1) if call.has(1) else None
@@ -19,10 +23,10 @@ def _axes(call, rank):
     return sorted({call.axis(axis, rank) for axis in given})
 
 
-def _extreme(function, least):
+def _extreme(function: Reduction, least: float) -> Reduction:
     """Of numbers, and of truth values, which torch does not order; `least` is that of no numbers."""
 
-    def reduce(x, axes, keep):
+    def reduce(x: torch.Tensor, axes: list[int], keep: bool) -> torch.Tensor:
         if x.dtype == torch.bool:
             return reduce(x.to(torch.int8), axes, keep) > 0
         if any(isinstance(x.shape[axis], int) and x.shape[axis] == 0 for axis in axes):
@@ -35,34 +39,34 @@ def _extreme(function, least):
     return reduce
 
 
-def _product(x, axes, keep):
+def _product(x: torch.Tensor, axes: list[int], keep: bool) -> torch.Tensor:
     for axis in reversed(axes):
         x = x.prod(axis, keepdim=keep, dtype=x.dtype)
     return x
 
 
-def _sum(x, axes, keep):
+def _sum(x: torch.Tensor, axes: list[int], keep: bool) -> torch.Tensor:
     return x.sum(axes, keepdim=keep, dtype=x.dtype) if axes else x
 
 
-def _mean(x, axes, keep):
+def _mean(x: torch.Tensor, axes: list[int], keep: bool) -> torch.Tensor:
     if x.is_floating_point():
         return x.mean(axes, keepdim=keep) if axes else x
     count = math.prod(x.shape[axis] for axis in axes)
     return torch.div(_sum(x, axes, keep), count, rounding_mode="trunc")
 
 
-def _as_floats(function):
+def _as_floats(function: Reduction) -> Reduction:
     """Of integers, in floats between."""
 
-    def reduce(x, axes, keep):
+    def reduce(x: torch.Tensor, axes: list[int], keep: bool) -> torch.Tensor:
         floats = x if x.is_floating_point() else x.double()
         return function(floats, axes, keep).to(x.dtype)
 
     return reduce
 
 
-REDUCTIONS = {
+REDUCTIONS: dict[str, Reduction] = {
     "ReduceSum": _sum,
     "ReduceMean": _mean,
     "ReduceProd": _product,
@@ -76,7 +80,7 @@ REDUCTIONS = {
 }
 
 
-def _reduction(call):
+def _reduction(call: Call) -> Results:
     x = call.tensor(0)
     axes, keep = _axes(call, x.dim()), bool(call.attribute("keepdims", 1))
     function = REDUCTIONS[call.node.operator]
@@ -87,7 +91,7 @@ operator(*REDUCTIONS)(_reduction)
 
 
 @operator("ArgMax", "ArgMin")
-def _place(call):
+def _place(call: Call) -> Results:
     x = call.tensor(0)
     axis, keep = call.axis(call.attribute("axis", 0), x.dim()), bool(call.attribute("keepdims", 1))
     function = torch.argmax if call.node.operator == "ArgMax" else torch.argmin
@@ -97,7 +101,7 @@ def _place(call):
 
 
 @operator("TopK")
-def _top_k(call):
+def _top_k(call: Call) -> Results:
     x, count = call.tensor(0), call.integer(1)
     call.ignore("sorted")  # they always are
     axis = call.axis(call.attribute("axis", -1), x.dim())
@@ -106,7 +110,7 @@ def _top_k(call):
 
 
 @operator("CumSum")
-def _cumulative_sum(call):
+def _cumulative_sum(call: Call) -> Results:
     x, axis = call.tensor(0), call.axis(call.integer(1), call.tensor(0).dim())
     is_reverse = call.attribute("reverse", 0)
     x = x.flip(axis) if is_reverse else x
@@ -116,18 +120,22 @@ def _cumulative_sum(call):
     return total.flip(axis) if is_reverse else total
 
 
-def _hardmax(x, axis):
+def _hardmax(x: torch.Tensor, axis: int) -> torch.Tensor:
     place = torch.argmax(x, axis, keepdim=True)
     shape = [1] * x.dim()
     shape[axis] = x.shape[axis]
     return (torch.arange(x.shape[axis], device=x.device).reshape(shape) == place).to(x.dtype)
 
 
-CHOICES = {"Softmax": torch.softmax, "LogSoftmax": torch.log_softmax, "Hardmax": _hardmax}
+CHOICES: dict[str, Callable[[torch.Tensor, int], torch.Tensor]] = {
+    "Softmax": torch.softmax,
+    "LogSoftmax": torch.log_softmax,
+    "Hardmax": _hardmax,
+}
 
 
 @operator(*CHOICES)
-def _choice(call):
+def _choice(call: Call) -> Results:
     """Before opset 13 over all dimensions from the axis on."""
     x, function = call.tensor(0), CHOICES[call.node.operator]
     if call.opset >= 13:

@@ -3,14 +3,15 @@
 """Pictures made larger or smaller: along each axis a product with a matrix that is known before the model runs."""
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 
-from tensoa.importers.onnx.operators.table import operator
-from tensoa.importers.onnx.values import Refused
+from tensoa.importers.onnx.operators.table import Results, operator
+from tensoa.importers.onnx.values import Call, Refused
 
-NEAREST = {
+NEAREST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
     "round_prefer_ceil": lambda x: np.floor(x + 0.5),
     "floor": np.floor,
@@ -18,20 +19,21 @@ NEAREST = {
 }
 
 
-def _linear(x, _):
+def _linear(x: np.ndarray, _: float) -> np.ndarray:
     return np.maximum(0, 1 - np.abs(x))
 
 
-def _cubic(x, a):
+def _cubic(x: np.ndarray, a: float) -> np.ndarray:
     x = np.abs(x)
     near = (a + 2) * x**3 - (a + 3) * x**2 + 1
     return np.where(x <= 1, near, np.where(x < 2, a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a, 0))
 
 
-KERNELS = {"linear": (_linear, 1), "cubic": (_cubic, 2)}  # and how far they reach
+Kernel = tuple[Callable[[np.ndarray, float], np.ndarray], int]  # and how far it reaches
+KERNELS: dict[str, Kernel] = {"linear": (_linear, 1), "cubic": (_cubic, 2)}
 
 
-def _places(mode, count, elements, scale, roi):
+def _places(mode: str, count: int, elements: int, scale: float, roi: Sequence[float]) -> np.ndarray:
     """Where in the input each of `count` results lies."""
     at = np.arange(count, dtype=np.float64)
     if mode == "asymmetric":
@@ -55,7 +57,7 @@ def _places(mode, count, elements, scale, roi):
     raise Refused(f"coordinate_transformation_mode {mode}")
 
 
-def _matrix(places, elements, kernel, a, scale, is_exclusive):
+def _matrix(places: np.ndarray, elements: int, kernel: Kernel, a: float, scale: float, is_exclusive: int) -> np.ndarray:
     """[results, elements]: how much of each element is in each result."""
     function, reach = kernel
     steps = math.ceil(reach / scale)
@@ -71,7 +73,7 @@ def _matrix(places, elements, kernel, a, scale, is_exclusive):
     return matrix
 
 
-def _targets(call, x, axes):
+def _targets(call: Call, x: torch.Tensor, axes: list[int]) -> list[tuple[float, int] | None]:
     """[(scale, number of results)] of the axes; None for one that stays as it is."""
     if call.has(3):
         sizes = call.numbers(3)
@@ -88,7 +90,7 @@ def _targets(call, x, axes):
 
 
 @operator("Resize")
-def _resize(call):
+def _resize(call: Call) -> Results:
     x = call.tensor(0)
     axes = [call.axis(axis, x.dim()) for axis in call.attribute("axes") or range(x.dim())]
     mode, how = call.attribute("mode", "nearest"), call.attribute("coordinate_transformation_mode", "half_pixel")
@@ -98,7 +100,7 @@ def _resize(call):
     if mode not in ("nearest", *KERNELS) or nearest not in NEAREST or (mode != "nearest" and not x.is_floating_point()):
         raise Refused(f"mode {mode}, nearest_mode {nearest}, of {x.dtype}")
     is_crop = how == "tf_crop_and_resize"
-    roi = call.array(1).reshape(2, -1).T if is_crop else [(0, 1)] * len(axes)
+    roi = call.array(1).reshape(2, -1).T.tolist() if is_crop else [(0, 1)] * len(axes)
     for axis, target, part in zip(axes, _targets(call, x, axes), roi):
         if target is None and tuple(part) == (0, 1):
             continue

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of operators: (domain, name) to what runs it, by the opset in which its meaning changed last."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from tensoa.importers.onnx.values import Call
+from tensoa.importers.onnx.values import Call, Refused, Value
 
-Operator = Callable[[Call], Any]  # one Value, or a tuple of them for several results
+Results = Value | Sequence[Value]  # of one operator
+Operator = Callable[[Call], Results]
 
 OPERATORS: dict[tuple[str, str], list[tuple[int, Operator]]] = {}
 SIZES: dict[str, Operator] = {}  # those that also run on numbers that are known before the model runs
@@ -38,3 +38,11 @@ def find(domain: str, name: str, opset: int) -> Operator | None:
     """What runs the operator, None for one that is not here."""
     versions = [(since, function) for since, function in OPERATORS.get((domain, name), ()) if since <= opset]
     return max(versions, key=lambda version: version[0])[1] if versions else None
+
+
+def required(domain: str, name: str, opset: int) -> Operator:
+    """As find(). Raises Refused for one that is not here."""
+    function = find(domain, name, opset)
+    if function is None:
+        raise Refused(f"{name} of opset {opset} is not read")
+    return function

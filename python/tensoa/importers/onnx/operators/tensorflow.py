@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import torch
 
-from tensoa.importers.onnx.operators.table import operator
+from tensoa.importers.onnx.operators.table import Results, operator
+from tensoa.importers.onnx.values import Call
 
 DOMAIN = "ai.onnx.converters.tensorflow"
 FUNCTIONS: dict[str, Callable] = {
@@ -22,13 +23,13 @@ FUNCTIONS: dict[str, Callable] = {
 
 def _register(name: str, function: Callable) -> None:
     @operator(name, domain=DOMAIN)
-    def run(call):
+    def run(call: Call) -> Results:
         call.ignore("T")
         return function(*call.tensors())
 
 
 @operator("OneHot", domain=DOMAIN)
-def _one_hot(call):
+def _one_hot(call: Call) -> Results:
     """Of indices outside all numbers are `off`; ONNX counts negative ones from the end."""
     call.ignore("T", "TI")
     at, depth, on, off = call.tensor(0), call.integer(1), call.tensor(2), call.tensor(3)

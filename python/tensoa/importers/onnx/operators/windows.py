@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where windows of convolutions and pools lie."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from torch.nn import functional
 
 from tensoa.importers.onnx.values import Call, Refused
+
+Pad = tuple[int, int]  # (before, behind)
 
 
 @dataclass
@@ -16,14 +20,14 @@ class Windows:
     sizes: list[int]
     strides: list[int]
     dilations: list[int]
-    pads: list[tuple[int, int]]
+    pads: list[Pad]
 
     def spans(self) -> list[int]:
         """Elements from the first to the last of a window."""
         return [(size - 1) * dilation + 1 for size, dilation in zip(self.sizes, self.dilations)]
 
 
-def windows(call: Call, picture, sizes) -> Windows:
+def windows(call: Call, picture: Sequence[int], sizes: Sequence[int]) -> Windows:
     """The windows that the attributes of a node say. `picture`: the elements of each dimension."""
     rank = len(sizes)
     if len(picture) != rank:
@@ -46,7 +50,7 @@ def windows(call: Call, picture, sizes) -> Windows:
     return made
 
 
-def padded(x, pads, number=0.0):
+def padded(x: torch.Tensor, pads: Sequence[Pad], number: float = 0.0) -> torch.Tensor:
     """`pads`: (before, behind) for each of the last dimensions."""
     if not any(one for pair in pads for one in pair):
         return x
