@@ -22,6 +22,7 @@ from tensoa.errors import (
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all of this
 if TYPE_CHECKING:
     from tensoa._runtime import Block, Copies, Model
+    from tensoa.compiling import compile
 
 __all__ = [
     "BindingError",
@@ -37,6 +38,7 @@ __all__ = [
     "LoadError",
     "Model",
     "OutputError",
+    "compile",
 ]
 
 # In a checkout the compiled part is where it was built; where tensoa is installed it lies here.
@@ -47,7 +49,11 @@ if os.path.isdir(_BUILT):
 
 
 def __getattr__(name: str) -> object:
-    """What is compiled, when it is used first: importing tensoa stays light."""
+    """What is compiled, or needs torch, when it is used first: importing tensoa stays light."""
+    if name == "compile":
+        from tensoa.compiling import compile
+
+        return compile
     if name not in ("Block", "Copies", "Model"):
         raise AttributeError(f"module 'tensoa' has no attribute {name!r}")
     try:

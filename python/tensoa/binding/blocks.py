@@ -206,6 +206,11 @@ class Binding:
         return [found[name] for name in names]
 
 
+def named_results(value: Any) -> list[tuple[str | None, Any]]:
+    """(name, tensor) of each result of a model: of a dict, a named tuple, else None."""
+    return [(result.name, result.tensor) for result in _flatten(value)]
+
+
 def argument_names(module: Any) -> list[str] | None:
     """Of the module's forward, in order; None where it takes any."""
     if hasattr(module, "argument_names"):

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns of a user's file, to check a package with: numbers as the model will see them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,6 +33,31 @@ def read(path: str | PathLike) -> dict[str, torch.Tensor | None]:
         table = reader(path).slice(0, ROWS)
     except (OSError, pyarrow.ArrowException) as error:
         raise InputError(f"--examples {path}: cannot be read: {first_line(error)}") from error
+    return _numbers(table)
+
+
+def columns_of(example: Any) -> dict[str, torch.Tensor | None]:
+    """As read(), of the path of a file, a table (of pyarrow, pandas, polars: anything with __arrow_c_stream__), or a mapping of
+    names to numbers. Raises InputError.
+    """
+    import pyarrow
+
+    if isinstance(example, (str, PathLike)):
+        return read(example)
+    try:
+        if isinstance(example, Mapping):
+            return _numbers(pyarrow.table({name: np.asarray(numbers) for name, numbers in example.items()}).slice(0, ROWS))
+        return _numbers(pyarrow.table(example).slice(0, ROWS))
+    except (TypeError, ValueError, pyarrow.ArrowException) as error:
+        raise InputError(
+            f"example: got a {type(example).__name__} ({first_line(error)}), expected the path of a Parquet or CSV file, "
+            "a table, or arrays by name"
+        ) from error
+
+
+def _numbers(table: Any) -> dict[str, torch.Tensor | None]:
+    import pyarrow
+
     columns: dict[str, torch.Tensor | None] = {}
     for name, column in zip(table.column_names, table.columns):
         is_number = pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)

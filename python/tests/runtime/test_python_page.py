@@ -93,3 +93,18 @@ def test_page(here, capsys):
     # [/errors]
     message = "got no column z, which it reads as float32; there are x, y, zz; the nearest is zz\n"
     assert capsys.readouterr().out.endswith(message)
+
+
+def test_a_package_of_your_own_module(here):
+    # [compile]
+    import torch
+
+    import tensoa
+
+    network = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    tensoa.compile(network, "network.pt2", columns={"input": ["x", "y", "z"]}, outputs=["score"])
+    # [/compile]
+    x, y, z = torch.randn(3, 100)
+    with torch.no_grad():
+        expected = network(torch.stack([x, y, z], 1))[:, 0]
+    torch.testing.assert_close(tensoa.Model("network.pt2")(x=x, y=y, z=z)["score"], expected)

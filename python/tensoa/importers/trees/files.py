@@ -25,7 +25,7 @@ OTHERS = {
 }
 
 
-@dataclass
+@dataclass(frozen=True)
 class ImportOptions:
     """`best_iteration`: stop where early stopping found the best. `trust_pickle`: loading a pickle runs code that is in it.
     `splitting`: "<" or "<=", which goes left in files of conifer that do not say it.
@@ -59,6 +59,22 @@ def load(path: str | PathLike, options: ImportOptions) -> Imported:
     advice = next((text for beginning, text in OTHERS.items() if content.startswith(beginning)), "is of an unknown format")
     advice = xgboost.BINARY if xgboost.is_binary(content) else advice
     raise InputError(f"{path}: {advice}; expected an ensemble of trees of {READ}")
+
+
+def is_ensemble(path: str | PathLike) -> bool:
+    """Whether a file is an ensemble of trees that load() reads; ONNX and TMVA have networks, too."""
+    if not Path(path).is_file():
+        return False
+    content = _content(path)
+    if onnx.takes(content):
+        return b"TreeEnsemble" in content
+    if tmva.takes(content):
+        return b'Method="BDT' in content[:4096]
+    return (
+        xgboost.is_json(content)
+        or xgboost.is_ubjson(content)
+        or any(one.takes(content) for one in (lightgbm, conifer, sklearn))
+    )
 
 
 def _content(path: str | PathLike) -> bytes:

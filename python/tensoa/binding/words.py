@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of columns in words, as people type them where no C++ layout describes them:
+
+    features=pt,eta,phi            a block [n, 3] of float32 columns
+    charge=charge:int32            of columns of another dtype
+    x=r,phi,z@hits                 blocks of one collection, here "hits", have as many rows as each other
+    edge_index.T=from,to:int64@edges   [2, n], as edge lists are
+
+Without a dtype, columns are float32, or integers or truth values where the example has such.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from tensoa.binding.blocks import Binding, Block
+from tensoa.binding.parse import SCHEMA, parse
+from tensoa.dtypes import DTYPES, name_of
+from tensoa.errors import InputError
+
+WORDS = re.compile(r"(?P<name>[^=:@]+?)(?P<transposed>\.T)?=(?P<columns>[^=:@]+)(:(?P<dtype>\w+))?(@(?P<rows>\w+))?")
+EXAMPLE = "features=pt,eta,phi charge=charge:int32 edge_index.T=from,to:int64@edges"
+
+
+@dataclass(frozen=True)
+class Words:
+    """What was typed of one block. `rows`: the collection; `dtype`: nothing where it was not said."""
+
+    name: str
+    columns: tuple[str, ...]
+    dtype: str = ""
+    rows: str = ""
+    is_transposed: bool = False
+
+
+def words_of(text: str, option: str = "columns") -> Words:
+    """Raises InputError."""
+    found = WORDS.fullmatch(text.strip())
+    columns = tuple(name.strip() for name in found["columns"].split(",")) if found else ()
+    if found is None or not all(columns):
+        raise InputError(f"{option}: got '{text}', expected BLOCK=COLUMN,COLUMN…, as in: {EXAMPLE}")
+    twice = next((name for name in columns if columns.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{option}: block {found['name']} has the column {twice} twice, expected each once")
+    dtype = found["dtype"] or ""
+    if dtype and dtype not in DTYPES:
+        raise InputError(f"{option}: block {found['name']} is of '{dtype}', expected one of {', '.join(DTYPES)}")
+    return Words(found["name"].strip(), columns, dtype, found["rows"] or "", found["transposed"] is not None)
+
+
+def inputs_of(words: Sequence[Words], example: Mapping[str, torch.Tensor | None], match: str = "auto") -> Binding:
+    """A binding of input blocks alone. `example`: columns by name, which say the dtypes of integers and truth values. Raises
+    InputError.
+    """
+    _check_names(words)
+    collections = [*dict.fromkeys(one.rows for one in words)]
+    blocks = [
+        block(one.name, collections.index(one.rows), one.columns, _dtype(one, example), one.is_transposed) for one in words
+    ]
+    return parse({"schema": SCHEMA, "match": match, "inputs": blocks, "outputs": []})
+
+
+def with_outputs(inputs: Binding, outputs: Sequence[dict]) -> Binding:
+    """The binding with output blocks, as block() makes them."""
+    return parse({**inputs.text, "outputs": list(outputs)})
+
+
+def block(name: str, collection: int, columns: Sequence[str], dtype: str, is_transposed: bool = False) -> dict:
+    """The JSON of a block of plain columns side by side."""
+    return {
+        "name": name,
+        "collection": collection,
+        "shape": "columns" if is_transposed else "rows",
+        "kind": "plain",
+        "element": [],
+        "column_dtype": dtype,
+        "dtype": dtype,
+        "columns": [{"name": column, "plane": place} for place, column in enumerate(columns)],
+    }
+
+
+def text_of(one: Block) -> str:
+    """What would be typed for a block."""
+    dtype = name_of(one.column_dtype)
+    return f"{one.name}{'.T' * one.is_transposed}={','.join(one.columns)}" + (f":{dtype}" if dtype != "float32" else "")
+
+
+def _check_names(words: Sequence[Words]) -> None:
+    names = [one.name for one in words]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"columns: there are two blocks called {twice}, expected another name for each argument of the model")
+
+
+def _dtype(one: Words, example: Mapping[str, torch.Tensor | None]) -> str:
+    found = {name: example[name] for name in one.columns if example.get(name) is not None}
+    missing = [name for name in one.columns if name not in example]
+    if example and missing:
+        raise InputError(f"columns: block {one.name}: the example has no {', '.join(missing)}; it has {', '.join(example)}")
+    if one.dtype:
+        return one.dtype
+    dtypes = {name: tensor.dtype for name, tensor in found.items() if tensor is not None}
+    kinds = {name_of(dtype) for dtype in dtypes.values() if not dtype.is_floating_point}
+    if not kinds:
+        return "float32"
+    if len(kinds) > 1 or any(dtype.is_floating_point for dtype in dtypes.values()):
+        listed = ", ".join(f"{name} of {name_of(dtype)}" for name, dtype in dtypes.items())
+        raise InputError(
+            f"columns: block {one.name} has {listed} in the example; expected one dtype, or say which the model takes, as in "
+            f"{one.name}={','.join(one.columns)}:float32"
+        )
+    return kinds.pop()

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of columns in words."""
+
+import pytest
+import torch
+
+from tensoa.binding import words
+from tensoa.errors import InputError
+
+
+def inputs_of(*texts, **example):
+    columns = {name: torch.zeros(3, dtype=dtype) for name, dtype in example.items()}
+    return words.inputs_of([words.words_of(text) for text in texts], columns).inputs
+
+
+def refusal(*texts, **example):
+    with pytest.raises(InputError) as caught:
+        inputs_of(*texts, **example)
+    return str(caught.value)
+
+
+def test_a_block_has_its_columns_side_by_side():
+    (block,) = inputs_of("features=pt,eta, phi")
+    assert (block.name, block.columns, block.starts) == ("features", ("pt", "eta", "phi"), (0, 1, 2))
+    assert (block.kind, block.dtype, block.column_dtype, block.is_transposed) == ("plain", torch.float32, torch.float32, False)
+
+
+def test_blocks_of_one_collection_have_one_number_of_rows():
+    blocks = inputs_of("x=r,phi@hits", "edge_index.T=from,to:int64@edges", "edge_attr=dr@edges", "more=z@hits")
+    assert [block.collection for block in blocks] == [0, 1, 1, 0]
+    assert [block.is_transposed for block in blocks] == [False, True, False, False]
+    assert blocks[1].dtype == torch.int64 and blocks[1].shape("n") == (2, "n")
+
+
+def test_without_collections_all_blocks_have_as_many_rows():
+    assert [block.collection for block in inputs_of("x=a", "y=b")] == [0, 0]
+
+
+def test_integers_are_those_of_the_example_and_floats_are_float32():
+    blocks = inputs_of("x=a", "y=b,c", "z=b:int64", "m=m", a=torch.float64, b=torch.int8, c=torch.int8, m=torch.bool)
+    assert [block.dtype for block in blocks] == [torch.float32, torch.int8, torch.int64, torch.bool]
+
+
+def test_what_is_typed_is_printed():
+    texts = ["x=r,phi", "edge_index.T=from,to:int64"]
+    assert [words.text_of(block) for block in inputs_of(*texts)] == texts
+
+
+@pytest.mark.parametrize("text", ["", "x", "x=", "=a", "x=a,,b", "x=a:", "x=a:int64@", "x=a@b:int64", "x=a=b"])
+def test_other_forms_are_refused_with_an_example(text):
+    assert refusal(text) == f"columns: got '{text}', expected BLOCK=COLUMN,COLUMN…, as in: {words.EXAMPLE}"
+
+
+def test_what_cannot_be_is_refused():
+    assert refusal("x=a,b,a") == "columns: block x has the column a twice, expected each once"
+    assert refusal("x=a:float").startswith("columns: block x is of 'float', expected one of ")
+    assert refusal("x=a", "x=b").startswith("columns: there are two blocks called x, expected another name")
+    assert refusal("x=a,c", a=torch.int32) == "columns: block x: the example has no c; it has a"
+    mixed = refusal("x=a,b", a=torch.int32, b=torch.float32)
+    assert mixed.startswith("columns: block x has a of int32, b of float32 in the example; expected one dtype, or say which")
+    assert mixed.endswith("x=a,b:float32")

@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""A package of a model and words for its columns."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas
+import pyarrow
+import pyarrow.parquet
+import pytest
+import torch
+from torch import nn
+
+import tensoa
+from conftest import ROOT
+from tensoa import compiling
+from tensoa.errors import InputError
+from tensoa.export import Options
+from tensoa.package import archive
+from tensoa.package.manifest import Manifest
+
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer, self.table = nn.Linear(3, 4), nn.Embedding(5, 4)
+
+    def forward(self, features, charge):
+        x = torch.relu(self.layer(features) + self.table(charge[:, 0] + 2))
+        return {"score": x.softmax(1), "energy": x.sum(1)}
+
+
+class OfEdges(nn.Module):
+    def forward(self, x, edge_index):
+        return torch.sigmoid((x[edge_index[0]] * x[edge_index[1]]).sum(1))
+
+
+class OfEvent(nn.Module):
+    def forward(self, x):
+        return x.sum(0, keepdim=True), x * 2
+
+
+def example():
+    random = np.random.default_rng(0)
+    columns = {name: random.normal(size=50).astype(np.float32) for name in ("pt", "eta", "phi")}
+    return {**columns, "charge": random.integers(-2, 3, 50).astype(np.int32)}
+
+
+def compiled(model, path, **options):
+    """(lines for people, the binding in the package)"""
+    said = []
+    tensoa.compile(model, path / "m.pt2", options=Options(report=said.append), **options)
+    _, text = archive.read(path / "m.pt2")
+    return said, Manifest.from_json(text, "").binding
+
+
+def blocks(described):
+    return [(one["name"], one["collection"], one["dtype"], [each["name"] for each in one["columns"]]) for one in described]
+
+
+def refusal(model, path, **options):
+    with pytest.raises(InputError) as caught:
+        compiled(model, path, **options)
+    assert not any(path.iterdir())
+    return str(caught.value)
+
+
+def test_arguments_are_named_and_results_are_found(tmp_path):
+    said, made = compiled(Tagger(), tmp_path, columns=["charge=charge", "features=pt,eta,phi"], example=example())
+    assert said[:2] == ["output score=score_0,score_1,score_2,score_3", "output energy=energy"]
+    assert blocks(made["inputs"]) == [("charge", 0, "int32", ["charge"]), ("features", 0, "float32", ["pt", "eta", "phi"])]
+    assert blocks(made["outputs"]) == [
+        ("score", 0, "float32", ["score_0", "score_1", "score_2", "score_3"]),
+        ("energy", 0, "float32", ["energy"]),
+    ]
+
+
+def test_names_of_columns_in_python(tmp_path):
+    columns = {"x": ["r", "phi"], "edge_index.T": ["from", "to:int64@edges"]}
+    _, made = compiled(OfEdges(), tmp_path, columns=columns, outputs=["score"])
+    assert blocks(made["inputs"]) == [("x", 0, "float32", ["r", "phi"]), ("edge_index", 1, "int64", ["from", "to"])]
+    assert made["inputs"][1]["shape"] == "columns"
+    assert blocks(made["outputs"]) == [("score", 0, "float32", ["score"])]
+
+
+def test_results_of_other_numbers_of_rows_are_other_collections(tmp_path):
+    outputs = {"total": ["a", "b"], "twice": ["c", "d"]}
+    _, made = compiled(OfEvent(), tmp_path, columns=["x=u,v"], outputs=outputs)
+    assert blocks(made["outputs"]) == [("total", 0, "float32", ["a", "b"]), ("twice", 1, "float32", ["c", "d"])]
+
+
+@pytest.mark.parametrize("table", [pyarrow.table, pandas.DataFrame, dict])
+def test_the_columns_of_an_example_are_those_of_the_only_argument(table, tmp_path):
+    model = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
+    columns = {name: numbers for name, numbers in example().items() if name != "charge"}
+    _, made = compiled(model, tmp_path, example=table(columns))
+    assert blocks(made["inputs"]) == [("input", 0, "float32", ["pt", "eta", "phi"])]
+    assert blocks(made["outputs"]) == [("output", 0, "float32", ["output_0", "output_1"])]
+
+
+def test_what_is_missing_is_said_with_the_line_to_type(tmp_path):
+    assert refusal(Tagger(), tmp_path) == (
+        "columns: the model takes features, charge; expected the columns of each: "
+        "--columns features=COLUMN,COLUMN,… charge=COLUMN,COLUMN,…"
+    )
+    message = refusal(Tagger(), tmp_path, columns=["features=pt,eta,phi"])
+    assert message == 'columns: the model takes features, charge; expected the columns of "charge", too: charge=COLUMN,…'
+    message = refusal(Tagger(), tmp_path, columns=["features=pt,eta", "charge=q:int32"])
+    assert message.startswith("the model fails on features [n, 2], charge [n, 1]: mat1 and mat2 shapes cannot be multiplied")
+    assert refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a"]).startswith("outputs: got a; expected 2 of them")
+    message = refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a=b,c", "d"])
+    assert message == "outputs: a has 2 columns, expected 1, as many as the model gives"
+    assert refusal(OfEvent(), tmp_path, columns="x=u").startswith("columns: got the text 'x=u', expected a list of texts")
+    assert refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a:int32=b", "c"]).startswith("outputs: got 'a:int32=b'")
+    assert refusal(OfEvent(), tmp_path, columns=["x=u"], example=3).startswith("example: got a int (")
+
+
+def test_features_of_trees_are_named_by_the_file(tmp_path):
+    xgboost = pytest.importorskip("xgboost")
+    random = np.random.default_rng(0)
+    x = random.normal(size=(200, 2)).astype(np.float32)
+    matrix = xgboost.DMatrix(x, (x[:, 0] * x[:, 1] > 0).astype(np.float32), feature_names=["pt", "eta"])
+    booster = xgboost.train({"objective": "binary:logistic", "max_depth": 3}, matrix, 4)
+    file, package = tmp_path / "trees.json", tmp_path / "m.pt2"
+    booster.save_model(file)
+    said = []
+    tensoa.compile(file, package, options=Options(report=said.append))
+    assert said[:2] == ["input features=pt,eta", "output score=score"]
+    program = ROOT / "build" / "tensoa"
+    if program.exists():
+        pyarrow.parquet.write_table(pyarrow.table({"pt": x[:, 0], "eta": x[:, 1]}), tmp_path / "rows.parquet")
+        command = [
+            program,
+            "infer",
+            "--model",
+            package,
+            "--input",
+            tmp_path / "rows.parquet",
+            "--output",
+            tmp_path / "out.parquet",
+        ]
+        subprocess.run(list(map(str, command)), check=True, capture_output=True)
+        found = pyarrow.parquet.read_table(tmp_path / "out.parquet")["score"].to_numpy()
+        np.testing.assert_allclose(found, booster.predict(matrix), rtol=1e-6)
+    with pytest.raises(InputError, match="which run on any device; expected no options of networks"):
+        tensoa.compile(file, package, options=Options(target="cuda"))
+    with pytest.raises(InputError, match="is no ensemble of trees; expected no options of trees"):
+        tensoa.compile(OfEvent(), package, columns=["x=u"], of_trees=compiling.trees.ImportOptions(best_iteration=True))
+
+
+def command(*arguments):
+    run = subprocess.run(
+        [sys.executable, "-m", "tensoa", *map(str, arguments)], cwd=ROOT / "python", capture_output=True, text=True
+    )
+    return run.returncode, run.stdout + run.stderr
+
+
+def test_the_command(tmp_path):
+    (tmp_path / "net.py").write_text("from torch import nn\n\n\ndef make():\n    return nn.Sequential(nn.Linear(2, 1))\n")
+    package = tmp_path / "m.pt2"
+    status, said = command(
+        "compile", f"{tmp_path}/net.py:make", "--out", package, "--columns", "input=pt,eta", "--outputs", "score"
+    )
+    assert status == 0 and "output score=score" in said and package.exists()
+    assert command("compile", f"{tmp_path}/net.py:make", "--out", tmp_path / "m.pt") == (
+        2,
+        f"error: --out {tmp_path}/m.pt: a package is called FILE.pt2\n",
+    )
+    assert command("export") == (2, "python -m tensoa: got export, expected compile; see --help of that\n")
+    assert json.dumps(command("compile", "--help")[1]).count("edge_index.T=from,to:int64@edges") == 1
