@@ -91,7 +91,7 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Cal
         step("torch.export")
         try:
             program = exported(module, columns)
-            require_no_branch(program)
+            require_no_branch(program, columns)
             of_quantised = decompositions(program.graph)  # torch has these operators in Python alone
             # Without it, the nodes within autocast are a graph of their own.
             has_autocast = any(node.target is torch.ops.higher_order.wrap_with_autocast for node in program.graph.nodes)

@@ -4,12 +4,13 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import sympy
 import torch
 
+from tensoa.binding import Binding
 from tensoa.errors import InputError
 from tensoa.tracing import SLOWER
 
@@ -48,27 +49,48 @@ def takes_any_rows(program: torch.export.ExportedProgram, size: torch.SymInt, wi
     return limits.lower <= _LEAST or (with_needs and limits.lower in _needed(program))
 
 
-def branches(program: torch.export.ExportedProgram) -> Iterator[str]:
+def branches(program: torch.export.ExportedProgram, binding: Binding) -> Iterator[str]:
     """The conditions under which torch.export followed a model that does something else without them: "rows != 5". torch checks
     them where it calls the program; nothing that is made of it does. None of them is on how numbers lie in memory, or only says
-    that blocks have as many rows.
+    that blocks have as many rows. The inputs of the program are those of the binding.
     """
+    collections = _collections(program, binding)
     for condition in program._guards_code:
         words = _SIZE.sub("rows", condition)
-        if "rows" not in words or ".stride()" in words or words == "rows == rows" or _holds_always(condition):
+        if "rows" not in words or ".stride()" in words or words == "rows == rows" or _holds_always(condition, collections):
             continue
         least = _IS_LEAST.fullmatch(words)
         if least is None or int(least[2]) + (least[1] == ">") not in _needed(program):
             yield words
 
 
-def _holds_always(condition: str) -> bool:
-    """Whether it holds for sizes of any number, as what torch asks of its own arithmetic: "min(rows, 3*rows) == rows"."""
+def _collections(program: torch.export.ExportedProgram, binding: Binding) -> dict[str, int]:
+    """The collection of which a size is the number of rows, by how a condition writes it: of an element of the lists that the
+    compiler (tensors) and TorchInductor (inputs: planes) have as arguments, or of an argument of the module's own.
+    """
+    found = {}
+    for i, (block, name) in enumerate(zip(binding.inputs, program.graph_signature.user_inputs)):
+        dim = 1 if block.is_transposed else 0
+        for source, at in ((f"L['tensors'][{i}]", dim), (f"L['inputs'][{i}]", 1), (f"L['{name}']", dim)):
+            found[f"{source}.size()[{at}]"] = block.collection
+    return found
+
+
+def _holds_always(condition: str, collections: Mapping[str, int]) -> bool:
+    """Whether it holds for any numbers of rows, as what torch asks of its own arithmetic: "min(rows, 3*rows) == rows", and of
+    blocks of one collection: "rows <= rows".
+    """
     names: dict[str, str] = {}
-    tree = ast.parse(_SIZE.sub(lambda size: names.setdefault(size[0], f"size{len(names)}"), condition), mode="eval").body
+
+    def name_of(size: re.Match) -> str:
+        own = names.setdefault(size[0], f"size{len(names)}")
+        return f"rows{collections[size[0]]}" if size[0] in collections else own
+
+    tree = ast.parse(_SIZE.sub(name_of, condition), mode="eval").body
     if not isinstance(tree, ast.Compare) or len(tree.ops) != 1:
         return False
-    known = {name: sympy.Symbol(name, integer=True, positive=True) for name in names.values()}
+    symbols = [*names.values(), *(f"rows{collection}" for collection in collections.values())]
+    known = {name: sympy.Symbol(name, integer=True, positive=True) for name in symbols}
     known |= {"min": sympy.Min, "max": sympy.Max, "__builtins__": {}}
     try:
         sides = [eval(compile(ast.Expression(side), "guard", "eval"), known) for side in (tree.left, tree.comparators[0])]
@@ -77,9 +99,9 @@ def _holds_always(condition: str) -> bool:
         return False
 
 
-def require_no_branch(program: torch.export.ExportedProgram) -> None:
+def require_no_branch(program: torch.export.ExportedProgram, binding: Binding) -> None:
     """Raises InputError for a program that is right for some numbers of rows alone."""
-    for condition in branches(program):
+    for condition in branches(program, binding):
         raise InputError(
             f"the model has a branch on its number of rows, and is followed only where {condition}; "
             f"expected one way for any number (or {SLOWER})"

@@ -133,7 +133,22 @@ def test_a_branch_on_the_number_of_rows_proves_nothing(is_few):
 )
 def test_a_condition_that_holds_for_any_number_of_rows_is_no_branch(condition, always):
     words = condition.format(x="L['x'].size()[0]", y="L['y'].size()[0]")
-    assert row_numbers._holds_always(words) is always
+    assert row_numbers._holds_always(words, {}) is always
+
+
+def test_blocks_of_one_collection_are_equally_long_in_conditions():
+    """scatter takes no more rows of an index than of what it scatters; torch.export does not know that they are as many."""
+
+    def scattered(x, index, edges):
+        return torch.zeros_like(x).scatter_reduce(0, index.expand(-1, 3), edges, "amax")
+
+    inputs = [block("x"), block("index", 1, "int64", collection=1), block("edges", collection=1)]
+    columns = binding.parse({"schema": 1, "match": "order", "inputs": inputs, "outputs": [block("y")]})
+    program = exported_program(Function(scattered), columns)
+    (condition,) = program._guards_code
+    assert "<=" in condition and [*row_numbers.branches(program, columns)] == []
+    inputs[2]["collection"] = 2
+    assert [*row_numbers.branches(program, binding.parse(columns.text))] == ["rows <= rows"]
 
 
 def test_a_branch_of_a_saved_program_is_still_known(tmp_path):

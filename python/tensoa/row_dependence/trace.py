@@ -48,7 +48,7 @@ def row_dependence(exported: torch.export.ExportedProgram, binding: Binding, rul
             expected = Rows(rule["collection"], 1 if block.is_transposed else 0)
             if run.trace.state(output) != expected:
                 raise Mixes(f"output {block.name} is not made of the rows of its collection")
-        _check_any_rows(exported)
+        _check_any_rows(exported, binding)
     except Mixes as error:
         return Found(DEPENDENT, _sentence(run, error))
     except Exception as error:  # of torch, where an operator does not run without numbers
@@ -96,9 +96,9 @@ def _inputs(exported: torch.export.ExportedProgram, binding: Binding) -> list[tu
     return found
 
 
-def _check_any_rows(exported: torch.export.ExportedProgram) -> None:
+def _check_any_rows(exported: torch.export.ExportedProgram, binding: Binding) -> None:
     """Raises Unknown where the program is known to be that of the model for some numbers of rows alone."""
-    for condition in branches(exported):
+    for condition in branches(exported, binding):
         raise Unknown(f"a branch on the number of rows, followed only where {condition}")
     for node in exported.graph.nodes:
         value = node.meta.get("val") if node.op == "placeholder" else None

@@ -147,7 +147,7 @@ def _check_free(program: torch.export.ExportedProgram, binding: Binding, rules: 
                 f'the model needs equal numbers of rows of the blocks "{other.name}" and "{block.name}"; '
                 "expected blocks of one collection there"
             )
-    require_no_branch(program)
+    require_no_branch(program, binding)
 
 
 @contextlib.contextmanager

@@ -80,7 +80,8 @@ def test_interaction_network_is_fused(tmp_path):
     path = graph_network(tmp_path / "m.onnx")
     inputs = [GRAPH[i] for i in (2, 0, 1)]
     lines = compare(path, inputs, [block("scores", 1, collection=1)], tmp_path, {0: 40, 1: 100})
-    assert lines[0] == agreement("ONNX Runtime") and "fused into 4 kernels:" in lines
+    # Rows with NaN are joined to all others, so that they compare nothing.
+    assert lines[0] == agreement("ONNX Runtime", less=1) and "fused into 4 kernels:" in lines
 
 
 def test_scatter_nd_of_a_graph_is_fused(tmp_path):

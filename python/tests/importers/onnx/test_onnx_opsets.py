@@ -144,6 +144,7 @@ def compared(of, tmp_path, constants=None, opset=20):
     return [*reference.compared(module, columns, result_rows(module, columns, "cpu"))]
 
 
+NOT_FINITE = ("Acos", "Acosh", "Asin", "Atanh", "Cosh", "Sinh")  # of large numbers and of far ones, which compare nothing
 LOSING_NAN = ("Sign", "Hardmax")  # in ONNX Runtime, which gives a number for it
 FLOATS = sorted({*UNARY} - {"BitwiseNot", "Not", "IsNaN"})
 FLOATS += "LeakyRelu ThresholdedRelu HardSigmoid Gelu Shrink Softmax LogSoftmax Hardmax LpNormalization".split()
@@ -157,7 +158,7 @@ def test_functions_of_special_numbers(operator, tmp_path):
         assert "ONNX Runtime differs from the model by" in lines[0] and "rows of missing numbers" in lines[0]
         assert lines[1:] == [agreement("ONNX Runtime", less=1)]
     else:
-        assert lines == [agreement("ONNX Runtime")]
+        assert lines == [agreement("ONNX Runtime", less=2 * (operator in NOT_FINITE))]
 
 
 @pytest.mark.parametrize("operator", ["Elu", "Celu", "Selu"])

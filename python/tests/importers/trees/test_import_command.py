@@ -120,7 +120,7 @@ def test_options_of_a_pickle(tmp_path, capsys):
     content = files["model/" + case.file]
     features = np.frombuffer(content, "f4", 5 * 33).reshape(5, 33).T
     expected = trees.decision_function(features)
-    np.testing.assert_array_equal(np.frombuffer(content, "f8", offset=20 * 33), expected.astype(np.float32))
+    np.testing.assert_array_equal(np.frombuffer(content, "f8", offset=20 * 33), expected)
 
 
 def test_collections_of_features_need_equal_lengths(tmp_path):

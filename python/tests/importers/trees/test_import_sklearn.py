@@ -168,7 +168,7 @@ def test_the_command(tmp_path):
     case = next(case for case in manifest.recorded.cases if case.numbers == "normal" and case.rows == 1000)
     content = files["model/" + case.file]
     expected = model.predict_proba(np.frombuffer(content, "f4", 5000).reshape(5, 1000).T)
-    np.testing.assert_array_equal(np.frombuffer(content, "f8", offset=20000).reshape(3, 1000).T, expected.astype("f4"))
+    np.testing.assert_array_equal(np.frombuffer(content, "f8", offset=20000).reshape(3, 1000).T, expected)
 
 
 # ---- what is refused

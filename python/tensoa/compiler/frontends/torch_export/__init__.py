@@ -93,7 +93,7 @@ class Graph:
         self.constants = {node: values[named[node.name]].detach().cpu() for node in placeholders if node.name in named}
         position = {node: i for i, node in enumerate(self.inputs)}
         self.symbols = _symbols(program, position, binding, self.domains)
-        for condition in branches(exported):
+        for condition in branches(exported, binding):
             raise NotFused(f"a branch on the number of rows, followed only where {condition}")
 
     def walk(self) -> Walk:
