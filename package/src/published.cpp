@@ -3,12 +3,14 @@
 #include "tensoa/package/published.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,8 +23,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::string_view kNamed = "named";
-constexpr std::string_view kAny = "any";
+/// By NamedColumns.
+constexpr std::array<std::string_view, 3> kNames{"any", "inputs", "named"};
 
 constexpr detail::JsonFields kFields("description of a served model");
 
@@ -116,7 +118,7 @@ std::string to_json(const PublishedModel& published) {
   return ordered_json{
       {"schema", kPublishedSchema},
       {"checksum", published.checksum},
-      {"columns", published.are_columns_named ? kNamed : kAny},
+      {"columns", kNames.at(static_cast<std::size_t>(published.named))},
       {"binding", ordered_json::parse(tensoa::to_json(*model.binding))},
       {"inputs", rows_of(model.inputs)},
       {"outputs", rows_of(model.outputs)},
@@ -135,9 +137,11 @@ PublishedModel parse_published(std::string_view json) {
   PublishedModel published;
   published.checksum = parse_checksum(object);
   const std::string columns = kFields.text(object, "columns");
-  if (columns != kNamed && columns != kAny)
-    kFields.fail("\"columns\" is neither \"named\" nor \"any\"");
-  published.are_columns_named = columns == kNamed;
+  const auto* const found = std::ranges::find(kNames, columns);
+  if (found == kNames.end()) {
+    kFields.fail(R"("columns" is none of "named", "inputs" and "any")");
+  }
+  published.named = static_cast<NamedColumns>(found - kNames.begin());
   ModelDescription& model = published.model;
   model.binding = parse_binding(kFields.member(object, "binding").dump());
   model.match = model.binding->match;

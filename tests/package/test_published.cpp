@@ -29,7 +29,7 @@ BlockDescription block_called(const std::string& name, ColumnKind kind, std::siz
 PublishedModel some_model() {
   PublishedModel published;
   published.checksum = std::string(60, '0') + "9abf";
-  published.are_columns_named = true;
+  published.named = NamedColumns::kAll;
   BindingDescription binding;
   binding.match = Match::kByName;
   binding.inputs = {block_called("hits", ColumnKind::kVector, 0),
@@ -44,11 +44,20 @@ PublishedModel some_model() {
   return published;
 }
 
+TEST(Published, SaysWhichColumnsHaveNames) {
+  PublishedModel model = some_model();
+  for (const NamedColumns named :
+       {NamedColumns::kNone, NamedColumns::kInputs, NamedColumns::kAll}) {
+    model.named = named;
+    EXPECT_EQ(parse_published(to_json(model)).named, named);
+  }
+}
+
 TEST(Published, ReadsWhatItWrites) {
   const PublishedModel expected = some_model();
   const PublishedModel got = parse_published(to_json(expected));
   EXPECT_EQ(got.checksum, expected.checksum);
-  EXPECT_TRUE(got.are_columns_named);
+  EXPECT_EQ(got.named, NamedColumns::kAll);
   EXPECT_EQ(to_json(*got.model.binding), to_json(*expected.model.binding));
   EXPECT_EQ(got.model.match, Match::kByName);
   ASSERT_EQ(got.model.inputs.size(), 2U);
@@ -93,7 +102,7 @@ TEST(Published, SaysWhatIsWrong) {
   expect_refused(R"({"schema":1,"ch)", R"({"schema":2,"ch)", "its schema is not 1");
   expect_refused("9abf", "9ABF", "not 64 hexadecimal digits");
   expect_refused("9abf", "9ab", "not 64 hexadecimal digits");
-  expect_refused("\"named\"", "\"all\"", "neither \"named\" nor \"any\"");
+  expect_refused("\"named\"", "\"all\"", R"("columns" is none of "named", "inputs" and "any")");
   expect_refused("\"columns\":\"named\",", "", "\"columns\" is missing");
   expect_refused("\"binding\"", "\"bindung\"", "\"binding\" is missing");
   expect_refused("[{\"collection\":0},{\"collection\":1}]", "[{\"collection\":0}]",

@@ -87,7 +87,8 @@ struct File {
       }
       return one;
     };
-    package::PublishedModel model{.checksum = checksum(), .are_columns_named = true, .model = {}};
+    package::PublishedModel model{
+        .checksum = checksum(), .named = package::NamedColumns::kAll, .model = {}};
     BindingDescription binding;
     binding.inputs.push_back(block("x", columns));
     binding.outputs.push_back(block(output, {"a", "b", "c"}));

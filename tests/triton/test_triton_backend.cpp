@@ -445,7 +445,7 @@ TEST_F(TritonBackend, DescribesTheModelWithoutComputing) {
   EXPECT_EQ(request.response->parameters["tensoa_checksum"], checksum);
   const auto published = package::parse_published(request.response->parameters.at("tensoa_model"));
   EXPECT_EQ(published.checksum, checksum);
-  EXPECT_TRUE(published.are_columns_named);
+  EXPECT_EQ(published.named, package::NamedColumns::kAll);
   const package::ModelDescription here = package::inspect(fused_package("fused"));
   EXPECT_EQ(to_json(*published.model.binding), to_json(*here.binding));
   ASSERT_EQ(published.model.outputs.size(), here.outputs.size());
@@ -478,7 +478,7 @@ TEST_F(TritonBackend, TreesWithoutNamesTakeAnyColumns) {
   execute({&request});
   ASSERT_EQ(request.code, kRight) << request.message;
   const auto published = package::parse_published(request.response->parameters.at("tensoa_model"));
-  EXPECT_FALSE(published.are_columns_named);
+  EXPECT_EQ(published.named, package::NamedColumns::kNone);
   ASSERT_EQ(published.model.inputs.at(0).block->columns.size(), 2U);
   EXPECT_EQ(published.model.inputs[0].block->columns[1].name, "f1");
 }

@@ -50,10 +50,13 @@ package::ModelDescription description_of(const std::filesystem::path& file) {
 }
 
 /// Trees take columns by name where their file has names, packages always.
-bool are_columns_named(const std::filesystem::path& file,
-                       const package::ModelDescription& description) {
-  return package::kind_of_file(file) == package::FileKind::kPackage ||
-         description.match == Match::kByName;
+package::NamedColumns named_columns(const std::filesystem::path& file,
+                                    const package::ModelDescription& description) {
+  if (package::kind_of_file(file) == package::FileKind::kPackage) {
+    return package::NamedColumns::kAll;
+  }
+  return description.match == Match::kByName ? package::NamedColumns::kInputs
+                                             : package::NamedColumns::kNone;
 }
 
 std::string config_of(TRITONBACKEND_Model* model) {
@@ -93,7 +96,7 @@ ServedModel::ServedModel(TRITONBACKEND_Model* model)
   const std::string subject = subject_of(file_);
   const package::ModelDescription description = description_of(file_);
   wire_ = wire_of(description, subject);
-  published_ = package::to_json({checksum_, are_columns_named(file_, description), description});
+  published_ = package::to_json({checksum_, named_columns(file_, description), description});
   complete_config(model, wire_, subject);
   require_config(wire_, config_of(model), checksum_, version_of(model), subject);
 }

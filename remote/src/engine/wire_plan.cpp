@@ -11,6 +11,7 @@
 #include "kserve/datatypes.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/describe.hpp"
+#include "tensoa/package/published.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -94,23 +95,24 @@ WirePlan plan_for(const Binding& binding, const ServedModel& model, const std::s
   for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
     plan.outputs.push_back(by_name ? place_of(binding.outputs[i]) : i);
   }
-  const BindingDescription* const named = model.published && model.published->are_columns_named
-                                              ? &*model.published->model.binding
-                                              : nullptr;
   const auto match = [&](const BoundBlock& block, const WireTensor& expected,
-                         std::vector<BlockDescription> BindingDescription::*served) {
+                         std::vector<BlockDescription> BindingDescription::*served,
+                         package::NamedColumns least) {
     const DType dtype = wire_dtype(block, plan.order, expected, subject);
     wire_sizes(block, plan.order, expected, subject);
-    if (named != nullptr) require_columns(block, expected.name, named->*served, subject);
+    if (model.published && model.published->named >= least) {
+      require_columns(block, expected.name, *model.published->model.binding.*served, subject);
+    }
     return dtype;
   };
+  using package::NamedColumns;
   for (std::size_t i = 0; i < binding.inputs.size(); ++i) {
-    plan.input_dtypes.push_back(
-        match(binding.inputs[i], metadata.inputs[plan.inputs[i]], &BindingDescription::inputs));
+    plan.input_dtypes.push_back(match(binding.inputs[i], metadata.inputs[plan.inputs[i]],
+                                      &BindingDescription::inputs, NamedColumns::kInputs));
   }
   for (std::size_t i = 0; i < binding.outputs.size(); ++i) {
-    plan.output_dtypes.push_back(
-        match(binding.outputs[i], metadata.outputs[plan.outputs[i]], &BindingDescription::outputs));
+    plan.output_dtypes.push_back(match(binding.outputs[i], metadata.outputs[plan.outputs[i]],
+                                       &BindingDescription::outputs, NamedColumns::kAll));
   }
   return plan;
 }

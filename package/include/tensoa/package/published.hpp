@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,8 @@
 ///      "row_dependence": {"answer": "independent", "reason": ""}}
 ///
 /// - "checksum": SHA-256 of the file (is_checksum).
-/// - "columns": "named" where columns must have these names, in this order; "any": others may be bound.
+/// - "columns": "named" where columns must have these names, in this order; "inputs": those of the inputs alone, as of trees, whose
+///   answers have no names; "any": others may be bound.
 /// - "binding": as tensoa/engine/describe.hpp has it.
 /// - "inputs", "outputs": how many rows each block of the binding has, as ArgumentDescription.
 /// - "row_dependence": as RowDependence has it; where it is missing, or has an answer of a later version, unknown.
@@ -38,9 +40,12 @@ inline constexpr const char* kModelParameter = "tensoa_model";
 /// file than its own. Clients look for it: the request may be right for another server.
 inline constexpr const char* kOtherFileMessage = "parameter tensoa_checksum: ";
 
+/// Which columns must have the names of the binding.
+enum class NamedColumns : std::uint8_t { kNone, kInputs, kAll };
+
 struct PublishedModel {
   std::string checksum;
-  bool are_columns_named = false;
+  NamedColumns named = NamedColumns::kNone;
   ModelDescription
       model;  ///< its binding, inputs and outputs with their blocks, row_dependence; nothing else
 };
