@@ -43,7 +43,8 @@ std::string sample_of(const fs::path& path) {
 std::string identity_of_model(const std::string& model, const std::string& fallback,
                               const ModelOptions& options) {
   if (model.find("://") == std::string::npos) return package::checksum_of_file(model);
-  if (!fallback.empty()) return package::checksum_of_file(fallback);
+  // Servers may be down, and of some it is not known whether they have the fallback.
+  if (!fallback.empty()) return model + ' ' + package::checksum_of_file(fallback);
   const std::string served = package::inspect(model, options).checksum;
   return served.empty() ? model : served;
 }

@@ -23,8 +23,8 @@ struct RunIdentity {
   bool operator==(const RunIdentity&) const = default;
 };
 
-/// Returns the SHA-256 of a model file; of a URL that of `fallback`, which is the model of its servers, else of the file that
-/// they say they run, else the URL. @throws LoadError where the file cannot be read or no server answers
+/// Returns the SHA-256 of a model file; of a URL that of the file which its servers say they run; where they do not say it, the
+/// URL; with a fallback the URL and the SHA-256 of that. @throws LoadError where a file cannot be read or no server answers
 std::string identity_of_model(const std::string& model, const std::string& fallback,
                               const ModelOptions& options);
 

@@ -3,6 +3,7 @@
 """`tensoa track` on events that it can use: its answer, its figures and its report."""
 
 import contextlib
+import hashlib
 import html.parser
 import json
 import re
@@ -414,8 +415,14 @@ def test_resume_refuses_another_run(out, model, tmp_path):
     other = save(Closer(), tmp_path / "other.pt")
     resumed(folder, cut=0.9, says=["a.csv.resume had --cut 0.5 (now 0.9)", "expected the same model, cut and inputs"])
     resumed(folder, model=other, says=["another model"])
-    if "\n  top " in succeed("--help").stdout:  # built with remote/: of a server the file counts, not the URL
-        resumed(folder, "--fallback", other, model="grpc://127.0.0.1:1/m", says=["another model"])
+    if "\n  top " in succeed("--help").stdout:  # built with remote/
+        left, url = json.loads(resume.read_text()), "grpc://127.0.0.1:1/m"
+        digest = hashlib.sha256(model.read_bytes()).hexdigest()
+        resume.write_text(json.dumps({**left, "model": f"{url} {digest}"}))
+        for changed in [(other, url), (model, url + "2")]:
+            resumed(folder, "--fallback", changed[0], model=changed[1], says=["another model"])
+        resumed("generate:300", "--fallback", model, model=url, says=["had other inputs"])
+        resume.write_text(json.dumps(left))
     resumed(*sorted(folder.glob("*-hits.csv"))[:-1], says=["300 events (now 299)"])
     resumed("generate:300", says=["other inputs"])
     hits = folder / "e299-hits.csv"
