@@ -44,8 +44,8 @@ def free(module: "OnnxModule") -> None:
         return
     try:
         numbers = _Numbers(module, rows)
-        inputs = numbers(rows)
-        right = module.run(graph, module.values_of(inputs))
+        inputs = numbers.sets(rows)
+        right = [module.run(graph, module.values_of(some)) for some in inputs]
     except InputError as error:
         graph.fixed_by = f": {error}"
         return
@@ -56,7 +56,8 @@ def free(module: "OnnxModule") -> None:
             graph.fixed_by = f": {2 * some} rows instead of {some}: {error}"
             continue
         try:
-            _expect_same(graph.outputs, module.run(graph, module.values_of(inputs)), [right])
+            for given, expected in zip(inputs, right):
+                _expect_same(graph.outputs, module.run(graph, module.values_of(given)), [expected])
             break
         except InputError as error:
             changes.undo()
@@ -78,13 +79,13 @@ def free(module: "OnnxModule") -> None:
 def _one_by_one(module: "OnnxModule", rows: int, numbers: "_Numbers") -> torch.fx.GraphModule | None:
     """The model for each row by itself, where that gives the same; says in `graph.fixed_by` why not."""
     graph = module.graph
-    inputs = numbers(BLOCKS * rows)
     reason = ""
     for count in RECORDED:
         try:
             made = recorded(module.results_of, numbers(count), rows)
-            parts = [module.results_of([tensor[i * rows : (i + 1) * rows] for tensor in inputs]) for i in range(BLOCKS)]
-            _expect_same(graph.outputs, made(*inputs), parts)
+            for inputs in numbers.sets(BLOCKS * rows):
+                parts = [module.results_of([tensor[i * rows : (i + 1) * rows] for tensor in inputs]) for i in range(BLOCKS)]
+                _expect_same(graph.outputs, made(*inputs), parts)
             return made
         except Exception as error:  # torch throws many kinds
             reason = f"; row by row: {first_line(error)}"
@@ -112,22 +113,25 @@ def in_batches(run: Callable[[Sequence[torch.Tensor]], Any], rows: int) -> Calla
 def _free_shapes(module: "OnnxModule", rows: int, numbers: "_Numbers") -> "_Trial":
     """Raises InputError, and leaves the graph as it was, where no choice of sizes gives the same."""
     graph = module.graph
-    inputs = numbers(2 * rows)
-    halves = [module.values_of([tensor[i * rows : (i + 1) * rows] for tensor in inputs]) for i in range(2)]
+    sets = numbers.sets(2 * rows)
+    halves = [[module.values_of([tensor[i * rows : (i + 1) * rows] for tensor in some]) for i in range(2)] for some in sets]
     shapes: dict[str, tuple[int, ...]] = {}
 
     def note(node: Node, values: dict[str, Value]) -> None:
         found = {name: values.get(name) for name in node.inputs}
         shapes.update((name, tuple(value.shape)) for name, value in found.items() if isinstance(value, torch.Tensor))
 
-    parts = [module.run(graph, values, note) for values in halves]
-    shapes.update((name, tuple(part.shape)) for name, part in zip(graph.outputs, parts[0]) if isinstance(part, torch.Tensor))
+    parts = [[module.run(graph, values, note) for values in two] for two in halves]
+    firsts = zip(graph.outputs, parts[0][0])
+    shapes.update((name, tuple(part.shape)) for name, part in firsts if isinstance(part, torch.Tensor))
     choices: list[list[int]] = []  # for each Reshape that is changed the places left to try, the first of them next
     furthest = (0, InputError(""))
     for _ in range(MOST_TRIALS):
         trial = _Trial(module, rows, shapes, choices)
         try:
-            _expect_same(graph.outputs, module.run(graph, module.values_of(inputs), trial.before), parts)
+            for i, (inputs, right) in enumerate(zip(sets, parts)):
+                before = trial.before if i == 0 else None
+                _expect_same(graph.outputs, module.run(graph, module.values_of(inputs), before), right)
             return trial
         except InputError as error:
             furthest = max(furthest, (trial.nodes, error), key=lambda one: one[0])
@@ -191,14 +195,15 @@ class _Trial:
 
 class _Numbers:
     """Made-up inputs of a graph: integers from 0 up to the largest of LIMITS that it takes, since small ones may leave no trace
-    of what rows have to do with each other, as lengths of 0 and 1.
+    of what rows have to do with each other, as lengths of 0 and 1; and these, beside which nothing else is small.
     """
 
     def __init__(self, module: "OnnxModule", rows: int) -> None:
         """Raises InputError where the graph does not take 0 and 1."""
         self.arguments = module.graph.inputs
-        self.limits = [2] * len(self.arguments)
+        self.limits = self.least = [2] * len(self.arguments)
         module.run(module.graph, module.values_of(self(rows)))
+        self.limits = [*self.least]
         for i, argument in enumerate(self.arguments):
             if argument.dtype.is_floating_point or argument.dtype == torch.bool:
                 continue
@@ -210,7 +215,15 @@ class _Numbers:
                     continue
 
     def __call__(self, rows: int) -> list[torch.Tensor]:
-        return [self._of(rows, argument, most) for argument, most in zip(self.arguments, self.limits)]
+        return self._with(rows, self.limits)
+
+    def sets(self, rows: int) -> list[list[torch.Tensor]]:
+        """Of large integers, and of 0 and 1 where they are others."""
+        limits = [self.limits] if self.limits == self.least else [self.limits, self.least]
+        return [self._with(rows, some) for some in limits]
+
+    def _with(self, rows: int, limits: list[int]) -> list[torch.Tensor]:
+        return [self._of(rows, argument, most) for argument, most in zip(self.arguments, limits)]
 
     def _of(self, rows: int, argument: Input, most: int) -> torch.Tensor:
         sizes, dtype = (rows, *(size or 1 for size in (argument.shape or ())[1:])), argument.dtype

@@ -327,6 +327,20 @@ def test_a_model_of_several_rows_that_mixes_them_keeps_its_number_of_rows(tmp_pa
     assert message.endswith('; row by row: output "y" differs from that of each half: rows depend on each other')
 
 
+def test_rows_that_are_mixed_beside_large_integers_are_seen(tmp_path):
+    nodes = [
+        make_node("ReduceMean", ["x", "axes"], ["mean"]),
+        make_node("Sub", ["x", "mean"], ["centred"]),
+        make_node("Mul", ["id", "id"], ["square"]),
+        make_node("Cast", ["square"], ["large"], to=FLOAT),
+        make_node("Concat", ["centred", "large"], ["y"], axis=1),
+    ]
+    inputs = {"x": (FLOAT, (4, 2)), "id": (TensorProto.INT64, (4, 1))}
+    path = of_nodes(tmp_path / "m.onnx", nodes, inputs, {"y": (FLOAT, (4, 3))}, {"axes": np.array([0])}, opset=18)
+    imported = import_onnx(path)
+    assert imported.graph.rows is None and "rows depend on each other" in imported.graph.fixed_by
+
+
 def test_rows_that_are_mixed_by_integers_alone_are_seen(tmp_path):
     """How many of the first rows are turned around: of lengths of 0 and 1 none are."""
     nodes = [make_node("ReverseSequence", ["x", "lengths"], ["y"], time_axis=0, batch_axis=1)]
