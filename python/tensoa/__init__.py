@@ -22,7 +22,7 @@ from tensoa.errors import (
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all of this
 if TYPE_CHECKING:
     from tensoa._runtime import Block, Copies, Model
-    from tensoa.compiling import compile
+    from tensoa.compiling import compile as compile
 
 __all__ = [
     "BindingError",
@@ -38,7 +38,6 @@ __all__ = [
     "LoadError",
     "Model",
     "OutputError",
-    "compile",
 ]
 
 # In a checkout the compiled part is where it was built; where tensoa is installed it lies here.
@@ -51,8 +50,10 @@ if os.path.isdir(_BUILT):
 def __getattr__(name: str) -> object:
     """What is compiled, or needs torch, when it is used first: importing tensoa stays light."""
     if name == "compile":
-        from tensoa.compiling import compile
-
+        try:
+            from tensoa.compiling import compile
+        except ModuleNotFoundError as error:
+            raise AttributeError(f"tensoa.compile needs the package {error.name}, which is not installed") from error
         return compile
     if name not in ("Block", "Copies", "Model"):
         raise AttributeError(f"module 'tensoa' has no attribute {name!r}")

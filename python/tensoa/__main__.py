@@ -8,6 +8,9 @@ from tensoa.command import run
 
 
 def main() -> None:
+    if sys.argv[1:2] in (["-h"], ["--help"]):
+        print("python -m tensoa compile MODEL --out FILE.pt2 …: a package of a model; python -m tensoa compile --help")
+        return
     if sys.argv[1:2] != ["compile"]:
         print(
             f"python -m tensoa: got {' '.join(sys.argv[1:2]) or 'nothing'}, expected compile; see --help of that",

@@ -22,6 +22,8 @@ In Python: tensoa.compile(module, "model.pt2", columns=["features=pt,eta,phi"]),
 """
 
 import argparse
+import contextlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -66,7 +68,7 @@ def compile(  # as in torch.compile, re.compile
     columns}; of outputs also names of blocks. `example`: the path of a Parquet or CSV file, a table of pyarrow, pandas or
     polars, or {name: numbers}. `options`: of networks, but for `report`. Raises InputError: what, got, expected.
     """
-    asked, results = [*_words(columns, "columns")], [*_named(outputs)]
+    asked, results = [*_words(columns)], [*_named(outputs)]
     rows = examples.columns_of(example) if example is not None else {}
     if isinstance(model, nn.Module) or not trees.is_ensemble(model):
         if of_trees != trees.ImportOptions():
@@ -89,19 +91,24 @@ class _Result:
     columns: tuple[str, ...] = ()
 
 
-def _words(described: Described, option: str) -> Iterator[words.Words]:
-    texts = described
+def _words(described: Described) -> Iterator[words.Words]:
     if isinstance(described, str):
-        raise InputError(f"{option}: got the text '{described}', expected a list of texts")
-    if isinstance(described, Mapping):
-        texts = [f"{name}={','.join([names] if isinstance(names, str) else names)}" for name, names in described.items()]
-    yield from (words.words_of(text, option) for text in texts)
+        raise InputError(f"columns: got the text '{described}', expected a list of texts")
+    for one in described:
+        names = described[one] if isinstance(described, Mapping) else None
+        if names is None or isinstance(names, str):
+            yield words.words_of(one if names is None else f"{one}={names}")
+        else:
+            yield words.words_of_names(one, names)
 
 
 def _named(described: Described) -> Iterator[_Result]:
     for one in [described] if isinstance(described, str) else described:
-        if "=" in one or isinstance(described, Mapping):
-            (found,) = _words({one: described[one]} if isinstance(described, Mapping) else [one], "outputs")
+        if isinstance(described, Mapping):
+            names = described[one]
+            yield _Result(one, tuple([names] if isinstance(names, str) else names))
+        elif "=" in one:
+            found = words.words_of(one, "outputs")
             if found.dtype or found.rows or found.is_transposed:
                 raise InputError(f"outputs: got '{one}', expected names alone: dtypes and rows are those that the model gives")
             yield _Result(found.name, found.columns)
@@ -115,69 +122,130 @@ def _named(described: Described) -> Iterator[_Result]:
 def _compile_module(
     model: Model, path: str | PathLike, asked: list[words.Words], results: list[_Result], rows: Example, options: export.Options
 ) -> None:
-    is_module = isinstance(model, nn.Module)
-    module = model if isinstance(model, nn.Module) else None
-    if not asked:
-        module = module or load_module(str(model))
-        asked = [_only_argument(module, rows)]
-    inputs = words.inputs_of(asked, rows)
-    module = module or load_module(str(model), inputs)
-    columns = words.with_outputs(inputs, _outputs_of(module.eval(), _with_rows(inputs, rows), results))
-    for one in columns.outputs:
-        options.report(f"output {words.text_of(one)}")
-    if not is_module and not str(model).rpartition(":")[0].endswith(".py"):
+    module = model if isinstance(model, nn.Module) else load_module(str(model))
+    if not isinstance(module, nn.Module):
+        raise InputError(f"{model}: got a {type(module).__name__}, expected a torch.nn.Module")
+    with contextlib.suppress(NotImplementedError):  # an exported program is in evaluation already
+        module.eval()
+    inputs = words.inputs_of(asked or [_only_argument(module, rows)], rows)
+    _check_arguments(module, [block.name for block in inputs.inputs])
+    columns = words.with_outputs(inputs, _outputs_of(module, _with_rows(inputs, rows), results))
+    for what, blocks in (("input", columns.inputs), ("output", columns.outputs)):
+        for one in blocks:
+            options.report(f"{what} {words.text_of(one)}")
+    if not isinstance(model, nn.Module) and not str(model).rpartition(":")[0].endswith(".py"):
         module = load_module(str(model), columns)  # whose results and columns go by name
     export.export(module, _with_rows(columns, rows), path, options)
 
 
+def _needed(module: nn.Module) -> list[str] | None:
+    """The arguments that have no default; None where it takes any."""
+    arguments = argument_names(module)
+    if arguments is None or hasattr(module, "argument_names") or isinstance(module, torch.jit.ScriptModule):
+        return arguments
+    parameters = inspect.signature(module.forward).parameters
+    return [name for name in arguments if parameters[name].default is inspect.Parameter.empty]
+
+
+def _line(names: Sequence[str]) -> str:
+    return " ".join(f"{name}=COLUMN,COLUMN,…" for name in names)
+
+
 def _only_argument(module: nn.Module, rows: Example) -> words.Words:
     """The block that is all columns of the example. Raises InputError where that would be a guess."""
-    arguments = argument_names(module)
-    if arguments is not None and len(arguments) == 1 and rows:
-        return words.Words(arguments[0], tuple(rows))
-    known = ["block"] if arguments is None else arguments
-    taken = "arguments of which it does not say the names" if arguments is None else ", ".join(arguments)
-    line = " ".join(f"{name}=COLUMN,COLUMN,…" for name in known)
+    needed = _needed(module)
+    if needed is not None and len(needed) == 1 and rows:
+        return words.Words(needed[0], tuple(rows))
+    taken = "arguments of which it does not say the names" if needed is None else ", ".join(needed)
+    line = _line(["BLOCK"] if needed is None else needed)
     raise InputError(f"columns: the model takes {taken}; expected the columns of each: --columns {line}")
+
+
+def _check_arguments(module: nn.Module, names: list[str]) -> None:
+    """Raises InputError for a block that is no argument, and an argument without a block."""
+    arguments, needed = argument_names(module), _needed(module)
+    if arguments is None or needed is None:
+        return
+    unknown = [name for name in names if name not in arguments]
+    missing = [name for name in needed if name not in names]
+    taken = f"columns: the model takes {', '.join(arguments)}; "
+    if unknown:
+        raise InputError(f"{taken}got {', '.join(unknown)}, expected the names of its arguments")
+    if missing:
+        raise InputError(f"{taken}expected the columns of {', '.join(missing)}, too: {_line(missing)}")
 
 
 def _with_rows(columns: Binding, rows: Example) -> Binding:
     return examples.with_columns(columns, dict(rows)) if rows else columns
 
 
+class _WithoutResults:
+    """A model that gives nothing, to try what it takes before its results are known."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module, self.argument_names = module, argument_names(module)
+
+    def __call__(self, *tensors: torch.Tensor, **named: torch.Tensor) -> tuple:
+        self.module(*tensors, **named)
+        return ()
+
+
 def _outputs_of(module: nn.Module, inputs: Binding, asked: list[_Result]) -> list[dict]:
     """The output blocks of a model, from what it gives for two numbers of rows of each collection."""
-    trial, _ = with_lengths(module, inputs)
-    trial = with_examples(module, trial)
-    first, second = (_results(module, trial, at) for at in (0, 1))
-    if asked and len(asked) != len(first):
-        raise InputError(
-            f"outputs: got {', '.join(one.name for one in asked)}; expected {len(first)} of them, as many as the model gives"
-        )
-    blocks, counts = [], []
-    for i, ((own, one), (_, other)) in enumerate(zip(first, second)):
-        name = asked[i].name if asked else own or ("output" if len(first) == 1 else f"output_{i}")
-        if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
-            raise InputError(f"the model gave a {type(one).__name__}, expected tensors")
-        if name_of(one.dtype) not in DTYPES or one.dim() not in (1, 2) or one.shape[1:] != other.shape[1:]:
-            shapes = f"{list(one.shape)} and {list(other.shape)}"
+    if len(collections_of(inputs)) > len(FEW_ROWS) // 2:
+        raise InputError(f"columns: got {len(collections_of(inputs))} collections, at most {len(FEW_ROWS) // 2} are possible")
+    trial = with_examples(_WithoutResults(module), with_lengths(_WithoutResults(module), inputs)[0])
+    (first, is_dict), (second, _) = (_results(module, trial, at) for at in (0, 1))
+    found = _in_order([name for name, _ in first], asked, is_dict)
+    blocks: list[dict] = []
+    counts: list[tuple[int, int]] = []
+    for result, (_, one), (_, other) in zip(found, first, second):
+        width = _width(result.name, one, other)
+        if result.columns and len(result.columns) != width:
             raise InputError(
-                f'result "{name}": the model gave {name_of(one.dtype)} of the shapes {shapes} for other numbers of rows; '
-                "expected [n] or [n, k] of numbers, or a description of a C++ layout (python -m tensoa.export --binding)"
+                f"outputs: {result.name} has {len(result.columns)} columns, expected {width}, as many as the model gives"
             )
-        width = 1 if one.dim() == 1 else one.shape[1]
-        names = asked[i].columns if asked else ()
-        if names and len(names) != width:
-            raise InputError(f"outputs: {name} has {len(names)} columns, expected {width}, as many as the model gives")
         counts.append((one.shape[0], other.shape[0]))
         collection = [*dict.fromkeys(counts)].index(counts[-1])
-        names = names or ((name,) if width == 1 else tuple(f"{name}_{at}" for at in range(width)))
-        blocks.append(words.block(name, collection, names, name_of(one.dtype)))
+        names = result.columns or ((result.name,) if width == 1 else tuple(f"{result.name}_{at}" for at in range(width)))
+        blocks.append(words.block(result.name, collection, names, name_of(one.dtype)))
     return blocks
 
 
-def _results(module: nn.Module, inputs: Binding, at: int) -> list[tuple[str | None, Any]]:
-    """(name, tensor) of each; the `at`-th of two numbers of rows."""
+def _in_order(own: list[str | None], asked: list[_Result], is_dict: bool) -> list[_Result]:
+    """For each result its block: of the name that the model gives it, where that is asked for; in order where it gives none."""
+    names = [one.name for one in asked]
+    if asked and len(asked) != len(own):
+        raise InputError(f"outputs: got {', '.join(names)}; expected {len(own)} of them, as many as the model gives")
+    if not asked:
+        names = [name or ("output" if len(own) == 1 else f"output_{i}") for i, name in enumerate(own)]
+        asked = [_Result(name) for name in names]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"outputs: there are two blocks called {twice}; name them: --outputs {' '.join('BLOCK' for _ in own)}")
+    known = [name for name in own if name is not None]
+    if len(known) == len(own) and set(known) == set(names):
+        return [asked[names.index(name)] for name in known]
+    if is_dict:
+        raise InputError(f"outputs: got {', '.join(names)}; expected the names that the model gives: {', '.join(known)}")
+    return asked
+
+
+def _width(name: str, one: Any, other: Any) -> int:
+    """How many columns a result is. Raises InputError where it is none."""
+    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+        raise InputError(f'result "{name}": the model gave a {type(one).__name__}, expected a tensor')
+    if name_of(one.dtype) not in DTYPES or one.dim() not in (1, 2) or one.shape[1:] != other.shape[1:]:
+        shapes = f"{list(one.shape)} and {list(other.shape)}"
+        raise InputError(
+            f'result "{name}": the model gave {name_of(one.dtype)} of the shapes {shapes} for other numbers of rows; '
+            "expected [n] or [n, k] of numbers, or a description of a C++ layout (python -m tensoa.export --binding)"
+        )
+    return 1 if one.dim() == 1 else one.shape[1]
+
+
+def _results(module: nn.Module, inputs: Binding, at: int) -> tuple[list[tuple[str | None, Any]], bool]:
+    """(name, tensor) of each, and whether the model gives a dict; the `at`-th of two numbers of rows."""
     rows = {collection: FEW_ROWS[at + 2 * i] for i, collection in enumerate(collections_of(inputs))}
     tensors = inputs.tensors(Columns(inputs, rows, (), "cpu").inputs)
     try:
@@ -189,16 +257,19 @@ def _results(module: nn.Module, inputs: Binding, at: int) -> list[tuple[str | No
     except InputError:
         raise
     except Exception as error:  # whatever the user's model throws
-        names, arguments = [block.name for block in inputs.inputs], argument_names(module)
-        rest = [name for name in arguments or () if name not in names]
-        if isinstance(error, TypeError) and rest and len(names) + len(rest) == len(arguments or ()):
-            listed, line = ", ".join(f'"{name}"' for name in rest), " ".join(f"{name}=COLUMN,…" for name in rest)
-            known = ", ".join(arguments or ())
-            raise InputError(f"columns: the model takes {known}; expected the columns of {listed}, too: {line}") from error
-        taken = ", ".join(f"{block.name} {list(block.shape('n'))}".replace("'", "") for block in inputs.inputs)
-        more = f"; the model takes {', '.join(arguments)}" if arguments is not None else ""
-        raise InputError(f"the model fails on {taken}: {first_line(error)}{more}") from error
-    return named_results(value)
+        taken = ", ".join(
+            f"{block.name} {name_of(block.dtype)}{list(block.shape('n'))}".replace("'", "") for block in inputs.inputs
+        )
+        raise InputError(
+            f"the model fails on {taken}: {first_line(error)}; expected as many columns of each block as it takes, and their "
+            "dtype where it is another one, as in x=a,b:float64"
+        ) from error
+    found = named_results(value)
+    own = getattr(module, "result_names", ())
+    named = [name or (own[i] if len(own) == len(found) else None) for i, (name, _) in enumerate(found)]
+    if isinstance(value, dict) and not all(isinstance(name, str) for name in named):
+        raise InputError(f"the model gave a dict of {[*value]}, expected names as its keys")
+    return [(name, tensor) for name, (_, tensor) in zip(named, found)], isinstance(value, dict)
 
 
 # ---- trees

@@ -39,6 +39,11 @@ class OfEdges(nn.Module):
         return torch.sigmoid((x[edge_index[0]] * x[edge_index[1]]).sum(1))
 
 
+class OfMany(nn.Module):
+    def forward(self, *tensors):
+        return tensors[0]
+
+
 class OfEvent(nn.Module):
     def forward(self, x):
         return x.sum(0, keepdim=True), x * 2
@@ -71,7 +76,12 @@ def refusal(model, path, **options):
 
 def test_arguments_are_named_and_results_are_found(tmp_path):
     said, made = compiled(Tagger(), tmp_path, columns=["charge=charge", "features=pt,eta,phi"], example=example())
-    assert said[:2] == ["output score=score_0,score_1,score_2,score_3", "output energy=energy"]
+    assert said[:4] == [
+        "input charge=charge:int32",
+        "input features=pt,eta,phi",
+        "output score=score_0,score_1,score_2,score_3",
+        "output energy=energy",
+    ]
     assert blocks(made["inputs"]) == [("charge", 0, "int32", ["charge"]), ("features", 0, "float32", ["pt", "eta", "phi"])]
     assert blocks(made["outputs"]) == [
         ("score", 0, "float32", ["score_0", "score_1", "score_2", "score_3"]),
@@ -80,7 +90,7 @@ def test_arguments_are_named_and_results_are_found(tmp_path):
 
 
 def test_names_of_columns_in_python(tmp_path):
-    columns = {"x": ["r", "phi"], "edge_index.T": ["from", "to:int64@edges"]}
+    columns = {"x": ["r", "phi"], "edge_index.T": "from,to:int64@edges"}
     _, made = compiled(OfEdges(), tmp_path, columns=columns, outputs=["score"])
     assert blocks(made["inputs"]) == [("x", 0, "float32", ["r", "phi"]), ("edge_index", 1, "int64", ["from", "to"])]
     assert made["inputs"][1]["shape"] == "columns"
@@ -102,20 +112,58 @@ def test_the_columns_of_an_example_are_those_of_the_only_argument(table, tmp_pat
     assert blocks(made["outputs"]) == [("output", 0, "float32", ["output_0", "output_1"])]
 
 
+def test_results_with_names_go_by_these(tmp_path):
+    columns = ["features=pt,eta,phi", "charge=charge:int32"]  # integers that the table takes are found without an example
+    _, made = compiled(Tagger(), tmp_path, columns=columns, outputs={"energy": ["e"], "score": ["a", "b", "c", "d"]})
+    assert blocks(made["outputs"]) == [("score", 0, "float32", ["a", "b", "c", "d"]), ("energy", 0, "float32", ["e"])]
+    with pytest.raises(InputError, match="outputs: got p, q; expected the names that the model gives: score, energy"):
+        compiled(Tagger(), tmp_path, columns=columns, outputs=["p", "q"])
+
+
+def test_an_example_need_not_have_all_blocks(tmp_path):
+    columns = ["x=r,phi@hits", "edge_index.T=from,to:int64@edges"]
+    rows = {"r": torch.rand(9, requires_grad=True), "phi": np.ones(9, np.float32)}
+    _, made = compiled(OfEdges(), tmp_path, columns=columns, example=rows)
+    assert blocks(made["inputs"])[0] == ("x", 0, "float32", ["r", "phi"])
+
+
+def test_arguments_with_a_default_need_no_columns(tmp_path):
+    class Masked(nn.Module):
+        def forward(self, x, mask=None):
+            return x if mask is None else x * mask
+
+    _, made = compiled(Masked(), tmp_path, example={"u": np.ones(5, np.float32)})
+    assert blocks(made["inputs"]) == [("x", 0, "float32", ["u"])]
+
+
+def test_programs_of_torch_export_are_compiled(tmp_path):
+    program = torch.export.export(OfEvent(), (torch.ones(7, 2),), dynamic_shapes=({0: torch.export.Dim("n")},))
+    torch.export.save(program, tmp_path / "program.pt2")
+    _, made = compiled(tmp_path / "program.pt2", tmp_path, columns=["x=u,v"])
+    assert [name for name, *_ in blocks(made["outputs"])] == ["output_0", "output_1"]
+
+
 def test_what_is_missing_is_said_with_the_line_to_type(tmp_path):
     assert refusal(Tagger(), tmp_path) == (
         "columns: the model takes features, charge; expected the columns of each: "
         "--columns features=COLUMN,COLUMN,… charge=COLUMN,COLUMN,…"
     )
     message = refusal(Tagger(), tmp_path, columns=["features=pt,eta,phi"])
-    assert message == 'columns: the model takes features, charge; expected the columns of "charge", too: charge=COLUMN,…'
+    assert message == ("columns: the model takes features, charge; expected the columns of charge, too: charge=COLUMN,COLUMN,…")
+    message = refusal(Tagger(), tmp_path, columns=["feature=pt,eta,phi", "charge=q:int32"])
+    assert message == "columns: the model takes features, charge; got feature, expected the names of its arguments"
     message = refusal(Tagger(), tmp_path, columns=["features=pt,eta", "charge=q:int32"])
-    assert message.startswith("the model fails on features [n, 2], charge [n, 1]: mat1 and mat2 shapes cannot be multiplied")
+    assert message.startswith("the model fails on features float32[n, 2], charge int32[n, 1]: mat1 and mat2 shapes cannot be ")
     assert refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a"]).startswith("outputs: got a; expected 2 of them")
     message = refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a=b,c", "d"])
     assert message == "outputs: a has 2 columns, expected 1, as many as the model gives"
     assert refusal(OfEvent(), tmp_path, columns="x=u").startswith("columns: got the text 'x=u', expected a list of texts")
-    assert refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a:int32=b", "c"]).startswith("outputs: got 'a:int32=b'")
+    assert refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a=b:int32", "c"]).startswith("outputs: got 'a=b:int32'")
+    message = refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a", "a"])
+    assert message == "outputs: there are two blocks called a; name them: --outputs BLOCK BLOCK"
+    seven = [f"x{i}=c{i}@of{i}" for i in range(7)]
+    assert refusal(OfMany(), tmp_path, columns=seven) == "columns: got 7 collections, at most 6 are possible"
+    assert refusal("/dev/null:make", tmp_path, columns=["x=u"]).startswith("/dev/null:make: ")
     assert refusal(OfEvent(), tmp_path, columns=["x=u"], example=3).startswith("example: got a int (")
 
 

@@ -45,14 +45,21 @@ def columns_of(example: Any) -> dict[str, torch.Tensor | None]:
     if isinstance(example, (str, PathLike)):
         return read(example)
     try:
-        if isinstance(example, Mapping):
-            return _numbers(pyarrow.table({name: np.asarray(numbers) for name, numbers in example.items()}).slice(0, ROWS))
+        if isinstance(example, Mapping):  # which need not be equally long: those of a collection are
+            return {name: numbers for key, one in example.items() for name, numbers in _numbers(_column(key, one)).items()}
         return _numbers(pyarrow.table(example).slice(0, ROWS))
-    except (TypeError, ValueError, pyarrow.ArrowException) as error:
+    except (TypeError, ValueError, RuntimeError, pyarrow.ArrowException) as error:
         raise InputError(
             f"example: got a {type(example).__name__} ({first_line(error)}), expected the path of a Parquet or CSV file, "
             "a table, or arrays by name"
         ) from error
+
+
+def _column(name: str, numbers: Any) -> Any:
+    import pyarrow
+
+    numbers = numbers.detach().cpu() if isinstance(numbers, torch.Tensor) else numbers
+    return pyarrow.table({name: np.asarray(numbers)}).slice(0, ROWS)
 
 
 def _numbers(table: Any) -> dict[str, torch.Tensor | None]:

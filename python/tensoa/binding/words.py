@@ -21,7 +21,7 @@ from tensoa.binding.parse import SCHEMA, parse
 from tensoa.dtypes import DTYPES, name_of
 from tensoa.errors import InputError
 
-WORDS = re.compile(r"(?P<name>[^=:@]+?)(?P<transposed>\.T)?=(?P<columns>[^=:@]+)(:(?P<dtype>\w+))?(@(?P<rows>\w+))?")
+WORDS = re.compile(r"(?P<name>[^=@]+?)(?P<transposed>\.T)?\s*=(?P<columns>[^=:@]+)(:(?P<dtype>\w+))?(@(?P<rows>\w+))?")
 EXAMPLE = "features=pt,eta,phi charge=charge:int32 edge_index.T=from,to:int64@edges"
 
 
@@ -42,13 +42,25 @@ def words_of(text: str, option: str = "columns") -> Words:
     columns = tuple(name.strip() for name in found["columns"].split(",")) if found else ()
     if found is None or not all(columns):
         raise InputError(f"{option}: got '{text}', expected BLOCK=COLUMN,COLUMN…, as in: {EXAMPLE}")
-    twice = next((name for name in columns if columns.count(name) > 1), None)
+    is_transposed = found["transposed"] is not None
+    return _checked(Words(found["name"].strip(), columns, found["dtype"] or "", found["rows"] or "", is_transposed), option)
+
+
+def _checked(words: Words, option: str) -> Words:
+    twice = next((name for name in words.columns if words.columns.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"{option}: block {found['name']} has the column {twice} twice, expected each once")
-    dtype = found["dtype"] or ""
-    if dtype and dtype not in DTYPES:
-        raise InputError(f"{option}: block {found['name']} is of '{dtype}', expected one of {', '.join(DTYPES)}")
-    return Words(found["name"].strip(), columns, dtype, found["rows"] or "", found["transposed"] is not None)
+        raise InputError(f"{option}: block {words.name} has the column {twice} twice, expected each once")
+    if words.dtype and words.dtype not in DTYPES:
+        raise InputError(f"{option}: block {words.name} is of '{words.dtype}', expected one of {', '.join(DTYPES)}")
+    return words
+
+
+def words_of_names(name: str, columns: Sequence[str]) -> Words:
+    """Of names alone. Raises InputError."""
+    plain = name.removesuffix(".T")
+    if not columns or not all(isinstance(column, str) and column for column in columns):
+        raise InputError(f"columns: block {name} has {list(columns)}, expected names of columns")
+    return _checked(Words(plain, tuple(columns), is_transposed=plain != name), "columns")
 
 
 def inputs_of(words: Sequence[Words], example: Mapping[str, torch.Tensor | None], match: str = "auto") -> Binding:
@@ -98,18 +110,19 @@ def _check_names(words: Sequence[Words]) -> None:
 def _dtype(one: Words, example: Mapping[str, torch.Tensor | None]) -> str:
     found = {name: example[name] for name in one.columns if example.get(name) is not None}
     missing = [name for name in one.columns if name not in example]
-    if example and missing:
-        raise InputError(f"columns: block {one.name}: the example has no {', '.join(missing)}; it has {', '.join(example)}")
+    if missing and len(missing) < len(one.columns):
+        listed = f"{', '.join(missing)} in numbers; it has {', '.join(example)}"
+        raise InputError(f"columns: block {one.name}: the example has no {listed}")
     if one.dtype:
         return one.dtype
     dtypes = {name: tensor.dtype for name, tensor in found.items() if tensor is not None}
     kinds = {name_of(dtype) for dtype in dtypes.values() if not dtype.is_floating_point}
     if not kinds:
         return "float32"
-    if len(kinds) > 1 or any(dtype.is_floating_point for dtype in dtypes.values()):
+    if len(kinds) > 1 or not kinds <= {*DTYPES} or any(dtype.is_floating_point for dtype in dtypes.values()):
         listed = ", ".join(f"{name} of {name_of(dtype)}" for name, dtype in dtypes.items())
         raise InputError(
-            f"columns: block {one.name} has {listed} in the example; expected one dtype, or say which the model takes, as in "
-            f"{one.name}={','.join(one.columns)}:float32"
+            f"columns: block {one.name} has {listed} in the example; expected one dtype of "
+            f"{', '.join(DTYPES)}: say which the model takes, as in {one.name}={','.join(one.columns)}:float32"
         )
     return kinds.pop()

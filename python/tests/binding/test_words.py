@@ -42,12 +42,31 @@ def test_integers_are_those_of_the_example_and_floats_are_float32():
     assert [block.dtype for block in blocks] == [torch.float32, torch.int8, torch.int64, torch.bool]
 
 
+def test_spaces_and_colons_of_names_are_no_marks():
+    blocks = inputs_of("edge_index.T = from , to:int64@edges", "feat:0=a")
+    assert [(block.name, block.is_transposed, block.columns) for block in blocks] == [
+        ("edge_index", True, ("from", "to")),
+        ("feat:0", False, ("a",)),
+    ]
+
+
+def test_names_alone_may_have_any_letters():
+    one = words.words_of_names("x.T", ["a,b", "c:int32", "d=@"])
+    assert (one.name, one.columns, one.dtype, one.is_transposed) == ("x", ("a,b", "c:int32", "d=@"), "", True)
+    with pytest.raises(InputError, match="columns: block x has \\['a', 1\\], expected names of columns"):
+        words.words_of_names("x", ["a", 1])
+
+
+def test_blocks_without_columns_in_the_example_are_float32():
+    assert [block.dtype for block in inputs_of("x=a", "y=b,c", a=torch.int8)] == [torch.int8, torch.float32]
+
+
 def test_what_is_typed_is_printed():
     texts = ["x=r,phi", "edge_index.T=from,to:int64"]
     assert [words.text_of(block) for block in inputs_of(*texts)] == texts
 
 
-@pytest.mark.parametrize("text", ["", "x", "x=", "=a", "x=a,,b", "x=a:", "x=a:int64@", "x=a@b:int64", "x=a=b"])
+@pytest.mark.parametrize("text", ["", "x", "x=", "=a", "x=a,,b", "x=a:", "x=a:int64@", "x=a@b:int64", "x=a=b", "x =", "x.T="])
 def test_other_forms_are_refused_with_an_example(text):
     assert refusal(text) == f"columns: got '{text}', expected BLOCK=COLUMN,COLUMN…, as in: {words.EXAMPLE}"
 
@@ -56,7 +75,7 @@ def test_what_cannot_be_is_refused():
     assert refusal("x=a,b,a") == "columns: block x has the column a twice, expected each once"
     assert refusal("x=a:float").startswith("columns: block x is of 'float', expected one of ")
     assert refusal("x=a", "x=b").startswith("columns: there are two blocks called x, expected another name")
-    assert refusal("x=a,c", a=torch.int32) == "columns: block x: the example has no c; it has a"
+    assert refusal("x=a,c", a=torch.int32) == "columns: block x: the example has no c in numbers; it has a"
     mixed = refusal("x=a,b", a=torch.int32, b=torch.float32)
-    assert mixed.startswith("columns: block x has a of int32, b of float32 in the example; expected one dtype, or say which")
+    assert mixed.startswith("columns: block x has a of int32, b of float32 in the example; expected one dtype of ")
     assert mixed.endswith("x=a,b:float32")
