@@ -19,7 +19,7 @@ def test_the_wheel_has_every_module_and_every_kernel_text(tmp_path):
     assert done.returncode == 0, done.stderr
     packed = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     files = {path.relative_to(PYTHON).as_posix() for path in (PYTHON / "tensoa").rglob("*") if path.is_file()}
-    expected = {name for name in files if name.endswith((".py", ".hpp", ".cuh", ".json"))}
+    expected = {name for name in files if name.endswith((".py", ".hpp", ".cuh", ".json", ".pyi", "py.typed"))}
     assert packed == expected
     assert {name.split("/")[1] for name in expected} > {"compiler", "package", "importers", "tracking", "models"}
     code = "import tensoa.export, tensoa.models; from tensoa.compiler.backends import cpu; assert 'kBlock' in cpu.kernel_text()"

@@ -14,7 +14,8 @@ from tensoa.dtypes import DTYPES, name_of
 EXACT = 1 << 24  # integers up to here are float32 numbers
 #: Functions that grow with each argument: their ends are those of the ends.
 ENDS = {name: FUNCTIONS[name].numpy for name in ("identity", "minimum", "maximum", "relu", "round", "trunc", "floor", "ceil")}
-ENDS["to_integer"] = lambda x, y: np.trunc(x)  # bounds are of numbers, and y is for what is none
+#: Bounds are of numbers, and y is for what is none: integers made of it are not those of torch, which wrap around.
+ENDS["to_integer"] = lambda x, y: np.trunc(x)
 
 
 class Bounds(Visitor):
