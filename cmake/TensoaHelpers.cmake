@@ -152,7 +152,8 @@ function(tensoa_exporter_sources variable)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/python/tensoa/*.py"
     "${PROJECT_SOURCE_DIR}/python/tensoa/*.hpp"
-    "${PROJECT_SOURCE_DIR}/python/tensoa/*.cuh")
+    "${PROJECT_SOURCE_DIR}/python/tensoa/*.cuh"
+    "${PROJECT_SOURCE_DIR}/python/tensoa/*.json")
   list(FILTER sources EXCLUDE REGEX "/python/tensoa/(models/|tracking/(train|evaluate|metrics))")
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()

@@ -27,7 +27,7 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # python -m tensoa.export, with this folder in PYTHONPATH.
 install(DIRECTORY python/tensoa DESTINATION "${CMAKE_INSTALL_DATADIR}/tensoa/python"
-  FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "__pycache__" EXCLUDE)
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.json" PATTERN "__pycache__" EXCLUDE)
 
 if(TARGET tensoa_python)
   install(TARGETS tensoa_python LIBRARY DESTINATION "${CMAKE_INSTALL_DATADIR}/tensoa/python/tensoa")
