@@ -3,8 +3,10 @@
 """A package of a model and words for its columns."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -178,7 +180,7 @@ def test_features_of_trees_are_named_by_the_file(tmp_path):
     said = []
     tensoa.compile(file, package, options=Options(report=said.append))
     assert said[:2] == ["input features=pt,eta", "output score=score"]
-    program = ROOT / "build" / "tensoa"
+    program = Path(os.environ.get("TENSOA_PROGRAM", ROOT / "build" / "tensoa"))
     if program.exists():
         pyarrow.parquet.write_table(pyarrow.table({"pt": x[:, 0], "eta": x[:, 1]}), tmp_path / "rows.parquet")
         command = [
