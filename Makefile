@@ -14,6 +14,7 @@
 #   KILL_SECONDS=600       how long `make soak-service` kills and updates servers (without updates: a quarter of it)
 #   DRAWS=5000             how often `make fuzz-columns` draws in each test
 #   SCRIPTS=5000           how many random programs `make fuzz-scripts` runs
+#   CTEST_ARGS="-LE long"  which tests `make test` runs: without those that take minutes
 #   STEPS="fuzz soak"      of `make nightly`
 
 PRESET ?= dev
@@ -84,7 +85,7 @@ ifneq ($(real_event),)
 endif
 
 test: build models ## Run all tests
-	@ctest --preset $(PRESET) --parallel $(JOBS) --progress
+	@ctest --preset $(PRESET) --parallel $(JOBS) --progress $(CTEST_ARGS)
 
 bench: build models ## Run all benchmarks
 	@for program in build/bench/*/bench_*; do $$program || exit 1; done
