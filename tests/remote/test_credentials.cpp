@@ -94,7 +94,7 @@ class Credentials : public testing::Test {
 
 TEST_F(Credentials, ACertificateThatHasExpiredIsRefusedAtOnce) {
   const FakeServer server(test::answer_same, "127.0.0.1:0", kExpired, kKeyOfBoth);
-  const Model<> model("grpcs://" + server.address() + "/m",
+  const Model<> model("grpcs://" + server.address() + "/same",
                       Options{.load_deadline = 600s, .ca_file = file("authority.pem", kExpired)});
   const ServiceError error = failure_of(model);
   EXPECT_EQ(error.code(), 14);
@@ -107,7 +107,7 @@ TEST_F(Credentials, ACertificateThatHasExpiredIsRefusedAtOnce) {
 TEST_F(Credentials, OneServerWithAValidCertificateIsEnough) {
   const FakeServer expired(test::answer_same, "127.0.0.1:0", kExpired, kKeyOfBoth);
   const FakeServer valid(test::answer_same, "127.0.0.1:0", kValid, kKeyOfBoth);
-  const Model<> model("grpcs://" + expired.address() + ',' + valid.address() + "/m",
+  const Model<> model("grpcs://" + expired.address() + ',' + valid.address() + "/same",
                       Options{.ca_file = file("authority.pem", kValid)});
   for (int i = 0; i < 10; ++i) EXPECT_NO_THROW(call(model));
 }
@@ -121,7 +121,7 @@ TEST_F(Credentials, ATokenThatHasExpiredIsSaidAndTheNewOneIsTaken) {
   };
   const FakeServer server(test::answer_same, "127.0.0.1:0", kValid, kKeyOfBoth, admit);
   const std::string token = file("token", "first\n");
-  const Model<> model("grpcs://" + server.address() + "/m",
+  const Model<> model("grpcs://" + server.address() + "/same",
                       Options{.ca_file = file("authority.pem", kValid), .token_file = token});
   EXPECT_NO_THROW(call(model));
   {

@@ -182,9 +182,11 @@ class Server {
     const File& file = computes_ ? *computes_ : file_;
     std::string raw = seen.raw.at(0);
     std::vector<float> numbers(raw.size() / sizeof(float));
-    std::memcpy(numbers.data(), raw.data(), raw.size());
-    for (float& number : numbers) number *= file.scale;
-    std::memcpy(raw.data(), numbers.data(), raw.size());
+    if (!raw.empty()) {  // memcpy takes no null pointers
+      std::memcpy(numbers.data(), raw.data(), raw.size());
+      for (float& number : numbers) number *= file.scale;
+      std::memcpy(raw.data(), numbers.data(), raw.size());
+    }
     std::string message = test::infer_reply({{file.output, input.datatype, input.sizes}}, {raw});
     remote::protobuf::Encoder version;
     version.text(2, file.version);
