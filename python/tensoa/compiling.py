@@ -116,6 +116,12 @@ def _named(described: Described) -> Iterator[_Result]:
             yield _Result(one)
 
 
+def _say_blocks(columns: Binding, report: Callable[[str], object]) -> None:
+    for what, blocks in (("input", columns.inputs), ("output", columns.outputs)):
+        for one in blocks:
+            report(f"{what} {words.text_of(one)}")
+
+
 # ---- networks
 
 
@@ -130,9 +136,7 @@ def _compile_module(
     inputs = words.inputs_of(asked or [_only_argument(module, rows)], rows)
     _check_arguments(module, [block.name for block in inputs.inputs])
     columns = words.with_outputs(inputs, _outputs_of(module, _with_rows(inputs, rows), results))
-    for what, blocks in (("input", columns.inputs), ("output", columns.outputs)):
-        for one in blocks:
-            options.report(f"{what} {words.text_of(one)}")
+    _say_blocks(columns, options.report)
     if not isinstance(model, nn.Module) and not str(model).rpartition(":")[0].endswith(".py"):
         module = load_module(str(model), columns)  # whose results and columns go by name
     export.export(module, _with_rows(columns, rows), path, options)
@@ -194,7 +198,8 @@ def _outputs_of(module: nn.Module, inputs: Binding, asked: list[_Result]) -> lis
     """The output blocks of a model, from what it gives for two numbers of rows of each collection."""
     if len(collections_of(inputs)) > len(FEW_ROWS) // 2:
         raise InputError(f"columns: got {len(collections_of(inputs))} collections, at most {len(FEW_ROWS) // 2} are possible")
-    trial = with_examples(_WithoutResults(module), with_lengths(_WithoutResults(module), inputs)[0])
+    silent = _WithoutResults(module)
+    trial = with_examples(silent, with_lengths(silent, inputs)[0])
     (first, is_dict), (second, _) = (_results(module, trial, at) for at in (0, 1))
     found = _in_order([name for name, _ in first], asked, is_dict)
     blocks: list[dict] = []
@@ -250,10 +255,7 @@ def _results(module: nn.Module, inputs: Binding, at: int) -> tuple[list[tuple[st
     tensors = inputs.tensors(Columns(inputs, rows, (), "cpu").inputs)
     try:
         with as_exported():
-            if inputs.goes_by_name(argument_names(module)):
-                value = module(**{block.name: tensor for block, tensor in zip(inputs.inputs, tensors)})
-            else:
-                value = module(*tensors)
+            value = inputs.value(module, tensors)
     except InputError:
         raise
     except Exception as error:  # whatever the user's model throws
@@ -285,9 +287,7 @@ def _compile_trees(
 ) -> None:
     inputs = words.inputs_of(asked or [_features(imported, rows)], rows)
     columns = words.with_outputs(inputs, [_answers(imported, results)])
-    for what, blocks in (("input", columns.inputs), ("output", columns.outputs)):
-        for one in blocks:
-            report(f"{what} {words.text_of(one)}")
+    _say_blocks(columns, report)
     forest.write(imported, columns, path, report=report)
 
 

@@ -148,11 +148,13 @@ class Binding:
 
     def apply(self, module: Callable, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Calls the model on a tensor for each input block; one result for each output block."""
+        return self.results(self.value(module, tensors))
+
+    def value(self, module: Callable, tensors: Sequence[torch.Tensor]) -> Any:
+        """What the model itself gives for a tensor for each input block."""
         if self.goes_by_name(argument_names(module)):
-            value = module(**{block.name: tensor for block, tensor in zip(self.inputs, tensors)})
-        else:
-            value = module(*tensors)
-        return self.results(value)
+            return module(**{block.name: tensor for block, tensor in zip(self.inputs, tensors)})
+        return module(*tensors)
 
     def goes_by_name(self, arguments: list[str] | None) -> bool:
         """Whether the input blocks go to the `arguments` (names, None where unknown) of their names, and not in order.
