@@ -97,8 +97,10 @@ EXACT = set(
     "reshape split unbind zeros ones full zeros_like ones_like full_like arange scalar_tensor lift_fresh fill "
     "nonzero slice_scatter".split()
 )
-#: Sums and products, whose order is free: they may be off by the rounding of their terms.
-SUMS = set("sum mean mm addmm bmm baddbmm convolution index_add scatter_add scatter_reduce dot mv".split())
+#: Sums and products, whose order is free, and which may be rounded once: they may be off by the rounding of their terms.
+SUMS = set("sum mean mm addmm bmm baddbmm convolution index_add scatter_add scatter_reduce dot mv addcmul".split())
+#: One of several equal numbers, and torch does not say which: where it is zero, its sign may be either.
+OF_EQUALS = set("sort topk kthvalue median amax amin max min".split())
 EPS = {torch.float32: 2.0**-23, torch.float64: 2.0**-52}
 
 
@@ -107,19 +109,23 @@ def _map(function, arguments):
 
 
 class Noise(TorchDispatchMode):
-    """Inexact operations are off by about their own error. `groups`: {number of rows: the group of each row}; the error of
-    a number is the largest of the same column in its group, since torch's may be right by chance.
+    """Inexact operations are off by about their own error, at seeds 0 and 1 all to one side. `groups`: {number of rows: the
+    group of each row}; the error of a number is the largest of the same column in its group, since torch's may be right by
+    chance, and twice that, since what is right may be on either side of it.
     """
 
     def __init__(self, seed, groups):
         super().__init__()
         self.random, self.groups = torch.Generator().manual_seed(seed), groups
+        self.side = {0: -1, 1: 1}.get(seed)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         results = function(*args, **kwargs)
         name = function._schema.name.split("::")[1].rstrip("_")
         is_extreme = any(isinstance(one, str) and one in ("amax", "amin") for one in args)
+        if name in OF_EQUALS:
+            return _map(self._either_zero, results)
         if name in EXACT or is_extreme or function.is_view or function._schema.is_mutable:
             return results
         if isinstance(results, (tuple, list)):
@@ -127,7 +133,8 @@ class Noise(TorchDispatchMode):
             return type(results)(self._off(y, *(e[i] for e in exact)) for i, y in enumerate(results))
         if not isinstance(results, torch.Tensor):
             return results
-        terms = function(*_map(torch.abs, args), **kwargs) if name in SUMS else None
+        factors = {key: abs(value) if key in ("alpha", "beta", "value") else value for key, value in kwargs.items()}
+        terms = function(*_map(torch.abs, args), **factors) if name in SUMS else None
         return self._off(results, *self._exact(function, args, kwargs), terms=terms)
 
     @staticmethod
@@ -138,11 +145,20 @@ class Noise(TorchDispatchMode):
             double[1]["dtype"], single[1]["dtype"] = torch.float64, torch.float32
         return function(*single[0], **single[1]), function(*double[0], **double[1])
 
+    def _noise(self, y):
+        """Numbers of -1 to 1."""
+        if self.side is not None:
+            return self.side * torch.ones_like(y, dtype=torch.float64)
+        return (torch.rand(y.shape, generator=self.random, dtype=torch.float64, device="cpu") * 2 - 1).to(y.device)
+
+    def _either_zero(self, y):
+        return torch.where(y == 0, self._noise(y).sign().to(y.dtype) * 0.0, y)
+
     def _off(self, y, single, double, terms=None):
         if not isinstance(y, torch.Tensor) or y.dtype not in EPS or y.numel() == 0:
             return y
         eps = EPS[y.dtype]
-        error = (double - single).abs().nan_to_num(0.0, 0.0, 0.0).double() * (eps / EPS[torch.float32])
+        error = (double - single).abs().nan_to_num(0.0, 0.0, 0.0).double() * (2 * eps / EPS[torch.float32])
         groups = self.groups.get(y.shape[0]) if y.dim() else None
         if groups is not None:
             index = groups.reshape(-1, *[1] * (y.dim() - 1)).expand(y.shape)
@@ -151,8 +167,7 @@ class Noise(TorchDispatchMode):
         error = error + 2 * eps * y.abs().double().nan_to_num(0.0, 0.0, 0.0)
         if terms is not None:
             error = error + 2 * eps * terms.double().nan_to_num(0.0, 0.0, 0.0)
-        noise = torch.rand(y.shape, generator=self.random, dtype=torch.float64, device="cpu").to(y.device) * 2 - 1
-        return torch.where(y.isfinite(), (y.double() + noise * error).to(y.dtype), y)
+        return torch.where(y.isfinite(), (y.double() + self._noise(y) * error).to(y.dtype), y)
 
 
 RUNS = 6

@@ -110,6 +110,34 @@ def test_sums_in_another_order_are_right(kind):
     assert kind == "NaN at the end" or judged(network, kind, lambda x: other(x) * 1.0001).any()
 
 
+def test_which_of_two_equal_zeros_is_taken_is_open():
+    def seventh(x):
+        return torch.atan2(x[:, :1] * 0, x.kthvalue(7, 1, keepdim=True).values)
+
+    def other(x):  # its zeros are the others
+        return torch.atan2(x[:, :1] * 0, -(-x).kthvalue(2, 1, keepdim=True).values + 0.0)
+
+    assert (seventh(x := torch.from_numpy(of_kind("negative zeros"))) != other(x)).any()
+    assert not judged(seventh, "negative zeros", other).any()
+    assert judged(lambda x: x * 1.0, "negative zeros", lambda x: x + 1e-30).any()
+
+
+def test_a_product_that_torch_adds_may_be_rounded_or_not():
+    def added(x):
+        return torch.addcmul(x[:, :4] * x[:, 4:], x[:, :4], x[:, 4:], value=-1.0).sign()
+
+    assert not judged(added, "normal", lambda x: torch.zeros(len(x), 4)).any()
+    assert judged(added, "normal", lambda x: added(x) + 4.0).mean() > 0.5
+
+
+def test_what_is_right_may_lie_on_one_side_of_what_torch_gives():
+    def place(x):
+        return torch.searchsorted(f.group_norm(x, 2).sort(1).values, torch.zeros(len(x), 1, dtype=x.dtype), right=True)
+
+    assert not judged(place, "equal columns", lambda x: torch.full((len(x), 1), 8)).any()
+    assert judged(place, "normal", lambda x: torch.full((len(x), 1), 8)).mean() > 0.5
+
+
 class Attention(nn.Module):
     """Of six elements in a row: torch's, or from its sums of products in another order."""
 
