@@ -17,6 +17,7 @@ that did not.
 
 import argparse
 import fcntl
+import importlib.util
 import io
 import json
 import os
@@ -113,17 +114,32 @@ def export(kind, device, path):
     return found if error is None else {**found, "error": error}
 
 
+def write_rows(kind, folder):
+    """The rows that all run; returns the columns, and five rows of them."""
+    from tensoa.binding.columns import Columns, collections_of
+    from tensoa.binding.model import with_examples, with_lengths
+    from tensoa.package.recorded import input_bytes
+
+    columns, lengths = with_lengths(kind.module, kind.binding())
+    columns = with_examples(kind.module, columns)
+
+    def rows_of(count):
+        return {collection: count * (1 + 2 * lengths.get(collection, collection)) for collection in collections_of(columns)}
+
+    for count in ROWS:
+        made = Columns(columns, rows_of(count), (), "cpu")
+        (folder / f"inputs_{count}.bin").write_bytes(input_bytes(columns, made.inputs))
+    return columns, Columns(columns, rows_of(5), (), "cpu")
+
+
 def write_peers(kind, device, folder, is_fused):
     """The model as its peers take it, and the rows; what cannot be written is left out."""
     import torch
 
     from tensoa import just_in_time
-    from tensoa.binding.columns import Columns, collections_of
-    from tensoa.binding.model import with_examples, with_lengths
+    from tensoa.errors import InputError
     from tensoa.export import Options
     from tensoa.export import export as write_package
-    from tensoa.errors import InputError
-    from tensoa.package.recorded import input_bytes
 
     if is_fused:
         with suppress(InputError):
@@ -140,16 +156,7 @@ def write_peers(kind, device, folder, is_fused):
             report=lambda line: None,
         )
     module = kind.module
-    columns, lengths = with_lengths(module, kind.binding())
-    columns = with_examples(module, columns)
-
-    def rows_of(count):
-        return {collection: count * (1 + 2 * lengths.get(collection, collection)) for collection in collections_of(columns)}
-
-    for count in ROWS:
-        made = Columns(columns, rows_of(count), (), "cpu")
-        (folder / f"inputs_{count}.bin").write_bytes(input_bytes(columns, made.inputs))
-    made = Columns(columns, rows_of(5), (), "cpu")
+    columns, made = write_rows(kind, folder)
     tensors = tuple(block.tensor(one).contiguous() for block, one in zip(columns.inputs, made.inputs))
     with suppress(Exception), redirect_stdout(io.StringIO()):
         torch.jit.trace(module, tensors, strict=False, check_trace=False).save(str(folder / "model.pt"))
@@ -165,9 +172,8 @@ def write_peers(kind, device, folder, is_fused):
 
 def compared(compare, device, folder):
     """What compare_width prints: times, and notes on what cannot run the model."""
-    import onnxruntime
-
-    library = next(Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so.*"))
+    found = importlib.util.find_spec("onnxruntime")  # of use on a CPU only
+    library = next(Path(found.origin).parent.glob("capi/libonnxruntime.so.*")) if found else "none"
     command = [compare, device, library, folder, *map(str, ROWS)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     lock = (ROOT / "bench" / "width.py").open() if device == "cuda" else None
