@@ -99,6 +99,8 @@ EXACT = set(
 )
 #: Sums and products, whose order is free, and which may be rounded once: they may be off by the rounding of their terms.
 SUMS = set("sum mean mm addmm bmm baddbmm convolution index_add scatter_add scatter_reduce dot mv addcmul".split())
+#: An error of the mean moves all numbers of a row.
+NORMS = {"native_layer_norm", "native_group_norm"}
 #: One of several equal numbers, and torch does not say which: where it is zero, its sign may be either.
 OF_EQUALS = set("sort topk kthvalue median amax amin max min".split())
 EPS = {torch.float32: 2.0**-23, torch.float64: 2.0**-52}
@@ -109,15 +111,15 @@ def _map(function, arguments):
 
 
 class Noise(TorchDispatchMode):
-    """Inexact operations are off by about their own error, at seeds 0 and 1 all to one side. `groups`: {number of rows: the
-    group of each row}; the error of a number is the largest of the same column in its group, since torch's may be right by
-    chance, and twice that, since what is right may be on either side of it.
+    """Inexact operations are off by about their own error: at seeds 0 and 1 all to one side, at 2 only to zero. `groups`:
+    {number of rows: the group of each row}; the error of a number is the largest of the same column in its group, since
+    torch's may be right by chance, and twice that, since what is right may be on either side of it.
     """
 
     def __init__(self, seed, groups):
         super().__init__()
         self.random, self.groups = torch.Generator().manual_seed(seed), groups
-        self.side = {0: -1, 1: 1}.get(seed)
+        self.side, self.is_to_zero = {0: -1, 1: 1}.get(seed), seed == 2
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -130,7 +132,8 @@ class Noise(TorchDispatchMode):
             return results
         if isinstance(results, (tuple, list)):
             exact = self._exact(function, args, kwargs)
-            return type(results)(self._off(y, *(e[i] for e in exact)) for i, y in enumerate(results))
+            terms = results[0].abs().flatten(1).amax(1) if name in NORMS and results[0].numel() else None
+            return type(results)(self._off(y, *(e[i] for e in exact), None if i else terms) for i, y in enumerate(results))
         if not isinstance(results, torch.Tensor):
             return results
         factors = {key: abs(value) if key in ("alpha", "beta", "value") else value for key, value in kwargs.items()}
@@ -166,7 +169,10 @@ class Noise(TorchDispatchMode):
             error = largest.gather(0, index)
         error = error + 2 * eps * y.abs().double().nan_to_num(0.0, 0.0, 0.0)
         if terms is not None:
+            terms = terms.reshape(-1, *[1] * (y.dim() - 1)) if terms.dim() < y.dim() else terms
             error = error + 2 * eps * terms.double().nan_to_num(0.0, 0.0, 0.0)
+        if self.is_to_zero:
+            return torch.where(y.abs() <= error, 0.0 * y, y)
         return torch.where(y.isfinite(), (y.double() + self._noise(y) * error).to(y.dtype), y)
 
 

@@ -305,6 +305,23 @@ def test_a_mask_of_minus_infinity_and_large_scores(processor, tmp_path):
 
 
 @processors
+def test_values_that_are_infinite_count_also_with_weights_of_zero(processor, tmp_path):
+    """0 * infinity is no number, and a score that is none is not one of minus infinity."""
+    x, mask = columns(0, 0, range(3)), columns(0, 0, (3,))
+    keys = ir.pack([(x, 0, 3), (mask, 0, 1)])
+    program = program_of(ir.attend(x, keys, x, (("dot", 0, 0, 3), ("key", 3), ("add", 0, 1)), "safe"))
+    run = processor(program, tmp_path)
+    numbers = np.random.default_rng(3).normal(size=(4, 90)).astype(np.float32)
+    numbers[3] = -np.inf
+    numbers[1, 40] = np.inf  # a value of one column
+    (got,), _ = results(run, program, [numbers.copy()], [90])
+    assert np.isnan(got[:, 1]).all() and (got[[0, 39, 89]][:, [0, 2]] == 0).all()
+    numbers[1, 40], numbers[3, 77] = 0, np.nan
+    (got,), _ = results(run, program, [numbers], [90])
+    assert np.isnan(got).all()
+
+
+@processors
 def test_what_is_no_number_stays_so(processor, tmp_path):
     x = columns(0, 0, range(3))
     program = program_of(ir.attend(x, x, x, dot(3)), ir.attend(x, x, x, dot(3), "sum"))

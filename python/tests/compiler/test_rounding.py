@@ -118,6 +118,25 @@ def test_rows_of_equal_numbers_have_no_variance(of_moments):
             assert (results[i] == 0).all(), i
 
 
+def test_variances_whose_squares_float32_does_not_hold_are_those_of_torch(tmp_path):
+    def function(m, x):
+        return x.var(1, keepdim=True), x.std(1, keepdim=True), torch.linalg.vector_norm(x[:, :1], dim=1, keepdim=True)
+
+    def fill(inputs):
+        x = inputs[0]
+        x.copy_(torch.randn(x.shape) * 10.0 ** torch.linspace(-19, 18.9, x.shape[1]))
+
+    made = program(function, [1, 1, 1], tmp_path, columns=24)
+    for where, (x,), results in made.results((7, 200), fill=fill):
+        assert x.abs().max() > 1e18 and x.abs().amax(1).min() < 1e-18
+        for i, (got, right) in enumerate(zip(results, function(None, x.double()))):
+            right = right.float().double()
+            is_normal = (right == 0) | (right >= torch.finfo(torch.float32).tiny)
+            assert (right > 1e37).any() or i
+            close = torch.isclose(got.T.double(), right, rtol=2e-6, atol=0)
+            assert (close | ~is_normal).all(), (where, i, got.T[~close][:3], right[~close][:3])
+
+
 def test_what_pads_a_norm_stays_out_of_the_layer_behind_it(tmp_path):
     """A mean times 1 / sqrt(eps) is more than float32 holds; a layer multiplies padding with zeros."""
     torch.manual_seed(0)

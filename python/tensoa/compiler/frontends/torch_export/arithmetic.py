@@ -281,6 +281,9 @@ def _any(name: str) -> Callable[..., Operand]:
     return run
 
 
+_LEAST = 1e-37  # a normal number, whose square is none
+
+
 def _variance(
     walk: Shapes, node: Node, tensor: Rows, dims: Any = None, correction: Any = None, keepdim: bool = False
 ) -> Operand:
@@ -292,10 +295,16 @@ def _variance(
         return walk.function("div", total, float(max(0.0, count - correction)))
 
     def build(value: Value, times: int) -> Any:
-        shifted = walk.map("sub", value, walk.each(walk.reduce("amax", value, times), value))
-        centred = walk.map("sub", shifted, walk.each(walk.reduce("mean", shifted, times), value))
-        total = walk.reduce("sum", walk.map("mul", centred, centred), times)
-        return walk.map("div", total, walk.constant(max(0.0, value.width // times - correction), value))
+        m = walk.map
+        shifted = m("sub", value, walk.each(walk.reduce("amax", value, times), value))
+        centred = m("sub", shifted, walk.each(walk.reduce("mean", shifted, times), value))
+        # Squares of what is at most 1: torch on a CPU sums in float64, where they neither overflow nor vanish.
+        largest = walk.reduce("amax", m("abs", centred), times)
+        largest = m("maximum", largest, walk.constant(_LEAST, largest))
+        scaled = m("div", centred, walk.each(largest, value))
+        total = walk.reduce("sum", m("mul", scaled, scaled), times)
+        mean = m("div", total, walk.constant(max(0.0, value.width // times - correction), value))
+        return m("mul", m("mul", mean, largest), largest)
 
     return _reduced(walk, node, tensor, dims, build)
 
@@ -324,11 +333,11 @@ def norm(walk: Shapes, order: float, what: str) -> Callable[[Any, int], Any]:
         total = walk.reduce("sum", powers, times)
         return m("pow", total, walk.constant(1 / order, total))
 
-    if order in known:
-        return known[order]
-    if not 0 < order < math.inf:
+    if order not in known and not 0 < order < math.inf:
         raise NotFused(f"{what} of order {order}")
-    return of_order
+    build = known.get(order, of_order)
+    # Of one number the norm is its size, whose power may be too large or too small for a float32.
+    return lambda x, times: m("abs", x) if x.width == times and order != 0 else build(x, times)
 
 
 def _vector_norm(

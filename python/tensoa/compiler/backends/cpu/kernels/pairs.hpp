@@ -10,7 +10,7 @@ namespace {
 constexpr int kKeys = 64;     // rows of a block, whose scores stay in the first level of the cache
 constexpr int kNearest = 64;  // rows that are kept in order
 
-enum class Weights { kSum, kSoftmax, kSafe };  // safe: zero where all scores are -infinity
+enum class Weights { kSum, kSoftmax, kSafe };  // safe: all zero where all scores are -infinity
 
 /// 2^r for |r| <= 1/2.
 constexpr float kExp2[] = {1.0f,           0.693147182f,   0.240226462f,   0.0555032864f,
@@ -200,10 +200,10 @@ struct Pairs<Tile> {
     }
     if (kWeights == Weights::kSum || rows == 0) return;
     for (int v = 0; v < kVectors; ++v) {
-      const I is_none = (most[v] == -INFINITY) & whole(kWeights == Weights::kSafe ? -1 : 0);
+      const I is_zero = (total[v] == 0) & whole(kWeights == Weights::kSafe ? -1 : 0);
       for (int o = 0; o < width; ++o) {
         float* const to = y + o * F + v * kLanes;
-        store(to, is_none ? V{} : load(to) / total[v]);
+        store(to, is_zero ? load(to) : load(to) / total[v]);  // 0 * infinity is not 0
       }
     }
   }
@@ -329,8 +329,8 @@ struct Pairs<Few<kPitch>> {
       }
     }
     if (kWeights == Weights::kSum || rows == 0) return;
-    const bool is_none = kWeights == Weights::kSafe && most == -INFINITY;
-    for (int o = 0; o < width; o += kLanes) store(y + o, is_none ? V{} : load(y + o) / all(total));
+    if (kWeights == Weights::kSafe && total == 0) return;
+    for (int o = 0; o < width; o += kLanes) store(y + o, load(y + o) / all(total));
   }
 
   template <Weights kWeights, class S>

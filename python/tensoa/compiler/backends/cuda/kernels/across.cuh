@@ -185,7 +185,7 @@ struct Weighted {
   template <bool Safe>
   __device__ __forceinline__ float result(int r, int n, int64 rows) const {
     if (!Soft || rows == 0) return sum[r][n];
-    if (Safe && most[r] == -__int_as_float(0x7f800000) && total[r] == 0.f) return 0.f;
+    if (Safe && total[r] == 0.f) return sum[r][n];  // of zeros; 0 * infinity is not 0
     return sum[r][n] / total[r];
   }
 };
