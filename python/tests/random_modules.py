@@ -176,7 +176,7 @@ class Noise(TorchDispatchMode):
         return torch.where(y.isfinite(), (y.double() + self._noise(y) * error).to(y.dtype), y)
 
 
-RUNS = 6
+RUNS = 12
 
 
 def runs_of(module, double, arguments, groups):

@@ -233,3 +233,25 @@ def test_what_is_no_number_becomes_the_integer_of_torch_also_where_bounds_are_kn
     for where, (x,), results in made.results((1, 7, 14, 100), fill=fill):
         for i, (got, want) in enumerate(zip(results, function(None, x))):
             assert torch.equal(got.T, want), (i, where)
+
+
+def test_no_integer_is_minus_zero(tmp_path):
+    """1 / -0 is another infinity, and the angle of (0, -0) half a turn."""
+
+    def function(m, x):
+        x = x.clamp(-10, 10)
+        whole = x.int()  # -0.5 and -0
+        none = whole - whole
+        wide = x.double().int()
+        products = [-none, none * -3, (-4 * (whole > -9)).int().fmod(2), torch.remainder(-4 * (whole > -9).int(), 2)]
+        quotients = [torch.div(none, -2, rounding_mode="trunc"), torch.floor_divide(none, -2), (none - 1).cumprod(1) * none]
+        return (*(1 / one.float() for one in (whole, wide, *products, *quotients)), torch.atan2(none, -none))
+
+    made = program(function, [2] * 10, tmp_path, columns=2)
+
+    def fill(inputs):
+        inputs[0].copy_(torch.tensor([-0.5, -0.0, 0.0, -0.9])[torch.arange(inputs[0].shape[1]) % 4])
+
+    for where, (x,), results in made.results((1, 7, 100), fill=fill):
+        for i, (got, want) in enumerate(zip(results, function(None, x))):
+            assert torch.equal(got.T, want), (i, where, got.T[:3], want[:3])

@@ -118,12 +118,12 @@ _add("floor", 1, np.floor, keeps_zero=True)
 _add("ceil", 1, np.ceil, keeps_zero=True)
 _add("round", 1, np.round, "rintf(x)", double="rint(x)", keeps_zero=True)
 _add("trunc", 1, np.trunc, keeps_zero=True)
-_add(  # a float as an integer: y for what is no number
+_add(  # a float as an integer, which is never -0: y for what is no number
     "to_integer",
     2,
-    lambda x, y: _where(np.isnan(x), y, np.trunc(x)),
-    "x == x ? truncf(x) : y",
-    double="x == x ? trunc(x) : y",
+    lambda x, y: _where(np.isnan(x), y, np.trunc(x) + 0),
+    "x == x ? truncf(x) + 0.f : y",
+    double="x == x ? trunc(x) + 0.0 : y",
     keeps_zero=True,
 )
 _add(

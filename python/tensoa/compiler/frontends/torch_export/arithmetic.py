@@ -89,7 +89,7 @@ def _made_integer(walk: Shapes, tensor: Rows, low: int, high: int) -> Rows:
     if walk.is_within(tensor, low, high):
         return f("to_integer", tensor, _of_no_number(low))
     least = min(float(low), -(2.0**31))
-    whole = f("where", f("lt", f("abs", tensor), -least), f("trunc", tensor), least)
+    whole = f("where", f("lt", f("abs", tensor), -least), f("to_integer", tensor, least), least)
     if low <= least:
         return whole
     count = high - low + 1
@@ -298,13 +298,13 @@ def _variance(
         m = walk.map
         shifted = m("sub", value, walk.each(walk.reduce("amax", value, times), value))
         centred = m("sub", shifted, walk.each(walk.reduce("mean", shifted, times), value))
-        # Squares of what is at most 1: torch on a CPU sums in float64, where they neither overflow nor vanish.
+        # By a power of two, which rounds nothing: torch on a CPU sums in float64, where squares neither overflow nor vanish.
         largest = walk.reduce("amax", m("abs", centred), times)
-        largest = m("maximum", largest, walk.constant(_LEAST, largest))
-        scaled = m("div", centred, walk.each(largest, value))
+        scale = m("exp2", m("floor", m("log2", m("maximum", largest, walk.constant(_LEAST, largest)))))
+        scaled = m("div", centred, walk.each(scale, value))
         total = walk.reduce("sum", m("mul", scaled, scaled), times)
         mean = m("div", total, walk.constant(max(0.0, value.width // times - correction), value))
-        return m("mul", m("mul", mean, largest), largest)
+        return m("mul", m("mul", mean, scale), scale)
 
     return _reduced(walk, node, tensor, dims, build)
 

@@ -39,6 +39,8 @@ CHOOSING = (
     "split split_with_sizes unsqueeze squeeze expand repeat constant_pad_nd cat stack flip roll diagonal index _unsafe_index "
     "index_select gather embedding sort topk kthvalue amax amin max min maximum minimum clamp where"
 ).split() + FILLED
+#: What makes -0 of floats that stand for integers, none of which is -0.
+NEGATIVE_ZEROS = "mul neg fmod remainder div floor_divide prod cumprod".split()
 #: Steps of columns of integers that take such constants only, on their right.
 OF_CONSTANTS = {
     **dict.fromkeys(("remainder", "floor_divide"), (1, math.inf)),
@@ -94,6 +96,8 @@ class Walk(Shapes):
         if not isinstance(result, (Rows, Pairs)):
             return result
         dtype = dtype_of(value.dtype)
+        if dtype.is_integer and name in NEGATIVE_ZEROS and isinstance(result, Rows) and not result.are_columns:
+            result = self.function("add", result, 0.0)
         result = replace(result, dtype=dtype)
         if isinstance(result, Pairs):
             if dtype.is_integer or dtype.name == "float64":

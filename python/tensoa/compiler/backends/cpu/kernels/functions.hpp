@@ -19,7 +19,7 @@ inline V f_floor(V x) { return rounded<_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC
 inline V f_ceil(V x) { return rounded<_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC>(x); }
 inline V f_round(V x) { return rounded<_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC>(x); }
 inline V f_trunc(V x) { return rounded<_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC>(x); }
-inline V f_to_integer(V x, V y) { return x == x ? f_trunc(x) : y; }
+inline V f_to_integer(V x, V y) { return x == x ? f_trunc(x) + V{} : y; }
 inline V f_sign(V x) { return x > 0 ? all(1) : (x < 0 ? all(-1) : V{}); }
 
 inline V power_of_two(I n) { return from_bits((n + 127) << 23); }
