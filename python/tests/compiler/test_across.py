@@ -309,11 +309,11 @@ def test_values_that_are_infinite_count_also_with_weights_of_zero(processor, tmp
     """0 * infinity is no number, and a score that is none is not one of minus infinity."""
     x, mask = columns(0, 0, range(3)), columns(0, 0, (3,))
     keys = ir.pack([(x, 0, 3), (mask, 0, 1)])
-    program = program_of(ir.attend(x, keys, x, (("dot", 0, 0, 3), ("key", 3), ("add", 0, 1)), "safe"))
+    program = program_of(ir.attend(x, keys, x, (("dot", 0, 0, 1), ("key", 3), ("add", 0, 1)), "safe"))
     run = processor(program, tmp_path)
     numbers = np.random.default_rng(3).normal(size=(4, 90)).astype(np.float32)
     numbers[3] = -np.inf
-    numbers[1, 40] = np.inf  # a value of one column
+    numbers[1, 40] = np.inf  # a value that no score reads
     (got,), _ = results(run, program, [numbers.copy()], [90])
     assert np.isnan(got[:, 1]).all() and (got[[0, 39, 89]][:, [0, 2]] == 0).all()
     numbers[1, 40], numbers[3, 77] = 0, np.nan

@@ -40,7 +40,7 @@ CHOOSING = (
     "index_select gather embedding sort topk kthvalue amax amin max min maximum minimum clamp where"
 ).split() + FILLED
 #: What makes -0 of floats that stand for integers, none of which is -0.
-NEGATIVE_ZEROS = "mul neg fmod remainder div floor_divide prod cumprod".split()
+MINUS_ZEROS = "mul neg fmod remainder div floor_divide prod cumprod".split()
 #: Steps of columns of integers that take such constants only, on their right.
 OF_CONSTANTS = {
     **dict.fromkeys(("remainder", "floor_divide"), (1, math.inf)),
@@ -96,8 +96,6 @@ class Walk(Shapes):
         if not isinstance(result, (Rows, Pairs)):
             return result
         dtype = dtype_of(value.dtype)
-        if dtype.is_integer and name in NEGATIVE_ZEROS and isinstance(result, Rows) and not result.are_columns:
-            result = self.function("add", result, 0.0)
         result = replace(result, dtype=dtype)
         if isinstance(result, Pairs):
             if dtype.is_integer or dtype.name == "float64":
@@ -111,7 +109,8 @@ class Walk(Shapes):
         )
         if is_calculated and (dtype.name == "uint8" or self.largest(result) > min(EXACT, limits(dtype.name)[1])):
             raise NotFused(f"arithmetic on integers ({name} of {dtype.name})")
-        return result
+        may_be_minus_zero = is_calculated and name in MINUS_ZEROS
+        return replace(self.function("add", result, 0.0), dtype=dtype) if may_be_minus_zero else result
 
     def _operation(self, node: torch.fx.Node, name: str, args: tuple, kwargs: dict) -> Any:
         flat = [*args, *kwargs.values()]
