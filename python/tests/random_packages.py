@@ -188,23 +188,32 @@ def differences(task, modules, blocks, example, package, folder):
     chunked = [["--rows-per-chunk", "7"]] if example.group is None and len(example.calls) == 1 else []
     answers = [(" ".join(options), infer(task, package, example, folder, *options)) for options in [[], *chunked]]
     for seed, module, outputs in zip(task.seeds, modules, blocks):
-        of_calls = [runs_everywhere(task.device, module, call, example.groups(call)) for call in example.calls]
-        for at, output in enumerate(outputs):
-            runs = np.concatenate([runs[at] for runs in of_calls], axis=1)
-            eps = random_modules.EPS[getattr(torch, output["dtype"])]
-            for options, found in answers:
-                got = np.stack([found[column["name"]] for column in output["columns"]], 1).astype(np.float64)
-                wrong = is_wrong(got, runs, eps)
-                if wrong.any():
-                    row, column = np.argwhere(wrong)[0]
-                    kind = list(random_modules.KINDS)[row // random_modules.ROWS] if chunked else "-"
-                    numbers = f"{got[row, column]:.9g}, not {runs[0, row, column]:.9g} (float32: {runs[1, row, column]:.9g})"
-                    where = f"{wrong.sum()} of {wrong.size} differ: output {at}, row {row} ({kind}), number {column}"
-                    yield seed, f"{where} is {numbers} {options}"
-                    break
+        for count in (random_modules.RUNS, random_modules.MANY_RUNS):
+            runs = [runs_everywhere(task.device, module, call, example.groups(call), count) for call in example.calls]
+            words = list(_of_outputs(outputs, answers, runs, bool(chunked)))
+            if not words:
+                break
+        yield from ((seed, one) for one in words)
 
 
-def runs_everywhere(device, module, call, groups):
+def _of_outputs(outputs, answers, of_calls, has_kinds):
+    """Words for each output of a module that differs from all runs."""
+    for at, output in enumerate(outputs):
+        runs = np.concatenate([runs[at] for runs in of_calls], axis=1)
+        eps = random_modules.EPS[getattr(torch, output["dtype"])]
+        for options, found in answers:
+            got = np.stack([found[column["name"]] for column in output["columns"]], 1).astype(np.float64)
+            wrong = is_wrong(got, runs, eps)
+            if wrong.any():
+                row, column = np.argwhere(wrong)[0]
+                kind = list(random_modules.KINDS)[row // random_modules.ROWS] if has_kinds else "-"
+                numbers = f"{got[row, column]:.9g}, not {runs[0, row, column]:.9g} (float32: {runs[1, row, column]:.9g})"
+                where = f"{wrong.sum()} of {wrong.size} differ: output {at}, row {row} ({kind}), number {column}"
+                yield f"{where} is {numbers} {options}"
+                break
+
+
+def runs_everywhere(device, module, call, groups, count):
     """As runs_of, of torch on CPUs and on the device of the package: a GPU's roots and logarithms round in another way, which
     may decide other numbers, and integers of what is out of range are here those of CPUs.
     """
@@ -215,7 +224,7 @@ def runs_everywhere(device, module, call, groups):
         wide = copy.deepcopy(there).double()
         of_rows = {rows: group.to(where) for rows, group in groups.items()}
         with torch.device(where):
-            found.append(runs_of(_as_tuple(there), _as_tuple(wide), [one.to(where) for one in call], of_rows))
+            found.append(runs_of(_as_tuple(there), _as_tuple(wide), [one.to(where) for one in call], of_rows, count))
     return [np.concatenate(runs) for runs in zip(*found)]
 
 

@@ -130,8 +130,8 @@ class Server {
     computes_ = std::move(computes);
   }
 
-  /// Of calls, not of probes; empty: as usual.
-  void answer_calls(std::function<FakeReply(const std::string&)> answer) {
+  /// Of calls, not of probes; empty, or an answer of none: as usual.
+  void answer_calls(std::function<std::optional<FakeReply>(const std::string&)> answer) {
     const std::lock_guard lock(mutex_);
     answer_ = std::move(answer);
   }
@@ -169,7 +169,9 @@ class Server {
                          remote::encode_parameter("tensoa_model", file_.published())};
     }
     calls_ += is_call ? 1 : 0;
-    if (is_call && answer_) return answer_(request);
+    if (is_call && answer_) {
+      if (const std::optional<FakeReply> reply = answer_(request)) return *reply;
+    }
     if (test::has_parameter(request, "tensoa_checksum") &&
         request.find(file_.checksum()) == std::string::npos) {
       return {.status = {3, "parameter tensoa_checksum: got another checksum"}};
@@ -214,7 +216,7 @@ class Server {
   mutable std::mutex mutex_;
   File file_;
   std::optional<File> computes_;
-  std::function<FakeReply(const std::string&)> answer_;
+  std::function<std::optional<FakeReply>(const std::string&)> answer_;
   std::atomic<int> calls_ = 0;
   std::atomic<int> computed_ = 0;
   std::atomic<bool> ignores_versions_ = false;
@@ -688,7 +690,12 @@ TEST_F(ServedModels, AServerThatFailsFastGetsFewCallsAndLosesNone) {
   }
 }
 
-TEST_F(ServedModels, AWrongRequestIsRefusedOnceByEachServer) {
+TEST_F(ServedModels, AWrongRequestIsRefusedOnceByEachServerAndTwiceByOne) {
+  Server alone(kOld);
+  alone.answer_calls([](const std::string&) { return FakeReply{.status = {3, "not these"}}; });
+  const Model<> one(url_of({&alone}));
+  EXPECT_THAT(failure_of(one, one.plan(metadata())).what(), HasSubstr("not these"));
+  EXPECT_EQ(alone.calls(), 2);
   std::vector<std::unique_ptr<Server>> servers;
   for (int i = 0; i < 3; ++i) {
     servers.push_back(std::make_unique<Server>(kOld));
@@ -727,6 +734,38 @@ TEST_F(ServedModels, AWrongRequestIsWrongWhateverOtherServersHave) {
     old.answer_calls({});
     EXPECT_EQ(call(model, plan), 2) << "the calls of the process stay with the model";
   }
+}
+
+/// One server's word ends no call that another one takes, also where that one was not asked since it got the model back.
+TEST_F(ServedModels, ACallThatAServerRefusesGoesToOneThatHasTheModelAgain) {
+  Server refuses(kOld);
+  Server updated(kOld);
+  const Model<> model(url_of({&refuses, &updated}), Options{.deadline = 500ms});
+  const auto plan = model.plan(metadata());
+  updated.set(kNew);
+  refuses.answer_calls([](const std::string&) { return FakeReply{.status = {14, "gone"}}; });
+  for (int i = 0; i < 3; ++i)
+    failure_of(model, plan);  // after so many denials it is in doubt no longer
+  refuses.answer_calls({});
+  ASSERT_TRUE(is_answered_later(model, plan));
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(call(model, plan), 2);
+  std::this_thread::sleep_for(100ms);  // servers are not asked twice in 40 ms
+  refuses.answer_calls([](const std::string&) { return FakeReply{.status = {3, "no"}}; });
+  updated.set(kOld);
+  EXPECT_EQ(call(model, plan), 2);
+}
+
+/// Triton 2.51 said of whole tensors that they lack a byte after it had been stopped and went on (SIGSTOP, SIGCONT).
+TEST_F(ServedModels, ASingleRefusalOfTheOnlyServerIsNotBelieved) {
+  Server server(kOld);
+  const Model<> model(url_of({&server}));
+  const auto plan = model.plan(metadata());
+  ASSERT_EQ(call(model, plan), 2);
+  std::atomic<int> calls = 0;
+  server.answer_calls([&](const std::string&) {
+    return ++calls == 1 ? std::optional(FakeReply{.status = {3, "got 767 bytes"}}) : std::nullopt;
+  });
+  EXPECT_EQ(call(model, plan), 2);
 }
 
 /// The deadline ends a call, also where a server is asked that does not answer.

@@ -22,7 +22,7 @@ def lines_of(*command):
 
 
 def test_needs_no_torch_no_cpp_library_and_no_triton():
-    libraries = lines_of("ldd", BACKEND)
+    libraries = [line.partition(" (0x")[0] for line in lines_of("ldd", BACKEND)]  # an address may have any letters
     assert any("libc.so" in line for line in libraries)
     for word in ["torch", "c10", "libstdc++", "libgcc", "triton", "not found"]:
         assert not [line for line in libraries if word in line.replace(BACKEND, "")], word

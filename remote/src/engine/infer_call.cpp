@@ -116,6 +116,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     std::vector<Server*> tried = {};
     std::vector<Server*> refused = {};    ///< of `tried`: have the model and will not take the call
     bool is_request_wrong = true;         ///< all of `refused` say so
+    int refusals = 0;                     ///< how often a server said so
     std::vector<Server*> denied_by = {};  ///< have another model, and were asked which
     std::optional<ServiceError> failure = {};  ///< of the last attempt; or of the last that refused
     bool has_asked = false;                    ///< servers with other models once more
@@ -353,6 +354,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     service_->servers().release(server, Outcome::kUnused);
     if (has_model) {
       course_.refused.push_back(&server);
+      course_.refusals += refusal == Refusal::kOfRequest ? 1 : 0;
       course_.is_request_wrong =
           course_.is_request_wrong && has_answered && refusal == Refusal::kOfRequest;
     }
@@ -394,8 +396,16 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
       case Standing::kHasAnother:
         break;
       case Standing::kHasIt:
-        if (!course_.refused.empty()) break;
-        [[fallthrough]];  // it has said so a moment ago
+        if (course_.refused.empty()) {  // it has said so a moment ago
+          pause = pause_of_doubt();
+        } else if (!std::exchange(course_.has_asked, true)) {
+          return ask_others();  // another one may have the model again
+        } else if (course_.refusals == 1 && course_.refused.size() == 1) {
+          course_.refused.clear();  // one answer alone is not believed: the columns fit the model
+          course_.tried.clear();
+          pause = pause_of_doubt();
+        }
+        break;
       case Standing::kNotSaid:
         pause = pause_of_doubt();
         break;
