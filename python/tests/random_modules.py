@@ -111,7 +111,7 @@ def _map(function, arguments):
 
 
 class Noise(TorchDispatchMode):
-    """Inexact operations are off by about their own error: at seeds 0 and 1 all to one side, at 2 only to zero. `groups`:
+    """Inexact operations are off by about their own error: at seeds 0 and 1 all to one side, at 2 norms to zero. `groups`:
     {number of rows: the group of each row}; the error of a number is the largest of the same column in its group, since
     torch's may be right by chance, and twice that, since what is right may be on either side of it.
     """
@@ -127,13 +127,16 @@ class Noise(TorchDispatchMode):
         name = function._schema.name.split("::")[1].rstrip("_")
         is_extreme = any(isinstance(one, str) and one in ("amax", "amin") for one in args)
         if name in OF_EQUALS:
-            return _map(self._either_zero, results)
+            return _map(lambda y: self._either_zero(y, args[0]), results)
         if name in EXACT or is_extreme or function.is_view or function._schema.is_mutable:
             return results
         if isinstance(results, (tuple, list)):
             exact = self._exact(function, args, kwargs)
-            terms = results[0].abs().flatten(1).amax(1) if name in NORMS and results[0].numel() else None
-            return type(results)(self._off(y, *(e[i] for e in exact), None if i else terms) for i, y in enumerate(results))
+            is_norm = name in NORMS and results[0].dim() > 1 and results[0].numel() > 0
+            terms = results[0].abs().flatten(1).amax(1) if is_norm else None
+            return type(results)(
+                self._off(y, *(e[i] for e in exact), None if i else terms, is_norm and not i) for i, y in enumerate(results)
+            )
         if not isinstance(results, torch.Tensor):
             return results
         factors = {key: abs(value) if key in ("alpha", "beta", "value") else value for key, value in kwargs.items()}
@@ -154,10 +157,16 @@ class Noise(TorchDispatchMode):
             return self.side * torch.ones_like(y, dtype=torch.float64)
         return (torch.rand(y.shape, generator=self.random, dtype=torch.float64, device="cpu") * 2 - 1).to(y.device)
 
-    def _either_zero(self, y):
-        return torch.where(y == 0, self._noise(y).sign().to(y.dtype) * 0.0, y)
+    def _either_zero(self, y, x):
+        """Zeros of either sign, in rows of `x` that have both."""
+        is_by_row = x.dim() > 1 and x.shape[0] == y.shape[:1].numel() and y.dim() > 0
+        is_zero, is_negative = x == 0, torch.signbit(x)
+        zeros = (is_zero & is_negative, is_zero & ~is_negative)
+        both = [(one.flatten(1).any(1) if is_by_row else one.any()) for one in zeros]
+        is_open = (both[0] & both[1]).reshape(-1, *[1] * max(y.dim() - 1, 0)) & (y == 0)
+        return torch.where(is_open, self._noise(y).sign().to(y.dtype) * 0.0, y)
 
-    def _off(self, y, single, double, terms=None):
+    def _off(self, y, single, double, terms=None, is_norm=False):
         if not isinstance(y, torch.Tensor) or y.dtype not in EPS or y.numel() == 0:
             return y
         eps = EPS[y.dtype]
@@ -171,7 +180,7 @@ class Noise(TorchDispatchMode):
         if terms is not None:
             terms = terms.reshape(-1, *[1] * (y.dim() - 1)) if terms.dim() < y.dim() else terms
             error = error + 2 * eps * terms.double().nan_to_num(0.0, 0.0, 0.0)
-        if self.is_to_zero:
+        if self.is_to_zero and is_norm:
             return torch.where(y.abs() <= error, 0.0 * y, y)
         return torch.where(y.isfinite(), (y.double() + self._noise(y) * error).to(y.dtype), y)
 

@@ -736,25 +736,6 @@ TEST_F(ServedModels, AWrongRequestIsWrongWhateverOtherServersHave) {
   }
 }
 
-/// One server's word ends no call that another one takes, also where that one was not asked since it got the model back.
-TEST_F(ServedModels, ACallThatAServerRefusesGoesToOneThatHasTheModelAgain) {
-  Server refuses(kOld);
-  Server updated(kOld);
-  const Model<> model(url_of({&refuses, &updated}), Options{.deadline = 500ms});
-  const auto plan = model.plan(metadata());
-  updated.set(kNew);
-  refuses.answer_calls([](const std::string&) { return FakeReply{.status = {14, "gone"}}; });
-  for (int i = 0; i < 3; ++i)
-    failure_of(model, plan);  // after so many denials it is in doubt no longer
-  refuses.answer_calls({});
-  ASSERT_TRUE(is_answered_later(model, plan));
-  for (int i = 0; i < 10; ++i) ASSERT_EQ(call(model, plan), 2);
-  std::this_thread::sleep_for(100ms);  // servers are not asked twice in 40 ms
-  refuses.answer_calls([](const std::string&) { return FakeReply{.status = {3, "no"}}; });
-  updated.set(kOld);
-  EXPECT_EQ(call(model, plan), 2);
-}
-
 /// Triton 2.51 said of whole tensors that they lack a byte after it had been stopped and went on (SIGSTOP, SIGCONT).
 TEST_F(ServedModels, ASingleRefusalOfTheOnlyServerIsNotBelieved) {
   Server server(kOld);
@@ -766,6 +747,12 @@ TEST_F(ServedModels, ASingleRefusalOfTheOnlyServerIsNotBelieved) {
     return ++calls == 1 ? std::optional(FakeReply{.status = {3, "got 767 bytes"}}) : std::nullopt;
   });
   EXPECT_EQ(call(model, plan), 2);
+  calls = 0;
+  server.answer_calls([&](const std::string&) {
+    return FakeReply{.status = {++calls == 1 ? 3 : 13, "another reason"}};
+  });
+  EXPECT_EQ(failure_of(model, plan).code(), 13);
+  EXPECT_EQ(calls, 2);
 }
 
 /// The deadline ends a call, also where a server is asked that does not answer.

@@ -135,8 +135,10 @@ def _kind(numbers: torch.Tensor) -> torch.Tensor:
     return torch.where(numbers.isnan(), 2.0, torch.where(numbers.isinf(), numbers.sign(), 0.0))
 
 
-def is_settled(case: Case) -> bool:
-    """Whether the model gives about the same where its arithmetic is a last place off; of hard numbers it need not."""
+def is_settled(case: Case, most: float = ROUGH) -> bool:
+    """Whether the model gives about the same where its arithmetic is a last place off; of hard numbers it need not. `most`: the
+    error that still is about the same.
+    """
     if case.numbers == NORMAL or case.is_quantised:
         return True
     shaken = case.shaken()
@@ -144,10 +146,21 @@ def is_settled(case: Case) -> bool:
         return False
     for at, result in enumerate(shaken):
         right = Right([case], at)
-        limit = WRONG_CHOICES if right.is_choice else max(ROUGH, right.margin * case.epsilon)
-        if not (right.errors(0, result) <= limit).all():
+        limits = (right.margin * right.own_error).clamp(min=WRONG_CHOICES if right.is_choice else most)
+        if not (right.errors(0, result) <= limits).all():
             return False
     return True
+
+
+def is_as_far_from_itself(case: Case, at: int, errors: torch.Tensor) -> bool:
+    """Whether the model is about as far from itself as a program is from it (`errors` of the planes of block `at`), where its
+    arithmetic is a last place off, or of two equal numbers the other one comes first: the worst planes are compared.
+    """
+    shaken = None if case.numbers == NORMAL or case.is_quantised else case.shaken()
+    if shaken is None:
+        return False
+    right = Right([case], at)
+    return not right.is_choice and bool(errors.amax() <= right.margin * right.errors(0, shaken[at]).amax())
 
 
 def by_numbers(cases: list[Case]) -> dict[str, list[int]]:

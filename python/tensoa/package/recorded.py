@@ -11,7 +11,7 @@ from tensoa.binding import Binding, Block
 from tensoa.binding.columns import NORMAL, collections_of, rows_by
 from tensoa.command import step
 from tensoa.package.cases import CASES, MOST_ROWS, cases_of
-from tensoa.package.judging import MARGIN, ROUGH, Right, by_numbers, is_settled
+from tensoa.package.judging import MARGIN, MOST_OF_LAST_PLACE, ROUGH, Right, by_numbers, is_settled
 from tensoa.package.manifest import Recorded, RecordedCase
 
 # Relative, ||a - b|| / ||b||, of a program on another machine, by the precision of its matrix products.
@@ -49,7 +49,7 @@ def record(module: Any, binding: Binding, rules: list[dict], precision: str | No
             if numbers == NORMAL:
                 is_vague = any(one > MARGIN * max(ROUGH, tolerance) for block in tolerances for one in block)
             else:
-                is_unsettled = any(one.is_rough() for one in right) or not is_settled(cases[i])
+                is_unsettled = any(one.is_rough() for one in right) or not is_settled(cases[i], MARGIN * MOST_OF_LAST_PLACE)
                 is_vague = is_unsettled or not all(is_clear)
                 if is_unsettled and cases[i].short is not None:
                     unjudged[numbers] = str(cases[i].short).removeprefix("torch.")

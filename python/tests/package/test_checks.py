@@ -16,6 +16,7 @@ from exporting import CASES, THREE_TO_TWO, Module, bind, block, refusal
 from tensoa.binding import examples
 from tensoa.binding.columns import NORMAL, SPECIAL, Columns
 from tensoa.binding.model import with_examples
+from tensoa.binding.real_rows import TIED
 from tensoa.compiler import stages
 from tensoa.compiler.backends import cpu, inductor
 from tensoa.compiler.backends.cpu import library
@@ -518,6 +519,35 @@ def test_large_numbers_on_which_the_model_is_settled_are_judged():
 
 
 # ---- rows that real data has
+
+
+class Nearest(nn.Module):
+    """A little of the nearest other element: of equally near ones, one of them, or another one."""
+
+    def __init__(self, is_other=False):
+        super().__init__()
+        self.is_other = is_other
+
+    def forward(self, x):
+        s = x.unflatten(1, (6, 4))
+        apart = (s[:, :1, :2] - s[:, 1:, :2]).square().sum(2)
+        last = apart.shape[1] - 1
+        place = last - apart.flip(1).argmin(1) if self.is_other else apart.topk(1, 1, largest=False).indices[:, 0]
+        near = s[:, 1:, 2:].gather(1, place[:, None, None].expand(-1, 1, 2))[:, 0]
+        return x[:, :2] + 1e-3 * near
+
+
+def test_another_one_of_equally_near_elements_is_as_right():
+    columns = bind([block("x", [f"x{i}" for i in range(24)])], [block("y", ["a", "b"])])
+
+    def run(data, rows, factor=1.0):
+        inductor.Program(Nearest(is_other=True), columns)(data.inputs, data.outputs)
+        data.outputs[0][0].mul_(factor)
+
+    with torch.no_grad():
+        assert validate(run, Nearest(), columns, [{"collection": 0}], kinds={TIED})
+        with pytest.raises(Differs, match="differs from the model"):
+            validate(lambda data, rows: run(data, rows, 1.01), Nearest(), columns, [{"collection": 0}], kinds={TIED})
 
 
 def contracted(monkeypatch):

@@ -116,7 +116,8 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     std::vector<Server*> tried = {};
     std::vector<Server*> refused = {};    ///< of `tried`: have the model and will not take the call
     bool is_request_wrong = true;         ///< all of `refused` say so
-    int refusals = 0;                     ///< how often a server said so
+    bool is_last_of_request = false;      ///< the last one does
+    bool has_repeated = false;            ///< a request that one server alone called wrong
     std::vector<Server*> denied_by = {};  ///< have another model, and were asked which
     std::optional<ServiceError> failure = {};  ///< of the last attempt; or of the last that refused
     bool has_asked = false;                    ///< servers with other models once more
@@ -354,7 +355,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     service_->servers().release(server, Outcome::kUnused);
     if (has_model) {
       course_.refused.push_back(&server);
-      course_.refusals += refusal == Refusal::kOfRequest ? 1 : 0;
+      course_.is_last_of_request = refusal == Refusal::kOfRequest;
       course_.is_request_wrong =
           course_.is_request_wrong && has_answered && refusal == Refusal::kOfRequest;
     }
@@ -396,15 +397,12 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
       case Standing::kHasAnother:
         break;
       case Standing::kHasIt:
-        if (course_.refused.empty()) {  // it has said so a moment ago
-          pause = pause_of_doubt();
-        } else if (!std::exchange(course_.has_asked, true)) {
-          return ask_others();  // another one may have the model again
-        } else if (course_.refusals == 1 && course_.refused.size() == 1) {
-          course_.refused.clear();  // one answer alone is not believed: the columns fit the model
-          course_.tried.clear();
-          pause = pause_of_doubt();
-        }
+        if (!course_.refused.empty() && !is_one_word_against_the_request()) break;
+        pause = pause_of_doubt();  // or it has said so a moment ago
+        if (!pause || course_.refused.empty()) break;
+        course_.has_repeated = true;
+        course_.refused.clear();
+        course_.tried.clear();
         break;
       case Standing::kNotSaid:
         pause = pause_of_doubt();
@@ -416,6 +414,11 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     }
     if (!pause) return give_up();
     ask_others_after(*pause);
+  }
+
+  /// Columns were compared with the model when they were bound, so the server may be wrong: it gets the call again, once.
+  bool is_one_word_against_the_request() const {
+    return course_.refused.size() == 1 && course_.is_last_of_request && !course_.has_repeated;
   }
 
   /// Where still no server has the model by then.

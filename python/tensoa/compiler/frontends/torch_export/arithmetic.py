@@ -281,7 +281,7 @@ def _any(name: str) -> Callable[..., Operand]:
     return run
 
 
-_LEAST = 1e-37  # a normal number, whose square is none
+_LEAST = 1e-37  # a normal number
 
 
 def _variance(
@@ -296,13 +296,13 @@ def _variance(
 
     def build(value: Value, times: int) -> Any:
         m = walk.map
-        shifted = m("sub", value, walk.each(walk.reduce("amax", value, times), value))
-        centred = m("sub", shifted, walk.each(walk.reduce("mean", shifted, times), value))
-        # By a power of two, which rounds nothing: torch on a CPU sums in float64, where squares neither overflow nor vanish.
-        largest = walk.reduce("amax", m("abs", centred), times)
+        # By a power of two, which rounds nothing: no square or sum overflows or vanishes whose result does not.
+        largest = walk.reduce("amax", m("abs", value), times)
         scale = m("exp2", m("floor", m("log2", m("maximum", largest, walk.constant(_LEAST, largest)))))
-        scaled = m("div", centred, walk.each(scale, value))
-        total = walk.reduce("sum", m("mul", scaled, scaled), times)
+        scaled = m("div", value, walk.each(scale, value))
+        shifted = m("sub", scaled, walk.each(walk.reduce("amax", scaled, times), value))
+        centred = m("sub", shifted, walk.each(walk.reduce("mean", shifted, times), value))
+        total = walk.reduce("sum", m("mul", centred, centred), times)
         mean = m("div", total, walk.constant(max(0.0, value.width // times - correction), value))
         return m("mul", m("mul", mean, scale), scale)
 
@@ -335,9 +335,7 @@ def norm(walk: Shapes, order: float, what: str) -> Callable[[Any, int], Any]:
 
     if order not in known and not 0 < order < math.inf:
         raise NotFused(f"{what} of order {order}")
-    build = known.get(order, of_order)
-    # Of one number the norm is its size, whose power may be too large or too small for a float32.
-    return lambda x, times: m("abs", x) if x.width == times and order != 0 else build(x, times)
+    return known.get(order, of_order)
 
 
 def _vector_norm(
@@ -347,7 +345,11 @@ def _vector_norm(
         terms = walk.function("mul", tensor, tensor) if order == 2 else walk.function("abs", tensor)
         total = _joined_to(walk, node, "maximum" if order == math.inf else "add", terms, dims)
         return walk.function("sqrt", total) if order == 2 else total
-    return _reduced(walk, node, tensor, dims, norm(walk, order, "a norm"))
+    build = norm(walk, order, "a norm")
+    # Of one number the norm is its size, as torch has it: its power may be too large or too small for a float32.
+    return _reduced(
+        walk, node, tensor, dims, lambda x, times: walk.map("abs", x) if x.width == times and order != 0 else build(x, times)
+    )
 
 
 def _product(walk: Shapes, node: Node, tensor: Rows, dim: Any = None, keep: bool = False, **kwargs: Operand) -> Operand:

@@ -40,7 +40,7 @@ CHOOSING = (
     "index_select gather embedding sort topk kthvalue amax amin max min maximum minimum clamp where"
 ).split() + FILLED
 #: What makes -0 of floats that stand for integers, none of which is -0.
-MINUS_ZEROS = "mul neg fmod remainder div floor_divide prod cumprod".split()
+MINUS_ZEROS = "mul neg fmod remainder div floor_divide prod cumprod scatter scatter_reduce".split()
 #: Steps of columns of integers that take such constants only, on their right.
 OF_CONSTANTS = {
     **dict.fromkeys(("remainder", "floor_divide"), (1, math.inf)),
