@@ -351,7 +351,11 @@ TEST_F(RemoteEngine, NeverRepeatsWhatIsFinalButForOneWordAgainstTheRequest) {
     }));
     const Model<> model(url_of({&server}));
     const ServiceError error = failure_of(model);
-    EXPECT_EQ(asked, code == 3 ? 2 : 1) << code;
+    if (code == 3) {
+      EXPECT_THAT(asked.load(), ::testing::AnyOf(2, 3)) << "a probe may have asked too";
+    } else {
+      EXPECT_EQ(asked, 1) << code;
+    }
     EXPECT_EQ(error.code(), code);
     EXPECT_EQ(error.server(), server.address());
     EXPECT_FALSE(error.may_retry());
