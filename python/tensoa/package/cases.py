@@ -89,6 +89,7 @@ class Case:
             convert = functools.partial(rounded_otherwise, seed=seed)
             yield results_in_double(near_in_double(self._module, seed), self._binding, self._again(), convert, seed)
 
+    @functools.cached_property
     def shaken(self) -> list[torch.Tensor] | None:
         """The results where arithmetic is a last place off; None where the model fails then."""
         try:

@@ -141,7 +141,7 @@ def is_settled(case: Case, most: float = ROUGH) -> bool:
     """
     if case.numbers == NORMAL or case.is_quantised:
         return True
-    shaken = case.shaken()
+    shaken = case.shaken
     if shaken is None:
         return False
     for at, result in enumerate(shaken):
@@ -156,7 +156,7 @@ def is_as_far_from_itself(case: Case, at: int, errors: torch.Tensor) -> bool:
     """Whether the model is about as far from itself as a program is from it (`errors` of the planes of block `at`), where its
     arithmetic is a last place off, or of two equal numbers the other one comes first: the worst planes are compared.
     """
-    shaken = None if case.numbers == NORMAL or case.is_quantised else case.shaken()
+    shaken = None if case.numbers == NORMAL or case.is_quantised else case.shaken
     if shaken is None:
         return False
     right = Right([case], at)

@@ -333,9 +333,11 @@ def norm(walk: Shapes, order: float, what: str) -> Callable[[Any, int], Any]:
         total = walk.reduce("sum", powers, times)
         return m("pow", total, walk.constant(1 / order, total))
 
-    if order not in known and not 0 < order < math.inf:
+    if order in known:
+        return known[order]
+    if not 0 < order < math.inf:
         raise NotFused(f"{what} of order {order}")
-    return known.get(order, of_order)
+    return of_order
 
 
 def _vector_norm(
