@@ -181,6 +181,21 @@ def test_running_sums_and_products_are_made_in_float64_on_cpus(tmp_path):
             torch.testing.assert_close(got.T, want, rtol=UNIT, atol=1e-45, msg=where)
 
 
+def test_a_running_product_that_is_zero_stays_zero(tmp_path):
+    """Whatever the product of the numbers behind it is, in float64 too."""
+
+    def function(m, x):
+        return torch.cat([x[:, :1] * 0, x, x], 1).cumprod(1)
+
+    def fill(inputs):
+        for numbers in inputs:
+            numbers[:] = 1e38
+
+    made = program(function, [17], tmp_path)
+    for where, (x,), (got,) in made.results(fill=fill):
+        assert torch.equal(got.T, torch.zeros(x.shape[0], 17)), where
+
+
 @pytest.mark.parametrize("is_right", [False, True])
 def test_a_place_among_edges_of_the_row_is_where_torch_ends(is_right, tmp_path):
     """Also in rows that end with NaN, or are in disorder."""

@@ -3,6 +3,7 @@
 """The order of the elements of a row, and the distances between them."""
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -54,17 +55,14 @@ def kthvalue(walk: Shapes, node: Node, tensor: Rows, place: int, dim: Operand = 
     return found if keep else [rows.squeeze(one, dim) for one in found]
 
 
-def _running(name: str, start: Operand, what: str = "sum") -> Callable[..., Operand]:
-    """The function `name` of all elements up to each: of 1, 2, 4, … elements. Nothing else is done with them, so that an
-    infinity stays where it is. On CPUs in float64, as torch has it there: products on the way may be larger than any float32.
-    `start`: what changes no number.
-    """
+def _running(name: str, how: Callable[..., Operand]) -> Callable[..., Operand]:
+    """The function `name` of all elements up to each, on CPUs in float64, as torch has it there."""
 
     def run(walk: Shapes, node: Node, tensor: Rows, dim: int, dtype: Any = None) -> Operand:
         join = functools.partial(walk.function, name)
         if walk.device == "cuda" or not tensor.dtype.is_float or tensor.has_doubles:
-            return _joined_up_to(walk, tensor, dim, start, join, what)
-        return walk.double("identity", _joined_up_to(walk, walk.doubled(tensor), dim, start, join, what), is_short=True)
+            return how(tensor, dim, join)
+        return walk.double("identity", how(walk.doubled(tensor), dim, join), is_short=True)
 
     return run
 
@@ -76,13 +74,14 @@ def logcumsumexp(walk: Shapes, node: Node, tensor: Rows, dim: int) -> Operand:
         total = f("add", most, f("log1p", f("exp", f("sub", least, most))))
         return f("where", f("eq", least, most), f("add", most, math.log(2)), total)  # also of two infinities
 
-    return _joined_up_to(walk, tensor, dim, -math.inf, join)
+    return _doubling(tensor, dim, join, start=-math.inf)
 
 
-def _joined_up_to(walk: Shapes, tensor: Rows, dim: int, start: Operand, join: Operand, what: str = "sum") -> Operand:
-    dim %= tensor.planes.ndim
-    if dim == tensor.axis:
-        raise NotFused(f"a running {what} over the rows")
+def _doubling(tensor: Rows, dim: int, join: Callable[..., Operand], start: float = 0.0, what: str = "sum") -> Operand:
+    """Of the last 1, 2, 4, … elements up to each. Nothing else is done with them, so that an infinity stays where it is.
+    `start`: what changes no number.
+    """
+    dim = _inside(tensor, dim, what)
     size, step = tensor.planes.shape[dim], 1
     while step < size:
         widths = [(step, 0) if i == dim else (0, 0) for i in range(tensor.planes.ndim)]
@@ -91,6 +90,20 @@ def _joined_up_to(walk: Shapes, tensor: Rows, dim: int, start: Operand, join: Op
         tensor = join(tensor, Rows(shifted, tensor.axis, tensor.domain, tensor.dtype))
         step *= 2
     return tensor
+
+
+def _one_by_one(tensor: Rows, dim: int, join: Callable[..., Operand]) -> Operand:
+    """In their order: 0 · 10³⁰ · 10³⁰ is 0, while 10³⁰ · 10³⁰ is an infinity, and 0 times that is no number."""
+    dim = _inside(tensor, dim, "product")
+    elements = [rows.take(tensor, dim, slice(i, i + 1)) for i in range(tensor.planes.shape[dim])]
+    return rows.concatenate(list(itertools.accumulate(elements, join)), dim) if elements else tensor
+
+
+def _inside(tensor: Rows, dim: int, what: str) -> int:
+    dim %= tensor.planes.ndim
+    if dim == tensor.axis:
+        raise NotFused(f"a running {what} over the rows")
+    return dim
 
 
 def searchsorted(
@@ -170,8 +183,8 @@ OPERATIONS: dict[str, Callable[..., Operand]] = {
     "sort": sort,
     "topk": topk,
     "kthvalue": kthvalue,
-    "cumsum": _running("add", 0.0),
-    "cumprod": _running("mul", 1.0, "product"),
+    "cumsum": _running("add", _doubling),
+    "cumprod": _running("mul", _one_by_one),
     "logcumsumexp": logcumsumexp,
     "searchsorted": searchsorted,
     "bucketize": bucketize,
