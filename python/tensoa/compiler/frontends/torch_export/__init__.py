@@ -25,8 +25,8 @@ from tensoa.tracing import decomposed
 
 __all__ = ["Graph", "capture", "exported_program", "row_program"]
 
-#: Operations that torch.export would take apart: over rows and more at once, into rows put behind rows, or into ranges of
-#: uint16, which torch does not calculate on a CPU.
+#: Operations that torch.export would take apart: over rows and more at once, into rows put behind rows, into ranges of
+#: uint16, which torch does not calculate on a CPU, or into the root of a variance that is no float32.
 KEPT = [
     torch.ops.aten.linear.default,
     torch.ops.aten.matmul.default,
@@ -35,6 +35,7 @@ KEPT = [
     torch.ops.aten.eye.default,
     torch.ops.aten.eye.m,
     torch.ops.aten.stack.default,
+    torch.ops.aten.std.correction,
 ]
 
 #: Operations that torch.export leaves whole, and that are sums of elements taken by constant indices.

@@ -285,14 +285,20 @@ _LEAST = 1e-37  # a normal number
 
 
 def _variance(
-    walk: Shapes, node: Node, tensor: Rows, dims: Any = None, correction: Any = None, keepdim: bool = False
+    walk: Shapes,
+    node: Node,
+    tensor: Rows,
+    dims: Any = None,
+    correction: Any = None,
+    keepdim: bool = False,
+    is_root: bool = False,
 ) -> Operand:
     correction = 1 if correction is None else correction
     if tensor.has_doubles:
         centred = _centred_doubles(walk, tensor, dims)
         total = _joined_to(walk, node, "add", walk.function("mul", centred, centred), dims)
-        count = tensor.planes.size // total.planes.size
-        return walk.function("div", total, float(max(0.0, count - correction)))
+        mean = walk.function("div", total, float(max(0.0, tensor.planes.size // total.planes.size - correction)))
+        return walk.function("sqrt", mean) if is_root else mean
 
     def build(value: Value, times: int) -> Any:
         m = walk.map
@@ -304,7 +310,7 @@ def _variance(
         centred = m("sub", shifted, walk.each(walk.reduce("mean", shifted, times), value))
         total = walk.reduce("sum", m("mul", centred, centred), times)
         mean = m("div", total, walk.constant(max(0.0, value.width // times - correction), value))
-        return m("mul", m("mul", mean, scale), scale)
+        return m("mul", m("sqrt", mean), scale) if is_root else m("mul", m("mul", mean, scale), scale)
 
     return _reduced(walk, node, tensor, dims, build)
 
@@ -506,6 +512,7 @@ OPERATIONS: dict[str, Callable[..., Operand]] = {
     "any": _any("amax"),
     "all": _any("amin"),
     "var": _variance,
+    "std": functools.partial(_variance, is_root=True),
     "var_mean": _variance_and_mean,
     "linalg_vector_norm": _vector_norm,
     "clamp": _clamp,
