@@ -160,11 +160,11 @@ fuzz-packages: program ## Export random modules, run `tensoa infer` over random 
 	@$(PYTHON) -W ignore python/tests/random_packages.py --program build/tensoa --seeds $(PACKAGE_SEEDS) --device $(PACKAGE_DEVICE) \
 	  --jobs $(JOBS)
 
-fuzz-infer: setup ## The same, and random tables, with an `infer` under AddressSanitizer and UndefinedBehaviorSanitizer, without torch
-	@cmake --preset asan -B build-asan-infer -DTENSOA_TOOLS=ON -DTENSOA_BUILD_TESTS=OFF $(CMAKE_ARGS)
+fuzz-infer: setup ## The same, and random tables, with an `infer` under AddressSanitizer and UndefinedBehaviorSanitizer
+	@cmake --preset asan -B build-asan-infer -DTENSOA_TOOLS=ON -DTENSOA_PYTORCH=ON -DTENSOA_BUILD_TESTS=OFF $(CMAKE_ARGS)
 	@cmake --build build-asan-infer --target tensoa_program
-	@UBSAN_OPTIONS=print_stacktrace=1 TENSOA_PROGRAM=build-asan-infer/tensoa $(PYTHON) -m pytest -q tests/tools/test_infer_rows.py -k random
-	@UBSAN_OPTIONS=print_stacktrace=1 $(PYTHON) -W ignore python/tests/random_packages.py --program build-asan-infer/tensoa \
+	@UBSAN_OPTIONS=print_stacktrace=1 TENSOA_PROGRAM=$(CURDIR)/build-asan-infer/tensoa $(PYTHON) -m pytest -q tests/tools/test_infer_rows.py -k random
+	@UBSAN_OPTIONS=print_stacktrace=1 $(PYTHON) -W ignore python/tests/random_packages.py --program $(CURDIR)/build-asan-infer/tensoa \
 	  --seeds $(INFER_SEEDS) --inductor-each 0 --jobs $(JOBS)
 
 fuzz-scripts: build/.configured-$(PRESET) ## Run random TorchScript programs and all operators of torch: inputs must stay as they are
@@ -172,7 +172,8 @@ fuzz-scripts: build/.configured-$(PRESET) ## Run random TorchScript programs and
 	@TENSOA_RANDOM_PROGRAMS=$(SCRIPTS) TENSOA_TEST_SEED=$${TENSOA_TEST_SEED:-$$(date -u +%Y%m%d)} TENSOA_OPERATOR_CALLS=100 \
 	  build/tests/pytorch/test_mutation_analysis --gtest_brief=1
 
-fuzz-columns: build ## Many draws, from the date, of the property tests that draw columns when they run
+fuzz-columns: build/.configured-$(PRESET) ## Many draws, from the date, of the property tests that draw columns when they run
+	@cmake --build build --target test_planes test_foreign_columns
 	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/package/test_planes --gtest_brief=1
 	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/pytorch/test_foreign_columns --gtest_brief=1
 

@@ -132,6 +132,8 @@ class _Compiled:
     differs: list[str] | None = None
 
 
+MANY_OPERATIONS, MUCH_WEIGHT = 1000, 100 << 20  # an export of less takes a minute at most
+
 #: Makes a package of a program, and runs it where that is possible; lines for people. Raises Differs where it is not right.
 _Packed = Callable[[_Compiled], list[str]]
 
@@ -167,6 +169,8 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
         for line in summary_lines(recorded):
             options.report(line)
         exported = _exported(module.to("cpu"), columns)
+        for line in _size_lines(exported, module):
+            options.report(line)
         dependence = _row_dependence(exported, columns, rules)
         whole = Path(folder) / "package.pt2"
 
@@ -273,6 +277,18 @@ def _exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgr
         raise
     except Exception as error:  # torch.export throws many kinds
         return NotFused(f"torch.export cannot follow it ({with_place(error)})")
+
+
+def _size_lines(exported: torch.export.ExportedProgram | NotFused, module: nn.Module) -> Iterator[str]:
+    """A line for people, of a model whose export may take minutes, or much memory."""
+    count = 0 if isinstance(exported, NotFused) else sum(node.op == "call_function" for node in exported.graph.nodes)
+    size = sum(tensor.nbytes for tensor in {**dict(module.named_parameters()), **dict(module.named_buffers())}.values())
+    found = [
+        *([f"{count} operations, which are followed one by one some ten times"] if count > MANY_OPERATIONS else []),
+        *([f"{size >> 20} MiB of weights, of which this takes up to twenty times the memory"] if size > MUCH_WEIGHT else []),
+    ]
+    if found:
+        yield f"a large model: {', and '.join(found)}: its export may take minutes"
 
 
 def _row_dependence(exported: torch.export.ExportedProgram | NotFused, columns: Binding, rules: list[dict]) -> RowDependence:

@@ -18,7 +18,7 @@ from exporting import CASES, THREE_TO_TWO, Module, bind, block, refusal
 from tensoa import just_in_time
 from tensoa.binding.columns import Columns
 from tensoa.binding.model import with_examples, with_lengths
-from tensoa.compiler.backends import inductor
+from tensoa.compiler.backends import cpu, inductor
 from tensoa.compiler.backends.processors import cpu_flags
 from tensoa.errors import InputError
 from tensoa.export import Options, export, main
@@ -497,3 +497,34 @@ def test_program_of_torch_export_that_cannot_run_on_the_columns_is_refused(funct
     with pytest.raises(InputError, match=message):
         just_in_time.write(module, bind(*THREE_TO_TWO), tmp_path / "a.pt2")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_large_model_is_called_large(tmp_path, monkeypatch):
+    def rounds(m, x):
+        for _ in range(5):
+            x = torch.sin(x) + x.roll(1, 1)
+        return x[:, :2]
+
+    lines = []
+    monkeypatch.setattr("tensoa.export.MANY_OPERATIONS", 10)
+    monkeypatch.setattr("tensoa.export.MUCH_WEIGHT", 1 << 20)
+    module = Module(lambda m, x: rounds(m, x) + m.table[0])
+    module.register_buffer("table", torch.zeros(1 << 19, 2))
+    export(module, bind(*THREE_TO_TWO), tmp_path / "p.pt2", Options(report=lines.append))
+    assert re.fullmatch(
+        r"a large model: \d\d operations, which are followed one by one some ten times, and 4 MiB of weights, "
+        "of which this takes up to twenty times the memory: its export may take minutes",
+        lines[0],
+    )
+
+
+def test_a_large_table_is_no_text_for_the_compiler(tmp_path, monkeypatch):
+    """As numbers in C++ or in assembly, a table of 256 MiB took 5 GB and 3 minutes."""
+    lines, sources, build = [], [], cpu.build
+    columns = bind([block("k", ["k"], column_dtype="int64", dtype="int64")], THREE_TO_TWO[1])
+    module = Module(lambda m, k: functional.embedding(k[:, 0], m.table) * 2)
+    module.register_buffer("table", torch.randn(1 << 19, 2))
+    monkeypatch.setattr(cpu, "build", lambda source, *args: sources.append(source) or build(source, *args))
+    export(module, columns, tmp_path / "p.pt2", Options(report=lines.append))
+    assert lines[0].startswith("fused into 1 kernel") and len(sources) == len(cpu.LEVELS)
+    assert all(len(source.text) < 1e5 and len(source.weights) >= module.table.nbytes for source in sources)

@@ -8,6 +8,7 @@ for all columns together, for each block and for each column, then parts of the 
 """
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -33,7 +34,7 @@ RANGES: tuple[Range, ...] = (
 _OCTAVES: tuple[Range, ...] = tuple((2.0**k, 2.0 ** (k + 1)) for k in range(-6, 14))
 NARROW_RANGES: tuple[Range, ...] = (*_OCTAVES, *((-high, -low) for low, high in _OCTAVES))
 PARTS = 4  # of a range that are tried, again and again
-MOST_CALLS = 1000
+MOST_CALLS, MOST_SECONDS = 1000, 60.0  # what is best until then is taken
 _NAMED = 5  # columns in a line for people
 
 
@@ -100,7 +101,7 @@ def with_domain(module: Any, binding: Binding) -> tuple[Binding, list[str]]:
 
 
 def _searched(module: Any, first: _Call) -> _Call:
-    best, left = first, MOST_CALLS
+    best, left, end = first, MOST_CALLS, time.monotonic() + MOST_SECONDS
 
     def tried(change: Callable[[Block], Block], at: tuple[int, ...]) -> _Call:
         nonlocal left
@@ -110,7 +111,8 @@ def _searched(module: Any, first: _Call) -> _Call:
 
     def improve(changes: list[tuple[Callable[[Block], Block], tuple[int, ...]]]) -> bool:
         nonlocal best
-        found = max([tried(*change) for change in changes[: max(0, left)]], key=lambda call: call.order, default=best)
+        calls = (tried(*change) for change in changes if left > 0 and time.monotonic() < end)
+        found = max(calls, key=lambda call: call.order, default=best)
         is_better = found.order > best.order
         best = found if is_better else best
         return is_better

@@ -10,6 +10,7 @@ import torch
 
 from exporting import CASES, THREE_TO_TWO, Module, bind, block
 from tensoa import just_in_time
+from tensoa.binding import domain
 from tensoa.binding.columns import EVERYWHERE, REAL_ROWS, Columns, moved
 from tensoa.binding.domain import with_domain
 from tensoa.binding.model import with_examples
@@ -162,6 +163,14 @@ def test_a_package_in_the_domain_is_checked_with_all_kinds(tmp_path):
     assert lines[0] == FINITE + "x, y, z above 0" and lines[1].startswith("fused into")
     checks = archive.read(tmp_path / "p.pt2")[1]["checks"]
     assert [(check["numbers"], check["rows"]) for check in checks] == CASES
+
+
+def test_a_search_ends_with_its_time_at_the_best_that_it_has(monkeypatch):
+    module, calls = Module(lambda m, x: calls.append(0) or x[:, :2].log()), []
+    monkeypatch.setattr(domain, "MOST_SECONDS", 0.0)
+    found, lines = with_domain(module, bind(*THREE_TO_TWO))
+    assert len(calls) == 1 and found == bind(*THREE_TO_TWO)
+    assert all(UNCHECKED in line for line in lines)
 
 
 # ---- just in time

@@ -118,7 +118,7 @@ def test_iterations_share_their_code():
     """Stages that differ only in weights and buffers are one function."""
     program = graph_network(8, np.random.default_rng(0), iterations=5)
     plan = stages.plan(program)
-    source = cpu.generate(program, plan)
+    source = cpu.generate(program, plan).text
     assert source.count("run_stage<Stage") == len(plan.stages) > source.count("struct Stage") + 3
 
 

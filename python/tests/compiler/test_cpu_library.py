@@ -80,7 +80,7 @@ SLOW = "int f(int x) {" + "".join(f"if (x == {i}) x = x * x + {i};" for i in ran
 def test_a_compiler_that_takes_too_long_is_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(library, "SECONDS", 1)
     with pytest.raises(NotFused, match="the size of its code: the compiler took longer than 1 CPU s"):
-        cpu.build(SLOW, "x86-64-v3", tmp_path / "slow.so")
+        cpu.build(cpu.Source(SLOW), "x86-64-v3", tmp_path / "slow.so")
     assert not (tmp_path / "slow.so").exists()
 
 
@@ -100,7 +100,7 @@ def test_a_compiler_is_judged_in_every_language(script, error, message, tmp_path
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     monkeypatch.setattr(library, "SECONDS", 1)
     with pytest.raises(error, match=message):
-        cpu.build("", "x86-64-v3", tmp_path / "no.so")
+        cpu.build(cpu.Source(""), "x86-64-v3", tmp_path / "no.so")
 
 
 def processes_of(folder):
@@ -125,7 +125,10 @@ def test_a_compiler_ends_with_the_process_that_started_it(number, tmp_path):
     (tmp_path / "source.cpp").write_text(SLOW)
     (tmp_path / "temporary").mkdir()
     package = str(pathlib.Path(cpu.__file__).parents[4])
-    code = "import sys; from tensoa.compiler.backends import cpu; cpu.build(open(sys.argv[1]).read(), 'x86-64-v3', sys.argv[2])"
+    code = (
+        "import sys; from tensoa.compiler.backends import cpu; "
+        "cpu.build(cpu.Source(open(sys.argv[1]).read()), 'x86-64-v3', sys.argv[2])"
+    )
     exporter = subprocess.Popen(
         [sys.executable, "-c", code, tmp_path / "source.cpp", tmp_path / "slow.so"],
         env={**os.environ, "PYTHONPATH": package, "TMPDIR": str(tmp_path / "temporary")},
@@ -140,12 +143,12 @@ def test_a_compiler_ends_with_the_process_that_started_it(number, tmp_path):
 
 def test_compiler_errors_are_named(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="cannot compile a fused program for x86-64-v3: .*error"):
-        cpu.build("not C++", "x86-64-v3", tmp_path / "no.so")
+        cpu.build(cpu.Source("not C++"), "x86-64-v3", tmp_path / "no.so")
     with pytest.raises(InputError, match="level 'armv8', expected one of x86-64-v4, x86-64-v3"):
-        cpu.build("", "armv8", tmp_path / "no.so")
+        cpu.build(cpu.Source(""), "armv8", tmp_path / "no.so")
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(InputError, match="no C\\+\\+ compiler 'no-such-compiler'.*set CXX"):
-        cpu.build("", "x86-64-v3", tmp_path / "no.so")
+        cpu.build(cpu.Source(""), "x86-64-v3", tmp_path / "no.so")
 
 
 @pytest.mark.skipif(shutil.which("clang++-16") is None, reason="no clang++-16 here")

@@ -32,8 +32,8 @@ def traced(kind, device="cpu"):
 
 
 def lines_of(program):
-    source = cpu.generate(program, stages.plan(program))
-    return sum(".long" not in line for line in source[len(cpu.kernel_text()) :].splitlines())
+    text = cpu.generate(program, stages.plan(program)).text
+    return len(text[len(cpu.kernel_text()) :].splitlines())
 
 
 @pytest.mark.skipif(LEVEL is None, reason="no CPU of level x86-64-v3 here")

@@ -561,8 +561,8 @@ def with_rough_means(monkeypatch):
 
     def spoiled(source, *args):
         correction = "offset[v] = corrected(mean[v], offset[v]) * square[v];"
-        assert source.count(correction) == 1
-        build(source.replace(correction, "offset[v] = V{};"), *args)
+        assert source.text.count(correction) == 1
+        build(source._replace(text=source.text.replace(correction, "offset[v] = V{};")), *args)
 
     monkeypatch.setattr(cpu, "build", spoiled)
 

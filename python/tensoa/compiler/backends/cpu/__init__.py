@@ -22,5 +22,6 @@ cannot throw.
 
 from tensoa.compiler.backends.cpu.generate import ABI, generate, kernel_text
 from tensoa.compiler.backends.cpu.library import LEVELS, build
+from tensoa.compiler.backends.cpu.source import Source
 
-__all__ = ["ABI", "LEVELS", "build", "generate", "kernel_text"]
+__all__ = ["ABI", "LEVELS", "Source", "build", "generate", "kernel_text"]

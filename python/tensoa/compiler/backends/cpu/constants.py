@@ -4,8 +4,6 @@
 
 import numpy as np
 
-from tensoa.compiler.constants import Pool
-
 BLOCK = 16  # outputs of a block of packed weights; rows of memory are padded to it
 
 
@@ -30,17 +28,3 @@ def pack_linear(weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
         rows[:outputs, 0] = bias
     packed[:] = rows.reshape(-1, BLOCK, inputs + 1).transpose(0, 2, 1)
     return packed.reshape(-1)
-
-
-def assembly(pool: Pool) -> str:
-    """All constants for the assembler, bit by bit: a compiler would take long for many numbers, and has no word for NaN."""
-    numbers = np.frombuffer(bytes(pool.data), np.uint32) if len(pool) else np.zeros(BLOCK, np.uint32)
-    lines = [f'    ".long {",".join(map(str, numbers[i : i + BLOCK]))}\\n"' for i in range(0, len(numbers), BLOCK)]
-    return "\n".join(
-        [
-            'asm(".pushsection .rodata\\n.balign 64\\ntensoa_weights:\\n"',
-            *lines,
-            '    ".popsection\\n");',
-            'extern "C" [[gnu::visibility("hidden")]] const float tensoa_weights[];',
-        ]
-    )

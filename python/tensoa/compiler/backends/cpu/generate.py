@@ -5,7 +5,8 @@
 from pathlib import Path
 
 from tensoa.compiler.backends.cpu.body import Body
-from tensoa.compiler.backends.cpu.constants import BLOCK, assembly, padded
+from tensoa.compiler.backends.cpu.constants import BLOCK, padded
+from tensoa.compiler.backends.cpu.source import INCLUDED, Source
 from tensoa.compiler.backends.kernel_text import joined
 from tensoa.compiler.buffers import Life, Slots
 from tensoa.compiler.constants import Pool
@@ -56,7 +57,7 @@ def _start(buffer: Buffer) -> str:
     return f"{'-' if start < 0 else ''}INFINITY" if start else "0"
 
 
-def generate(program: Program, plan: Plan) -> str:
+def generate(program: Program, plan: Plan) -> Source:
     """The C++ source of `plan`, the stages of `program`. Raises InputError for what it has no code for, and NotFused for
     what would take long to compile.
     """
@@ -88,17 +89,16 @@ def generate(program: Program, plan: Plan) -> str:
     pitch |= BLOCK  # rows a power of two apart would fall on the same lines of a cache
     layers = sum("L::linear(" in line for _, made in texts.values() for line in made.lines)
     stages = "\n".join(body.text(name) for name, body in texts.values())
-    return "\n".join(
-        [
-            kernel_text(layers <= INLINED),
-            assembly(weights),
-            "\nnamespace {\n",
-            stages,
-            f"constexpr int kPitch = {pitch};",
-            "}  // namespace",
-            _interface(pitch, slots.shapes, steps),
-        ]
-    )
+    text = [
+        kernel_text(layers <= INLINED),
+        INCLUDED,
+        "namespace {\n",
+        stages,
+        f"constexpr int kPitch = {pitch};",
+        "}  // namespace",
+        _interface(pitch, slots.shapes, steps),
+    ]
+    return Source("\n".join(text), bytes(weights.data) or bytes(4 * BLOCK))
 
 
 def _interface(pitch: int, shapes: list, steps: list[str]) -> str:

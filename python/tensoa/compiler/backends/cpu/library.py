@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tensoa.compiler.backends.cpu.source import WEIGHTS, Source
 from tensoa.compiler.errors import NotFused
 from tensoa.errors import InputError
 
@@ -41,38 +42,38 @@ exec "$@"
 """
 
 
-def _guarded(command: list[str], seconds: int) -> tuple[int, float, str]:
-    """(exit status, CPU seconds, stderr) of a command, which speaks English; nothing of it is left when this returns,
-    raises, or the process ends.
+def _guarded(command: list[str], seconds: int, folder: str) -> tuple[int, float, str]:
+    """(exit status, CPU seconds, stderr) of a command in a folder of its own, which speaks English; nothing of it is left
+    when this returns, raises, or the process ends.
     """
-    with tempfile.TemporaryDirectory(prefix="tensoa-compile-") as folder:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", _GUARD, "tensoa-compile", str(seconds), folder, *command],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
-            env={**os.environ, "LC_ALL": "C"},
-        )  # fmt: skip
-        try:
-            messages = process.stderr.read()
-            _, status, used = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            return process.returncode, used.ru_utime + used.ru_stime, messages
-        finally:
-            process.stdin.close()
-            process.stderr.close()
-            process.wait()
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", _GUARD, "tensoa-compile", str(seconds), folder, *command],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        cwd=folder, env={**os.environ, "LC_ALL": "C"},
+    )  # fmt: skip
+    try:
+        messages = process.stderr.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return process.returncode, used.ru_utime + used.ru_stime, messages
+    finally:
+        process.stdin.close()
+        process.stderr.close()
+        process.wait()
 
 
-def build(source: str, level: str, path: str | os.PathLike) -> None:
+def build(source: Source, level: str, path: str | os.PathLike) -> None:
     """Compiles what generate() made for an x86-64 level (LEVELS) into the shared library `path`.
 
     Raises InputError where there is no compiler, or it fails; NotFused where it takes longer than SECONDS.
     """
     if level not in LEVELS:
         raise InputError(f"got the instruction set level '{level}', expected one of {', '.join(LEVELS)}")
-    text = Path(path).with_suffix(".cpp")
-    text.write_text(source)
-    command = [compiler(), *FLAGS, f"-march={level}", str(text), "-o", str(path), "-lm"]
-    status, seconds, messages = _guarded(command, SECONDS)
+    command = [compiler(), *FLAGS, f"-march={level}", "program.cpp", "-o", str(Path(path).absolute()), "-lm"]
+    with tempfile.TemporaryDirectory(prefix="tensoa-compile-") as folder:
+        Path(folder, "program.cpp").write_text(source.text)
+        Path(folder, WEIGHTS).write_bytes(source.weights)
+        status, seconds, messages = _guarded(command, SECONDS, folder)
     if not status:
         return
     killed = re.search(r"([\w ]+) signal terminated program", messages)
