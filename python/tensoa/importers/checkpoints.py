@@ -6,6 +6,7 @@ No code of the file runs, and none of its libraries is needed: torch's reader of
 and what else is in the file (callbacks, hyperparameters of a class of its own) becomes an empty thing or a dict.
 """
 
+import pickletools
 import zipfile
 from dataclasses import dataclass, field
 
@@ -13,6 +14,9 @@ import torch
 from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
 from tensoa.errors import InputError, first_line
+
+#: How the files begin that torch.save wrote before it wrote archives (torch 1.6).
+OLD = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 
 
 @dataclass
@@ -38,6 +42,8 @@ class _Anything(dict):
 
 def kind_of(path):
     """ "script" (torch.jit.save), "weights" (torch.save), or None."""
+    if _is_old(path):
+        return "weights"
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name.partition("/")[2] for name in archive.namelist()]
@@ -48,10 +54,53 @@ def kind_of(path):
     return "script" if "constants.pkl" in names else "weights"
 
 
+def _is_old(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(OLD)) == OLD
+    except OSError:
+        return False
+
+
+def saved_object(path):
+    """The class of the object in a file of torch.save, as net.Net; nothing where it is tensors: a state_dict, a checkpoint, a
+    list, or one tensor. Reads the names alone.
+    """
+    try:
+        if _is_old(path):
+            with open(path, "rb") as file:
+                for _ in range(3):  # the magic number, the version, the machine
+                    for _ in pickletools.genops(file):
+                        pass
+                name = _first_class(file)
+        else:
+            with zipfile.ZipFile(path) as archive:
+                member = next(member for member in archive.namelist() if member.endswith("/data.pkl"))
+                with archive.open(member) as file:
+                    name = _first_class(file)
+    except Exception:  # pickletools throws many kinds; load() says what is wrong
+        return ""
+    return "" if name == "collections.OrderedDict" or name.startswith(("torch._", "torch.serialization")) else name
+
+
+def _first_class(file):
+    """What the next pickle begins with."""
+    texts = []
+    for operation, argument, _ in pickletools.genops(file):
+        if operation.name == "GLOBAL":
+            return argument.replace(" ", ".")
+        if operation.name == "STACK_GLOBAL":
+            return ".".join(texts[-2:])
+        if operation.name in ("EMPTY_DICT", "EMPTY_LIST"):
+            return ""
+        texts += [argument] * isinstance(argument, str)
+    return ""
+
+
 def load(path):
     """The Checkpoint in a file of torch.save. Raises InputError."""
     try:
-        unknown = get_unsafe_globals_in_checkpoint(path)
+        unknown = [] if _is_old(path) else get_unsafe_globals_in_checkpoint(path)
         stubs = [(type("_Anything", (_Anything,), {}), name) for name in unknown]
         with safe_globals(stubs):
             content = torch.load(path, map_location="cpu", weights_only=True)

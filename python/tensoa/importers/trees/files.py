@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 
 from tensoa.errors import InputError
+from tensoa.importers.checkpoints import OLD
 from tensoa.importers.trees import conifer, lightgbm, onnx, sklearn, tmva, xgboost
 from tensoa.importers.trees.imported import Imported
 
@@ -22,6 +23,7 @@ OTHERS = {
     b"CONFIG-offset": "is a serialised booster of XGBoost; save_model() it as JSON",
     b"\x89HDF": "is an HDF5 file, not an ensemble of trees",
     b'{"name":"tree"': "is a dump of LightGBM; save_model() it as text",
+    OLD: "is a file of torch.save, not an ensemble of trees",
 }
 
 
@@ -36,45 +38,67 @@ class ImportOptions:
     splitting: str | None = None
 
 
+@dataclass(frozen=True)
+class _Format:
+    """`has_trees`: whether content of the format is trees, where it has networks, too. `option`: the one it alone takes."""
+
+    takes: Callable[[bytes], bool]
+    read: Callable[[bytes, str, ImportOptions], Imported]
+    option: str = ""
+    has_trees: Callable[[bytes], bool] = lambda content: True
+
+
+def _xgboost(content: bytes, subject: str, options: ImportOptions) -> Imported:
+    return xgboost.read(content, subject, options.best_iteration)
+
+
+FORMATS = (
+    _Format(xgboost.is_json, _xgboost, "best_iteration"),
+    _Format(xgboost.is_ubjson, _xgboost, "best_iteration"),
+    _Format(lightgbm.takes, lambda content, subject, _: lightgbm.read(content, subject)),
+    _Format(
+        onnx.takes,
+        lambda content, subject, _: onnx.read(content, subject),
+        has_trees=lambda content: b"TreeEnsemble" in content,
+    ),
+    _Format(
+        tmva.takes,
+        lambda content, subject, _: tmva.read(content, subject),
+        has_trees=lambda content: b'Method="BDT' in content[:4096],
+    ),
+    _Format(conifer.takes, lambda content, subject, options: conifer.read(content, subject, options.splitting), "splitting"),
+    _Format(sklearn.takes, lambda content, subject, options: sklearn.read(content, subject, options.trust_pickle)),
+)
+
+
+def _format_of(content: bytes) -> _Format | None:
+    if content.startswith(OLD):  # begins as a pickle does
+        return None
+    return next((one for one in FORMATS if one.takes(content)), None)
+
+
 def load(path: str | PathLike, options: ImportOptions) -> Imported:
     """The model of a file. Raises InputError."""
-    subject = f"{path}: "
     content = _content(path)
-    formats: list[tuple[Callable[[bytes], bool], Callable[[], Imported], bool]] = [
-        (xgboost.is_json, lambda: xgboost.read(content, subject, options.best_iteration), True),
-        (xgboost.is_ubjson, lambda: xgboost.read(content, subject, options.best_iteration), True),
-        (lightgbm.takes, lambda: lightgbm.read(content, subject), False),
-        (onnx.takes, lambda: onnx.read(content, subject), False),
-        (tmva.takes, lambda: tmva.read(content, subject), False),
-        (conifer.takes, lambda: conifer.read(content, subject, options.splitting), False),
-        (sklearn.takes, lambda: sklearn.read(content, subject, options.trust_pickle), False),
-    ]
-    for takes, read, has_best_iteration in formats:
-        if takes(content):
-            if options.best_iteration and not has_best_iteration:
-                raise InputError(f"{path}: files of this format have no best iteration; import it without --best-iteration")
-            if options.splitting is not None and takes is not conifer.takes:
-                raise InputError(f"{path}: files of this format say how they split; import it without --splitting")
-            return read()
-    advice = next((text for beginning, text in OTHERS.items() if content.startswith(beginning)), "is of an unknown format")
-    advice = xgboost.BINARY if xgboost.is_binary(content) else advice
-    raise InputError(f"{path}: {advice}; expected an ensemble of trees of {READ}")
+    found = _format_of(content)
+    if found is None:
+        advice = next((text for beginning, text in OTHERS.items() if content.startswith(beginning)), "is of an unknown format")
+        advice = xgboost.BINARY if xgboost.is_binary(content) else advice
+        raise InputError(f"{path}: {advice}; expected an ensemble of trees of {READ}")
+    if options.best_iteration and found.option != "best_iteration":
+        raise InputError(f"{path}: files of this format have no best iteration; import it without --best-iteration")
+    if options.splitting is not None and found.option != "splitting":
+        raise InputError(f"{path}: files of this format say how they split; import it without --splitting")
+    return found.read(content, f"{path}: ", options)
 
 
 def is_ensemble(path: str | PathLike) -> bool:
-    """Whether a file is an ensemble of trees that load() reads; ONNX and TMVA have networks, too."""
+    """Whether a file is an ensemble of trees that load() reads."""
     if not Path(path).is_file():
         return False
     content = _content(path)
-    if onnx.takes(content):
-        return b"TreeEnsemble" in content
-    if tmva.takes(content):
-        return b'Method="BDT' in content[:4096]
-    return (
-        xgboost.is_json(content)
-        or xgboost.is_ubjson(content)
-        or any(one.takes(content) for one in (lightgbm, conifer, sklearn))
-    )
+    found = _format_of(content)
+    return found is not None and found.has_trees(content)
 
 
 def _content(path: str | PathLike) -> bytes:
