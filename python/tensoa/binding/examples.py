@@ -15,11 +15,29 @@ from tensoa.binding.blocks import Binding, Block
 from tensoa.errors import InputError, first_line
 
 ROWS = 100_000  # at most so many are read of a file
+#: How files of tables begin.
+TABLES = {
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+    b"FEA1": "a Feather file",
+    b"\xff\xff\xff\xff": "an Arrow stream",
+}
 
 
-def read(path: str | PathLike) -> dict[str, torch.Tensor | None]:
+def kind_of_table(path: str | PathLike) -> str:
+    """ "a Parquet file" and the like, by its first bytes, of CSV by its name; nothing for a file that is no table."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(max(map(len, TABLES)))
+    except OSError:
+        return ""
+    of_name = "a CSV file" if Path(path).suffix == ".csv" else ""
+    return next((kind for beginning, kind in TABLES.items() if content.startswith(beginning)), of_name)
+
+
+def read(path: str | PathLike, option: str = "--examples") -> dict[str, torch.Tensor | None]:
     """The columns of numbers of a Parquet or CSV file by name, as tensors of one dimension; None for one in which numbers
-    are missing (nulls). Raises InputError.
+    are missing (nulls). Raises InputError, which begins with the name of the option that the path was given by.
     """
     import pyarrow
     import pyarrow.csv
@@ -28,11 +46,11 @@ def read(path: str | PathLike) -> dict[str, torch.Tensor | None]:
     readers = {".parquet": pyarrow.parquet.read_table, ".csv": pyarrow.csv.read_csv}
     reader = readers.get(Path(path).suffix)
     if reader is None:
-        raise InputError(f"--examples {path}: expected a file called FILE.parquet or FILE.csv")
+        raise InputError(f"{option} {path}: expected a file called FILE.parquet or FILE.csv")
     try:
         table = reader(path).slice(0, ROWS)
     except (OSError, pyarrow.ArrowException) as error:
-        raise InputError(f"--examples {path}: cannot be read: {first_line(error)}") from error
+        raise InputError(f"{option} {path}: cannot be read: {first_line(error)}") from error
     return _numbers(table)
 
 
@@ -43,7 +61,7 @@ def columns_of(example: Any) -> dict[str, torch.Tensor | None]:
     import pyarrow
 
     if isinstance(example, (str, PathLike)):
-        return read(example)
+        return read(example, "example")
     try:
         if isinstance(example, Mapping):  # which need not be equally long: those of a collection are
             return {name: numbers for key, one in example.items() for name, numbers in _numbers(_column(key, one)).items()}

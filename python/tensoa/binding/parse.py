@@ -3,7 +3,8 @@
 """Reads the JSON of a binding."""
 
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,25 @@ from typing import Any
 import torch
 
 from tensoa.binding.blocks import Binding, Block
+from tensoa.binding.examples import kind_of_table
 from tensoa.dtypes import DTYPES
 from tensoa.errors import InputError
 
 SCHEMA = 1
 RANKS = {"plain": 0, "scalar": 0, "vector": 1, "matrix": 2}
+
+
+def line_in_words(model: str = "MODEL", out: str = "FILE.pt2") -> str:
+    """The command that makes a package without a binding."""
+    return f"python -m tensoa compile {model} --out {out} --columns BLOCK=COLUMN,COLUMN"
+
+
+def without_columns(model: str, out: str) -> InputError:
+    """The error of a command that lacks --binding."""
+    return InputError(
+        f"--out {out}: got no columns; expected --binding BINDING.json, the description of a C++ layout, or columns in words: "
+        f"{line_in_words(model, out)}"
+    )
 
 
 def _member(where: str, mapping: Any, key: str, kind: type) -> Any:
@@ -41,17 +56,29 @@ def _parse_block(where: str, text: Any) -> Block:
     starts = tuple(_member(where, column, "plane", int) for column in columns)
     if not starts or min(starts) != 0:
         raise InputError(f"{where}: the planes of its columns are {list(starts)}, expected to be counted from 0")
+    name, names = _member(where, text, "name", str), tuple(_member(where, column, "name", str) for column in columns)
+    _check_planes(f'{where}: block "{name}"', names, starts, math.prod(element))
     return Block(
-        name=_member(where, text, "name", str),
+        name=name,
         collection=_member(where, text, "collection", int),
         is_transposed=_chosen(where, text, "shape", ("rows", "columns")) == "columns",
         kind=kind,
         element=element,
         column_dtype=getattr(torch, _chosen(where, text, "column_dtype", DTYPES)),
         dtype=getattr(torch, _chosen(where, text, "dtype", DTYPES)),
-        columns=tuple(_member(where, column, "name", str) for column in columns),
+        columns=names,
         starts=starts,
     )
+
+
+def _check_planes(block: str, names: Sequence[str], starts: Sequence[int], count: int) -> None:
+    """A column may be in a block more than once; two columns have no plane in common."""
+    owners: dict[int, str] = {}
+    for name, start in zip(names, starts):
+        for plane in range(start, start + count):
+            other = owners.setdefault(plane, name)
+            if other != name:
+                raise InputError(f"{block}: the columns {other} and {name} have both plane {plane}, expected another for each")
 
 
 def parse(text: Any, where: str = "binding") -> Binding:
@@ -74,5 +101,13 @@ def load(path: str | PathLike) -> Binding:
     except OSError as error:
         raise InputError(f"{path}: cannot read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: got no JSON ({error}), expected what describe(metadata) writes") from error
+        table = kind_of_table(path)
+        if table:
+            raise InputError(
+                f"{path}: is {table}, rows and not what describe(metadata) writes; rows belong to --examples (tensoa.export), "
+                f"or without a description: {line_in_words()} --example FILE.parquet"
+            ) from error
+        raise InputError(
+            f"{path}: got no JSON ({error}), expected what describe(metadata) writes; without it: {line_in_words()}"
+        ) from error
     return parse(text, str(path))

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from tensoa.binding import Binding
+from tensoa.binding.examples import kind_of_table
 from tensoa.errors import InputError, first_line
 from tensoa.importers import checkpoints, exatrkx
 from tensoa.importers.fixed_point import qkeras
@@ -39,7 +40,7 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
         return interaction_network.load(source)
     if source.endswith(".pt2"):
         return _loaded(source, "an exported program (torch.export.save)", lambda: _exported_program(source))
-    if source.endswith((".pt", ".ckpt")):
+    if source.endswith((".pt", ".ckpt")) or checkpoints.kind_of(source) is not None:
         return _script(source)
     if source.endswith(".onnx"):
         return _onnx(source, columns)
@@ -55,6 +56,9 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
         return import_lwtnn(source, columns)
     if source.endswith(".xml"):
         return import_tmva(source, columns)
+    table = kind_of_table(source)
+    if table:
+        raise InputError(f"{source}: is {table}, rows and not a model; expected FILE.py:FACTORY or the file of a model")
     raise InputError(f"{source}: got none of FILE.py:FACTORY, {', '.join(f'FILE{ending}' for ending in ENDINGS)}")
 
 
@@ -93,6 +97,13 @@ def _keras_of_json(path: str, columns: Binding | None) -> nn.Module:
 
 def _script(path: str) -> nn.Module:
     if checkpoints.kind_of(path) == "weights":
+        saved = checkpoints.saved_object(path)
+        if saved:
+            raise InputError(
+                f"{path}: holds a pickled {saved} (torch.save of a whole module), which only its Python code can load; "
+                f'expected FILE.py:FACTORY, a function that returns torch.load("{path}", weights_only=False), or a file of '
+                "torch.export.save (FILE.pt2) or torch.jit.save (FILE.pt)"
+            )
         advice = "expected FILE.py:FACTORY, a function that makes the network and loads them"
         if exatrkx.takes(path):
             advice = f"python -m tensoa.importers.exatrkx {path} --out FILE.pt makes one of them"
