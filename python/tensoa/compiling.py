@@ -24,7 +24,7 @@ In Python: tensoa.compile(module, "model.pt2", columns=["features=pt,eta,phi"]),
 import argparse
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -42,7 +42,7 @@ from tensoa.command import working
 from tensoa.dtypes import DTYPES, name_of
 from tensoa.errors import InputError, first_line
 from tensoa.importers.files import load_module
-from tensoa.importers.trees import conifer
+from tensoa.importers.trees import conifer, match
 from tensoa.importers.trees import files as trees
 from tensoa.importers.trees.imported import Imported
 from tensoa.package import forest
@@ -68,6 +68,8 @@ def compile(  # as in torch.compile, re.compile
     columns}; of outputs also names of blocks. `example`: the path of a Parquet or CSV file, a table of pyarrow, pandas or
     polars, or {name: numbers}. `options`: of networks, but for `report`. Raises InputError: what, got, expected.
     """
+    if not isinstance(model, (nn.Module, str, PathLike)):
+        raise InputError(f"the model is a {type(model).__name__}, expected a torch.nn.Module or the path of a file")
     asked, results = [*_words(columns)], [*_named(outputs)]
     rows = examples.columns_of(example) if example is not None else {}
     if isinstance(model, nn.Module) or not trees.is_ensemble(model):
@@ -91,10 +93,20 @@ class _Result:
     columns: tuple[str, ...] = ()
 
 
+def _each(option: str, described: Described) -> Iterator[str]:
+    """The texts, or the names of blocks. Raises InputError."""
+    for one in described if isinstance(described, Iterable) else [described]:
+        if not isinstance(one, str):
+            raise InputError(
+                f"{option}: got a {type(one).__name__}, expected texts BLOCK=COLUMN,COLUMN or {{block: names of its columns}}"
+            )
+        yield one
+
+
 def _words(described: Described) -> Iterator[words.Words]:
     if isinstance(described, str):
         raise InputError(f"columns: got the text '{described}', expected a list of texts")
-    for one in described:
+    for one in _each("columns", described):
         names = described[one] if isinstance(described, Mapping) else None
         if names is None or isinstance(names, str):
             yield words.words_of(one if names is None else f"{one}={names}")
@@ -103,10 +115,10 @@ def _words(described: Described) -> Iterator[words.Words]:
 
 
 def _named(described: Described) -> Iterator[_Result]:
-    for one in [described] if isinstance(described, str) else described:
+    for one in [described] if isinstance(described, str) else _each("outputs", described):
         if isinstance(described, Mapping):
             names = described[one]
-            yield _Result(one, tuple([names] if isinstance(names, str) else names))
+            yield _Result(one, (names,) if isinstance(names, str) else words.words_of_names(one, names, "outputs").columns)
         elif "=" in one:
             found = words.words_of(one, "outputs")
             if found.dtype or found.rows or found.is_transposed:
@@ -293,13 +305,15 @@ def _compile_trees(
 
 def _features(imported: Imported, rows: Example) -> words.Words:
     names, count = imported.ensemble.column_names, imported.ensemble.columns
-    if names:
+    if names and (not rows or any(name in rows for name in names)):
         return words.Words("features", tuple(names), "float32")
+    if names and not match.are_made_up(names):
+        raise InputError(f"example: has none of the features {match.few(names)} of the model; it has {match.few([*rows])}")
     if len(rows) == count:
         return words.Words("features", tuple(rows), "float32")
     raise InputError(
         f"columns: the model has {count} features without names; expected these: --columns features=COLUMN,COLUMN,…"
-        + (f"; the example has {len(rows)} columns" if rows else "")
+        + (f"; the example has {len(rows)} columns: {match.few([*rows])}" if rows else "")
     )
 
 

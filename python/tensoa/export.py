@@ -146,6 +146,7 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
     """
     if not isinstance(module, nn.Module):
         raise InputError(f"the model is a {type(module).__name__}, expected a torch.nn.Module")
+    binding.require_binding(columns)
     check_writable(path)
     _check_weights(module)
     with contextlib.suppress(NotImplementedError):  # an exported program is in evaluation already
@@ -474,10 +475,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.model is None or options.out is None:
         parser.error("expected MODEL and --out FILE, or --check FILE.pt2")
     is_package = options.out.endswith(".pt2")
-    if is_package != (options.binding is not None):
-        raise InputError(
-            f"--out {options.out}: " + ("a package needs --binding" if is_package else "a package is called FILE.pt2")
-        )
+    if is_package and options.binding is None:
+        raise binding.without_columns(options.model, options.out)
+    if options.binding is not None and not is_package:
+        raise InputError(f"--out {options.out}: a package is called FILE.pt2")
     if options.just_in_time and not is_package:
         raise InputError(f"--out {options.out}: a program of torch.export is called FILE.pt2")
     if options.examples is not None and not is_package:

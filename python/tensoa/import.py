@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m tensoa.import", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("file", metavar="FILE", help="the model")
-    parser.add_argument("--binding", metavar="BINDING.json", required=True, help="the columns that the package is made for")
+    parser.add_argument("--binding", metavar="BINDING.json", help="the columns that the package is made for")
     parser.add_argument("--out", metavar="FILE.pt2", required=True, help="the package to write")
     parser.add_argument("--margin", action="store_true", help="give the sums of leaves, without sigmoid, softmax or the like")
     parser.add_argument(
@@ -55,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if not options.out.endswith(".pt2"):
         raise InputError(f"--out {options.out}: a package is called FILE.pt2")
+    if options.binding is None:
+        raise binding.without_columns(options.file, options.out)
     columns = binding.load(options.binding)
     with working(f"importing {options.file}") as report:
         imported = load(options.file, ImportOptions(options.best_iteration, options.trust_pickle, options.splitting))

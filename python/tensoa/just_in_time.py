@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from tensoa.binding import Binding
+from tensoa.binding import Binding, require_binding
 from tensoa.binding.blocks import argument_names
 from tensoa.binding.columns import FEW_ROWS, ROWS, Columns, collections_of
 from tensoa.binding.domain import HARDLY_ANY, with_domain
@@ -74,6 +74,7 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Cal
 
     Raises InputError where torch.export cannot follow the module, fixes a number of rows, or gives other numbers.
     """
+    require_binding(columns)
     check_writable(path)
     with contextlib.suppress(NotImplementedError):  # an exported program is in evaluation already
         module = module.eval()

@@ -18,7 +18,7 @@ from torch import nn
 
 import tensoa
 from conftest import ROOT
-from tensoa import compiling
+from tensoa import binding, compiling
 from tensoa.errors import InputError
 from tensoa.export import Options
 from tensoa.package import archive
@@ -44,6 +44,9 @@ class OfEdges(nn.Module):
 class OfMany(nn.Module):
     def forward(self, *tensors):
         return tensors[0]
+
+
+WITHOUT_BLOCKS = {"schema": 1, "match": "auto", "inputs": [], "outputs": []}
 
 
 class OfEvent(nn.Module):
@@ -169,6 +172,30 @@ def test_what_is_missing_is_said_with_the_line_to_type(tmp_path):
     assert refusal(OfEvent(), tmp_path, columns=["x=u"], example=3).startswith("example: got a int (")
 
 
+@pytest.mark.parametrize("model, got", [(OfEvent, "type"), (OfEvent().state_dict(), "OrderedDict"), (None, "NoneType")])
+def test_what_is_no_model_is_refused(model, got, tmp_path):
+    message = refusal(model, tmp_path, columns=["x=u"])
+    assert message == f"the model is a {got}, expected a torch.nn.Module or the path of a file"
+
+
+def test_columns_and_outputs_are_texts_or_names_by_block(tmp_path):
+    expected = "expected texts BLOCK=COLUMN,COLUMN or {block: names of its columns}"
+    for columns, got in (([["u", "v"]], "list"), (3, "int"), (binding.parse(WITHOUT_BLOCKS), "Binding")):
+        assert refusal(OfEvent(), tmp_path, columns=columns) == f"columns: got a {got}, {expected}"
+    for outputs, got in (([["a"], "b"], "list"), (3, "int")):
+        assert refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=outputs) == f"outputs: got a {got}, {expected}"
+    assert refusal(OfEvent(), tmp_path, columns={"x": 3}) == "columns: block x has [3], expected names of columns"
+    message = refusal(OfEvent(), tmp_path, columns=["x=u"], outputs={"a": 3})
+    assert message == "outputs: block a has [3], expected names of columns"
+    _, made = compiled(OfEvent(), tmp_path, columns={"x": pandas.Index(["u", "v"])})
+    assert blocks(made["inputs"]) == [("x", 0, "float32", ["u", "v"])]
+
+
+def test_an_example_is_called_example(tmp_path):
+    for name, message in (("a.root", "expected a file called FILE.parquet or FILE.csv"), ("none.csv", "cannot be read: ")):
+        assert refusal(OfEvent(), tmp_path, columns=["x=u"], example=name).startswith(f"example {name}: {message}")
+
+
 def test_features_of_trees_are_named_by_the_file(tmp_path):
     xgboost = pytest.importorskip("xgboost")
     random = np.random.default_rng(0)
@@ -200,6 +227,33 @@ def test_features_of_trees_are_named_by_the_file(tmp_path):
         tensoa.compile(file, package, options=Options(target="cuda"))
     with pytest.raises(InputError, match="is no ensemble of trees; expected no options of trees"):
         tensoa.compile(OfEvent(), package, columns=["x=u"], of_trees=compiling.trees.ImportOptions(best_iteration=True))
+
+
+@pytest.mark.parametrize("names", [None, ["pt", "eta", "phi"]])
+def test_features_of_trees_are_those_of_the_example(names, tmp_path):
+    """LightGBM calls features Column_0, … that have no names."""
+    lightgbm = pytest.importorskip("lightgbm")
+    x = np.random.default_rng(0).normal(size=(200, 3)).astype(np.float32)
+    data = lightgbm.Dataset(x, x[:, 0] > 0, feature_name=names or "auto")
+    (tmp_path / "trees").mkdir()
+    file, out = tmp_path / "trees" / "trees.txt", tmp_path / "out"
+    out.mkdir()
+    lightgbm.train({"objective": "binary", "verbose": -1, "num_threads": 1}, data, 3).save_model(file)
+    rows = dict(zip(("pt", "eta", "phi"), x.T))
+    if names is None:
+        assert refusal(file, out, example={**rows, "m": x[:, 0]}) == (
+            "columns: the model has 3 features without names; expected these: --columns features=COLUMN,COLUMN,…; the example "
+            "has 4 columns: pt, eta, phi, m"
+        )
+        said, _ = compiled(file, out)
+        assert said[0] == "input features=Column_0,Column_1,Column_2"
+    else:
+        message = refusal(file, out, example={"m": x[:, 0]})
+        assert message == "example: has none of the features pt, eta, phi of the model; it has m"
+        message = refusal(file, out, example={"pt": x[:, 0]})
+        assert message == "columns: block features: the example has no eta, phi in numbers; it has pt"
+    said, _ = compiled(file, out, example=rows)
+    assert said[0] == "input features=pt,eta,phi"
 
 
 def command(*arguments):

@@ -380,6 +380,18 @@ def test_torchscript_model_is_fused_as_the_module_it_was_made_of(match, tmp_path
     assert lines[0] == "fused into 1 kernel:"
 
 
+@pytest.mark.parametrize("write", [export, just_in_time.write])
+def test_columns_that_are_no_binding_are_refused_with_what_takes_them(write, tmp_path):
+    for columns, got in (({"inputs": ["x", "y", "z"]}, "dict"), ("binding.json", "str"), (None, "NoneType")):
+        with pytest.raises(InputError) as caught:
+            write(nn.Linear(3, 2), columns, tmp_path / "a.pt2")
+        assert str(caught.value) == (
+            f'the columns are a {got}, expected a Binding, as tensoa.binding.load("binding.json") gives it; for columns in '
+            'words: tensoa.compile(module, "model.pt2", columns={"features": ["pt", "eta"]})'
+        )
+    assert not any(tmp_path.iterdir())
+
+
 # ---- the command
 
 
@@ -397,7 +409,11 @@ def test_torchscript_model_is_fused_as_the_module_it_was_made_of(match, tmp_path
         (["model.py:number", "--binding", "none.json", "--out", "p.pt2"], "none.json: cannot read"),
         (["model.py:number", "--binding", "model.py", "--out", "p.pt2"], "got no JSON"),
         (["model.py:number", "--binding", "deep.json", "--out", "p.pt2"], "got no JSON"),
-        (["model.py:number", "--out", "p.pt2"], "a package needs --binding"),
+        (
+            ["model.py:number", "--out", "p.pt2"],
+            "--out p.pt2: got no columns; expected --binding BINDING.json, the description of a C++ layout, or columns in "
+            "words: python -m tensoa compile model.py:number --out p.pt2 --columns BLOCK=COLUMN,COLUMN\n",
+        ),
         (["model.py:number", "--binding", "BINDING", "--out", "p.pt"], "a package is called FILE.pt2"),
         (["model.py:number", "--out", "p.pt"], "a TorchScript file is made of weights only"),
         (["model.py:number", "--out", "p.pt", "--examples", "e.csv"], "--examples e.csv: expected --out FILE.pt2"),

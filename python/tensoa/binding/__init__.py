@@ -7,7 +7,17 @@ program that runs on columns takes each block as one argument or several, every 
 (step * pitch, 1), from which it makes the tensor that the model knows.
 """
 
-from tensoa.binding.blocks import Argument, Binding, Block, argument_names
-from tensoa.binding.parse import SCHEMA, load, parse
+from tensoa.binding.blocks import Argument, Binding, Block, argument_names, require_binding
+from tensoa.binding.parse import SCHEMA, load, parse, without_columns
 
-__all__ = ["SCHEMA", "Argument", "Binding", "Block", "argument_names", "load", "parse"]
+__all__ = [
+    "SCHEMA",
+    "Argument",
+    "Binding",
+    "Block",
+    "argument_names",
+    "load",
+    "parse",
+    "require_binding",
+    "without_columns",
+]

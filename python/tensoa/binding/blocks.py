@@ -208,6 +208,15 @@ class Binding:
         return [found[name] for name in names]
 
 
+def require_binding(columns: Any) -> None:
+    """Raises InputError for what is no Binding."""
+    if not isinstance(columns, Binding):
+        raise InputError(
+            f'the columns are a {type(columns).__name__}, expected a Binding, as tensoa.binding.load("binding.json") gives it; '
+            'for columns in words: tensoa.compile(module, "model.pt2", columns={"features": ["pt", "eta"]})'
+        )
+
+
 def named_results(value: Any) -> list[tuple[str | None, Any]]:
     """(name, tensor) of each result of a model: of a dict, a named tuple, else None."""
     return [(result.name, result.tensor) for result in _flatten(value)]

@@ -11,7 +11,7 @@ Without a dtype, columns are float32, or integers or truth values where the exam
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -38,7 +38,7 @@ class Words:
 
 def words_of(text: str, option: str = "columns") -> Words:
     """Raises InputError."""
-    found = WORDS.fullmatch(text.strip())
+    found = WORDS.fullmatch(text.strip()) if isinstance(text, str) else None
     columns = tuple(name.strip() for name in found["columns"].split(",")) if found else ()
     if found is None or not all(columns):
         raise InputError(f"{option}: got '{text}', expected BLOCK=COLUMN,COLUMN…, as in: {EXAMPLE}")
@@ -55,12 +55,13 @@ def _checked(words: Words, option: str) -> Words:
     return words
 
 
-def words_of_names(name: str, columns: Sequence[str]) -> Words:
+def words_of_names(name: str, columns: Iterable[str], option: str = "columns") -> Words:
     """Of names alone. Raises InputError."""
     plain = name.removesuffix(".T")
-    if not columns or not all(isinstance(column, str) and column for column in columns):
-        raise InputError(f"columns: block {name} has {list(columns)}, expected names of columns")
-    return _checked(Words(plain, tuple(columns), is_transposed=plain != name), "columns")
+    names = tuple(columns) if isinstance(columns, Iterable) else (columns,)
+    if not names or not all(isinstance(column, str) and column for column in names):
+        raise InputError(f"{option}: block {name} has {list(names)}, expected names of columns")
+    return _checked(Words(plain, names, is_transposed=plain != name), option)
 
 
 def inputs_of(words: Sequence[Words], example: Mapping[str, torch.Tensor | None], match: str = "auto") -> Binding:

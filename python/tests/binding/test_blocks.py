@@ -70,11 +70,23 @@ def test_output_arguments_cover_nothing_but_the_columns():
         ({"inputs": [block("b", "xy", (1, 2))]}, "expected to be counted from 0"),
         ({"inputs": [block("b", "x", dtype="complex64")]}, '"dtype" is "complex64"'),
         ({"inputs": [block("b", "x", kind="vector")]}, "expected 1 sizes for a vector column"),
+        (
+            {"inputs": [block("b", ["pt", "eta", "phi"], (0, 1, 0))]},
+            'binding: block "b": the columns pt and phi have both plane 0, expected another for each',
+        ),
+        (
+            {"outputs": [block("b", ["u", "v"], (0, 2), kind="vector", element=[3])]},
+            'block "b": the columns u and v have both plane 2, expected another for each',
+        ),
     ],
 )
 def test_binding_that_cannot_be_read_says_why(change, message):
     with pytest.raises(InputError, match=message):
         binding.parse({"schema": 1, "match": "order", "inputs": [], "outputs": [], **change})
+
+
+def test_a_column_may_be_in_a_block_twice():
+    assert bind([block("b", "xxy", (0, 0, 1))], []).inputs[0].columns == ("x", "x", "y")
 
 
 # ---- arguments and results by name

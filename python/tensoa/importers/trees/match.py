@@ -3,6 +3,7 @@
 """Which column of a binding each feature of a model is."""
 
 import difflib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tensoa.binding import Binding
@@ -23,7 +24,7 @@ def places(features: list[str], count: int, binding: Binding) -> list[Place]:
     for place in columns:
         for name in _names(binding, place):
             by_name.setdefault(name, []).append(place)
-    if not features or (_are_made_up(features) and features[0] not in by_name):
+    if not features or (are_made_up(features) and features[0] not in by_name):
         if len(columns) != count:
             raise InputError(
                 f"the model has {count} features without names, the binding has {len(columns)} input columns: "
@@ -57,11 +58,15 @@ def _names(binding: Binding, place: Place) -> set[str]:
     return names | {f"{block.name}.{name}" for name in names}
 
 
-def _are_made_up(features: list[str]) -> bool:
+def are_made_up(features: list[str]) -> bool:
     """Whether a framework counted the columns: f0, Column_0."""
     return any(features == [f"{prefix}{i}" for i in range(len(features))] for prefix in ("f", "Column_"))
 
 
 def _listed(binding: Binding, columns: list[Place]) -> str:
-    names = [binding.inputs[place.block].plane_name(place.column) for place in columns]
+    return few([binding.inputs[place.block].plane_name(place.column) for place in columns])
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of many names."""
     return ", ".join(names[:40]) + (f", … ({len(names)})" if len(names) > 40 else "")

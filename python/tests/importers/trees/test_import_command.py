@@ -244,6 +244,11 @@ def test_names_of_packages_and_options(tmp_path, capsys):
 
     assert run(lambda: main(["m.json", "--binding", "b.json", "--out", "m.pt"])) == 2
     assert capsys.readouterr().err == "error: --out m.pt: a package is called FILE.pt2\n"
+    assert run(lambda: main(["m.json", "--out", "m.pt2"])) == 2
+    assert capsys.readouterr().err == (
+        "error: --out m.pt2: got no columns; expected --binding BINDING.json, the description of a C++ layout, or columns in "
+        "words: python -m tensoa compile m.json --out m.pt2 --columns BLOCK=COLUMN,COLUMN\n"
+    )
 
 
 def test_places_by_block_and_made_up_names():
