@@ -1,16 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-// Expects: deleted
+// Expects: deleted.*// copy.queue, from, to. copies rows
 #include "tensoa/soa/portable_collection.hpp"
 
 template <template <class> class F>
 struct Hit {
   F<float> x, y;
-};
-
-template <template <class> class F>
-struct Edge {
-  F<float> score;
 };
 
 void use(const tensoa::PortableCollection<Hit>& hits) { auto copy = hits; }

@@ -408,6 +408,8 @@ TEST_F(AppendBlock, RefusesColumnsOfACollectionThatWasMovedFrom) {
   EXPECT_THAT([&] { none.append_block("features", mixed_.view().records().x()); },
               ThrowsMessage<BindingError>(HasSubstr("column x has no memory; its collection was "
                                                     "moved from, or the view was never set")));
+  expect_error(HasSubstr("90 rows are asked for, the collection has room for 0: it was moved from"),
+               mixed_.view().records().x());
 }
 
 TEST_F(AppendBlock, RefusesColumnsOfTwoCollectionsOfOneSize) {

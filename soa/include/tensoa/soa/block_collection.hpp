@@ -114,8 +114,9 @@ class PortableCollection<Layout, D> {
     return *this;
   }
   ~PortableCollection() = default;
+  // Compilers show the line of a deleted function, and what it says.
   PortableCollection(const PortableCollection&) = delete;  // copy(queue, from, to) copies rows
-  PortableCollection& operator=(const PortableCollection&) = delete;
+  PortableCollection& operator=(const PortableCollection&) = delete;  // copy(queue, from, to)
 
   /// Rows of each block.
   const Sizes& sizes() const noexcept { return sizes_; }

@@ -150,8 +150,9 @@ class PortableCollection {
     return *this;
   }
   ~PortableCollection() = default;
+  // Compilers show the line of a deleted function, and what it says.
   PortableCollection(const PortableCollection&) = delete;  // copy(queue, from, to) copies rows
-  PortableCollection& operator=(const PortableCollection&) = delete;
+  PortableCollection& operator=(const PortableCollection&) = delete;  // copy(queue, from, to)
 
   std::size_t size() const noexcept { return view_.size_; }
   std::size_t capacity() const noexcept { return view_.capacity_; }
