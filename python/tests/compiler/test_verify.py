@@ -253,3 +253,11 @@ def test_a_forgotten_operation_is_not_silent():
 
     with pytest.raises(Exception, match="Forgetful: nothing for the operation 'constant'"):
         Forgetful().visit(ir.constant(0, [1.0]))
+
+
+def test_numbers_of_a_value_cannot_be_written():
+    numbers = np.zeros(3, np.float32)
+    value = ir.constant(0, numbers)
+    with pytest.raises(ValueError, match="read-only"):
+        value.array[0] = 1
+    assert value.of(value.args) is value and numbers.flags.writeable

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from tensoa.errors import InputError
 
 #: The operations and their attributes; those with a value need not be given. Values of FREE operations are read again where
@@ -50,6 +52,14 @@ FREE = ("input", "index", "constant")
 _OWN = {"regroup": 0, "multiply": 1, "pick": 1, "fold": 0, "attend": 1, "nearest": 1}
 ARGUMENT = 1 << 24  # see `places` of Value
 Score = tuple[tuple, ...]
+
+
+def _read_only(value: Any) -> Any:
+    """An array as one that nothing can write; its owner still can."""
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.view()
+        value.flags.writeable = False
+    return value
 
 
 @dataclass(eq=False, frozen=True)
@@ -112,7 +122,8 @@ class Value:
         known = ATTRIBUTES.get(self.op)
         if known is None:
             raise InputError(f"a row program has no operation '{self.op}', expected one of {', '.join(ATTRIBUTES)}")
-        object.__setattr__(self, "attributes", MappingProxyType({**known, **self.attributes}))
+        given = {name: _read_only(value) for name, value in self.attributes.items()}
+        object.__setattr__(self, "attributes", MappingProxyType({**known, **given}))
         wrong = [name for name, value in self.attributes.items() if value is ... or name not in known]
         if wrong:
             raise InputError(f"{self.op}: got the attributes {list(self.attributes)}, expected {list(known)}")
