@@ -11,6 +11,7 @@ import onnx
 import torch
 from onnx import TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
 
 from tensoa.errors import InputError, first_line
 from tensoa.importers.results import named
@@ -44,6 +45,17 @@ def session(path: str, inputs: Sequence[str], results: Mapping[str, str]) -> Cal
     return run
 
 
+class BatchNormalization(OpRun):
+    """Of a model that is not trained. The evaluator's own trains in opset 7 to 13, where ONNX has no attribute for that."""
+
+    def _run(
+        self, x: np.ndarray, scale: np.ndarray, bias: np.ndarray, mean: np.ndarray, variance: np.ndarray, **attributes: Any
+    ) -> tuple[np.ndarray]:
+        shape = (-1, *[1] * (x.ndim - 2))
+        scale, bias, mean, variance = (one.reshape(shape) for one in (scale, bias, mean, variance))
+        return ((x - mean) / np.sqrt(variance + attributes["epsilon"]) * scale + bias,)
+
+
 def in_float64(path: str, inputs: Sequence[str], results: Mapping[str, str]) -> Callable[[Sequence[torch.Tensor]], Any]:
     """As session(), by the reference evaluator of the package onnx, which shares no code with ours, on float64 in the place of
     float32. Raises what it raises.
@@ -52,7 +64,7 @@ def in_float64(path: str, inputs: Sequence[str], results: Mapping[str, str]) -> 
     _add_outputs(model, [*results.values()])
     _make_double(model.graph)
     values = [*dict.fromkeys(results.values())]
-    made = ReferenceEvaluator(model)
+    made = ReferenceEvaluator(model, new_ops=[BatchNormalization])
 
     def run(tensors: Sequence[torch.Tensor]) -> Any:
         doubles = [tensor.double() if tensor.dtype == torch.float32 else tensor for tensor in tensors]

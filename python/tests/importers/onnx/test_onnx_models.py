@@ -127,18 +127,19 @@ def test_model_that_differs_from_onnx_runtime_is_refused(tmp_path):
     assert 'block "probabilities", column' in str(caught.value) and not (tmp_path / "m.pt2").exists()
 
 
-@pytest.mark.parametrize("rows", ["n", 1])
-def test_model_of_which_onnx_runtime_is_off_is_written_and_both_errors_are_said(rows, tmp_path):
-    """Its sigmoid is never below 1e-8."""
+@pytest.mark.parametrize("rows, opset", [("n", 7), (1, 13), ("n", 15)])
+def test_model_of_which_onnx_runtime_is_off_is_written_and_both_errors_are_said(rows, opset, tmp_path):
+    """Its sigmoid is never below 1e-8. Batch norms are in evaluation in all opsets."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["product"]),
-        helper.make_node("Sub", ["product", "far"], ["away"]),
+        helper.make_node("BatchNormalization", ["product", "scale", "far", "mean", "variance"], ["away"], momentum=0.9),
         helper.make_node("Sigmoid", ["away"], ["y"]),
     ]
     random = np.random.default_rng(0)
-    constants = {"w": random.normal(size=(3, 2)).astype(np.float32), "far": np.float32([40, 0])}
+    constants = {"w": random.normal(size=(3, 2)), "scale": [1, 2], "far": [-40, 0], "mean": [0.5, -1], "variance": [2, 0.5]}
+    constants = {name: np.float32(numbers) for name, numbers in constants.items()}
     inputs, outputs = {"x": (FLOAT, [rows, 3])}, {"y": (FLOAT, [rows, 2])}
-    path = of_nodes(tmp_path / "m.onnx", nodes, inputs, outputs, constants)
+    path = of_nodes(tmp_path / "m.onnx", nodes, inputs, outputs, constants, opset)
     columns, lines = bind([named_block("x", "abc")], [named_block("y", "uv")], "auto"), []
     module = import_onnx(path, columns)
     export(module, columns, tmp_path / "m.pt2", Options(report=lines.append))
