@@ -13,7 +13,8 @@ writes it): a package that reads and writes them where they lie. MODEL is
   FILE.onnx             an ONNX model of opset 7 to 21 (docs/onnx_operators.md), compared with ONNX Runtime where that is here
   FILE.keras, FILE.h5   a model of Keras, through Keras 3 with its back end for torch, compared with its predict; also FILE.json
                         of to_json(), with the weights beside it
-  FOLDER, FILE.pb       a SavedModel or a frozen graph of TensorFlow, where tensorflow and tf2onnx are installed
+  FOLDER, FILE.pb       a SavedModel or a frozen graph of TensorFlow (FILE.graphdef, too, as Triton calls it), where
+                        tensorflow and tf2onnx are installed
   FILE.fml, FILE.h5     a network on fixed-point numbers, of hls4ml or QKeras (.keras and .json, too), bit for bit
   FILE.json             a network of LWTNN, sequential or a graph; its variables are columns of these names
   FILE.xml              a network of TMVA (MLP, DNN, DL of dense layers); its variables are columns of these names

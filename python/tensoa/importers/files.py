@@ -24,13 +24,13 @@ from tensoa.importers.lwtnn import import_lwtnn
 from tensoa.importers.tmva import import_tmva
 from tensoa.tracking import interaction_network
 
-ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".pb", ".fml", ".json", ".xml", ".safetensors")
+ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".pb", ".graphdef", ".fml", ".json", ".xml", ".safetensors")
 
 
 def load_module(source: str, columns: Binding | None = None) -> nn.Module:
     """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.keras or FILE.h5 (Keras, QKeras),
-    FILE.fml (hls4ml), FILE.pb or a folder (TensorFlow), FILE.json (LWTNN, or Keras with its weights beside it), FILE.xml
-    (TMVA) or FILE.safetensors. Where a binding is given, models of others give what its output blocks ask for
+    FILE.fml (hls4ml), FILE.pb, FILE.graphdef or a folder (TensorFlow), FILE.json (LWTNN, or Keras with its weights beside it),
+    FILE.xml (TMVA) or FILE.safetensors. Where a binding is given, models of others give what its output blocks ask for
     (tensoa.importers.outputs), and networks of LWTNN and TMVA take its columns by name. Raises InputError.
     """
     path, _, factory = source.rpartition(":")
@@ -44,7 +44,7 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
         return _script(source)
     if source.endswith(".onnx"):
         return _onnx(source, columns)
-    if source.endswith(".pb") or Path(source, "saved_model.pb").is_file():
+    if source.endswith((".pb", ".graphdef")) or Path(source, "saved_model.pb").is_file():
         return _tensorflow(source, columns)
     if source.endswith((".keras", ".h5", ".hdf5")):
         return _keras(source, columns)

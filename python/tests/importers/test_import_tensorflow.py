@@ -103,16 +103,18 @@ def test_operators_that_tf2onnx_leaves_are_those_of_tensorflow(tmp_path):
 
 @pytest.mark.skipif(HAS_TENSORFLOW, reason="tensorflow and tf2onnx are installed")
 def test_without_tensorflow_the_message_says_what_to_install(tmp_path):
-    (tmp_path / "frozen.pb").write_bytes(b"")
+    for name in ("frozen.pb", "model.graphdef"):
+        (tmp_path / name).write_bytes(b"")
     (tmp_path / "saved").mkdir()
     (tmp_path / "saved" / "saved_model.pb").write_bytes(b"")
-    for name in ("frozen.pb", "saved"):
+    for name in ("frozen.pb", "model.graphdef", "saved"):
         with pytest.raises(InputError) as caught:
             load_module(str(tmp_path / name))
         assert str(caught.value).startswith(str(tmp_path / name) + ": needs the package t")
         assert str(caught.value).endswith(", which is not here; pip install tensorflow-cpu tf2onnx")
 
 
-def test_files_that_are_not_there(tmp_path):
-    with pytest.raises(InputError, match="none.pb: no such file, expected a SavedModel"):
-        load_module(str(tmp_path / "none.pb"))
+@pytest.mark.parametrize("name", ["none.pb", "none.graphdef"])
+def test_files_that_are_not_there(name, tmp_path):
+    with pytest.raises(InputError, match=f"{name}: no such file, expected a SavedModel"):
+        load_module(str(tmp_path / name))

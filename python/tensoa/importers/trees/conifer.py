@@ -79,8 +79,8 @@ class _Reader:
                 self.fail(f'its splitting_convention is "{convention}", expected "<" or "<="')
             self.fail(
                 "its splitting_convention is missing, as older releases of conifer wrote it; say which it is: --splitting '<=' "
-                "where a value that equals the threshold goes left (trees of scikit-learn), --splitting '<' "
-                "where it goes right (XGBoost)"
+                "where a value that equals the threshold goes left (trees of scikit-learn; conifer's own default), "
+                "--splitting '<' where it goes right (XGBoost)"
             )
         trees = self.member(self.text, "trees", list)
         if len(trees) != self.member(self.text, "n_trees", int):
