@@ -20,6 +20,7 @@ from tensoa.errors import InputError, first_line
 from tensoa.importers.files import load_module
 from tensoa.importers.keras import config, legacy
 from tensoa.importers.onnx import import_onnx
+from tensoa.importers.tensorflow import import_tensorflow
 from torch import nn
 
 FREE = 12  # length of what is free but for the rows: constituents of a jet, steps of a sequence
@@ -48,9 +49,11 @@ class Network:
 
     framework = ""
 
-    def __init__(self, path: Path) -> None:
-        """Raises InputError."""
-        self.path = path
+    def __init__(self, path: Path, shapes: list[list[int]], outputs: list[str]) -> None:
+        """`shapes`: those of a row of each argument, of files that do not say them. `outputs`: which ones, by their names.
+        Raises InputError.
+        """
+        self.path, self.shapes, self.outputs = path, shapes, outputs
         self.module = self.load()
 
     def load(self) -> nn.Module:
@@ -59,7 +62,7 @@ class Network:
     def columns(self) -> binding.Binding:
         """Each of its inputs as one block. Raises InputError."""
         inputs, outputs = self.blocks()
-        return parsed(inputs, outputs, "order" if len(inputs) == 1 else "name")
+        return parsed(inputs, outputs, "order" if len(inputs) == 1 and not self.outputs else "name")
 
     def blocks(self) -> tuple[list[dict], list[dict]]:
         raise NotImplementedError
@@ -101,7 +104,7 @@ class OfTensors(Network):
         return [(one.name, one.dtype, one.shape or ()) for one in self.module.graph.inputs]
 
     def names(self) -> list[str]:
-        return self.module.graph.outputs
+        return self.module.result_names
 
     def blocks(self) -> tuple[list[dict], list[dict]]:
         arguments = self.arguments()
@@ -131,14 +134,38 @@ class OfTensors(Network):
         return module.reference()
 
 
+class OfTorchScript(OfTensors):
+    framework = f"torch {torch.__version__}"
+
+    def arguments(self) -> list[tuple[str, torch.dtype, tuple[int | None, ...]]]:
+        names = binding.argument_names(self.module)
+        return [(name, torch.float32, (None, *shape)) for name, shape in zip(names, self.shapes, strict=True)]
+
+    def names(self) -> list[str]:
+        """Of one result, which has no name in the file."""
+        return ["output"]
+
+    def size(self) -> str:
+        return f"{sum(node.kind().startswith('aten::') for node in self.module.inlined_graph.nodes())} operators"
+
+    def reference(self, module: nn.Module) -> Reference | None:
+        """The file itself in Python, another reading of it than the module that is exported."""
+        script = torch.jit.load(self.path, "cpu").eval()
+        return lambda tensors: script(*tensors)
+
+
 class OfOnnx(OfTensors):
     def load(self) -> nn.Module:
         """Without results that are text."""
-        outputs = onnx.load(self.path, load_external_data=False).graph.output
-        return import_onnx(
-            self.path,
-            [one.name for one in outputs if one.type.tensor_type.elem_type != onnx.TensorProto.STRING],
-        )
+        every = onnx.load(self.path, load_external_data=False).graph.output
+        names = [one.name for one in every if one.type.tensor_type.elem_type != onnx.TensorProto.STRING]
+        self.outputs = names if len(names) < len(every) else []
+        return import_onnx(self.path, names)
+
+
+class OfTensorflow(OfTensors):
+    def load(self) -> nn.Module:
+        return import_tensorflow(str(self.path), self.outputs)
 
 
 def keras_2(path: Path, names: list[str], floatx: str) -> Reference:
@@ -175,9 +202,6 @@ class OfKeras(OfTensors):
         names = self.module.argument_names
         found = [shapes.get(name, next(iter(shapes.values()), ())) for name in names]
         return [(name, torch.float32, shape) for name, shape in zip(names, found)]
-
-    def names(self) -> list[str]:
-        return self.module.result_names
 
     def size(self) -> str:
         found = self.configuration()["config"]
@@ -266,8 +290,9 @@ class OfFixedPoint(Network):
 
 
 KINDS: dict[str, type[Network]] = {
+    "TorchScript": OfTorchScript,
     "ONNX network": OfOnnx,
-    "TensorFlow": OfTensors,
+    "TensorFlow": OfTensorflow,
     "Keras": OfKeras,
     "QKeras": OfFixedPoint,
     "LWTNN": OfLwtnn,

@@ -21,12 +21,15 @@ Exit status 1 where a model gives other answers than its framework.
 
 import argparse
 import contextlib
+import functools
 import json
+import re
 import subprocess
 import sys
 import tempfile
 import tomllib
 from dataclasses import dataclass, field
+from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -43,8 +46,10 @@ from tensoa.importers.files import load_module
 from tensoa.importers.trees import files as tree_files
 from tensoa.package import archive, forest
 from tensoa.package.recorded import input_bytes, result_bytes
+from torch import nn
 
 HERE = Path(__file__).resolve().parent
+EXPORT_SAYS = re.compile(r": (.* by \S+) \(relative, .*(; the model itself from float64 by [^,)]*)")
 ROWS = 500
 SAFE = ("sklearn.", "_loss.", "numpy.", "joblib.", "scipy.sparse.")  # modules
 SAFE_NAMES = {("builtins", "slice"), ("_codecs", "encode")}
@@ -57,10 +62,11 @@ The files are not here: `bench/others/models.toml` has repository, commit and pa
 
 Of trees the difference is the largest absolute one, of margins and of answers, between what the program gives for the package
 and what the framework gives, and, where the program reads the file itself, between the two ways. Of networks it is the largest
-||a - b|| / ||b|| of an output column. A network is fused into one kernel a stage, or goes through TorchInductor.
+||a - b|| / ||b|| of an output column. A network is fused into one kernel a stage, or goes through TorchInductor. "Run": the day
+and the commit of tensoa, + with changes that were committed later.
 
-| format | file | licence | bytes | what it is | compared with | rows | largest difference | result |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| format | file | licence | bytes | what it is | compared with | rows | largest difference | run | result |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 FRAMEWORKS = "xgboost xgboost-cpu lightgbm scikit-learn onnxruntime onnx torch keras tensorflow tf2onnx".split()
 
@@ -74,6 +80,9 @@ class Model:
     licence: str
     what: str = ""
     beside: list[str] = field(default_factory=list)  # files that it needs in its folder
+    splitting: str | None = None  # of conifer: what goes left, where the file does not say it
+    shapes: list[list[int]] = field(default_factory=list)  # of a row of each argument, of TorchScript
+    outputs: list[str] = field(default_factory=list)  # of TensorFlow: those that are asked for, inner ones too
 
     def content(self, mirrors: Path, path: str = "") -> bytes:
         """Of the model, or of another file of its commit. Raises InputError."""
@@ -127,7 +136,7 @@ def safe_pickles():
 
 def run_trees(model: Model, path: Path, program: Path) -> Answer:
     with safe_pickles():
-        imported = tree_files.load(path, tree_files.ImportOptions(trust_pickle=True))
+        imported = tree_files.load(path, tree_files.ImportOptions(trust_pickle=True, splitting=model.splitting))
     ensemble = imported.ensemble
     names = ensemble.column_names or [f"f{i}" for i in range(ensemble.columns)]
     outputs = [f"answer_{k}" for k in range(ensemble.outputs)]
@@ -156,28 +165,42 @@ def run_trees(model: Model, path: Path, program: Path) -> Answer:
 
 
 def run_network(model: Model, path: Path, program: Path) -> Answer:
-    network = KINDS[model.family](path)
+    network = KINDS[model.family](path, model.shapes, model.outputs)
     columns = network.columns()
     module = load_module(str(path), columns)
     package = path.parent / "package.pt2"
     lines: list[str] = []
     export(module, columns, package, Options(report=lines.append))
-    reference = network.reference(module)
+    off = next((line for line in lines if "that is off" in line), "")  # the framework, as a second reader in float64 says
     fused = "fused" if any(line.startswith("fused into") for line in lines) else "by TorchInductor"
     numbers = sum(constant.numel() for constant in (*module.parameters(), *module.buffers()))
     what = f"{network.size()}, {numbers} weights"
+    reference = network.reference(module)
     if reference is None:
         check = checked(program, package)
-        is_right, compared = check["is_right"], "the module in float64 alone"
+        compared = "the module in float64 alone"
         rows = sum(row["n"] for row in check["rows"]) // sum(len(one.places) for one in columns.outputs)
     else:
-        record_framework(package, columns, module, reference)
-        check = checked(program, package)
-        is_right, compared, rows = check["is_right"], network.framework, 2 * ROWS
-    return Answer(what, compared, rows, f"{check['max_rel_error']:.0e} relative", fused if is_right else "differs", is_right)
+        check = beside_framework(program, package, columns, module, reference)
+        compared, rows = network.framework, 2 * ROWS
+    text = f"{check['max_rel_error']:.0e} relative"
+    if off:
+        check = beside_framework(program, package, columns, module, module.reference_in_float64())
+        text += f", {check['max_rel_error']:.0e} from the rules of ONNX in float64; {''.join(EXPORT_SAYS.search(off).groups())}"
+    is_right = check["is_right"]
+    if model.family == "TorchScript":  # the program runs these just in time, too
+        beside = checked(program, package, "--against", str(path), "--rows", "0", "1", "2", "33", "1000")
+        text += f", just in time {beside['max_rel_error']:.0e}"
+        is_right &= beside["is_right"]
+    return Answer(what, compared, rows, text, fused if is_right else "differs", is_right)
 
 
-def record_framework(package: Path, columns: binding.Binding, module, reference: Reference) -> None:
+def beside_framework(program: Path, package: Path, columns: binding.Binding, module: nn.Module, reference: Reference) -> dict:
+    record_framework(package, columns, module, reference)
+    return checked(program, package)
+
+
+def record_framework(package: Path, columns: binding.Binding, module: nn.Module, reference: Reference) -> None:
     """Puts the framework's answers in the place of what the package was made to give; one row in ten is of zeros."""
     records, manifest = archive.read(package)
     rules = result_rows(module, columns, "cpu")
@@ -202,13 +225,17 @@ def run(model: Model, mirrors: Path, program: Path) -> tuple[Answer, int]:
         try:
             content = model.content(mirrors)
             size = len(content)
-            path = Path(folder) / Path(model.path).name
-            path.write_bytes(content)
+            path = Path(folder) / "files" / Path(model.path).name
+            contents = {path: content}
             for name in model.beside:
-                (Path(folder) / Path(name).name).write_bytes(model.content(mirrors, name))
+                contents[path.parent / Path(name).relative_to(Path(model.path).parent)] = model.content(mirrors, name)
+            for file, bytes_of in contents.items():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(bytes_of)
+            path = path.parent if path.name == "saved_model.pb" else path
             return (run_network if model.family in KINDS else run_trees)(model, path, program), size
         except InputError as error:
-            reason = str(error).replace(f"{folder}/", "").replace("|", "\\|")
+            reason = re.sub(rf"{folder}/files/?", "", str(error)).replace("|", "\\|")
             return Answer("", "", 0, "", f"refused: {reason}"), size
 
 
@@ -219,8 +246,14 @@ def first_cells(model: Model) -> str:
 
 def row(model: Model, answer: Answer, size: int) -> str:
     what = "; ".join(filter(None, (model.what, answer.what)))
-    cells = (model.licence, size, what, answer.framework, answer.rows or "", answer.difference, answer.result)
+    cells = (model.licence, size, what, answer.framework, answer.rows or "", answer.difference, this_run(), answer.result)
     return first_cells(model) + " | ".join(map(str, cells)) + " |"
+
+
+@functools.cache
+def this_run() -> str:
+    command = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
+    return f"{date.today()} {subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False).stdout.strip()}"
 
 
 def versions() -> str:

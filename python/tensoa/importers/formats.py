@@ -97,8 +97,9 @@ FORMATS = [
     Format(
         "conifer JSON",
         IMPORT,
-        "both splitting conventions; scores in float64, not in the fixed point of the firmware",
-        "files without a convention, oblique splits",
+        "both splitting conventions, with `--splitting` files that do not state theirs; scores in float64, not in the fixed "
+        "point of the firmware",
+        "oblique splits",
         "the rules of conifer, by a second reader",
         "conifer",
     ),
@@ -111,6 +112,14 @@ FORMATS = [
         "ONNX network",
         "mlp",
         "onnxruntime",
+    ),
+    Format(
+        "TorchScript",
+        f"the program, {EXPORT}",
+        "scripted and traced models, branches and loops on constants; [just in time](just_in_time.md) what torch loads",
+        "as packages: control flow that depends on the data, state that a call changes",
+        "torch",
+        "TorchScript",
     ),
     Format(
         "LWTNN JSON",
@@ -129,7 +138,7 @@ FORMATS = [
         "Keras",
     ),
     Format(
-        "TensorFlow SavedModel, frozen graph",
+        "TensorFlow SavedModel, frozen graph (.pb, .graphdef)",
         EXPORT,
         "what tf2onnx makes ONNX of, where it and TensorFlow are installed",
         "what tf2onnx or the importer of ONNX refuses",
