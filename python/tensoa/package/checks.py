@@ -112,7 +112,7 @@ def _judge(block: Block, cases: list[Case], errors: torch.Tensor, right: Right, 
             f'block "{block.name}", column {block.plane_name(plane)}: {what} differs from the model by '
             f"{errors[case, plane]:.2e} ({kind}, at {cases[case]}; the model itself from float64 by "
             f"{right.eager_error[plane]:.2e}{_of_last_place(right, plane)}), "
-            f"expected at most {limits[plane]:.0e}; it is not written"
+            f"expected at most {limits[plane]:.2e}; it is not written"
         )
 
 

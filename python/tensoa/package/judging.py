@@ -154,13 +154,16 @@ def is_settled(case: Case, most: float = ROUGH) -> bool:
 
 def is_as_far_from_itself(case: Case, at: int, errors: torch.Tensor) -> bool:
     """Whether the model is about as far from itself as a program is from it (`errors` of the planes of block `at`), where its
-    arithmetic is a last place off, or of two equal numbers the other one comes first: the worst planes are compared.
+    arithmetic is a last place off, or of two equal numbers the other one comes first; or, in any of several draws, its inputs
+    and weights are rounded otherwise. The worst planes are compared.
     """
-    shaken = None if case.numbers == NORMAL or case.is_quantised else case.shaken
-    if shaken is None:
-        return False
     right = Right([case], at)
-    return not right.is_choice and bool(errors.amax() <= right.margin * right.errors(0, shaken[at]).amax())
+    if case.numbers == NORMAL or case.is_quantised or right.is_choice:
+        return False
+    own = [right.errors(0, case.shaken[at]).amax()] if case.shaken is not None else []
+    draws = (near for near in case.rounded_otherwise() if near is not None)
+    own += [right.errors(0, near[at]).amax().clamp(max=MOST_OF_LAST_PLACE) for near in draws]
+    return any(errors.amax() <= right.margin * one for one in own)
 
 
 def by_numbers(cases: list[Case]) -> dict[str, list[int]]:
