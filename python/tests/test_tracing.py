@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import nn
 
-from exporting import block
+from exporting import Module, block
 from tensoa.command import run
 from tensoa.export import main
-from tensoa.tracing import with_place
+from tensoa.tracing import traced, with_place
 
 
 class CountsRows(nn.Module):
@@ -94,3 +94,22 @@ def test_the_line_of_the_author_is_found_behind_other_errors():
             raise RuntimeError("first\nsecond") from error
     except RuntimeError as error:
         assert with_place(error).startswith("first, at test_tracing.py:")
+
+
+def test_the_order_of_an_einsum_does_not_depend_on_the_number_of_rows(monkeypatch):
+    """opt_einsum, which comes with some installations of torch, looks for the order that is the fastest for so many rows."""
+
+    class Planner:
+        @staticmethod
+        def contract_path(equation, *operands, optimize):
+            return ([(0, 1), (0, 1)] if operands[0].shape[0] > 64 else [(1, 2), (0, 1)]), None
+
+    names = torch.backends.opt_einsum.set_flags.__globals__  # of the module, which an object stands before
+    for name, value in {"is_available": lambda: True, "get_opt_einsum": lambda: Planner, "enabled": True}.items():
+        monkeypatch.setitem(names, name, value)
+    module = Module(lambda m, x: torch.einsum("ni,nj,jk->nk", x, x, m.weight))
+    shapes = (({0: torch.export.Dim("rows")},),)  # of *inputs
+    exported = traced(module, (torch.randn(100, 3),), shapes)
+    x = torch.randn(7, 3)
+    torch.testing.assert_close(exported.module()(x), module(x))
+    assert torch.backends.opt_einsum.enabled
