@@ -54,7 +54,9 @@ struct Few : Common<Few<kPitch>> {
       w += kBlock;
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
-        const V weight = load(at(v));
+        V weight = load(at(v));
+        // Once in a register for all rows; GCC would load it again with each product, and each input before it.
+        if constexpr (kCount > 1) asm("" : "+v"(weight));
 #pragma GCC unroll 4
         for (int r = 0; r < kCount; ++r)
           sum[chain][r][v] = fused(all(from[r * step]), weight, sum[chain][r][v]);
