@@ -124,6 +124,8 @@ def _named(described: Described) -> Iterator[_Result]:
             if found.dtype or found.rows or found.is_transposed:
                 raise InputError(f"outputs: got '{one}', expected names alone: dtypes and rows are those that the model gives")
             yield _Result(found.name, found.columns)
+        elif "," in one:
+            raise InputError(f"outputs: got '{one}', expected the name of a block, or BLOCK={one} for the names of its columns")
         else:
             yield _Result(one)
 

@@ -164,6 +164,8 @@ def test_what_is_missing_is_said_with_the_line_to_type(tmp_path):
     assert message == "outputs: a has 2 columns, expected 1, as many as the model gives"
     assert refusal(OfEvent(), tmp_path, columns="x=u").startswith("columns: got the text 'x=u', expected a list of texts")
     assert refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a=b:int32", "c"]).startswith("outputs: got 'a=b:int32'")
+    message = refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a,b", "c"])
+    assert message == "outputs: got 'a,b', expected the name of a block, or BLOCK=a,b for the names of its columns"
     message = refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a", "a"])
     assert message == "outputs: there are two blocks called a; name them: --outputs BLOCK BLOCK"
     seven = [f"x{i}=c{i}@of{i}" for i in range(7)]
