@@ -44,7 +44,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
-        install-check reference stub newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
+        install-check wheel reference stub newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
         soak soak-service width nightly options clean
 .DELETE_ON_ERROR:
 
@@ -135,6 +135,9 @@ hip: setup ## Compile the HIP seam and the kernel of trees with hipcc, link the 
 install-check: build ## Install into fresh folders, with torch and without, and build outside projects against them
 	@scripts/install_check.sh
 
+wheel: setup ## Build the wheel of `pip install .`, install it where there is no torch, and use it; build-wheel/dist/ has it
+	@scripts/wheel_check.sh
+
 stub: build ## Write the types of the Python module, python/tensoa/_runtime.pyi
 	@PYTHONPATH=python $(PYTHON) scripts/write_stub.py
 
@@ -160,11 +163,14 @@ fuzz-packages: program ## Export random modules, run `tensoa infer` over random 
 	@$(PYTHON) -W ignore python/tests/random_packages.py --program build/tensoa --seeds $(PACKAGE_SEEDS) --device $(PACKAGE_DEVICE) \
 	  --jobs $(JOBS)
 
+# AddressSanitizer calls dlopen() in the place of the program, whose RUNPATH then does not count.
+fuzz-infer: export UBSAN_OPTIONS = print_stacktrace=1
+fuzz-infer: export LD_LIBRARY_PATH := $(CURDIR)/build-asan-infer
 fuzz-infer: setup ## The same, and random tables, with an `infer` under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset asan -B build-asan-infer -DTENSOA_TOOLS=ON -DTENSOA_PYTORCH=ON -DTENSOA_BUILD_TESTS=OFF $(CMAKE_ARGS)
 	@cmake --build build-asan-infer --target tensoa_program
-	@UBSAN_OPTIONS=print_stacktrace=1 TENSOA_PROGRAM=$(CURDIR)/build-asan-infer/tensoa $(PYTHON) -m pytest -q tests/tools/test_infer_rows.py -k random
-	@UBSAN_OPTIONS=print_stacktrace=1 $(PYTHON) -W ignore python/tests/random_packages.py --program $(CURDIR)/build-asan-infer/tensoa \
+	@TENSOA_PROGRAM=$(CURDIR)/build-asan-infer/tensoa $(PYTHON) -m pytest -q tests/tools/test_infer_rows.py -k random
+	@$(PYTHON) -W ignore python/tests/random_packages.py --program $(CURDIR)/build-asan-infer/tensoa \
 	  --seeds $(INFER_SEEDS) --inductor-each 0 --jobs $(JOBS)
 
 fuzz-scripts: build/.configured-$(PRESET) ## Run random TorchScript programs and all operators of torch: inputs must stay as they are

@@ -21,7 +21,11 @@ find_path(TensoaCuda_INCLUDE_DIR cuda_runtime_api.h NO_CACHE
 if(TensoaCuda_INCLUDE_DIR)
   # The library of the same root: headers and library must match.
   get_filename_component(tensoa_cuda_root "${TensoaCuda_INCLUDE_DIR}/.." ABSOLUTE)
-  find_library(TensoaCuda_LIBRARY NAMES libcudart.so.13 libcudart.so.12 NO_CACHE
+  set(tensoa_cuda_names libcudart.so.13 libcudart.so.12)
+  if(TENSOA_CUDA_STATIC)
+    set(tensoa_cuda_names libcudart_static.a)
+  endif()
+  find_library(TensoaCuda_LIBRARY NAMES ${tensoa_cuda_names} NO_CACHE
     PATHS "${tensoa_cuda_root}" PATH_SUFFIXES lib lib64 lib/${CMAKE_LIBRARY_ARCHITECTURE} NO_DEFAULT_PATH)
   file(STRINGS "${TensoaCuda_INCLUDE_DIR}/cuda_runtime_api.h" text REGEX "#define CUDART_VERSION ")
   if(text MATCHES "([0-9]+)")
@@ -37,8 +41,19 @@ find_package_handle_standard_args(TensoaCuda
   VERSION_VAR TensoaCuda_VERSION
   REASON_FAILURE_MESSAGE "run scripts/setup.sh, or set TENSOA_CUDA_ROOT to a folder with include/ and lib/ of the CUDA runtime")
 
+# Where programs find it when they start.
+set(TensoaCuda_RUNPATH "")
+if(TensoaCuda_FOUND AND NOT TENSOA_CUDA_STATIC)
+  get_filename_component(TensoaCuda_RUNPATH "${TensoaCuda_LIBRARY}" DIRECTORY)
+endif()
+
 if(TensoaCuda_FOUND AND NOT TARGET TensoaCuda::cudart)
-  add_library(TensoaCuda::cudart SHARED IMPORTED)
+  if(TENSOA_CUDA_STATIC)
+    add_library(TensoaCuda::cudart STATIC IMPORTED)
+    target_link_libraries(TensoaCuda::cudart INTERFACE dl pthread rt)
+  else()
+    add_library(TensoaCuda::cudart SHARED IMPORTED)
+  endif()
   set_target_properties(TensoaCuda::cudart PROPERTIES IMPORTED_LOCATION "${TensoaCuda_LIBRARY}")
   target_include_directories(TensoaCuda::cudart INTERFACE "${TensoaCuda_INCLUDE_DIR}")
 endif()

@@ -6,8 +6,7 @@
 # and defines nanobind_add_module().
 
 set(TensoaPython_PACKAGES FALSE)
-if(EXISTS "${TENSOA_VENV}/bin/python")
-  set(Python_EXECUTABLE "${TENSOA_VENV}/bin/python")
+if(EXISTS "${Python_EXECUTABLE}")
   find_package(Python 3.11 COMPONENTS Interpreter Development.Module QUIET)
   if(Python_FOUND)
     execute_process(

@@ -38,6 +38,8 @@ __all__ = [
     "LoadError",
     "Model",
     "OutputError",
+    "get_cmake_dir",
+    "get_include",
 ]
 
 # In a checkout the compiled part is where it was built; where tensoa is installed it lies here.
@@ -45,6 +47,25 @@ _BUILD = os.environ.get("TENSOA_BUILD") or os.path.join(os.path.dirname(os.path.
 _BUILT = os.path.normpath(os.path.join(_BUILD, "python", "tensoa"))
 if os.path.isdir(_BUILT):
     __path__.append(_BUILT)
+
+
+def get_include() -> str:
+    """The folder of the C++ headers, of an installed tensoa."""
+    return _installed("include")
+
+
+def get_cmake_dir() -> str:
+    """The folder of tensoa-config.cmake, for CMAKE_PREFIX_PATH or tensoa_DIR; of an installed tensoa."""
+    return _installed("lib", "cmake", "tensoa")
+
+
+def _installed(*names: str) -> str:
+    folder = os.path.join(os.path.dirname(os.path.realpath(__file__)), *names)
+    if not os.path.isdir(folder):
+        raise ConfigError(
+            f"{folder}: is not there: this tensoa is not installed by pip, which brings what is for C++: pip install ."
+        )
+    return folder
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds the wheel as `pip install .` does, installs it in an environment without torch, and uses it: a package in Python, the
+# program, an outside C++ project. Prints its figures, and fails where one is above its limit.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fail() {
+  echo "wheel-check: $1" >&2
+  exit 1
+}
+
+folder=$PWD/build-wheel
+rm -rf "$folder/dist" "$folder/venv" "$folder/outside" "$folder/model.pt2"
+mkdir -p "$folder"
+started=$SECONDS
+.venv/bin/python -m pip wheel -q . --no-deps --wheel-dir "$folder/dist" --config-settings=build-dir="$folder/cmake" >"$folder/build.log" 2>&1 ||
+  { tail -n 40 "$folder/build.log" >&2; fail "the wheel cannot be built"; }
+seconds=$((SECONDS - started))
+wheel=("$folder"/dist/tensoa-*.whl)
+# What the tree has is what the wheel has.
+diff <(git ls-files python/tensoa | sed 's|^python/||' | sort) \
+  <(.venv/bin/python -m zipfile -l "${wheel[0]}" | sed -nE 's/^(tensoa\/\S+\.(py|pyi|hpp|cuh|json|typed)) .*/\1/p' | grep -v '^tensoa/include/' | sort) ||
+  fail "the files of python/tensoa (<) are not those of the wheel (>)"
+
+.venv/bin/python -m venv "$folder/venv"
+python=$folder/venv/bin/python
+"$python" -m pip install -q --disable-pip-version-check "${wheel[0]}"
+cd "$folder" # out of the checkout, whose build python/tensoa would take
+
+! "$folder/venv/bin/tensoa" --version 2>message || fail "the program starts without Arrow"
+grep -q "pip install 'tensoa\[program\]'" message || fail "without Arrow the program says $(<message)"
+
+PYTHONPATH=../python ../.venv/bin/python -W ignore -m tensoa compile ../tests/install/model.py:factory --out model.pt2 \
+  --columns x=x,y,z --outputs y=m,n
+"$python" - <<'P'
+import sys
+import numpy as np
+import tensoa
+
+rows = {name: np.arange(5, dtype="f4") + i for i, name in enumerate("xyz")}
+found = tensoa.Model("model.pt2")(rows)
+np.testing.assert_array_equal(found["m"], rows["x"] + 2 * rows["y"] + 3 * rows["z"])
+assert "torch" not in sys.modules and "pyarrow" not in sys.modules
+assert not hasattr(tensoa, "compile")
+P
+"$python" -m pip install -q --disable-pip-version-check 'pyarrow==25.*'
+"$folder/venv/bin/tensoa" --version
+"$folder/venv/bin/tensoa" inspect model.pt2 >/dev/null
+cmake -S ../tests/install -B outside -G Ninja -DWAY=component -DCOMPONENT=package \
+  -DCMAKE_PREFIX_PATH="$("$python" -c 'import tensoa; print(tensoa.get_cmake_dir())')" >/dev/null
+cmake --build outside
+outside/outside model.pt2
+
+megabytes=$(($(stat -c %s "${wheel[0]}") / 1000000))
+read -r milliseconds memory < <("$python" - <<'P'
+import resource, subprocess, sys, time
+
+def once():
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import tensoa"], check=True)
+    return 1e3 * (time.perf_counter() - started)
+
+nothing = [sys.executable, "-c", "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"]
+model = [sys.executable, "-c", "import tensoa; tensoa.Model; import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"]
+of = [int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for command in (nothing, model)]
+print(round(min(once() for _ in range(10))), of[1] // 1024)
+P
+)
+echo "wheel-check: built in $seconds s on $(nproc) cores, $megabytes MB (limit 15); import tensoa in $milliseconds ms with Python's own" \
+  "start (limit 80), $memory MiB with tensoa.Model (limit 30)"
+((megabytes <= 15)) || fail "the wheel has $megabytes MB, expected 15 at most"
+((milliseconds <= 80)) || fail "import tensoa takes $milliseconds ms, expected 80 at most"
+((memory <= 30)) || fail "a process with tensoa.Model takes $memory MiB, expected 30 at most"
