@@ -27,7 +27,7 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # `import tensoa`. A wheel has the rest of it, and is one folder with all that is installed; elsewhere that is a folder for PYTHONPATH.
 set(tensoa_module_dir .)
-if(NOT SKBUILD)
+if(NOT TENSOA_WHEEL)
   set(tensoa_module_dir "${CMAKE_INSTALL_DATADIR}/tensoa/python/tensoa")
   install(DIRECTORY python/tensoa/ DESTINATION "${tensoa_module_dir}"
     FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.json" PATTERN "__pycache__" EXCLUDE)
@@ -35,9 +35,9 @@ endif()
 if(TARGET tensoa_python)
   install(TARGETS tensoa_python LIBRARY DESTINATION "${tensoa_module_dir}")
 endif()
-if(SKBUILD AND TARGET tensoa_program)
+if(TENSOA_WHEEL AND TARGET tensoa_program)
   # Of the system that builds the wheel; no other has to have it.
-  install(FILES "$<TARGET_SONAME_FILE:TBB::tbb>" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(FILES "$<TARGET_FILE:TBB::tbb>" DESTINATION "${CMAKE_INSTALL_LIBDIR}" RENAME "$<TARGET_SONAME_FILE_NAME:TBB::tbb>")
 endif()
 
 # All that is installed, without tests and benchmarks: `cmake --build build --target tensoa_installed`.
@@ -67,7 +67,7 @@ endforeach()
 if(TensoaTorch_ROOT)
   set(TENSOA_TORCH_ROOT "${TensoaTorch_ROOT}")
 endif()
-if(SKBUILD)  # the packages beside this one, wherever the wheel is installed
+if(TENSOA_WHEEL)  # the packages beside this one, wherever the wheel is installed
   set(TENSOA_VENV_PACKAGES "\${CMAKE_CURRENT_LIST_DIR}/../../../..")
 endif()
 configure_package_config_file(cmake/tensoa-config.cmake.in tensoa-config.cmake

@@ -28,6 +28,7 @@ set(TENSOA_SERVICE_VENV "${PROJECT_SOURCE_DIR}/.venv-service" CACHE PATH "Python
 set(TENSOA_TORCH_ROOT "" CACHE PATH "A libtorch or torch Python package (include/, lib/); empty: the one in TENSOA_VENV")
 set(TENSOA_ARROW_ROOT "" CACHE PATH "A pyarrow Python package; empty: the one in TENSOA_VENV. Arrow_DIR goes before it")
 set(TENSOA_CUDA_ROOT "" CACHE PATH "A CUDA runtime (include/, lib/); empty: the one beside torch, else a toolkit")
+option(TENSOA_WHEEL "For the wheel of pyproject.toml, whose Python builds it: one folder in site-packages, beside other packages" OFF)
 option(TENSOA_CUDA_STATIC "Link the CUDA runtime into programs and modules, which then start where there is none" OFF)
 set(TENSOA_ALPAKA_INCLUDE "" CACHE PATH "A folder with alpaka/alpaka.hpp, for the tests of accel/; empty: that of find_package(alpaka)")
 set(TENSOA_SHARED_DATA "${PROJECT_SOURCE_DIR}/../shared/data" CACHE PATH "Real events for the tests; tests skip without them")
@@ -41,12 +42,14 @@ if(NOT TENSOA_TESTS MATCHES "^(all|torch)$")
   message(FATAL_ERROR "TENSOA_TESTS is ${TENSOA_TESTS}, expected all or torch")
 endif()
 
-if(SKBUILD)
+if(TENSOA_WHEEL)
   # pip builds the wheel with a Python that finds the packages of pyproject.toml, wherever it has put them.
   execute_process(COMMAND "${Python_EXECUTABLE}" -c "import sys; print(*filter(None, sys.path), sep=';')"
     OUTPUT_VARIABLE TENSOA_VENV_PACKAGES OUTPUT_STRIP_TRAILING_WHITESPACE)
 else()
-  set(Python_EXECUTABLE "${TENSOA_VENV}/bin/python")
+  if(EXISTS "${TENSOA_VENV}/bin/python")
+    set(Python_EXECUTABLE "${TENSOA_VENV}/bin/python")
+  endif()
   file(GLOB TENSOA_VENV_PACKAGES "${TENSOA_VENV}/lib/python3*/site-packages")
 endif()
 

@@ -25,13 +25,15 @@ diff <(git ls-files python/tensoa | sed 's|^python/||' | sort) \
   <(.venv/bin/python -m zipfile -l "${wheel[0]}" | sed -nE 's/^(tensoa\/\S+\.(py|pyi|hpp|cuh|json|typed)) .*/\1/p' | grep -v '^tensoa/include/' | sort) ||
   fail "the files of python/tensoa (<) are not those of the wheel (>)"
 
+.venv/bin/python -m zipfile -l "${wheel[0]}" | grep -q '^tensoa/lib/libtbb.so.12 ' || fail "the wheel has no libtbb.so.12"
+
 .venv/bin/python -m venv "$folder/venv"
 python=$folder/venv/bin/python
 "$python" -m pip install -q --disable-pip-version-check "${wheel[0]}"
 cd "$folder" # out of the checkout, whose build python/tensoa would take
 
 ! "$folder/venv/bin/tensoa" --version 2>message || fail "the program starts without Arrow"
-grep -q "pip install 'tensoa\[program\]'" message || fail "without Arrow the program says $(<message)"
+grep -q "pip install 'pyarrow==25" message || fail "without Arrow the program says $(<message)"
 
 PYTHONPATH=../python ../.venv/bin/python -W ignore -m tensoa compile ../tests/install/model.py:factory --out model.pt2 \
   --columns x=x,y,z --outputs y=m,n
@@ -46,10 +48,11 @@ np.testing.assert_array_equal(found["m"], rows["x"] + 2 * rows["y"] + 3 * rows["
 assert "torch" not in sys.modules and "pyarrow" not in sys.modules
 assert not hasattr(tensoa, "compile")
 P
-"$python" -m pip install -q --disable-pip-version-check 'pyarrow==25.*'
+"$python" -m pip install -q --disable-pip-version-check 'pyarrow==25.*' 'nvidia-cuda-runtime==13.*'
 "$folder/venv/bin/tensoa" --version
 "$folder/venv/bin/tensoa" inspect model.pt2 >/dev/null
 cmake -S ../tests/install -B outside -G Ninja -DWAY=component -DCOMPONENT=package \
+  -DTENSOA_CUDA_ROOT="$("$python" -c 'import nvidia.cu13; print(nvidia.cu13.__path__[0])')" \
   -DCMAKE_PREFIX_PATH="$("$python" -c 'import tensoa; print(tensoa.get_cmake_dir())')" >/dev/null
 cmake --build outside
 outside/outside model.pt2

@@ -103,6 +103,9 @@ def with_domain(module: Any, binding: Binding) -> tuple[Binding, list[str]]:
 def _searched(module: Any, first: _Call) -> _Call:
     best, left, end = first, MOST_CALLS, time.monotonic() + MOST_SECONDS
 
+    def may_try() -> bool:
+        return left > 0 and time.monotonic() < end
+
     def tried(change: Callable[[Block], Block], at: tuple[int, ...]) -> _Call:
         nonlocal left
         left -= 1
@@ -111,7 +114,7 @@ def _searched(module: Any, first: _Call) -> _Call:
 
     def improve(changes: list[tuple[Callable[[Block], Block], tuple[int, ...]]]) -> bool:
         nonlocal best
-        calls = (tried(*change) for change in changes if left > 0 and time.monotonic() < end)
+        calls = (tried(*change) for change in changes if may_try())
         found = max(calls, key=lambda call: call.order, default=best)
         is_better = found.order > best.order
         best = found if is_better else best
@@ -132,7 +135,7 @@ def _searched(module: Any, first: _Call) -> _Call:
         if best.least >= ENOUGH:
             break
     for at, plane in places:  # what is no better for a range has none
-        if plane is not None and left > 0 and _range_of(best.binding.inputs[at[0]], plane) != EVERYWHERE:
+        if plane is not None and may_try() and _range_of(best.binding.inputs[at[0]], plane) != EVERYWHERE:
             other = tried(_ranged(EVERYWHERE, plane), at)
             best = other if other.order >= best.order else best
     return best

@@ -40,7 +40,7 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
         return interaction_network.load(source)
     if source.endswith(".pt2"):
         return _loaded(source, "an exported program (torch.export.save)", lambda: _exported_program(source))
-    if source.endswith((".pt", ".ckpt")) or checkpoints.kind_of(source) is not None:
+    if source.endswith((".pt", ".ckpt")):
         return _script(source)
     if source.endswith(".onnx"):
         return _onnx(source, columns)
@@ -56,6 +56,8 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
         return import_lwtnn(source, columns)
     if source.endswith(".xml"):
         return import_tmva(source, columns)
+    if checkpoints.kind_of(source) is not None:
+        return _script(source)
     table = kind_of_table(source)
     if table:
         raise InputError(f"{source}: is {table}, rows and not a model; expected FILE.py:FACTORY or the file of a model")
@@ -100,7 +102,7 @@ def _script(path: str) -> nn.Module:
         saved = checkpoints.saved_object(path)
         if saved:
             raise InputError(
-                f"{path}: holds a pickled {saved} (torch.save of a whole module), which only its Python code can load; "
+                f"{path}: holds a pickled {saved}, no state_dict, which only its Python code can load; "
                 f'expected FILE.py:FACTORY, a function that returns torch.load("{path}", weights_only=False), or a file of '
                 "torch.export.save (FILE.pt2) or torch.jit.save (FILE.pt)"
             )

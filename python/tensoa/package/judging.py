@@ -154,16 +154,19 @@ def is_settled(case: Case, most: float = ROUGH) -> bool:
 
 def is_as_far_from_itself(case: Case, at: int, errors: torch.Tensor) -> bool:
     """Whether the model is about as far from itself as a program is from it (`errors` of the planes of block `at`), where its
-    arithmetic is a last place off, or of two equal numbers the other one comes first; or, in any of several draws, its inputs
-    and weights are rounded otherwise. The worst planes are compared.
+    arithmetic is a last place off, or of two equal numbers the other one comes first (the worst planes are compared); or, plane
+    by plane in the worst of several draws, its inputs and weights are rounded otherwise.
     """
     right = Right([case], at)
     if case.numbers == NORMAL or case.is_quantised or right.is_choice:
         return False
-    own = [right.errors(0, case.shaken[at]).amax()] if case.shaken is not None else []
-    draws = (near for near in case.rounded_otherwise() if near is not None)
-    own += [right.errors(0, near[at]).amax().clamp(max=MOST_OF_LAST_PLACE) for near in draws]
-    return any(errors.amax() <= right.margin * one for one in own)
+    if case.shaken is not None and errors.amax() <= right.margin * right.errors(0, case.shaken[at]).amax():
+        return True
+    draws = [right.errors(0, near[at]) for near in case.rounded_otherwise() if near is not None]
+    if not draws:
+        return False
+    own = torch.stack(draws).amax(0).clamp(max=MOST_OF_LAST_PLACE) * (right.eager_error > 0)  # of exact planes none
+    return bool((errors <= torch.maximum(right.own_error, right.margin * own)).all())
 
 
 def by_numbers(cases: list[Case]) -> dict[str, list[int]]:

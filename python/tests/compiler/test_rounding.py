@@ -120,7 +120,9 @@ def test_rows_of_equal_numbers_have_no_variance(of_moments):
 
 def test_variances_whose_squares_float32_does_not_hold_are_those_of_torch(tmp_path):
     def function(m, x):
-        return x.var(1, keepdim=True), x.std(1, keepdim=True), torch.linalg.vector_norm(x[:, :1], dim=1, keepdim=True)
+        spread, _ = torch.std_mean(x, 1, keepdim=True)
+        first = torch.linalg.vector_norm(x[:, :1], dim=1, keepdim=True)
+        return x.var(1, keepdim=True), x.std(1, keepdim=True), first, spread
 
     def fill(inputs):
         x = inputs[0]
@@ -128,7 +130,7 @@ def test_variances_whose_squares_float32_does_not_hold_are_those_of_torch(tmp_pa
         x[:, -1] = torch.tensor([1e38] + 7 * [-1e38] + 16 * [-2e38])  # whose sum is not, either
         x[:, 0] *= 1e-11  # whose variance is none, but its root is
 
-    made = program(function, [1, 1, 1], tmp_path, columns=24)
+    made = program(function, [1, 1, 1, 1], tmp_path, columns=24)
     for where, (x,), results in made.results((7, 200), fill=fill):
         assert x.abs().max() > 1e18 and x.abs().amax(1).min() < 1e-18
         for i, (got, right) in enumerate(zip(results, function(None, x.double()))):

@@ -30,7 +30,7 @@ def test_a_pickled_module_is_not_called_weights(form, ending, tmp_path):
     module, path = nn.Sequential(nn.Linear(3, 2)), tmp_path / f"a.{ending}"
     torch.save(module, path, **form)
     assert refusal(path) == (
-        "holds a pickled torch.nn.modules.container.Sequential (torch.save of a whole module), which only its Python code can "
+        "holds a pickled torch.nn.modules.container.Sequential, no state_dict, which only its Python code can "
         f'load; expected FILE.py:FACTORY, a function that returns torch.load("{path}", weights_only=False), or a file of '
         "torch.export.save (FILE.pt2) or torch.jit.save (FILE.pt)"
     )

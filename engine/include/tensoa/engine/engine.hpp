@@ -64,8 +64,8 @@ class Engine {
 
   /// Whether rows of the columns depend on each other in a call. Follows from the forms of the blocks alone.
   /// @param binding checked; `prepared` was made for it
-  virtual RowDependence row_dependence(const Binding& /*binding*/,
-                                       const Prepared& /*prepared*/) const {
+  virtual RowDependence row_dependence([[maybe_unused]] const Binding& binding,
+                                       [[maybe_unused]] const Prepared& prepared) const {
     return {RowDependence::Answer::kUnknown, "the engine that runs it does not say"};
   }
 

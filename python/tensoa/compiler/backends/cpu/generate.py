@@ -20,6 +20,7 @@ LINES = 1000  # of all stages: 850 took the compiler 10 s
 # Linear layers of a program, at most, whose code is where they are called, with their sizes as constants: one row of
 # 3 -> 64 -> 64 -> 2 takes 94 ns instead of 106, 16 rows 713 instead of 750, the compiler 0.1 s more for a layer.
 INLINED = 4
+MOST_WEIGHT = 1 << 30  # of a library, whose code and data are at most 2 GiB apart
 FEATURES = 1 << 17  # that a row may have in scratch memory: 24 MiB for a tile
 _FOLDER = Path(__file__).parent / "kernels"
 KERNELS = [_FOLDER / f"{name}.hpp" for name in "vectors functions doubles columns order tile few pairs".split()]
@@ -89,6 +90,8 @@ def generate(program: Program, plan: Plan) -> Source:
     pitch |= BLOCK  # rows a power of two apart would fall on the same lines of a cache
     layers = sum("L::linear(" in line for _, made in texts.values() for line in made.lines)
     stages = "\n".join(body.text(name) for name, body in texts.values())
+    if len(weights) > MOST_WEIGHT:
+        raise NotFused(f"{len(weights) >> 20} MiB of weights, at most {MOST_WEIGHT >> 20} MiB are linked into a library")
     text = [
         kernel_text(layers <= INLINED),
         INCLUDED,

@@ -27,7 +27,7 @@ def compiler() -> str:
     found = shutil.which(os.environ.get("CXX", "g++"))
     if found is None:
         raise InputError(f"got no C++ compiler '{os.environ.get('CXX', 'g++')}', expected g++ 12 or later: set CXX")
-    return found
+    return os.path.abspath(found)  # it runs in another folder
 
 
 #: The compiler must not use more CPU seconds, nor outlive this process: whatever ends it, kill or crash, closes the pipe

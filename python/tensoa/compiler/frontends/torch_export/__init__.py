@@ -36,6 +36,7 @@ KEPT = [
     torch.ops.aten.eye.m,
     torch.ops.aten.stack.default,
     torch.ops.aten.std.correction,
+    torch.ops.aten.std_mean.correction,
 ]
 
 #: Operations that torch.export leaves whole, and that are sums of elements taken by constant indices.

@@ -315,12 +315,18 @@ def _variance(
     return _reduced(walk, node, tensor, dims, build)
 
 
-def _variance_and_mean(
-    walk: Shapes, node: Node, tensor: Rows, dims: Any = None, correction: Any = None, keepdim: bool = False
+def _with_mean(
+    walk: Shapes,
+    node: Node,
+    tensor: Rows,
+    dims: Any = None,
+    correction: Any = None,
+    keepdim: bool = False,
+    is_root: bool = False,
 ) -> Operand:
     shape, axis, _ = walk.shape_of(node)
     mean = walk.reduced(tensor, dims, shape, axis, functools.partial(walk.reduce, "mean"))
-    return [_variance(walk, node, tensor, dims, correction), mean]
+    return [_variance(walk, node, tensor, dims, correction, is_root=is_root), mean]
 
 
 def norm(walk: Shapes, order: float, what: str) -> Callable[[Any, int], Any]:
@@ -513,7 +519,8 @@ OPERATIONS: dict[str, Callable[..., Operand]] = {
     "all": _any("amin"),
     "var": _variance,
     "std": functools.partial(_variance, is_root=True),
-    "var_mean": _variance_and_mean,
+    "var_mean": _with_mean,
+    "std_mean": functools.partial(_with_mean, is_root=True),
     "linalg_vector_norm": _vector_norm,
     "clamp": _clamp,
     "hardtanh": lambda walk, node, x, low=-1.0, high=1.0: _clamp(walk, node, x, low, high),
