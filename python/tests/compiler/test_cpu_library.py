@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from cpu_programs import (
@@ -54,7 +55,7 @@ def test_what_cannot_be_generated_is_named(make, words, monkeypatch):
         cpu.generate(program, stages.plan(program))
 
 
-def test_a_program_that_would_take_long_to_compile_is_not_fused():
+def test_a_program_that_would_take_long_to_compile_is_not_fused(monkeypatch):
     x = columns(0, 0, range(3))
     values = [apply("sin", apply("add", x, constant(0, [i, 0, 0]))) for i in range(LINES)]
     program = Program(("rows",), [Output(1 + i, (0, 1, 2), value) for i, value in enumerate(values)])
@@ -64,6 +65,22 @@ def test_a_program_that_would_take_long_to_compile_is_not_fused():
     program = Program(("rows",), [Output(1, (0,), ir.reduce("sum", wide))])
     with pytest.raises(NotFused, match=f"numbers for a row at a time, at most {FEATURES} are held"):
         cpu.generate(program, stages.plan(program))
+    monkeypatch.setattr(sys.modules[cpu.generate.__module__], "MOST_WEIGHT", 1 << 20)
+    table = np.zeros((1 << 19, 1), np.float32)
+    program = Program(("rows",), [Output(1, (0,), ir.lookup(ir.index(0, 0, 0), table))])
+    with pytest.raises(NotFused, match="[0-9]+ MiB of weights, at most 1 MiB are linked into a library"):
+        cpu.generate(program, stages.plan(program))
+
+
+@pytest.mark.skipif(not RUNNABLE, reason="no CPU of level x86-64-v3 here")
+def test_a_compiler_is_found_from_where_it_was_named(tmp_path, monkeypatch):
+    (tmp_path / "compiler").write_text('#!/bin/sh\nexec g++ "$@"\n')
+    (tmp_path / "compiler").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CXX", "./compiler")
+    program = Program(("rows",), [Output(1, (0,), apply("sin", columns(0, 0, (0,))))])
+    cpu.build(cpu.generate(program, stages.plan(program)), "x86-64-v3", "program.so")
+    assert (tmp_path / "program.so").exists()
 
 
 def test_a_chain_that_is_too_long_to_follow_is_not_fused(tmp_path):
