@@ -36,6 +36,9 @@ grep -q -- "--target tensoa_installed" build-outside/message || fail "the messag
 cmake --install build --prefix "$PWD/build-outside/torch" >/dev/null
 build-outside/torch/bin/tensoa --version
 [[ -f build-outside/torch/share/doc/tensoa/LICENSE ]] || fail "no LICENSE is installed"
+if compgen -G 'build/python/tensoa/_runtime*.so' >/dev/null; then
+  PYTHONPATH=build-outside/torch/share/tensoa/python .venv/bin/python -c 'import tensoa; tensoa.Model'
+fi
 if [[ -f build/models/tensoa.pt || -f build/models/tensoa.pt2 ]]; then
   build-outside/torch/bin/tensoa track generate:1:1:20  # with the model that is installed
 fi
