@@ -231,7 +231,7 @@ def test_no_choice_between_integers_may_be_wrong():
             outputs[0][0, 7] += 1
 
     module = Module(lambda m, k: k.argmax(1))
-    with pytest.raises(InputError, match="differs from the model by 1.00e-03 .*expected at most 0e"):
+    with pytest.raises(InputError, match="differs from the model by 1.00e-03 .*expected at most 0.00e"):
         pretend_package(module, with_examples(module, LARGER), spoil)
     floats = bind(THREE_TO_TWO[0], LARGER.text["outputs"])
     for function, model, expected in ((Module(lambda m, x: x.argmax(1)), floats, 2e-3), (module, LARGER, 3e-5)):
