@@ -43,7 +43,7 @@ cat "$table" >"$logs/before" 2>/dev/null || true
 write_table() {
   {
     echo "What each step of \`make nightly\` said when it ran last; written by scripts/nightly.sh. A step is \`make STEP\`;"
-    echo "asan draws its layouts from the date: CMAKE_ARGS=-DTENSOA_TEST_SEED=20261121. \"+\": with changes on top of the commit."
+    echo "asan draws its layouts from the date: CMAKE_ARGS=-DTENSOA_TEST_SEED=YYYYMMDD. \"+\": with changes on top of the commit."
     echo "Machine of the last run: $machine; ${gpus:-no GPU}"
     echo
     # shellcheck disable=SC2059
