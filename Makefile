@@ -163,10 +163,10 @@ fuzz-packages: program ## Export random modules, run `tensoa infer` over random 
 	@$(PYTHON) -W ignore python/tests/random_packages.py --program build/tensoa --seeds $(PACKAGE_SEEDS) --device $(PACKAGE_DEVICE) \
 	  --jobs $(JOBS)
 
-# AddressSanitizer calls dlopen() in the place of the program, whose RUNPATH then does not count.
 fuzz-infer: export UBSAN_OPTIONS = print_stacktrace=1
 # LeakSanitizer cannot always stop the threads of torch and oneTBB when the program ends.
 fuzz-infer: export ASAN_OPTIONS = detect_leaks=0
+# AddressSanitizer calls dlopen() in the place of the program, whose RUNPATH then does not count.
 fuzz-infer: export LD_LIBRARY_PATH := $(CURDIR)/build-asan-infer
 fuzz-infer: setup ## The same, and random tables, with an `infer` under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset asan -B build-asan-infer -DTENSOA_TOOLS=ON -DTENSOA_PYTORCH=ON -DTENSOA_BUILD_TESTS=OFF $(CMAKE_ARGS)

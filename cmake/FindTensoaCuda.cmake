@@ -5,6 +5,7 @@
 # torch, a toolkit. Makes
 #   TensoaCuda::cudart       headers (SYSTEM) and libcudart
 #   TensoaCuda_VERSION       for example 13.0
+#   TensoaCuda_RUNPATH       the folder in which programs find libcudart when they start; empty with TENSOA_CUDA_STATIC
 
 if(TENSOA_CUDA_ROOT)
   set(tensoa_cuda_roots "${TENSOA_CUDA_ROOT}")
@@ -41,7 +42,6 @@ find_package_handle_standard_args(TensoaCuda
   VERSION_VAR TensoaCuda_VERSION
   REASON_FAILURE_MESSAGE "run scripts/setup.sh, or set TENSOA_CUDA_ROOT to a folder with include/ and lib/ of the CUDA runtime")
 
-# Where programs find it when they start.
 set(TensoaCuda_RUNPATH "")
 if(TensoaCuda_FOUND AND NOT TENSOA_CUDA_STATIC)
   get_filename_component(TensoaCuda_RUNPATH "${TensoaCuda_LIBRARY}" DIRECTORY)

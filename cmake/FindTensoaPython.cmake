@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Finds what the Python module is built with: the Python of TENSOA_VENV, and there nanobind and NumPy's headers. Sets
+# Finds what the Python module is built with: Python_EXECUTABLE (TensoaOptions.cmake), and there nanobind and NumPy's headers. Sets
 #   TensoaPython_NUMPY_INCLUDE   the folder of numpy/arrayobject.h
 # and defines nanobind_add_module().
 

@@ -25,12 +25,12 @@ started=$SECONDS
   { tail -n 40 "$folder/build.log" >&2; fail "the wheel cannot be built"; }
 seconds=$((SECONDS - started))
 wheel=("$folder"/dist/tensoa-*.whl)
+.venv/bin/python -m zipfile -l "${wheel[0]}" >"$folder/files"
 # What the tree has is what the wheel has.
 diff <(git ls-files python/tensoa | sed 's|^python/||' | sort) \
-  <(.venv/bin/python -m zipfile -l "${wheel[0]}" | sed -nE 's/^(tensoa\/\S+\.(py|pyi|hpp|cuh|json|typed)) .*/\1/p' | grep -v '^tensoa/include/' | sort) ||
+  <(sed -nE 's/^(tensoa\/\S+\.(py|pyi|hpp|cuh|json|typed)) .*/\1/p' "$folder/files" | grep -v '^tensoa/include/' | sort) ||
   fail "the files of python/tensoa (<) are not those of the wheel (>)"
-
-.venv/bin/python -m zipfile -l "${wheel[0]}" | grep -q '^tensoa/lib/libtbb.so.12 ' || fail "the wheel has no libtbb.so.12"
+grep -q '^tensoa/lib/libtbb.so.12 ' "$folder/files" || fail "the wheel has no libtbb.so.12"
 
 .venv/bin/python -m venv "$folder/venv"
 python=$folder/venv/bin/python
@@ -64,17 +64,16 @@ outside/outside model.pt2
 
 megabytes=$(($(stat -c %s "${wheel[0]}") / 1000000))
 read -r milliseconds memory < <("$python" - <<'P'
-import resource, subprocess, sys, time
+import subprocess, sys, time
 
 def once():
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", "import tensoa"], check=True)
     return 1e3 * (time.perf_counter() - started)
 
-nothing = [sys.executable, "-c", "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"]
-model = [sys.executable, "-c", "import tensoa; tensoa.Model; import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"]
-of = [int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for command in (nothing, model)]
-print(round(min(once() for _ in range(10))), of[1] // 1024)
+code = "import tensoa; tensoa.Model; import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+memory = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+print(round(min(once() for _ in range(10))), memory.strip())
 P
 )
 echo "wheel-check: built in $seconds s on $(nproc) cores, $megabytes MB (limit 15); import tensoa in $milliseconds ms with Python's own" \

@@ -175,7 +175,7 @@ def _built_for_cpu(part: Part, flags: set[str], folder: Path) -> tuple[FusedPart
     with surprises_as_not_fused():
         plan = stages.plan(part.program)
         source = cpu.generate(part.program, plan)
-    made = _described(part, [stages.describe(stage) for stage in plan.stages], source.text.encode() + source.weights)
+    made = _described(part, [stages.describe(stage) for stage in plan.stages], source.text.encode(), source.weights)
     name, loaded = made.name, _parts[made.name]
     variants, files = [], {}
     for level in cpu.LEVELS:

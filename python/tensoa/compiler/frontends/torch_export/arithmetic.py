@@ -315,18 +315,11 @@ def _variance(
     return _reduced(walk, node, tensor, dims, build)
 
 
-def _with_mean(
-    walk: Shapes,
-    node: Node,
-    tensor: Rows,
-    dims: Any = None,
-    correction: Any = None,
-    keepdim: bool = False,
-    is_root: bool = False,
-) -> Operand:
+def _with_mean(walk: Shapes, node: Node, tensor: Rows, dims: Any = None, **options: Any) -> Operand:
+    """`options`: of _variance()."""
     shape, axis, _ = walk.shape_of(node)
     mean = walk.reduced(tensor, dims, shape, axis, functools.partial(walk.reduce, "mean"))
-    return [_variance(walk, node, tensor, dims, correction, is_root=is_root), mean]
+    return [_variance(walk, node, tensor, dims, **options), mean]
 
 
 def norm(walk: Shapes, order: float, what: str) -> Callable[[Any, int], Any]:
