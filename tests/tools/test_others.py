@@ -5,6 +5,7 @@
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 
@@ -52,7 +53,7 @@ def network_file(folder):
 
 
 def looked_at(tmp_path, family, file, program=PROGRAM):
-    """(exit status, the row of the table) for a file of a repository."""
+    """(exit status, {column of the table: cell}) for a file of a repository."""
     folder = tmp_path / "mirrors" / "someone+models"
     git = ["git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@b"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "models"]):
@@ -65,8 +66,10 @@ def looked_at(tmp_path, family, file, program=PROGRAM):
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     done = subprocess.run([*run, "--list", listed, "--out", out], capture_output=True, text=True, env=environment, check=False)
     assert done.stderr == "" or done.returncode == 0, done.stderr
-    row = [cell.strip() for cell in out.read_text().splitlines()[-1].split("|")[1:-1]]
-    assert row[0] == family and f"someone/models/blob/{commit}/{file}" in row[1] and row[2] == "MIT"
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in out.read_text().splitlines() if line.startswith("| ")]
+    row = dict(zip(lines[0], lines[-1], strict=True))
+    assert row["format"] == family and f"someone/models/blob/{commit}/{file}" in row["file"] and row["licence"] == "MIT"
+    assert re.match(r"\d{4}-\d\d-\d\d", row["run"])
     return done.returncode, row
 
 
@@ -79,21 +82,22 @@ def folder(tmp_path):
 
 def test_trees_have_the_bits_of_their_framework(tmp_path, folder):
     status, row = looked_at(tmp_path, "XGBoost", xgboost_file(folder))
-    assert (status, row[8]) == (0, "the same bits")
-    assert row[7].startswith("margins 0, answers ") and row[7].endswith("read in C++ 0")
-    assert "binary:logistic, 5 features, 5 trees, depth 3" in row[4] and row[5].startswith("XGBoost") and int(row[6]) > 1000
+    assert (status, row["result"]) == (0, "the same bits")
+    assert row["largest difference"].startswith("margins 0, answers ") and row["largest difference"].endswith("read in C++ 0")
+    assert "binary:logistic, 5 features, 5 trees, depth 3" in row["what it is"]
+    assert row["compared with"].startswith("XGBoost") and int(row["rows"]) > 1000
 
 
 def test_networks_are_compared_with_onnx_runtime(tmp_path, folder):
     status, row = looked_at(tmp_path, "ONNX network", network_file(folder))
-    assert (status, row[5], row[8]) == (0, "ONNX Runtime", "fused")
-    assert float(row[7].split()[0]) < 1e-6
+    assert (status, row["compared with"], row["result"]) == (0, "ONNX Runtime", "fused")
+    assert float(row["largest difference"].split()[0]) < 1e-6
 
 
 def test_what_is_refused_says_why(tmp_path, folder):
     (folder / "model.pkl").write_bytes(pickle.dumps(Evil()))
     status, row = looked_at(tmp_path, "scikit-learn", "model.pkl")
-    assert status == 0 and row[8].startswith("refused: ") and "posix.system; it is not loaded" in row[8]
+    assert status == 0 and row["result"].startswith("refused: ") and "posix.system; it is not loaded" in row["result"]
 
 
 def test_other_answers_are_an_error(tmp_path, folder):
@@ -103,4 +107,4 @@ def test_other_answers_are_an_error(tmp_path, folder):
     program.write_text(f"#!/bin/sh\nwhile [ $# -gt 1 ]; do shift; done\necho '{json.dumps(answer)}' > $1\nexit 1\n")
     program.chmod(0o755)
     status, row = looked_at(tmp_path, "XGBoost", xgboost_file(folder), program)
-    assert (status, row[8]) == (1, "differs") and "margins 2e-01" in row[7]
+    assert (status, row["result"]) == (1, "differs") and "margins 2e-01" in row["largest difference"]
