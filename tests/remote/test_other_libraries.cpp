@@ -26,7 +26,7 @@ namespace {
 void call_a_server() {
   const test::FakeServer server(test::answer_same);
   remote::register_engines();
-  const Model<> model("grpc://" + server.address() + "/m");
+  const Model<> model("grpc://" + server.address() + "/same");
   PortableCollection<test::OneColumn> in(3, Device::cpu());
   PortableCollection<test::OneColumn> out(3, Device::cpu());
   in.view().x[0] = in.view().x[1] = in.view().x[2] = 4;
