@@ -4,7 +4,7 @@
 
 The program calls the operator tensoa::part(Tensor[] inputs, str name) -> Tensor[]. Its tensors are planes, [planes, rows] with
 the rows side by side, so that columns go in where they lie. Here the operator calls a library by ctypes; in C++,
-pytorch/src/inductor/fused_parts.cpp does.
+pytorch/src/inductor/fused_parts.cpp does; both may be in one process.
 """
 
 import ctypes
@@ -49,7 +49,8 @@ class _Loaded:
 
 _parts: dict[str, _Loaded] = {}  # of this process, by name
 _library = torch.library.Library("tensoa", "FRAGMENT")
-_library.define("part(Tensor[] inputs, str name) -> Tensor[]")
+if not hasattr(torch.ops.tensoa, "part"):  # else libtensoa_torch.so has defined it
+    _library.define("part(Tensor[] inputs, str name) -> Tensor[]")
 
 
 def _results(inputs: list[torch.Tensor], name: str) -> list[torch.Tensor]:
@@ -60,6 +61,8 @@ def _results(inputs: list[torch.Tensor], name: str) -> list[torch.Tensor]:
 
 
 def _call(inputs: list[torch.Tensor], name: str) -> list[torch.Tensor]:
+    if name not in _parts:  # of a package that tensoa.Model has loaded
+        return torch.ops.tensoa.loaded_part(inputs, name)
     part = _parts[name]
     inputs = [one if one.stride(1) == 1 or one.shape[1] <= 1 else one.contiguous() for one in inputs]
     results = _results(inputs, name)
@@ -70,7 +73,7 @@ def _call(inputs: list[torch.Tensor], name: str) -> list[torch.Tensor]:
 
 
 torch.library.register_fake("tensoa::part", _results, lib=_library)
-_library.impl("part", _call, "CPU")
+_library.impl("part", _call, "CPU", allow_override=True)
 
 
 class _Block(ctypes.Structure):

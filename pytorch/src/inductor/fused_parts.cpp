@@ -3,6 +3,7 @@
 #include "inductor/fused_parts.hpp"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
@@ -138,9 +139,15 @@ std::vector<at::Tensor> call_part(at::TensorList inputs, std::string_view name) 
 
 }  // namespace
 
-TORCH_LIBRARY(tensoa, library) {
-  library.def("part(Tensor[] inputs, str name) -> Tensor[]");
-  library.impl("part", c10::DispatchKey::CPU, call_part);
+// In a process of Python the compiler may have defined "part" before this is loaded (python/tensoa/package/parts.py), or takes
+// its place on CPUs afterwards; it passes on to "loaded_part" what it did not make itself.
+TORCH_LIBRARY_FRAGMENT(tensoa, library) {
+  library.def("loaded_part(Tensor[] inputs, str name) -> Tensor[]");
+  library.impl("loaded_part", c10::DispatchKey::CPU, call_part);
+  if (!c10::Dispatcher::singleton().findSchema({"tensoa::part", ""})) {
+    library.def("part(Tensor[] inputs, str name) -> Tensor[]");
+    library.impl("part", c10::DispatchKey::CPU, call_part);
+  }
   library.impl("part", c10::DispatchKey::CUDA, call_part);
 }
 
