@@ -6,6 +6,7 @@
     charge=charge:int32            of columns of another dtype
     x=r,phi,z@hits                 blocks of one collection, here "hits", have as many rows as each other
     edge_index.T=from,to:int64@edges   [2, n], as edge lists are
+    field=field@call               one number for the whole call, which the model gets in every row of the first block: [n, 1]
 
 Without a dtype, columns are float32, or integers or truth values where the example has such.
 """
@@ -22,6 +23,7 @@ from tensoa.dtypes import DTYPES, name_of
 from tensoa.errors import InputError
 
 WORDS = re.compile(r"(?P<name>[^=@]+?)(?P<transposed>\.T)?\s*=(?P<columns>[^=:@]+)(:(?P<dtype>\w+))?(@(?P<rows>\w+))?")
+CALL = "call"  # the collection that scalars are typed with
 EXAMPLE = "features=pt,eta,phi charge=charge:int32 edge_index.T=from,to:int64@edges"
 
 
@@ -69,10 +71,19 @@ def inputs_of(words: Sequence[Words], example: Mapping[str, torch.Tensor | None]
     InputError.
     """
     _check_names(words)
-    collections = [*dict.fromkeys(one.rows for one in words)]
-    blocks = [
-        block(one.name, collections.index(one.rows), one.columns, _dtype(one, example), one.is_transposed) for one in words
-    ]
+    collections = [*dict.fromkeys(one.rows for one in words if one.rows != CALL)]
+    if not collections:
+        raise InputError(f"columns: all blocks are @{CALL}, one number for the whole call; expected a block with rows")
+    blocks = []
+    for one in words:
+        is_scalar = one.rows == CALL
+        if is_scalar and one.is_transposed:
+            raise InputError(
+                f"columns: block {one.name} is .T and @{CALL}; numbers of the whole call are [n, {len(one.columns)}]"
+            )
+        collection = 0 if is_scalar else collections.index(one.rows)
+        made = block(one.name, collection, one.columns, _dtype(one, example), one.is_transposed)
+        blocks.append({**made, "kind": "scalar"} if is_scalar else made)
     return parse({"schema": SCHEMA, "match": match, "inputs": blocks, "outputs": []})
 
 
@@ -98,7 +109,8 @@ def block(name: str, collection: int, columns: Sequence[str], dtype: str, is_tra
 def text_of(one: Block) -> str:
     """What would be typed for a block."""
     dtype = name_of(one.column_dtype)
-    return f"{one.name}{'.T' * one.is_transposed}={','.join(one.columns)}" + (f":{dtype}" if dtype != "float32" else "")
+    words = f"{one.name}{'.T' * one.is_transposed}={','.join(one.columns)}" + (f":{dtype}" if dtype != "float32" else "")
+    return f"{words}@{CALL}" if one.kind == "scalar" else words
 
 
 def _check_names(words: Sequence[Words]) -> None:

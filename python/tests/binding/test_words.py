@@ -33,6 +33,12 @@ def test_blocks_of_one_collection_have_one_number_of_rows():
     assert blocks[1].dtype == torch.int64 and blocks[1].shape("n") == (2, "n")
 
 
+def test_numbers_of_a_call_are_scalars_among_the_rows_of_the_first_block():
+    field, hits, edges = inputs_of("field=bx,by@call", "hits=x@hits", "edges=dr@edges")
+    assert (field.kind, field.collection, field.shape("n")) == ("scalar", 0, ("n", 2))
+    assert (hits.kind, hits.collection, edges.collection) == ("plain", 0, 1)
+
+
 def test_without_collections_all_blocks_have_as_many_rows():
     assert [block.collection for block in inputs_of("x=a", "y=b")] == [0, 0]
 
@@ -62,7 +68,7 @@ def test_blocks_without_columns_in_the_example_are_float32():
 
 
 def test_what_is_typed_is_printed():
-    texts = ["x=r,phi", "edge_index.T=from,to:int64"]
+    texts = ["x=r,phi", "edge_index.T=from,to:int64", "field=field:float64@call"]
     assert [words.text_of(block) for block in inputs_of(*texts)] == texts
 
 
@@ -75,6 +81,8 @@ def test_what_cannot_be_is_refused():
     assert refusal("x=a,b,a") == "columns: block x has the column a twice, expected each once"
     assert refusal("x=a:float").startswith("columns: block x is of 'float', expected one of ")
     assert refusal("x=a", "x=b").startswith("columns: there are two blocks called x, expected another name")
+    assert refusal("x=a@call") == "columns: all blocks are @call, one number for the whole call; expected a block with rows"
+    assert refusal("x=a", "y.T=b@call") == "columns: block y is .T and @call; numbers of the whole call are [n, 1]"
     assert refusal("x=a,c", a=torch.int32) == "columns: block x: the example has no c in numbers; it has a"
     mixed = refusal("x=a,b", a=torch.int32, b=torch.float32)
     assert mixed.startswith("columns: block x has a of int32, b of float32 in the example; expected one dtype of ")
