@@ -4,6 +4,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -61,6 +62,7 @@ bool is_of(nb::handle value, const std::string& library) {
 std::string conversion_to(nb::handle value, const std::string& dtype) {
   if (is_of(value, "torch")) return "x.to(torch." + dtype + ")";
   if (is_of(value, "polars")) return "x.cast(polars." + dtype + ")";
+  if (is_of(value, "awkward")) return "ak.values_astype(x, \"" + dtype + "\")";
   if (is_of(value, "pyarrow")) return "x.cast(\"" + dtype + "\")";
   return "x.astype(\"" + dtype + "\")";
 }
@@ -153,6 +155,48 @@ bool view_of_numpy(PyObject* value, ArrayView& view) noexcept {
   return true;
 }
 
+bool is_instance(nb::handle value, const char* library, const char* type) {
+  PyObject* const modules = PyImport_GetModuleDict();
+  PyObject* const module = PyDict_GetItemString(modules, library);
+  if (module == nullptr) return false;
+  const nb::object of = nb::getattr(module, type, nb::none());
+  return !of.is_none() && PyObject_IsInstance(value.ptr(), of.ptr()) == 1;
+}
+
+bool Offsets::operator==(const Offsets& other) const {
+  return lists == other.lists &&
+         (first == other.first || std::equal(first, first + lists + 1, other.first));
+}
+
+Offsets offsets_of(nb::handle array, const std::string& subject) {
+  need_numpy();
+  const nb::object given = nb::module_::import_("numpy").attr("asarray")(array);
+  auto* const as_given = reinterpret_cast<PyArrayObject*>(given.ptr());
+  if (PyArray_NDIM(as_given) != 1 || PyArray_SIZE(as_given) == 0 ||
+      !PyTypeNum_ISINTEGER(PyArray_TYPE(as_given))) {
+    throw BindingError(subject + " are " + type_of_object(given) + " of shape " +
+                       text_of(given.attr("shape")) + ", expected integers [groups + 1]");
+  }
+  Offsets offsets;
+  offsets.array = nb::steal(
+      PyArray_FROMANY(given.ptr(), NPY_INT64, 1, 1, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST));
+  if (!offsets.array.is_valid()) throw nb::python_error();
+  auto* const made = reinterpret_cast<PyArrayObject*>(offsets.array.ptr());
+  offsets.first = static_cast<const std::int64_t*>(PyArray_DATA(made));
+  offsets.lists = PyArray_SIZE(made) - 1;
+  if (offsets.first[0] != 0) {
+    throw BindingError(subject + " begin with " + std::to_string(offsets.first[0]) +
+                       ", expected 0");
+  }
+  for (std::int64_t i = 0; i < offsets.lists; ++i) {
+    if (offsets.first[i] <= offsets.first[i + 1]) continue;
+    throw BindingError(subject + " run backwards: " + std::to_string(offsets.first[i]) + ", then " +
+                       std::to_string(offsets.first[i + 1]) + " (place " + std::to_string(i + 1) +
+                       ')');
+  }
+  return offsets;
+}
+
 std::string type_of_object(nb::handle value) {
   const std::string module = text_of(nb::getattr(value.type(), "__module__", nb::str("")));
   std::string name = text_of(nb::getattr(value.type(), "__qualname__", nb::str("an object")));
@@ -204,6 +248,10 @@ std::optional<ArrayView> view_of_number(nb::handle value, const ArrayUse& use) {
 ArrayView view_of(nb::handle value, const ArrayUse& use) {
   need_numpy();
   ArrayView view;
+  if (is_instance(value, "awkward", "Array")) {
+    if (use.is_written) fail(use, "is an array of Awkward Array, which cannot be written");
+    return view_of_awkward(value, use);
+  }
   if (view_of_numpy(value.ptr(), view)) {
     view.owner = nb::borrow(value);
   } else if (PyArray_Check(value.ptr())) {

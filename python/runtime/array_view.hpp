@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/dtype.hpp"
@@ -20,6 +21,18 @@
 namespace tensoa::python {
 
 namespace nb = nanobind;
+
+/// Where lists begin in what they hold, and the last one ends.
+struct Offsets {
+  const std::int64_t* first = nullptr;
+  std::int64_t lists = 0;
+  nb::object array;  ///< of NumPy; keeps the memory
+
+  bool operator==(const Offsets& other) const;
+};
+
+/// Offsets of `array`. @throws BindingError where they are none: other than integers, or they run backwards
+Offsets offsets_of(nb::handle array, const std::string& subject);
 
 /// An array of any library, where it lies.
 struct ArrayView {
@@ -33,8 +46,9 @@ struct ArrayView {
   std::array<std::int64_t, kMostDimensions> shape{};
   std::array<std::int64_t, kMostDimensions> stride{};  ///< bytes
   std::size_t copied = 0;                              ///< bytes that were written to make it
-  nb::object owner;                                    ///< keeps the memory
-  nb::ndarray<nb::ro> tensor;                          ///< likewise
+  std::vector<Offsets> lists;  ///< that it is the content of, the outermost first
+  nb::object owner;            ///< keeps the memory
+  nb::ndarray<nb::ro> tensor;  ///< likewise
 };
 
 /// What an array is for, as messages say it.
@@ -52,12 +66,18 @@ bool view_of_numpy(PyObject* value, ArrayView& view) noexcept;
 /// Any array. @throws BindingError
 ArrayView view_of(nb::handle value, const ArrayUse& use);
 
+/// An array of Awkward Array: numbers, in lists or not. @throws BindingError
+ArrayView view_of_awkward(nb::handle array, const ArrayUse& use);
+
 /// A number, or an array of one, in memory of its own as `dtype`; nothing where it is neither.
 /// @throws BindingError where the dtype cannot hold it
 std::optional<ArrayView> view_of_number(nb::handle value, const ArrayUse& use);
 
 /// The type of elements of NumPy's for a dtype; NPY_NOTYPE for bfloat16, which it does not have.
 int numpy_type_of(DType dtype) noexcept;
+
+/// Whether `value` is of a class of a library. False, at once, where the library was not imported.
+bool is_instance(nb::handle value, const char* library, const char* type);
 
 /// What Python calls an object, for messages: "numpy.ndarray of float64[3, 2]", "str".
 std::string type_of_object(nb::handle value);

@@ -14,15 +14,6 @@ namespace {
 
 std::string text_of(nb::handle value) { return nb::cast<std::string>(nb::str(value)); }
 
-/// A class of a library that may not be imported; then no object is of it.
-bool is_instance(nb::handle value, const char* library, const char* type) {
-  PyObject* const modules = PyImport_GetModuleDict();
-  PyObject* const module = PyDict_GetItemString(modules, library);
-  if (module == nullptr) return false;
-  const nb::object of = nb::getattr(module, type, nb::none());
-  return !of.is_none() && PyObject_IsInstance(value.ptr(), of.ptr()) == 1;
-}
-
 class MappingColumns final : public Columns {
  public:
   MappingColumns(nb::object mapping, const std::string& subject) : mapping_(std::move(mapping)) {
@@ -118,6 +109,11 @@ std::unique_ptr<Columns> columns_of_table(nb::object table, const std::string& s
     kind = TableKind::kPandas;
     const nb::object names = table.attr("columns");
     return std::make_unique<ItemColumns>(std::move(table), names, true);
+  }
+  if (is_instance(table, "awkward", "Array")) {
+    kind = TableKind::kAwkward;
+    if (nb::len(nb::object(table.attr("fields"))) == 0) return nullptr;
+    return columns_of_awkward(std::move(table));
   }
   if (is_arrow(table)) {
     kind = is_instance(table, "polars", "DataFrame") ? TableKind::kPolars

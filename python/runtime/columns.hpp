@@ -14,7 +14,7 @@
 namespace tensoa::python {
 
 /// How a call's table is given back.
-enum class TableKind { kDict, kTorch, kStructured, kPandas, kPolars, kPyarrow };
+enum class TableKind { kDict, kTorch, kStructured, kPandas, kPolars, kPyarrow, kAwkward };
 
 /// Columns by name. @throws BindingError, and what Python raises
 class Columns {
@@ -42,6 +42,9 @@ std::unique_ptr<Columns> columns_of_table(nb::object table, const std::string& s
 
 /// By the Arrow PyCapsule interface.
 std::unique_ptr<Columns> columns_of_arrow(nb::object table, const std::string& subject);
+
+/// An array of records of Awkward Array, or of lists of them.
+std::unique_ptr<Columns> columns_of_awkward(nb::object array);
 
 /// A single column of Arrow (`__arrow_c_array__`, `__arrow_c_stream__`).
 ArrayView view_of_arrow(nb::handle column, const ArrayUse& use);

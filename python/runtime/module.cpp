@@ -13,6 +13,9 @@
 #include <vector>
 
 #include "runtime_model.hpp"
+#ifdef TENSOA_TORCH_AT_NEED
+#include "seams/torch_at_need.hpp"
+#endif
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/version.hpp"
 #include "tensoa/forest/engines.hpp"
@@ -57,7 +60,7 @@ void translate() {
 /// Model.__call__. Not by nanobind, which would look at each argument.
 PyObject* call_model(PyObject* self, PyObject* args, PyObject* kwargs) {
   try {
-    return nb::inst_ptr<RuntimeModel>(nb::handle(self))->call(args, kwargs).release().ptr();
+    return nb::inst_ptr<RuntimeModel>(nb::handle(self))->call(self, args, kwargs).release().ptr();
   } catch (nb::python_error& error) {
     error.restore();
   } catch (const std::bad_alloc&) {
@@ -138,8 +141,12 @@ nb::tuple tuple_of_values(const Values& values) {
 
 NB_MODULE(_runtime, module) {
   module.doc() = "Runs models on columns where they lie. Use it as tensoa.Model.";
+  nb::set_leak_warnings(false);  // caches of other packages may keep a model until the end
   package::register_engines();
   forest::register_engines();
+#ifdef TENSOA_TORCH_AT_NEED
+  tools::register_torch_at_need();
+#endif
   nb::register_exception_translator([](const std::exception_ptr& error, void*) {
     try {
       std::rethrow_exception(error);
@@ -179,10 +186,11 @@ NB_MODULE(_runtime, module) {
       "    scores = model(pt=pt, eta=eta)[\"score\"]\n\n"
       "Called with columns by name, with a table (a dict, a structured array of NumPy, a DataFrame "
       "of\n"
-      "pandas or polars, a table of pyarrow), or with one array for each block. Gives columns "
-      "back, as\n"
-      "the kind that it was given; out= is written instead. Columns are NumPy's, or anything with\n"
-      "DLPack, the Arrow PyCapsule interface or __array__.\n\n"
+      "pandas or polars, a table of pyarrow, an array of Awkward Array), or with one array for "
+      "each\n"
+      "block. Gives columns back, as the kind that it was given; out= is written instead. Columns "
+      "are\n"
+      "NumPy's, or anything with DLPack, the Arrow PyCapsule interface or __array__.\n\n"
       "Threads: any number may call one model; calls run without the GIL.\n"
       "Pickling: by path and SHA-256; the file has to be there, and the same.")
       .def(

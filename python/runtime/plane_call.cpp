@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "tensoa/core/error.hpp"
 #include "tensoa/engine/plan.hpp"
 #include "tensoa/package/described_columns.hpp"
 
@@ -106,6 +107,44 @@ CopyReport PlaneCall::run() {
   queue_.wait();
   for (const Place& one : places_) {
     if (!one.is_input && !one.copied.empty()) bring_back(one, copies);
+  }
+  return copies;
+}
+
+CopyReport PlaneCall::run(const Groups& groups) {
+  const std::vector<Plane> all_inputs = inputs;
+  const std::vector<Plane> all_outputs = outputs;
+  CopyReport copies;
+  calls = 1;
+  const auto move = [&](const BlockOfPlanes& block, const std::vector<Plane>& all,
+                        std::vector<Plane>& planes, std::int64_t first) {
+    for (std::size_t i = block.first; i < block.first + block.count; ++i) {
+      planes[i] = all[i];
+      planes[i].data += first * all[i].stride;
+    }
+  };
+  for (std::int64_t g = 0; g < groups.count; ++g) {
+    const auto first_of = [&](const BlockOfPlanes& block) {
+      if (!block.collection) return g * static_cast<std::int64_t>(block.rows);
+      return block.block.element.is_scalar() ? g : groups.offsets[*block.collection][g];
+    };
+    for (std::size_t c = 0; c < rows.size(); ++c) {
+      rows[c] = groups.offsets[c][g + 1] - groups.offsets[c][g];
+    }
+    for (const BlockOfPlanes& block : of_model_.inputs) {
+      move(block, all_inputs, inputs, first_of(block));
+    }
+    for (const BlockOfPlanes& block : of_model_.outputs) {
+      move(block, all_outputs, outputs, first_of(block));
+    }
+    const auto which = [&] { return "group " + std::to_string(g) + ": "; };
+    try {
+      copies += run();
+    } catch (const BindingError& error) {
+      throw BindingError(which() + error.what());
+    } catch (const EngineError& error) {
+      throw EngineError(which() + error.what());
+    }
   }
   return copies;
 }

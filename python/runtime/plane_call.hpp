@@ -49,6 +49,13 @@ struct PlanesOfModel {
 /// @param description with a binding
 PlanesOfModel planes_of(const package::ModelDescription& description);
 
+/// Rows of which each group is a call of its own: of input collection c, group g is the rows from offsets[c][g] to
+/// offsets[c][g + 1].
+struct Groups {
+  std::int64_t count = 0;
+  std::vector<const std::int64_t*> offsets;
+};
+
 /// Calls of one model by one thread: a binding that is prepared once for each way in which columns lie, and memory for
 /// what has to be copied. Only grows.
 /// *Threads*: belongs to one thread; the model is shared.
@@ -67,8 +74,16 @@ class PlaneCall {
   /// @throws as Model::forward
   CopyReport run();
 
+  /// The same for each group. Planes have the rows of all of them; scalars have one number for each, or the stride 0;
+  /// results that are no rows of a collection one after another.
+  /// @throws BindingError, EngineError, which name the group; results of those before it are written
+  CopyReport run(const Groups& groups);
+
+  std::int64_t calls = 1;  ///< groups; set before rows_of() of results
+
   std::int64_t rows_of(const BlockOfPlanes& block) const {
-    return block.collection ? rows[*block.collection] : static_cast<std::int64_t>(block.rows);
+    return block.collection ? rows[*block.collection]
+                            : static_cast<std::int64_t>(block.rows) * calls;
   }
 
   /// A binding over one row of zeros, for questions about the model.

@@ -131,14 +131,26 @@ class Turn {
 
 /// What a call was given, for as long as it lasts.
 struct RuntimeModel::Given {
+  /// A scalar of the model that was not given as one number: one for each group?
+  struct Numbers {
+    std::string what;
+    std::string shape;
+    std::int64_t count;
+    std::vector<Offsets> lists;
+  };
+
   TableKind kind = TableKind::kDict;
   bool are_arrays = false;  ///< whole blocks in order: results are, too
   nb::object table;         ///< that is given back as one of its kind
   std::unique_ptr<Columns> columns;
   std::unique_ptr<Columns> results;
   std::vector<ArrayView> views;
-  std::vector<std::string> rows_of;  ///< of each collection what its number of rows is from
-  std::size_t copied = 0;            ///< bytes, for what had to be converted
+  std::vector<std::string> rows_of;         ///< of each collection what its number of rows is from
+  std::vector<std::vector<Offsets>> lists;  ///< that the rows of each are in, the outermost first
+  std::vector<Numbers> numbers;
+  std::optional<Groups> groups;  ///< that are calls of their own
+  bool is_traced = false;        ///< of Awkward Array: types without numbers
+  std::size_t copied = 0;        ///< bytes, for what had to be converted
 };
 
 RuntimeModel::RuntimeModel(const std::string& path, const std::string& device,
@@ -289,7 +301,8 @@ void RuntimeModel::require_usable(const ArrayView& view, const std::string& what
 }
 
 void RuntimeModel::set_rows(Given& given, const BlockOfPlanes& block, std::int64_t rows,
-                            const std::string& what, bool is_input, ThreadCall& thread) const {
+                            const ArrayView& view, const std::string& what, bool is_input,
+                            ThreadCall& thread) const {
   PlaneCall& call = thread.call;
   if (!is_input) {
     const std::int64_t expected = call.rows_of(block);
@@ -299,13 +312,19 @@ void RuntimeModel::set_rows(Given& given, const BlockOfPlanes& block, std::int64
            (block.collection ? ", as " + given.rows_of[*block.collection] : ", always"));
   }
   std::int64_t& expected = call.rows[*block.collection];
+  std::vector<Offsets>& lists = given.lists[*block.collection];
   if (expected < 0) {
     expected = rows;
+    lists = view.lists;
     given.rows_of[*block.collection] = what;
   }
-  if (rows == expected) return;
-  refuse(what + " has " + std::to_string(rows) + " rows, " + given.rows_of[*block.collection] +
-         " has " + std::to_string(expected) + "; expected equal numbers");
+  if (rows != expected) {
+    refuse(what + " has " + std::to_string(rows) + " rows, " + given.rows_of[*block.collection] +
+           " has " + std::to_string(expected) + "; expected equal numbers");
+  }
+  if (lists == view.lists) return;
+  refuse(what + " is in other lists than " + given.rows_of[*block.collection] +
+         "; expected the same: ak.broadcast_arrays(x, y)");
 }
 
 void RuntimeModel::take_plane(Given& given, const BlockOfPlanes& block, std::size_t plane,
@@ -317,14 +336,18 @@ void RuntimeModel::take_plane(Given& given, const BlockOfPlanes& block, std::siz
   if (block.block.element.is_scalar()) {
     std::int64_t elements = 1;
     for (int d = 0; d < view.rank; ++d) elements *= view.shape[static_cast<std::size_t>(d)];
-    if (elements == 1) return;
-    refuse(what + " has the shape " + text_of_shape(view) +
-           ", expected one number for the whole call");
+    if (elements == 1) {
+      to.stride = 0;
+    } else {
+      const std::int64_t numbers = view.rank == 1 ? elements : -1;
+      given.numbers.push_back({what, text_of_shape(view), numbers, view.lists});
+    }
+    return;
   }
   if (view.rank != 1) {
     refuse(what + " has the shape " + text_of_shape(view) + ", expected [rows]");
   }
-  set_rows(given, block, view.shape[0], what, is_input, thread);
+  set_rows(given, block, view.shape[0], view, what, is_input, thread);
 }
 
 /// All planes of a block, or of one of its columns that is a vector or matrix.
@@ -346,7 +369,10 @@ void RuntimeModel::take_block(Given& given, const BlockOfPlanes& block, const Ar
     fits = shape[d] < 0 || shape[d] == view.shape[d];
   }
   const std::string what = "block " + name;
-  if (!fits || (is_scalar && rows != 1)) {
+  if (is_scalar && fits && rows != 1) {
+    given.numbers.push_back({what, text_of_shape(view), rows, view.lists});
+  }
+  if (!fits) {
     refuse(what + " has the shape " + text_of_shape(view) + ", expected " +
            text_of(is_scalar ? std::vector<std::int64_t>{shape.back()} : shape_of(block.block)));
   }
@@ -368,9 +394,9 @@ void RuntimeModel::take_block(Given& given, const BlockOfPlanes& block, const Ar
     const auto part = static_cast<std::int64_t>(i % each);
     std::byte* const data = view.data + static_cast<std::int64_t>(i / each) * of_columns +
                             part % element.rows * of_planes[0] + part / element.rows * of_planes[1];
-    planes[block.first + i] = {data, of_rows, view.dtype};
+    planes[block.first + i] = {data, is_scalar && rows == 1 ? 0 : of_rows, view.dtype};
   }
-  if (!is_scalar) set_rows(given, block, rows, what, is_input, thread);
+  if (!is_scalar) set_rows(given, block, rows, view, what, is_input, thread);
 }
 
 /// The columns of a call or of `out`, by name.
@@ -460,6 +486,95 @@ void RuntimeModel::read_arrays(Given& given, PyObject* args, ThreadCall& thread)
     }
     given.views.push_back(std::move(view));
   }
+}
+
+/// The lists of each collection that `groups=` says: offsets, or a dict of them by blocks.
+void RuntimeModel::take_groups(Given& given, nb::handle groups, ThreadCall& thread) const {
+  const std::vector<BlockOfPlanes>& blocks = loaded_->planes().inputs;
+  std::vector<std::string> names;
+  for (const BlockOfPlanes& block : blocks) names.push_back(block.block.name);
+  const auto take = [&](std::size_t collection, nb::handle array, const std::string& what) {
+    std::vector<Offsets>& lists = given.lists[collection];
+    Offsets offsets = offsets_of(array, subject() + ": " + what);
+    const std::int64_t rows = thread.call.rows[collection];
+    if (offsets.first[offsets.lists] != rows) {
+      refuse(what + " end with " + std::to_string(offsets.first[offsets.lists]) + ", " +
+             given.rows_of[collection] + " has " + std::to_string(rows) +
+             " rows; expected the same");
+    }
+    if (!lists.empty() && lists != std::vector{offsets}) {
+      refuse(what + " are not those of the lists that " + given.rows_of[collection] +
+             " is in, or of another block of as many rows");
+    }
+    lists = {std::move(offsets)};
+  };
+  if (!nb::isinstance<nb::dict>(groups)) {
+    if (thread.call.rows.size() != 1) {
+      refuse("groups is " + type_of_object(groups) +
+             ", expected a dict of offsets by blocks, as their numbers of rows differ: " +
+             listed(names));
+    }
+    return take(0, groups, "groups");
+  }
+  for (const auto& [key, array] : nb::borrow<nb::dict>(groups)) {
+    const std::string name = nb::cast<std::string>(nb::str(key));
+    const auto block = std::ranges::find(names, name);
+    if (block == names.end()) {
+      refuse("groups has the block " + name + "; there are " + listed(names) +
+             nearest_of(name, names));
+    }
+    take(*blocks[static_cast<std::size_t>(block - names.begin())].collection, array,
+         "groups of " + name);
+  }
+}
+
+/// Which calls to make for columns in lists; nothing for one call.
+std::optional<Groups> RuntimeModel::groups_of(Given& given, ThreadCall& thread) const {
+  const auto in_lists = std::ranges::find_if_not(given.lists, &std::vector<Offsets>::empty);
+  const bool is_one_call =
+      in_lists == given.lists.end() ||
+      (given.lists.size() == 1 && given.numbers.empty() && rows_are_independent() == true);
+  if (is_one_call) {
+    if (given.numbers.empty()) return {};
+    refuse(given.numbers.front().what + " has the shape " + given.numbers.front().shape +
+           ", expected one number for the whole call");
+  }
+  const std::string& first_name =
+      given.rows_of[static_cast<std::size_t>(in_lists - given.lists.begin())];
+  const auto outer = [](const std::vector<Offsets>& lists) {
+    return std::vector(lists.begin(), lists.end() - 1);
+  };
+  Groups groups;
+  groups.count = in_lists->back().lists;
+  for (std::size_t c = 0; c < given.lists.size(); ++c) {
+    std::vector<Offsets>& lists = given.lists[c];
+    if (lists.empty()) {
+      // Only scalars belong to it.
+      if (given.rows_of[c].empty()) {
+        lists = *in_lists;
+        groups.offsets.push_back(in_lists->back().first);
+        continue;
+      }
+      refuse(given.rows_of[c] + " is in no lists, as " + first_name +
+             " is; expected lists of both: one for each group");
+    }
+    if (lists.back().lists != groups.count || outer(lists) != outer(*in_lists)) {
+      refuse(given.rows_of[c] + " is in " + std::to_string(lists.back().lists) + " lists, " +
+             first_name + " in " + std::to_string(groups.count) +
+             "; expected as many, in the same lists: one for each group");
+    }
+    groups.offsets.push_back(lists.back().first);
+  }
+  for (const Given::Numbers& numbers : given.numbers) {
+    if (numbers.count == groups.count &&
+        (numbers.lists.empty() || numbers.lists == outer(*in_lists))) {
+      continue;
+    }
+    refuse(numbers.what + " has the shape " + numbers.shape +
+           ", expected one number, or one for each of " + std::to_string(groups.count) + " groups");
+  }
+  thread.call.calls = groups.count;
+  return groups;
 }
 
 void RuntimeModel::write(Given& given, nb::handle out, ThreadCall& thread) const {
@@ -616,23 +731,91 @@ nb::object RuntimeModel::given_back(Given& given, nb::object results) const {
       if (!is_row_by_row) return frame(results, nb::arg("copy") = false);
       return frame(results, nb::arg("index") = given.table.attr("index"), nb::arg("copy") = false);
     }
+    case TableKind::kAwkward:
+      return in_lists(given, results);
     case TableKind::kStructured:
       break;
   }
   return results;
 }
 
-nb::object RuntimeModel::call(PyObject* args, PyObject* kwargs) const {
+/// Results as an array of Awkward Array, in the lists of what was given.
+nb::object RuntimeModel::in_lists(Given& given, const nb::object& results) const {
+  std::vector<nb::list> lists;
+  for (const std::vector<Offsets>& levels : given.lists) {
+    nb::list& arrays = lists.emplace_back();
+    // The same objects where they are the same: what is in the outer lists of all is put together.
+    for (std::size_t l = 0; l < levels.size(); ++l) {
+      const bool is_outer = l + 1 < levels.size();
+      arrays.append((is_outer ? given.lists.front() : levels)[l].array);
+    }
+  }
+  nb::dict columns;
+  const auto add = [&](nb::handle name, nb::handle array, const BlockOfPlanes& block) {
+    nb::list levels;
+    std::int64_t size = 0;
+    if (block.collection) {
+      levels = lists[*block.collection];
+    } else if (given.groups) {
+      const nb::list& all = lists.front();
+      for (std::size_t l = 0; l + 1 < nb::len(all); ++l) levels.append(all[l]);
+      if (block.rows != 1) size = static_cast<std::int64_t>(block.rows);
+    }
+    columns[name] = nb::make_tuple(array, levels, size);
+  };
+  if (!nb::isinstance<nb::dict>(results)) {
+    add(nb::str(""), results, loaded_->planes().outputs.front());
+  } else {
+    for (const auto& [name, array] : nb::cast<nb::dict>(results)) {
+      const std::string text = nb::cast<std::string>(name);
+      const auto column = std::ranges::find(output_names_, text);
+      const auto block = std::ranges::find(loaded_->planes().outputs, text,
+                                           [](const BlockOfPlanes& one) { return one.block.name; });
+      add(name, array,
+          given.are_arrays
+              ? *block
+              : *output_blocks_[static_cast<std::size_t>(column - output_names_.begin())]);
+    }
+  }
+  return nb::module_::import_("tensoa.lists").attr("array_of")(columns, given.is_traced);
+}
+
+namespace {
+
+/// A call of columns that dask computes later, where one of them is such; else nothing.
+nb::object call_of_dask(nb::handle self, PyObject* args, PyObject* kwargs) {
+  const auto is_lazy = [](nb::handle value) { return is_instance(value, "dask_awkward", "Array"); };
+  bool is_any = false;
+  for (nb::handle value : nb::borrow<nb::tuple>(args)) is_any = is_any || is_lazy(value);
+  if (kwargs != nullptr) {
+    for (const auto& [name, value] : nb::borrow<nb::dict>(kwargs))
+      is_any = is_any || is_lazy(value);
+  }
+  if (!is_any) return {};
+  nb::dict named;
+  named["label"] = "tensoa";
+  if (kwargs != nullptr) named.update(nb::borrow<nb::dict>(kwargs));
+  return nb::module_::import_("dask_awkward")
+      .attr("map_partitions")(self, *nb::borrow<nb::tuple>(args), **named);
+}
+
+}  // namespace
+
+nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs) const {
   static const bool is_numpy_there = (need_numpy(), true);
   static PyObject* const out_key = PyUnicode_InternFromString("out");
+  static PyObject* const groups_key = PyUnicode_InternFromString("groups");
   (void)is_numpy_there;
   const Py_ssize_t positional = PyTuple_Size(args);
   PyObject* out = nullptr;
+  PyObject* groups = nullptr;
   Py_ssize_t named = kwargs == nullptr ? 0 : PyDict_Size(kwargs);
   if (named > 0) {
-    out = PyDict_GetItemWithError(kwargs, out_key);
-    if (out != nullptr) --named;
-    if (out == Py_None) out = nullptr;
+    for (const auto& [key, value] : {std::pair(out_key, &out), std::pair(groups_key, &groups)}) {
+      *value = PyDict_GetItemWithError(kwargs, key);
+      if (*value != nullptr) --named;
+      if (*value == Py_None) *value = nullptr;
+    }
   }
   const Py_ssize_t others = kwargs == nullptr ? 0 : PyDict_Size(kwargs) - named;
   if (positional > 0 && named > 0) {
@@ -648,19 +831,27 @@ nb::object RuntimeModel::call(PyObject* args, PyObject* kwargs) const {
   ThreadCall& thread = nested ? *nested : usual;
   const Turn turn(thread);
   Given given;
+  thread.call.calls = 1;
 
   PyObject* const first = positional > 0 ? PyTuple_GetItem(args, 0) : nullptr;
-  const bool is_quick = positional == 0 ? kwargs != nullptr && read_quickly(kwargs, others, thread)
+  const bool is_quick = groups != nullptr ? false
+                        : positional == 0
+                            ? kwargs != nullptr && read_quickly(kwargs, others, thread)
                         : positional == 1 ? read_quickly(first, 0, thread)
                                           : false;
   if (!is_quick) {
+    const nb::object lazy = call_of_dask(self, args, kwargs);
+    if (lazy.is_valid()) return lazy;
     given.rows_of.resize(thread.call.rows.size());
+    given.lists.resize(thread.call.rows.size());
     std::fill(thread.call.rows.begin(), thread.call.rows.end(), -1);
     if (positional == 0) {
       nb::dict columns;
       if (kwargs != nullptr) {
         for (const auto& [name, column] : nb::borrow<nb::dict>(kwargs)) {
-          if (name.ptr() != out_key && !name.equal(nb::handle(out_key))) columns[name] = column;
+          const bool is_column =
+              !name.equal(nb::handle(out_key)) && !name.equal(nb::handle(groups_key));
+          if (is_column) columns[name] = column;
         }
       }
       given.columns = columns_of_mapping(columns, subject());
@@ -674,6 +865,8 @@ nb::object RuntimeModel::call(PyObject* args, PyObject* kwargs) const {
     } else {
       read_arrays(given, args, thread);
     }
+    if (groups != nullptr) take_groups(given, groups, thread);
+    given.groups = groups_of(given, thread);
     // A collection that only scalars belong to.
     for (std::int64_t& rows : thread.call.rows) rows = rows < 0 ? 1 : rows;
     const nb::handle example = given.are_arrays ? nb::handle(first)
@@ -684,6 +877,14 @@ nb::object RuntimeModel::call(PyObject* args, PyObject* kwargs) const {
                                    : nb::handle();
     if (example.is_valid() && type_of_object(example).starts_with("torch.")) {
       given.kind = TableKind::kTorch;
+    }
+    if (example.is_valid() && is_instance(example, "awkward", "Array")) {
+      given.kind = TableKind::kAwkward;
+    }
+    if (given.kind == TableKind::kAwkward) {
+      const nb::handle array = example.is_valid() ? example : nb::handle(given.table);
+      given.is_traced =
+          nb::cast<bool>(nb::module_::import_("tensoa.lists").attr("is_traced")(array));
     }
   } else if (out == nullptr) {
     given.rows_of.resize(thread.call.rows.size());
@@ -726,7 +927,7 @@ nb::object RuntimeModel::call(PyObject* args, PyObject* kwargs) const {
   {
     const WithoutInterpreter released;
     try {
-      copies = thread.call.run();
+      copies = given.groups ? thread.call.run(*given.groups) : thread.call.run();
     } catch (const std::exception&) {
       error = std::current_exception();
     }

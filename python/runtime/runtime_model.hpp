@@ -39,7 +39,8 @@ class RuntimeModel {
                const std::string& digest = {});
 
   /// A call: `args` and `kwargs` as Python has them, the second may be nullptr.
-  nb::object call(PyObject* args, PyObject* kwargs) const;
+  /// @param self this, as Python has it
+  nb::object call(nb::handle self, PyObject* args, PyObject* kwargs) const;
 
   const LoadedModel& loaded() const noexcept { return *loaded_; }
   const std::vector<std::string>& columns() const noexcept { return columns_; }
@@ -60,10 +61,13 @@ class RuntimeModel {
   bool write_quickly(PyObject* out, ThreadCall& thread) const;
   void read(Given& given, Columns& columns, ThreadCall& thread) const;
   void read_arrays(Given& given, PyObject* args, ThreadCall& thread) const;
+  void take_groups(Given& given, nb::handle groups, ThreadCall& thread) const;
+  std::optional<Groups> groups_of(Given& given, ThreadCall& thread) const;
   void write(Given& given, nb::handle out, ThreadCall& thread) const;
   void write_columns(Given& given, Columns& columns, ThreadCall& thread) const;
   nb::object make_results(Given& given, ThreadCall& thread) const;
   nb::object given_back(Given& given, nb::object results) const;
+  nb::object in_lists(Given& given, const nb::object& results) const;
 
   std::string subject() const { return "model " + loaded_->path(); }
   std::vector<std::string> names_of(const BlockOfPlanes& block, bool is_input) const;
@@ -76,7 +80,7 @@ class RuntimeModel {
                   ThreadCall& thread) const;
   ArrayUse use_of(const BlockOfPlanes& block, const std::string& subject, bool is_input) const;
   void require_usable(const ArrayView& view, const std::string& what, bool is_input) const;
-  void set_rows(Given& given, const BlockOfPlanes& block, std::int64_t rows,
+  void set_rows(Given& given, const BlockOfPlanes& block, std::int64_t rows, const ArrayView& view,
                 const std::string& what, bool is_input, ThreadCall& thread) const;
 
   std::shared_ptr<const LoadedModel> loaded_;

@@ -50,19 +50,21 @@ class Model:
         scores = model(pt=pt, eta=eta)["score"]
 
     Called with columns by name, with a table (a dict, a structured array of NumPy, a DataFrame of
-    pandas or polars, a table of pyarrow), or with one array for each block. Gives columns back, as
-    the kind that it was given; out= is written instead. Columns are NumPy's, or anything with
-    DLPack, the Arrow PyCapsule interface or __array__.
+    pandas or polars, a table of pyarrow, an array of Awkward Array), or with one array for each
+    block. Gives columns back, as the kind that it was given; out= is written instead. Columns are
+    NumPy's, or anything with DLPack, the Arrow PyCapsule interface or __array__.
 
     Threads: any number may call one model; calls run without the GIL.
     Pickling: by path and SHA-256; the file has to be there, and the same.
     """
 
-    def __call__(self, /, *tables: Any, out: Any = None, **columns: Any) -> Any:
+    def __call__(self, /, *tables: Any, out: Any = None, groups: Any = None, **columns: Any) -> Any:
         """
         Runs the model. Give columns by name, one table, or one array for each block, in their order.
 
         out: what is written, and given back: a dict of columns, a structured array, or an array for the only block.
+        groups: offsets [groups + 1] of rows that are a call of their own; where numbers of rows differ, a dict by blocks.
+            Columns of Awkward Array have their own: the lists that they are in.
         Raises BindingError for what the model does not take; EngineError, DeviceError.
         """
 

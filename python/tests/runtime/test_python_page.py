@@ -61,6 +61,15 @@ def test_page(here, capsys):
     model(pyarrow.table({"x": x, "y": y, "z": z}))  # a table of pyarrow
     # [/tables]
 
+    # [lists]
+    import awkward
+
+    jets = awkward.zip({"x": awkward.Array([[1.0, 2.0], [], [3.0]]), "y": 0.5, "z": -1.0})
+    model(awkward.values_astype(jets, "float32"))  # 3 * var * {m: float32, n: float32}
+    model(x=x, y=y, z=z, groups=[0, 300, 1000])  # of other arrays: rows 0 to 299 are a list, and the others
+    # [/lists]
+    assert model(awkward.values_astype(jets, "float32")).m.tolist() == [[-0.5, 0.0], [], [0.5]]
+
     # [names]
     jets = pandas.DataFrame({"pt": x, "eta": y, "phi": z})
     tensoa.Model("model.pt2", columns=["pt", "eta", "phi"])(jets)  # in the order of the model's columns

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""A model in the form of coffea.ml_tools, for processors that are written for torch_wrapper, xgboost_wrapper and the others.
+
+    class tagger(tensoa.coffea.tensoa_wrapper):
+        def prepare_awkward(self, jets):
+            return (jets,), {}
+
+    scores = tagger("tagger.pt2")(events.Jet).score
+
+coffea itself is not needed: tensoa.Model takes the arrays of NanoEvents, virtual ones and those of dask-awkward, too.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from tensoa import Model
+
+
+class tensoa_wrapper:
+    """Pickles as tensoa.Model does: by path and SHA-256.
+
+    path, device, columns: as of tensoa.Model
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        device: str = "cpu",
+        columns: Sequence[str] | dict[str, str] | None = None,
+    ) -> None:
+        self.model = Model(path, device, columns)
+
+    def prepare_awkward(self, *args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What the model is called with, of what this is called with. Nothing has to be padded or made flat."""
+        return args, kwargs
+
+    def postprocess_awkward(self, return_array: Any, *args: Any, **kwargs: Any) -> Any:
+        """What this gives, of what the model gave; it has the lists of what it was given."""
+        return return_array
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given, named = self.prepare_awkward(*args, **kwargs)
+        return self.postprocess_awkward(self.model(*given, **named), *args, **kwargs)

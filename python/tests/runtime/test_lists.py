@@ -1,0 +1,394 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""tensoa.Model on columns in lists (Awkward Array, offsets): what torch gives for each group, in the lists that were given."""
+
+import pickle
+import time
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import runtime_models as models
+import tensoa
+
+awkward = pytest.importorskip("awkward")
+Model = models.require_runtime()
+from tensoa import coffea  # noqa: E402 - needs the run time
+
+NAMES = ["pt", "eta", "phi"]
+
+
+class Attention(nn.Module):
+    """A row for each row, which all rows of its call change."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.last = nn.Linear(3, 8), nn.Linear(8, 2)
+
+    def forward(self, jets):
+        h = self.first(jets)
+        return self.last(nn.functional.scaled_dot_product_attention(h, h, h))
+
+
+class Edges(nn.Module):
+    """Edges between hits of an event, whose field is one number."""
+
+    def forward(self, hits, index, field):
+        sums = hits.new_zeros(hits.shape[0], 2).index_add(0, index[0], hits[index[1]])
+        return (hits[index[0]] * hits[index[1]]).sum(1, keepdim=True) * field[index[0]], sums
+
+
+class Constant(nn.Module):
+    """Two rows for each call beside the rows."""
+
+    def forward(self, jets):
+        h = nn.functional.scaled_dot_product_attention(jets, jets, jets)
+        return h[:, :1], torch.ones(2, 1) * 0.5
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module")
+def attention(folder):
+    outputs = {"answers": ["m", "n"]}
+    tensoa.compile(Attention(), folder / "attention.pt2", columns={"jets": NAMES}, outputs=outputs)
+    return Model(folder / "attention.pt2")
+
+
+@pytest.fixture(scope="module")
+def edges(folder):
+    columns = ["hits=x,y", "index.T=source,target:int64@edges", "field=field@call"]
+    tensoa.compile(Edges(), folder / "edges.pt2", columns=columns, outputs={"score": ["score"], "sums": ["u", "v"]})
+    return Model(folder / "edges.pt2")
+
+
+@pytest.fixture(scope="module")
+def row(folder):
+    return Model(models.write_row(folder))
+
+
+def offsets_of(counts):
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
+def numbers(rows, names=NAMES, seed=0):
+    return dict(zip(names, np.random.default_rng(seed).normal(size=(len(names), rows)).astype("f4"), strict=True))
+
+
+def in_lists(columns, counts):
+    return awkward.zip({name: awkward.unflatten(column, counts) for name, column in columns.items()})
+
+
+def flat(array):
+    return awkward.to_numpy(awkward.flatten(array, axis=None))
+
+
+def by_groups(module, columns, offsets):
+    """What torch gives for each group alone, one after another."""
+    rows = torch.from_numpy(np.stack(list(columns.values()), 1))
+    parts = [module(rows[a:b]).detach().numpy() for a, b in zip(offsets, offsets[1:], strict=False)]
+    return np.concatenate(parts)
+
+
+COUNTS = [[3, 0, 5, 1], [1], [0, 0], [], list(range(40))]
+
+
+@pytest.mark.parametrize("counts", COUNTS, ids=len)
+def test_each_list_is_a_call_where_rows_depend_on_each_other(attention, counts):
+    columns = numbers(sum(counts))
+    answers = attention(in_lists(columns, np.array(counts, int)))
+    assert str(answers.type) == f"{len(counts)} * var * {{m: float32, n: float32}}"
+    assert awkward.num(answers).tolist() == counts
+    if sum(counts):
+        expected = by_groups(Attention(), columns, offsets_of(counts))
+        np.testing.assert_allclose(np.stack([flat(answers.m), flat(answers.n)], 1), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("counts", COUNTS, ids=len)
+def test_rows_that_are_independent_are_one_call(row, counts):
+    columns = numbers(sum(counts), "xyz")
+    answers = row(in_lists(columns, np.array(counts, int)))
+    assert awkward.num(answers).tolist() == counts
+    whole = row(columns)
+    assert flat(answers.m).tolist() == whole["m"].tolist() and flat(answers.n).tolist() == whole["n"].tolist()
+
+
+def test_lists_of_lists_come_back_as_they_were(attention, row):
+    columns = numbers(9)
+    events = awkward.unflatten(in_lists(columns, [3, 0, 5, 1]), [2, 0, 2])
+    answers = attention(events)
+    assert awkward.num(answers, axis=2).tolist() == [[3, 0], [], [5, 1]]
+    np.testing.assert_allclose(flat(answers.m), by_groups(Attention(), columns, [0, 3, 3, 8, 9])[:, 0], rtol=1e-5, atol=1e-6)
+    xyz = awkward.zip(dict(zip("xyz", (events.pt, events.eta, events.phi), strict=True)))
+    assert awkward.num(row(xyz), axis=2).tolist() == [[3, 0], [], [5, 1]]
+
+
+def test_records_without_lists_are_a_table(row):
+    columns = numbers(7, "xyz")
+    answers = row(awkward.zip({**columns, "event": np.arange(7)}))
+    assert str(answers.type) == "7 * {m: float32, n: float32}"
+    assert answers.m.tolist() == row(columns)["m"].tolist()
+
+
+def test_columns_may_be_given_one_by_one(attention):
+    columns = numbers(9)
+    jets = in_lists(columns, [4, 5])
+    answers = attention(pt=jets.pt, eta=jets.eta, phi=jets.phi)
+    assert answers.m.tolist() == attention(jets).m.tolist()
+    events = awkward.Array({"jets": jets, "weight": [1.0, 2.0]})
+    assert attention(events).n.tolist() == attention(jets).n.tolist()  # jets.pt: block and column
+    renamed = awkward.Array({"Jet": awkward.zip({"pt": jets.pt, "eta": jets.eta, "mass": jets.phi})})
+    names = {"Jet.pt": "pt", "Jet.eta": "eta", "Jet.mass": "phi"}
+    assert Model(attention.path, columns=names)(renamed).m.tolist() == attention(jets).m.tolist()
+
+
+def test_what_lies_in_lists_is_read_in_place(attention, row):
+    memory = np.random.default_rng(0).normal(size=(3, 9)).astype("f4")  # at equal distances
+    jets = in_lists(dict(zip(NAMES, memory, strict=True)), [4, 5])
+    attention(jets)
+    assert (attention.last_copies.bytes_in, attention.last_copies.bytes_out) == (0, 0)
+    row(x=jets.pt, y=jets.eta, z=jets.phi)
+    assert (row.last_copies.bytes_in, row.last_copies.bytes_out) == (0, 0)
+    attention(jets[[1, 0]])  # in another order: Awkward Array itself has to write them
+    assert attention.last_copies.bytes_in >= memory.nbytes
+
+
+def ways_to_lie(jets):
+    """The same jets as other layouts of Awkward Array."""
+    counts = awkward.num(jets)
+    layout = jets.layout
+    starts, stops = (awkward.index.Index64(side.data) for side in (layout.starts, layout.stops))
+    yield "ListArray", awkward.Array(awkward.contents.ListArray(starts, stops, layout.content))
+    indices = awkward.index.Index64(np.arange(len(jets)))
+    yield "IndexedArray", awkward.Array(awkward.contents.IndexedArray(indices, layout))
+    yield "IndexedOptionArray", awkward.Array(awkward.contents.IndexedOptionArray(indices, layout))
+    yield "UnmaskedArray", awkward.Array(awkward.contents.UnmaskedArray(layout))
+    mask = awkward.index.Index8(np.ones(len(jets), np.int8))
+    yield "ByteMaskedArray", awkward.Array(awkward.contents.ByteMaskedArray(mask, layout, valid_when=True))
+    yield "a slice", awkward.concatenate([jets[:1], jets])[1:]
+    yield "masked and taken back", awkward.concatenate([jets, jets])[np.arange(2 * len(jets)) < len(jets)]
+    yield (
+        "offsets of 32 bits",
+        awkward.Array(
+            awkward.contents.ListOffsetArray(awkward.index.Index32(layout.offsets.data.astype("i4")), layout.content)
+        ),
+    )
+    yield "records of lists", awkward.zip({name: jets[name] for name in NAMES}, depth_limit=1)
+    yield "more in the records", awkward.with_field(jets, awkward.local_index(jets), "number")
+    yield (
+        "from a filter",
+        awkward.concatenate([jets, jets], axis=1)[awkward.local_index(awkward.concatenate([jets, jets], axis=1)) < counts],
+    )
+
+
+def test_every_layout_of_awkward_array_gives_the_same(attention):
+    jets = in_lists(numbers(9), [3, 0, 5, 1])
+    expected = attention(jets)
+    for name, other in ways_to_lie(jets):
+        assert attention(other).tolist() == expected.tolist(), name
+
+
+def test_lists_of_one_length_are_groups_too(attention):
+    columns = numbers(12)
+    jets = awkward.zip({name: awkward.to_regular(awkward.Array(column.reshape(4, 3))) for name, column in columns.items()})
+    regular = awkward.Array(jets.layout)
+    assert flat(attention(regular).m).tolist() == flat(attention(in_lists(columns, [3] * 4)).m).tolist()
+
+
+def test_blocks_of_an_event_have_lists_of_their_own(edges):
+    random = np.random.default_rng(1)
+    hits, links = [4, 2, 7], [5, 0, 9]
+    x, y = random.normal(size=(2, sum(hits))).astype("f4")
+    source, target = (np.concatenate([random.integers(0, n, k) for n, k in zip(hits, links, strict=True)]) for _ in range(2))
+    field = np.array([1, 2, 3], "f4")
+    events = awkward.Array(
+        {
+            "hits": in_lists({"x": x, "y": y}, hits),
+            "index": in_lists({"source": source, "target": target}, links),
+            "field": field,
+        }
+    )
+    answers = edges(events)
+    assert awkward.num(answers.score).tolist() == links and awkward.num(answers.u).tolist() == hits
+    of_hits, of_links = offsets_of(hits), offsets_of(links)
+    for e in range(3):
+        h, k = slice(*of_hits[e : e + 2]), slice(*of_links[e : e + 2])
+        tensors = np.stack([x[h], y[h]], 1), np.stack([source[k], target[k]]), np.full((hits[e], 1), field[e])
+        score, sums = Edges()(*map(torch.from_numpy, tensors))
+        np.testing.assert_allclose(answers.score[e].to_numpy(), score[:, 0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(answers.v[e].to_numpy(), sums[:, 1], rtol=1e-5, atol=1e-6)
+    groups = {"hits": of_hits, "index": of_links}
+    again = edges(x=x, y=y, source=source, target=target, field=field, groups=groups)
+    assert again["score"].tolist() == flat(answers.score).tolist() and again["u"].tolist() == flat(answers.u).tolist()
+    one_field = edges(x=x, y=y, source=source, target=target, field=2.0, groups=groups)
+    assert one_field["score"][of_links[1] : of_links[2]].tolist() == []
+    np.testing.assert_allclose(one_field["score"][: links[0]], 2 * again["score"][: links[0]], rtol=1e-6)
+
+
+def test_results_that_are_no_rows_are_so_many_for_each_list(folder):
+    outputs = {"first": ["first"], "constant": ["half"]}
+    tensoa.compile(Constant(), folder / "constant.pt2", columns={"jets": NAMES}, outputs=outputs)
+    model = Model(folder / "constant.pt2")
+    answers = model(in_lists(numbers(9), [3, 0, 5, 1]))
+    assert str(answers.half.type) == "4 * 2 * float32" and answers.half.tolist() == [[0.5, 0.5]] * 4
+    assert awkward.num(answers["first"]).tolist() == [3, 0, 5, 1]
+
+
+def test_groups_of_offsets_are_as_lists(attention):
+    columns = numbers(9)
+    answers = attention(columns, groups=[0, 3, 3, 8, 9])
+    assert answers["m"].tolist() == flat(attention(in_lists(columns, [3, 0, 5, 1])).m).tolist()
+    out = {name: np.empty(9, "f4") for name in "mn"}
+    assert attention(columns, groups=np.array([0, 3, 3, 8, 9], "u4"), out=out) is out
+    assert out["n"].tolist() == answers["n"].tolist()
+    assert attention(columns)["m"].tolist() != answers["m"].tolist()  # all rows in one call
+
+
+@pytest.mark.parametrize(
+    ("groups", "says"),
+    [
+        ([0, 5, 3, 9], r"groups run backwards: 5, then 3 \(place 2\)"),
+        ([1, 9], "groups begin with 1, expected 0"),
+        ([0, 4], "groups end with 4, column pt has 9 rows; expected the same"),
+        ([0.0, 9.0], r"groups are numpy.ndarray of float64 of shape \(2,\), expected integers"),
+        ([], r"groups are numpy.ndarray of float64 of shape \(0,\), expected integers \[groups \+ 1\]"),
+        ({"jet": [0, 9]}, "groups has the block jet; there are jets; the nearest is jets"),
+    ],
+)
+def test_groups_that_are_none_are_refused(attention, groups, says):
+    with pytest.raises(tensoa.BindingError, match=says):
+        attention(numbers(9), groups=groups)
+
+
+def test_lists_that_do_not_go_together_are_refused(attention, edges):
+    columns = numbers(9)
+    jets, others = in_lists(columns, [4, 5]), in_lists(columns, [5, 4])
+    with pytest.raises(tensoa.BindingError, match="column eta is in other lists than column pt; .* ak.broadcast_arrays"):
+        attention(pt=jets.pt, eta=others.eta, phi=jets.phi)
+    hits = in_lists(numbers(9, "xy"), [4, 5])
+    links = awkward.values_astype(in_lists(numbers(9, ["source", "target"]), [3, 3, 3]), "int64")
+    event = {"x": hits.x, "y": hits.y, "source": links.source, "target": links.target}
+    with pytest.raises(tensoa.BindingError, match="column source is in 3 lists, column x in 2; expected as many"):
+        edges(**event, field=1.0)
+    with pytest.raises(tensoa.BindingError, match="column source is in no lists, as column x is"):
+        edges(x=hits.x, y=hits.y, source=np.array([0]), target=np.array([0]), field=1.0)
+    links = awkward.unflatten(np.zeros(3, int), [1, 2])
+    event |= {"source": links, "target": links}
+    with pytest.raises(
+        tensoa.BindingError, match=r"column field has the shape \[3\], expected one number, or one for each of 2"
+    ):
+        edges(**event, field=np.ones(3, "f4"))
+    with pytest.raises(tensoa.BindingError, match="which it does not read"):
+        attention(pt=jets.pt, eta=jets.eta, phi=jets.phi, mass=jets.pt)
+
+
+def test_nulls_unions_and_other_numbers_are_refused(attention):
+    jets = in_lists(numbers(4), [2, 2])
+    with pytest.raises(tensoa.BindingError, match="column pt has nulls, the first in row 1; expected none: .*fill_none"):
+        attention(awkward.mask(jets, [True, False]))
+    with pytest.raises(tensoa.BindingError, match="column eta has nulls, the first in row 2"):
+        attention(awkward.with_field(jets, awkward.mask(jets.eta, [[True, True], [False, True]]), "eta"))
+    with pytest.raises(tensoa.BindingError, match=r'column pt is float64, expected float32: ak.values_astype\(x, "float32"\)'):
+        attention(awkward.values_astype(jets, "float64"))
+    text = awkward.with_field(jets, awkward.Array([["a", "b"], ["c", "d"]]), "phi")
+    with pytest.raises(tensoa.BindingError, match="column phi"):
+        attention(text)
+    union = awkward.with_field(jets, awkward.Array([[1.5, "b"], [2.5, "d"]]), "phi")
+    with pytest.raises(tensoa.BindingError, match="column phi is union"):
+        attention(union)
+    with pytest.raises(tensoa.BindingError, match="got no column phi, .* there are pt, eta$"):
+        attention(jets[["pt", "eta"]])
+
+
+def test_arrays_of_no_type_are_empty_columns(attention):
+    unknown = awkward.Array([[], []])
+    assert attention(pt=unknown, eta=unknown, phi=unknown).tolist() == [[], []]
+
+
+def test_types_without_numbers_are_answered_and_say_what_is_read(attention, row):
+    jets = awkward.with_field(in_lists(numbers(9), [4, 5]), awkward.unflatten(np.arange(9), [4, 5]), "number")
+    form = jets.layout.form_with_key("node{id}")
+    traced, report = awkward.typetracer.typetracer_with_report(form, highlevel=True)
+    answers = attention(traced)
+    assert awkward.backend(answers) == "typetracer"
+    assert str(answers.type) == "## * var * {m: float32, n: float32}"
+    read = {name: form.content.contents[i].form_key for i, name in enumerate(form.content.fields)}
+    assert {name for name, key in read.items() if key in report.data_touched} == {"pt", "eta", "phi"}
+
+
+def test_only_columns_that_are_read_are_loaded(attention):
+    jets = in_lists(numbers(9), [4, 5])
+    form, length, buffers = awkward.to_buffers(awkward.with_field(jets, awkward.num(jets), "count"))
+    loaded = []
+    lazy = {key: lambda key=key: (loaded.append(key), buffers[key])[1] for key in buffers}
+    virtual = awkward.from_buffers(form, length, lazy)
+    assert attention(virtual).tolist() == attention(jets).tolist()
+    count = form.contents[form.fields.index("count")] if form.is_record else form.content.content("count")
+    assert not any(key.startswith(f"{count.form_key}-data") for key in loaded) and loaded
+
+
+def test_a_cluster_runs_a_model_over_the_partitions_of_files(attention, tmp_path):
+    dask_awkward = pytest.importorskip("dask_awkward")
+    distributed = pytest.importorskip("distributed")
+    counts = np.arange(30) % 7
+    jets = in_lists(numbers(sum(counts)), counts)
+    for part in range(3):
+        events = awkward.Array({"jets": jets[10 * part : 10 * part + 10], "number": np.arange(10)})
+        awkward.to_parquet(events, tmp_path / f"part{part}.parquet")
+    events = dask_awkward.from_parquet(str(tmp_path))
+    answers = attention(events.jets)
+    assert awkward.backend(answers._meta) == "typetracer" and answers.npartitions == 3
+    needed = dask_awkward.inspect.report_necessary_columns(answers.m)
+    assert {name.split(".")[-1] for names in needed.values() for name in names} == set(NAMES)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+    ):
+        computed = answers.compute()
+    assert computed.tolist() == attention(jets).tolist()
+
+
+class WithMass(coffea.tensoa_wrapper):
+    """As users of coffea write them; here, so that it can be pickled."""
+
+    def prepare_awkward(self, events):
+        return (events.jets,), {}
+
+    def postprocess_awkward(self, answers, events):
+        return awkward.with_field(events.jets, answers.m, "m")
+
+
+def test_a_wrapper_of_coffea_prepares_runs_and_finishes(attention):
+    jets = in_lists(numbers(9), [4, 5])
+    wrapper = pickle.loads(pickle.dumps(WithMass(attention.path)))
+    tagged = wrapper(awkward.Array({"jets": jets, "number": [1, 2]}))
+    assert tagged.m.tolist() == attention(jets).m.tolist() and tagged.pt.tolist() == jets.pt.tolist()
+    plain = coffea.tensoa_wrapper(attention.path, columns={"a": "pt", "b": "eta", "c": "phi"})
+    assert plain(a=jets.pt, b=jets.eta, c=jets.phi).n.tolist() == attention(jets).n.tolist()
+
+
+def test_a_call_of_many_lists_takes_as_long_as_calls_of_each(attention):
+    """0 bytes of padding: the time goes with the rows."""
+    counts = np.random.default_rng(0).integers(1, 60, 300)
+    columns, offsets = numbers(sum(counts)), offsets_of(counts)
+    jets = in_lists(columns, counts)
+
+    def one_by_one():
+        for a, b in zip(offsets, offsets[1:], strict=False):
+            attention({name: column[a:b] for name, column in columns.items()})
+
+    def seconds(call):
+        times = []
+        for _ in range(7):
+            start = time.perf_counter()
+            call()
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    assert seconds(lambda: attention(jets)) < 2 * seconds(one_by_one)
