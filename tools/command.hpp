@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -27,6 +28,7 @@ void add_inspect_command(CLI::App& program, Action& action);
 void add_deploy_command(CLI::App& program, Action& action);
 /// Adds nothing where the program was built without models of servers.
 void add_top_command(CLI::App& program, Action& action);
+void add_compile_command(CLI::App& program, Action& action);
 void add_describe_command(CLI::App& program, Action& action);
 void add_bench_command(CLI::App& program, Action& action, const std::string& command_line);
 
@@ -44,6 +46,8 @@ inline const std::string kStdout = "/dev/stdout";
 /// Adds an option that takes the path of something to write, or "-".
 CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::string& path,
                              const std::string& help);
+
+std::filesystem::path program_folder();
 
 /// The model beside the program, or installed with it: what `make models` writes, else the package of
 /// `make demo`.

@@ -32,11 +32,6 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
-std::filesystem::path program_folder() {
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-}
-
 /// How an option is written: `--input INPUT`, or `INPUT` for a positional one.
 std::string in_a_call(const CLI::Option& option) {
   if (option.get_positional()) return option.get_name(true);
@@ -108,6 +103,7 @@ int run(int argc, char** argv) {
   for (int i = 0; i < argc; ++i) command_line += (i > 0 ? " " : "") + std::string(argv[i]);
 
   Action action;
+  add_compile_command(program, action);
   add_track_command(program, action);
   add_graph_command(program, action);
   add_infer_command(program, action);
@@ -160,6 +156,11 @@ CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::st
       ->check([](const std::string& text) {
         return std::string(text.empty() ? "got an empty path, expected one to write to" : "");
       });
+}
+
+std::filesystem::path program_folder() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
 std::string default_model() {

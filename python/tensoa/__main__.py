@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tensoa compile MODEL --out FILE.pt2: see tensoa.compiling."""
+"""tensoa compile MODEL --out FILE.pt2, also as python -m tensoa compile: see tensoa.compiling."""
 
 import sys
 
 from tensoa.command import run
+from tensoa.errors import InputError
 
 
 def main() -> None:
     if sys.argv[1:2] in (["-h"], ["--help"]):
-        print("python -m tensoa compile MODEL --out FILE.pt2 …: a package of a model; python -m tensoa compile --help")
+        print("python -m tensoa compile MODEL --out FILE.pt2 …: as tensoa compile; see --help of that")
         return
     if sys.argv[1:2] != ["compile"]:
         print(
@@ -17,8 +18,13 @@ def main() -> None:
             file=sys.stderr,
         )
         raise SystemExit(2)
-    from tensoa import compiling  # which loads torch
-
+    try:
+        from tensoa import compiling  # which loads torch
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"compile needs the package {error.name}, which {sys.executable} does not have: pip install 'tensoa[compile]'; "
+            "TENSOA_PYTHON names another Python"
+        ) from error
     compiling.main(sys.argv[2:])
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tensoa compile MODEL --out FILE.pt2 [--columns BLOCK=COLUMN,COLUMN… …] [--outputs BLOCK=COLUMN… …] [--example FILE]
+"""tensoa compile MODEL --out FILE.pt2 [--columns BLOCK=COLUMN,COLUMN… …] [--outputs BLOCK=COLUMN… …] [--example FILE]
 
 Makes a package of a model for columns: of a network (all that python -m tensoa.export takes) or of decision trees (all that
 python -m tensoa.import takes); the content of MODEL says which.
@@ -10,13 +10,14 @@ python -m tensoa.import takes); the content of MODEL says which.
   charge=charge:int32                of another dtype
   x=r,phi,z@hits                     blocks of one collection, here "hits", have as many rows as each other
   edge_index.T=from,to:int64@edges   [2, n], as edge lists are
+  field=field@call                   one number for the whole call, [n, 1] in rows of the first block
 Without --columns they are those of --example, a Parquet or CSV file, where the model takes one argument; of trees the features
 of the file. The rows of --example are also what the package is checked with.
 
 --outputs names the results, in order: score, or score=signal,background. Without, they have the names that the model gives
 them, else "output"; what was chosen is printed.
 
-Exit status 2 with one line on stderr for what cannot be used.
+Exit status 2 with one line on stderr for what cannot be used. Without the program: python -m tensoa compile.
 
 In Python: tensoa.compile(module, "model.pt2", columns=["features=pt,eta,phi"]), or columns={"features": ["pt", "eta", "phi"]}.
 """
@@ -336,7 +337,7 @@ def _answers(imported: Imported, results: list[_Result]) -> dict:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m tensoa compile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="tensoa compile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", metavar="MODEL", help="FILE.py:FACTORY, or a file")
     parser.add_argument("--out", metavar="FILE.pt2", required=True, help="the package to write")

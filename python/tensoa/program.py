@@ -12,6 +12,11 @@ _PROGRAM = os.path.join(os.path.dirname(os.path.realpath(__file__)), "bin", "ten
 
 
 def main() -> NoReturn:
+    if sys.argv[1:2] == ["compile"]:
+        from tensoa import __main__ as module  # done by Python, with torch
+        from tensoa.command import run
+
+        raise SystemExit(run(module.main))
     if not os.path.exists(_PROGRAM):
         _fail(f"{_PROGRAM}: is not there; pip install . builds it, and in a checkout it is build/tensoa")
     found = importlib.util.find_spec("pyarrow")

@@ -412,7 +412,7 @@ def test_columns_that_are_no_binding_are_refused_with_what_takes_them(write, tmp
         (
             ["model.py:number", "--out", "p.pt2"],
             "--out p.pt2: got no columns; expected --binding BINDING.json, the description of a C++ layout, or columns in "
-            "words: python -m tensoa compile model.py:number --out p.pt2 --columns BLOCK=COLUMN,COLUMN\n",
+            "words: tensoa compile model.py:number --out p.pt2 --columns BLOCK=COLUMN,COLUMN\n",
         ),
         (["model.py:number", "--binding", "BINDING", "--out", "p.pt"], "a package is called FILE.pt2"),
         (["model.py:number", "--out", "p.pt"], "a TorchScript file is made of weights only"),

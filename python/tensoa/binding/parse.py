@@ -22,7 +22,7 @@ RANKS = {"plain": 0, "scalar": 0, "vector": 1, "matrix": 2}
 
 def line_in_words(model: str = "MODEL", out: str = "FILE.pt2") -> str:
     """The command that makes a package without a binding."""
-    return f"python -m tensoa compile {model} --out {out} --columns BLOCK=COLUMN,COLUMN"
+    return f"tensoa compile {model} --out {out} --columns BLOCK=COLUMN,COLUMN"
 
 
 def without_columns(model: str, out: str) -> InputError:

@@ -86,14 +86,14 @@ def test_rows_are_neither_a_model_nor_a_binding(name, content, kind, tmp_path):
         binding.load(path)
     assert str(caught.value) == (
         f"{path}: is {kind}, rows and not what describe(metadata) writes; rows belong to --examples (tensoa.export), or "
-        "without a description: python -m tensoa compile MODEL --out FILE.pt2 --columns BLOCK=COLUMN,COLUMN "
+        "without a description: tensoa compile MODEL --out FILE.pt2 --columns BLOCK=COLUMN,COLUMN "
         "--example FILE.parquet"
     )
 
 
 def test_a_binding_that_is_no_json_is_refused_with_the_line_to_type(tmp_path):
     (tmp_path / "b.txt").write_text("pt eta")
-    line = "python -m tensoa compile MODEL --out FILE.pt2 --columns BLOCK=COLUMN,COLUMN"
+    line = "tensoa compile MODEL --out FILE.pt2 --columns BLOCK=COLUMN,COLUMN"
     with pytest.raises(
         InputError, match=rf"got no JSON \(.*\), expected what describe\(metadata\) writes; without it: {line}$"
     ):

@@ -247,7 +247,7 @@ def test_names_of_packages_and_options(tmp_path, capsys):
     assert run(lambda: main(["m.json", "--out", "m.pt2"])) == 2
     assert capsys.readouterr().err == (
         "error: --out m.pt2: got no columns; expected --binding BINDING.json, the description of a C++ layout, or columns in "
-        "words: python -m tensoa compile m.json --out m.pt2 --columns BLOCK=COLUMN,COLUMN\n"
+        "words: tensoa compile m.json --out m.pt2 --columns BLOCK=COLUMN,COLUMN\n"
     )
 
 
