@@ -6,7 +6,7 @@
 set -euo pipefail
 
 # [first]
-tensoa infer --model model.pt2 --input data.parquet --output answers.parquet
+tensoa infer model.pt2 data.parquet --output answers.parquet
 # [/first]
 
 # [keep]

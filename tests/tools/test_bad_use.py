@@ -56,8 +56,8 @@ GENERATE = "expected generate:EVENTS[:SEED[:PARTICLES]]"
             for text in ("", "0", "ten", "1:2:3:4")
         ),
         (
-            ["infer", "m.pt2", "d.parquet"],
-            ['"m.pt2" stands behind no option', "expected tensoa infer --model MODEL --input INPUT --output OUTPUT"],
+            ["describe", "b.json"],
+            ['"b.json" stands behind no option', "expected tensoa describe --output OUTPUT"],
         ),
         (["graph", "generate:0", "--output", "graphs"], ['"generate:0"', GENERATE]),
         (["bench", "track", *WITH_MODEL, "--edge-room", "nan"], ["--edge-room", "got nan, expected a number, 1 to 100"]),

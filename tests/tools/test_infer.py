@@ -87,6 +87,15 @@ def test_answers_come_in_the_order_of_the_rows(model, tmp_path, out, ending, to,
     assert len(run["busy_seconds"]) == threads and run["rows_per_s"] > 0
 
 
+def test_model_and_files_need_no_options(model, tmp_path, out):
+    files = [write(tmp_path / f"{i}.csv", columns(7, seed=i)) for i in range(2)]
+    infer(model, files[0], out / "a.csv")
+    for i, arguments in enumerate(([model, *files], ["--input", *files, "--model", model], ["--model", model, *files])):
+        succeed("infer", *arguments, "--output", out / f"{i}.csv")
+        rows = (out / f"{i}.csv").read_text()
+        assert rows.startswith((out / "a.csv").read_text()) and rows.count("\n") == 15
+
+
 def test_several_files_and_folders(model, tmp_path, out):
     folder = tmp_path / "data"
     folder.mkdir()

@@ -37,7 +37,7 @@ void add_infer_command(CLI::App& program, Action& action) {
   auto options = std::make_shared<Options>();
   InferCall& call = options->call;
   call.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  command->add_option("--model", call.model, kModel)->required();
+  command->add_option("--model,MODEL", call.model, kModel)->required();
   command
       ->add_option(
           "--binding", call.binding,
@@ -45,7 +45,7 @@ void add_infer_command(CLI::App& program, Action& action) {
           "them (JSON)")
       ->check(CLI::ExistingFile);
   command
-      ->add_option("--input", call.inputs,
+      ->add_option("--input,FILE", call.inputs,
                    "Files .parquet, .arrow, .ipc, .feather, .csv, .csv.gz, or folders of them")
       ->required();
   add_path_option(*command, "--output", call.output,
