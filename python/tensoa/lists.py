@@ -14,6 +14,10 @@ from tensoa.errors import BindingError
 Offsets = list[np.ndarray]  # int64 [lists + 1] each, those of the outermost lists first
 
 
+class NullsError(BindingError):
+    """Numbers are missing."""
+
+
 def is_traced(array: awkward.Array) -> bool:
     """Whether it has types and no numbers: dask-awkward and coffea ask with such what a call reads and gives."""
     return awkward.backend(array) == "typetracer"
@@ -38,7 +42,7 @@ def column(array: awkward.Array, path: tuple[str, ...], dtype: str, subject: str
     """The numbers of a column, the offsets of the lists they are in, and the bytes that were copied for it.
 
     dtype: what an array of no known type is read as
-    Raises BindingError for nulls and unions.
+    Raises NullsError; BindingError for text and unions.
     """
     layout = array.layout
     for field in path:
@@ -56,7 +60,7 @@ def column(array: awkward.Array, path: tuple[str, ...], dtype: str, subject: str
             layout = layout.project()
         elif layout.is_indexed:
             layout = layout.project()
-        elif layout.is_list:
+        elif layout.is_list and layout.parameter("__array__") is None:  # else text, a list of bytes
             lists = layout.to_ListOffsetArray64(start_at_zero=True)
             offsets.append(np.ascontiguousarray(lists.offsets.data))
             layout = lists.content[: lists.offsets[-1]]
@@ -78,7 +82,7 @@ def _memory_of(layout: Content) -> np.ndarray | None:
 def _require_no_nulls(layout: Content, subject: str) -> None:
     is_null = layout.mask_as_bool(valid_when=False)
     if is_null.any():
-        raise BindingError(
+        raise NullsError(
             f"{subject} has nulls, the first in row {int(np.argmax(is_null))}; expected none: fill them (ak.fill_none), or "
             "leave these rows out"
         )

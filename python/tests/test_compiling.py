@@ -19,6 +19,7 @@ from torch import nn
 import tensoa
 from conftest import ROOT
 from tensoa import binding, compiling
+from tensoa.binding import examples
 from tensoa.errors import InputError
 from tensoa.export import Options
 from tensoa.package import archive
@@ -123,6 +124,16 @@ def test_results_with_names_go_by_these(tmp_path):
     assert blocks(made["outputs"]) == [("score", 0, "float32", ["a", "b", "c", "d"]), ("energy", 0, "float32", ["e"])]
     with pytest.raises(InputError, match="outputs: got p, q; expected the names that the model gives: score, energy"):
         compiled(Tagger(), tmp_path, columns=columns, outputs=["p", "q"])
+
+
+def test_the_lists_of_an_example_are_columns_of_what_they_hold(tmp_path):
+    awkward = pytest.importorskip("awkward")
+    jets = awkward.Array([[{"pt": 1.5, "hits": 3, "name": "a"}], [], [{"pt": 2.5, "hits": 4, "name": "b"}] * 2])
+    columns = examples.columns_of(jets)
+    assert {name: numbers.tolist() for name, numbers in columns.items()} == {"pt": [1.5, 2.5, 2.5], "hits": [3, 4, 4]}
+    assert columns["hits"].dtype == torch.int64
+    assert examples.columns_of(awkward.Array({"jets": jets}))["jets.pt"].tolist() == [1.5, 2.5, 2.5]
+    assert examples.columns_of(awkward.Array([{"pt": 1.0}, {"pt": None}]))["pt"] is None
 
 
 def test_an_example_need_not_have_all_blocks(tmp_path):

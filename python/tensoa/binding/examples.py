@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns of a user's file, to check a package with: numbers as the model will see them."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 
 from tensoa.binding.blocks import Binding, Block
-from tensoa.errors import InputError, first_line
+from tensoa.errors import BindingError, InputError, first_line
 
 ROWS = 100_000  # at most so many are read of a file
 #: How files of tables begin.
@@ -55,13 +56,15 @@ def read(path: str | PathLike, option: str = "--examples") -> dict[str, torch.Te
 
 
 def columns_of(example: Any) -> dict[str, torch.Tensor | None]:
-    """As read(), of the path of a file, a table (of pyarrow, pandas, polars: anything with __arrow_c_stream__), or a mapping of
-    names to numbers. Raises InputError.
+    """As read(), of the path of a file, a table (of pyarrow, pandas, polars: anything with __arrow_c_stream__), an array of
+    Awkward Array, of which what its lists hold counts, or a mapping of names to numbers. Raises InputError.
     """
     import pyarrow
 
     if isinstance(example, (str, PathLike)):
         return read(example, "example")
+    if "awkward" in sys.modules and isinstance(example, sys.modules["awkward"].Array):
+        return _in_lists(example)
     try:
         if isinstance(example, Mapping):  # which need not be equally long: those of a collection are
             return {name: numbers for key, one in example.items() for name, numbers in _numbers(_column(key, one)).items()}
@@ -69,8 +72,25 @@ def columns_of(example: Any) -> dict[str, torch.Tensor | None]:
     except (TypeError, ValueError, RuntimeError, pyarrow.ArrowException) as error:
         raise InputError(
             f"example: got a {type(example).__name__} ({first_line(error)}), expected the path of a Parquet or CSV file, "
-            "a table, or arrays by name"
+            "a table, an array of Awkward Array, or arrays by name"
         ) from error
+
+
+def _in_lists(example: Any) -> dict[str, torch.Tensor | None]:
+    from tensoa import lists  # imports awkward
+
+    columns: dict[str, torch.Tensor | None] = {}
+    for name, path in lists.paths(example).items():
+        try:
+            numbers = lists.column(example, path, "float32", name)[0][:ROWS]
+        except lists.NullsError:
+            columns[name] = None
+            continue
+        except BindingError:  # no numbers
+            continue
+        if numbers.ndim == 1 and numbers.dtype.kind in "biuf":
+            columns[name] = torch.as_tensor(numbers.copy())
+    return columns
 
 
 def _column(name: str, numbers: Any) -> Any:

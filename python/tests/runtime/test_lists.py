@@ -297,7 +297,7 @@ def test_nulls_unions_and_other_numbers_are_refused(attention):
     with pytest.raises(tensoa.BindingError, match=r'column pt is float64, expected float32: ak.values_astype\(x, "float32"\)'):
         attention(awkward.values_astype(jets, "float64"))
     text = awkward.with_field(jets, awkward.Array([["a", "b"], ["c", "d"]]), "phi")
-    with pytest.raises(tensoa.BindingError, match="column phi"):
+    with pytest.raises(tensoa.BindingError, match="column phi is string, expected numbers"):
         attention(text)
     union = awkward.with_field(jets, awkward.Array([[1.5, "b"], [2.5, "d"]]), "phi")
     with pytest.raises(tensoa.BindingError, match="column phi is union"):
