@@ -96,11 +96,18 @@ def with_domain(module: Any, binding: Binding) -> tuple[Binding, list[str]]:
     if not first.shares or first.least >= ENOUGH:
         return binding, []
     step("which numbers the model takes")
-    best = _searched(module, first)
-    return best.binding, [*_lines_of_ranges(binding, best.binding), *_lines_of_unchecked(best)]
+    best, is_cut = _searched(module, first)
+    lines = [*_lines_of_ranges(binding, best.binding), *_lines_of_unchecked(best)]
+    if is_cut:
+        limits = f"{MOST_CALLS} calls or {MOST_SECONDS:.0f} s"
+        lines.append(
+            f"the search for rows in which the model gives finite numbers ended after {limits}; give some with --examples"
+        )
+    return best.binding, lines
 
 
-def _searched(module: Any, first: _Call) -> _Call:
+def _searched(module: Any, first: _Call) -> tuple[_Call, bool]:
+    """The best call, and whether a limit ended the search."""
     best, left, end = first, MOST_CALLS, time.monotonic() + MOST_SECONDS
 
     def may_try() -> bool:
@@ -138,7 +145,7 @@ def _searched(module: Any, first: _Call) -> _Call:
         if plane is not None and may_try() and _range_of(best.binding.inputs[at[0]], plane) != EVERYWHERE:
             other = tried(_ranged(EVERYWHERE, plane), at)
             best = other if other.order >= best.order else best
-    return best
+    return best, not may_try()
 
 
 def _made_up(binding: Binding) -> tuple[list[int], list[int]]:
