@@ -168,9 +168,15 @@ bool Offsets::operator==(const Offsets& other) const {
          (first == other.first || std::equal(first, first + lists + 1, other.first));
 }
 
-Offsets offsets_of(nb::handle array, const std::string& subject) {
+Offsets offsets_of(nb::handle array, const std::string& subject, bool is_copied) {
   need_numpy();
-  const nb::object given = nb::module_::import_("numpy").attr("asarray")(array);
+  nb::object given;
+  try {
+    given = nb::module_::import_("numpy").attr("asarray")(array);
+  } catch (const nb::python_error& error) {
+    throw BindingError(subject + " are " + type_of_object(array) +
+                       ", expected integers: " + text_of(error.value()));
+  }
   auto* const as_given = reinterpret_cast<PyArrayObject*>(given.ptr());
   if (PyArray_NDIM(as_given) != 1 || PyArray_SIZE(as_given) == 0 ||
       !PyTypeNum_ISINTEGER(PyArray_TYPE(as_given))) {
@@ -178,8 +184,9 @@ Offsets offsets_of(nb::handle array, const std::string& subject) {
                        text_of(given.attr("shape")) + ", expected integers [groups + 1]");
   }
   Offsets offsets;
-  offsets.array = nb::steal(
-      PyArray_FROMANY(given.ptr(), NPY_INT64, 1, 1, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST));
+  const int copied = is_copied ? NPY_ARRAY_ENSURECOPY : 0;
+  offsets.array = nb::steal(PyArray_FROMANY(given.ptr(), NPY_INT64, 1, 1,
+                                            NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST | copied));
   if (!offsets.array.is_valid()) throw nb::python_error();
   auto* const made = reinterpret_cast<PyArrayObject*>(offsets.array.ptr());
   offsets.first = static_cast<const std::int64_t*>(PyArray_DATA(made));

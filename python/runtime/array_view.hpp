@@ -32,7 +32,8 @@ struct Offsets {
 };
 
 /// Offsets of `array`. @throws BindingError where they are none: other than integers, or they run backwards
-Offsets offsets_of(nb::handle array, const std::string& subject);
+/// @param is_copied what others may write while a call runs
+Offsets offsets_of(nb::handle array, const std::string& subject, bool is_copied);
 
 /// An array of any library, where it lies.
 struct ArrayView {
@@ -47,6 +48,7 @@ struct ArrayView {
   std::array<std::int64_t, kMostDimensions> stride{};  ///< bytes
   std::size_t copied = 0;                              ///< bytes that were written to make it
   std::vector<Offsets> lists;  ///< that it is the content of, the outermost first
+  nb::object awkward;          ///< the array of Awkward Array that it is a column of
   nb::object owner;            ///< keeps the memory
   nb::ndarray<nb::ro> tensor;  ///< likewise
 };
@@ -57,6 +59,7 @@ struct ArrayUse {
   DType dtype;                 ///< that the model has
   bool is_written = false;
   bool takes_any = false;  ///< another dtype, too
+  int dims = 0;            ///< of what is one row
 };
 
 /// Sets `view` to an array of NumPy without a reference to it (`owner`), in a few nanoseconds.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "columns.hpp"
+#include "tensoa/core/error.hpp"
 
 // Arrays of Awkward Array, which python/tensoa/lists.py takes apart.
 
@@ -20,13 +21,14 @@ nb::module_ lists() { return nb::module_::import_("tensoa.lists"); }
 ArrayView view_of_path(nb::handle array, nb::handle path, const ArrayUse& use) {
   const std::string dtype(use.dtype == DType::kBF16 ? "float32" : name_of(use.dtype));
   const nb::tuple found =
-      nb::cast<nb::tuple>(lists().attr("column")(array, path, dtype, use.subject));
+      nb::cast<nb::tuple>(lists().attr("column")(array, path, dtype, use.dims, use.subject));
   ArrayView view = view_of(found[0], {use.subject, use.dtype, false, true});
   require_dtype(view.dtype, array, use);
   view.read_only = true;
+  view.awkward = nb::borrow(array);
   view.copied += nb::cast<std::size_t>(found[2]);
   for (nb::handle level : nb::borrow<nb::list>(found[1])) {
-    view.lists.push_back(offsets_of(level, use.subject + ": the offsets of its lists"));
+    view.lists.push_back(offsets_of(level, use.subject + ": the offsets of its lists", false));
   }
   return view;
 }
@@ -40,7 +42,12 @@ class AwkwardColumns final : public Columns {
                                 bool /*wants_number*/) override {
     const nb::str key(name.c_str(), name.size());
     if (!paths_.contains(key)) return {};
-    return view_of_path(array_, paths_[key], use);
+    const nb::list paths = nb::cast<nb::list>(paths_[key]);
+    if (nb::len(paths) > 1) {
+      throw BindingError(use.subject + " is there " + std::to_string(nb::len(paths)) +
+                         " times, expected once");
+    }
+    return view_of_path(array_, paths[0], use);
   }
 
   std::vector<std::string> names() const override {

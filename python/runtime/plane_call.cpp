@@ -3,7 +3,10 @@
 #include "plane_call.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "tensoa/core/error.hpp"
@@ -111,18 +114,83 @@ CopyReport PlaneCall::run() {
   return copies;
 }
 
-CopyReport PlaneCall::run(const Groups& groups) {
+namespace {
+
+/// The memory of a plane.
+struct Extent {
+  const std::byte* first;
+  std::int64_t stride, count, element;
+
+  bool overlaps(const Extent& other) const {
+    if (count == 0 || other.count == 0) return false;
+    const auto begin = [](const Extent& one) {
+      return one.first + std::min<std::int64_t>(0, (one.count - 1) * one.stride);
+    };
+    const auto end = [](const Extent& one) {
+      return one.first + std::max<std::int64_t>(0, (one.count - 1) * one.stride) + one.element;
+    };
+    if (begin(*this) >= end(other) || begin(other) >= end(*this)) return false;
+    if (stride != other.stride || stride == 0) return true;
+    // Fields of one row, beside each other.
+    const std::int64_t step = std::abs(stride);
+    const std::int64_t apart = ((other.first - first) % step + step) % step;
+    return apart < element || apart > step - other.element;
+  }
+
+  bool operator==(const Extent&) const = default;
+};
+
+}  // namespace
+
+/// A call sees the memory that it writes; calls of other groups write what this one reads.
+void PlaneCall::require_apart(const Groups& groups) const {
+  const auto extent_of = [&](const BlockOfPlanes& block, const Plane& plane) {
+    std::int64_t elements =
+        groups.count;  // of scalars, and of results that are no rows of a collection
+    if (!block.collection) {
+      elements *= static_cast<std::int64_t>(block.rows);
+    } else if (!block.block.element.is_scalar()) {
+      elements = groups.offsets[*block.collection][groups.count];
+    }
+    return Extent{plane.data, plane.stride, elements,
+                  static_cast<std::int64_t>(size_of(plane.dtype))};
+  };
+  std::vector<std::pair<Extent, const BlockOfPlanes*>> before;
+  for (const BlockOfPlanes& block : of_model_.inputs) {
+    for (std::size_t i = block.first; i < block.first + block.count; ++i) {
+      before.emplace_back(extent_of(block, inputs[i]), &block);
+    }
+  }
+  const std::size_t read = before.size();
+  for (const BlockOfPlanes& block : of_model_.outputs) {
+    for (std::size_t i = block.first; i < block.first + block.count; ++i) {
+      const Extent extent = extent_of(block, outputs[i]);
+      for (std::size_t other = 0; other < before.size(); ++other) {
+        // In the place of an input: each call writes the rows that it has read.
+        if (other < read && extent == before[other].first) continue;
+        if (!extent.overlaps(before[other].first)) continue;
+        throw BindingError("block " + block.block.name + " of out lies on block " +
+                           before[other].second->block.name +
+                           "; expected memory that no other group reads or writes");
+      }
+      before.emplace_back(extent, &block);
+    }
+  }
+}
+
+CopyReport PlaneCall::run(const Groups& groups, const std::function<void()>& now_and_then) {
+  require_apart(groups);
   const std::vector<Plane> all_inputs = inputs;
   const std::vector<Plane> all_outputs = outputs;
   CopyReport copies;
-  calls = 1;
-  const auto move = [&](const BlockOfPlanes& block, const std::vector<Plane>& all,
+  const auto point = [](const BlockOfPlanes& block, const std::vector<Plane>& all,
                         std::vector<Plane>& planes, std::int64_t first) {
     for (std::size_t i = block.first; i < block.first + block.count; ++i) {
       planes[i] = all[i];
       planes[i].data += first * all[i].stride;
     }
   };
+  auto last = std::chrono::steady_clock::now();
   for (std::int64_t g = 0; g < groups.count; ++g) {
     const auto first_of = [&](const BlockOfPlanes& block) {
       if (!block.collection) return g * static_cast<std::int64_t>(block.rows);
@@ -132,18 +200,25 @@ CopyReport PlaneCall::run(const Groups& groups) {
       rows[c] = groups.offsets[c][g + 1] - groups.offsets[c][g];
     }
     for (const BlockOfPlanes& block : of_model_.inputs) {
-      move(block, all_inputs, inputs, first_of(block));
+      point(block, all_inputs, inputs, first_of(block));
     }
     for (const BlockOfPlanes& block : of_model_.outputs) {
-      move(block, all_outputs, outputs, first_of(block));
+      point(block, all_outputs, outputs, first_of(block));
     }
     const auto which = [&] { return "group " + std::to_string(g) + ": "; };
     try {
       copies += run();
     } catch (const BindingError& error) {
       throw BindingError(which() + error.what());
+    } catch (const DeviceFullError& error) {
+      throw DeviceFullError(which() + error.what());
     } catch (const EngineError& error) {
       throw EngineError(which() + error.what());
+    }
+    if (const auto now = std::chrono::steady_clock::now();
+        now - last > std::chrono::milliseconds(100)) {
+      last = now;
+      now_and_then();
     }
   }
   return copies;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,7 +50,7 @@ struct PlanesOfModel {
 /// @param description with a binding
 PlanesOfModel planes_of(const package::ModelDescription& description);
 
-/// Rows of which each group is a call of its own: of input collection c, group g is the rows from offsets[c][g] to
+/// Rows of which each group is a separate call: of input collection c, group g is the rows from offsets[c][g] to
 /// offsets[c][g + 1].
 struct Groups {
   std::int64_t count = 0;
@@ -75,15 +76,14 @@ class PlaneCall {
   CopyReport run();
 
   /// The same for each group. Planes have the rows of all of them; scalars have one number for each, or the stride 0;
-  /// results that are no rows of a collection one after another.
-  /// @throws BindingError, EngineError, which name the group; results of those before it are written
-  CopyReport run(const Groups& groups);
-
-  std::int64_t calls = 1;  ///< groups; set before rows_of() of results
+  /// results that are no rows of a collection lie one after another.
+  /// @param now_and_then called between groups, every tenth of a second
+  /// @throws also BindingError for a result that lies on another plane; errors of a call name its group, and results of
+  /// those before it are written
+  CopyReport run(const Groups& groups, const std::function<void()>& now_and_then);
 
   std::int64_t rows_of(const BlockOfPlanes& block) const {
-    return block.collection ? rows[*block.collection]
-                            : static_cast<std::int64_t>(block.rows) * calls;
+    return block.collection ? rows[*block.collection] : static_cast<std::int64_t>(block.rows);
   }
 
   /// A binding over one row of zeros, for questions about the model.
@@ -108,6 +108,7 @@ class PlaneCall {
     std::vector<std::size_t> copied;  ///< planes that are aside now
   };
 
+  void require_apart(const Groups& groups) const;
   void place(Place& place, std::vector<Plane>& planes, CopyReport& copies);
   void place_described(Place& place, std::vector<Plane>& planes, CopyReport& copies);
   void place_any(Place& place, std::vector<Plane>& planes, CopyReport& copies);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <numeric>
 #include <utility>
 
 #include "numpy_api.hpp"
@@ -28,6 +29,12 @@ class WithoutInterpreter {
  private:
   PyThreadState* state_;
 };
+
+/// Ctrl-C between groups. @throws nanobind::python_error
+void heed_signals() {
+  const nb::gil_scoped_acquire acquired;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
 
 std::string listed_or_none(const std::vector<std::string>& names) {
   return names.empty() ? "none" : listed(names);
@@ -84,6 +91,11 @@ std::string text_of_shape(const ArrayView& view) {
   return text_of({view.shape.begin(), view.shape.begin() + view.rank});
 }
 
+/// Of a block's tensor without its rows.
+int dims_of_row(const BlockOfPlanes& block) {
+  return static_cast<int>(shape_of(block.block).size()) - 1;
+}
+
 /// Memory of `planes` x `pitch` elements of NumPy's, on a line of the cache.
 nb::object new_memory(int type, std::int64_t elements, std::size_t element, std::byte*& first) {
   npy_intp size = elements + static_cast<npy_intp>(kAlignment / element);
@@ -135,6 +147,7 @@ struct RuntimeModel::Given {
   struct Numbers {
     std::string what;
     std::string shape;
+    std::string expected;  ///< of one call
     std::int64_t count;
     std::vector<Offsets> lists;
   };
@@ -148,9 +161,10 @@ struct RuntimeModel::Given {
   std::vector<std::string> rows_of;         ///< of each collection what its number of rows is from
   std::vector<std::vector<Offsets>> lists;  ///< that the rows of each are in, the outermost first
   std::vector<Numbers> numbers;
-  std::optional<Groups> groups;  ///< that are calls of their own
-  bool is_traced = false;        ///< of Awkward Array: types without numbers
-  std::size_t copied = 0;        ///< bytes, for what had to be converted
+  std::optional<Groups> groups;        ///< that are separate calls
+  std::vector<std::int64_t> ordinals;  ///< of groups, for collections with one row in each
+  bool is_traced = false;              ///< of Awkward Array: types without numbers
+  std::size_t copied = 0;              ///< bytes, for what had to be converted
 };
 
 RuntimeModel::RuntimeModel(const std::string& path, const std::string& device,
@@ -263,7 +277,7 @@ bool RuntimeModel::read_quickly(PyObject* dict, Py_ssize_t others, ThreadCall& t
   return true;
 }
 
-bool RuntimeModel::write_quickly(PyObject* out, ThreadCall& thread) const {
+bool RuntimeModel::write_quickly(const Given& given, PyObject* out, ThreadCall& thread) const {
   PlaneCall& call = thread.call;
   if (!PyDict_CheckExact(out)) return false;
   if (PyDict_Size(out) != static_cast<Py_ssize_t>(output_keys_.size())) return false;
@@ -274,7 +288,7 @@ bool RuntimeModel::write_quickly(PyObject* out, ThreadCall& thread) const {
     const BlockOfPlanes& block = *output_blocks_[i];
     const std::int64_t rows =
         plane_of_numpy(value, any ? nullptr : &block.block.element.dtype, true, call.outputs[i]);
-    if (rows != call.rows_of(block)) return false;
+    if (rows != rows_of_result(given, block, thread)) return false;
     if (any && call.outputs[i].dtype < DType::kF32) return false;
     hold(value, thread);
   }
@@ -283,9 +297,9 @@ bool RuntimeModel::write_quickly(PyObject* out, ThreadCall& thread) const {
 
 // ---- any call
 
-ArrayUse RuntimeModel::use_of(const BlockOfPlanes& block, const std::string& subject,
-                              bool is_input) const {
-  return {subject, block.block.element.dtype, !is_input, loaded_->planes().takes_any_numbers};
+ArrayUse RuntimeModel::use_of(const BlockOfPlanes& block, const std::string& subject, bool is_input,
+                              int dims) const {
+  return {subject, block.block.element.dtype, !is_input, loaded_->planes().takes_any_numbers, dims};
 }
 
 void RuntimeModel::require_usable(const ArrayView& view, const std::string& what,
@@ -303,15 +317,16 @@ void RuntimeModel::require_usable(const ArrayView& view, const std::string& what
 void RuntimeModel::set_rows(Given& given, const BlockOfPlanes& block, std::int64_t rows,
                             const ArrayView& view, const std::string& what, bool is_input,
                             ThreadCall& thread) const {
-  PlaneCall& call = thread.call;
   if (!is_input) {
-    const std::int64_t expected = call.rows_of(block);
+    const std::int64_t expected = rows_of_result(given, block, thread);
     if (rows == expected) return;
+    const std::string why = block.collection ? "as " + given.rows_of[*block.collection]
+                            : given.groups   ? std::to_string(block.rows) + " for each group"
+                                             : std::string("always");
     refuse(what + " of out has " + std::to_string(rows) + " rows, expected " +
-           std::to_string(expected) +
-           (block.collection ? ", as " + given.rows_of[*block.collection] : ", always"));
+           std::to_string(expected) + ", " + why);
   }
-  std::int64_t& expected = call.rows[*block.collection];
+  std::int64_t& expected = thread.call.rows[*block.collection];
   std::vector<Offsets>& lists = given.lists[*block.collection];
   if (expected < 0) {
     expected = rows;
@@ -336,11 +351,11 @@ void RuntimeModel::take_plane(Given& given, const BlockOfPlanes& block, std::siz
   if (block.block.element.is_scalar()) {
     std::int64_t elements = 1;
     for (int d = 0; d < view.rank; ++d) elements *= view.shape[static_cast<std::size_t>(d)];
-    if (elements == 1) {
+    if (elements == 1 && view.lists.empty()) {
       to.stride = 0;
     } else {
       const std::int64_t numbers = view.rank == 1 ? elements : -1;
-      given.numbers.push_back({what, text_of_shape(view), numbers, view.lists});
+      given.numbers.push_back({what, text_of_shape(view), "one number", numbers, view.lists});
     }
     return;
   }
@@ -357,9 +372,11 @@ void RuntimeModel::take_block(Given& given, const BlockOfPlanes& block, const Ar
   std::vector<std::int64_t> shape = shape_of(block.block);
   std::size_t rank = shape.size();
   const bool is_scalar = element.is_scalar();
-  // Scalars need no rows: [k].
+  // Scalars need no rows: [k]; a single one may have them alone: [groups].
+  const std::int64_t scalars = shape.back();
   if (is_scalar && view.rank == 1) {
-    shape.erase(shape.begin());
+    const bool is_one_each = scalars == 1 && view.shape[0] != 1;
+    shape.erase(is_one_each ? shape.end() - 1 : shape.begin());
     --rank;
   }
   bool fits = std::cmp_equal(view.rank, rank);
@@ -369,12 +386,17 @@ void RuntimeModel::take_block(Given& given, const BlockOfPlanes& block, const Ar
     fits = shape[d] < 0 || shape[d] == view.shape[d];
   }
   const std::string what = "block " + name;
-  if (is_scalar && fits && rows != 1) {
-    given.numbers.push_back({what, text_of_shape(view), rows, view.lists});
+  const bool is_one_scalar = is_scalar && rows == 1 && view.lists.empty();
+  if (is_scalar && fits && !is_one_scalar) {
+    given.numbers.push_back({what, text_of_shape(view), text_of({scalars}), rows, view.lists});
+  }
+  if (block.block.shape == BlockShape::kColumns && !view.lists.empty()) {
+    refuse(what +
+           " is [columns, rows], which lists of rows are not; give its columns by their names");
   }
   if (!fits) {
     refuse(what + " has the shape " + text_of_shape(view) + ", expected " +
-           text_of(is_scalar ? std::vector<std::int64_t>{shape.back()} : shape_of(block.block)));
+           text_of(is_scalar ? std::vector<std::int64_t>{scalars} : shape_of(block.block)));
   }
   // The strides of rows, columns, and of the rows and columns of a matrix.
   std::size_t d = 0;
@@ -394,7 +416,7 @@ void RuntimeModel::take_block(Given& given, const BlockOfPlanes& block, const Ar
     const auto part = static_cast<std::int64_t>(i % each);
     std::byte* const data = view.data + static_cast<std::int64_t>(i / each) * of_columns +
                             part % element.rows * of_planes[0] + part / element.rows * of_planes[1];
-    planes[block.first + i] = {data, is_scalar && rows == 1 ? 0 : of_rows, view.dtype};
+    planes[block.first + i] = {data, is_one_scalar ? 0 : of_rows, view.dtype};
   }
   if (!is_scalar) set_rows(given, block, rows, view, what, is_input, thread);
 }
@@ -407,10 +429,10 @@ void RuntimeModel::read(Given& given, Columns& columns, ThreadCall& thread) cons
   const std::set<std::string> all = left;
   const std::set<std::string> of_planes(input_names_.begin(), input_names_.end());
   const auto take = [&](const std::string& what, const std::string& name,
-                        const BlockOfPlanes& block) -> const ArrayView& {
+                        const BlockOfPlanes& block, int dims) -> const ArrayView& {
     const std::string text = where + what + ' ' + name;
     std::optional<ArrayView> view =
-        columns.find(name, use_of(block, text, true), block.block.element.is_scalar());
+        columns.find(name, use_of(block, text, true, dims), block.block.element.is_scalar());
     left.erase(name);
     given.copied += view->copied;
     require_usable(*view, what + ' ' + name, true);
@@ -421,7 +443,8 @@ void RuntimeModel::read(Given& given, Columns& columns, ThreadCall& thread) cons
     const std::string& name = block.block.name;
     if (all.contains(name)) {
       const bool is_plane = of_planes.contains(name);
-      const ArrayView& view = take(is_plane ? "column" : "block", name, block);
+      const ArrayView& view =
+          take(is_plane ? "column" : "block", name, block, is_plane ? 0 : dims_of_row(block));
       if (!is_plane || view.rank > 1) {
         take_block(given, block, view, name, true, thread);
         continue;
@@ -439,7 +462,7 @@ void RuntimeModel::read(Given& given, Columns& columns, ThreadCall& thread) cons
         one.block.columns = {block.block.columns[c]};
         one.first = first;
         one.count = each;
-        take_block(given, one, take("column", whole, block), whole, true, thread);
+        take_block(given, one, take("column", whole, block, dims_of_row(one)), whole, true, thread);
       }
       for (std::size_t i = 0; i < each && !is_whole; ++i) {
         const std::vector<std::string>& aliases = input_aliases_[first + i];
@@ -451,7 +474,7 @@ void RuntimeModel::read(Given& given, Columns& columns, ThreadCall& thread) cons
                                                       : std::string(name_of(element.dtype))) +
                  "; there are " + listed_or_none(names) + nearest_of(aliases.front(), names));
         }
-        take_plane(given, block, first + i, take("column", *found, block), *found, true, thread);
+        take_plane(given, block, first + i, take("column", *found, block, 0), *found, true, thread);
       }
     }
   }
@@ -476,7 +499,7 @@ void RuntimeModel::read_arrays(Given& given, PyObject* args, ThreadCall& thread)
     const nb::handle value(PyTuple_GetItem(args, static_cast<Py_ssize_t>(i)));
     const std::string what = "block " + blocks[i].block.name;
     const std::string text = subject() + ": " + what;
-    ArrayView view = view_of(value, use_of(blocks[i], text, true));
+    ArrayView view = view_of(value, use_of(blocks[i], text, true, dims_of_row(blocks[i])));
     given.copied += view.copied;
     require_usable(view, what, true);
     if (blocks[i].count == 1 && view.rank == 1 && !blocks[i].block.element.is_scalar()) {
@@ -490,12 +513,18 @@ void RuntimeModel::read_arrays(Given& given, PyObject* args, ThreadCall& thread)
 
 /// The lists of each collection that `groups=` says: offsets, or a dict of them by blocks.
 void RuntimeModel::take_groups(Given& given, nb::handle groups, ThreadCall& thread) const {
-  const std::vector<BlockOfPlanes>& blocks = loaded_->planes().inputs;
-  std::vector<std::string> names;
-  for (const BlockOfPlanes& block : blocks) names.push_back(block.block.name);
+  std::vector<std::string> names;  // of blocks with rows
+  std::map<std::string, std::size_t> collections;
+  std::set<std::size_t> with_rows;
+  for (const BlockOfPlanes& block : loaded_->planes().inputs) {
+    if (block.block.element.is_scalar()) continue;
+    names.push_back(block.block.name);
+    collections[block.block.name] = *block.collection;
+    with_rows.insert(*block.collection);
+  }
   const auto take = [&](std::size_t collection, nb::handle array, const std::string& what) {
     std::vector<Offsets>& lists = given.lists[collection];
-    Offsets offsets = offsets_of(array, subject() + ": " + what);
+    Offsets offsets = offsets_of(array, subject() + ": " + what, true);
     const std::int64_t rows = thread.call.rows[collection];
     if (offsets.first[offsets.lists] != rows) {
       refuse(what + " end with " + std::to_string(offsets.first[offsets.lists]) + ", " +
@@ -508,73 +537,88 @@ void RuntimeModel::take_groups(Given& given, nb::handle groups, ThreadCall& thre
     }
     lists = {std::move(offsets)};
   };
-  if (!nb::isinstance<nb::dict>(groups)) {
-    if (thread.call.rows.size() != 1) {
-      refuse("groups is " + type_of_object(groups) +
-             ", expected a dict of offsets by blocks, as their numbers of rows differ: " +
-             listed(names));
-    }
-    return take(0, groups, "groups");
+  const bool is_dict = nb::isinstance<nb::dict>(groups);
+  if (is_dict ? nb::len(groups) == 0 : with_rows.size() != 1) {
+    refuse("groups is " + (is_dict ? std::string("an empty dict") : type_of_object(groups)) +
+           ", expected a dict {block: offsets} with " + listed_or_none(names) +
+           ", one of those with equal numbers of rows");
   }
+  if (!is_dict) return take(*with_rows.begin(), groups, "groups");
   for (const auto& [key, array] : nb::borrow<nb::dict>(groups)) {
     const std::string name = nb::cast<std::string>(nb::str(key));
-    const auto block = std::ranges::find(names, name);
-    if (block == names.end()) {
-      refuse("groups has the block " + name + "; there are " + listed(names) +
-             nearest_of(name, names));
+    const auto found = collections.find(name);
+    if (found == collections.end()) {
+      refuse("groups has " + name + ", which is no block with rows; there are " +
+             listed_or_none(names) + nearest_of(name, names));
     }
-    take(*blocks[static_cast<std::size_t>(block - names.begin())].collection, array,
-         "groups of " + name);
+    take(found->second, array, "groups of " + name);
   }
 }
 
-/// Which calls to make for columns in lists; nothing for one call.
-std::optional<Groups> RuntimeModel::groups_of(Given& given, ThreadCall& thread) const {
-  const auto in_lists = std::ranges::find_if_not(given.lists, &std::vector<Offsets>::empty);
+/// Sets which calls to make for columns in lists: `given.groups`, nothing for one call.
+void RuntimeModel::find_groups(Given& given, ThreadCall& thread) const {
+  const auto inner = std::ranges::find_if_not(given.lists, &std::vector<Offsets>::empty);
   const bool is_one_call =
-      in_lists == given.lists.end() ||
+      inner == given.lists.end() ||
       (given.lists.size() == 1 && given.numbers.empty() && rows_are_independent() == true);
   if (is_one_call) {
-    if (given.numbers.empty()) return {};
-    refuse(given.numbers.front().what + " has the shape " + given.numbers.front().shape +
-           ", expected one number for the whole call");
+    if (given.numbers.empty() || given.is_traced) return;
+    const Given::Numbers& numbers = given.numbers.front();
+    refuse(numbers.what + " has the shape " + numbers.shape + ", expected " + numbers.expected +
+           " for the whole call");
   }
-  const std::string& first_name =
-      given.rows_of[static_cast<std::size_t>(in_lists - given.lists.begin())];
-  const auto outer = [](const std::vector<Offsets>& lists) {
-    return std::vector(lists.begin(), lists.end() - 1);
-  };
+  const std::string first_name =
+      given.rows_of[static_cast<std::size_t>(inner - given.lists.begin())];
+  const std::vector<Offsets> outer(inner->begin(), inner->end() - 1);
   Groups groups;
-  groups.count = in_lists->back().lists;
+  groups.count = inner->back().lists;
   for (std::size_t c = 0; c < given.lists.size(); ++c) {
     std::vector<Offsets>& lists = given.lists[c];
+    if (given.rows_of[c].empty()) {  // only scalars belong to it: one row in each call
+      given.ordinals.resize(static_cast<std::size_t>(groups.count) + 1);
+      std::iota(given.ordinals.begin(), given.ordinals.end(), 0);
+      lists = outer;
+      thread.call.rows[c] = groups.count;
+      groups.offsets.push_back(given.ordinals.data());
+      continue;
+    }
     if (lists.empty()) {
-      // Only scalars belong to it.
-      if (given.rows_of[c].empty()) {
-        lists = *in_lists;
-        groups.offsets.push_back(in_lists->back().first);
-        continue;
-      }
       refuse(given.rows_of[c] + " is in no lists, as " + first_name +
              " is; expected lists of both: one for each group");
     }
-    if (lists.back().lists != groups.count || outer(lists) != outer(*in_lists)) {
+    if (lists.back().lists != groups.count) {
       refuse(given.rows_of[c] + " is in " + std::to_string(lists.back().lists) + " lists, " +
              first_name + " in " + std::to_string(groups.count) +
-             "; expected as many, in the same lists: one for each group");
+             "; expected as many: one for each group");
+    }
+    if (std::vector<Offsets>(lists.begin(), lists.end() - 1) != outer) {
+      refuse(given.rows_of[c] + " is in lists of other lists than " + first_name +
+             "; expected the same");
     }
     groups.offsets.push_back(lists.back().first);
   }
   for (const Given::Numbers& numbers : given.numbers) {
-    if (numbers.count == groups.count &&
-        (numbers.lists.empty() || numbers.lists == outer(*in_lists))) {
-      continue;
-    }
+    if (numbers.count == groups.count && numbers.lists == outer) continue;
     refuse(numbers.what + " has the shape " + numbers.shape +
-           ", expected one number, or one for each of " + std::to_string(groups.count) + " groups");
+           (numbers.lists == outer ? "" : " and other lists") + ", expected " + numbers.expected +
+           ", or one for each of " + std::to_string(groups.count) + " groups");
   }
-  thread.call.calls = groups.count;
-  return groups;
+  given.groups = std::move(groups);
+}
+
+std::int64_t RuntimeModel::rows_of_result(const Given& given, const BlockOfPlanes& block,
+                                          const ThreadCall& thread) const {
+  const bool is_one_each = !block.collection && given.groups;
+  return thread.call.rows_of(block) * (is_one_each ? given.groups->count : 1);
+}
+
+/// Whether all results have equal numbers of rows.
+bool RuntimeModel::is_one_table(const Given& given, const ThreadCall& thread) const {
+  const std::vector<BlockOfPlanes>& blocks = loaded_->planes().outputs;
+  return std::ranges::all_of(blocks, [&](const BlockOfPlanes& block) {
+    return block.collection == blocks.front().collection &&
+           rows_of_result(given, block, thread) == rows_of_result(given, blocks.front(), thread);
+  });
 }
 
 void RuntimeModel::write(Given& given, nb::handle out, ThreadCall& thread) const {
@@ -594,7 +638,7 @@ void RuntimeModel::write(Given& given, nb::handle out, ThreadCall& thread) const
   }
   const BlockOfPlanes& block = blocks.front();
   const std::string text = subject() + ": out";
-  ArrayView view = view_of(out, use_of(block, text, false));
+  ArrayView view = view_of(out, use_of(block, text, false, 0));
   require_usable(view, "out", false);
   if (block.count == 1 && view.rank == 1) {
     take_plane(given, block, 0, view, block.block.name, false, thread);
@@ -610,7 +654,7 @@ void RuntimeModel::write_columns(Given& given, Columns& columns, ThreadCall& thr
   const auto take = [&](const std::string& what, const std::string& name,
                         const BlockOfPlanes& block) -> const ArrayView& {
     const std::string text = subject() + ": " + what + ' ' + name + " of out";
-    std::optional<ArrayView> view = columns.find(name, use_of(block, text, false), false);
+    std::optional<ArrayView> view = columns.find(name, use_of(block, text, false, 0), false);
     left.erase(name);
     require_usable(*view, what + ' ' + name + " of out", false);
     return given.views.emplace_back(std::move(*view));
@@ -650,7 +694,7 @@ nb::object RuntimeModel::make_results(Given& given, ThreadCall& thread) const {
              " is bfloat16, which NumPy does not have; give tensors of that type as out=");
     }
     const auto element = static_cast<std::int64_t>(size_of(dtype));
-    const std::int64_t rows = call.rows_of(block);
+    const std::int64_t rows = rows_of_result(given, block, thread);
     const std::int64_t line = static_cast<std::int64_t>(kAlignment) / element;
     std::size_t last = 0;
     const std::size_t each = block.block.element.planes();
@@ -704,7 +748,8 @@ nb::object RuntimeModel::make_results(Given& given, ThreadCall& thread) const {
 }
 
 /// Columns as the kind of table that the call was given.
-nb::object RuntimeModel::given_back(Given& given, nb::object results) const {
+nb::object RuntimeModel::given_back(Given& given, nb::object results,
+                                    const ThreadCall& thread) const {
   const auto converted = [&](const nb::object& convert) {
     if (!nb::isinstance<nb::dict>(results)) return nb::object(convert(results));
     nb::dict all;
@@ -717,18 +762,20 @@ nb::object RuntimeModel::given_back(Given& given, nb::object results) const {
     case TableKind::kTorch:
       return converted(nb::module_::import_("torch").attr("from_numpy"));
     case TableKind::kPolars:
+      if (!is_one_table(given, thread)) return results;
       return nb::module_::import_("polars").attr("DataFrame")(results);
     case TableKind::kPyarrow: {
+      if (!is_one_table(given, thread)) return results;
       const std::string type = nb::cast<std::string>(given.table.type().attr("__name__"));
       return nb::module_::import_("pyarrow").attr(type.c_str()).attr("from_pydict")(results);
     }
     case TableKind::kPandas: {
+      if (!is_one_table(given, thread)) return results;
       const nb::object frame = nb::module_::import_("pandas").attr("DataFrame");
       // The index says which row is which, where there is one answer for each.
-      const bool is_row_by_row = std::ranges::all_of(
-          loaded_->planes().outputs,
-          [](const BlockOfPlanes& block) { return block.collection.has_value(); });
-      if (!is_row_by_row) return frame(results, nb::arg("copy") = false);
+      if (!loaded_->planes().outputs.front().collection) {
+        return frame(results, nb::arg("copy") = false);
+      }
       return frame(results, nb::arg("index") = given.table.attr("index"), nb::arg("copy") = false);
     }
     case TableKind::kAwkward:
@@ -741,13 +788,15 @@ nb::object RuntimeModel::given_back(Given& given, nb::object results) const {
 
 /// Results as an array of Awkward Array, in the lists of what was given.
 nb::object RuntimeModel::in_lists(Given& given, const nb::object& results) const {
-  std::vector<nb::list> lists;
-  for (const std::vector<Offsets>& levels : given.lists) {
-    nb::list& arrays = lists.emplace_back();
-    // The same objects where they are the same: what is in the outer lists of all is put together.
-    for (std::size_t l = 0; l < levels.size(); ++l) {
-      const bool is_outer = l + 1 < levels.size();
-      arrays.append((is_outer ? given.lists.front() : levels)[l].array);
+  // The same objects where they are the same: what is in the outer lists of all is put together.
+  const auto inner = std::ranges::max_element(given.lists, {}, &std::vector<Offsets>::size);
+  std::vector<nb::list> lists(given.lists.size());
+  nb::list outer;
+  for (std::size_t l = 0; l + 1 < inner->size(); ++l) outer.append((*inner)[l].array);
+  for (std::size_t c = 0; c < lists.size(); ++c) {
+    for (std::size_t l = 0; l < given.lists[c].size(); ++l) {
+      const bool is_outer = given.groups && l < nb::len(outer);
+      lists[c].append(is_outer ? nb::object(outer[l]) : given.lists[c][l].array);
     }
   }
   nb::dict columns;
@@ -757,8 +806,7 @@ nb::object RuntimeModel::in_lists(Given& given, const nb::object& results) const
     if (block.collection) {
       levels = lists[*block.collection];
     } else if (given.groups) {
-      const nb::list& all = lists.front();
-      for (std::size_t l = 0; l + 1 < nb::len(all); ++l) levels.append(all[l]);
+      levels = outer;
       if (block.rows != 1) size = static_cast<std::int64_t>(block.rows);
     }
     columns[name] = nb::make_tuple(array, levels, size);
@@ -777,26 +825,26 @@ nb::object RuntimeModel::in_lists(Given& given, const nb::object& results) const
               : *output_blocks_[static_cast<std::size_t>(column - output_names_.begin())]);
     }
   }
-  return nb::module_::import_("tensoa.lists").attr("array_of")(columns, given.is_traced);
+  const std::vector<BlockOfPlanes>& blocks = loaded_->planes().outputs;
+  const bool are_records =
+      given.groups || std::ranges::all_of(blocks, [&](const BlockOfPlanes& block) {
+        return block.collection == blocks.front().collection && block.rows == blocks.front().rows;
+      });
+  return nb::module_::import_("tensoa.lists")
+      .attr("array_of")(columns, nb::arg("are_records") = are_records,
+                        nb::arg("are_traced") = given.is_traced);
 }
 
 namespace {
 
-/// A call of columns that dask computes later, where one of them is such; else nothing.
-nb::object call_of_dask(nb::handle self, PyObject* args, PyObject* kwargs) {
-  const auto is_lazy = [](nb::handle value) { return is_instance(value, "dask_awkward", "Array"); };
-  bool is_any = false;
-  for (nb::handle value : nb::borrow<nb::tuple>(args)) is_any = is_any || is_lazy(value);
-  if (kwargs != nullptr) {
-    for (const auto& [name, value] : nb::borrow<nb::dict>(kwargs))
-      is_any = is_any || is_lazy(value);
+/// Whether a value, or one in a dict, is what dask computes later.
+bool is_lazy(nb::handle value) {
+  if (is_instance(value, "dask_awkward", "Array")) return true;
+  if (!nb::isinstance<nb::dict>(value)) return false;
+  for (const auto& [name, one] : nb::borrow<nb::dict>(value)) {
+    if (is_instance(one, "dask_awkward", "Array")) return true;
   }
-  if (!is_any) return {};
-  nb::dict named;
-  named["label"] = "tensoa";
-  if (kwargs != nullptr) named.update(nb::borrow<nb::dict>(kwargs));
-  return nb::module_::import_("dask_awkward")
-      .attr("map_partitions")(self, *nb::borrow<nb::tuple>(args), **named);
+  return false;
 }
 
 }  // namespace
@@ -831,7 +879,6 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
   ThreadCall& thread = nested ? *nested : usual;
   const Turn turn(thread);
   Given given;
-  thread.call.calls = 1;
 
   PyObject* const first = positional > 0 ? PyTuple_GetItem(args, 0) : nullptr;
   const bool is_quick = groups != nullptr ? false
@@ -840,22 +887,25 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
                         : positional == 1 ? read_quickly(first, 0, thread)
                                           : false;
   if (!is_quick) {
-    const nb::object lazy = call_of_dask(self, args, kwargs);
-    if (lazy.is_valid()) return lazy;
+    const nb::dict all = kwargs == nullptr ? nb::dict() : nb::borrow<nb::dict>(kwargs);
+    nb::dict named_columns;
+    nb::dict options;
+    for (const auto& [name, value] : all) {
+      const bool is_option = name.equal(nb::handle(out_key)) || name.equal(nb::handle(groups_key));
+      if (!is_option) named_columns[name] = value;
+      if (is_option && !value.is_none()) options[name] = value;
+    }
+    const nb::tuple others_of(nb::borrow<nb::tuple>(args));
+    if (std::ranges::any_of(others_of, is_lazy) || is_lazy(named_columns)) {
+      return nb::module_::import_("tensoa.lists")
+          .attr("call_of_dask")(self, others_of, named_columns, options);
+    }
     given.rows_of.resize(thread.call.rows.size());
     given.lists.resize(thread.call.rows.size());
     std::fill(thread.call.rows.begin(), thread.call.rows.end(), -1);
     if (positional == 0) {
-      nb::dict columns;
-      if (kwargs != nullptr) {
-        for (const auto& [name, column] : nb::borrow<nb::dict>(kwargs)) {
-          const bool is_column =
-              !name.equal(nb::handle(out_key)) && !name.equal(nb::handle(groups_key));
-          if (is_column) columns[name] = column;
-        }
-      }
-      given.columns = columns_of_mapping(columns, subject());
-      given.table = columns;
+      given.columns = columns_of_mapping(named_columns, subject());
+      given.table = named_columns;
     } else if (positional == 1) {
       given.table = nb::borrow(first);
       given.columns = columns_of_table(given.table, subject(), given.kind);
@@ -865,8 +915,15 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
     } else {
       read_arrays(given, args, thread);
     }
+    const auto in_awkward = std::ranges::find_if(
+        given.views, [](const ArrayView& view) { return view.awkward.is_valid(); });
+    if (in_awkward != given.views.end()) {
+      given.kind = TableKind::kAwkward;
+      given.is_traced = nb::cast<bool>(
+          nb::module_::import_("tensoa.lists").attr("is_traced")(in_awkward->awkward));
+    }
     if (groups != nullptr) take_groups(given, groups, thread);
-    given.groups = groups_of(given, thread);
+    find_groups(given, thread);
     // A collection that only scalars belong to.
     for (std::int64_t& rows : thread.call.rows) rows = rows < 0 ? 1 : rows;
     const nb::handle example = given.are_arrays ? nb::handle(first)
@@ -875,16 +932,9 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
                                        nb::len(given.table) > 0
                                    ? nb::handle((*nb::borrow<nb::dict>(given.table).begin()).second)
                                    : nb::handle();
-    if (example.is_valid() && type_of_object(example).starts_with("torch.")) {
+    if (given.kind != TableKind::kAwkward && example.is_valid() &&
+        type_of_object(example).starts_with("torch.")) {
       given.kind = TableKind::kTorch;
-    }
-    if (example.is_valid() && is_instance(example, "awkward", "Array")) {
-      given.kind = TableKind::kAwkward;
-    }
-    if (given.kind == TableKind::kAwkward) {
-      const nb::handle array = example.is_valid() ? example : nb::handle(given.table);
-      given.is_traced =
-          nb::cast<bool>(nb::module_::import_("tensoa.lists").attr("is_traced")(array));
     }
   } else if (out == nullptr) {
     given.rows_of.resize(thread.call.rows.size());
@@ -893,7 +943,7 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
   nb::object results;
   if (out != nullptr) {
     const std::size_t held = thread.held.size();
-    if (!write_quickly(out, thread)) {
+    if (!write_quickly(given, out, thread)) {
       while (thread.held.size() > held) {
         Py_DECREF(static_cast<PyObject*>(thread.held.back()));
         thread.held.pop_back();
@@ -908,11 +958,8 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
       const std::string dtype(name_of(output_blocks_[i]->block.element.dtype));
       fields.append(nb::make_tuple(output_names_[i], dtype));
     }
-    const std::int64_t rows = thread.call.rows_of(loaded_->planes().outputs.front());
-    const bool is_one_table = std::ranges::all_of(
-        loaded_->planes().outputs,
-        [&](const BlockOfPlanes& block) { return thread.call.rows_of(block) == rows; });
-    if (is_one_table) {
+    if (is_one_table(given, thread)) {
+      const std::int64_t rows = rows_of_result(given, loaded_->planes().outputs.front(), thread);
       results = nb::module_::import_("numpy").attr("empty")(rows, fields);
       write(given, results, thread);
     } else {
@@ -927,7 +974,7 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
   {
     const WithoutInterpreter released;
     try {
-      copies = given.groups ? thread.call.run(*given.groups) : thread.call.run();
+      copies = given.groups ? thread.call.run(*given.groups, heed_signals) : thread.call.run();
     } catch (const std::exception&) {
       error = std::current_exception();
     }
@@ -935,7 +982,7 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
   if (error) std::rethrow_exception(error);
   if (given.copied > 0) copies.add_in(given.copied, CopyReason::kRepack);
   usual.last_copies = copies;
-  return out != nullptr ? results : given_back(given, std::move(results));
+  return out != nullptr ? results : given_back(given, std::move(results), thread);
 }
 
 // ---- what a model is

@@ -39,7 +39,7 @@ class RuntimeModel {
                const std::string& digest = {});
 
   /// A call: `args` and `kwargs` as Python has them, the second may be nullptr.
-  /// @param self this, as Python has it
+  /// @param self this object of Python
   nb::object call(nb::handle self, PyObject* args, PyObject* kwargs) const;
 
   const LoadedModel& loaded() const noexcept { return *loaded_; }
@@ -58,15 +58,18 @@ class RuntimeModel {
   struct Given;
 
   bool read_quickly(PyObject* dict, Py_ssize_t others, ThreadCall& thread) const;
-  bool write_quickly(PyObject* out, ThreadCall& thread) const;
+  bool write_quickly(const Given& given, PyObject* out, ThreadCall& thread) const;
   void read(Given& given, Columns& columns, ThreadCall& thread) const;
   void read_arrays(Given& given, PyObject* args, ThreadCall& thread) const;
   void take_groups(Given& given, nb::handle groups, ThreadCall& thread) const;
-  std::optional<Groups> groups_of(Given& given, ThreadCall& thread) const;
+  void find_groups(Given& given, ThreadCall& thread) const;
+  std::int64_t rows_of_result(const Given& given, const BlockOfPlanes& block,
+                              const ThreadCall& thread) const;
+  bool is_one_table(const Given& given, const ThreadCall& thread) const;
   void write(Given& given, nb::handle out, ThreadCall& thread) const;
   void write_columns(Given& given, Columns& columns, ThreadCall& thread) const;
   nb::object make_results(Given& given, ThreadCall& thread) const;
-  nb::object given_back(Given& given, nb::object results) const;
+  nb::object given_back(Given& given, nb::object results, const ThreadCall& thread) const;
   nb::object in_lists(Given& given, const nb::object& results) const;
 
   std::string subject() const { return "model " + loaded_->path(); }
@@ -78,7 +81,8 @@ class RuntimeModel {
   void take_plane(Given& given, const BlockOfPlanes& block, std::size_t plane,
                   const ArrayView& view, const std::string& name, bool is_input,
                   ThreadCall& thread) const;
-  ArrayUse use_of(const BlockOfPlanes& block, const std::string& subject, bool is_input) const;
+  ArrayUse use_of(const BlockOfPlanes& block, const std::string& subject, bool is_input,
+                  int dims) const;
   void require_usable(const ArrayView& view, const std::string& what, bool is_input) const;
   void set_rows(Given& given, const BlockOfPlanes& block, std::int64_t rows, const ArrayView& view,
                 const std::string& what, bool is_input, ThreadCall& thread) const;

@@ -63,7 +63,7 @@ class Model:
         Runs the model. Give columns by name, one table, or one array for each block, in their order.
 
         out: what is written, and given back: a dict of columns, a structured array, or an array for the only block.
-        groups: offsets [groups + 1] of rows that are a call of their own; where numbers of rows differ, a dict by blocks.
+        groups: offsets [groups + 1] of rows that are a separate call; where numbers of rows differ, a dict by blocks.
             Columns of Awkward Array have their own: the lists that they are in.
         Raises BindingError for what the model does not take; EngineError, DeviceError.
         """

@@ -8,7 +8,7 @@
 
     scores = tagger("tagger.pt2")(events.Jet).score
 
-coffea itself is not needed: tensoa.Model takes the arrays of NanoEvents, virtual ones and those of dask-awkward, too.
+coffea itself is not needed: tensoa.Model accepts the arrays of NanoEvents, virtual ones and those of dask-awkward, too.
 """
 
 import os
@@ -33,11 +33,11 @@ class tensoa_wrapper:
         self.model = Model(path, device, columns)
 
     def prepare_awkward(self, *args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What the model is called with, of what this is called with. Nothing has to be padded or made flat."""
+        """(positional, named) arguments of the model, from those of a call. Nothing has to be padded or made flat."""
         return args, kwargs
 
     def postprocess_awkward(self, return_array: Any, *args: Any, **kwargs: Any) -> Any:
-        """What this gives, of what the model gave; it has the lists of what it was given."""
+        """The result of a call, from the answers of the model, which are in the lists of its arguments."""
         return return_array
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of Awkward Array as columns, for tensoa.Model: what lists hold, where it lies, and the offsets of the lists."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import awkward
 import numpy as np
@@ -12,6 +13,8 @@ from awkward.index import Index64
 from tensoa.errors import BindingError
 
 Offsets = list[np.ndarray]  # int64 [lists + 1] each, those of the outermost lists first
+Path = tuple[str, ...]
+_NUMBERS = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
 
 
 class NullsError(BindingError):
@@ -23,12 +26,17 @@ def is_traced(array: awkward.Array) -> bool:
     return awkward.backend(array) == "typetracer"
 
 
-def paths(array: awkward.Array) -> dict[str, tuple[str, ...]]:
-    """Of each column of records, or of lists of them, its fields from the outermost: {"jets.pt": ("jets", "pt")}."""
-    return {".".join(path): path for path in _paths(array.layout.form, ())}
+def paths(array: awkward.Array) -> dict[str, list[Path]]:
+    """The columns of records, or of lists of them, by name, their fields from the outermost: {"jets.pt": [("jets", "pt")]};
+    several where a name is there several times.
+    """
+    found: dict[str, list[Path]] = {}
+    for path in _paths(array.layout.form, ()):
+        found.setdefault(".".join(path), []).append(path)
+    return found
 
 
-def _paths(form: awkward.forms.Form, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _paths(form: awkward.forms.Form, path: Path) -> Iterator[Path]:
     if form.is_record:
         for field in form.fields:
             yield from _paths(form.content(field), (*path, field))
@@ -38,10 +46,11 @@ def _paths(form: awkward.forms.Form, path: tuple[str, ...]) -> Iterator[tuple[st
         yield path
 
 
-def column(array: awkward.Array, path: tuple[str, ...], dtype: str, subject: str) -> tuple[np.ndarray, Offsets, int]:
+def column(array: awkward.Array, path: Path, dtype: str, dims: int, subject: str) -> tuple[np.ndarray, Offsets, int]:
     """The numbers of a column, the offsets of the lists they are in, and the bytes that were copied for it.
 
-    dtype: what an array of no known type is read as
+    dtype: what is expected; an array of no known type is read as that
+    dims: of what is one row; so many of the innermost dimensions of fixed size are no lists
     Raises NullsError; BindingError for text and unions.
     """
     layout = array.layout
@@ -60,15 +69,19 @@ def column(array: awkward.Array, path: tuple[str, ...], dtype: str, subject: str
             layout = layout.project()
         elif layout.is_indexed:
             layout = layout.project()
+        elif layout.is_regular and 0 < _dims(layout) <= dims:
+            layout = NumpyArray(layout.to_backend_array(allow_missing=False))
         elif layout.is_list and layout.parameter("__array__") is None:  # else text, a list of bytes
             lists = layout.to_ListOffsetArray64(start_at_zero=True)
             offsets.append(np.ascontiguousarray(lists.offsets.data))
             layout = lists.content[: lists.offsets[-1]]
         elif layout.is_unknown:
             layout = layout.to_NumpyArray(dtype=np.dtype(dtype))
-        elif layout.is_numpy:
+        elif layout.is_numpy and layout.parameter("__array__") is None and layout.data.dtype.name in _NUMBERS:
             is_in_place = memory is not None and np.may_share_memory(layout.data, memory)
             return layout.data, offsets, 0 if is_in_place else layout.data.nbytes
+        elif layout.is_numpy and layout.parameter("__array__") is None:
+            raise BindingError(f'{subject} is {layout.data.dtype}, expected {dtype}: ak.values_astype(x, "{dtype}")')
         else:
             raise BindingError(f"{subject} is {layout.form.type}, expected numbers")
 
@@ -77,6 +90,14 @@ def _memory_of(layout: Content) -> np.ndarray | None:
     while layout.is_list or layout.is_option or layout.is_indexed:
         layout = layout.content
     return layout.data if layout.is_numpy else None
+
+
+def _dims(layout: Content) -> int:
+    """How many dimensions of fixed size what is in it has; 0 where it has no such size."""
+    dims = 0
+    while layout.is_regular and not layout.is_numpy:
+        layout, dims = layout.content, dims + 1
+    return dims + len(layout.inner_shape) if layout.is_numpy else 0
 
 
 def _require_no_nulls(layout: Content, subject: str) -> None:
@@ -88,28 +109,77 @@ def _require_no_nulls(layout: Content, subject: str) -> None:
         )
 
 
-def array_of(columns: dict[str, tuple[np.ndarray, Offsets, int]], is_traced: bool) -> awkward.Array:
-    """Columns as an array of records in the lists that all of them are in.
+def array_of(columns: dict[str, tuple[np.ndarray, Offsets, int]], *, are_records: bool, are_traced: bool) -> Any:
+    """Columns as an array of records in the lists that all of them are in; a dict of arrays where they are no records, because
+    their numbers of rows differ.
 
     columns: the numbers of each, the offsets of the lists, and how many numbers each list of a further, innermost level has
-        (0: there is no such level). A column called "" is the array itself, without records.
+        (0: there is no such level). A column called "" is the array itself.
     """
-    of_lists = [offsets for _, offsets, _ in columns.values()]
+
+    def array(layout: Content) -> awkward.Array:
+        return awkward.Array(layout.to_typetracer(forget_length=True) if are_traced else layout)
+
+    contents = {}
+    for name, (numbers, offsets, size) in columns.items():
+        contents[name] = NumpyArray(numbers.reshape(-1, size, *numbers.shape[1:]) if size else numbers), offsets
+    if [*columns] == [""]:
+        return array(_in_lists(*contents[""]))
+    if not are_records:
+        return {name: array(_in_lists(*content)) for name, content in contents.items()}
+    of_lists = [offsets for _, offsets in contents.values()]
     common = 0
     while all(len(offsets) > common and offsets[common] is of_lists[0][common] for offsets in of_lists):
         common += 1
-    contents = []
-    for numbers, offsets, size in columns.values():
-        shaped = numbers.reshape(-1, size, *numbers.shape[1:]) if size else numbers
-        contents.append(_in_lists(NumpyArray(shaped), offsets[common:]))
-    layout = contents[0] if list(columns) == [""] else RecordArray(contents, list(columns))
-    layout = _in_lists(layout, of_lists[0][:common])
-    if is_traced:
-        layout = layout.to_typetracer(forget_length=True)
-    return awkward.Array(layout)
+    fields = [_in_lists(content, offsets[common:]) for content, offsets in contents.values()]
+    return array(_in_lists(RecordArray(fields, [*columns]), of_lists[0][:common]))
 
 
 def _in_lists(content: Content, offsets: Offsets) -> Content:
     for level in reversed(offsets):
         content = ListOffsetArray(Index64(level), content)
     return content
+
+
+# ---- arrays of dask-awkward
+
+
+class _Task:
+    """A call on one partition."""
+
+    def __init__(self, model: Any, positional: int, names: list[str]) -> None:
+        self.model, self.positional, self.names = model, positional, names
+
+    def __call__(self, *values: Any) -> Any:
+        named = dict(zip(self.names, values[self.positional :], strict=True))
+        return self.model(named) if named else self.model(*values[: self.positional])
+
+
+def call_of_dask(model: Any, args: tuple, columns: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    """A call of `model` on each partition, later. `options`: out and groups, where they are given. Raises BindingError."""
+    import dask_awkward
+
+    subject = f"model {model.path}"
+    if options:
+        raise BindingError(
+            f"{subject}: got arrays of dask-awkward with {', '.join(options)}=; expected neither out= nor groups="
+        )
+    if len(args) == 1 and isinstance(args[0], Mapping):
+        args, columns = (), args[0]
+    values = [*args, *columns.values()]
+    lazy = [isinstance(value, dask_awkward.Array) for value in values]
+    if not all(is_lazy or np.ndim(value) == 0 for is_lazy, value in zip(lazy, values, strict=True)):
+        raise BindingError(f"{subject}: got arrays of dask-awkward and others; expected all of one kind, or numbers")
+    types = [value._meta.layout.form for value, is_lazy in zip(values, lazy, strict=True) if is_lazy]
+    if model.rows_are_independent is not True and not any(map(_has_lists, types)):
+        raise BindingError(
+            f"{subject}: got columns of dask-awkward that are in no lists, and its rows depend on each other: a partition "
+            "would not be all of them; expected a list for each call of the model"
+        )
+    return dask_awkward.map_partitions(_Task(model, len(args), [*columns]), *values, label="tensoa")
+
+
+def _has_lists(form: awkward.forms.Form) -> bool:
+    if form.is_record:
+        return any(_has_lists(content) for content in form.contents)
+    return form.is_list or ((form.is_option or form.is_indexed) and _has_lists(form.content))

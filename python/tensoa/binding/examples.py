@@ -80,9 +80,9 @@ def _in_lists(example: Any) -> dict[str, torch.Tensor | None]:
     from tensoa import lists  # imports awkward
 
     columns: dict[str, torch.Tensor | None] = {}
-    for name, path in lists.paths(example).items():
+    for name, (path, *_) in lists.paths(example).items():
         try:
-            numbers = lists.column(example, path, "float32", name)[0][:ROWS]
+            numbers = lists.column(example, path, "float32", 0, name)[0][:ROWS]
         except lists.NullsError:
             columns[name] = None
             continue
@@ -97,7 +97,7 @@ def _column(name: str, numbers: Any) -> Any:
     import pyarrow
 
     numbers = numbers.detach().cpu() if isinstance(numbers, torch.Tensor) else numbers
-    return pyarrow.table({name: np.asarray(numbers)}).slice(0, ROWS)
+    return pyarrow.table({name: np.atleast_1d(np.asarray(numbers))}).slice(0, ROWS)
 
 
 def _numbers(table: Any) -> dict[str, torch.Tensor | None]:

@@ -3,15 +3,19 @@
 """tensoa.Model on columns in lists (Awkward Array, offsets): what torch gives for each group, in the lists that were given."""
 
 import pickle
+import signal
 import time
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from torch import nn
 
 import runtime_models as models
 import tensoa
+from exporting import bind, block
+from tensoa.export import Options, export
 
 awkward = pytest.importorskip("awkward")
 Model = models.require_runtime()
@@ -39,6 +43,13 @@ class Edges(nn.Module):
     def forward(self, hits, index, field):
         sums = hits.new_zeros(hits.shape[0], 2).index_add(0, index[0], hits[index[1]])
         return (hits[index[0]] * hits[index[1]]).sum(1, keepdim=True) * field[index[0]], sums
+
+
+class Own(nn.Module):
+    """Rows, and one number for each call that is a row of its own."""
+
+    def forward(self, jets, field):
+        return nn.functional.scaled_dot_product_attention(jets, jets, jets)[:, :1], field * 2
 
 
 class Constant(nn.Module):
@@ -227,17 +238,141 @@ def test_blocks_of_an_event_have_lists_of_their_own(edges):
     again = edges(x=x, y=y, source=source, target=target, field=field, groups=groups)
     assert again["score"].tolist() == flat(answers.score).tolist() and again["u"].tolist() == flat(answers.u).tolist()
     one_field = edges(x=x, y=y, source=source, target=target, field=2.0, groups=groups)
-    assert one_field["score"][of_links[1] : of_links[2]].tolist() == []
     np.testing.assert_allclose(one_field["score"][: links[0]], 2 * again["score"][: links[0]], rtol=1e-6)
 
 
-def test_results_that_are_no_rows_are_so_many_for_each_list(folder):
+@pytest.fixture(scope="module")
+def constant(folder):
     outputs = {"first": ["first"], "constant": ["half"]}
     tensoa.compile(Constant(), folder / "constant.pt2", columns={"jets": NAMES}, outputs=outputs)
-    model = Model(folder / "constant.pt2")
-    answers = model(in_lists(numbers(9), [3, 0, 5, 1]))
+    return Model(folder / "constant.pt2")
+
+
+def test_results_that_are_no_rows_are_so_many_for_each_list(constant):
+    answers = constant(in_lists(numbers(9), [3, 0, 5, 1]))
     assert str(answers.half.type) == "4 * 2 * float32" and answers.half.tolist() == [[0.5, 0.5]] * 4
     assert awkward.num(answers["first"]).tolist() == [3, 0, 5, 1]
+
+
+def test_a_table_of_results_is_one_where_all_have_as_many_rows(constant):
+    columns = numbers(4)
+    answers = constant(pandas.DataFrame(columns), groups=[0, 1, 4])
+    assert isinstance(answers, dict) and answers["half"].tolist() == [0.5] * 4 and len(answers["first"]) == 4
+    flat_answers = constant(awkward.zip(columns))
+    assert [*flat_answers] == ["first", "half"] and flat_answers["half"].tolist() == [0.5] * 2
+    assert len(flat_answers["first"]) == 4
+
+
+def test_rows_of_the_numbers_of_a_call_are_one_for_each_group(folder):
+    inputs = [block("jets", NAMES), block("field", ["field"], collection=1, kind="scalar")]
+    outputs = [block("first", ["first"]), block("twice", ["twice"], collection=1)]
+    export(Own(), bind(inputs, outputs), folder / "own.pt2", Options(report=str))
+    model = Model(folder / "own.pt2")
+    columns = numbers(5000)
+    answers = model(columns | {"field": 2.0}, groups=[0, 2000, 5000])
+    assert answers["twice"].tolist() == [4, 4] and len(answers["first"]) == 5000
+    jets = in_lists(numbers(4), [3, 1])
+    answers = model(pt=jets.pt, eta=jets.eta, phi=jets.phi, field=np.array([1, 2], "f4"))
+    assert answers.twice.tolist() == [2, 4] and awkward.num(answers["first"]).tolist() == [3, 1]
+
+
+def event_of():
+    """Columns of `edges`: two events of two hits and one edge each."""
+    x, y = awkward.Array([[1.0, 2.0], [3.0, 4.0]]), awkward.Array([[1.0, 1.0], [1.0, 1.0]])
+    links = awkward.Array([[0], [1]])
+    floats = {name: awkward.values_astype(one, "float32") for name, one in (("x", x), ("y", y))}
+    return {**floats, "source": links, "target": links}
+
+
+def test_numbers_of_a_call_have_the_lists_around_the_groups(edges):
+    inner = {name: awkward.Array([column.tolist(), []]) for name, column in event_of().items()}  # both in the first event
+    inner = {name: awkward.values_astype(column, "float32" if name in "xy" else "int64") for name, column in inner.items()}
+    field = np.array([10, 100], "f4")
+    with pytest.raises(
+        tensoa.BindingError, match=r"field has the shape \[2\] and other lists, expected one number, or one for"
+    ):
+        edges(**inner, field=field)
+    own = awkward.values_astype(awkward.Array([[10, 100], []]), "float32")
+    assert edges(**inner, field=own).score.tolist() == [[[20], [1700]], []]
+    single = awkward.values_astype(awkward.Array([[7], []]), "float32")
+    with pytest.raises(tensoa.BindingError, match="field has the shape .* other lists"):
+        edges(**event_of(), field=single)
+
+
+def test_the_first_column_does_not_say_what_comes_back(edges):
+    columns = event_of()
+    expected = edges(**columns, field=2.0).tolist()
+    assert edges(field=2.0, **columns).tolist() == expected
+    assert edges({"field": torch.tensor(2.0), **columns}).tolist() == expected
+    assert edges(field=np.array([2, 2], "f4"), **columns).tolist() == expected
+    traced = {name: awkward.Array(column.layout.to_typetracer(forget_length=True)) for name, column in columns.items()}
+    assert str(edges(field=2.0, **traced).type) == str(edges(**traced, field=2.0).type)
+
+
+def test_results_of_several_numbers_of_rows_are_arrays_of_their_own(edges):
+    columns = {name: awkward.flatten(column) for name, column in event_of().items()}
+    answers = edges(**columns, field=1.0)
+    assert {name: len(column) for name, column in answers.items()} == {"score": 2, "u": 4, "v": 4}
+
+
+def test_dimensions_of_one_row_are_no_lists(attention):
+    columns = numbers(9)
+    jets = in_lists(columns, [4, 5])
+    expected = attention(jets)
+    stacked = awkward.concatenate([jets[name][..., np.newaxis] for name in NAMES], axis=-1)
+    assert str(stacked.type) == "2 * var * 3 * float32"
+    answers = attention(stacked)
+    assert answers[..., 0].tolist() == expected.m.tolist() and awkward.num(answers).tolist() == [4, 5]
+    turned = np.ascontiguousarray(np.stack([*columns.values()], 1))
+    assert attention(awkward.from_numpy(turned, regulararray=True)).tolist() == attention(turned).tolist()
+
+
+def test_blocks_of_columns_by_rows_cannot_be_in_lists(edges):
+    hits = awkward.unflatten(awkward.Array(np.ones((4, 2), "f4")), [1, 3])
+    index = awkward.unflatten(awkward.Array(np.zeros((2, 4), "i8")), [1, 1])
+    with pytest.raises(tensoa.BindingError, match=r"block index is \[columns, rows\], which lists of rows are not"):
+        edges(hits, index, np.ones(2, "f4"))
+
+
+def test_offsets_are_those_of_the_call_whatever_becomes_of_them(attention):
+    columns = awkward.zip(numbers(4))
+    offsets = np.array([0, 1, 4])
+    answers = attention(columns, groups=offsets)
+    offsets[1] = 3
+    assert awkward.num(answers).tolist() == [1, 3]
+
+
+def test_results_that_lie_on_each_other_are_refused(attention):
+    columns, memory = numbers(6), np.empty(20, "f4")
+    for out, on in (
+        ({"m": memory[:6], "n": memory[5:11]}, "block answers of out lies on block answers"),
+        ({"m": columns["pt"][1:], "n": memory[:5]}, "block answers of out lies on block jets"),
+    ):
+        rows = len(out["m"])
+        given = {name: column[:rows] for name, column in columns.items()}
+        with pytest.raises(tensoa.BindingError, match=on):
+            attention(given, groups=[0, 2, rows], out=out)
+    table = np.empty((6, 2), "f4")  # side by side in each row: apart
+    expected = attention(columns, groups=[0, 2, 6])
+    attention(columns, groups=[0, 2, 6], out=table)
+    assert table[:, 0].tolist() == expected["m"].tolist() and table[:, 1].tolist() == expected["n"].tolist()
+
+
+def test_a_call_of_many_groups_can_be_ended(attention):
+    def end(number, frame):
+        raise KeyboardInterrupt
+
+    columns = {name: np.zeros(3_000_000, "f4") for name in NAMES}
+    before = signal.signal(signal.SIGALRM, end)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        start = time.perf_counter()
+        with pytest.raises(KeyboardInterrupt):
+            attention(columns, groups=np.arange(3_000_001))
+        assert time.perf_counter() - start < 2.5
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert len(attention(numbers(3))["m"]) == 3
 
 
 def test_groups_of_offsets_are_as_lists(attention):
@@ -258,7 +393,9 @@ def test_groups_of_offsets_are_as_lists(attention):
         ([0, 4], "groups end with 4, column pt has 9 rows; expected the same"),
         ([0.0, 9.0], r"groups are numpy.ndarray of float64 of shape \(2,\), expected integers"),
         ([], r"groups are numpy.ndarray of float64 of shape \(0,\), expected integers \[groups \+ 1\]"),
-        ({"jet": [0, 9]}, "groups has the block jet; there are jets; the nearest is jets"),
+        ({}, "groups is an empty dict, expected a dict {block: offsets} with jets"),
+        ([0, None, 9], "groups are list, expected integers|groups are numpy.ndarray of object"),
+        ({"jet": [0, 9]}, "groups has jet, which is no block with rows; there are jets; the nearest is jets"),
     ],
 )
 def test_groups_that_are_none_are_refused(attention, groups, says):
@@ -302,6 +439,12 @@ def test_nulls_unions_and_other_numbers_are_refused(attention):
     union = awkward.with_field(jets, awkward.Array([[1.5, "b"], [2.5, "d"]]), "phi")
     with pytest.raises(tensoa.BindingError, match="column phi is union"):
         attention(union)
+    unsigned = awkward.values_astype(jets, "uint32")
+    with pytest.raises(tensoa.BindingError, match=r'column pt is uint32, expected float32: ak.values_astype\(x, "float32"\)'):
+        attention(unsigned)
+    twice = awkward.Array({"jets": jets, "jets.pt": jets.pt})
+    with pytest.raises(tensoa.BindingError, match="column jets.pt is there 2 times, expected once"):
+        attention(twice)
     with pytest.raises(tensoa.BindingError, match="got no column phi, .* there are pt, eta$"):
         attention(jets[["pt", "eta"]])
 
@@ -352,6 +495,27 @@ def test_a_cluster_runs_a_model_over_the_partitions_of_files(attention, tmp_path
     ):
         computed = answers.compute()
     assert computed.tolist() == attention(jets).tolist()
+
+
+def test_calls_of_dask_are_of_whole_lists(attention, row):
+    dask_awkward = pytest.importorskip("dask_awkward")
+    jets = in_lists(numbers(9), [4, 5])
+    lazy = dask_awkward.from_awkward(jets, 2)
+    names = ["label", "meta", "token"]
+    given = dict(zip(names, (lazy.pt, lazy.eta, lazy.phi), strict=True))
+    renamed = Model(attention.path, columns=names)
+    assert renamed(**given).compute().tolist() == attention(jets).tolist() == renamed(given).compute().tolist()
+    whole = dask_awkward.from_awkward(awkward.zip(numbers(4)), 2)
+    with pytest.raises(
+        tensoa.BindingError, match="are in no lists, and its rows depend on each other: a partition would not be"
+    ):
+        attention(whole)
+    xyz = awkward.zip(numbers(4, "xyz"))
+    assert row(dask_awkward.from_awkward(xyz, 2)).compute().tolist() == row(xyz).tolist()
+    with pytest.raises(tensoa.BindingError, match="expected neither out= nor groups="):
+        attention(lazy, groups=[0, 9])
+    with pytest.raises(tensoa.BindingError, match="got arrays of dask-awkward and others"):
+        attention(pt=lazy.pt, eta=lazy.eta, phi=np.zeros(9, "f4"))
 
 
 class WithMass(coffea.tensoa_wrapper):
