@@ -74,8 +74,10 @@ std::vector<std::int64_t> shape_of(const BlockDescription& block) {
   if (block.shape == BlockShape::kColumns) return {columns, -1};
   std::vector<std::int64_t> shape{-1};
   if (!element.has_planes() || columns > 1) shape.push_back(columns);
-  if (element.has_planes()) shape.push_back(element.rows);
-  if (element.kind == ColumnKind::kMatrix) shape.push_back(element.columns);
+  if (element.has_planes()) shape.push_back(static_cast<std::int64_t>(element.rows));
+  if (element.kind == ColumnKind::kMatrix) {
+    shape.push_back(static_cast<std::int64_t>(element.columns));
+  }
   return shape;
 }
 
@@ -413,9 +415,13 @@ void RuntimeModel::take_block(Given& given, const BlockOfPlanes& block, const Ar
   std::vector<Plane>& planes = is_input ? thread.call.inputs : thread.call.outputs;
   const std::size_t each = element.planes();
   for (std::size_t i = 0; i < block.count; ++i) {
-    const auto part = static_cast<std::int64_t>(i % each);
-    std::byte* const data = view.data + static_cast<std::int64_t>(i / each) * of_columns +
-                            part % element.rows * of_planes[0] + part / element.rows * of_planes[1];
+    const auto at = [&](std::size_t number, std::int64_t stride) {
+      return static_cast<std::int64_t>(number) * stride;
+    };
+    const std::size_t part = i % each;
+    std::byte* const data = view.data + at(i / each, of_columns) +
+                            at(part % element.rows, of_planes[0]) +
+                            at(part / element.rows, of_planes[1]);
     planes[block.first + i] = {data, is_one_scalar ? 0 : of_rows, view.dtype};
   }
   if (!is_scalar) set_rows(given, block, rows, view, what, is_input, thread);
@@ -738,9 +744,13 @@ nb::object RuntimeModel::make_results(Given& given, ThreadCall& thread) const {
     if (block.block.shape == BlockShape::kRows && (!info.has_planes() || count > 1)) {
       add(count, step * pitch * element);
     }
-    if (info.has_planes()) add(info.rows, pitch * element);
-    if (info.kind == ColumnKind::kMatrix) add(info.columns, info.rows * pitch * element);
-    single = array_over(memory, type, first + of[0].plane * pitch * element, shape, strides);
+    const auto rows_of_one = static_cast<std::int64_t>(info.rows);
+    if (info.has_planes()) add(rows_of_one, pitch * element);
+    if (info.kind == ColumnKind::kMatrix) {
+      add(static_cast<std::int64_t>(info.columns), rows_of_one * pitch * element);
+    }
+    const std::int64_t planes_before = of[0].plane;
+    single = array_over(memory, type, first + planes_before * pitch * element, shape, strides);
     columns[block.block.name.c_str()] = single;
   }
   if (given.are_arrays && blocks.size() == 1) return single;

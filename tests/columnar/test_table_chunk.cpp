@@ -225,7 +225,7 @@ TEST_F(TableChunkTest, ValidityIsThatOfTheRowsOfASlice) {
 TEST_F(TableChunkTest, ListsAreNumbersAndOffsets) {
   arrow::ListBuilder builder(arrow::default_memory_pool(), std::make_shared<arrow::FloatBuilder>());
   auto& values = static_cast<arrow::FloatBuilder&>(*builder.value_builder());
-  for (const std::size_t n : {2, 0, 3}) {
+  for (const std::size_t n : {2U, 0U, 3U}) {
     ASSERT_TRUE(builder.Append().ok());
     for (std::size_t i = 0; i < n; ++i)
       ASSERT_TRUE(values.Append(static_cast<float>(10 * n + i)).ok());

@@ -56,10 +56,10 @@ TEST_F(SeveralDevices, AreNamedByEveryCallWithAnIndexOutOfRange) {
                               Device{DeviceKind::kCpu, 1}}) {
     const auto is_error = ThrowsMessage<DeviceError>(
         "device " + to_string(device) + " is not there; there is: cpu, cuda:0 to cuda:1");
-    EXPECT_THAT([&] { Queue{device}; }, is_error);
-    EXPECT_THAT([&] { Buffer(device, 8); }, is_error);
-    EXPECT_THAT([&] { PinnedBuffer(device, 8); }, is_error);
-    EXPECT_THAT([&] { DeviceGuard{device}; }, is_error);
+    EXPECT_THAT([&] { const Queue queue(device); }, is_error);
+    EXPECT_THAT([&] { const Buffer buffer(device, 8); }, is_error);
+    EXPECT_THAT([&] { const PinnedBuffer buffer(device, 8); }, is_error);
+    EXPECT_THAT([&] { const DeviceGuard guard(device); }, is_error);
     EXPECT_THAT([&] { device_name(device); }, is_error);
     EXPECT_THAT([&] { device_memory(device); }, is_error);
     EXPECT_THAT([&] { memory_budget(device, 8); }, is_error);

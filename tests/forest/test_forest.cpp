@@ -190,7 +190,7 @@ TEST_P(ForestOn, GivesTheSameBitsForARowHoweverManyThereAre) {
   const Forest forest(ensemble, event.dtypes(), GetParam());
   const std::vector<double> all = answers_of(forest, event);
   const std::size_t all_rows = event.rows;
-  for (const std::size_t rows : {1, 2, 9, 70, 600}) {
+  for (const std::size_t rows : {1U, 2U, 9U, 70U, 600U}) {
     event.rows = rows;
     const std::vector<double> few = answers_of(forest, event);
     for (std::size_t k = 0; k < forest.outputs(); ++k) {

@@ -53,7 +53,6 @@ auto changed(const Record& record, std::size_t field, std::size_t value, std::si
 constexpr auto kFirstLocal = [](const ZipWriter& zip) { return zip.locals[0]; };
 constexpr auto kSecondLocal = [](const ZipWriter& zip) { return zip.locals[1]; };
 constexpr auto kFirstCentral = [](const ZipWriter& zip) { return zip.centrals[0]; };
-constexpr auto kSecondCentral = [](const ZipWriter& zip) { return zip.centrals[1]; };
 constexpr auto kEnd = [](const ZipWriter& zip) { return zip.end; };
 
 TEST(Archive, GivesTheFilesByTheirNamesInTheFolder) {

@@ -119,10 +119,10 @@ TEST_F(FusedCpu, BlocksOfTheNamesThatItWasMadeForMayStandInAnyOrder) {
   PortableCollection<Links> links(2, Device::cpu());
   const auto node = nodes.view().records();
   const auto link = links.view().records();
-  for (int i = 0; i < 3; ++i)
+  for (std::size_t i = 0; i < 3; ++i)
     nodes.view().charge[i] = nodes.view().mass[i] = static_cast<float>(i + 1);
-  for (int i = 0; i < 2; ++i) {
-    links.view().source[i] = i;
+  for (std::size_t i = 0; i < 2; ++i) {
+    links.view().source[i] = static_cast<std::int64_t>(i);
     links.view().target[i] = 2;
   }
   const auto bind = [&](const char* x, const char* edge_index, const char* total,

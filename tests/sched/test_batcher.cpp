@@ -101,7 +101,7 @@ class BatcherTest : public testing::Test {
 
 TEST_F(BatcherTest, RunsAsSoonAsItHasItsItems) {
   Batcher<Item> batcher({.items = 3, .latency = kLong}, run());
-  for (const std::size_t number : {1, 2, 3, 4}) join(batcher, number);
+  for (const std::size_t number : {1U, 2U, 3U, 4U}) join(batcher, number);
   scheduler_.run();
   EXPECT_THAT(batches_, ElementsAre(ElementsAre(1, 2, 3)));
   EXPECT_THAT(done_, testing::UnorderedElementsAre(1, 2, 3));
@@ -160,7 +160,7 @@ TEST_F(BatcherTest, OfNoLatencyOrInASchedulerWithoutAClockNeverWaits) {
 TEST_F(BatcherTest, AnItemThatFailsDoesNotLoseTheOthers) {
   Batcher<Item> batcher({.items = 4, .latency = kLong}, run());
   bad_ = 2;
-  for (const std::size_t number : {1, 2, 3, 4}) join(batcher, number);
+  for (const std::size_t number : {1U, 2U, 3U, 4U}) join(batcher, number);
   scheduler_.run();
   EXPECT_THAT(failed_, ElementsAre(2));
   EXPECT_THAT(done_, testing::UnorderedElementsAre(1, 3, 4));
@@ -222,18 +222,18 @@ RunTotals run_events_in(int threads, std::size_t events, std::size_t in_flight,
 TEST(BatcherInARun, EveryEventGetsItsAnswerWhateverTheThreads) {
   for (const int threads : {1, 4}) {
     std::atomic<std::size_t> most = 0;
-    Batcher<Item> batcher({.rows = 12, .items = 6, .latency = 200us},
-                          [&](std::span<Item* const> batch) -> Task {
-                            std::size_t rows = 0;
-                            for (Item* item : batch) {
-                              rows += item->rows;
-                              item->answer = 3 * item->number;
-                            }
-                            EXPECT_LE(rows, 12U);
-                            most = std::max(most.load(), batch.size());
-                            // As a GPU would do it: the task goes on elsewhere.
-                            co_await completed<int>([](auto completion) { completion(0); });
-                          });
+    Batcher<Item> batcher(
+        {.rows = 12, .items = 6, .latency = 200us}, [&](std::span<Item* const> batch) -> Task {
+          std::size_t rows = 0;
+          for (Item* item : batch) {
+            rows += item->rows;
+            item->answer = 3 * item->number;
+          }
+          EXPECT_LE(rows, 12U);
+          most = std::max(most.load(), batch.size());
+          // As a GPU would do it: the task goes on elsewhere.
+          static_cast<void>(co_await completed<int>([](auto completion) { completion(0); }));
+        });
     const RunTotals totals = run_events_in(
         threads, 2'000, 16, batcher,
         [](std::size_t number, std::size_t answer) { ASSERT_EQ(answer, 3 * number); });

@@ -146,7 +146,7 @@ TEST(ModuleGraph, AModuleThatWaitsHoldsNoThread) {
   numbers.graph.module("wait", reads(numbers.number), writes(numbers.result),
                        [&](EventView event) -> Task {
                          most = std::max(most.load(), ++waiting);
-                         co_await outside.wait(std::chrono::milliseconds(50));
+                         static_cast<void>(co_await outside.wait(std::chrono::milliseconds(50)));
                          --waiting;
                          event.write(numbers.result) = event.read(numbers.number);
                        });
@@ -159,12 +159,12 @@ TEST(ModuleGraph, AModuleThatWaitsHoldsNoThread) {
 TEST(ModuleGraph, UnorderedSinksGetEventsAsTheyAreDone) {
   Numbers numbers(2);
   Outside outside;
-  numbers.graph.module("wait", reads(numbers.number), writes(numbers.result),
-                       [&](EventView event) -> Task {
-                         const bool is_first = event.read(numbers.number) == 0;
-                         co_await outside.wait(std::chrono::milliseconds(is_first ? 300 : 1));
-                         event.write(numbers.result) = event.read(numbers.number);
-                       });
+  numbers.graph.module(
+      "wait", reads(numbers.number), writes(numbers.result), [&](EventView event) -> Task {
+        const bool is_first = event.read(numbers.number) == 0;
+        static_cast<void>(co_await outside.wait(std::chrono::milliseconds(is_first ? 300 : 1)));
+        event.write(numbers.result) = event.read(numbers.number);
+      });
   numbers.add_sink(Order::kCompletion);
   in_arena(1, [&] { return numbers.graph.run({.in_flight = 2}); });
   EXPECT_EQ(numbers.got, (std::vector<std::size_t>{1, 0}));
@@ -373,7 +373,7 @@ std::size_t run_waiting_events(std::size_t events) {
   Outside outside;
   numbers.graph.module(
       "wait", reads(numbers.number), writes(numbers.result), [&](EventView event) -> Task {
-        co_await outside.wait(std::chrono::milliseconds(2));
+        static_cast<void>(co_await outside.wait(std::chrono::milliseconds(2)));
         std::atomic<std::size_t> sum = 0;
         tbb::parallel_for(0, 4, [&](int) { ++sum; });
         tbb::task_group group;

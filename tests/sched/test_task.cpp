@@ -179,7 +179,7 @@ TEST(Task, ThrowsWhatTheStartOfACallThrows) {
   QueueOfTasks scheduler;
   Ended ended;
   const auto work = []() -> Task {
-    co_await completed<int>([](auto) { throw ConfigError("no such plan"); });
+    static_cast<void>(co_await completed<int>([](auto) { throw ConfigError("no such plan"); }));
   };
   work().start(scheduler, ended.call());
   EXPECT_EQ(ended.times, 1);

@@ -486,7 +486,7 @@ class NoMoreMemory {
 };
 
 TEST_P(DeviceEventOn, WithoutMemoryForAnEventHasNoneAndTakesTheNext) {
-  for (const std::size_t edge_capacity : {0, 10'000}) {
+  for (const std::size_t edge_capacity : {0U, 10'000U}) {
     DeviceEvent event(*queue_, {}, {}, edge_capacity);
     Event small = generate({.particles = 30}, 0);
     Event large = generate({.particles = 400}, 1);

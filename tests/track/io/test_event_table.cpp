@@ -111,7 +111,7 @@ TEST_F(EventTableTest, NeighboursWithOneNumberAreAnEventInAnyOrderOfReading) {
     for (const std::int64_t rows : {1, 4, 100}) {
       const auto sources = events_of(name, hits_of(sizes), rows);
       ASSERT_THAT(names_of(sources), ElementsAre("a_7", "a_8", "a_9", "a_10"));
-      for (const std::size_t i : {0, 1, 2, 3, 2, 0, 3, 3}) {
+      for (const std::size_t i : {0U, 1U, 2U, 3U, 2U, 0U, 3U, 3U}) {
         const Event event = sources[i].read();
         const auto first =
             std::accumulate(sizes.begin(), sizes.begin() + static_cast<int>(i), std::size_t{0});
