@@ -19,9 +19,9 @@ writes it): a package that reads and writes them where they lie. MODEL is
   FILE.json             a network of LWTNN, sequential or a graph; its variables are columns of these names
   FILE.xml              a network of TMVA (MLP, DNN, DL of dense layers); its variables are columns of these names
   FILE.safetensors      weights of our interaction network
-What can be fused is fused (docs/ahead_of_time.md) and needs g++ for CPUs, no GPU and no compiler for GPUs. The rest goes
-through TorchInductor, with calls of the parts that can be fused, which takes half a minute and, with --target cuda, needs the
-GPU that the package is for.
+What can be fused is fused (docs/ahead_of_time.md) and needs g++, clang++ or ziglang for CPUs, no GPU and no compiler for GPUs.
+The rest goes through TorchInductor, with calls of the parts that can be fused, which takes half a minute and, with --target
+cuda, needs the GPU that the package is for.
 
 A package is checked beside the module before it is written. --examples gives rows for that, as the model will see them;
 without, they are made up: normally distributed, large, small, powers of two, equal, far from zero, tied, with NaN at the end,

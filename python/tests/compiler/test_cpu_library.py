@@ -16,6 +16,7 @@ import pytest
 
 from cpu_programs import (
     RUNNABLE,
+    Blocks,
     columns,
     compiled,
     needs_level,
@@ -168,11 +169,44 @@ def test_compiler_errors_are_named(tmp_path, monkeypatch):
         cpu.build(cpu.Source(""), "x86-64-v3", tmp_path / "no.so")
 
 
-@pytest.mark.skipif(shutil.which("clang++-16") is None, reason="no clang++-16 here")
-@pytest.mark.parametrize("level", cpu.LEVELS)
-def test_clang_compiles_programs_too(level, tmp_path, monkeypatch):
-    monkeypatch.setenv("CXX", "clang++-16")
-    x = columns(0, 0, range(20))
-    values = [ir.norm(ir.apply("exp", x), None, None, 1e-5), ir.reduce("mean", x), ir.order(x, 3)]
-    program = Program(("rows",), [Output(1 + i, range(value.width), value) for i, value in enumerate(values)])
-    cpu.build(cpu.generate(program, stages.plan(program)), level, tmp_path / "program.so")
+@needs_level
+@pytest.mark.parametrize("name", ["g++", *(f"clang++-{version}" for version in range(14, 20)), "ziglang"])
+def test_other_compilers_make_programs_with_the_same_numbers(name, tmp_path, monkeypatch):
+    if name == "ziglang":
+        pytest.importorskip("ziglang")
+        monkeypatch.setattr(library, "COMPILERS", ())
+        monkeypatch.delenv("CXX", raising=False)
+    elif shutil.which(name) is None:
+        pytest.skip(f"no {name} here")
+    else:
+        monkeypatch.setenv("CXX", name)
+    random = np.random.default_rng(0)
+    x, y = columns(0, 0, range(20)), columns(0, 1, range(20), "float64")
+    hidden = apply("relu", ir.linear(x, random.normal(size=(33, 20)).astype("f4"), random.normal(size=33).astype("f4")))
+    values = [
+        ir.norm(apply("exp", x), None, None, 1e-5),
+        ir.reduce("mean", hidden),
+        ir.order(x, 3),
+        ir.linear(hidden, random.normal(size=(2, 33)).astype("f4"), None),
+        apply("erf", y),
+        apply("tanh", x),
+    ]
+    program = Program(("rows",), [Output(2 + i, range(value.width), value) for i, value in enumerate(values)])
+    for level in RUNNABLE:
+        made = compiled(program, tmp_path, level)
+        for rows in (1, 7, 100):
+            Blocks(program, [rows]).check(made)
+
+
+def test_the_first_compiler_that_is_there_is_taken(tmp_path, monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(library.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"no C\+\+ compiler, neither g\+\+ nor clang\+\+; expected .*: pip install ziglang"):
+        cpu.build(cpu.Source(""), "x86-64-v3", tmp_path / "no.so")
+    monkeypatch.setattr(library.importlib.util, "find_spec", lambda name: name)
+    assert library.compiler() is None
+    for name in ("clang++", "g++"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+        assert library.compiler() == str(tmp_path / name)

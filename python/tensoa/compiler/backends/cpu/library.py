@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """From C++ to a shared library."""
 
+import importlib.util
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -16,18 +19,44 @@ from tensoa.errors import InputError
 
 LEVELS = ("x86-64-v4", "x86-64-v3")  # best first
 FLAGS = (
-    "-std=c++20 -O3 -fPIC -shared -fvisibility=hidden -ffp-contract=off -fno-math-errno -fno-trapping-math "
-    "-fno-exceptions -fno-rtti -mprefer-vector-width=512 -Wl,--as-needed -Wl,-z,noexecstack"
+    "-std=c++20 -O3 -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno -fno-trapping-math "
+    "-fno-exceptions -fno-rtti -mprefer-vector-width=512"
 ).split()
+LINKED = "-shared -Wl,--as-needed -Wl,-z,noexecstack".split()
 SECONDS = 20  # of CPU, for the compiler; most programs take 2 or 3
+COMPILERS = ("g++", "clang++")
 
 
-def compiler() -> str:
-    """The C++ compiler: that of $CXX, or g++."""
-    found = shutil.which(os.environ.get("CXX", "g++"))
-    if found is None:
-        raise InputError(f"got no C++ compiler '{os.environ.get('CXX', 'g++')}', expected g++ 12 or later: set CXX")
-    return os.path.abspath(found)  # it runs in another folder
+def compiler() -> str | None:
+    """The C++ compiler: that of $CXX, or the first of COMPILERS that is there; None: the clang in the package ziglang.
+    Raises InputError where there is none.
+    """
+    wanted = os.environ.get("CXX")
+    for name in [wanted] if wanted else COMPILERS:
+        found = shutil.which(name)
+        if found is not None:
+            return os.path.abspath(found)  # it runs in another folder
+    if wanted:
+        raise InputError(f"got no C++ compiler '{wanted}', expected g++ 12 or later, or clang++: set CXX")
+    if importlib.util.find_spec("ziglang") is None:
+        raise InputError(
+            f"got no C++ compiler, neither {' nor '.join(COMPILERS)}; expected one of them, or the package ziglang, which has "
+            "one: pip install ziglang"
+        )
+    return None
+
+
+def _command(found: str | None, level: str, path: str) -> list[str]:
+    """What makes the library `path` of program.cpp."""
+    if found is not None:
+        return [found, *FLAGS, *LINKED, f"-march={level}", "program.cpp", "-o", path, "-lm"]
+    zig = [sys.executable, "-m", "ziglang"]
+    # Two steps, because for a library of C++ it would first build its own standard library, a minute of CPU.
+    steps = (
+        [*zig, "c++", *FLAGS, f"-march={level.replace('-', '_')}", "-c", "program.cpp", "-o", "program.o"],
+        [*zig, "cc", *LINKED, "-nostdlib", "-s", "program.o", "-o", path],
+    )
+    return ["/bin/sh", "-c", " && ".join(map(shlex.join, steps))]
 
 
 #: The compiler must not use more CPU seconds, nor outlive this process: whatever ends it, kill or crash, closes the pipe
@@ -49,7 +78,7 @@ def _guarded(command: list[str], seconds: int, folder: str) -> tuple[int, float,
     process = subprocess.Popen(
         ["/bin/sh", "-c", _GUARD, "tensoa-compile", str(seconds), folder, *command],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        cwd=folder, env={**os.environ, "LC_ALL": "C"},
+        cwd=folder, env={**os.environ, "LC_ALL": "C", "ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder},
     )  # fmt: skip
     try:
         messages = process.stderr.read()
@@ -69,7 +98,8 @@ def build(source: Source, level: str, path: str | os.PathLike) -> None:
     """
     if level not in LEVELS:
         raise InputError(f"got the instruction set level '{level}', expected one of {', '.join(LEVELS)}")
-    command = [compiler(), *FLAGS, f"-march={level}", "program.cpp", "-o", str(Path(path).absolute()), "-lm"]
+    found = compiler()
+    command = _command(found, level, str(Path(path).absolute()))
     with tempfile.TemporaryDirectory(prefix="tensoa-compile-") as folder:
         Path(folder, "program.cpp").write_text(source.text)
         Path(folder, WEIGHTS).write_bytes(source.weights)
@@ -83,4 +113,4 @@ def build(source: Source, level: str, path: str | os.PathLike) -> None:
         name = killed[1].strip() if killed else signal.Signals(-status).name
         raise NotFused(f"the size of its code: the compiler ended with the signal '{name}'")
     lines = [line for line in messages.splitlines() if "error" in line] or [f"status {status}"]
-    raise InputError(f"{command[0]} cannot compile a fused program for {level}: {lines[0][:300]}")
+    raise InputError(f"{found or 'ziglang'} cannot compile a fused program for {level}: {lines[0][:300]}")
