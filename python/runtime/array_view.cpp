@@ -171,6 +171,9 @@ bool Offsets::operator==(const Offsets& other) const {
 Offsets offsets_of(nb::handle array, const std::string& subject, bool is_copied) {
   need_numpy();
   nb::object given;
+  if (is_instance(array, "numpy.ma", "MaskedArray")) {
+    throw BindingError(subject + " are a masked array, expected integers: x.filled()");
+  }
   try {
     given = nb::module_::import_("numpy").attr("asarray")(array);
   } catch (const nb::python_error& error) {
@@ -258,6 +261,15 @@ ArrayView view_of(nb::handle value, const ArrayUse& use) {
   if (is_instance(value, "awkward", "Array")) {
     if (use.is_written) fail(use, "is an array of Awkward Array, which cannot be written");
     return view_of_awkward(value, use);
+  }
+  if (is_instance(value, "awkward", "Record")) {
+    fail(use, "is one record of Awkward Array, expected an array of them: x[i : i + 1] for x[i]");
+  }
+  if (!PyArray_CheckExact(value.ptr()) && is_instance(value, "numpy.ma", "MaskedArray") &&
+      nb::cast<bool>(nb::module_::import_("numpy.ma").attr("is_masked")(value))) {
+    fail(use,
+         "has masked numbers, expected none: fill them (x.filled(0.0)), or leave these rows "
+         "out (x.compressed())");
   }
   if (view_of_numpy(value.ptr(), view)) {
     view.owner = nb::borrow(value);

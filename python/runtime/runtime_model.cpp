@@ -233,7 +233,7 @@ namespace {
 /// A column of NumPy's as a plane, without anything being looked up or counted.
 /// @return its rows; -1 for everything else
 std::int64_t plane_of_numpy(PyObject* value, const DType* dtype, bool is_written, Plane& plane) {
-  if (!PyArray_Check(value)) return -1;
+  if (!PyArray_CheckExact(value)) return -1;  // others may have a mask
   auto* const array = reinterpret_cast<PyArrayObject*>(value);
   const int type = PyArray_TYPE(array);
   if (PyArray_NDIM(array) != 1 || PyArray_ISBYTESWAPPED(array)) return -1;

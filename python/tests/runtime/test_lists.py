@@ -394,6 +394,7 @@ def test_groups_of_offsets_are_as_lists(attention):
         ([0.0, 9.0], r"groups are numpy.ndarray of float64 of shape \(2,\), expected integers"),
         ([], r"groups are numpy.ndarray of float64 of shape \(0,\), expected integers \[groups \+ 1\]"),
         ({}, "groups is an empty dict, expected a dict {block: offsets} with jets"),
+        (np.ma.MaskedArray([0, 4, 9], [False, True, False]), "groups are a masked array"),
         ([0, None, 9], "groups are list, expected integers|groups are numpy.ndarray of object"),
         ({"jet": [0, 9]}, "groups has jet, which is no block with rows; there are jets; the nearest is jets"),
     ],
@@ -442,6 +443,8 @@ def test_nulls_unions_and_other_numbers_are_refused(attention):
     unsigned = awkward.values_astype(jets, "uint32")
     with pytest.raises(tensoa.BindingError, match=r'column pt is uint32, expected float32: ak.values_astype\(x, "float32"\)'):
         attention(unsigned)
+    with pytest.raises(tensoa.BindingError, match="is one record of Awkward Array, expected an array of them"):
+        attention(jets[0][0])
     twice = awkward.Array({"jets": jets, "jets.pt": jets.pt})
     with pytest.raises(tensoa.BindingError, match="column jets.pt is there 2 times, expected once"):
         attention(twice)

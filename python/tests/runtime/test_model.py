@@ -57,6 +57,19 @@ def planes(rows, names, pitch=None, dtype=np.float32):
 # ---- what is given
 
 
+def test_masked_numbers_are_refused(row):
+    columns = models.row_columns(4)
+    masked = np.ma.MaskedArray(columns["x"], [False, False, True, False])
+    says = r"column x has masked numbers, expected none: fill them \(x.filled\(0.0\)\), or leave these rows out"
+    for call in (lambda: row(**columns | {"x": masked}), lambda: row(columns | {"x": masked})):
+        with pytest.raises(tensoa.BindingError, match=says):
+            call()
+    without = np.ma.MaskedArray(columns["x"], np.zeros(4, bool))
+    assert_same(row(columns | {"x": without}), models.row_answers(columns))
+    on_disk = np.asarray(columns["x"]).view(np.memmap)
+    assert_same(row(columns | {"x": on_disk}), models.row_answers(columns))
+
+
 def test_columns_by_keyword_and_as_a_dict_are_the_same_call(row):
     columns = models.row_columns()
     assert_same(row(**columns), models.row_answers(columns))
