@@ -39,6 +39,8 @@ cd "$folder" # out of the checkout, whose build python/tensoa would take
 
 ! "$folder/venv/bin/tensoa" --version 2>message || fail "the program starts without Arrow"
 grep -q "pip install 'pyarrow==25" message || fail "without Arrow the program says $(<message)"
+! "$folder/venv/bin/tensoa" compile model.onnx 2>message || fail "tensoa compile works without torch"
+grep -q "pip install 'tensoa\[compile\]'" message || fail "without torch tensoa compile says $(<message)"
 
 PYTHONPATH=../python ../.venv/bin/python -W ignore -m tensoa compile ../tests/install/model.py:factory --out model.pt2 \
   --columns x=x,y,z --outputs y=m,n
