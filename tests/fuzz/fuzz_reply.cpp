@@ -61,7 +61,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   auto model = std::make_shared<ServedModel>();
   model->metadata.outputs.push_back({"y", "FP32", {-1, 2}});
-  const KeptPlan plan{model, {.order = WireOrder::kRows, .inputs = {}, .outputs = {0}}};
+  const KeptPlan plan{model,
+                      {.order = WireOrder::kRows,
+                       .inputs = {},
+                       .outputs = {0},
+                       .input_dtypes = {},
+                       .output_dtypes = {DType::kF32}}};
   std::vector<float> memory(16, -7.0F);
   CopyReport copies;
   try {
