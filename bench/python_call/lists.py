@@ -21,6 +21,7 @@ import awkward as ak
 import numpy as np
 import onnxruntime
 import torch
+from run import processor
 from torch import nn
 
 import tensoa
@@ -97,8 +98,7 @@ def main():
     random = np.random.default_rng(0)
     counts = random.integers(1, LONGEST + 1, options.jets)
     jets = ak.zip({name: ak.unflatten(random.normal(size=counts.sum()).astype("f4"), counts) for name in NAMES})
-    processor = next(line for line in open("/proc/cpuinfo") if line.startswith("model name")).split(": ")[1].strip()
-    print(f"{processor}, Python {platform.python_version()}, Awkward {ak.__version__}, ONNX Runtime {onnxruntime.__version__}")
+    print(f"{processor()}, Python {platform.python_version()}, Awkward {ak.__version__}, ONNX Runtime {onnxruntime.__version__}")
     print(f"{options.jets} jets, {counts.sum()} constituents")
     for name, module in (("each", Each()), ("set", Set())):
         model, session = write(name, module, options.folder)

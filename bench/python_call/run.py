@@ -26,6 +26,10 @@ ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = 101
 
 
+def processor():
+    return next(line for line in open("/proc/cpuinfo") if line.startswith("model name")).split(": ")[1].strip()
+
+
 def nanoseconds(call, calls):
     start = time.perf_counter_ns()
     for _ in range(calls):
@@ -138,8 +142,7 @@ def main():
     parser.add_argument("--cpp", type=Path, help="the program bench_python_call")
     parser.add_argument("--rows", type=int, nargs="*", default=[1, 16, 1000, 100_000, 1_000_000])
     options = parser.parse_args()
-    processor = next(line for line in open("/proc/cpuinfo") if line.startswith("model name")).split(": ")[1].strip()
-    print(f"{processor}, Python {platform.python_version()}, NumPy {np.__version__}")
+    print(f"{processor()}, Python {platform.python_version()}, NumPy {np.__version__}")
     package, onnx = models(options.folder)
     for rows in options.rows:
         measure(rows, package, onnx, options.cpp)

@@ -258,14 +258,15 @@ std::optional<ArrayView> view_of_number(nb::handle value, const ArrayUse& use) {
 ArrayView view_of(nb::handle value, const ArrayUse& use) {
   need_numpy();
   ArrayView view;
-  if (is_instance(value, "awkward", "Array")) {
+  const bool is_plain = PyArray_CheckExact(value.ptr());
+  if (!is_plain && is_instance(value, "awkward", "Array")) {
     if (use.is_written) fail(use, "is an array of Awkward Array, which cannot be written");
     return view_of_awkward(value, use);
   }
-  if (is_instance(value, "awkward", "Record")) {
+  if (!is_plain && is_instance(value, "awkward", "Record")) {
     fail(use, "is one record of Awkward Array, expected an array of them: x[i : i + 1] for x[i]");
   }
-  if (!PyArray_CheckExact(value.ptr()) && is_instance(value, "numpy.ma", "MaskedArray") &&
+  if (!is_plain && is_instance(value, "numpy.ma", "MaskedArray") &&
       nb::cast<bool>(nb::module_::import_("numpy.ma").attr("is_masked")(value))) {
     fail(use,
          "has masked numbers, expected none: fill them (x.filled(0.0)), or leave these rows "

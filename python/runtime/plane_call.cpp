@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/tensor_view.hpp"
 #include "tensoa/engine/plan.hpp"
 #include "tensoa/package/described_columns.hpp"
 
@@ -117,63 +118,63 @@ CopyReport PlaneCall::run() {
 namespace {
 
 /// The memory of a plane.
-struct Extent {
+struct Elements {
   const std::byte* first;
-  std::int64_t stride, count, element;
+  std::int64_t stride, count, size;  ///< bytes, elements, bytes of one
 
-  bool overlaps(const Extent& other) const {
-    if (count == 0 || other.count == 0) return false;
-    const auto begin = [](const Extent& one) {
-      return one.first + std::min<std::int64_t>(0, (one.count - 1) * one.stride);
-    };
-    const auto end = [](const Extent& one) {
-      return one.first + std::max<std::int64_t>(0, (one.count - 1) * one.stride) + one.element;
-    };
-    if (begin(*this) >= end(other) || begin(other) >= end(*this)) return false;
+  Extent extent() const {
+    if (count == 0) return {};
+    const std::int64_t last = (count - 1) * stride;
+    return {reinterpret_cast<std::uintptr_t>(first + std::min<std::int64_t>(0, last)),
+            reinterpret_cast<std::uintptr_t>(first + std::max<std::int64_t>(0, last) + size)};
+  }
+
+  bool overlaps(const Elements& other) const {
+    if (!extent().overlaps(other.extent())) return false;
     if (stride != other.stride || stride == 0) return true;
     // Fields of one row, beside each other.
     const std::int64_t step = std::abs(stride);
     const std::int64_t apart = ((other.first - first) % step + step) % step;
-    return apart < element || apart > step - other.element;
+    return apart < size || apart > step - other.size;
   }
 
-  bool operator==(const Extent&) const = default;
+  bool operator==(const Elements&) const = default;
 };
 
 }  // namespace
 
 /// A call sees the memory that it writes; calls of other groups write what this one reads.
 void PlaneCall::require_apart(const Groups& groups) const {
-  const auto extent_of = [&](const BlockOfPlanes& block, const Plane& plane) {
-    std::int64_t elements =
-        groups.count;  // of scalars, and of results that are no rows of a collection
+  const auto elements_of = [&](const BlockOfPlanes& block, const Plane& plane) {
+    // Of scalars one in each group, as of results that are no rows of a collection.
+    std::int64_t count = groups.count;
     if (!block.collection) {
-      elements *= static_cast<std::int64_t>(block.rows);
+      count *= static_cast<std::int64_t>(block.rows);
     } else if (!block.block.element.is_scalar()) {
-      elements = groups.offsets[*block.collection][groups.count];
+      count = groups.offsets[*block.collection][groups.count];
     }
-    return Extent{plane.data, plane.stride, elements,
-                  static_cast<std::int64_t>(size_of(plane.dtype))};
+    return Elements{plane.data, plane.stride, count,
+                    static_cast<std::int64_t>(size_of(plane.dtype))};
   };
-  std::vector<std::pair<Extent, const BlockOfPlanes*>> before;
+  std::vector<std::pair<Elements, const BlockOfPlanes*>> before;
   for (const BlockOfPlanes& block : of_model_.inputs) {
     for (std::size_t i = block.first; i < block.first + block.count; ++i) {
-      before.emplace_back(extent_of(block, inputs[i]), &block);
+      before.emplace_back(elements_of(block, inputs[i]), &block);
     }
   }
   const std::size_t read = before.size();
   for (const BlockOfPlanes& block : of_model_.outputs) {
     for (std::size_t i = block.first; i < block.first + block.count; ++i) {
-      const Extent extent = extent_of(block, outputs[i]);
+      const Elements written = elements_of(block, outputs[i]);
       for (std::size_t other = 0; other < before.size(); ++other) {
         // In the place of an input: each call writes the rows that it has read.
-        if (other < read && extent == before[other].first) continue;
-        if (!extent.overlaps(before[other].first)) continue;
+        if (other < read && written == before[other].first) continue;
+        if (!written.overlaps(before[other].first)) continue;
         throw BindingError("block " + block.block.name + " of out lies on block " +
                            before[other].second->block.name +
                            "; expected memory that no other group reads or writes");
       }
-      before.emplace_back(extent, &block);
+      before.emplace_back(written, &block);
     }
   }
 }

@@ -618,12 +618,12 @@ std::int64_t RuntimeModel::rows_of_result(const Given& given, const BlockOfPlane
   return thread.call.rows_of(block) * (is_one_each ? given.groups->count : 1);
 }
 
-/// Whether all results have equal numbers of rows.
-bool RuntimeModel::is_one_table(const Given& given, const ThreadCall& thread) const {
+/// Whether all results have equal numbers of rows, however many a call has.
+bool RuntimeModel::gives_one_table() const {
   const std::vector<BlockOfPlanes>& blocks = loaded_->planes().outputs;
   return std::ranges::all_of(blocks, [&](const BlockOfPlanes& block) {
     return block.collection == blocks.front().collection &&
-           rows_of_result(given, block, thread) == rows_of_result(given, blocks.front(), thread);
+           (block.collection || block.rows == blocks.front().rows);
   });
 }
 
@@ -758,8 +758,7 @@ nb::object RuntimeModel::make_results(Given& given, ThreadCall& thread) const {
 }
 
 /// Columns as the kind of table that the call was given.
-nb::object RuntimeModel::given_back(Given& given, nb::object results,
-                                    const ThreadCall& thread) const {
+nb::object RuntimeModel::given_back(Given& given, nb::object results) const {
   const auto converted = [&](const nb::object& convert) {
     if (!nb::isinstance<nb::dict>(results)) return nb::object(convert(results));
     nb::dict all;
@@ -772,15 +771,15 @@ nb::object RuntimeModel::given_back(Given& given, nb::object results,
     case TableKind::kTorch:
       return converted(nb::module_::import_("torch").attr("from_numpy"));
     case TableKind::kPolars:
-      if (!is_one_table(given, thread)) return results;
+      if (!gives_one_table()) return results;
       return nb::module_::import_("polars").attr("DataFrame")(results);
     case TableKind::kPyarrow: {
-      if (!is_one_table(given, thread)) return results;
+      if (!gives_one_table()) return results;
       const std::string type = nb::cast<std::string>(given.table.type().attr("__name__"));
       return nb::module_::import_("pyarrow").attr(type.c_str()).attr("from_pydict")(results);
     }
     case TableKind::kPandas: {
-      if (!is_one_table(given, thread)) return results;
+      if (!gives_one_table()) return results;
       const nb::object frame = nb::module_::import_("pandas").attr("DataFrame");
       // The index says which row is which, where there is one answer for each.
       if (!loaded_->planes().outputs.front().collection) {
@@ -835,11 +834,8 @@ nb::object RuntimeModel::in_lists(Given& given, const nb::object& results) const
               : *output_blocks_[static_cast<std::size_t>(column - output_names_.begin())]);
     }
   }
-  const std::vector<BlockOfPlanes>& blocks = loaded_->planes().outputs;
-  const bool are_records =
-      given.groups || std::ranges::all_of(blocks, [&](const BlockOfPlanes& block) {
-        return block.collection == blocks.front().collection && block.rows == blocks.front().rows;
-      });
+  // With groups every result has one entry for each group: a list, a row or some rows.
+  const bool are_records = given.groups || gives_one_table();
   return nb::module_::import_("tensoa.lists")
       .attr("array_of")(columns, nb::arg("are_records") = are_records,
                         nb::arg("are_traced") = given.is_traced);
@@ -897,18 +893,19 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
                         : positional == 1 ? read_quickly(first, 0, thread)
                                           : false;
   if (!is_quick) {
-    const nb::dict all = kwargs == nullptr ? nb::dict() : nb::borrow<nb::dict>(kwargs);
+    const nb::tuple given_arrays(nb::borrow<nb::tuple>(args));
     nb::dict named_columns;
-    nb::dict options;
-    for (const auto& [name, value] : all) {
-      const bool is_option = name.equal(nb::handle(out_key)) || name.equal(nb::handle(groups_key));
-      if (!is_option) named_columns[name] = value;
-      if (is_option && !value.is_none()) options[name] = value;
+    if (kwargs != nullptr) named_columns.update(nb::borrow<nb::dict>(kwargs));
+    for (PyObject* const option : {out_key, groups_key}) {
+      named_columns.attr("pop")(nb::handle(option), nb::none());
     }
-    const nb::tuple others_of(nb::borrow<nb::tuple>(args));
-    if (std::ranges::any_of(others_of, is_lazy) || is_lazy(named_columns)) {
+    if (std::ranges::any_of(given_arrays, is_lazy) || is_lazy(named_columns)) {
+      if (out != nullptr || groups != nullptr) {
+        refuse(std::string("got arrays of dask-awkward with ") +
+               (out != nullptr ? "out=" : "groups=") + "; expected neither out= nor groups=");
+      }
       return nb::module_::import_("tensoa.lists")
-          .attr("call_of_dask")(self, others_of, named_columns, options);
+          .attr("call_of_dask")(self, given_arrays, named_columns);
     }
     given.rows_of.resize(thread.call.rows.size());
     given.lists.resize(thread.call.rows.size());
@@ -968,7 +965,7 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
       const std::string dtype(name_of(output_blocks_[i]->block.element.dtype));
       fields.append(nb::make_tuple(output_names_[i], dtype));
     }
-    if (is_one_table(given, thread)) {
+    if (gives_one_table()) {
       const std::int64_t rows = rows_of_result(given, loaded_->planes().outputs.front(), thread);
       results = nb::module_::import_("numpy").attr("empty")(rows, fields);
       write(given, results, thread);
@@ -992,7 +989,7 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
   if (error) std::rethrow_exception(error);
   if (given.copied > 0) copies.add_in(given.copied, CopyReason::kRepack);
   usual.last_copies = copies;
-  return out != nullptr ? results : given_back(given, std::move(results), thread);
+  return out != nullptr ? results : given_back(given, std::move(results));
 }
 
 // ---- what a model is

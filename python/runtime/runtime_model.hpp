@@ -65,11 +65,11 @@ class RuntimeModel {
   void find_groups(Given& given, ThreadCall& thread) const;
   std::int64_t rows_of_result(const Given& given, const BlockOfPlanes& block,
                               const ThreadCall& thread) const;
-  bool is_one_table(const Given& given, const ThreadCall& thread) const;
+  bool gives_one_table() const;
   void write(Given& given, nb::handle out, ThreadCall& thread) const;
   void write_columns(Given& given, Columns& columns, ThreadCall& thread) const;
   nb::object make_results(Given& given, ThreadCall& thread) const;
-  nb::object given_back(Given& given, nb::object results, const ThreadCall& thread) const;
+  nb::object given_back(Given& given, nb::object results) const;
   nb::object in_lists(Given& given, const nb::object& results) const;
 
   std::string subject() const { return "model " + loaded_->path(); }

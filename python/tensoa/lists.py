@@ -155,15 +155,11 @@ class _Task:
         return self.model(named) if named else self.model(*values[: self.positional])
 
 
-def call_of_dask(model: Any, args: tuple, columns: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
-    """A call of `model` on each partition, later. `options`: out and groups, where they are given. Raises BindingError."""
+def call_of_dask(model: Any, args: tuple, columns: Mapping[str, Any]) -> Any:
+    """A call of `model` on each partition, later. Raises BindingError."""
     import dask_awkward
 
     subject = f"model {model.path}"
-    if options:
-        raise BindingError(
-            f"{subject}: got arrays of dask-awkward with {', '.join(options)}=; expected neither out= nor groups="
-        )
     if len(args) == 1 and isinstance(args[0], Mapping):
         args, columns = (), args[0]
     values = [*args, *columns.values()]

@@ -17,8 +17,8 @@ def make():
 """
 
 
-def environment(python, **others):
-    return {**os.environ, "TENSOA_PYTHON": str(python), **others}
+def environment(python):
+    return {**os.environ, "TENSOA_PYTHON": str(python)}
 
 
 def test_a_module_becomes_a_package_that_the_program_runs(tmp_path):

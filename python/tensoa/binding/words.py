@@ -82,8 +82,8 @@ def inputs_of(words: Sequence[Words], example: Mapping[str, torch.Tensor | None]
                 f"columns: block {one.name} is .T and @{CALL}; numbers of the whole call are [n, {len(one.columns)}]"
             )
         collection = 0 if is_scalar else collections.index(one.rows)
-        made = block(one.name, collection, one.columns, _dtype(one, example), one.is_transposed)
-        blocks.append({**made, "kind": "scalar"} if is_scalar else made)
+        kind = "scalar" if is_scalar else "plain"
+        blocks.append(block(one.name, collection, one.columns, _dtype(one, example), one.is_transposed, kind))
     return parse({"schema": SCHEMA, "match": match, "inputs": blocks, "outputs": []})
 
 
@@ -92,13 +92,15 @@ def with_outputs(inputs: Binding, outputs: Sequence[dict]) -> Binding:
     return parse({**inputs.text, "outputs": list(outputs)})
 
 
-def block(name: str, collection: int, columns: Sequence[str], dtype: str, is_transposed: bool = False) -> dict:
-    """The JSON of a block of plain columns side by side."""
+def block(
+    name: str, collection: int, columns: Sequence[str], dtype: str, is_transposed: bool = False, kind: str = "plain"
+) -> dict:
+    """The JSON of a block of columns side by side, `kind`: "plain" or "scalar"."""
     return {
         "name": name,
         "collection": collection,
         "shape": "columns" if is_transposed else "rows",
-        "kind": "plain",
+        "kind": kind,
         "element": [],
         "column_dtype": dtype,
         "dtype": dtype,

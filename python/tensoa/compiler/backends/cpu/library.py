@@ -56,7 +56,8 @@ def _command(found: str | None, level: str, path: str) -> list[str]:
         [*zig, "c++", *FLAGS, f"-march={level.replace('-', '_')}", "-c", "program.cpp", "-o", "program.o"],
         [*zig, "cc", *LINKED, "-nostdlib", "-s", "program.o", "-o", path],
     )
-    return ["/bin/sh", "-c", " && ".join(map(shlex.join, steps))]
+    caches = 'export ZIG_GLOBAL_CACHE_DIR="$TMPDIR" ZIG_LOCAL_CACHE_DIR="$TMPDIR"'
+    return ["/bin/sh", "-c", " && ".join([caches, *map(shlex.join, steps)])]
 
 
 #: The compiler must not use more CPU seconds, nor outlive this process: whatever ends it, kill or crash, closes the pipe
@@ -78,7 +79,7 @@ def _guarded(command: list[str], seconds: int, folder: str) -> tuple[int, float,
     process = subprocess.Popen(
         ["/bin/sh", "-c", _GUARD, "tensoa-compile", str(seconds), folder, *command],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        cwd=folder, env={**os.environ, "LC_ALL": "C", "ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder},
+        cwd=folder, env={**os.environ, "LC_ALL": "C"},
     )  # fmt: skip
     try:
         messages = process.stderr.read()
