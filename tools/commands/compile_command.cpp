@@ -53,6 +53,7 @@ int compile(const std::vector<std::string>& arguments) {
   std::vector<std::string> call{python(), "-m", "tensoa", "compile"};
   call.insert(call.end(), arguments.begin(), arguments.end());
   std::vector<char*> words;
+  words.reserve(call.size() + 1);
   for (std::string& word : call) words.push_back(word.data());
   words.push_back(nullptr);
   execvp(words.front(), words.data());
