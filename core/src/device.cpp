@@ -66,6 +66,16 @@ DeviceMemory device_memory(Device device) {
   return device.is_cpu() ? host_memory() : detail::gpu_memory(device.index);
 }
 
+Device device_of(const void* data) {
+  const int index = detail::gpu_device_of(data);
+  return index < 0 ? Device::cpu() : Device::cuda(index);
+}
+
+void wait_for_all_work(Device device) {
+  require_available(device);
+  if (!device.is_cpu()) detail::gpu_wait(device.index);
+}
+
 Device parse_device(std::string_view text) {
   if (text == "cpu") return Device::cpu();
   if (text == "auto") return device_count(DeviceKind::kCuda) > 0 ? Device::cuda() : Device::cpu();

@@ -30,6 +30,12 @@ int gpu_count() noexcept;
 std::string gpu_name(int device);
 DeviceMemory gpu_memory(int device);
 
+/// Finds the GPU whose memory `data` points into; -1: of the host.
+int gpu_device_of(const void* data);
+
+/// For all streams of `device`.
+void gpu_wait(int device);
+
 /// Makes `device` current in this thread, until gpu_leave, without touching the one before. Pairs end in
 /// the reverse order of their beginning. @return the one before, for gpu_leave
 int gpu_enter(int device);
@@ -55,6 +61,11 @@ void gpu_stream_wait_event(int device, void* stream, void* event);
 
 void* gpu_allocate(int device, std::size_t bytes);
 void gpu_free(int device, void* data) noexcept;
+
+/// Allocates from a pool of the device, for work that is enqueued on `stream` afterwards.
+void* gpu_allocate_in_order(int device, void* stream, std::size_t bytes);
+/// Frees after the work that was enqueued on `stream` before.
+void gpu_free_in_order(int device, void* stream, void* data) noexcept;
 
 /// Names an allocation of gpu_allocate to other processes.
 MemoryHandle gpu_export(int device, void* data);

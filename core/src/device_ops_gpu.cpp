@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "gpu_runtime.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/impl/gpu_error.hpp"
+#include "tensoa/core/queue_memory.hpp"
 
 namespace tensoa::detail {
 namespace {
@@ -119,6 +122,18 @@ DeviceMemory gpu_memory(int device) {
   return memory;
 }
 
+int gpu_device_of(const void* data) {
+  if (gpu_count() == 0) return -1;
+  int device = -1;
+  check(gpu::device_of(data, &device), 0, [] { return "asking where memory lies"; });
+  return device;
+}
+
+void gpu_wait(int device) {
+  const CurrentDevice current(device);
+  check(gpu::device_synchronize(), device, [] { return "waiting for all work"; });
+}
+
 int gpu_enter(int device) {
   int before = 0;
   check(gpu::enter(device, before), device, [] { return "switching"; });
@@ -219,6 +234,55 @@ void* gpu_allocate(int device, std::size_t bytes) {
 
 void gpu_free(int device, void* data) noexcept {
   call_on(device, [&] { return gpu::release(data); });
+}
+
+namespace {
+
+/// One for each device, made at its first use, never destroyed. nullptr where the driver has none.
+struct Pools {
+  struct Entry {
+    std::once_flag once;
+    gpu::Pool pool = nullptr;
+  };
+  std::array<Entry, kMaxDevices> of_devices;
+
+  static gpu::Pool of(int device) {
+    static auto* const pools = new Pools;
+    Entry& entry = pools->of_devices[static_cast<std::size_t>(device)];
+    std::call_once(entry.once, [&] {
+      if (gpu::pool_create(&entry.pool, device, QueueMemory::kKept) == gpu::kSuccess) return;
+      static_cast<void>(gpu::get_last_error());
+      entry.pool = nullptr;
+    });
+    return entry.pool;
+  }
+};
+
+}  // namespace
+
+void* gpu_allocate_in_order(int device, void* stream, std::size_t bytes) {
+  const CurrentDevice current(device);
+  const gpu::Pool pool = Pools::of(device);
+  if (pool == nullptr) return gpu_allocate(device, bytes);
+  void* data = nullptr;
+  const gpu::Error status = gpu::pool_allocate(&data, bytes, pool, stream_of(stream));
+  if (status == gpu::kOutOfMemory) {
+    static_cast<void>(gpu::get_last_error());
+    static_cast<void>(gpu::pool_trim(pool, 0));
+    return gpu_allocate(device, bytes);  // its error has the free bytes
+  }
+  check(status, device, [&] { return "allocating " + std::to_string(bytes) + " bytes"; });
+  return data;
+}
+
+void gpu_free_in_order(int device, void* stream, void* data) noexcept {
+  call_on(device, [&] {
+    if (gpu::release_in_order(data, stream_of(stream)) == gpu::kSuccess) return gpu::kSuccess;
+    // It is of gpu_allocate, or the stream is gone, whose work may still use it: release() does not wait for memory of pools.
+    static_cast<void>(gpu::get_last_error());
+    static_cast<void>(gpu::device_synchronize());
+    return gpu::release(data);
+  });
 }
 
 MemoryHandle gpu_export(int device, void* data) {

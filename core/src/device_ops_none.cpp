@@ -16,6 +16,8 @@ namespace {
 int gpu_count() noexcept { return 0; }
 std::string gpu_name(int) { refuse(); }
 DeviceMemory gpu_memory(int) { refuse(); }
+int gpu_device_of(const void*) { return -1; }
+void gpu_wait(int) { refuse(); }
 int gpu_enter(int) { refuse(); }
 void gpu_leave(int) noexcept {}
 void* gpu_stream_create(int) { refuse(); }
@@ -31,6 +33,8 @@ void gpu_event_wait(int, void*) { refuse(); }
 void gpu_stream_wait_event(int, void*, void*) { refuse(); }
 void* gpu_allocate(int, std::size_t) { refuse(); }
 void gpu_free(int, void*) noexcept {}
+void* gpu_allocate_in_order(int, void*, std::size_t) { refuse(); }
+void gpu_free_in_order(int, void*, void*) noexcept {}
 MemoryHandle gpu_export(int, void*) { refuse(); }
 void* gpu_import(int, const MemoryHandle&) { refuse(); }
 void gpu_import_end(int, void*) noexcept {}

@@ -3,7 +3,9 @@
 #include "tensoa/core/strided_copy.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -21,6 +23,9 @@ constexpr std::int64_t kTileRows = 256;
 
 /// The most 2-D copies that are enqueued instead of one kernel.
 constexpr std::int64_t kMostPlanes = 16;
+
+/// cudaMemcpy2D takes no more bytes from row to row (cudaDevAttrMaxPitch).
+constexpr std::size_t kMostPitch = std::numeric_limits<std::int32_t>::max();
 
 [[noreturn]] void refuse(const TensorView& to, const TensorView& from, const std::string& why) {
   throw ConfigError("strided_copy: from " + to_string(from) + " to " + to_string(to) + ": " + why);
@@ -138,10 +143,20 @@ bool copy_by_2d_copies(const Queue& queue, const StridedCopy& copy, std::int64_t
   const auto pitch = [&](std::int64_t stride) {
     return rows.rank > 1 ? static_cast<std::size_t>(stride) * element : width;
   };
+  const std::size_t to_pitch = pitch(rows.to_strides[1]);
+  const std::size_t from_pitch = pitch(rows.from_strides[1]);
+  const auto height = static_cast<std::size_t>(rows.sizes[1]);
+  const int device = queue.device().index;
   for_each_part(rows, 2, [&](std::byte* to, const std::byte* from) {
-    detail::gpu_copy_2d(queue.device().index, queue.native_handle(), to, pitch(rows.to_strides[1]),
-                        from, pitch(rows.from_strides[1]), width,
-                        static_cast<std::size_t>(rows.sizes[1]));
+    if (std::max(to_pitch, from_pitch) <= kMostPitch) {
+      detail::gpu_copy_2d(device, queue.native_handle(), to, to_pitch, from, from_pitch, width,
+                          height);
+      return;
+    }
+    for (std::size_t row = 0; row < height; ++row) {
+      detail::gpu_copy(device, queue.native_handle(), to + row * to_pitch, from + row * from_pitch,
+                       width);
+    }
   });
   return true;
 }

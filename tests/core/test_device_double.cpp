@@ -23,6 +23,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/event.hpp"
 #include "tensoa/core/memory.hpp"
+#include "tensoa/core/queue_memory.hpp"
 
 namespace tensoa {
 namespace {
@@ -240,6 +241,28 @@ TEST_F(SeveralDevices, MemoryThatIsReplacedCountsUntilItIsFree) {
 }
 
 // ---- lost and full devices
+
+TEST_F(SeveralDevices, SayInWhichOfThemMemoryLies) {
+  const Buffer buffer(kSecond, 100);
+  const int of_host = 0;
+  EXPECT_EQ(device_of(buffer.data() + 99), kSecond);
+  EXPECT_EQ(device_of(&of_host), Device::cpu());
+}
+
+TEST_F(SeveralDevices, QueueMemoryIsGivenBackWhenTheWorkBeforeIsDoneAndWithoutWaiting) {
+  const Queue queue(kFirst);
+  QueueMemory memory(queue);
+  DeviceDouble::hold(0);
+  {
+    const Buffer buffer(kFirst, 1000, memory);
+    zero_bytes(queue, buffer.data(), 1000);
+    EXPECT_EQ(memory_figures(kFirst).of(MemoryPurpose::kCollections).now, 1000U);
+  }
+  EXPECT_EQ(DeviceDouble::used(0), 1000U);
+  DeviceDouble::let_go(0);
+  EXPECT_EQ(DeviceDouble::used(0), 0U);
+  EXPECT_EQ(memory_figures(kFirst).of(MemoryPurpose::kCollections).now, 0U);
+}
 
 TEST_F(SeveralDevices, ALostOneIsATypedErrorAndTheOthersWorkOn) {
   const Queue lost(kFirst);

@@ -16,6 +16,7 @@
 #include "tensoa/core/event.hpp"
 #include "tensoa/core/imported_memory.hpp"
 #include "tensoa/core/memory.hpp"
+#include "tensoa/core/queue_memory.hpp"
 
 namespace tensoa {
 namespace {
@@ -26,6 +27,8 @@ using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
+using testing::Not;
 using testing::ThrowsMessage;
 
 constexpr Device kFirst = Device::cuda(0);
@@ -142,6 +145,28 @@ TEST_F(DeviceOps, SayThatADeviceIsFullWhateverWasAsked) {
   EXPECT_THAT([] { Queue{kSecond}; }, is_full);
   EXPECT_THAT([&] { Event{queue}; }, is_full);
   EXPECT_THAT([] { PinnedBuffer(kSecond, 8); }, is_full);
+}
+
+TEST_F(DeviceOps, FreeMemoryOfAQueueAfterAllWorkWhereItsStreamIsGone) {
+  const Queue queue(kSecond);
+  QueueMemory memory(queue);
+  { const Buffer buffer(kSecond, 8, memory); }
+  EXPECT_THAT(runtime_.calls[1], Contains("release_in_order"));
+  EXPECT_THAT(runtime_.calls[1], Not(Contains("release")));
+  {
+    const Buffer buffer(kSecond, 8, memory);
+    runtime_.is_destroyed = true;
+  }
+  EXPECT_THAT(runtime_.calls[1], IsSupersetOf({"device_synchronize", "release"}));
+  EXPECT_THAT(runtime_.calls[0], IsEmpty());
+}
+
+TEST_F(DeviceOps, TakeMemoryThatThePoolKeepsBeforeTheySayThatADeviceIsFull) {
+  const Queue queue(kFirst);
+  QueueMemory memory(queue);
+  runtime_.is_full[0] = true;
+  EXPECT_THROW(Buffer(kFirst, 8, memory), DeviceFullError);
+  EXPECT_THAT(runtime_.calls[0], IsSupersetOf({"pool_allocate", "pool_trim", "allocate"}));
 }
 
 TEST_F(DeviceOps, ThatFreeKeepTheErrorOfTheCallersOwnCode) {

@@ -183,6 +183,14 @@ struct Machine {
     });
   }
 
+  void release(int device, void* data) {
+    const auto found = memory.find(static_cast<const std::byte*>(data));
+    if (found == memory.end()) return;
+    gpus[static_cast<std::size_t>(device)].used -= found->second.bytes;
+    memory.erase(found);
+    ::operator delete(data, std::align_val_t{kAlignment});
+  }
+
   /// Waits until `is_done`, or the device is lost.
   template <class Done>
   void wait(std::unique_lock<std::mutex>& lock, int device, const Done& is_done) {
@@ -284,6 +292,22 @@ DeviceMemory gpu_memory(int device) {
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
   return {machine.capacity, machine.capacity - machine.gpu(device).used};
+}
+
+int gpu_device_of(const void* data) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  const auto* const place = static_cast<const std::byte*>(data);
+  auto next = machine.memory.upper_bound(place);
+  if (next == machine.memory.begin()) return -1;
+  const auto& [start, allocation] = *--next;
+  return place < start + allocation.bytes ? allocation.device : -1;
+}
+
+void gpu_wait(int device) {
+  Machine& machine = Machine::get();
+  std::unique_lock lock(machine.mutex);
+  machine.wait(lock, device, [&] { return machine.is_idle(device); });
 }
 
 int gpu_enter(int device) { return std::exchange(current_device, device); }
@@ -389,11 +413,23 @@ void gpu_free(int device, void* data) noexcept {
   Machine& machine = Machine::get();
   std::unique_lock lock(machine.mutex);
   machine.progress.wait(lock, [&] { return machine.is_idle(device); });
-  const auto found = machine.memory.find(static_cast<const std::byte*>(data));
-  if (found == machine.memory.end()) return;
-  machine.gpus[static_cast<std::size_t>(device)].used -= found->second.bytes;
-  machine.memory.erase(found);
-  ::operator delete(data, std::align_val_t{kAlignment});
+  machine.release(device, data);
+}
+
+void* gpu_allocate_in_order(int device, void* stream, std::size_t bytes) {
+  gpu_stream_device(device, stream);
+  return gpu_allocate(device, bytes);
+}
+
+void gpu_free_in_order(int device, void* stream, void* data) noexcept {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  const auto release = [&machine, device, data] { machine.release(device, data); };
+  try {
+    machine.enqueue(machine.stream(device, stream), {nullptr, release});
+  } catch (const DeviceError&) {
+    release();
+  }
 }
 
 // Here all processes are one: a handle is the address.

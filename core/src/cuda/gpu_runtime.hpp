@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include "tensoa/core/device.hpp"
 
@@ -129,6 +130,34 @@ inline Error stream_device(Stream stream, int* device) {
   return cudaStreamGetDevice(stream, device);
 }
 
+/// @param device -1: memory of the host
+inline Error device_of(const void* data, int* device) {
+  cudaPointerAttributes attributes{};
+  const Error status = cudaPointerGetAttributes(&attributes, data);
+  const bool is_there =
+      attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+  *device = is_there ? attributes.device : -1;
+  return status;
+}
+
+using Pool = cudaMemPool_t;
+
+/// @param kept bytes that were given back and stay with the pool
+inline Error pool_create(Pool* pool, int device, std::uint64_t kept) {
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  properties.location.id = device;
+  const Error status = cudaMemPoolCreate(pool, &properties);
+  if (status != kSuccess) return status;
+  const Error is_set = cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &kept);
+  if (is_set != kSuccess) static_cast<void>(cudaMemPoolDestroy(*pool));
+  return is_set;
+}
+inline Error pool_allocate(void** data, std::size_t bytes, Pool pool, Stream stream) {
+  return cudaMallocFromPoolAsync(data, bytes, pool, stream);
+}
+
 inline Error import_memory(void** data, MemoryHandle handle) {
   return cudaIpcOpenMemHandle(data, handle, cudaIpcMemLazyEnablePeerAccess);
 }
@@ -137,6 +166,7 @@ inline constexpr auto get_error_string = cudaGetErrorString;
 inline constexpr auto get_last_error = cudaGetLastError;
 inline constexpr auto get_device_count = cudaGetDeviceCount;
 inline constexpr auto memory_info = cudaMemGetInfo;
+inline constexpr auto device_synchronize = cudaDeviceSynchronize;
 inline constexpr auto stream_create = cudaStreamCreateWithFlags;
 inline constexpr auto stream_destroy = cudaStreamDestroy;
 inline constexpr auto stream_synchronize = cudaStreamSynchronize;
@@ -151,6 +181,8 @@ inline constexpr auto release = cudaFree;
 inline constexpr auto release_pinned = cudaFreeHost;
 inline constexpr auto copy = cudaMemcpyAsync;
 inline constexpr auto copy_2d = cudaMemcpy2DAsync;
+inline constexpr auto release_in_order = cudaFreeAsync;
+inline constexpr auto pool_trim = cudaMemPoolTrimTo;
 inline constexpr auto export_memory = cudaIpcGetMemHandle;
 inline constexpr auto import_end = cudaIpcCloseMemHandle;
 inline constexpr auto set = cudaMemsetAsync;

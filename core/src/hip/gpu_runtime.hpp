@@ -5,6 +5,8 @@
 #include <hip/hip_runtime_api.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 
 // The names by which device_ops_gpu.cpp calls the GPU runtime: of HIP. cuda/gpu_runtime.hpp has the
 // same names.
@@ -58,6 +60,38 @@ inline Error stream_device(Stream stream, int* device) {
   return *device < 0 ? hipErrorInvalidHandle : hipSuccess;
 }
 
+/// @param device -1: memory of the host
+inline Error device_of(const void* data, int* device) {
+  hipMemoryType type{};
+  void* const pointer = const_cast<void*>(data);
+  Error status = hipPointerGetAttribute(&type, HIP_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer);
+  *device = -1;
+  if (status == hipErrorInvalidValue) {  // not of HIP's
+    static_cast<void>(hipGetLastError());
+    return kSuccess;
+  }
+  if (status != kSuccess || type == hipMemoryTypeHost) return status;
+  return hipPointerGetAttribute(device, HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
+}
+
+using Pool = hipMemPool_t;
+
+/// @param kept bytes that were given back and stay with the pool
+inline Error pool_create(Pool* pool, int device, std::uint64_t kept) {
+  hipMemPoolProps properties{};
+  properties.allocType = hipMemAllocationTypePinned;
+  properties.location.type = hipMemLocationTypeDevice;
+  properties.location.id = device;
+  const Error status = hipMemPoolCreate(pool, &properties);
+  if (status != kSuccess) return status;
+  const Error is_set = hipMemPoolSetAttribute(*pool, hipMemPoolAttrReleaseThreshold, &kept);
+  if (is_set != kSuccess) static_cast<void>(hipMemPoolDestroy(*pool));
+  return is_set;
+}
+inline Error pool_allocate(void** data, std::size_t bytes, Pool pool, Stream stream) {
+  return hipMallocFromPoolAsync(data, bytes, pool, stream);
+}
+
 inline Error import_memory(void** data, MemoryHandle handle) {
   return hipIpcOpenMemHandle(data, handle, hipIpcMemLazyEnablePeerAccess);
 }
@@ -66,6 +100,7 @@ inline constexpr auto get_error_string = hipGetErrorString;
 inline constexpr auto get_last_error = hipGetLastError;
 inline constexpr auto get_device_count = hipGetDeviceCount;
 inline constexpr auto memory_info = hipMemGetInfo;
+inline constexpr auto device_synchronize = hipDeviceSynchronize;
 inline constexpr auto stream_create = hipStreamCreateWithFlags;
 inline constexpr auto stream_destroy = hipStreamDestroy;
 inline constexpr auto stream_synchronize = hipStreamSynchronize;
@@ -80,6 +115,8 @@ inline constexpr auto release = hipFree;
 inline constexpr auto release_pinned = hipHostFree;
 inline constexpr auto copy = hipMemcpyAsync;
 inline constexpr auto copy_2d = hipMemcpy2DAsync;
+inline constexpr auto release_in_order = hipFreeAsync;
+inline constexpr auto pool_trim = hipMemPoolTrimTo;
 inline constexpr auto export_memory = hipIpcGetMemHandle;
 inline constexpr auto import_end = hipIpcCloseMemHandle;
 inline constexpr auto set = hipMemsetAsync;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -125,6 +126,24 @@ inline Error allocate(void** data, std::size_t) {
   return Runtime::get().call("allocate", true);
 }
 inline Error release(void*) { return Runtime::get().call("release"); }
+using Pool = void*;
+inline Error pool_create(Pool* pool, int, std::uint64_t) {
+  *pool = Runtime::get().handle();
+  return Runtime::get().call("pool_create");
+}
+inline Error pool_allocate(void** data, std::size_t, Pool, Stream) {
+  *data = Runtime::get().handle();
+  return Runtime::get().call("pool_allocate", true);
+}
+inline Error pool_trim(Pool, std::size_t) { return Runtime::get().call("pool_trim"); }
+inline Error release_in_order(void*, Stream) {
+  return Runtime::get().call_with_handle("release_in_order");
+}
+inline Error device_synchronize() { return Runtime::get().call("device_synchronize"); }
+inline Error device_of(const void* data, int* device) {
+  *device = Runtime::device_of(data);
+  return kSuccess;
+}
 inline Error export_memory(MemoryHandle* handle, void*) {
   *handle = {std::byte{1}};
   return Runtime::get().call("export_memory");

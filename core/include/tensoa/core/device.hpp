@@ -74,6 +74,13 @@ struct DeviceMemory {
 /// @throws DeviceError when the device is not there or lost
 DeviceMemory device_memory(Device device);
 
+/// Finds the device whose memory `data` points into: a GPU also for memory that it shares with the host (managed), else
+/// the CPU. @throws DeviceError
+Device device_of(const void* data);
+
+/// Blocks the calling thread until all work on all streams of `device` is done. @throws DeviceError when some of it failed
+void wait_for_all_work(Device device);
+
 /// Reads "cpu", "cuda", "cuda:1" or "auto" (the first CUDA device where there is one, else the
 /// CPU).
 /// @throws ConfigError for any other text; DeviceError when the device is not there.
