@@ -2,16 +2,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_view.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "array_library.hpp"
 #include "numpy_api.hpp"
+#include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/event.hpp"
 
 namespace tensoa::python {
+
+void CallQueue::wait_for(const Queue& other) {
+  if (is_on(other) || std::ranges::find(waited_for_, other.native_handle()) != waited_for_.end()) {
+    return;
+  }
+  queue_.wait_for(Event(other));
+  waited_for_.push_back(other.native_handle());
+}
+
 namespace {
 
 constexpr std::pair<DType, int> kNumpyTypes[] = {
@@ -24,22 +38,6 @@ constexpr std::pair<DType, int> kNumpyTypes[] = {
 std::optional<DType> dtype_of_numpy(int type) noexcept {
   for (const auto& [dtype, number] : kNumpyTypes) {
     if (number == type) return dtype;
-  }
-  return {};
-}
-
-std::optional<DType> dtype_of(const nb::dlpack::dtype& type) noexcept {
-  using Code = nb::dlpack::dtype_code;
-  const auto code = static_cast<Code>(type.code);
-  if (type.lanes != 1) return {};
-  for (const DType dtype : {DType::kBool, DType::kU8, DType::kI8, DType::kI16, DType::kI32,
-                            DType::kI64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
-    const Code wanted = dtype == DType::kBool   ? Code::Bool
-                        : dtype == DType::kU8   ? Code::UInt
-                        : dtype <= DType::kI64  ? Code::Int
-                        : dtype == DType::kBF16 ? Code::Bfloat
-                                                : Code::Float;
-    if (code == wanted && type.bits == 8 * size_of(dtype)) return dtype;
   }
   return {};
 }
@@ -84,8 +82,93 @@ std::string conversion_to(nb::handle value, const std::string& dtype) {
                 conversion_to(value, std::string(name_of(use.dtype))));
 }
 
+[[noreturn]] void refuse_device(Device device, const ArrayUse& use) {
+  fail(use, "lies on " + to_string(device) + ", the model was loaded on " +
+                to_string(use.queue->queue().device()) + "; expected both on one device");
+}
+
+[[noreturn]] void refuse_memory(nb::handle value, const nb::python_error& error,
+                                const ArrayUse& use) {
+  fail(use, "is " + type_of_object(value) +
+                ", which does not give its memory: " + text_of(error.value()));
+}
+
+/// What gives `value` by DLPack: for a call on a GPU a capsule, whose memory the queue of the call may use.
+nb::object exported(nb::handle value, const ArrayUse& use) {
+  if (use.queue == nullptr) return nb::borrow(value);
+  const auto [kind, index] = nb::cast<std::pair<int, int>>(value.attr("__dlpack_device__")());
+  if (kind != TENSOA_DLPACK_GPU) return nb::borrow(value);
+  if (Device::cuda(index) != use.queue->queue().device()) {
+    refuse_device(Device::cuda(index), use);
+  }
+  const DeviceGuard guard(use.queue->queue());  // torch gives arrays of its current device only
+  const nb::object dlpack = value.attr("__dlpack__");
+  const auto stream = number_of(use.queue->queue());
+  try {
+    try {
+      return dlpack(nb::arg("stream") = stream, nb::arg("max_version") = nb::make_tuple(1, 0));
+    } catch (const nb::python_error& error) {
+      if (!error.matches(PyExc_TypeError)) throw;
+    }
+    return dlpack(nb::arg("stream") = stream);  // before DLPack 1.0
+  } catch (const nb::python_error& error) {
+    refuse_memory(value, error, use);
+  }
+}
+
+/// Sizes, strides and the device of an array of DLPack's.
+ArrayView view_of_dlpack(const nb::dlpack::dltensor& tensor, nb::handle given,
+                         const ArrayUse& use) {
+  ArrayView view;
+  const std::optional<DType> dtype = dtype_of(tensor.dtype);
+  if (!dtype) {
+    fail(use, "is " + type_of_object(given) + ", expected " + std::string(name_of(use.dtype)) +
+                  ": " + conversion_to(given, std::string(name_of(use.dtype))));
+  }
+  if (tensor.ndim > ArrayView::kMostDimensions) {
+    fail(use, "has " + std::to_string(tensor.ndim) + " dimensions, expected " +
+                  std::to_string(ArrayView::kMostDimensions) + " at most");
+  }
+  view.dtype = *dtype;
+  view.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
+  view.rank = tensor.ndim;
+  const auto element = static_cast<std::int64_t>(size_of(view.dtype));
+  std::int64_t stride = element;  // of rows in C order, where no strides are given
+  for (auto d = static_cast<std::size_t>(tensor.ndim); d-- > 0;) {
+    view.shape[d] = tensor.shape[d];
+    view.stride[d] = tensor.strides != nullptr ? tensor.strides[d] * element : stride;
+    stride *= tensor.shape[d];
+  }
+  const int kind = tensor.device.device_type;
+  if (kind == nb::device::cuda::value || kind == nb::device::rocm::value) {
+    view.device = Device::cuda(tensor.device.device_id);
+  } else if (kind != nb::device::cpu::value && kind != nb::device::cuda_host::value) {
+    fail(use, "lies on a device of DLPack's kind " + std::to_string(kind) +
+                  ", expected memory of " +
+                  to_string(use.queue == nullptr ? Device::cpu() : use.queue->queue().device()));
+  }
+  return view;
+}
+
+/// Nothing where the library has no such, or `__dlpack__` has something to say of the array.
+std::optional<ArrayView> view_by_exchange_api(nb::handle value, const ArrayUse& use) {
+  const ExchangeApi api(value);
+  if (!api) return {};
+  const nb::object has_gradient = nb::getattr(value, "requires_grad", nb::none());
+  if (has_gradient.is(nb::handle(Py_True))) return {};
+  const std::optional<nb::dlpack::dltensor> tensor = api.view(value);
+  if (!tensor) return {};
+  ArrayView view = view_of_dlpack(*tensor, value, use);
+  view.owner = nb::borrow(value);
+  if (use.queue != nullptr && view.device == use.queue->queue().device()) {
+    use.queue->wait_for(api.current_queue(view.device));
+  }
+  return view;
+}
+
 /// By DLPack or the buffer protocol; nothing where the object speaks neither.
-std::optional<ArrayView> view_of_tensor(nb::handle value, const ArrayUse& use) {
+std::optional<ArrayView> view_of_tensor(nb::handle given, const ArrayUse& use) {
+  const nb::object value = exported(given, use);
   nb::ndarray<nb::ro> tensor;
   if (use.is_written) {
     nb::ndarray<> written;
@@ -99,36 +182,85 @@ std::optional<ArrayView> view_of_tensor(nb::handle value, const ArrayUse& use) {
   } else if (!nb::try_cast(value, tensor, false)) {
     return {};
   }
-  ArrayView view;
-  const std::optional<DType> dtype = dtype_of(tensor.dtype());
-  if (!dtype) {
-    fail(use, "is " + type_of_object(value) + ", expected " + std::string(name_of(use.dtype)) +
-                  ": " + conversion_to(value, std::string(name_of(use.dtype))));
-  }
-  if (tensor.ndim() > ArrayView::kMostDimensions) {
-    fail(use, "has " + std::to_string(tensor.ndim()) + " dimensions, expected " +
-                  std::to_string(ArrayView::kMostDimensions) + " at most");
-  }
-  view.dtype = *dtype;
-  view.data = const_cast<std::byte*>(static_cast<const std::byte*>(tensor.data()));
-  view.rank = static_cast<int>(tensor.ndim());
-  const auto element = static_cast<std::int64_t>(size_of(view.dtype));
-  for (std::size_t d = 0; d < tensor.ndim(); ++d) {
-    view.shape[d] = static_cast<std::int64_t>(tensor.shape(d));
-    view.stride[d] = tensor.stride(d) * element;
-  }
-  const int kind = tensor.device_type();
-  if (kind == nb::device::cuda::value || kind == nb::device::rocm::value) {
-    view.device = Device::cuda(tensor.device_id());
-  } else if (kind != nb::device::cpu::value && kind != nb::device::cuda_host::value) {
-    fail(use, "lies on a device of DLPack's kind " + std::to_string(kind) +
-                  ", expected memory of the CPU: move it there");
-  }
+  nb::dlpack::dltensor whole{
+      .data = const_cast<void*>(tensor.data()),
+      .device = {tensor.device_type(), tensor.device_id()},
+      .ndim = static_cast<std::int32_t>(tensor.ndim()),
+      .dtype = tensor.dtype(),
+      .shape = const_cast<std::int64_t*>(tensor.shape_ptr()),
+      .strides = const_cast<std::int64_t*>(tensor.stride_ptr()),
+  };
+  ArrayView view = view_of_dlpack(whole, given, use);
   view.tensor = std::move(tensor);
   return view;
 }
 
+/// By the CUDA array interface, version 2 or 3.
+ArrayView view_of_cuda_array(nb::handle value, const ArrayUse& use) {
+  if (use.queue == nullptr) {
+    fail(use, "is " + type_of_object(value) +
+                  ", which lies on a GPU, and the model was loaded on cpu; expected both on one "
+                  "device");
+  }
+  const nb::object interface = value.attr("__cuda_array_interface__");
+  const auto entry = [&](const char* name) -> nb::object { return interface.attr("get")(name); };
+  if (!entry("mask").is_none()) fail(use, "has masked numbers, expected none");
+  const nb::object type = nb::module_::import_("numpy").attr("dtype")(entry("typestr"));
+  const std::optional<DType> dtype = dtype_of_numpy(nb::cast<int>(type.attr("num")));
+  if (!dtype || !nb::cast<bool>(type.attr("isnative"))) {
+    fail(use, "is " + text_of(type) + ", expected " + std::string(name_of(use.dtype)) + ": " +
+                  conversion_to(value, std::string(name_of(use.dtype))));
+  }
+  ArrayView view;
+  view.dtype = *dtype;
+  const auto [address, is_read_only] = nb::cast<std::pair<std::uintptr_t, bool>>(entry("data"));
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): so it is given
+  view.data = reinterpret_cast<std::byte*>(address);
+  view.read_only = is_read_only;
+  const auto shape = nb::cast<std::vector<std::int64_t>>(entry("shape"));
+  if (shape.size() > ArrayView::kMostDimensions) {
+    fail(use, "has " + std::to_string(shape.size()) + " dimensions, expected " +
+                  std::to_string(ArrayView::kMostDimensions) + " at most");
+  }
+  view.rank = static_cast<int>(shape.size());
+  std::ranges::copy(shape, view.shape.begin());
+  if (const nb::object strides = entry("strides"); !strides.is_none()) {
+    std::ranges::copy(nb::cast<std::vector<std::int64_t>>(strides), view.stride.begin());
+  } else {
+    auto stride = static_cast<std::int64_t>(size_of(view.dtype));
+    for (std::size_t d = shape.size(); d-- > 0; stride *= shape[d]) view.stride[d] = stride;
+  }
+  const bool is_empty = std::ranges::find(shape, 0) != shape.end();
+  const Queue& queue = use.queue->queue();
+  const DeviceGuard guard(queue);
+  view.device = is_empty ? queue.device() : device_of(view.data);
+  if (view.device != queue.device()) refuse_device(view.device, use);
+  if (const nb::object stream = entry("stream"); !stream.is_none()) {
+    use.queue->wait_for(queue_of_number(nb::cast<std::uintptr_t>(stream), view.device));
+  }
+  view.owner = nb::borrow(value);
+  return view;
+}
+
 }  // namespace
+
+nb::dlpack::dtype dlpack_dtype_of(DType dtype) noexcept {
+  using Code = nb::dlpack::dtype_code;
+  const Code code = dtype == DType::kBool   ? Code::Bool
+                    : dtype == DType::kU8   ? Code::UInt
+                    : dtype <= DType::kI64  ? Code::Int
+                    : dtype == DType::kBF16 ? Code::Bfloat
+                                            : Code::Float;
+  return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * size_of(dtype)), 1};
+}
+
+std::optional<DType> dtype_of(const nb::dlpack::dtype& type) noexcept {
+  for (const DType dtype : {DType::kBool, DType::kU8, DType::kI8, DType::kI16, DType::kI32,
+                            DType::kI64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    if (type == dlpack_dtype_of(dtype)) return dtype;
+  }
+  return {};
+}
 
 int numpy_type_of(DType dtype) noexcept {
   for (const auto& [other, number] : kNumpyTypes) {
@@ -252,6 +384,7 @@ std::optional<ArrayView> view_of_number(nb::handle value, const ArrayUse& use) {
   view_of_numpy(converted.ptr(), view);
   view.read_only = true;
   view.owner = std::move(converted);
+  view.is_in_order = use.queue == nullptr;
   return view;
 }
 
@@ -282,18 +415,25 @@ ArrayView view_of(nb::handle value, const ArrayUse& use) {
     view.dtype = DType::kBF16;
     view.owner = bits;
   } else if (has(value, "__dlpack__")) {
-    std::optional<ArrayView> tensor = view_of_tensor(value, use);
+    // Of torch: a view whose numbers are those of the memory with another sign, of which DLPack says nothing.
+    if (const nb::object is_negative = nb::getattr(value, "is_neg", nb::none());
+        !is_negative.is_none() && nb::cast<bool>(is_negative())) {
+      fail(use, "has its negative bit set, so that its memory has other numbers: x.resolve_neg()");
+    }
+    std::optional<ArrayView> tensor = view_by_exchange_api(value, use);
+    if (!tensor) tensor = view_of_tensor(value, use);
     if (!tensor) {
       // It says why to those who ask for it.
       try {
         value.attr("__dlpack__")();
       } catch (const nb::python_error& error) {
-        fail(use, "is " + type_of_object(value) +
-                      ", which does not give its memory: " + text_of(error.value()));
+        refuse_memory(value, error, use);
       }
       fail(use, "is " + type_of_object(value) + ", whose memory cannot be used");
     }
     view = std::move(*tensor);
+  } else if (has(value, "__cuda_array_interface__")) {
+    view = view_of_cuda_array(value, use);
   } else if (has(value, "__array__") || PyObject_CheckBuffer(value.ptr())) {
     const nb::object asarray = nb::module_::import_("numpy").attr("asarray");
     nb::object array;
@@ -319,6 +459,18 @@ ArrayView view_of(nb::handle value, const ArrayUse& use) {
     fail(use, "is " + type_of_object(value) + ", expected an array of " +
                   std::string(name_of(use.dtype)) + ": numpy.asarray(x, dtype=\"" +
                   std::string(name_of(use.dtype)) + "\")");
+  }
+  if (use.queue != nullptr && view.device.is_cpu()) {
+    // A number, which the GPU reads later: until then the caller may write what it has.
+    const nb::object copy = nb::module_::import_("numpy").attr("asarray")(value).attr("copy")();
+    const DType dtype = view.dtype;
+    if (!view_of_numpy(copy.ptr(), view)) refuse_numpy(copy, use);
+    view.dtype = dtype;
+    view.owner = copy;
+    view.is_in_order = false;
+  } else if (use.queue != nullptr) {
+    const std::optional<Queue> current = current_queue_of(value, view.device);
+    view.is_in_order = current && use.queue->is_on(*current);
   }
   require_dtype(view.dtype, value, use);
   if (use.is_written && view.read_only) fail(use, "is read-only, and is to be written");

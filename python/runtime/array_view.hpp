@@ -10,13 +10,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/dtype.hpp"
+#include "tensoa/core/queue.hpp"
 #include "tensoa/soa/fields.hpp"
 
-// Arrays of Python as memory: NumPy, and whatever speaks DLPack, the buffer protocol or __array__.
+// Arrays of Python as memory: NumPy, and whatever speaks DLPack, the CUDA array interface, the buffer protocol or
+// __array__.
 
 namespace tensoa::python {
 
@@ -47,10 +50,30 @@ struct ArrayView {
   std::array<std::int64_t, kMostDimensions> shape{};
   std::array<std::int64_t, kMostDimensions> stride{};  ///< bytes
   std::size_t copied = 0;                              ///< bytes that were written to make it
+  bool is_in_order =
+      true;  ///< when freed, the memory is used again in the order of the call's queue
   std::vector<Offsets> lists;  ///< that it is the content of, the outermost first
   nb::object awkward;          ///< the array of Awkward Array that it is a column of
   nb::object owner;            ///< keeps the memory
   nb::ndarray<nb::ro> tensor;  ///< likewise
+};
+
+/// The queue of a call on a GPU, and which other queues it has waited for.
+class CallQueue {
+ public:
+  explicit CallQueue(Queue queue) : queue_(std::move(queue)) {}
+
+  const Queue& queue() const noexcept { return queue_; }
+  bool is_on(const Queue& other) const noexcept {
+    return other.native_handle() == queue_.native_handle();
+  }
+
+  /// What was enqueued on `other` before the call is done before what the call enqueues. @throws DeviceError
+  void wait_for(const Queue& other);
+
+ private:
+  Queue queue_;
+  std::vector<void*> waited_for_;
 };
 
 /// What an array is for, as messages say it.
@@ -58,8 +81,9 @@ struct ArrayUse {
   const std::string& subject;  ///< "model FILE: column x"
   DType dtype;                 ///< that the model has
   bool is_written = false;
-  bool takes_any = false;  ///< another dtype, too
-  int dims = 0;            ///< of what is one row
+  bool takes_any = false;      ///< another dtype, too
+  int dims = 0;                ///< of what is one row
+  CallQueue* queue = nullptr;  ///< of a call on a GPU
 };
 
 /// Sets `view` to an array of NumPy without a reference to it (`owner`), in a few nanoseconds.
@@ -75,6 +99,11 @@ ArrayView view_of_awkward(nb::handle array, const ArrayUse& use);
 /// A number, or an array of one, in memory of its own as `dtype`; nothing where it is neither.
 /// @throws BindingError where the dtype cannot hold it
 std::optional<ArrayView> view_of_number(nb::handle value, const ArrayUse& use);
+
+nb::dlpack::dtype dlpack_dtype_of(DType dtype) noexcept;
+
+/// Nothing for a type of elements that no column has.
+std::optional<DType> dtype_of(const nb::dlpack::dtype& type) noexcept;
 
 /// The type of elements of NumPy's for a dtype; NPY_NOTYPE for bfloat16, which it does not have.
 int numpy_type_of(DType dtype) noexcept;

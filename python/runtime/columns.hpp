@@ -13,8 +13,8 @@
 
 namespace tensoa::python {
 
-/// How a call's table is given back.
-enum class TableKind { kDict, kTorch, kStructured, kPandas, kPolars, kPyarrow, kAwkward };
+/// How a call's table is given back; kLibrary: a dict of arrays of one library.
+enum class TableKind { kDict, kLibrary, kStructured, kPandas, kPolars, kPyarrow, kAwkward };
 
 /// Columns by name. @throws BindingError, and what Python raises
 class Columns {

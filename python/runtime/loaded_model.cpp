@@ -32,10 +32,23 @@ FileStamp stamp_of(const std::string& path) {
           status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
 }
 
+ThreadCall::~ThreadCall() {
+  if (in_use.empty()) return;
+  try {
+    in_use.back().first.wait();
+  } catch (const DeviceError&) {
+    // A device that failed uses nothing any more.
+  }
+}
+
+void ThreadCall::let_go() {
+  while (!in_use.empty() && in_use.front().first.is_reached()) in_use.pop_front();
+}
+
 /// Of each thread that has called a model.
 struct LoadedModel::Calls {
   std::mutex mutex;
-  std::unordered_map<std::uint64_t, std::unique_ptr<ThreadCall>> of_threads;
+  std::unordered_map<std::uint64_t, std::unique_ptr<ThreadCalls>> of_threads;
 };
 
 namespace {
@@ -57,6 +70,12 @@ package::ModelDescription described(const std::string& path) {
   throw ConfigError("model " + path + ": does not say which columns it reads");
 }
 
+Queue default_queue_of(Device device) {
+  if (device.is_cpu()) return Queue(device);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the default streams are numbers
+  return Queue::borrow(device, reinterpret_cast<void*>(std::uintptr_t{1}));
+}
+
 RowDependence rows_of(const detail::AnyModel& model, const package::ModelDescription& description,
                       const PlanesOfModel& planes, Device device) {
   if (description.row_dependence.answer != RowDependence::Answer::kUnknown || !device.is_cpu()) {
@@ -72,6 +91,7 @@ LoadedModel::LoadedModel(std::string path, Device device)
     : path_(std::move(path)),
       stamp_(stamp_of(path_)),
       device_(device),
+      default_queue_(default_queue_of(device)),
       description_(described(path_)),
       model_(path_, CompilationType::kAny, {}),
       planes_(planes_of(description_)),
@@ -83,12 +103,12 @@ LoadedModel::LoadedModel(std::string path, Device device)
 
 LoadedModel::~LoadedModel() = default;
 
-ThreadCall& LoadedModel::of_this_thread() const {
+ThreadCalls& LoadedModel::of_this_thread() const {
   // Frees at the end of the thread what it has in models that are still there.
   struct Mine {
     std::uint64_t thread = next_number();
-    std::uint64_t model = 0;  ///< of `call`, the last one
-    ThreadCall* call = nullptr;
+    std::uint64_t model = 0;  ///< of `last`
+    ThreadCalls* last = nullptr;
     std::vector<std::weak_ptr<Calls>> all;
 
     Mine() = default;
@@ -98,23 +118,42 @@ ThreadCall& LoadedModel::of_this_thread() const {
       for (const std::weak_ptr<Calls>& one : all) {
         const std::shared_ptr<Calls> calls = one.lock();
         if (calls == nullptr) continue;
-        const std::lock_guard lock(calls->mutex);
-        calls->of_threads.erase(thread);
+        // Freed without the lock: letting arrays go takes the interpreter, whose owner may want the lock.
+        std::unique_lock lock(calls->mutex);
+        const auto ended = calls->of_threads.extract(thread);
+        lock.unlock();
       }
     }
   };
   thread_local Mine mine;
-  if (mine.model == number_) return *mine.call;
+  if (mine.model == number_) return *mine.last;
   const std::lock_guard lock(calls_->mutex);
-  std::unique_ptr<ThreadCall>& call = calls_->of_threads[mine.thread];
-  if (call == nullptr) {
+  std::unique_ptr<ThreadCalls>& calls = calls_->of_threads[mine.thread];
+  if (calls == nullptr) {
     std::erase_if(mine.all, [](const std::weak_ptr<Calls>& one) { return one.expired(); });
     mine.all.emplace_back(calls_);
-    call = another_call();
+    calls = std::make_unique<ThreadCalls>();
   }
   mine.model = number_;
-  mine.call = call.get();
-  return *call;
+  mine.last = calls.get();
+  return *calls;
+}
+
+ThreadCall& LoadedModel::call_on(const Queue& queue, ThreadCalls& calls,
+                                 std::unique_ptr<ThreadCall>& dropped) const {
+  const auto is_here = [&](const std::unique_ptr<ThreadCall>& one) {
+    return one->call.queue().native_handle() == queue.native_handle();
+  };
+  auto& all = calls.on_queues;
+  const auto found = std::ranges::find_if(all, is_here);
+  if (found != all.end()) return **found;
+  constexpr std::size_t kMost = 128;  // torch has 64 streams on each device
+  const auto oldest = std::ranges::find_if_not(all, [](const auto& one) { return one->is_busy; });
+  if (all.size() >= kMost && oldest != all.end()) {
+    dropped = std::move(*oldest);
+    all.erase(oldest);
+  }
+  return *all.emplace_back(another_call(queue));
 }
 
 namespace {

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plane_call.hpp"
+#include "tensoa/core/event.hpp"
 #include "tensoa/engine/copy_report.hpp"
 #include "tensoa/engine/row_dependence.hpp"
 
@@ -29,14 +32,27 @@ struct FileStamp {
 /// @throws LoadError where there is no such file
 FileStamp stamp_of(const std::string& path);
 
-/// What calls of one model by one thread use again.
+/// What calls of one model by one thread on one queue use again.
 struct ThreadCall {
-  ThreadCall(const detail::AnyModel& model, const PlanesOfModel& planes, Device device)
-      : call(model, planes, device) {}
+  ThreadCall(const detail::AnyModel& model, const PlanesOfModel& planes, Queue queue)
+      : call(model, planes, std::move(queue)) {}
+  ThreadCall(const ThreadCall&) = delete;
+  ThreadCall& operator=(const ThreadCall&) = delete;
+  ~ThreadCall();
+
+  /// Lets go what the device is done with.
+  void let_go();
 
   PlaneCall call;
   std::vector<void*> held;  ///< objects of Python that the call in progress uses
   bool is_busy = false;     ///< an array of the call in progress calls the model itself
+  /// Of calls that the device may still be at: what keeps their memory.
+  std::deque<std::pair<Event, std::shared_ptr<void>>> in_use;
+};
+
+/// The same on all queues.
+struct ThreadCalls {
+  std::deque<std::unique_ptr<ThreadCall>> on_queues;  ///< the oldest first
   std::optional<CopyReport> last_copies;
 };
 
@@ -55,12 +71,20 @@ class LoadedModel {
   const PlanesOfModel& planes() const noexcept { return planes_; }
   const RowDependence& row_dependence() const noexcept { return rows_; }
 
-  /// That of the calling thread; it goes with the model or with the thread.
-  ThreadCall& of_this_thread() const;
+  /// Those of the calling thread; they go with the model or with the thread.
+  ThreadCalls& of_this_thread() const;
+
+  /// Where calls run whose caller has no stream: on a GPU the legacy default stream.
+  const Queue& default_queue() const noexcept { return default_queue_; }
+
+  /// That of `calls` on a queue.
+  /// @param dropped a call of a queue that was not used for long, for the caller to free
+  ThreadCall& call_on(const Queue& queue, ThreadCalls& calls,
+                      std::unique_ptr<ThreadCall>& dropped) const;
 
   /// For a call within a call.
-  std::unique_ptr<ThreadCall> another_call() const {
-    return std::make_unique<ThreadCall>(model_, planes_, device_);
+  std::unique_ptr<ThreadCall> another_call(const Queue& queue) const {
+    return std::make_unique<ThreadCall>(model_, planes_, queue);
   }
 
  private:
@@ -69,6 +93,7 @@ class LoadedModel {
   std::string path_;
   FileStamp stamp_;
   Device device_;
+  Queue default_queue_;
   package::ModelDescription description_;
   detail::AnyModel model_;
   PlanesOfModel planes_;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "device_array.hpp"
 #include "runtime_model.hpp"
 #ifdef TENSOA_TORCH_AT_NEED
 #include "seams/torch_at_need.hpp"
@@ -179,6 +180,8 @@ NB_MODULE(_runtime, module) {
       .def_prop_ro("bytes_out", [](const Copies& copies) { return copies.bytes_out; })
       .def("__repr__", [](const Copies& copies) { return copies.text; });
 
+  add_device_array(module);
+
   nb::class_<RuntimeModel>(
       module, "Model", nb::type_slots(model_slots),
       "A model file (a package, or a file of trees) that runs on columns where they lie.\n\n"
@@ -202,7 +205,7 @@ NB_MODULE(_runtime, module) {
           nb::sig("def __init__(self, path: str | os.PathLike[str], device: str = \"cpu\", "
                   "columns: collections.abc.Sequence[str] | dict[str, str] | None = None) -> None"),
           "Loads the model.\n\n"
-          "device: \"cpu\".\n"
+          "device: \"cpu\", or a GPU, \"cuda:0\": columns then lie there, and calls are enqueued.\n"
           "columns: the names that your data has, in the order of the model's columns, or a dict\n"
           "    {name in the data: name of the model}.\n"
           "Raises LoadError, DeviceError, ConfigError.")

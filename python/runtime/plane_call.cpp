@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/strided_copy.hpp"
 #include "tensoa/core/tensor_view.hpp"
 #include "tensoa/engine/plan.hpp"
 #include "tensoa/package/described_columns.hpp"
@@ -82,13 +83,14 @@ PlanesOfModel planes_of(const package::ModelDescription& description) {
   return model;
 }
 
-PlaneCall::PlaneCall(const detail::AnyModel& model, const PlanesOfModel& planes, Device device)
+PlaneCall::PlaneCall(const detail::AnyModel& model, const PlanesOfModel& planes, Queue queue)
     : inputs(planes.input_planes),
       outputs(planes.output_planes),
       rows(planes.collections),
       model_(model),
       of_model_(planes),
-      queue_(device) {
+      queue_(std::move(queue)),
+      memory_(queue_) {
   for (const auto* blocks : {&planes.inputs, &planes.outputs}) {
     for (const BlockOfPlanes& block : *blocks) {
       Place& place = places_.emplace_back();
@@ -104,14 +106,16 @@ CopyReport PlaneCall::run() {
   CopyReport copies;
   used_inputs_ = inputs;
   used_outputs_ = outputs;
+  to_copy_.clear();
   for (Place& one : places_) place(one, one.is_input ? used_inputs_ : used_outputs_, copies);
+  copy();
   if (!is_prepared_) prepare();
   rebind();
   copies += model_.run(queue_, *planned_);
-  queue_.wait();
   for (const Place& one : places_) {
     if (!one.is_input && !one.copied.empty()) bring_back(one, copies);
   }
+  copy();
   return copies;
 }
 
@@ -247,7 +251,8 @@ void PlaneCall::place_described(Place& place, std::vector<Plane>& planes, CopyRe
     const Plane& plane = planes[i];
     if (length == 0 && plane.data == nullptr) planes[i].data = nothing();
     const bool is_dense = plane.stride == size || length <= 1;
-    if (!is_dense || !is_aligned(plane, element.element_size())) {
+    const bool is_elsewhere = plane.device != queue_.device();
+    if (!is_dense || is_elsewhere || !is_aligned(plane, element.element_size())) {
       set_aside(place, planes, i, copies);
     }
   }
@@ -334,32 +339,87 @@ void PlaneCall::set_aside(Place& place, std::vector<Plane>& planes, std::size_t 
         of_model_.takes_any_numbers ? sizeof(double) : of.block.element.element_size();
     const std::size_t bytes = static_cast<std::size_t>(std::max<std::int64_t>(length, 1)) * room;
     place.aside_pitch = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    const std::size_t needed = last * place.aside_pitch + kAlignment;
-    if (place.aside.size() < needed) place.aside.resize(needed);
+    const std::size_t needed = last * place.aside_pitch;
+    if (place.aside.size() < needed) {
+      place.aside = {};  // its bytes are free for the next
+      place.aside = Buffer(queue_.device(), needed, memory_, MemoryPurpose::kWorkspaces);
+    }
   }
   const std::size_t each = of.block.element.planes();
   const std::size_t in_block = plane - of.first;
   const std::size_t position = of.block.columns[in_block / each].plane + in_block % each;
-  const auto begin = reinterpret_cast<std::uintptr_t>(place.aside.data());
-  const std::size_t skip = (kAlignment - begin % kAlignment) % kAlignment;
-  std::byte* const to = place.aside.data() + skip + position * place.aside_pitch;
+  const Plane to{place.aside.data() + position * place.aside_pitch,
+                 static_cast<std::int64_t>(element), now.dtype, queue_.device()};
   if (place.is_input && length > 0) {
-    copy_plane(to, static_cast<std::int64_t>(element), now.data, now.stride, length, element);
+    to_copy_.push_back({to, now, length});
     copies.add_in(static_cast<std::size_t>(length) * element, CopyReason::kRepack);
   }
-  now.data = to;
-  now.stride = static_cast<std::int64_t>(element);
+  now = to;
   place.copied.push_back(plane);
 }
 
-void PlaneCall::bring_back(const Place& place, CopyReport& copies) const {
+void PlaneCall::bring_back(const Place& place, CopyReport& copies) {
   const std::int64_t length = length_of(place.of->block, rows_of(*place.of));
   for (const std::size_t i : place.copied) {
-    const std::size_t element = size_of(outputs[i].dtype);
-    copy_plane(outputs[i].data, outputs[i].stride, used_outputs_[i].data, used_outputs_[i].stride,
-               length, element);
-    copies.add_out(static_cast<std::size_t>(length) * element, CopyReason::kRepack);
+    if (length > 0) to_copy_.push_back({outputs[i], used_outputs_[i], length});
+    copies.add_out(static_cast<std::size_t>(length) * size_of(outputs[i].dtype),
+                   CopyReason::kRepack);
   }
+}
+
+namespace {
+
+/// Planes at one distance as one tensor [planes, elements].
+TensorView tensor_of(const Plane& plane, std::int64_t planes, std::int64_t distance,
+                     std::int64_t count) {
+  const auto element = static_cast<std::int64_t>(size_of(plane.dtype));
+  TensorView tensor{.data = plane.data, .dtype = plane.dtype, .device = plane.device, .rank = 2};
+  tensor.size_of_dim = {planes, count};
+  tensor.stride_of_dim = {distance / element, plane.stride / element};
+  return tensor;
+}
+
+}  // namespace
+
+/// Makes all copies that are due: on a GPU those of planes at one distance together, by one kernel.
+void PlaneCall::copy() {
+  for (std::size_t i = 0; i < to_copy_.size();) {
+    const Copy& first = to_copy_[i];
+    const std::size_t element = size_of(first.to.dtype);
+    std::size_t planes = 1;
+    if (queue_.device().is_cpu()) {
+      copy_plane(first.to.data, first.to.stride, first.from.data, first.from.stride, first.count,
+                 element);
+    } else if (first.from.device.is_cpu()) {
+      copy_bytes(queue_, first.to.data, first.to.device, first.from.data, first.from.device,
+                 element);
+    } else {
+      std::int64_t to_step = 0;
+      std::int64_t from_step = 0;
+      for (; i + planes < to_copy_.size(); ++planes) {
+        const Copy& last = to_copy_[i + planes - 1];
+        const Copy& next = to_copy_[i + planes];
+        const std::int64_t to = next.to.data - last.to.data;
+        const std::int64_t from = next.from.data - last.from.data;
+        if (planes == 1) {
+          to_step = to;
+          from_step = from;
+        }
+        const auto size = static_cast<std::int64_t>(element);
+        if (next.to.dtype != first.to.dtype || next.from.device != first.from.device ||
+            next.count != first.count || next.to.stride != first.to.stride ||
+            next.from.stride != first.from.stride || to != to_step || from != from_step ||
+            to <= 0 || from < 0 || to % size != 0 || from % size != 0) {
+          break;
+        }
+      }
+      const auto count = static_cast<std::int64_t>(planes);
+      strided_copy(queue_, tensor_of(first.to, count, to_step, first.count),
+                   tensor_of(first.from, count, from_step, first.count));
+    }
+    i += planes;
+  }
+  to_copy_.clear();
 }
 
 /// Makes a binding for columns that lie as they do now, and has the model check it.

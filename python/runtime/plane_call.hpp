@@ -11,6 +11,7 @@
 
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
+#include "tensoa/core/queue_memory.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/package/inspect.hpp"
 
@@ -23,6 +24,7 @@ struct Plane {
   std::byte* data = nullptr;
   std::int64_t stride = 0;  ///< bytes; of a scalar not used
   DType dtype = DType::kF32;
+  Device device = Device::cpu();  ///< that of the call, or the CPU for a scalar
 };
 
 /// A block of a model, and which of all planes of the inputs (of the outputs) are its own.
@@ -63,7 +65,8 @@ struct Groups {
 class PlaneCall {
  public:
   /// @param model, planes outlive this
-  PlaneCall(const detail::AnyModel& model, const PlanesOfModel& planes, Device device);
+  /// @param queue where all calls run
+  PlaneCall(const detail::AnyModel& model, const PlanesOfModel& planes, Queue queue);
   PlaneCall(const PlaneCall&) = delete;
   PlaneCall& operator=(const PlaneCall&) = delete;
 
@@ -71,8 +74,9 @@ class PlaneCall {
   std::vector<Plane> outputs;      ///< likewise
   std::vector<std::int64_t> rows;  ///< likewise, of each input collection
 
-  /// Runs the model, and waits for it. @return the bytes that were copied
+  /// Runs the model. @return the bytes that were copied
   /// @throws as Model::forward
+  /// *Stream order*: on a GPU only enqueues.
   CopyReport run();
 
   /// The same for each group. Planes have the rows of all of them; scalars have one number for each, or the stride 0;
@@ -81,6 +85,8 @@ class PlaneCall {
   /// @throws also BindingError for a result that lies on another plane; errors of a call name its group, and results of
   /// those before it are written
   CopyReport run(const Groups& groups, const std::function<void()>& now_and_then);
+
+  const Queue& queue() const noexcept { return queue_; }
 
   std::int64_t rows_of(const BlockOfPlanes& block) const {
     return block.collection ? rows[*block.collection] : static_cast<std::int64_t>(block.rows);
@@ -103,9 +109,16 @@ class PlaneCall {
     std::vector<ForeignColumn> columns;
     std::vector<DType> dtypes;  ///< of the columns, where any are taken
     bool is_in_place = false;
-    std::vector<std::byte> aside;     ///< for planes that cannot be used where they lie
+    Buffer aside;                     ///< for planes that cannot be used where they lie
     std::size_t aside_pitch = 0;      ///< bytes
     std::vector<std::size_t> copied;  ///< planes that are aside now
+  };
+
+  /// A plane that is copied.
+  struct Copy {
+    Plane to;
+    Plane from;
+    std::int64_t count;
   };
 
   void require_apart(const Groups& groups) const;
@@ -113,16 +126,19 @@ class PlaneCall {
   void place_described(Place& place, std::vector<Plane>& planes, CopyReport& copies);
   void place_any(Place& place, std::vector<Plane>& planes, CopyReport& copies);
   void set_aside(Place& place, std::vector<Plane>& planes, std::size_t plane, CopyReport& copies);
-  void bring_back(const Place& place, CopyReport& copies) const;
+  void bring_back(const Place& place, CopyReport& copies);
+  void copy();
   void prepare();
   void rebind();
 
   const detail::AnyModel& model_;
   const PlanesOfModel& of_model_;
   Queue queue_;
+  QueueMemory memory_;
   std::vector<Place> places_;  ///< of the inputs, then of the outputs
   std::vector<Plane> used_inputs_;
   std::vector<Plane> used_outputs_;
+  std::vector<Copy> to_copy_;
   std::vector<ViewReference> views_;
   std::optional<detail::Planned> planned_;
   bool is_prepared_ = false;

@@ -6,9 +6,13 @@
 
 #include <algorithm>
 #include <exception>
+#include <initializer_list>
+#include <memory>
 #include <numeric>
 #include <utility>
 
+#include "array_library.hpp"
+#include "device_array.hpp"
 #include "numpy_api.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/nearest_name.hpp"
@@ -98,32 +102,59 @@ int dims_of_row(const BlockOfPlanes& block) {
   return static_cast<int>(shape_of(block.block).size()) - 1;
 }
 
-/// Memory of `planes` x `pitch` elements of NumPy's, on a line of the cache.
-nb::object new_memory(int type, std::int64_t elements, std::size_t element, std::byte*& first) {
-  npy_intp size = elements + static_cast<npy_intp>(kAlignment / element);
-  nb::object memory = nb::steal(PyArray_SimpleNew(1, &size, type));
-  if (!memory.is_valid()) throw nb::python_error();
-  auto* const begin =
-      static_cast<std::byte*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(memory.ptr())));
-  const auto address = reinterpret_cast<std::uintptr_t>(begin);
-  first = begin + (kAlignment - address % kAlignment) % kAlignment;
-  return memory;
-}
-
-/// An array over memory of another one.
-nb::object array_over(const nb::object& memory, int type, std::byte* data,
-                      const std::vector<npy_intp>& shape, const std::vector<npy_intp>& strides) {
-  nb::object array = nb::steal(PyArray_New(&PyArray_Type, static_cast<int>(shape.size()),
-                                           const_cast<npy_intp*>(shape.data()), type,
-                                           const_cast<npy_intp*>(strides.data()), data, 0,
-                                           NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE, nullptr));
-  if (!array.is_valid()) throw nb::python_error();
-  Py_INCREF(memory.ptr());
-  if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.ptr()), memory.ptr()) < 0) {
-    throw nb::python_error();
+/// Memory of one block of results, in which arrays of Python lie.
+class BlockMemory {
+ public:
+  /// Of NumPy's, on a line of the cache; on a GPU in the order of `queue`.
+  BlockMemory(const Queue& queue, DType dtype, std::int64_t elements) : dtype_(dtype) {
+    const auto bytes = static_cast<std::size_t>(elements) * size_of(dtype);
+    if (!queue.device().is_cpu()) {
+      on_gpu_ = std::make_shared<ResultMemory>(queue, bytes);
+      data_ = on_gpu_->data();
+      return;
+    }
+    auto size =
+        static_cast<npy_intp>(elements + static_cast<std::int64_t>(kAlignment / size_of(dtype)));
+    on_host_ = nb::steal(PyArray_SimpleNew(1, &size, numpy_type_of(dtype)));
+    if (!on_host_.is_valid()) throw nb::python_error();
+    auto* const begin =
+        static_cast<std::byte*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(on_host_.ptr())));
+    const auto address = reinterpret_cast<std::uintptr_t>(begin);
+    data_ = begin + (kAlignment - address % kAlignment) % kAlignment;
   }
-  return array;
-}
+
+  std::byte* data() const noexcept { return data_; }
+
+  /// Not there for NumPy's.
+  const std::shared_ptr<ResultMemory>& on_gpu() const noexcept { return on_gpu_; }
+
+  /// @param strides in bytes
+  nb::object array(std::byte* data, const std::vector<std::int64_t>& shape,
+                   const std::vector<std::int64_t>& strides) const {
+    if (on_gpu_ != nullptr) {
+      DeviceArray array{on_gpu_, data, dtype_, {shape.begin(), shape.end()}, strides};
+      for (std::int64_t& stride : array.strides) {
+        stride /= static_cast<std::int64_t>(size_of(dtype_));
+      }
+      return nb::cast(std::move(array));
+    }
+    nb::object array = nb::steal(PyArray_New(
+        &PyArray_Type, static_cast<int>(shape.size()), shape.data(), numpy_type_of(dtype_),
+        strides.data(), data, 0, NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE, nullptr));
+    if (!array.is_valid()) throw nb::python_error();
+    Py_INCREF(on_host_.ptr());
+    if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.ptr()), on_host_.ptr()) < 0) {
+      throw nb::python_error();
+    }
+    return array;
+  }
+
+ private:
+  DType dtype_;
+  nb::object on_host_;
+  std::shared_ptr<ResultMemory> on_gpu_;
+  std::byte* data_ = nullptr;
+};
 
 /// Lets the objects of a call go, and the next one in.
 class Turn {
@@ -166,7 +197,10 @@ struct RuntimeModel::Given {
   std::optional<Groups> groups;        ///< that are separate calls
   std::vector<std::int64_t> ordinals;  ///< of groups, for collections with one row in each
   bool is_traced = false;              ///< of Awkward Array: types without numbers
-  std::size_t copied = 0;              ///< bytes, for what had to be converted
+  ArrayLibrary library;                ///< of the arrays, for kLibrary
+  std::optional<CallQueue> queue;      ///< of a call on a GPU
+  std::vector<std::shared_ptr<ResultMemory>> memory;  ///< of results, on a GPU
+  std::size_t copied = 0;                             ///< bytes, for what had to be converted
 };
 
 RuntimeModel::RuntimeModel(const std::string& path, const std::string& device,
@@ -250,6 +284,52 @@ std::int64_t plane_of_numpy(PyObject* value, const DType* dtype, bool is_written
   return PyArray_DIM(array, 0);
 }
 
+bool is_true(PyObject* value) {
+  const nb::object owned = nb::steal(value);
+  if (owned.is_valid()) return owned.is(nb::handle(Py_True));
+  PyErr_Clear();
+  return true;  // it takes a closer look
+}
+
+/// The same of a library with DLPack's exchange API, which works on the queue of the call.
+std::int64_t plane_of_tensor(PyObject* value, const DType* dtype, const Queue& queue,
+                             Plane& plane) {
+  static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
+  static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
+  const ArrayType* const type = array_type_of(value);
+  if (type == nullptr) return -1;
+  if (type->has_gradients && is_true(PyObject_GetAttr(value, requires_grad))) return -1;
+  if (type->has_signs && is_true(PyObject_CallMethodNoArgs(value, is_neg))) return -1;
+  const std::optional<nb::dlpack::dltensor> tensor = type->api.view(value);
+  if (!tensor || tensor->ndim != 1) return -1;
+  const std::optional<DType> found = dtype_of(tensor->dtype);
+  if (!found || (dtype != nullptr && *found != *dtype)) return -1;
+  const bool is_on_cpu = tensor->device.device_type == nb::device::cpu::value;
+  const bool is_on_gpu = tensor->device.device_type == TENSOA_DLPACK_GPU;
+  const Device device =
+      is_on_cpu ? Device::cpu() : Device::cuda(is_on_gpu ? tensor->device.device_id : -1);
+  if (device != queue.device()) return -1;
+  if (is_on_gpu && type->api.current_queue(device).native_handle() != queue.native_handle()) {
+    return -1;
+  }
+  const auto element = static_cast<std::int64_t>(size_of(*found));
+  plane.data = static_cast<std::byte*>(tensor->data) + tensor->byte_offset;
+  plane.stride = tensor->strides != nullptr ? tensor->strides[0] * element : element;
+  plane.dtype = *found;
+  plane.device = device;
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(plane.data) % size_of(*found) == 0;
+  return is_on_gpu && (plane.stride < 0 || !is_aligned) ? -1 : tensor->shape[0];
+}
+
+/// A column where it lies. @return its rows; -1 for everything else
+std::int64_t plane_of_array(PyObject* value, const DType* dtype, bool is_written,
+                            const Queue& queue, Plane& plane) {
+  if (!PyArray_CheckExact(value)) return plane_of_tensor(value, dtype, queue, plane);
+  if (!queue.device().is_cpu()) return -1;
+  plane.device = Device::cpu();
+  return plane_of_numpy(value, dtype, is_written, plane);
+}
+
 void hold(PyObject* object, ThreadCall& thread) {
   Py_INCREF(object);
   thread.held.push_back(object);
@@ -259,7 +339,8 @@ void hold(PyObject* object, ThreadCall& thread) {
 
 /// @param others that are in the dict and are no columns
 /// @return false where it takes a closer look
-bool RuntimeModel::read_quickly(PyObject* dict, Py_ssize_t others, ThreadCall& thread) const {
+bool RuntimeModel::read_quickly(Given& given, PyObject* dict, Py_ssize_t others,
+                                ThreadCall& thread) const {
   PlaneCall& call = thread.call;
   if (!can_be_quick_ || !PyDict_CheckExact(dict)) return false;
   if (PyDict_Size(dict) - others != static_cast<Py_ssize_t>(input_keys_.size())) return false;
@@ -269,12 +350,22 @@ bool RuntimeModel::read_quickly(PyObject* dict, Py_ssize_t others, ThreadCall& t
     PyObject* const value = item_of(dict, input_keys_[i]);
     if (value == nullptr) return false;
     const BlockOfPlanes& block = *input_blocks_[i];
-    const std::int64_t rows =
-        plane_of_numpy(value, any ? nullptr : &block.block.element.dtype, false, call.inputs[i]);
+    const std::int64_t rows = plane_of_array(value, any ? nullptr : &block.block.element.dtype,
+                                             false, call.queue(), call.inputs[i]);
     std::int64_t& expected = call.rows[*block.collection];
     if (expected < 0) expected = rows;
     if (rows < 0 || rows != expected) return false;
     hold(value, thread);
+  }
+  PyObject* name = nullptr;
+  PyObject* first = nullptr;
+  for (Py_ssize_t place = 0; PyDict_Next(dict, &place, &name, &first) != 0;) {
+    const ArrayType* const type = array_type_of(first);
+    if (type != nullptr && type->library) {
+      given.kind = TableKind::kLibrary;
+      given.library = type->library;
+    }
+    if (type != nullptr || PyArray_Check(first)) break;  // not so: out=, stream=
   }
   return true;
 }
@@ -288,8 +379,8 @@ bool RuntimeModel::write_quickly(const Given& given, PyObject* out, ThreadCall& 
     PyObject* const value = item_of(out, output_keys_[i]);
     if (value == nullptr) return false;
     const BlockOfPlanes& block = *output_blocks_[i];
-    const std::int64_t rows =
-        plane_of_numpy(value, any ? nullptr : &block.block.element.dtype, true, call.outputs[i]);
+    const std::int64_t rows = plane_of_array(value, any ? nullptr : &block.block.element.dtype,
+                                             true, call.queue(), call.outputs[i]);
     if (rows != rows_of_result(given, block, thread)) return false;
     if (any && call.outputs[i].dtype < DType::kF32) return false;
     hold(value, thread);
@@ -300,19 +391,40 @@ bool RuntimeModel::write_quickly(const Given& given, PyObject* out, ThreadCall& 
 // ---- any call
 
 ArrayUse RuntimeModel::use_of(const BlockOfPlanes& block, const std::string& subject, bool is_input,
-                              int dims) const {
-  return {subject, block.block.element.dtype, !is_input, loaded_->planes().takes_any_numbers, dims};
+                              int dims, Given& given) const {
+  return {.subject = subject,
+          .dtype = block.block.element.dtype,
+          .is_written = !is_input,
+          .takes_any = loaded_->planes().takes_any_numbers,
+          .dims = dims,
+          .queue = given.queue ? &*given.queue : nullptr};
 }
 
 void RuntimeModel::require_usable(const ArrayView& view, const std::string& what,
-                                  bool is_input) const {
+                                  const BlockOfPlanes& block, bool is_input) const {
   if (!is_input && loaded_->planes().takes_any_numbers && view.dtype < DType::kF32) {
     refuse(what + " is " + std::string(name_of(view.dtype)) +
            ", expected float32 or float64 for answers");
   }
-  if (view.device != loaded_->device()) {
+  const bool is_number = is_input && block.block.element.is_scalar() && view.device.is_cpu();
+  if (view.device != loaded_->device() && !is_number) {
     refuse(what + " lies on " + to_string(view.device) + ", the model was loaded on " +
            to_string(loaded_->device()) + "; expected both on one device");
+  }
+  if (view.device.is_cpu()) return;
+  const auto element = static_cast<std::int64_t>(size_of(view.dtype));
+  for (int d = 0; d < view.rank; ++d) {
+    const std::int64_t stride = view.stride[static_cast<std::size_t>(d)];
+    if (view.shape[static_cast<std::size_t>(d)] < 2 || (stride >= 0 && stride % element == 0)) {
+      continue;
+    }
+    refuse(what + " has a stride of " + std::to_string(stride) + " bytes on " +
+           to_string(view.device) + ", expected a multiple of its element's " +
+           std::to_string(element) + ", 0 or more: x.copy()");
+  }
+  if (reinterpret_cast<std::uintptr_t>(view.data) % static_cast<std::uintptr_t>(element) != 0) {
+    refuse(what + " does not begin at a multiple of its element's " + std::to_string(element) +
+           " bytes on " + to_string(view.device) + ": x.copy()");
   }
 }
 
@@ -349,7 +461,7 @@ void RuntimeModel::take_plane(Given& given, const BlockOfPlanes& block, std::siz
                               ThreadCall& thread) const {
   const std::string what = "column " + name;
   Plane& to = (is_input ? thread.call.inputs : thread.call.outputs)[plane];
-  to = {view.data, view.stride[0], view.dtype};
+  to = {view.data, view.stride[0], view.dtype, view.device};
   if (block.block.element.is_scalar()) {
     std::int64_t elements = 1;
     for (int d = 0; d < view.rank; ++d) elements *= view.shape[static_cast<std::size_t>(d)];
@@ -422,7 +534,7 @@ void RuntimeModel::take_block(Given& given, const BlockOfPlanes& block, const Ar
     std::byte* const data = view.data + at(i / each, of_columns) +
                             at(part % element.rows, of_planes[0]) +
                             at(part / element.rows, of_planes[1]);
-    planes[block.first + i] = {data, is_one_scalar ? 0 : of_rows, view.dtype};
+    planes[block.first + i] = {data, is_one_scalar ? 0 : of_rows, view.dtype, view.device};
   }
   if (!is_scalar) set_rows(given, block, rows, view, what, is_input, thread);
 }
@@ -438,10 +550,10 @@ void RuntimeModel::read(Given& given, Columns& columns, ThreadCall& thread) cons
                         const BlockOfPlanes& block, int dims) -> const ArrayView& {
     const std::string text = where + what + ' ' + name;
     std::optional<ArrayView> view =
-        columns.find(name, use_of(block, text, true, dims), block.block.element.is_scalar());
+        columns.find(name, use_of(block, text, true, dims, given), block.block.element.is_scalar());
     left.erase(name);
     given.copied += view->copied;
-    require_usable(*view, what + ' ' + name, true);
+    require_usable(*view, what + ' ' + name, block, true);
     return given.views.emplace_back(std::move(*view));
   };
   for (const BlockOfPlanes& block : loaded_->planes().inputs) {
@@ -505,9 +617,9 @@ void RuntimeModel::read_arrays(Given& given, PyObject* args, ThreadCall& thread)
     const nb::handle value(PyTuple_GetItem(args, static_cast<Py_ssize_t>(i)));
     const std::string what = "block " + blocks[i].block.name;
     const std::string text = subject() + ": " + what;
-    ArrayView view = view_of(value, use_of(blocks[i], text, true, dims_of_row(blocks[i])));
+    ArrayView view = view_of(value, use_of(blocks[i], text, true, dims_of_row(blocks[i]), given));
     given.copied += view.copied;
-    require_usable(view, what, true);
+    require_usable(view, what, blocks[i], true);
     if (blocks[i].count == 1 && view.rank == 1 && !blocks[i].block.element.is_scalar()) {
       take_plane(given, blocks[i], blocks[i].first, view, blocks[i].block.name, true, thread);
     } else {
@@ -644,8 +756,8 @@ void RuntimeModel::write(Given& given, nb::handle out, ThreadCall& thread) const
   }
   const BlockOfPlanes& block = blocks.front();
   const std::string text = subject() + ": out";
-  ArrayView view = view_of(out, use_of(block, text, false, 0));
-  require_usable(view, "out", false);
+  ArrayView view = view_of(out, use_of(block, text, false, 0, given));
+  require_usable(view, "out", block, false);
   if (block.count == 1 && view.rank == 1) {
     take_plane(given, block, 0, view, block.block.name, false, thread);
   } else {
@@ -660,9 +772,9 @@ void RuntimeModel::write_columns(Given& given, Columns& columns, ThreadCall& thr
   const auto take = [&](const std::string& what, const std::string& name,
                         const BlockOfPlanes& block) -> const ArrayView& {
     const std::string text = subject() + ": " + what + ' ' + name + " of out";
-    std::optional<ArrayView> view = columns.find(name, use_of(block, text, false, 0), false);
+    std::optional<ArrayView> view = columns.find(name, use_of(block, text, false, 0, given), false);
     left.erase(name);
-    require_usable(*view, what + ' ' + name + " of out", false);
+    require_usable(*view, what + ' ' + name + " of out", block, false);
     return given.views.emplace_back(std::move(*view));
   };
   for (const BlockOfPlanes& block : loaded_->planes().outputs) {
@@ -694,8 +806,8 @@ nb::object RuntimeModel::make_results(Given& given, ThreadCall& thread) const {
   nb::object single;
   for (const BlockOfPlanes& block : blocks) {
     const DType dtype = block.block.element.dtype;
-    const int type = numpy_type_of(dtype);
-    if (type == NPY_NOTYPE) {
+    const Queue& queue = call.queue();
+    if (queue.device().is_cpu() && numpy_type_of(dtype) == NPY_NOTYPE) {
       refuse("block " + block.block.name +
              " is bfloat16, which NumPy does not have; give tensors of that type as out=");
     }
@@ -707,16 +819,17 @@ nb::object RuntimeModel::make_results(Given& given, ThreadCall& thread) const {
     for (const ColumnDescription& column : block.block.columns) {
       last = std::max(last, column.plane + each);
     }
-    const std::int64_t pitch = last == 1 ? rows : (rows + line - 1) / line * line;
-    std::byte* first = nullptr;
-    const nb::object memory = new_memory(type, static_cast<std::int64_t>(last) * pitch,
-                                         static_cast<std::size_t>(element), first);
+    // JAX takes arrays without gaps only.
+    const bool has_gaps = last > 1 && !(given.are_arrays && given.kind == TableKind::kLibrary);
+    const std::int64_t pitch = has_gaps ? (rows + line - 1) / line * line : rows;
+    const BlockMemory memory(queue, dtype, static_cast<std::int64_t>(last) * pitch);
+    if (memory.on_gpu() != nullptr) given.memory.push_back(memory.on_gpu());
     for (std::size_t i = 0; i < block.count; ++i) {
       const std::size_t place = block.block.columns[i / each].plane + i % each;
-      std::byte* const data = first + static_cast<std::int64_t>(place) * pitch * element;
-      call.outputs[block.first + i] = {data, element, dtype};
+      std::byte* const data = memory.data() + static_cast<std::int64_t>(place) * pitch * element;
+      call.outputs[block.first + i] = {data, element, dtype, queue.device()};
       if (!given.are_arrays) {
-        columns[output_keys_[block.first + i]] = array_over(memory, type, data, {rows}, {element});
+        columns[output_keys_[block.first + i]] = memory.array(data, {rows}, {element});
       }
     }
     if (!given.are_arrays) continue;
@@ -731,8 +844,8 @@ nb::object RuntimeModel::make_results(Given& given, ThreadCall& thread) const {
              " do not lie at equal distances, so that they are no array; give columns by their "
              "names");
     }
-    std::vector<npy_intp> shape;
-    std::vector<npy_intp> strides;
+    std::vector<std::int64_t> shape;
+    std::vector<std::int64_t> strides;
     const auto add = [&](std::int64_t size, std::int64_t stride) {
       shape.push_back(size);
       strides.push_back(stride);
@@ -750,7 +863,7 @@ nb::object RuntimeModel::make_results(Given& given, ThreadCall& thread) const {
       add(static_cast<std::int64_t>(info.columns), rows_of_one * pitch * element);
     }
     const std::int64_t planes_before = of[0].plane;
-    single = array_over(memory, type, first + planes_before * pitch * element, shape, strides);
+    single = memory.array(memory.data() + planes_before * pitch * element, shape, strides);
     columns[block.block.name.c_str()] = single;
   }
   if (given.are_arrays && blocks.size() == 1) return single;
@@ -759,17 +872,17 @@ nb::object RuntimeModel::make_results(Given& given, ThreadCall& thread) const {
 
 /// Columns as the kind of table that the call was given.
 nb::object RuntimeModel::given_back(Given& given, nb::object results) const {
-  const auto converted = [&](const nb::object& convert) {
-    if (!nb::isinstance<nb::dict>(results)) return nb::object(convert(results));
-    nb::dict all;
-    for (const auto& [name, column] : nb::cast<nb::dict>(results)) all[name] = convert(column);
-    return nb::object(all);
-  };
   switch (given.kind) {
     case TableKind::kDict:
       return results;
-    case TableKind::kTorch:
-      return converted(nb::module_::import_("torch").attr("from_numpy"));
+    case TableKind::kLibrary: {
+      nb::dict all;
+      if (!nb::isinstance<nb::dict>(results)) return given.library.take(results);
+      for (const auto& [name, column] : nb::borrow<nb::dict>(results)) {
+        all[name] = given.library.take(column);
+      }
+      return all;
+    }
     case TableKind::kPolars:
       if (!gives_one_table()) return results;
       return nb::module_::import_("polars").attr("DataFrame")(results);
@@ -855,17 +968,77 @@ bool is_lazy(nb::handle value) {
 
 }  // namespace
 
+/// @param array the first one of the call on a GPU, if there is one
+Queue RuntimeModel::queue_of_call(nb::handle array, PyObject* stream) const {
+  const Device device = loaded_->device();
+  if (device.is_cpu()) {
+    if (stream != nullptr) refuse("got a stream, and was loaded on the cpu; expected none");
+    return loaded_->default_queue();
+  }
+  if (stream != nullptr) return queue_of(stream, device, subject());
+  std::optional<Queue> current;
+  if (array.is_valid()) current = current_queue_of(array, device);
+  return current ? *current : loaded_->default_queue();
+}
+
+namespace {
+
+bool is_ending() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+/// Keeps arrays until the device has done with them, of libraries that would not wait for it. @throws DeviceError
+void keep(std::vector<ArrayView> views, const Event& end, ThreadCall& thread) {
+  std::erase_if(views, [](const ArrayView& view) { return view.is_in_order; });
+  if (views.empty()) return;
+  const std::shared_ptr<void> owner(new std::vector<ArrayView>(std::move(views)), [](void* object) {
+    // The end of the process frees them, too; a thread that wants the interpreter then is ended.
+    if (!nb::is_alive() || is_ending()) return;
+    const nb::gil_scoped_acquire acquired;
+    delete static_cast<std::vector<ArrayView>*>(object);
+  });
+  thread.in_use.emplace_back(end, owner);
+}
+
+/// Finds an array on a GPU among the values of a dict but those of some keys.
+nb::object array_on_gpu(const nb::dict& values, std::initializer_list<PyObject*> but = {}) {
+  for (const auto& [key, value] : values) {
+    const bool is_left_out =
+        std::ranges::any_of(but, [&](PyObject* one) { return key.equal(nb::handle(one)); });
+    if (!is_left_out && is_on_gpu(value)) return nb::borrow(value);
+  }
+  return {};
+}
+
+/// The same among arguments, the only one of which may be a table.
+nb::object array_on_gpu(const nb::tuple& arguments) {
+  for (nb::handle argument : arguments) {
+    if (is_on_gpu(argument)) return nb::borrow(argument);
+    if (nb::isinstance<nb::dict>(argument)) return array_on_gpu(nb::borrow<nb::dict>(argument));
+  }
+  return {};
+}
+
+}  // namespace
+
 nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs) const {
   static const bool is_numpy_there = (need_numpy(), true);
   static PyObject* const out_key = PyUnicode_InternFromString("out");
   static PyObject* const groups_key = PyUnicode_InternFromString("groups");
+  static PyObject* const stream_key = PyUnicode_InternFromString("stream");
   (void)is_numpy_there;
   const Py_ssize_t positional = PyTuple_Size(args);
   PyObject* out = nullptr;
   PyObject* groups = nullptr;
+  PyObject* stream = nullptr;
   Py_ssize_t named = kwargs == nullptr ? 0 : PyDict_Size(kwargs);
   if (named > 0) {
-    for (const auto& [key, value] : {std::pair(out_key, &out), std::pair(groups_key, &groups)}) {
+    for (const auto& [key, value] : {std::pair(out_key, &out), std::pair(groups_key, &groups),
+                                     std::pair(stream_key, &stream)}) {
       *value = PyDict_GetItemWithError(kwargs, key);
       if (*value != nullptr) --named;
       if (*value == Py_None) *value = nullptr;
@@ -880,23 +1053,40 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
     refuse("got no columns; it reads " + listed_or_none(input_names_));
   }
 
-  ThreadCall& usual = loaded_->of_this_thread();
-  const std::unique_ptr<ThreadCall> nested = usual.is_busy ? loaded_->another_call() : nullptr;
+  const bool is_on_device = !loaded_->device().is_cpu();
+  nb::object array;  // that says where the call runs, and of which library results are
+  if (is_on_device && positional > 0) array = array_on_gpu(nb::borrow<nb::tuple>(args));
+  if (is_on_device && positional == 0 && kwargs != nullptr) {
+    array = array_on_gpu(nb::borrow<nb::dict>(kwargs), {out_key, groups_key, stream_key});
+  }
+  const Queue queue = queue_of_call(array, stream);
+  ThreadCalls& calls = loaded_->of_this_thread();
+  std::unique_ptr<ThreadCall> dropped;
+  ThreadCall& usual = loaded_->call_on(queue, calls, dropped);
+  if (dropped != nullptr) {
+    const WithoutInterpreter released;  // it may wait for the device
+    dropped.reset();
+  }
+  const std::unique_ptr<ThreadCall> nested = usual.is_busy ? loaded_->another_call(queue) : nullptr;
   ThreadCall& thread = nested ? *nested : usual;
   const Turn turn(thread);
+  if (is_on_device) {
+    for (const std::unique_ptr<ThreadCall>& one : calls.on_queues) one->let_go();
+  }
   Given given;
+  if (is_on_device) given.queue.emplace(queue);
 
   PyObject* const first = positional > 0 ? PyTuple_GetItem(args, 0) : nullptr;
   const bool is_quick = groups != nullptr ? false
                         : positional == 0
-                            ? kwargs != nullptr && read_quickly(kwargs, others, thread)
-                        : positional == 1 ? read_quickly(first, 0, thread)
+                            ? kwargs != nullptr && read_quickly(given, kwargs, others, thread)
+                        : positional == 1 ? read_quickly(given, first, 0, thread)
                                           : false;
   if (!is_quick) {
     const nb::tuple given_arrays(nb::borrow<nb::tuple>(args));
     nb::dict named_columns;
     if (kwargs != nullptr) named_columns.update(nb::borrow<nb::dict>(kwargs));
-    for (PyObject* const option : {out_key, groups_key}) {
+    for (PyObject* const option : {out_key, groups_key, stream_key}) {
       named_columns.attr("pop")(nb::handle(option), nb::none());
     }
     if (std::ranges::any_of(given_arrays, is_lazy) || is_lazy(named_columns)) {
@@ -933,15 +1123,14 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
     find_groups(given, thread);
     // A collection that only scalars belong to.
     for (std::int64_t& rows : thread.call.rows) rows = rows < 0 ? 1 : rows;
-    const nb::handle example = given.are_arrays ? nb::handle(first)
-                               : given.kind == TableKind::kDict &&
-                                       nb::isinstance<nb::dict>(given.table) &&
-                                       nb::len(given.table) > 0
-                                   ? nb::handle((*nb::borrow<nb::dict>(given.table).begin()).second)
-                                   : nb::handle();
-    if (given.kind != TableKind::kAwkward && example.is_valid() &&
-        type_of_object(example).starts_with("torch.")) {
-      given.kind = TableKind::kTorch;
+    if (given.kind != TableKind::kAwkward && (given.are_arrays || given.kind == TableKind::kDict)) {
+      if (!is_on_device && given.are_arrays) array = nb::borrow(first);
+      if (!is_on_device && !given.are_arrays && nb::isinstance<nb::dict>(given.table) &&
+          nb::len(given.table) > 0) {
+        array = nb::borrow((*nb::borrow<nb::dict>(given.table).begin()).second);
+      }
+      given.library = ArrayLibrary(array);
+      if (given.library) given.kind = TableKind::kLibrary;
     }
   } else if (out == nullptr) {
     given.rows_of.resize(thread.call.rows.size());
@@ -986,9 +1175,18 @@ nb::object RuntimeModel::call(nb::handle self, PyObject* args, PyObject* kwargs)
       error = std::current_exception();
     }
   }
+  if (is_on_device) {
+    try {
+      const Event end(queue);
+      for (const std::shared_ptr<ResultMemory>& memory : given.memory) memory->set_written(end);
+      keep(std::move(given.views), end, thread);
+    } catch (const DeviceError&) {
+      if (!error) throw;
+    }
+  }
   if (error) std::rethrow_exception(error);
   if (given.copied > 0) copies.add_in(given.copied, CopyReason::kRepack);
-  usual.last_copies = copies;
+  calls.last_copies = copies;
   return out != nullptr ? results : given_back(given, std::move(results));
 }
 

@@ -57,7 +57,8 @@ class RuntimeModel {
  private:
   struct Given;
 
-  bool read_quickly(PyObject* dict, Py_ssize_t others, ThreadCall& thread) const;
+  Queue queue_of_call(nb::handle array, PyObject* stream) const;
+  bool read_quickly(Given& given, PyObject* dict, Py_ssize_t others, ThreadCall& thread) const;
   bool write_quickly(const Given& given, PyObject* out, ThreadCall& thread) const;
   void read(Given& given, Columns& columns, ThreadCall& thread) const;
   void read_arrays(Given& given, PyObject* args, ThreadCall& thread) const;
@@ -81,9 +82,10 @@ class RuntimeModel {
   void take_plane(Given& given, const BlockOfPlanes& block, std::size_t plane,
                   const ArrayView& view, const std::string& name, bool is_input,
                   ThreadCall& thread) const;
-  ArrayUse use_of(const BlockOfPlanes& block, const std::string& subject, bool is_input,
-                  int dims) const;
-  void require_usable(const ArrayView& view, const std::string& what, bool is_input) const;
+  ArrayUse use_of(const BlockOfPlanes& block, const std::string& subject, bool is_input, int dims,
+                  Given& given) const;
+  void require_usable(const ArrayView& view, const std::string& what, const BlockOfPlanes& block,
+                      bool is_input) const;
   void set_rows(Given& given, const BlockOfPlanes& block, std::int64_t rows, const ArrayView& view,
                 const std::string& what, bool is_input, ThreadCall& thread) const;
 

@@ -42,6 +42,27 @@ class Copies:
     def bytes_out(self) -> int: ...
     def __repr__(self) -> str: ...
 
+class DeviceArray:
+    """
+    A result on a GPU. Other libraries take it without a copy: by DLPack (`from_dlpack`), whose
+    work then waits for the call, on the device; or by the CUDA array interface, which waits
+    here, and waits for the device when the array ends.
+    """
+
+    @property
+    def shape(self) -> tuple: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def __cuda_array_interface__(self) -> dict: ...
+    def __dlpack__(self, *, stream: object | None = None, **others) -> object: ...
+    def __dlpack_device__(self) -> tuple: ...
+    def __array__(self, *args, **kwargs) -> object: ...
+    def __len__(self) -> int: ...
+    def __repr__(self) -> str: ...
+
 class Model:
     """
     A model file (a package, or a file of trees) that runs on columns where they lie.
@@ -58,13 +79,15 @@ class Model:
     Pickling: by path and SHA-256; the file has to be there, and the same.
     """
 
-    def __call__(self, /, *tables: Any, out: Any = None, groups: Any = None, **columns: Any) -> Any:
+    def __call__(self, /, *tables: Any, out: Any = None, groups: Any = None, stream: Any = None, **columns: Any) -> Any:
         """
         Runs the model. Give columns by name, one table, or one array for each block, in their order.
 
         out: what is written, and given back: a dict of columns, a structured array, or an array for the only block.
         groups: offsets [groups + 1] of rows that are a separate call; where numbers of rows differ, a dict by blocks.
             Columns of Awkward Array have their own: the lists that they are in.
+        stream: of a model on a GPU, where the call runs: a stream of torch, CuPy or CUDA Python, or its handle; else that on
+            which the library of the columns works. The call does not wait for it.
         Raises BindingError for what the model does not take; EngineError, DeviceError.
         """
 
@@ -74,7 +97,7 @@ class Model:
         """
         Loads the model.
 
-        device: "cpu".
+        device: "cpu", or a GPU, "cuda:0": columns then lie there, and calls are enqueued.
         columns: the names that your data has, in the order of the model's columns, or a dict
             {name in the data: name of the model}.
         Raises LoadError, DeviceError, ConfigError.

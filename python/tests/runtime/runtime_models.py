@@ -47,14 +47,16 @@ GRAPH_INPUTS = [
 GRAPH_OUTPUTS = [block("score", ["score"]), block("node", ["node"], collection=1)]
 
 
-def write_row(folder):
-    export(Row(), bind([block("features", "xyz")], [block("answers", "mn")]), folder / "row.pt2", Options(report=str))
-    return folder / "row.pt2"
+def write_row(folder, target="cpu"):
+    path = folder / f"row-{target}.pt2"
+    export(Row(), bind([block("features", "xyz")], [block("answers", "mn")]), path, Options(report=str, target=target))
+    return path
 
 
-def write_graph(folder):
-    export(Graph(), bind(GRAPH_INPUTS, GRAPH_OUTPUTS), folder / "graph.pt2", Options(report=str))
-    return folder / "graph.pt2"
+def write_graph(folder, target="cpu"):
+    path = folder / f"graph-{target}.pt2"
+    export(Graph(), bind(GRAPH_INPUTS, GRAPH_OUTPUTS), path, Options(report=str, target=target))
+    return path
 
 
 def row_columns(rows=10, seed=0):

@@ -70,6 +70,43 @@ def test_masked_numbers_are_refused(row):
     assert_same(row(columns | {"x": on_disk}), models.row_answers(columns))
 
 
+def test_arrays_of_a_gpu_are_refused_on_the_cpu(row):
+    class OnGpu:
+        __cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (1 << 40, False), "version": 3}
+
+    columns = models.row_columns(4)
+    with pytest.raises(tensoa.BindingError, match=r"column x is .*OnGpu, which lies on a GPU, and the model was loaded on cpu"):
+        row(columns | {"x": OnGpu()})
+    with pytest.raises(tensoa.BindingError, match=r"got a stream, and was loaded on the cpu; expected none"):
+        row(columns, stream=1)
+
+
+def test_tensors_whose_memory_has_other_numbers_are_refused(row):
+    columns = {name: torch.from_numpy(column) for name, column in models.row_columns(4).items()}
+    negative = torch.complex(columns["x"], columns["x"]).conj().imag
+    with pytest.raises(tensoa.BindingError, match=r"column x has its negative bit set.*: x.resolve_neg\(\)"):
+        row(columns | {"x": negative})
+    assert_same(row(columns | {"x": negative.resolve_neg()}), models.row_answers(columns | {"x": -columns["x"]}))
+
+
+def test_arrays_of_a_library_with_from_dlpack_give_arrays_of_it(row):
+    class Array(np.ndarray):
+        """Of a library that follows the array API."""
+
+        def __array_namespace__(self, *, api_version=None):
+            return Library
+
+    class Library:
+        from_dlpack = staticmethod(lambda array: np.from_dlpack(array).view(Array))
+
+    columns = models.row_columns(33)
+    answers = row({name: column.view(Array) for name, column in columns.items()})
+    assert all(type(answer) is Array for answer in answers.values())
+    assert_same(answers, models.row_answers(columns))
+    block = row(np.stack(list(columns.values()), 1).view(Array))
+    assert type(block) is Array and block.strides == (4, 4 * 33)  # without gaps, as JAX wants them
+
+
 def test_columns_by_keyword_and_as_a_dict_are_the_same_call(row):
     columns = models.row_columns()
     assert_same(row(**columns), models.row_answers(columns))

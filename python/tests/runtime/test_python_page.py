@@ -104,6 +104,29 @@ def test_page(here, capsys):
     assert capsys.readouterr().out.endswith(message)
 
 
+def test_columns_on_a_gpu(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    runtime_models.write_row(tmp_path, target="cuda").rename(tmp_path / "gpu.pt2")
+    monkeypatch.chdir(tmp_path)
+    # [gpu]
+    import torch
+
+    import tensoa
+
+    model = tensoa.Model("gpu.pt2", device="cuda:0")
+    x, y, z = torch.randn(3, 1000, device="cuda")
+    answers = model(x=x, y=y, z=z)  # tensors on the GPU; enqueued on torch's current stream
+    best = answers["m"].max()  # later on the same stream: nothing has waited so far
+
+    stream = torch.cuda.Stream()
+    answers = model(x=x, y=y, z=z, stream=stream)  # there, after what torch's current stream has to do
+    # [/gpu]
+    torch.testing.assert_close(best, (x * y + z).max())
+    torch.testing.assert_close(answers["n"], x - 2 * z)
+
+
 def test_a_package_of_your_own_module(here):
     # [compile]
     import torch
