@@ -13,6 +13,7 @@ import argparse
 import copy
 import math
 import multiprocessing
+import os
 import random
 import sys
 import tempfile
@@ -412,6 +413,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     seeds = range(*map(int, options.seeds.split(":")))
+    os.environ.setdefault("TENSOA_VERIFY_IR", "1")
     tasks = [(kind, some) for kind in ("floats", "integers") for some in pieces(seeds, 2500)]
     tasks += [("graphs", some) for some in pieces(seeds, options.batch)]
     start, wrong, done = time.monotonic(), 0, 0

@@ -21,6 +21,7 @@ FUSED_PACKAGES = Path(os.environ.get("TENSOA_FUSED_PACKAGES", ROOT / "build" / "
 sys.path += [str(ROOT / "python"), str(ROOT / "python" / "tests")]  # the package tensoa, and candidate_edges
 
 torch.set_num_threads(1)
+os.environ.setdefault("TENSOA_VERIFY_IR", "1")  # every row program that a test makes is verified
 
 
 def pytest_configure(config):

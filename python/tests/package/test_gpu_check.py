@@ -52,6 +52,13 @@ def gpu(monkeypatch):
     monkeypatch.setattr(inductor, "compile", lambda *args: compiled)
 
 
+def test_torchinductor_rounds_products_on_gpus_too():
+    """Triton joins `a * b - c * d` to a multiply-add without it."""
+    assert inductor.options_for("cuda")["emulate_precision_casts"] is True
+    assert "emulate_precision_casts" in torch._inductor.config.get_config_copy()
+    assert "emulate_precision_casts" not in inductor.options_for("cpu")
+
+
 WHY = """echo '{"cuda_graphs": "it synchronises"}' > "$last"; echo "tensoa: it synchronises" >&2; exit 1"""
 
 

@@ -175,20 +175,25 @@ def _needed_flags(wrapper: str, level: str | None) -> list[str]:
     return sorted({"avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16"}.get(flag, flag) for flag in used)
 
 
+def options_for(device: str) -> dict[str, bool | int]:
+    """The options of TorchInductor."""
+    options: dict[str, bool | int] = {"cpp.threads": 1}
+    if device == "cuda":  # the last: Triton rounds a product before it adds, as it does on CPUs
+        options |= {"aot_inductor.embed_kernel_binary": True, "emulate_precision_casts": True}
+    return options
+
+
 def _archive_of(program: torch.export.ExportedProgram, device: str, folder: str) -> tuple[Path, dict[str, bytes], list[str]]:
     """The records of the AOTInductor archive, by name, and the processor flags that the code needs."""
     level = None
     if platform.machine() == "x86_64":
         level = "x86-64-v4" if cpu_flags().issuperset(CPU_FLAGS["x86-64-v4"]) else "x86-64-v3"
-    options = {"cpp.threads": 1}
-    if device == "cuda":  # the last: Triton rounds a product before it adds, as it does on CPUs
-        options |= {"aot_inductor.embed_kernel_binary": True, "emulate_precision_casts": True}
     path = Path(folder) / "model.pt2"
     from torch._inductor.utils import fresh_cache
 
     try:
         with _compiler_for(level) if level else contextlib.nullcontext(), fresh_cache(), right_states():
-            torch._inductor.aoti_compile_and_package(program, package_path=str(path), inductor_configs=options)
+            torch._inductor.aoti_compile_and_package(program, package_path=str(path), inductor_configs=options_for(device))
     except Exception as error:  # torch and its compilers throw many kinds
         raise InputError(f"the model cannot be compiled for {device}: {first_line(error)}") from error
     with zipfile.ZipFile(path) as archive:
