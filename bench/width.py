@@ -59,7 +59,7 @@ HEAD = """\
 Written by `make width` ([bench/width.py](../bench/width.py)) from [what it measured](../benchmarks/results/width.json).
 The models are small, with random weights ([here](../python/tests/wide_models.py)). Error: the largest difference, relative to
 the largest number; on a CPU from the module in float64, on a GPU from what the exporter recorded. The rows include powers of
-two, where neighbours are equally far and another one may be chosen than the module chooses. What is not fused, or
+two, equal rows and ties, where neighbours are equally far and another one may be chosen than the module chooses. What is not fused, or
 in part, runs by TorchInductor, and the exporter says because of which operation. Each row is the last run of its kind.
 """
 SECTION = """
