@@ -249,12 +249,26 @@ struct Pools {
   static gpu::Pool of(int device) {
     static auto* const pools = new Pools;
     Entry& entry = pools->of_devices[static_cast<std::size_t>(device)];
-    std::call_once(entry.once, [&] {
-      if (gpu::pool_create(&entry.pool, device, QueueMemory::kKept) == gpu::kSuccess) return;
-      static_cast<void>(gpu::get_last_error());
-      entry.pool = nullptr;
-    });
+    std::call_once(entry.once, [&] { entry.pool = made(device); });
     return entry.pool;
+  }
+
+ private:
+  static gpu::Pool made(int device) {
+    gpu::PoolProperties properties{};
+    properties.allocType = gpu::kPoolMemory;
+    properties.location.type = gpu::kPoolOfDevice;
+    properties.location.id = device;
+    std::uint64_t kept = QueueMemory::kKept;
+    gpu::Pool pool = nullptr;
+    if (gpu::pool_create(&pool, &properties) != gpu::kSuccess) {
+      static_cast<void>(gpu::get_last_error());
+      return nullptr;
+    }
+    if (gpu::pool_set(pool, gpu::kPoolKept, &kept) == gpu::kSuccess) return pool;
+    static_cast<void>(gpu::pool_destroy(pool));
+    static_cast<void>(gpu::get_last_error());
+    return nullptr;
   }
 };
 

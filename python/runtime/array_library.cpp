@@ -105,7 +105,7 @@ Queue queue_of(nb::handle stream, Device device, const std::string& subject) {
 }
 
 std::optional<Queue> current_queue_of(nb::handle array, Device device) {
-  if (const ExchangeApi api(array); api) return api.current_queue(device);
+  if (const ArrayType* type = array_type_of(array)) return type->api.current_queue(device);
   if (nb::isinstance<DeviceArray>(array)) {
     return nb::inst_ptr<DeviceArray>(array)->memory->queue();
   }
@@ -148,16 +148,35 @@ ArrayLibrary::ArrayLibrary(nb::handle array) {
   const bool is_numpy = nb::getattr(library, "__name__", nb::str("")).equal(nb::str("numpy"));
   if (is_numpy || !nb::hasattr(library, "from_dlpack")) return;
   from_dlpack_ = library.attr("from_dlpack");
-  if (const ExchangeApi api(array); api) api_ = api;
+  api_ = ExchangeApi(array);
 }
 
 nb::object ArrayLibrary::take(nb::handle array) const {
   if (!api_) return from_dlpack_(array);
   if (nb::isinstance<DeviceArray>(array)) {
     ResultMemory& memory = *nb::inst_ptr<DeviceArray>(array)->memory;
-    memory.share_with(api_->current_queue(memory.queue().device()));
+    memory.share_with(api_.current_queue(memory.queue().device()));
   }
-  return api_->take(array);
+  return api_.take(array);
+}
+
+namespace {
+
+bool is_true(PyObject* value) {
+  const nb::object owned = nb::steal(value);
+  if (owned.is_valid()) return owned.is(nb::handle(Py_True));
+  PyErr_Clear();
+  return true;  // it takes a closer look
+}
+
+}  // namespace
+
+std::optional<nb::dlpack::dltensor> ArrayType::view(nb::handle array) const {
+  static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
+  static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
+  if (has_gradients && is_true(PyObject_GetAttr(array.ptr(), requires_grad))) return {};
+  if (has_signs && is_true(PyObject_CallMethodNoArgs(array.ptr(), is_neg))) return {};
+  return api.view(array);
 }
 
 const ArrayType* array_type_of(nb::handle array) {

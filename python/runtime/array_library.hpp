@@ -32,6 +32,8 @@ Queue queue_of(nb::handle stream, Device device, const std::string& subject);
 /// DLPack's exchange API (dlpack.h 1.3), which torch has: what `__dlpack__` does, in nanoseconds and without streams.
 class ExchangeApi {
  public:
+  ExchangeApi() = default;
+
   /// Of the library of `array`; false where it has none.
   explicit ExchangeApi(nb::handle array);
   explicit operator bool() const noexcept { return table_ != nullptr; }
@@ -71,7 +73,7 @@ class ArrayLibrary {
 
  private:
   nb::object from_dlpack_;
-  std::optional<ExchangeApi> api_;
+  ExchangeApi api_;
 };
 
 /// What is known of a type of arrays, for calls that have no time to ask.
@@ -81,6 +83,9 @@ struct ArrayType {
   ArrayLibrary library;
   bool has_gradients = false;  ///< `requires_grad`
   bool has_signs = false;  ///< `is_neg()`, of torch: the numbers of the memory have another sign
+
+  /// Where an array lies. Nothing where it has a gradient or another sign, or the library refuses it: `__dlpack__` says why.
+  std::optional<nb::dlpack::dltensor> view(nb::handle array) const;
 };
 
 /// That of an array whose library has the exchange API; else nullptr. Lives as long as the process.

@@ -152,16 +152,14 @@ ArrayView view_of_dlpack(const nb::dlpack::dltensor& tensor, nb::handle given,
 
 /// Nothing where the library has no such, or `__dlpack__` has something to say of the array.
 std::optional<ArrayView> view_by_exchange_api(nb::handle value, const ArrayUse& use) {
-  const ExchangeApi api(value);
-  if (!api) return {};
-  const nb::object has_gradient = nb::getattr(value, "requires_grad", nb::none());
-  if (has_gradient.is(nb::handle(Py_True))) return {};
-  const std::optional<nb::dlpack::dltensor> tensor = api.view(value);
+  const ArrayType* const type = array_type_of(value);
+  if (type == nullptr) return {};
+  const std::optional<nb::dlpack::dltensor> tensor = type->view(value);
   if (!tensor) return {};
   ArrayView view = view_of_dlpack(*tensor, value, use);
   view.owner = nb::borrow(value);
   if (use.queue != nullptr && view.device == use.queue->queue().device()) {
-    use.queue->wait_for(api.current_queue(view.device));
+    use.queue->wait_for(type->api.current_queue(view.device));
   }
   return view;
 }
@@ -460,7 +458,7 @@ ArrayView view_of(nb::handle value, const ArrayUse& use) {
                   std::string(name_of(use.dtype)) + ": numpy.asarray(x, dtype=\"" +
                   std::string(name_of(use.dtype)) + "\")");
   }
-  if (use.queue != nullptr && view.device.is_cpu()) {
+  if (use.queue != nullptr && use.is_scalar && view.device.is_cpu()) {
     // A number, which the GPU reads later: until then the caller may write what it has.
     const nb::object copy = nb::module_::import_("numpy").attr("asarray")(value).attr("copy")();
     const DType dtype = view.dtype;
@@ -468,7 +466,7 @@ ArrayView view_of(nb::handle value, const ArrayUse& use) {
     view.dtype = dtype;
     view.owner = copy;
     view.is_in_order = false;
-  } else if (use.queue != nullptr) {
+  } else if (use.queue != nullptr && !view.device.is_cpu()) {
     const std::optional<Queue> current = current_queue_of(value, view.device);
     view.is_in_order = current && use.queue->is_on(*current);
   }

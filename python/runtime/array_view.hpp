@@ -83,6 +83,7 @@ struct ArrayUse {
   bool is_written = false;
   bool takes_any = false;      ///< another dtype, too
   int dims = 0;                ///< of what is one row
+  bool is_scalar = false;      ///< numbers of a call, which need not lie on its GPU
   CallQueue* queue = nullptr;  ///< of a call on a GPU
 };
 

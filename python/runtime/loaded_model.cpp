@@ -70,12 +70,6 @@ package::ModelDescription described(const std::string& path) {
   throw ConfigError("model " + path + ": does not say which columns it reads");
 }
 
-Queue default_queue_of(Device device) {
-  if (device.is_cpu()) return Queue(device);
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): the default streams are numbers
-  return Queue::borrow(device, reinterpret_cast<void*>(std::uintptr_t{1}));
-}
-
 RowDependence rows_of(const detail::AnyModel& model, const package::ModelDescription& description,
                       const PlanesOfModel& planes, Device device) {
   if (description.row_dependence.answer != RowDependence::Answer::kUnknown || !device.is_cpu()) {
@@ -91,7 +85,6 @@ LoadedModel::LoadedModel(std::string path, Device device)
     : path_(std::move(path)),
       stamp_(stamp_of(path_)),
       device_(device),
-      default_queue_(default_queue_of(device)),
       description_(described(path_)),
       model_(path_, CompilationType::kAny, {}),
       planes_(planes_of(description_)),

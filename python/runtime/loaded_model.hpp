@@ -74,9 +74,6 @@ class LoadedModel {
   /// Those of the calling thread; they go with the model or with the thread.
   ThreadCalls& of_this_thread() const;
 
-  /// Where calls run whose caller has no stream: on a GPU the legacy default stream.
-  const Queue& default_queue() const noexcept { return default_queue_; }
-
   /// That of `calls` on a queue.
   /// @param dropped a call of a queue that was not used for long, for the caller to free
   ThreadCall& call_on(const Queue& queue, ThreadCalls& calls,
@@ -93,7 +90,6 @@ class LoadedModel {
   std::string path_;
   FileStamp stamp_;
   Device device_;
-  Queue default_queue_;
   package::ModelDescription description_;
   detail::AnyModel model_;
   PlanesOfModel planes_;

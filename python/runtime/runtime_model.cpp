@@ -284,23 +284,12 @@ std::int64_t plane_of_numpy(PyObject* value, const DType* dtype, bool is_written
   return PyArray_DIM(array, 0);
 }
 
-bool is_true(PyObject* value) {
-  const nb::object owned = nb::steal(value);
-  if (owned.is_valid()) return owned.is(nb::handle(Py_True));
-  PyErr_Clear();
-  return true;  // it takes a closer look
-}
-
 /// The same of a library with DLPack's exchange API, which works on the queue of the call.
 std::int64_t plane_of_tensor(PyObject* value, const DType* dtype, const Queue& queue,
                              Plane& plane) {
-  static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
-  static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
   const ArrayType* const type = array_type_of(value);
   if (type == nullptr) return -1;
-  if (type->has_gradients && is_true(PyObject_GetAttr(value, requires_grad))) return -1;
-  if (type->has_signs && is_true(PyObject_CallMethodNoArgs(value, is_neg))) return -1;
-  const std::optional<nb::dlpack::dltensor> tensor = type->api.view(value);
+  const std::optional<nb::dlpack::dltensor> tensor = type->view(value);
   if (!tensor || tensor->ndim != 1) return -1;
   const std::optional<DType> found = dtype_of(tensor->dtype);
   if (!found || (dtype != nullptr && *found != *dtype)) return -1;
@@ -360,12 +349,14 @@ bool RuntimeModel::read_quickly(Given& given, PyObject* dict, Py_ssize_t others,
   PyObject* name = nullptr;
   PyObject* first = nullptr;
   for (Py_ssize_t place = 0; PyDict_Next(dict, &place, &name, &first) != 0;) {
+    if (PyArray_Check(first)) break;  // is no library's, and asking takes longer than the call
     const ArrayType* const type = array_type_of(first);
-    if (type != nullptr && type->library) {
+    if (type == nullptr) continue;  // out=, stream=
+    if (type->library) {
       given.kind = TableKind::kLibrary;
       given.library = type->library;
     }
-    if (type != nullptr || PyArray_Check(first)) break;  // not so: out=, stream=
+    break;
   }
   return true;
 }
@@ -397,6 +388,7 @@ ArrayUse RuntimeModel::use_of(const BlockOfPlanes& block, const std::string& sub
           .is_written = !is_input,
           .takes_any = loaded_->planes().takes_any_numbers,
           .dims = dims,
+          .is_scalar = block.block.element.is_scalar(),
           .queue = given.queue ? &*given.queue : nullptr};
 }
 
@@ -973,12 +965,12 @@ Queue RuntimeModel::queue_of_call(nb::handle array, PyObject* stream) const {
   const Device device = loaded_->device();
   if (device.is_cpu()) {
     if (stream != nullptr) refuse("got a stream, and was loaded on the cpu; expected none");
-    return loaded_->default_queue();
+    return Queue(device);
   }
   if (stream != nullptr) return queue_of(stream, device, subject());
   std::optional<Queue> current;
   if (array.is_valid()) current = current_queue_of(array, device);
-  return current ? *current : loaded_->default_queue();
+  return current ? *current : queue_of_number(0, device);  // the legacy default stream
 }
 
 namespace {

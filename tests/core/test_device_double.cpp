@@ -240,8 +240,6 @@ TEST_F(SeveralDevices, MemoryThatIsReplacedCountsUntilItIsFree) {
   EXPECT_EQ(memory_figures(kFirst).all.now, in_use - 8);
 }
 
-// ---- lost and full devices
-
 TEST_F(SeveralDevices, SayInWhichOfThemMemoryLies) {
   const Buffer buffer(kSecond, 100);
   const int of_host = 0;
@@ -263,6 +261,8 @@ TEST_F(SeveralDevices, QueueMemoryIsGivenBackWhenTheWorkBeforeIsDoneAndWithoutWa
   EXPECT_EQ(DeviceDouble::used(0), 0U);
   EXPECT_EQ(memory_figures(kFirst).of(MemoryPurpose::kCollections).now, 0U);
 }
+
+// ---- lost and full devices
 
 TEST_F(SeveralDevices, ALostOneIsATypedErrorAndTheOthersWorkOn) {
   const Queue lost(kFirst);

@@ -133,13 +133,21 @@ struct Machine {
     return find(events, handle, device);
   }
 
+  /// The allocation that `data` points into; the end for memory of the host.
+  std::map<const std::byte*, Allocation>::const_iterator memory_with(const void* data) const {
+    const auto* const place = static_cast<const std::byte*>(data);
+    auto next = memory.upper_bound(place);
+    if (next == memory.begin()) return memory.end();
+    --next;
+    return place < next->first + next->second.bytes ? next : memory.end();
+  }
+
   /// @throws DeviceError unless [data, data + bytes) is host memory or lies on `device`.
   void require_reachable(int device, const void* data, std::size_t bytes) {
     const auto* const begin = static_cast<const std::byte*>(data);
-    auto next = memory.upper_bound(begin);
-    if (next == memory.begin()) return;
-    const auto& [start, allocation] = *--next;
-    if (begin >= start + allocation.bytes) return;  // of the host
+    const auto found = memory_with(data);
+    if (found == memory.end()) return;
+    const auto& [start, allocation] = *found;
     if (allocation.device != device || begin + bytes > start + allocation.bytes) {
       throw DeviceError("illegal address: " + std::to_string(bytes) +
                         " bytes in memory of cuda:" + std::to_string(allocation.device) +
@@ -297,11 +305,8 @@ DeviceMemory gpu_memory(int device) {
 int gpu_device_of(const void* data) {
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
-  const auto* const place = static_cast<const std::byte*>(data);
-  auto next = machine.memory.upper_bound(place);
-  if (next == machine.memory.begin()) return -1;
-  const auto& [start, allocation] = *--next;
-  return place < start + allocation.bytes ? allocation.device : -1;
+  const auto found = machine.memory_with(data);
+  return found == machine.memory.end() ? -1 : found->second.device;
 }
 
 void gpu_wait(int device) {

@@ -141,19 +141,11 @@ inline Error device_of(const void* data, int* device) {
 }
 
 using Pool = cudaMemPool_t;
+using PoolProperties = cudaMemPoolProps;
+inline constexpr auto kPoolOfDevice = cudaMemLocationTypeDevice;
+inline constexpr auto kPoolMemory = cudaMemAllocationTypePinned;
+inline constexpr auto kPoolKept = cudaMemPoolAttrReleaseThreshold;
 
-/// @param kept bytes that were given back and stay with the pool
-inline Error pool_create(Pool* pool, int device, std::uint64_t kept) {
-  cudaMemPoolProps properties{};
-  properties.allocType = cudaMemAllocationTypePinned;
-  properties.location.type = cudaMemLocationTypeDevice;
-  properties.location.id = device;
-  const Error status = cudaMemPoolCreate(pool, &properties);
-  if (status != kSuccess) return status;
-  const Error is_set = cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &kept);
-  if (is_set != kSuccess) static_cast<void>(cudaMemPoolDestroy(*pool));
-  return is_set;
-}
 inline Error pool_allocate(void** data, std::size_t bytes, Pool pool, Stream stream) {
   return cudaMallocFromPoolAsync(data, bytes, pool, stream);
 }
@@ -182,6 +174,9 @@ inline constexpr auto release_pinned = cudaFreeHost;
 inline constexpr auto copy = cudaMemcpyAsync;
 inline constexpr auto copy_2d = cudaMemcpy2DAsync;
 inline constexpr auto release_in_order = cudaFreeAsync;
+inline constexpr auto pool_create = cudaMemPoolCreate;
+inline constexpr auto pool_destroy = cudaMemPoolDestroy;
+inline constexpr auto pool_set = cudaMemPoolSetAttribute;
 inline constexpr auto pool_trim = cudaMemPoolTrimTo;
 inline constexpr auto export_memory = cudaIpcGetMemHandle;
 inline constexpr auto import_end = cudaIpcCloseMemHandle;

@@ -75,19 +75,11 @@ inline Error device_of(const void* data, int* device) {
 }
 
 using Pool = hipMemPool_t;
+using PoolProperties = hipMemPoolProps;
+inline constexpr auto kPoolOfDevice = hipMemLocationTypeDevice;
+inline constexpr auto kPoolMemory = hipMemAllocationTypePinned;
+inline constexpr auto kPoolKept = hipMemPoolAttrReleaseThreshold;
 
-/// @param kept bytes that were given back and stay with the pool
-inline Error pool_create(Pool* pool, int device, std::uint64_t kept) {
-  hipMemPoolProps properties{};
-  properties.allocType = hipMemAllocationTypePinned;
-  properties.location.type = hipMemLocationTypeDevice;
-  properties.location.id = device;
-  const Error status = hipMemPoolCreate(pool, &properties);
-  if (status != kSuccess) return status;
-  const Error is_set = hipMemPoolSetAttribute(*pool, hipMemPoolAttrReleaseThreshold, &kept);
-  if (is_set != kSuccess) static_cast<void>(hipMemPoolDestroy(*pool));
-  return is_set;
-}
 inline Error pool_allocate(void** data, std::size_t bytes, Pool pool, Stream stream) {
   return hipMallocFromPoolAsync(data, bytes, pool, stream);
 }
@@ -116,6 +108,9 @@ inline constexpr auto release_pinned = hipHostFree;
 inline constexpr auto copy = hipMemcpyAsync;
 inline constexpr auto copy_2d = hipMemcpy2DAsync;
 inline constexpr auto release_in_order = hipFreeAsync;
+inline constexpr auto pool_create = hipMemPoolCreate;
+inline constexpr auto pool_destroy = hipMemPoolDestroy;
+inline constexpr auto pool_set = hipMemPoolSetAttribute;
 inline constexpr auto pool_trim = hipMemPoolTrimTo;
 inline constexpr auto export_memory = hipIpcGetMemHandle;
 inline constexpr auto import_end = hipIpcCloseMemHandle;

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -127,10 +126,22 @@ inline Error allocate(void** data, std::size_t) {
 }
 inline Error release(void*) { return Runtime::get().call("release"); }
 using Pool = void*;
-inline Error pool_create(Pool* pool, int, std::uint64_t) {
+struct PoolProperties {
+  int allocType = 0;
+  struct {
+    int type = 0;
+    int id = 0;
+  } location;
+};
+inline constexpr int kPoolOfDevice = 1;
+inline constexpr int kPoolMemory = 1;
+inline constexpr int kPoolKept = 1;
+inline Error pool_create(Pool* pool, const PoolProperties*) {
   *pool = Runtime::get().handle();
   return Runtime::get().call("pool_create");
 }
+inline Error pool_set(Pool, int, void*) { return Runtime::get().call("pool_set"); }
+inline Error pool_destroy(Pool) { return Runtime::get().call("pool_destroy"); }
 inline Error pool_allocate(void** data, std::size_t, Pool, Stream) {
   *data = Runtime::get().handle();
   return Runtime::get().call("pool_allocate", true);
