@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "tensoa/core/device.hpp"
@@ -87,7 +88,7 @@ void gpu_copy_2d(int device, void* stream, void* to, std::size_t to_pitch, const
 
 bool gpu_has_kernels() noexcept;
 /// @throws ConfigError where there are no kernels
-void gpu_write(int device, void* stream, const StridedCopy& copy);
+void gpu_write(int device, void* stream, std::span<const StridedCopy> copies);
 void gpu_write(int device, void* stream, const PaddedRows& rows);
 void gpu_write(int device, void* stream, const GroupMask& mask);
 void gpu_write(int device, void* stream, const GroupSegments& segments);

@@ -19,7 +19,7 @@ namespace {
 
 bool gpu_has_kernels() noexcept { return false; }
 
-void gpu_write(int /*device*/, void* /*stream*/, const StridedCopy& /*copy*/) {
+void gpu_write(int /*device*/, void* /*stream*/, std::span<const StridedCopy> /*copies*/) {
   refuse("strided_copy: converting or broadcasting");
 }
 void gpu_write(int /*device*/, void* /*stream*/, const PaddedRows& /*rows*/) {

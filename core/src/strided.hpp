@@ -26,13 +26,19 @@ struct StridedCopy {
   std::array<std::int64_t, kMaxRank> to_strides{1, 0, 0, 0};  ///< in elements
   std::array<std::int64_t, kMaxRank> from_strides{1, 0, 0, 0};
 
-  std::int64_t elements() const noexcept { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+  TENSOA_HOST_DEVICE std::int64_t elements() const noexcept {
+    return sizes[0] * sizes[1] * sizes[2] * sizes[3];
+  }
 
   /// Whether the elements of the innermost dimension lie side by side, and stay what they are.
   bool has_rows() const noexcept {
     return to_dtype == from_dtype && to_strides[0] == 1 && from_strides[0] == 1;
   }
 };
+
+/// How many of them fit into the 4096 bytes of a kernel's parameters.
+inline constexpr std::size_t kMostCopiesOfKernel = 32;
+static_assert(kMostCopiesOfKernel * sizeof(StridedCopy) <= 4096);
 
 /// In the calling thread.
 void copy_on_cpu(const StridedCopy& copy);
@@ -102,7 +108,7 @@ TENSOA_HOST_DEVICE inline void write_element(const StridedCopy& copy, std::int64
   std::int64_t from_place = 0;
   for (std::size_t dim = 0; dim < copy.rank; ++dim) {
     const std::int64_t size = copy.sizes[dim];
-    const std::int64_t rest = i / size;
+    const std::int64_t rest = dim + 1 < copy.rank ? i / size : 0;
     to_place += (i - rest * size) * copy.to_strides[dim];
     from_place += (i - rest * size) * copy.from_strides[dim];
     i = rest;

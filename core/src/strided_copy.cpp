@@ -3,9 +3,11 @@
 #include "tensoa/core/strided_copy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -83,6 +85,31 @@ StridedCopy simplified(const TensorView& to, const TensorView& from) {
   }
   copy.rank = static_cast<std::uint8_t>(std::max<std::size_t>(rank, 1));
   return copy;
+}
+
+/// Makes one copy, of a dimension more, of `sum` and `next`, where it lies behind `last` as that behind the one before.
+/// @param sum copies that were joined, the last of which is `last` @return whether it could
+bool join(StridedCopy& sum, const StridedCopy& last, const StridedCopy& next) {
+  const std::size_t rank = last.rank;
+  if (rank == kMaxRank || next.rank != rank || next.to_dtype != last.to_dtype ||
+      next.from_dtype != last.from_dtype || next.sizes != last.sizes ||
+      next.to_strides != last.to_strides || next.from_strides != last.from_strides) {
+    return false;
+  }
+  const auto to_size = static_cast<std::int64_t>(size_of(last.to_dtype));
+  const auto from_size = static_cast<std::int64_t>(size_of(last.from_dtype));
+  const std::int64_t to = next.to - last.to;
+  const std::int64_t from = next.from - last.from;
+  if (to <= 0 || from < 0 || to % to_size != 0 || from % from_size != 0) return false;
+  if (sum.rank == rank) {
+    ++sum.rank;
+    sum.to_strides[rank] = to / to_size;
+    sum.from_strides[rank] = from / from_size;
+  } else if (sum.to_strides[rank] != to / to_size || sum.from_strides[rank] != from / from_size) {
+    return false;
+  }
+  ++sum.sizes[rank];
+  return true;
 }
 
 /// Calls `action(to, from)` for each part of the copy in the dimensions from `first` on.
@@ -188,33 +215,86 @@ void copy_on_cpu(const StridedCopy& copy) {
 
 }  // namespace detail
 
-std::size_t strided_copy(const Queue& queue, const TensorView& to, const TensorView& from) {
-  require_copyable(to, from);
-  const std::size_t bytes = to.bytes();
-  if (bytes == 0) return 0;
+namespace {
+
+void require_reachable(const Queue& queue, const TensorView& to, const TensorView& from) {
   for (const Device side : {to.device, from.device}) {
     if (side.is_cpu() || side == queue.device()) continue;
     throw DeviceError("strided_copy: from " + to_string(from) + " to " + to_string(to) +
                       " needs a queue of the CUDA device, got one of " + to_string(queue.device()));
   }
-  const StridedCopy copy = simplified(to, from);
+}
+
+/// Copies that a GPU makes.
+class CopiesOnGpu {
+ public:
+  explicit CopiesOnGpu(const Queue& queue) : queue_(queue) {}
+
+  void add(const TensorView& to, const TensorView& from) {
+    const StridedCopy copy = simplified(to, from);
+    if (to.device.is_cpu() || from.device.is_cpu()) {
+      if (copy_by_2d_copies(queue_, copy, copy.elements())) return;
+      refuse(to, from,
+             "between host and GPU the dtypes are the same and nothing is broadcast; copy to the "
+             "device first, then there");
+    }
+    if (count_ == 0 || !join(copies_[count_ - 1], last_, copy)) {
+      if (count_ == copies_.size()) enqueue();
+      copies_[count_++] = copy;
+    }
+    last_ = copy;
+  }
+
+  /// Those within the GPU, which were kept until now.
+  void enqueue() {
+    const auto copies = std::span<const StridedCopy>(copies_).first(std::exchange(count_, 0));
+    const bool has_kernel = detail::gpu_has_kernels();
+    if (has_kernel && copies.size() > 1) return write(copies);
+    for (const StridedCopy& copy : copies) {
+      if (copy.has_rows() || !has_kernel) {
+        if (copy_by_2d_copies(queue_, copy, has_kernel ? kMostPlanes : copy.elements())) continue;
+      }
+      write({&copy, 1});
+    }
+  }
+
+ private:
+  void write(std::span<const StridedCopy> copies) const {
+    detail::gpu_write(queue_.device().index, queue_.native_handle(), copies);
+  }
+
+  const Queue& queue_;
+  std::array<StridedCopy, detail::kMostCopiesOfKernel> copies_;
+  std::size_t count_ = 0;
+  StridedCopy last_;  ///< the last one, before it was joined to others
+};
+
+}  // namespace
+
+std::size_t strided_copies(const Queue& queue, std::span<const TensorCopy> copies) {
+  std::size_t bytes = 0;
+  for (const auto& [to, from] : copies) {
+    require_copyable(to, from);
+    require_reachable(queue, to, from);
+    bytes += to.bytes();
+  }
   if (queue.device().is_cpu()) {
-    detail::copy_on_cpu(copy);
+    for (const auto& [to, from] : copies) {
+      if (to.elements() > 0) detail::copy_on_cpu(simplified(to, from));
+    }
     return bytes;
   }
-  const bool is_within_device = !to.device.is_cpu() && !from.device.is_cpu();
-  const bool has_kernel = is_within_device && detail::gpu_has_kernels();
-  if (copy.has_rows() || !has_kernel) {
-    const std::int64_t most = has_kernel ? kMostPlanes : copy.elements();
-    if (copy_by_2d_copies(queue, copy, most)) return bytes;
+  CopiesOnGpu on_gpu(queue);
+  for (const auto& [to, from] : copies) {
+    if (to.elements() > 0) on_gpu.add(to, from);
   }
-  if (!is_within_device) {
-    refuse(to, from,
-           "between host and GPU the dtypes are the same and nothing is broadcast; copy to the "
-           "device first, then there");
-  }
-  detail::gpu_write(queue.device().index, queue.native_handle(), copy);
+  on_gpu.enqueue();
   return bytes;
+}
+
+std::size_t strided_copy(const Queue& queue, const TensorView& to, const TensorView& from) {
+  const TensorCopy copy{to, from};
+  return strided_copies(queue, {&copy, 1});
 }
 
 }  // namespace tensoa

@@ -63,11 +63,12 @@ void write_argument(const Queue& queue, const BoundBlock& block, const TensorVie
     case BlockForm::kInPlace:
       return copies.add_in(strided_copy(queue, to, block.tensor), CopyReason::kInputIsWritten);
     case BlockForm::kRepacked:
-      for (std::size_t i = 0; i < block.sources.size(); ++i) {
-        copies.add_in(strided_copy(queue, column_of(block, to, i), block.sources[i]),
-                      CopyReason::kRepack);
-      }
-      return;
+      return copies.add_in(
+          strided_copies(queue, block.sources.size(),
+                         [&](std::size_t i) {
+                           return TensorCopy{column_of(block, to, i), block.sources[i]};
+                         }),
+          CopyReason::kRepack);
     case BlockForm::kPadded:
       require_ascending(block, block.sources.front().size_of_dim[0]);
       return copies.add_in(pad_rows(queue, to, block.sources.front(), block.sources.back()),
@@ -83,10 +84,11 @@ void write_argument(const Queue& queue, const BoundBlock& block, const TensorVie
 
 void write_columns(const Queue& queue, const TensorView& result, const BoundBlock& block,
                    CopyReport& copies) {
-  for (std::size_t i = 0; i < block.sources.size(); ++i) {
-    copies.add_out(strided_copy(queue, block.sources[i], column_of(block, result, i)),
-                   CopyReason::kRepack);
-  }
+  copies.add_out(strided_copies(queue, block.sources.size(),
+                                [&](std::size_t i) {
+                                  return TensorCopy{block.sources[i], column_of(block, result, i)};
+                                }),
+                 CopyReason::kRepack);
 }
 
 }  // namespace tensoa

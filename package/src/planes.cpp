@@ -120,31 +120,28 @@ TensorView PlanesOfBlock::column(std::byte* first, std::int64_t pitch, std::int6
   return planes;
 }
 
-template <class Action>
-std::size_t PlanesOfBlock::for_each_column(const BoundBlock& block, const Planes& planes,
-                                           const Action& action) const {
-  const std::vector<ColumnDescription>& columns = description_.columns;
-  const Device device = block.tensor.device;
-  std::size_t copied = 0;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const std::int64_t pitch = each_ > 1 ? pitch_of(block, i) : 0;
-    copied += action(column(address_of(block, i, element_size_), pitch, planes.rows, device),
-                     column(address(planes, columns[i].plane), planes.pitch, planes.rows, device));
-  }
-  return copied;
+TensorView PlanesOfBlock::bound_column(const BoundBlock& block, std::size_t i,
+                                       std::int64_t rows) const noexcept {
+  const std::int64_t pitch = each_ > 1 ? pitch_of(block, i) : 0;
+  return column(address_of(block, i, element_size_), pitch, rows, block.tensor.device);
+}
+
+TensorView PlanesOfBlock::column_of(const Planes& planes, std::size_t i,
+                                    Device device) const noexcept {
+  return column(address(planes, description_.columns[i].plane), planes.pitch, planes.rows, device);
 }
 
 std::size_t PlanesOfBlock::gather(const Queue& queue, const BoundBlock& block,
                                   const Planes& to) const {
-  return for_each_column(block, to, [&](const TensorView& mine, const TensorView& aside) {
-    return strided_copy(queue, aside, mine);
+  return strided_copies(queue, description_.columns.size(), [&](std::size_t i) {
+    return TensorCopy{column_of(to, i, block.tensor.device), bound_column(block, i, to.rows)};
   });
 }
 
 std::size_t PlanesOfBlock::scatter(const Queue& queue, const Planes& from,
                                    const BoundBlock& block) const {
-  return for_each_column(block, from, [&](const TensorView& mine, const TensorView& aside) {
-    return strided_copy(queue, mine, aside);
+  return strided_copies(queue, description_.columns.size(), [&](std::size_t i) {
+    return TensorCopy{bound_column(block, i, from.rows), column_of(from, i, block.tensor.device)};
   });
 }
 

@@ -369,55 +369,27 @@ void PlaneCall::bring_back(const Place& place, CopyReport& copies) {
 
 namespace {
 
-/// Planes at one distance as one tensor [planes, elements].
-TensorView tensor_of(const Plane& plane, std::int64_t planes, std::int64_t distance,
-                     std::int64_t count) {
-  const auto element = static_cast<std::int64_t>(size_of(plane.dtype));
-  TensorView tensor{.data = plane.data, .dtype = plane.dtype, .device = plane.device, .rank = 2};
-  tensor.size_of_dim = {planes, count};
-  tensor.stride_of_dim = {distance / element, plane.stride / element};
+TensorView tensor_of(const Plane& plane, std::int64_t count) {
+  TensorView tensor{.data = plane.data, .dtype = plane.dtype, .device = plane.device, .rank = 1};
+  tensor.size_of_dim[0] = count;
+  tensor.stride_of_dim[0] = plane.stride / static_cast<std::int64_t>(size_of(plane.dtype));
   return tensor;
 }
 
 }  // namespace
 
-/// Makes all copies that are due: on a GPU those of planes at one distance together, by one kernel.
+/// Makes all copies that are due.
 void PlaneCall::copy() {
-  for (std::size_t i = 0; i < to_copy_.size();) {
-    const Copy& first = to_copy_[i];
-    const std::size_t element = size_of(first.to.dtype);
-    std::size_t planes = 1;
-    if (queue_.device().is_cpu()) {
-      copy_plane(first.to.data, first.to.stride, first.from.data, first.from.stride, first.count,
-                 element);
-    } else if (first.from.device.is_cpu()) {
-      copy_bytes(queue_, first.to.data, first.to.device, first.from.data, first.from.device,
-                 element);
-    } else {
-      std::int64_t to_step = 0;
-      std::int64_t from_step = 0;
-      for (; i + planes < to_copy_.size(); ++planes) {
-        const Copy& last = to_copy_[i + planes - 1];
-        const Copy& next = to_copy_[i + planes];
-        const std::int64_t to = next.to.data - last.to.data;
-        const std::int64_t from = next.from.data - last.from.data;
-        if (planes == 1) {
-          to_step = to;
-          from_step = from;
-        }
-        const auto size = static_cast<std::int64_t>(element);
-        if (next.to.dtype != first.to.dtype || next.from.device != first.from.device ||
-            next.count != first.count || next.to.stride != first.to.stride ||
-            next.from.stride != first.from.stride || to != to_step || from != from_step ||
-            to <= 0 || from < 0 || to % size != 0 || from % size != 0) {
-          break;
-        }
-      }
-      const auto count = static_cast<std::int64_t>(planes);
-      strided_copy(queue_, tensor_of(first.to, count, to_step, first.count),
-                   tensor_of(first.from, count, from_step, first.count));
+  if (queue_.device().is_cpu()) {  // strides of columns there are any number of bytes
+    for (const Copy& copy : to_copy_) {
+      copy_plane(copy.to.data, copy.to.stride, copy.from.data, copy.from.stride, copy.count,
+                 size_of(copy.to.dtype));
     }
-    i += planes;
+  } else {
+    strided_copies(queue_, to_copy_.size(), [&](std::size_t i) {
+      const Copy& copy = to_copy_[i];
+      return TensorCopy{tensor_of(copy.to, copy.count), tensor_of(copy.from, copy.count)};
+    });
   }
   to_copy_.clear();
 }

@@ -24,6 +24,7 @@
 #include "tensoa/core/event.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue_memory.hpp"
+#include "tensoa/core/strided_copy.hpp"
 
 namespace tensoa {
 namespace {
@@ -49,6 +50,33 @@ TEST_F(SeveralDevices, AreListedWithTheCpuFirst) {
   EXPECT_THAT(
       [] { require_available(Device::cuda(2)); },
       ThrowsMessage<DeviceError>("device cuda:2 is not there; there is: cpu, cuda:0 to cuda:1"));
+}
+
+TEST_F(SeveralDevices, CopySeveralTensorsByOneKernelForEach32) {
+  const Queue queue(kFirst);
+  const Buffer from(kFirst, 1 << 16);
+  const Buffer to(kFirst, 1 << 16);
+  const auto kernels_of = [&](std::size_t count, auto place) {
+    const std::size_t before = DeviceDouble::kernels();
+    strided_copies(queue, count, [&](std::size_t i) {
+      const auto view = [&](const Buffer& memory) {
+        TensorView column{.data = memory.data() + 4 * place(i), .device = kFirst, .rank = 1};
+        column.size_of_dim[0] = 5;
+        column.stride_of_dim[0] = 2;
+        return column;
+      };
+      return TensorCopy{view(to), view(from)};
+    });
+    return DeviceDouble::kernels() - before;
+  };
+  const auto uneven = [](std::size_t i) { return 12 * i + i * i; };
+  EXPECT_EQ(kernels_of(0, uneven), 0);
+  EXPECT_EQ(kernels_of(15, uneven), 1);
+  EXPECT_EQ(kernels_of(32, uneven), 1);
+  EXPECT_EQ(kernels_of(33, uneven), 2);
+  const auto even = [](std::size_t i) { return 12 * i; };
+  EXPECT_EQ(kernels_of(15, even), 1);
+  EXPECT_EQ(kernels_of(300, even), 10);  // 32 at a time are asked for
 }
 
 TEST_F(SeveralDevices, AreNamedByEveryCallWithAnIndexOutOfRange) {

@@ -258,6 +258,105 @@ TEST_F(StridedCopyOnGpu, OfPlanesIsOneCopyOfRows) {
   expect_copied({2, 3, 50}, {200, 60, 1}, {400, 100, 1});
 }
 
+/// Up to 100 tensors, at one distance or at any, of up to three dtypes and forms, in memory of `device`.
+void expect_all_copied(Device device, int draws) {
+  std::mt19937 random(43);
+  const Queue queue(device);
+  for (int draw = 0; draw < draws; ++draw) {
+    struct Form {
+      std::vector<std::int64_t> sizes;
+      Draw from;
+      Draw to;
+      DType dtype;
+    };
+    std::vector<Form> forms;
+    while (forms.size() < 3) {
+      std::vector<std::int64_t> sizes(1 + random() % kMaxRank);
+      for (std::int64_t& size : sizes)
+        size = static_cast<std::int64_t>(random() % 20 == 0 ? 0 : 1 + random() % 5);
+      const Draw from(random, sizes, true);
+      const Draw to(random, sizes, false);
+      forms.push_back(
+          {sizes, from, to,
+           std::array{DType::kU8, DType::kF16, DType::kF32, DType::kI64}[random() % 4]});
+    }
+    std::vector<std::uint8_t> source(1U << 18U);
+    std::ranges::generate(source, [&] { return static_cast<std::uint8_t>(random()); });
+    std::vector<std::uint8_t> expected(source.size(), 0xAB);
+    std::vector<std::uint8_t> got = expected;
+    const Buffer from_memory(device, source.size());
+    const Buffer to_memory(device, got.size());
+    copy_bytes(queue, from_memory.data(), device, source.data(), Device::cpu(), source.size());
+    copy_bytes(queue, to_memory.data(), device, got.data(), Device::cpu(), got.size());
+    const std::size_t count = 1 + random() % 100;
+    const bool is_even = random() % 2 == 0;
+    const std::size_t which_changes = is_even ? 40 : 3;
+    std::vector<TensorCopy> copies;
+    std::size_t bytes = 0;
+    std::size_t which = 0;
+    std::size_t from_place = 0;
+    std::size_t to_place = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (random() % which_changes == 0) which = random() % forms.size();
+      const auto& [sizes, from, to, dtype] = forms[which];
+      const auto at = [&](const Buffer& memory, std::size_t place, const Draw& drawn) {
+        return view_of(memory.data() + place, dtype, sizes, drawn.strides, device);
+      };
+      copies.push_back({at(to_memory, to_place, to), at(from_memory, from_place, from)});
+      TensorView expected_view = copies.back().to;
+      TensorView source_view = copies.back().from;
+      expected_view.data = expected.data() + to_place;
+      source_view.data = source.data() + from_place;
+      copy_slowly(expected_view, source_view);
+      bytes += copies.back().to.bytes();
+      // The largest has 5^4 elements with gaps; no two overlap.
+      const auto next = [&](std::size_t place, const Draw& drawn, std::size_t more) {
+        const auto elements = static_cast<std::size_t>(std::max<std::int64_t>(drawn.elements, 0));
+        return (place + elements * size_of(dtype) + more + 7) / 8 * 8;
+      };
+      to_place = next(to_place, to, is_even ? 0 : random() % 40);
+      if (random() % 10 > 0) from_place = next(from_place, from, is_even ? 0 : random() % 40);
+      if (std::max(to_place, from_place) > source.size() - (1U << 15U)) break;
+    }
+    EXPECT_EQ(strided_copies(queue, copies), bytes);
+    copy_bytes(queue, got.data(), Device::cpu(), to_memory.data(), device, got.size());
+    queue.wait();
+    ASSERT_EQ(got, expected) << "draw " << draw;
+  }
+}
+
+TEST(StridedCopies, OfAnyTensorsWriteEachElementAndNothingElse) {
+  expect_all_copied(Device::cpu(), 200);
+}
+
+TEST(StridedCopies, OfMoreThanThatAreMadeAtOnce) {
+  std::array<std::int32_t, 100> from{};
+  std::array<std::int32_t, 100> to{};
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::int32_t>(i);
+  const std::size_t bytes = strided_copies(Queue(Device::cpu()), from.size(), [&](std::size_t i) {
+    return TensorCopy{view_of(&to[from.size() - 1 - i], DType::kI32, {1}, {1}),
+                      view_of(&from[i], DType::kI32, {1}, {1})};
+  });
+  EXPECT_EQ(bytes, sizeof(to));
+  EXPECT_TRUE(std::equal(to.rbegin(), to.rend(), from.begin()));
+}
+
+TEST(StridedCopies, AreAllCheckedBeforeTheFirst) {
+  std::array<float, 2> from{1, 2};
+  std::array<float, 2> to{};
+  const std::array copies{
+      TensorCopy{view_of(to.data(), DType::kF32, {1}, {1}),
+                 view_of(from.data(), DType::kF32, {1}, {1})},
+      TensorCopy{view_of(&to[1], DType::kF32, {1}, {1}), view_of(&from[1], DType::kF32, {2}, {1})}};
+  EXPECT_THAT([&] { strided_copies(Queue(Device::cpu()), copies); },
+              ThrowsMessage<ConfigError>(HasSubstr("expected tensors of the same sizes")));
+  EXPECT_THAT(to, ElementsAre(0.F, 0.F));
+}
+
+TEST_F(StridedCopyOnGpu, OfSeveralTensorsWritesEachElementAndNothingElse) {
+  expect_all_copied(kGpu, 200);
+}
+
 TEST_F(StridedCopyOnGpu, TransposesAndBroadcasts) {
   expect_copied({50, 3}, {1, 60}, {3, 1});
   expect_copied({50, 3}, {0, 1}, {3, 1});

@@ -202,6 +202,12 @@ std::size_t real_strided_copy(const Queue&, const TensorView&, const TensorView&
     "__real__ZN6tensoa12strided_copyERKNS_5QueueERKNS_10TensorViewES5_");
 std::size_t watched_strided_copy(const Queue&, const TensorView&, const TensorView&) __asm__(
     "__wrap__ZN6tensoa12strided_copyERKNS_5QueueERKNS_10TensorViewES5_");
+std::size_t real_strided_copies(const Queue&, std::span<const TensorCopy>) __asm__(
+    "__real__ZN6tensoa14strided_copiesERKNS_5QueueESt4spanIKNS_"
+    "10TensorCopyELm18446744073709551615EE");
+std::size_t watched_strided_copies(const Queue&, std::span<const TensorCopy>) __asm__(
+    "__wrap__ZN6tensoa14strided_copiesERKNS_5QueueESt4spanIKNS_"
+    "10TensorCopyELm18446744073709551615EE");
 std::size_t
 real_pad_rows(const Queue&, const TensorView&, const TensorView&, const TensorView&) __asm__(
     "__real__ZN6tensoa8pad_rowsERKNS_5QueueERKNS_"
@@ -215,6 +221,12 @@ std::size_t watched_strided_copy(const Queue& queue, const TensorView& to, const
   count_copy(to.data, from.data, to.bytes());
   const LookAway watch;
   return real_strided_copy(queue, to, from);
+}
+
+std::size_t watched_strided_copies(const Queue& queue, std::span<const TensorCopy> copies) {
+  for (const auto& [to, from] : copies) count_copy(to.data, from.data, to.bytes());
+  const LookAway watch;
+  return real_strided_copies(queue, copies);
 }
 
 std::size_t watched_pad_rows(const Queue& queue, const TensorView& to, const TensorView& values,

@@ -72,6 +72,7 @@ struct Machine {
   std::condition_variable progress;
   std::deque<FakeGpu> gpus{2};
   std::size_t capacity = std::size_t{1} << 30U;
+  std::size_t kernels = 0;
   bool is_host_full = false;
   std::map<void*, std::unique_ptr<FakeStream>> streams;
   std::map<std::pair<int, std::thread::id>, void*> default_streams;
@@ -273,6 +274,12 @@ std::size_t DeviceDouble::used(int device) {
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
   return machine.gpus.at(static_cast<std::size_t>(device)).used;
+}
+
+std::size_t DeviceDouble::kernels() {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  return machine.kernels;
 }
 
 std::size_t DeviceDouble::streams() {
@@ -507,14 +514,14 @@ void gpu_zero(int device, void* stream, void* data, std::size_t bytes) {
 
 }  // namespace detail
 
-void test::DeviceDouble::enqueue(int device, void* stream,
-                                 std::initializer_list<const void*> memory,
+void test::DeviceDouble::enqueue(int device, void* stream, const std::vector<const void*>& memory,
                                  std::function<void()> work) {
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
   FakeStream& found = machine.stream(device, stream);
   for (const void* const used : memory) machine.require_reachable(device, used, 1);
   machine.enqueue(found, {nullptr, std::move(work)});
+  ++machine.kernels;
 }
 
 }  // namespace tensoa

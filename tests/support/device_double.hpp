@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <initializer_list>
+#include <vector>
 
 namespace tensoa::test {
 
@@ -31,8 +31,9 @@ struct DeviceDouble {
 
   /// Adds the work of a kernel, which the host does, to a stream.
   /// @param memory an address in each memory that it uses @throws DeviceError as a GPU that cannot reach it
-  static void enqueue(int device, void* stream, std::initializer_list<const void*> memory,
+  static void enqueue(int device, void* stream, const std::vector<const void*>& memory,
                       std::function<void()> work);
+  static std::size_t kernels();  ///< that were enqueued so
 
   static std::size_t used(int device);  ///< bytes
   static std::size_t streams();         ///< that are there, on all devices, but the default ones

@@ -1,5 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
+#include <span>
+#include <vector>
+
 #include "device_double.hpp"
 #include "device_ops.hpp"
 #include "ragged.hpp"
@@ -21,8 +24,15 @@ void write_elements(int device, void* stream, const Tensor& tensor, const void* 
 
 bool gpu_has_kernels() noexcept { return true; }
 
-void gpu_write(int device, void* stream, const StridedCopy& copy) {
-  write_elements(device, stream, copy, copy.from);
+void gpu_write(int device, void* stream, std::span<const StridedCopy> copies) {
+  std::vector<const void*> memory;
+  for (const StridedCopy& copy : copies) memory.insert(memory.end(), {copy.to, copy.from});
+  const std::vector<StridedCopy> all(copies.begin(), copies.end());
+  test::DeviceDouble::enqueue(device, stream, memory, [all] {
+    for (const StridedCopy& copy : all) {
+      for (std::int64_t i = 0; i < copy.elements(); ++i) write_element(copy, i);
+    }
+  });
 }
 void gpu_write(int device, void* stream, const PaddedRows& rows) {
   write_elements(device, stream, rows, rows.from, rows.groups.data);

@@ -180,16 +180,15 @@ Sharing DeviceColumns::find_sharing(const ModelMetadataReply& metadata, const Wi
 void DeviceColumns::stage(Way way) {
   Side& to = side(way);
   if (way == Way::kWire) place_in_host_memory();
-  for (const Copy& copy : to.inputs) {
-    to.copies.add_in(strided_copy(queue_, copy.to, copy.from), CopyReason::kService);
+  if (!to.inputs.empty()) {
+    to.copies.add_in(strided_copies(queue_, to.inputs), CopyReason::kService);
   }
   to.is_staged = true;
 }
 
 void DeviceColumns::write_back(Way way, CopyReport& copies) {
-  for (const Copy& copy : side(way).outputs) {
-    copies.add_out(strided_copy(queue_, copy.to, copy.from), CopyReason::kService);
-  }
+  const std::vector<TensorCopy>& outputs = side(way).outputs;
+  if (!outputs.empty()) copies.add_out(strided_copies(queue_, outputs), CopyReason::kService);
 }
 
 void DeviceColumns::abandon() {

@@ -13,6 +13,7 @@
 #include "shared/sharing.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
+#include "tensoa/core/strided_copy.hpp"
 #include "tensoa/engine/copy_report.hpp"
 
 namespace tensoa::remote {
@@ -54,13 +55,9 @@ class DeviceColumns {
   void abandon();
 
  private:
-  struct Copy {
-    TensorView to;
-    TensorView from;
-  };
   struct Side {
-    std::vector<Copy> inputs;
-    std::vector<Copy> outputs;
+    std::vector<TensorCopy> inputs;
+    std::vector<TensorCopy> outputs;
     CopyReport copies = {};
     bool is_staged = false;
   };

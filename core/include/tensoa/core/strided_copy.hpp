@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <span>
 
 #include "tensoa/core/queue.hpp"
 #include "tensoa/core/tensor_view.hpp"
@@ -24,5 +27,32 @@ namespace tensoa {
 /// @throws ConfigError for other sizes or strides, or where a kernel is missing; DeviceError
 /// *Stream order*: as copy_bytes.
 std::size_t strided_copy(const Queue& queue, const TensorView& to, const TensorView& from);
+
+/// One of several copies.
+struct TensorCopy {
+  TensorView to;
+  TensorView from;
+};
+
+/// The same of several tensors, none of which is written by one copy and read or written by another. Those
+/// within one GPU are one kernel for each 32, and tensors of one form at one distance from each other count
+/// as one: a launch for each would take longer than the copies of a small event.
+/// @return the bytes written
+/// @throws as strided_copy; copies before the one at fault may have been enqueued
+/// *Stream order*: as copy_bytes.
+std::size_t strided_copies(const Queue& queue, std::span<const TensorCopy> copies);
+
+/// The same of the copies `copy_of(i)`, 0 <= i < `count`. Allocates nothing.
+template <class CopyOf>
+std::size_t strided_copies(const Queue& queue, std::size_t count, const CopyOf& copy_of) {
+  std::array<TensorCopy, 32> some;
+  std::size_t bytes = 0;
+  for (std::size_t first = 0; first < count; first += some.size()) {
+    const std::size_t now = std::min(some.size(), count - first);
+    for (std::size_t i = 0; i < now; ++i) some[i] = copy_of(first + i);
+    bytes += strided_copies(queue, std::span(some).first(now));
+  }
+  return bytes;
+}
 
 }  // namespace tensoa

@@ -103,11 +103,9 @@ class PlanesOfBlock {
   TensorView column(std::byte* first, std::int64_t pitch, std::int64_t rows,
                     Device device) const noexcept;
 
-  /// `action(mine, theirs)` with each column of `block` and its place in `planes`. @return the bytes
-  /// that it returns, of all
-  template <class Action>
-  std::size_t for_each_column(const BoundBlock& block, const Planes& planes,
-                              const Action& action) const;
+  /// Column `i` where the caller has it, and in `planes`.
+  TensorView bound_column(const BoundBlock& block, std::size_t i, std::int64_t rows) const noexcept;
+  TensorView column_of(const Planes& planes, std::size_t i, Device device) const noexcept;
 
   BlockDescription description_;
   std::int64_t element_size_;

@@ -101,12 +101,9 @@ TensorView planes_of(const Placed<Byte>& placed, std::size_t field, std::size_t 
 template <template <template <class> class> class Layout>
 std::size_t copy_planes(const Queue& queue, const Placed<const std::byte>& from,
                         const Placed<std::byte>& to, std::size_t rows) {
-  std::size_t copied = 0;
-  for (std::size_t field = 0; field < kFieldCount<Layout>; ++field) {
-    copied += strided_copy(queue, planes_of<Layout>(to, field, rows),
-                           planes_of<Layout>(from, field, rows));
-  }
-  return copied;
+  return strided_copies(queue, kFieldCount<Layout>, [&](std::size_t field) {
+    return TensorCopy{planes_of<Layout>(to, field, rows), planes_of<Layout>(from, field, rows)};
+  });
 }
 
 }  // namespace detail
