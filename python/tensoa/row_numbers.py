@@ -23,6 +23,7 @@ _DISTANCES = (
     torch.ops.aten._euclidean_dist.default,
 )
 _SIZE = re.compile(r"L\['\w+'\](?:\[[^\]]+\])*\.size\(\)\[\d+\]")  # as torch.export writes one of an argument
+_ARE_EQUAL = re.compile(rf"({_SIZE.pattern}) == ({_SIZE.pattern})")
 _IS_LEAST = re.compile(r"rows (>=?) (\d+)")
 _RELATIONS: dict[type[ast.cmpop], Any] = {
     ast.Eq: sympy.Eq,
@@ -54,14 +55,28 @@ def branches(program: torch.export.ExportedProgram, binding: Binding) -> Iterato
     them where it calls the program; nothing that is made of it does. None of them is on how numbers lie in memory, or only says
     that blocks have as many rows. The inputs of the program are those of the binding.
     """
-    collections = _collections(program, binding)
+    names = _names_of_sizes(program, binding)
     for condition in program._guards_code:
         words = _SIZE.sub("rows", condition)
-        if "rows" not in words or ".stride()" in words or words == "rows == rows" or _holds_always(condition, collections):
+        if "rows" not in words or ".stride()" in words or _holds_always(condition, names):
             continue
         least = _IS_LEAST.fullmatch(words)
         if least is None or int(least[2]) + (least[1] == ">") not in _needed(program):
             yield words
+
+
+def _names_of_sizes(program: torch.export.ExportedProgram, binding: Binding) -> dict[str, str]:
+    """A name for each size: the same for numbers of rows of one collection, and for sizes that the program needs to be equal.
+    torch has one symbol for those then, by which the callers see that they are not of one collection.
+    """
+    names = {size: f"rows{collection}" for size, collection in _collections(program, binding).items()}
+    for size in _SIZE.findall("\n".join(program._guards_code)):
+        names.setdefault(size, f"size{len(names)}")
+    for condition in program._guards_code:
+        if equal := _ARE_EQUAL.fullmatch(condition):
+            one, other = names[equal[1]], names[equal[2]]
+            names = {size: one if name == other else name for size, name in names.items()}
+    return names
 
 
 def _collections(program: torch.export.ExportedProgram, binding: Binding) -> dict[str, int]:
@@ -76,27 +91,26 @@ def _collections(program: torch.export.ExportedProgram, binding: Binding) -> dic
     return found
 
 
-def _holds_always(condition: str, collections: Mapping[str, int]) -> bool:
-    """Whether it holds for any numbers of rows, as what torch asks of its own arithmetic: "min(rows, 3*rows) == rows", and of
-    blocks of one collection: "rows <= rows".
+def _holds_always(condition: str, names: Mapping[str, str]) -> bool:
+    """Whether it holds for any sizes, as what torch asks of its own arithmetic: "min(rows, 3*rows) == rows", "rows == rows or
+    rows == 1", and of blocks of one collection: "rows <= rows".
     """
-    names: dict[str, str] = {}
-
-    def name_of(size: re.Match) -> str:
-        own = names.setdefault(size[0], f"size{len(names)}")
-        return f"rows{collections[size[0]]}" if size[0] in collections else own
-
-    tree = ast.parse(_SIZE.sub(name_of, condition), mode="eval").body
-    if not isinstance(tree, ast.Compare) or len(tree.ops) != 1:
-        return False
-    symbols = [*names.values(), *(f"rows{collection}" for collection in collections.values())]
-    known = {name: sympy.Symbol(name, integer=True, positive=True) for name in symbols}
+    known = {name: sympy.Symbol(name, integer=True, positive=True) for name in names.values()}
     known |= {"min": sympy.Min, "max": sympy.Max, "__builtins__": {}}
-    try:
-        sides = [eval(compile(ast.Expression(side), "guard", "eval"), known) for side in (tree.left, tree.comparators[0])]
-        return _RELATIONS[type(tree.ops[0])](*sides) == sympy.true
-    except (NameError, TypeError):  # functions that are not known here
-        return False
+
+    def holds(tree: ast.expr) -> bool:
+        if isinstance(tree, ast.BoolOp):
+            parts = map(holds, tree.values)
+            return any(parts) if isinstance(tree.op, ast.Or) else all(parts)
+        if not isinstance(tree, ast.Compare) or len(tree.ops) != 1:
+            return False
+        try:
+            sides = [eval(compile(ast.Expression(side), "guard", "eval"), known) for side in (tree.left, tree.comparators[0])]
+            return _RELATIONS[type(tree.ops[0])](*sides) == sympy.true
+        except (NameError, TypeError):  # functions that are not known here
+            return False
+
+    return holds(ast.parse(_SIZE.sub(lambda size: names[size[0]], condition), mode="eval").body)
 
 
 def require_no_branch(program: torch.export.ExportedProgram, binding: Binding) -> None:

@@ -133,7 +133,26 @@ def test_a_branch_on_the_number_of_rows_proves_nothing(is_few):
 )
 def test_a_condition_that_holds_for_any_number_of_rows_is_no_branch(condition, always):
     words = condition.format(x="L['x'].size()[0]", y="L['y'].size()[0]")
-    assert row_numbers._holds_always(words, {}) is always
+    sizes = {"L['x'].size()[0]": "size0", "L['y'].size()[0]": "size1"}
+    assert row_numbers._holds_always(words, sizes) is always
+
+
+def test_conditions_that_others_imply_are_no_branches():
+    """torch 2.15 says also that what it broadcasts is one row or as many as the other."""
+    columns = binding.parse(
+        {"schema": 1, "match": "order", "inputs": [block("x"), block("y", collection=1)], "outputs": [block("z")]}
+    )
+    program = exported_program(Function(lambda x, y: x * 2 + y.sum(0)), columns)
+    x, y, z = (f"L['tensors'][{i}].size()[0]" for i in range(3))
+
+    def branches(*conditions):
+        program._guards_code = list(conditions)
+        return [*row_numbers.branches(program, columns)]
+
+    assert branches(f"{z} == {x} or {x} == 1", f"{z} == {x}") == []
+    assert branches(f"{x} == {z}", f"{z} == 1 or {x} == {z} and {x} <= {z}") == []
+    assert branches(f"{y} == {x} or {x} == 1") == ["rows == rows or rows == 1"]
+    assert branches(f"{x} == {z}", f"{x} == {z} and {x} == {y}") == ["rows == rows and rows == rows"]
 
 
 def test_blocks_of_one_collection_are_equally_long_in_conditions():
