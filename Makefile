@@ -44,7 +44,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
-        install-check wheel reference stub newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
+        install-check wheel empty-machine reference stub newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
         soak soak-service width nightly options clean
 .DELETE_ON_ERROR:
 
@@ -137,6 +137,9 @@ install-check: build ## Install into fresh folders, with torch and without, and 
 
 wheel: setup ## Build the wheel of `pip install .`, install it where there is no torch, and use it; build-wheel/dist/ has it
 	@scripts/wheel_check.sh
+
+empty-machine: wheel ## Use the wheel in an empty Debian without compiler and torch, made by debootstrap: two gigabytes of downloads
+	@tests/install/empty_machine.sh
 
 stub: build ## Write the types of the Python module, python/tensoa/_runtime.pyi
 	@PYTHONPATH=python $(PYTHON) scripts/write_stub.py

@@ -35,9 +35,8 @@ endif()
 if(TARGET tensoa_python)
   install(TARGETS tensoa_python LIBRARY DESTINATION "${tensoa_module_dir}")
 endif()
-if(TENSOA_WHEEL AND TARGET tensoa_program)
-  # Of the system that builds the wheel; no other has to have it.
-  install(FILES "$<TARGET_FILE:TBB::tbb>" DESTINATION "${CMAKE_INSTALL_LIBDIR}" RENAME "$<TARGET_SONAME_FILE_NAME:TBB::tbb>")
+if(TENSOA_WHEEL)
+  include(TensoaWheel)
 endif()
 
 # All that is installed, without tests and benchmarks: `cmake --build build --target tensoa_installed`.

@@ -43,6 +43,7 @@ if(NOT TENSOA_TESTS MATCHES "^(all|torch)$")
 endif()
 
 if(TENSOA_WHEEL)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include \"${PROJECT_SOURCE_DIR}/cmake/libstdcxx_11.hpp\">")
   # pip builds the wheel with a Python that finds the packages of pyproject.toml, wherever it has put them.
   execute_process(COMMAND "${Python_EXECUTABLE}" -c "import sys; print(*filter(None, sys.path), sep=';')"
     OUTPUT_VARIABLE TENSOA_VENV_PACKAGES OUTPUT_STRIP_TRAILING_WHITESPACE)

