@@ -27,13 +27,9 @@ __global__ void __launch_bounds__(kBlock) copy_elements(std::int64_t n, Tensor t
   }
 }
 
-struct CopiesOfKernel {
-  std::array<StridedCopy, kMostCopiesOfKernel> copies;
-};
-
 /// Row y of the grid makes copy number y.
 __global__ void __launch_bounds__(kBlock) copy_tensors(const __grid_constant__ CopiesOfKernel all) {
-  const StridedCopy& copy = all.copies[blockIdx.y];
+  const StridedCopy& copy = all[blockIdx.y];
   const std::int64_t n = copy.elements();
   const std::int64_t step = std::int64_t{gridDim.x} * kBlock;
   for (std::int64_t i = std::int64_t{blockIdx.x} * kBlock + threadIdx.x; i < n; i += step) {
@@ -68,7 +64,7 @@ void gpu_write(int device, void* stream, std::span<const StridedCopy> copies) {
   const Device on = Device::cuda(device);
   const DeviceGuard current(on);
   CopiesOfKernel all;
-  std::ranges::copy(copies, all.copies.begin());
+  std::ranges::copy(copies, all.begin());
   std::int64_t most = 0;
   for (const StridedCopy& copy : copies) most = std::max(most, copy.elements());
   const dim3 grid(blocks_for(most), static_cast<unsigned>(copies.size()));

@@ -36,9 +36,9 @@ struct StridedCopy {
   }
 };
 
-/// How many of them fit into the 4096 bytes of a kernel's parameters.
-inline constexpr std::size_t kMostCopiesOfKernel = 32;
-static_assert(kMostCopiesOfKernel * sizeof(StridedCopy) <= 4096);
+/// As many as fit into the 4096 bytes of a kernel's parameters.
+using CopiesOfKernel = std::array<StridedCopy, 32>;
+static_assert(sizeof(CopiesOfKernel) <= 4096);
 
 /// In the calling thread.
 void copy_on_cpu(const StridedCopy& copy);

@@ -264,7 +264,7 @@ class CopiesOnGpu {
   }
 
   const Queue& queue_;
-  std::array<StridedCopy, detail::kMostCopiesOfKernel> copies_;
+  detail::CopiesOfKernel copies_;
   std::size_t count_ = 0;
   StridedCopy last_;  ///< the last one, before it was joined to others
 };

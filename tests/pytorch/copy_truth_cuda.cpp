@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "copy_truth.hpp"
+#include "strided.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa {
@@ -36,6 +37,7 @@ Function* driver(const char* name) {
 struct Kernel {
   std::string name;
   const void* first_argument;
+  unsigned grid_rows;
 };
 
 Kernel kernel_of(cudaGraphNode_t node) {
@@ -51,17 +53,24 @@ Kernel kernel_of(cudaGraphNode_t node) {
   }
   if (status != CUDA_SUCCESS)
     throw DeviceError("asking for a kernel of a graph: error " + std::to_string(status));
-  return {name, parameters.kernelParams == nullptr ? nullptr : parameters.kernelParams[0]};
+  return {name, parameters.kernelParams == nullptr ? nullptr : parameters.kernelParams[0],
+          parameters.gridDimY};
 }
 
 /// Torch's kernels that copy: direct_copy_kernel_cuda (any strides, and conversions), CatArray…Copy; and
-/// the library's copy_elements.
+/// the library's copy_elements and copy_tensors.
 bool is_copy(const std::string& kernel) {
   return kernel.find("copy") != std::string::npos || kernel.find("Copy") != std::string::npos;
 }
 
-/// Torch's elementwise kernels take the number of elements first, and so do the library's.
+/// Torch's elementwise kernels take the number of elements first, and so does the library's copy_elements.
 std::size_t elements_of(const Kernel& kernel) {
+  if (kernel.name.find("copy_tensors") != std::string::npos && kernel.first_argument != nullptr) {
+    const auto& copies = *static_cast<const detail::CopiesOfKernel*>(kernel.first_argument);
+    std::int64_t elements = 0;
+    for (unsigned copy = 0; copy < kernel.grid_rows; ++copy) elements += copies[copy].elements();
+    return static_cast<std::size_t>(elements);
+  }
   if (kernel.name.find("copy_elements") != std::string::npos && kernel.first_argument != nullptr) {
     return static_cast<std::size_t>(*static_cast<const std::int64_t*>(kernel.first_argument));
   }
