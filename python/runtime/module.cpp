@@ -21,6 +21,7 @@
 #include "tensoa/core/version.hpp"
 #include "tensoa/forest/engines.hpp"
 #include "tensoa/package/engines.hpp"
+#include "tensoa/package/inspect.hpp"
 
 namespace tensoa::python {
 namespace {
@@ -181,6 +182,22 @@ NB_MODULE(_runtime, module) {
       .def("__repr__", [](const Copies& copies) { return copies.text; });
 
   add_device_array(module);
+
+  module.def(
+      "inspect",
+      [](nb::handle path) {
+        const std::string location = path_of(path);
+        std::string text;
+        {
+          const nb::gil_scoped_release others_may_run;
+          text = package::to_json(package::inspect(location));
+        }
+        return nb::module_::import_("json").attr("loads")(text);
+      },
+      nb::arg("path"), nb::sig("def inspect(path: str | os.PathLike[str]) -> dict[str, Any]"),
+      "What is in a model file, without running anything of it: what `tensoa inspect --json` "
+      "writes.\n\n"
+      "Also of a package for another machine. Raises LoadError.");
 
   nb::class_<RuntimeModel>(
       module, "Model", nb::type_slots(model_slots),

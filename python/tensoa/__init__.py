@@ -21,7 +21,8 @@ from tensoa.errors import (
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all of this
 if TYPE_CHECKING:
-    from tensoa._runtime import Block, Copies, Model
+    from tensoa._runtime import Block, Copies, Model, inspect
+    from tensoa.checking import check as check
     from tensoa.compiling import compile as compile
 
 __all__ = [
@@ -38,9 +39,13 @@ __all__ = [
     "LoadError",
     "Model",
     "OutputError",
+    "check",
     "get_cmake_dir",
     "get_include",
+    "inspect",
 ]
+
+_OF_RUNTIME = ("Block", "Copies", "Model", "inspect")
 
 # In a checkout the compiled part is where it was built; where tensoa is installed it lies here.
 _BUILD = os.environ.get("TENSOA_BUILD") or os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "build")
@@ -76,7 +81,11 @@ def __getattr__(name: str) -> object:
         except ModuleNotFoundError as error:
             raise AttributeError(f"tensoa.compile needs the package {error.name}, which is not installed") from error
         return compile
-    if name not in ("Block", "Copies", "Model"):
+    if name == "check":
+        from tensoa.checking import check
+
+        return check
+    if name not in _OF_RUNTIME:
         raise AttributeError(f"module 'tensoa' has no attribute {name!r}")
     try:
         from tensoa import _runtime
@@ -87,6 +96,6 @@ def __getattr__(name: str) -> object:
             f"tensoa.{name}: the run time is not built; build the target tensoa_python (cmake --build build), or set "
             f"TENSOA_BUILD to the folder of a build; looked in {', '.join(__path__)}"
         ) from error
-    for each in ("Block", "Copies", "Model"):
+    for each in _OF_RUNTIME:
         globals()[each] = getattr(_runtime, each)
     return globals()[name]

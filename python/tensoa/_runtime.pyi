@@ -63,6 +63,13 @@ class DeviceArray:
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...
 
+def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """
+    What is in a model file, without running anything of it: what `tensoa inspect --json` writes.
+
+    Also of a package for another machine. Raises LoadError.
+    """
+
 class Model:
     """
     A model file (a package, or a file of trees) that runs on columns where they lie.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""The program `tensoa` of an installed wheel: starts the one that is compiled, bin/tensoa beside this file."""
+"""The program `tensoa`: of a wheel bin/tensoa beside this file, in a checkout build/tensoa."""
 
 import glob
 import importlib.util
@@ -8,7 +8,28 @@ import os
 import sys
 from typing import NoReturn
 
-_PROGRAM = os.path.join(os.path.dirname(os.path.realpath(__file__)), "bin", "tensoa")
+import tensoa
+from tensoa.errors import ConfigError
+
+_INSTALLED = os.path.join(os.path.dirname(os.path.realpath(__file__)), "bin", "tensoa")
+
+
+def find() -> tuple[str, dict[str, str]]:
+    """Its path, and the environment in which it starts. Raises ConfigError."""
+    built = os.path.normpath(os.path.join(tensoa._BUILD, "tensoa"))
+    if os.path.exists(built):
+        return built, dict(os.environ)
+    if not os.path.exists(_INSTALLED):
+        raise ConfigError(f"{_INSTALLED}: is not there; pip install . builds it, and in a checkout it is build/tensoa")
+    found = importlib.util.find_spec("pyarrow")
+    arrow = os.path.dirname(found.origin) if found and found.origin else ""
+    if not glob.glob(os.path.join(glob.escape(arrow), "libarrow.so.25*")):
+        raise ConfigError(
+            f"the program needs pyarrow 25, got {f'another one in {arrow}' if arrow else 'none'}; pip install 'pyarrow==25.*'"
+        )
+    # Where it is not beside tensoa (pip install --user, --target).
+    paths = os.pathsep.join(filter(None, [os.environ.get("LD_LIBRARY_PATH"), arrow]))
+    return _INSTALLED, os.environ | {"LD_LIBRARY_PATH": paths}
 
 
 def main() -> NoReturn:
@@ -17,19 +38,9 @@ def main() -> NoReturn:
         from tensoa.command import run
 
         raise SystemExit(run(module.main))
-    if not os.path.exists(_PROGRAM):
-        _fail(f"{_PROGRAM}: is not there; pip install . builds it, and in a checkout it is build/tensoa")
-    found = importlib.util.find_spec("pyarrow")
-    arrow = os.path.dirname(found.origin) if found and found.origin else ""
-    if not glob.glob(os.path.join(glob.escape(arrow), "libarrow.so.25*")):
-        _fail(
-            f"the program needs pyarrow 25, got {f'another one in {arrow}' if arrow else 'none'}; pip install 'pyarrow==25.*'"
-        )
-    # Where it is not beside tensoa (pip install --user, --target).
-    os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [os.environ.get("LD_LIBRARY_PATH"), arrow]))
-    os.execv(_PROGRAM, ["tensoa", *sys.argv[1:]])
-
-
-def _fail(message: str) -> NoReturn:
-    print(f"tensoa: {message}", file=sys.stderr)
-    raise SystemExit(2)
+    try:
+        program, environment = find()
+    except ConfigError as error:
+        print(f"tensoa: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    os.execve(program, ["tensoa", *sys.argv[1:]], environment)

@@ -9,7 +9,16 @@ from torch import nn
 
 import tensoa
 from exporting import bind, block
+from tensoa import program
 from tensoa.export import Options, export
+
+
+def has_program():
+    """Whether tensoa.check finds the program."""
+    try:
+        return bool(program.find())
+    except tensoa.ConfigError:
+        return False
 
 
 def require_runtime():

@@ -104,6 +104,22 @@ def test_page(here, capsys):
     assert capsys.readouterr().out.endswith(message)
 
 
+def test_what_a_model_is_and_whether_it_is_right(here):
+    if not runtime_models.has_program():
+        pytest.skip("the program is not here")
+    # [check]
+    import tensoa
+
+    what = tensoa.inspect("model.pt2")  # a dict, as `tensoa inspect --json` writes it; nothing of the model runs
+    what["inputs"], what["programs"], what["row_dependence"]
+
+    found = tensoa.check("model.pt2")  # as `tensoa check`: what the package was made to give
+    found["is_right"], found["max_rel_error"], found["tolerance"]
+    # [/check]
+    assert what["row_dependence"]["answer"] == "independent"
+    assert found["is_right"] and found["max_rel_error"] < found["tolerance"]
+
+
 def test_columns_on_a_gpu(tmp_path, monkeypatch):
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""tensoa.check."""
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+from tensoa import program
+from tensoa.errors import EngineError, InputError
+
+
+def check(
+    model: str | os.PathLike[str],
+    against: str | os.PathLike[str] | None = None,
+    *,
+    device: str = "auto",
+    against_device: str = "auto",
+    rows: Sequence[int] = (),
+    tolerance: float | None = None,
+) -> dict[str, Any]:
+    """Does a model give the right numbers? What the program `tensoa check` finds, which this starts.
+
+    against: the model to compare with, a file or a URL; None: the results that a package was made to give.
+    device, against_device: "cpu", "cuda:0", or "auto": what a package is for.
+    rows: of the generated columns that both models run on.
+    tolerance: the largest relative error ||a - b|| / ||b|| of a column that is right; None: what the package was made for.
+
+    Gives what `--json` writes: "is_right", "max_rel_error", "tolerance", and "rows", a dict for each output that was compared.
+    Raises InputError for what cannot be compared, ConfigError without the program, EngineError where it ends by a signal.
+    """
+    command, environment = program.find()
+    arguments = [command, "check", os.fspath(model), "--device", device]
+    if against is not None:
+        arguments += ["--against", os.fspath(against), "--against-device", against_device]
+    if rows:
+        arguments += ["--rows", *map(str, rows)]
+    if tolerance is not None:
+        arguments += ["--tolerance", str(tolerance)]
+    with tempfile.TemporaryDirectory() as folder:
+        figures = os.path.join(folder, "check.json")
+        done = subprocess.run([*arguments, "--json", figures], env=environment, capture_output=True, text=True, check=False)
+        if done.returncode in (0, 1) and os.path.exists(figures):
+            with open(figures) as file:
+                return json.load(file)
+    message = done.stderr.strip().removeprefix("tensoa: ") or f"tensoa check ended with {done.returncode}"
+    raise EngineError(f"{message} (signal {-done.returncode})") if done.returncode < 0 else InputError(message)
