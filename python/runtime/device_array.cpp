@@ -10,6 +10,7 @@
 
 #include "array_library.hpp"
 #include "array_view.hpp"
+#include "interpreter.hpp"
 #include "numpy_api.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/event.hpp"
@@ -93,7 +94,7 @@ nb::dict DeviceArray::cuda_array_interface() const {
     throw nb::attribute_error("__cuda_array_interface__ has no bfloat16; take the array by DLPack");
   }
   {
-    const nb::gil_scoped_release released;
+    const WithoutInterpreter released;
     memory->wait();
   }
   memory->share_with_anyone();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "device_array.hpp"
+#include "interpreter.hpp"
 #include "runtime_model.hpp"
 #ifdef TENSOA_TORCH_AT_NEED
 #include "seams/torch_at_need.hpp"
@@ -189,7 +190,7 @@ NB_MODULE(_runtime, module) {
         const std::string location = path_of(path);
         std::string text;
         {
-          const nb::gil_scoped_release others_may_run;
+          const WithoutInterpreter others_may_run;
           text = package::to_json(package::inspect(location));
         }
         return nb::module_::import_("json").attr("loads")(text);

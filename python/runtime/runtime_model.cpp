@@ -13,6 +13,7 @@
 
 #include "array_library.hpp"
 #include "device_array.hpp"
+#include "interpreter.hpp"
 #include "numpy_api.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/nearest_name.hpp"
@@ -21,22 +22,9 @@
 namespace tensoa::python {
 namespace {
 
-/// Without the interpreter, for as long as it lives. Not where the thread ends in it: an interpreter that shuts down
-/// ends the threads that want it back.
-class WithoutInterpreter {
- public:
-  WithoutInterpreter() : state_(PyEval_SaveThread()) {}
-  WithoutInterpreter(const WithoutInterpreter&) = delete;
-  WithoutInterpreter& operator=(const WithoutInterpreter&) = delete;
-  ~WithoutInterpreter() noexcept(false) { PyEval_RestoreThread(state_); }
-
- private:
-  PyThreadState* state_;
-};
-
 /// Ctrl-C between groups. @throws nanobind::python_error
 void heed_signals() {
-  const nb::gil_scoped_acquire acquired;
+  const WithInterpreter acquired;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
@@ -990,7 +978,7 @@ void keep(std::vector<ArrayView> views, const Event& end, ThreadCall& thread) {
   const std::shared_ptr<void> owner(new std::vector<ArrayView>(std::move(views)), [](void* object) {
     // The end of the process frees them, too; a thread that wants the interpreter then is ended.
     if (!nb::is_alive() || is_ending()) return;
-    const nb::gil_scoped_acquire acquired;
+    const WithInterpreter acquired;
     delete static_cast<std::vector<ArrayView>*>(object);
   });
   thread.in_use.emplace_back(end, owner);

@@ -169,7 +169,7 @@ def test_what_is_missing_is_said_with_the_line_to_type(tmp_path):
     message = refusal(Tagger(), tmp_path, columns=["feature=pt,eta,phi", "charge=q:int32"])
     assert message == "columns: the model takes features, charge; got feature, expected the names of its arguments"
     message = refusal(Tagger(), tmp_path, columns=["features=pt,eta", "charge=q:int32"])
-    assert message.startswith("the model fails on features float32[n, 2], charge int32[n, 1]: mat1 and mat2 shapes cannot be ")
+    assert message.startswith("the model fails on features float32[n, 2], charge int32[n, 1]: ") and "mat1 and mat2" in message
     assert refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a"]).startswith("outputs: got a; expected 2 of them")
     message = refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a=b,c", "d"])
     assert message == "outputs: a has 2 columns, expected 1, as many as the model gives"

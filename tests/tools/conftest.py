@@ -34,10 +34,15 @@ def tensoa(*arguments, **options):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
 
 
+# What TorchInductor's programs of torch 2.15 write where weights are shared (pytorch/src/inductor/aot_runner.cpp).
+OF_TORCH = "Calling constant_folding in model, but compiled with config: aot_inductor.use_runtime_constant_folding=False"
+
+
 def succeed(*arguments, **options):
     """Runs the program, which must have nothing to complain of."""
     done = tensoa(*arguments, **options)
-    assert (done.returncode, done.stderr) == (0, "")
+    complaints = [line for line in done.stderr.splitlines() if OF_TORCH not in line]
+    assert (done.returncode, complaints) == (0, [])
     return done
 
 

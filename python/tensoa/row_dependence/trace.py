@@ -24,6 +24,12 @@ _SPACES = ("aten", "quantized_decomposed")  # of operators that have rules
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in [^\n]*(?:\n +(?!File )([^\n]*))?')
 
 
+def _is_pointwise(func: torch._ops.OpOverload, plain: str) -> bool:
+    """Whether torch says so: of abs_ it does not, but of abs, which is the same."""
+    same = getattr(getattr(torch.ops.aten, plain, None), func._overloadname, func)
+    return torch.Tag.pointwise in func.tags or torch.Tag.pointwise in same.tags
+
+
 @dataclass(frozen=True)
 class Found:
     """`answer`: INDEPENDENT where it is proven, DEPENDENT, or UNKNOWN; `reason`: the operation, and the author's line, where
@@ -130,7 +136,7 @@ class _Trace(TorchDispatchMode):
         if space not in _SPACES:
             raise Unknown("which no rule follows")
         plain = name if name.startswith("__") else name.rstrip("_")
-        is_pointwise = torch.Tag.pointwise in func.tags
+        is_pointwise = _is_pointwise(func, plain)
         if not has_rule(plain, is_pointwise):
             with self:
                 made = func.decompose(*args, **kwargs)

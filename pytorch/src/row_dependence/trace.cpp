@@ -48,6 +48,14 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::ranges::find(names, name) != names.end();
 }
 
+/// Whether torch says so: of abs_ it does not, but of abs, which is the same.
+bool is_pointwise(const c10::OperatorHandle& op, const std::string& plain) {
+  if (op.hasTag(at::Tag::pointwise)) return true;
+  const auto same =
+      c10::Dispatcher::singleton().findSchema({"aten::" + plain, op.schema().overload_name()});
+  return same && same->hasTag(at::Tag::pointwise);
+}
+
 /// Arguments that may be numbers of rows: sizes of tensors.
 bool is_size(std::string_view argument) {
   return is_one_of(argument, {"size", "shape", "sizes", "repeats", "dims", "end"});
@@ -147,7 +155,7 @@ void Trace::follow(const c10::OperatorHandle& op, Stack& stack) {
   if (!name.starts_with("__")) name.erase(name.find_last_not_of('_') + 1);
   const std::size_t first = stack.size() - schema.arguments().size();
   const Stack arguments(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
-  if (!has_rule(name, op.hasTag(at::Tag::pointwise)) &&
+  if (!has_rule(name, is_pointwise(op, name)) &&
       op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
     try {
       return op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, stack);
@@ -195,7 +203,7 @@ Stack Trace::results_of(const c10::OperatorHandle& op, const std::string& name,
   const Call call(
       name, schema, arguments, [this](const at::Tensor& one) { return state(one); },
       tensors_of(*results));
-  const std::vector<State> states = rows::results_of(call, op.hasTag(at::Tag::pointwise));
+  const std::vector<State> states = rows::results_of(call, is_pointwise(op, name));
   const bool have_rows = std::ranges::any_of(
       states, [](const State& one) { return std::holds_alternative<Rows>(one); });
   if (may_run && !has_run && !have_rows && all_tensors(*results, is_small)) {

@@ -27,8 +27,9 @@ PASSED, WRONG, REFUSED = "passed", "wrong", "refused"
 HALVES = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # from 1 to the next number: two of these may differ, whatever a test says
 HEAD = """# Operators of ONNX
 
-Written by `python -m tensoa.importers.onnx --coverage > docs/onnx_operators.md`, with the node tests of onnx {version}. A model
-with another operator, attribute or type is refused when it is read or exported, and the message names the node.
+Written by `python -m tensoa.importers.onnx --coverage > docs/onnx_operators.md`, with the node tests of onnx {version} and
+torch {torch}. A model with another operator, attribute or type is refused when it is read or exported, and the
+message names the node.
 
 A test passes where the module gives the expected numbers, of the expected type and shape. It is refused where the module
 says that it does not take the model: strings, sequences, types that torch lacks (float8, int4), training, losses, loops,
@@ -111,7 +112,7 @@ def _outcome(test: Any, model: onnx.ModelProto, is_later: bool) -> Outcome:
 def page(all_outcomes: Iterable[Outcome]) -> Iterator[str]:
     """The lines of docs/onnx_operators.md."""
     found = list(all_outcomes)
-    yield from HEAD.format(version=onnx.__version__).splitlines()
+    yield from HEAD.format(version=onnx.__version__, torch=torch.__version__.partition("+")[0]).splitlines()
     for title, is_later in (("opset 1 to 21", False), ("later opsets, read as 21", True)):
         counts = Counter(one.result for one in found if one.is_later == is_later)
         total = counts.total()

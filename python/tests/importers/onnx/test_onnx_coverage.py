@@ -4,6 +4,7 @@
 
 import onnx
 import pytest
+import torch
 
 from conftest import ROOT
 from tensoa.importers.onnx import coverage
@@ -31,5 +32,6 @@ def test_page_is_the_one_that_the_command_prints(outcomes):
     listed = {line.split("|")[1].strip() for line in text if line.startswith("| ") and line.count("|") == 5}
     expected = {f"{domain}.{name}" if domain else name for domain, name in OPERATORS if domain != tensorflow.DOMAIN}
     assert listed - {"operator", "---"} == expected
-    if f"onnx {onnx.__version__}." in PAGE.read_text():
+    torch_version = torch.__version__.partition("+")[0]
+    if f"onnx {onnx.__version__} and\ntorch {torch_version}." in PAGE.read_text():
         assert text == list(coverage.page(outcomes))
