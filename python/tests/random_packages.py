@@ -248,7 +248,7 @@ def search(task):
         folder, said = Path(name), []
         binding = bound(example.module.inputs, [one for some in blocks for one in some])
         is_its_turn = task.inductor_each > 0 and task.seeds[0] % task.inductor_each == 0
-        may_take_inductor = is_alone and task.device == "cpu" and is_its_turn
+        may_take_inductor = is_alone and is_its_turn
         try:
             with Routes(task, may_take_inductor):
                 options = Options(target=task.device, program=task.program if task.gpu else None, report=said.append)
