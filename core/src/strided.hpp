@@ -36,7 +36,7 @@ struct StridedCopy {
   }
 };
 
-/// As many as fit into the 4096 bytes of a kernel's parameters.
+/// Copies of one kernel: as many as fit into the 4096 bytes of its parameters.
 using CopiesOfKernel = std::array<StridedCopy, 32>;
 static_assert(sizeof(CopiesOfKernel) <= 4096);
 

@@ -40,8 +40,8 @@ void require_copyable(const TensorView& to, const TensorView& from) {
   if (to.read_only) refuse(to, from, "its memory is read-only");
   if (to.elements() == 0) return;
   for (std::size_t dim = 0; dim < to.rank; ++dim) {
-    if (from.stride_of_dim[dim] < 0 || to.stride_of_dim[dim] < 0 ||
-        (to.stride_of_dim[dim] == 0 && to.size_of_dim[dim] > 1)) {
+    if (to.size_of_dim[dim] < 2) continue;
+    if (from.stride_of_dim[dim] < 0 || to.stride_of_dim[dim] < 0 || to.stride_of_dim[dim] == 0) {
       refuse(to, from,
              "the strides of dimension " + std::to_string(dim) + " are " +
                  std::to_string(from.stride_of_dim[dim]) + " and " +
@@ -87,8 +87,8 @@ StridedCopy simplified(const TensorView& to, const TensorView& from) {
   return copy;
 }
 
-/// Makes one copy, of a dimension more, of `sum` and `next`, where it lies behind `last` as that behind the one before.
-/// @param sum copies that were joined, the last of which is `last` @return whether it could
+/// Makes `next` one more index of an outer dimension of `sum`, if it is as far from `last`, the one before it, as that
+/// from its own.
 bool join(StridedCopy& sum, const StridedCopy& last, const StridedCopy& next) {
   const std::size_t rank = last.rank;
   if (rank == kMaxRank || next.rank != rank || next.to_dtype != last.to_dtype ||
@@ -238,7 +238,13 @@ class CopiesOnGpu {
              "between host and GPU the dtypes are the same and nothing is broadcast; copy to the "
              "device first, then there");
     }
-    if (count_ == 0 || !join(copies_[count_ - 1], last_, copy)) {
+    if (!detail::gpu_has_kernels()) {
+      if (!copy_by_2d_copies(queue_, copy, copy.elements())) write({&copy, 1});
+      return;
+    }
+    if (count_ > 0 && join(copies_[count_ - 1], last_, copy)) {
+      is_joined_ = true;
+    } else {
       if (count_ == copies_.size()) enqueue();
       copies_[count_++] = copy;
     }
@@ -248,14 +254,12 @@ class CopiesOnGpu {
   /// Those within the GPU, which were kept until now.
   void enqueue() {
     const auto copies = std::span<const StridedCopy>(copies_).first(std::exchange(count_, 0));
-    const bool has_kernel = detail::gpu_has_kernels();
-    if (has_kernel && copies.size() > 1) return write(copies);
-    for (const StridedCopy& copy : copies) {
-      if (copy.has_rows() || !has_kernel) {
-        if (copy_by_2d_copies(queue_, copy, has_kernel ? kMostPlanes : copy.elements())) continue;
-      }
-      write({&copy, 1});
-    }
+    const bool is_joined = std::exchange(is_joined_, false);
+    if (copies.empty()) return;
+    // A 2-D copy stays within one allocation, what was joined may be in several.
+    const bool may_be_2d = copies.size() == 1 && !is_joined && copies[0].has_rows();
+    if (may_be_2d && copy_by_2d_copies(queue_, copies[0], kMostPlanes)) return;
+    write(copies);
   }
 
  private:
@@ -266,6 +270,7 @@ class CopiesOnGpu {
   const Queue& queue_;
   detail::CopiesOfKernel copies_;
   std::size_t count_ = 0;
+  bool is_joined_ = false;
   StridedCopy last_;  ///< the last one, before it was joined to others
 };
 
@@ -275,7 +280,7 @@ std::size_t strided_copies(const Queue& queue, std::span<const TensorCopy> copie
   std::size_t bytes = 0;
   for (const auto& [to, from] : copies) {
     require_copyable(to, from);
-    require_reachable(queue, to, from);
+    if (to.elements() > 0) require_reachable(queue, to, from);
     bytes += to.bytes();
   }
   if (queue.device().is_cpu()) {

@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 // The lock of the interpreter. An interpreter that shuts down ends a thread that wants it, up to Python 3.13 by unwinding the
-// stack of the thread: Python objects there would be let go without the lock, "Fatal Python error". Such a thread waits here for
-// the end of the process instead, as Python 3.14 has it (https://github.com/python/cpython/issues/87135).
+// stack of the thread: Python objects there would be let go without the lock, "Fatal Python error". A thread that wants it back
+// from here waits for the end of the process instead, as Python 3.14 has it (https://github.com/python/cpython/issues/87135). One
+// that is ended while it runs Python code, below a call of ours, is still unwound.
 
 namespace tensoa::python {
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""The program `tensoa`: of a wheel bin/tensoa beside this file, in a checkout build/tensoa."""
+"""The program `tensoa`: bin/tensoa next to this file where a wheel is installed, build/tensoa in a checkout."""
 
 import glob
 import importlib.util
@@ -17,9 +17,9 @@ _INSTALLED = os.path.join(os.path.dirname(os.path.realpath(__file__)), "bin", "t
 def find() -> tuple[str, dict[str, str]]:
     """Its path, and the environment in which it starts. Raises ConfigError."""
     built = os.path.normpath(os.path.join(tensoa._BUILD, "tensoa"))
-    if os.path.exists(built):
+    if (os.environ.get("TENSOA_BUILD") or not os.path.exists(_INSTALLED)) and _is_program(built):
         return built, dict(os.environ)
-    if not os.path.exists(_INSTALLED):
+    if not _is_program(_INSTALLED):
         raise ConfigError(f"{_INSTALLED}: is not there; pip install . builds it, and in a checkout it is build/tensoa")
     found = importlib.util.find_spec("pyarrow")
     arrow = os.path.dirname(found.origin) if found and found.origin else ""
@@ -30,6 +30,10 @@ def find() -> tuple[str, dict[str, str]]:
     # Where it is not beside tensoa (pip install --user, --target).
     paths = os.pathsep.join(filter(None, [os.environ.get("LD_LIBRARY_PATH"), arrow]))
     return _INSTALLED, os.environ | {"LD_LIBRARY_PATH": paths}
+
+
+def _is_program(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def main() -> NoReturn:

@@ -93,7 +93,12 @@ class AmongRows(nn.Module):
         return self.inner(x[None])[0]
 
 
+def running_sum_in_place(x):
+    return x.clone().cumsum_(0)
+
+
 TOGETHER = {
+    "running sum in place": (running_sum_in_place, "aten.cumsum_ along the rows"),
     "mean": (lambda x: x - x.mean(0), "aten.mean along the rows"),
     "narrow kernel": (lambda x: torch.exp(-1e4 * torch.cdist(x, x) ** 2).sum(1, keepdim=True), "of rows with others"),
     "cut": (lambda x: torch.where(torch.cdist(x, x) < 0.02, 1.0, 0.0) @ torch.ones_like(x[:, :1]), "of rows with others"),

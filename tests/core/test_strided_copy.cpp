@@ -329,7 +329,7 @@ TEST(StridedCopies, OfAnyTensorsWriteEachElementAndNothingElse) {
   expect_all_copied(Device::cpu(), 200);
 }
 
-TEST(StridedCopies, OfMoreThanThatAreMadeAtOnce) {
+TEST(StridedCopies, OfAnyNumberAreAllMade) {
   std::array<std::int32_t, 100> from{};
   std::array<std::int32_t, 100> to{};
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::int32_t>(i);
@@ -351,6 +351,47 @@ TEST(StridedCopies, AreAllCheckedBeforeTheFirst) {
   EXPECT_THAT([&] { strided_copies(Queue(Device::cpu()), copies); },
               ThrowsMessage<ConfigError>(HasSubstr("expected tensors of the same sizes")));
   EXPECT_THAT(to, ElementsAre(0.F, 0.F));
+}
+
+TEST(StridedCopy, LooksAtNoStrideOfASingleElement) {
+  const float from = 3;
+  float to = 0;
+  strided_copy(Queue(Device::cpu()), view_of(&to, DType::kF32, {1}, {1}),
+               view_of(const_cast<float*>(&from), DType::kF32, {1}, {-1}));
+  EXPECT_EQ(to, 3.F);
+}
+
+TEST(StridedCopy, OfNothingNeedsNoQueueOfItsDevice) {
+  const TensorView nothing = view_of(nullptr, DType::kF32, {0}, {1}, Device::cuda(0));
+  EXPECT_EQ(strided_copy(Queue(Device::cpu()), nothing, nothing), 0U);
+}
+
+TEST_F(StridedCopyOnGpu, OfColumnsInAllocationsOfTheirOwn) {
+  const Queue queue(kGpu);
+  std::vector<Buffer> from;
+  std::vector<Buffer> to;
+  std::vector<TensorCopy> copies;
+  std::array<float, 1000> numbers{};
+  for (std::size_t i = 0; i < 6; ++i) {
+    from.emplace_back(kGpu, sizeof(numbers));
+    to.emplace_back(kGpu, sizeof(numbers));
+    std::ranges::fill(numbers, static_cast<float>(i));
+    copy_bytes(queue, from[i].data(), kGpu, numbers.data(), Device::cpu(), sizeof(numbers));
+    queue.wait();
+  }
+  for (const std::size_t count : {2U, 6U}) {
+    copies.clear();
+    for (std::size_t i = 0; i < count; ++i) {
+      copies.push_back({view_of(to[i].data(), DType::kF32, {1000}, {1}, kGpu),
+                        view_of(from[i].data(), DType::kF32, {1000}, {1}, kGpu)});
+    }
+    strided_copies(queue, copies);
+    for (std::size_t i = 0; i < count; ++i) {
+      copy_bytes(queue, numbers.data(), Device::cpu(), to[i].data(), kGpu, sizeof(numbers));
+      queue.wait();
+      EXPECT_THAT(numbers, testing::Each(static_cast<float>(i)));
+    }
+  }
 }
 
 TEST_F(StridedCopyOnGpu, OfSeveralTensorsWritesEachElementAndNothingElse) {

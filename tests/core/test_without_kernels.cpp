@@ -44,6 +44,27 @@ TEST(WithoutKernels, ElementsOfOneDtypeAreCopiedBetweenAnyStrides) {
   EXPECT_THAT(host, ElementsAre(1, 3, 5, 2, 4, 6));
 }
 
+TEST(WithoutKernels, SeveralCopiesAreMadeOneByOne) {
+  const Queue queue(kGpu);
+  std::array<float, 6> host{1, 2, 3, 4, 5, 6};
+  const Buffer from(kGpu, sizeof(host));
+  const Buffer to(kGpu, sizeof(host));
+  copy_bytes(queue, from.data(), kGpu, host.data(), Device::cpu(), sizeof(host));
+  const auto part = [](const Buffer& memory, std::size_t first) {
+    TensorView view{.data = memory.data() + first * sizeof(float), .device = kGpu, .rank = 1};
+    view.size_of_dim = {2};
+    view.stride_of_dim = {1};
+    return view;
+  };
+  // One source twice, and one that overlaps it.
+  strided_copies(queue, std::array{TensorCopy{part(to, 0), part(from, 0)},
+                                   TensorCopy{part(to, 2), part(from, 0)},
+                                   TensorCopy{part(to, 4), part(from, 1)}});
+  copy_bytes(queue, host.data(), Device::cpu(), to.data(), kGpu, sizeof(host));
+  queue.wait();
+  EXPECT_THAT(host, ElementsAre(1, 2, 1, 2, 2, 3));
+}
+
 TEST(WithoutKernels, OtherWorkIsRefusedWithTheReason) {
   const Queue queue(kGpu);
   const Buffer memory(kGpu, 256);

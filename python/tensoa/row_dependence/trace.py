@@ -25,8 +25,8 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+), in [^\n]*(?:\n +(?!File )([^\n
 
 
 def _is_pointwise(func: torch._ops.OpOverload, plain: str) -> bool:
-    """Whether torch says so: of abs_ it does not, but of abs, which is the same."""
-    same = getattr(getattr(torch.ops.aten, plain, None), func._overloadname, func)
+    """Whether torch says that an operator is, or that its functional form is: of abs it does, of abs_ it does not."""
+    same = getattr(getattr(torch.ops.aten, plain, None), func._overloadname, func) if func.namespace == "aten" else func
     return torch.Tag.pointwise in func.tags or torch.Tag.pointwise in same.tags
 
 

@@ -48,7 +48,7 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::ranges::find(names, name) != names.end();
 }
 
-/// Whether torch says so: of abs_ it does not, but of abs, which is the same.
+/// Whether torch says that an operator is, or that its functional form is: of abs it does, of abs_ it does not.
 bool is_pointwise(const c10::OperatorHandle& op, const std::string& plain) {
   if (op.hasTag(at::Tag::pointwise)) return true;
   const auto same =

@@ -34,15 +34,15 @@ struct TensorCopy {
   TensorView from;
 };
 
-/// The same of several tensors, none of which is written by one copy and read or written by another. Those
-/// within one GPU are one kernel for each 32, and tensors of one form at one distance from each other count
-/// as one: a launch for each would take longer than the copies of a small event.
+/// Makes several copies, as strided_copy makes one. None writes what another one reads or writes. Those within
+/// one GPU are one kernel for each 32, and tensors of one form at one distance from each other count as one: a
+/// launch for each would take longer than the copies of a small event.
 /// @return the bytes written
 /// @throws as strided_copy; copies before the one at fault may have been enqueued
 /// *Stream order*: as copy_bytes.
 std::size_t strided_copies(const Queue& queue, std::span<const TensorCopy> copies);
 
-/// The same of the copies `copy_of(i)`, 0 <= i < `count`. Allocates nothing.
+/// Makes the copies `copy_of(i)`, 0 <= i < `count`, and allocates nothing.
 template <class CopyOf>
 std::size_t strided_copies(const Queue& queue, std::size_t count, const CopyOf& copy_of) {
   std::array<TensorCopy, 32> some;
