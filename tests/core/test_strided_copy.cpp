@@ -298,11 +298,11 @@ void expect_all_copied(Device device, int draws) {
     std::size_t to_place = 0;
     for (std::size_t i = 0; i < count; ++i) {
       if (random() % which_changes == 0) which = random() % forms.size();
-      const auto& [sizes, from, to, dtype] = forms[which];
+      const Form& form = forms[which];
       const auto at = [&](const Buffer& memory, std::size_t place, const Draw& drawn) {
-        return view_of(memory.data() + place, dtype, sizes, drawn.strides, device);
+        return view_of(memory.data() + place, form.dtype, form.sizes, drawn.strides, device);
       };
-      copies.push_back({at(to_memory, to_place, to), at(from_memory, from_place, from)});
+      copies.push_back({at(to_memory, to_place, form.to), at(from_memory, from_place, form.from)});
       TensorView expected_view = copies.back().to;
       TensorView source_view = copies.back().from;
       expected_view.data = expected.data() + to_place;
@@ -312,10 +312,10 @@ void expect_all_copied(Device device, int draws) {
       // The largest has 5^4 elements with gaps; no two overlap.
       const auto next = [&](std::size_t place, const Draw& drawn, std::size_t more) {
         const auto elements = static_cast<std::size_t>(std::max<std::int64_t>(drawn.elements, 0));
-        return (place + elements * size_of(dtype) + more + 7) / 8 * 8;
+        return (place + elements * size_of(form.dtype) + more + 7) / 8 * 8;
       };
-      to_place = next(to_place, to, is_even ? 0 : random() % 40);
-      if (random() % 10 > 0) from_place = next(from_place, from, is_even ? 0 : random() % 40);
+      to_place = next(to_place, form.to, is_even ? 0 : random() % 40);
+      if (random() % 10 > 0) from_place = next(from_place, form.from, is_even ? 0 : random() % 40);
       if (std::max(to_place, from_place) > source.size() - (1U << 15U)) break;
     }
     EXPECT_EQ(strided_copies(queue, copies), bytes);
