@@ -18,23 +18,24 @@ namespace {
 constexpr unsigned kBlock = 256;
 constexpr std::int64_t kMostBlocks = 0x7FFF'FFFF;
 
-/// `tensor`: what write_element() has an overload for.
+/// The part of this thread among those of its row of the grid. `tensor`: what write_element() has an overload for.
 template <class Tensor>
-__global__ void __launch_bounds__(kBlock) copy_elements(std::int64_t n, Tensor tensor) {
+__device__ void write_elements(const Tensor& tensor, std::int64_t n) {
   const std::int64_t step = std::int64_t{gridDim.x} * kBlock;
   for (std::int64_t i = std::int64_t{blockIdx.x} * kBlock + threadIdx.x; i < n; i += step) {
     write_element(tensor, i);
   }
 }
 
+template <class Tensor>
+__global__ void __launch_bounds__(kBlock) copy_elements(std::int64_t n, Tensor tensor) {
+  write_elements(tensor, n);
+}
+
 /// Row y of the grid makes copy number y.
 __global__ void __launch_bounds__(kBlock) copy_tensors(const __grid_constant__ CopiesOfKernel all) {
   const StridedCopy& copy = all[blockIdx.y];
-  const std::int64_t n = copy.elements();
-  const std::int64_t step = std::int64_t{gridDim.x} * kBlock;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * kBlock + threadIdx.x; i < n; i += step) {
-    write_element(copy, i);
-  }
+  write_elements(copy, copy.elements());
 }
 
 unsigned blocks_for(std::int64_t elements) {

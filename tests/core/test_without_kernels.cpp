@@ -30,26 +30,35 @@ TensorView matrix(void* data, DType dtype, std::int64_t row, std::int64_t column
           .stride_of_dim = {row, column}};
 }
 
-TEST(WithoutKernels, ElementsOfOneDtypeAreCopiedBetweenAnyStrides) {
-  const Queue queue(kGpu);
-  std::array<float, 6> host{1, 2, 3, 4, 5, 6};
-  const Buffer from(kGpu, sizeof(host));
-  const Buffer to(kGpu, sizeof(host));
-  copy_bytes(queue, from.data(), kGpu, host.data(), Device::cpu(), sizeof(host));
+/// Six numbers on a GPU, and room for as many.
+class WithoutKernels : public testing::Test {
+ protected:
+  WithoutKernels() {
+    const std::array<float, 6> numbers{1, 2, 3, 4, 5, 6};
+    copy_bytes(queue, from.data(), kGpu, numbers.data(), Device::cpu(), sizeof(numbers));
+    queue.wait();
+  }
+
+  std::array<float, 6> copied() const {
+    std::array<float, 6> numbers{};
+    copy_bytes(queue, numbers.data(), Device::cpu(), to.data(), kGpu, sizeof(numbers));
+    queue.wait();
+    return numbers;
+  }
+
+  const Queue queue{kGpu};
+  const Buffer from{kGpu, 6 * sizeof(float)};
+  const Buffer to{kGpu, 6 * sizeof(float)};
+};
+
+TEST_F(WithoutKernels, ElementsOfOneDtypeAreCopiedBetweenAnyStrides) {
   EXPECT_EQ(strided_copy(queue, matrix(to.data(), DType::kF32, 3, 1),
                          matrix(from.data(), DType::kF32, 1, 2)),
-            sizeof(host));
-  copy_bytes(queue, host.data(), Device::cpu(), to.data(), kGpu, sizeof(host));
-  queue.wait();
-  EXPECT_THAT(host, ElementsAre(1, 3, 5, 2, 4, 6));
+            6 * sizeof(float));
+  EXPECT_THAT(copied(), ElementsAre(1, 3, 5, 2, 4, 6));
 }
 
-TEST(WithoutKernels, SeveralCopiesAreMadeOneByOne) {
-  const Queue queue(kGpu);
-  std::array<float, 6> host{1, 2, 3, 4, 5, 6};
-  const Buffer from(kGpu, sizeof(host));
-  const Buffer to(kGpu, sizeof(host));
-  copy_bytes(queue, from.data(), kGpu, host.data(), Device::cpu(), sizeof(host));
+TEST_F(WithoutKernels, SeveralCopiesAreMadeOneByOne) {
   const auto part = [](const Buffer& memory, std::size_t first) {
     TensorView view{.data = memory.data() + first * sizeof(float), .device = kGpu, .rank = 1};
     view.size_of_dim = {2};
@@ -60,13 +69,10 @@ TEST(WithoutKernels, SeveralCopiesAreMadeOneByOne) {
   strided_copies(queue, std::array{TensorCopy{part(to, 0), part(from, 0)},
                                    TensorCopy{part(to, 2), part(from, 0)},
                                    TensorCopy{part(to, 4), part(from, 1)}});
-  copy_bytes(queue, host.data(), Device::cpu(), to.data(), kGpu, sizeof(host));
-  queue.wait();
-  EXPECT_THAT(host, ElementsAre(1, 2, 1, 2, 2, 3));
+  EXPECT_THAT(copied(), ElementsAre(1, 2, 1, 2, 2, 3));
 }
 
-TEST(WithoutKernels, OtherWorkIsRefusedWithTheReason) {
-  const Queue queue(kGpu);
+TEST_F(WithoutKernels, OtherWorkIsRefusedWithTheReason) {
   const Buffer memory(kGpu, 256);
   const TensorView floats = matrix(memory.data(), DType::kF32, 3, 1);
   TensorView offsets = floats;
