@@ -47,6 +47,16 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30.0, 
         time.sleep(interval)
 
 
+def is_group_alive(group: int) -> bool:
+    """Whether a process of `group` has not ended yet; one that ended and that nobody has waited for (a zombie) has ended."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]  # the name before may hold spaces
+            if int(its_group) == group and state not in "ZX":
+                return True
+    return False
+
+
 def start_guard(group: int, shared_memory: str = "", folder: str | Path = "") -> subprocess.Popen[bytes]:
     """Starts a guard: when this program ends, `group` is killed, and regions with the prefix and the folder are removed."""
     return subprocess.Popen(
@@ -149,7 +159,10 @@ class Process:
             self._clean()
 
     def _clean(self) -> None:
+        # The kernel ends the children of the process some time after the signal, and nobody here can wait for them.
+        group = self.pid
         self.signal_group(signal.SIGKILL)
+        wait_until(lambda: not is_group_alive(group), f"the processes of {self.name} end", interval=0.01)
         if self._guard is not None:
             self._guard.kill()
             self._guard.communicate()
