@@ -48,7 +48,7 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30.0, 
 
 
 def is_group_alive(group: int) -> bool:
-    """Whether a process of `group` has not ended yet; one that ended and that nobody has waited for (a zombie) has ended."""
+    """Whether a process of `group` has not ended yet; one that no process has waited for (a zombie) has ended."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has ended meanwhile
             state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]  # the name before may hold spaces
@@ -159,7 +159,7 @@ class Process:
             self._clean()
 
     def _clean(self) -> None:
-        # The kernel ends the children of the process some time after the signal, and nobody here can wait for them.
+        # The kernel ends the children of the process some time after the signal. They are no children of this process.
         group = self.pid
         self.signal_group(signal.SIGKILL)
         wait_until(lambda: not is_group_alive(group), f"the processes of {self.name} end", interval=0.01)
