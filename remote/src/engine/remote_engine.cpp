@@ -14,6 +14,7 @@
 #include "tensoa/engine/loader.hpp"
 #include "tensoa/package/file_kind.hpp"
 #include "tensoa/package/sha256.hpp"
+#include "transport/forked.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -70,17 +71,26 @@ class RemoteEngine final : public Engine {
   RemoteEngine(std::shared_ptr<Service> service, std::shared_ptr<const Engine> fallback,
                std::shared_ptr<PinnedPool> pool)
       : service_(std::move(service)), fallback_(std::move(fallback)), pool_(std::move(pool)) {
-    if (const auto model = service_->model()) {
-      signature_ = signature_of(model->metadata);
+    const auto model = service_->model();
+    has_answer_ = model != nullptr;
+    signature_ = has_answer_ ? signature_of(model->metadata) : fallback_->signature();
+  }
+  ~RemoteEngine() override {
+    if (is_forked()) {
+      new std::shared_ptr<Service>(std::move(service_));  // never freed
     } else {
-      signature_ = fallback_->signature();
+      service_->wait_for_calls();
     }
   }
-  ~RemoteEngine() override { service_->wait_for_calls(); }
   RemoteEngine(const RemoteEngine&) = delete;
   RemoteEngine& operator=(const RemoteEngine&) = delete;
 
   const Signature& signature() const noexcept override { return signature_; }
+
+  std::vector<std::size_t> match(const Binding& binding,
+                                 const std::string& subject) const override {
+    return has_answer_ ? Engine::match(binding, subject) : fallback_->match(binding, subject);
+  }
 
   std::shared_ptr<const Prepared> prepare(const Binding& binding,
                                           std::vector<std::size_t> arguments) const override {
@@ -118,6 +128,9 @@ class RemoteEngine final : public Engine {
 
   void submit(const Queue& queue, const Binding& binding, const Prepared& prepared,
               Completion completion) const override {
+    if (is_forked()) {
+      return completion(Result<CopyReport>::failure(EngineError(service_->subject() + kForked)));
+    }
     std::unique_ptr<DeviceColumns> device;
     if (pool_) device = std::make_unique<DeviceColumns>(queue, binding, pool_);
     infer(service_, binding, static_cast<const RemotePrepared&>(prepared).plan(), std::move(device),
@@ -149,6 +162,8 @@ class RemoteEngine final : public Engine {
   std::shared_ptr<Service> service_;
   std::shared_ptr<const Engine> fallback_;
   std::shared_ptr<PinnedPool> pool_;
+  bool
+      has_answer_;  ///< of a server, when it was loaded; else what it takes is what the fallback takes
   Signature signature_;
 };
 

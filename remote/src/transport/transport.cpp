@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "tensoa/core/error.hpp"
+#include "transport/forked.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -27,6 +28,7 @@ std::filesystem::path own_folder() {
 /// Loaded once, and never unloaded: gRPC has threads of its own. Where the linker looks (RUNPATH,
 /// LD_LIBRARY_PATH), else beside the program and in ../lib.
 Make load_library() {
+  watch_for_forks();
   std::string why;
   const std::filesystem::path folder = own_folder();
   for (const std::filesystem::path& file :
@@ -50,6 +52,7 @@ Make load_library() {
 std::shared_ptr<Transport> Transport::shared() {
   static std::mutex mutex;
   static std::weak_ptr<Transport> transport;
+  if (is_forked()) throw LoadError(kForked);
   const std::lock_guard lock(mutex);
   std::shared_ptr<Transport> live = transport.lock();
   if (live == nullptr) {
