@@ -73,7 +73,7 @@ std::size_t peak_of_this_process() {
 RuntimeFigures runtime_figures(const std::string& file, const ModelOptions& options,
                                const RuntimeCall& call) {
   package::ModelDescription description = package::inspect(file, options);
-  if (!call.binding.empty()) package::use_binding(description, call.binding);
+  if (!call.binding.empty()) package::use_binding(description, package::read_binding(call.binding));
   const bool is_for_gpu = description.target == "cuda";
   const Queue queue(parse_device(call.device != "auto" ? call.device
                                  : is_for_gpu          ? "cuda"

@@ -63,8 +63,9 @@ BindingDescription read_binding(const std::string& file) {
   }
 }
 
-void use_binding(ModelDescription& model, const std::string& file) {
-  model.binding = read_binding(file);
+void use_binding(ModelDescription& model, BindingDescription binding) {
+  model.match = binding.match;
+  model.binding = std::move(binding);
   const auto arguments = [&](const std::vector<BlockDescription>& blocks) {
     std::vector<ArgumentDescription> all;
     for (const BlockDescription& block : blocks) {

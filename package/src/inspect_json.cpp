@@ -34,10 +34,15 @@ ordered_json json_of(const ArgumentDescription& argument, bool is_input) {
 }  // namespace
 
 std::string to_json(const ModelDescription& model) {
-  ordered_json object{{"bytes", model.bytes},
-                      {"compilation", name_of(model.compilation)},
-                      {"format", model.format},
-                      {"target", model.target}};
+  ordered_json object;
+  if (model.is_served) {
+    object["checksum"] = model.checksum.empty() ? ordered_json() : ordered_json(model.checksum);
+  } else {
+    object["bytes"] = model.bytes;
+  }
+  object["compilation"] = name_of(model.compilation);
+  object["format"] = model.format;
+  object["target"] = model.target;
   if (!model.machine.empty()) object["machine"] = model.machine;
   if (!model.gpu_architecture.empty()) object["gpu_architecture"] = model.gpu_architecture;
   if (!model.torch.empty()) object["torch"] = model.torch;
@@ -63,7 +68,7 @@ std::string to_json(const ModelDescription& model) {
     for (const auto& [name, value] : model.forest_facts) trees[name] = value;
   }
   if (model.is_deterministic) object["deterministic"] = *model.is_deterministic;
-  if (model.compilation != CompilationType::kAheadOfTime) return text_of(object);
+  if (model.compilation != CompilationType::kAheadOfTime || model.is_served) return text_of(object);
   object["programs"] = ordered_json::array();
   for (const ProgramDescription& program : model.programs) {
     object["programs"].push_back({{"kind", program.kind},

@@ -464,8 +464,21 @@ def test_rows_of_models_that_are_compiled_just_in_time_are_known_from_their_grap
             infer(*options)
             with torch.no_grad():
                 close(read(options[2])["p"], alone(x)[:, 0].numpy())
+            words = ["--columns", "input=a,b", "--outputs", "answers=p,q"]
+            infer(model, path, out / "words.parquet", *words)
+            assert read(out / "words.parquet") == read(options[2])
+            infer(model, path, out / "a.parquet", run=refuse, says=["does not say which columns it reads", "--columns input=COLUMN"])
+            infer(model, path, out / "a.parquet", *words[:2], run=refuse, says=["--outputs", "or --binding FILE (docs/infer.md)"])
+            infer(model, path, out / "a.parquet", *words[:1], "a,b", *words[2:], run=refuse, says=["got 'a,b', expected BLOCK="])
+            infer(model, path, out / "a.parquet", *words[:3], "p,q", run=refuse, says=["got 'p,q', expected COLUMN or BLOCK="])
+            infer(model, path, out / "a.parquet", *words[:1], "input=a,c", *words[2:], run=refuse, says=["has no column c"])
         else:
             infer(*options, run=refuse, says=["depend on the other rows of the call (aten."])
+
+
+def test_words_are_for_models_that_do_not_say_their_columns(model, tmp_path, out):
+    path = write(tmp_path / "data.parquet", columns())
+    infer(model, path, out / "a.parquet", "--outputs", "m", run=refuse, says=["says its columns; expected no names of outputs"])
 
 
 def test_a_group_column_bounds_chunks_of_other_models(model, tmp_path, out):

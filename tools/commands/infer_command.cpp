@@ -54,8 +54,12 @@ void add_infer_command(CLI::App& program, Action& action) {
   command
       ->add_option("--columns", call.choice.columns,
                    "Which columns of the files the model reads: FILE_NAME=MODEL_NAME, or names in "
-                   "the order of the model's columns (default: those of the same names)")
+                   "the order of the model's columns (default: those of the same names). Of a "
+                   "TorchScript file or a program of torch.export, which do not say theirs, "
+                   "the columns of each argument: features=pt,eta charge=charge:int32")
       ->delimiter(',');
+  command->add_option("--outputs", call.outputs,
+                      "The results of such a model, in order: score or scores=signal,background");
   command
       ->add_option("--copy", call.choice.copied, "Columns of the files to write with the answers")
       ->delimiter(',');

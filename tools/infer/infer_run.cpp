@@ -21,6 +21,7 @@
 #include "tensoa/columnar/table_writer.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
+#include "tensoa/package/columns_in_words.hpp"
 #include "tensoa/package/described_columns.hpp"
 #include "tensoa/sched/event_pipeline.hpp"
 
@@ -49,17 +50,46 @@ struct InferredPart {
   InferCopies copies;
 };
 
+/// Words of which the commas were taken for borders: what has no "=" belongs to the word before.
+std::vector<std::string> whole_words(const std::vector<std::string>& parts) {
+  std::vector<std::string> words;
+  for (const std::string& part : parts) {
+    if (words.empty() || part.find('=') != std::string::npos) {
+      words.push_back(part);
+    } else {
+      words.back() += ',' + part;
+    }
+  }
+  return words;
+}
+
+/// The choice of columns, without those in words, whose names are the files'.
+ColumnChoice names_in_files(const InferCall& call) {
+  ColumnChoice choice = call.choice;
+  if (!call.outputs.empty()) choice.columns.clear();
+  return choice;
+}
+
 package::ModelDescription described(const InferCall& call) {
   // The fallback is the same model, and its file names the columns.
   package::ModelDescription model =
       call.servers.fallback.empty()
           ? package::inspect(call.model, options_for(call.model, call.servers))
           : package::inspect(call.servers.fallback);
-  if (!call.binding.empty()) package::use_binding(model, call.binding);
-  if (!model.binding) {
-    throw ConfigError(
-        "model " + call.model +
-        ": does not say which columns it reads; --binding FILE says it (docs/infer.md)");
+  if (!call.binding.empty()) package::use_binding(model, package::read_binding(call.binding));
+  const bool is_said = model.binding.has_value();
+  if (is_said && !call.outputs.empty()) {
+    throw ConfigError("--outputs: model " + call.model +
+                      " says its columns; expected no names of outputs");
+  }
+  if (!is_said && (call.choice.columns.empty() || call.outputs.empty())) {
+    throw ConfigError("model " + call.model +
+                      ": does not say which columns it reads; expected them in words, " +
+                      package::words_for(model, "--") + ", or --binding FILE (docs/infer.md)");
+  }
+  if (!is_said) {
+    package::use_binding(model,
+                         package::columns_in_words(whole_words(call.choice.columns), call.outputs));
   }
   return model;
 }
@@ -186,7 +216,7 @@ class InferRun {
 
   std::shared_ptr<const InferColumns> columns_of(const columnar::TableFile& file) const {
     auto columns = std::make_shared<InferColumns>(
-        match_columns(description_, call_.model, file, call_.choice));
+        match_columns(description_, call_.model, file, names_in_files(call_)));
     columns->read.rows_per_chunk = call_.rows_per_chunk;
     return columns;
   }

@@ -20,6 +20,8 @@ struct InferCall {
   std::string model;
   ServerOptions servers;
   std::string binding;
+  std::vector<std::string>
+      outputs;  ///< of a model that does not say its columns: words, as choice.columns then are
   std::vector<std::string> inputs;
   std::string output;
   ColumnChoice choice;

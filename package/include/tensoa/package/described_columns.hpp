@@ -38,9 +38,9 @@ void append_described(std::vector<BoundBlock>& blocks, const BlockDescription& b
 /// Returns the binding of a file that `tensoa describe` or describe() wrote. @throws InputError
 BindingDescription read_binding(const std::string& file);
 
-/// Gives the arguments of a TorchScript model the columns of a binding file (`tensoa describe`).
-/// @throws InputError
-void use_binding(ModelDescription& model, const std::string& file);
+/// Gives the arguments of a model that does not say its columns (TorchScript, torch.export) these: of a file
+/// (read_binding()), or in words (columns_in_words.hpp).
+void use_binding(ModelDescription& model, BindingDescription binding);
 
 /// Returns the names of the planes of a block, in its order: "x", of a vector "u.0", of a matrix "m.ROW.COLUMN".
 std::vector<std::string> plane_names(const BlockDescription& block);

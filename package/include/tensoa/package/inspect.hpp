@@ -119,7 +119,8 @@ class InspectingLoader : public EngineLoader {
 /// @throws LoadError as find_loader, and where its loader does not say what is in it
 ModelDescription inspect(const ModelLocation& location, const ModelOptions& options = {});
 
-/// As a JSON object in one line: what `tensoa inspect --json` writes, but for the name of the file.
+/// As a JSON object in one line: what `tensoa inspect --json` writes, but for the name of the file. A model of servers has
+/// "checksum" (null: they do not say it), and no "bytes", "programs" and "checks".
 std::string to_json(const ModelDescription& model);
 
 /// What the package `path` was made to give; nothing where it does not say. Reads as inspect().
