@@ -17,6 +17,8 @@
 #include <utility>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/package/columns_in_words.hpp"
+#include "tensoa/package/described_columns.hpp"
 
 namespace tensoa::python {
 
@@ -58,16 +60,36 @@ std::uint64_t next_number() {
   return next++;
 }
 
-package::ModelDescription described(const std::string& path) {
-  package::ModelDescription description = package::inspect(path);
+FileStamp stamp_if_any(const std::string& file) {
+  return file.empty() ? FileStamp{} : stamp_of(file);
+}
+
+package::ModelDescription described(const Source& source) {
+  package::ModelDescription description = source.file.empty()
+                                              ? package::inspect(source.path, source.options)
+                                              : package::inspect(source.file);
+  const auto refuse = [&](const std::string& what) {
+    throw ConfigError("model " + source.path + ": " + what);
+  };
+  const bool is_said = description.binding.has_value();
+  if (is_said && !source.outputs.empty()) {
+    refuse("says its columns; expected no outputs, and of columns the names in your data");
+  }
+  if (!is_said && source.outputs.empty()) {
+    refuse("does not say which columns it reads; expected them in words: " +
+           package::words_for(description));
+  }
+  if (!is_said) {
+    package::use_binding(description, package::columns_in_words(source.inputs, source.outputs));
+  }
   const auto has_block = [](const package::ArgumentDescription& argument) {
     return argument.block.has_value();
   };
-  if (description.binding && std::ranges::all_of(description.inputs, has_block) &&
-      std::ranges::all_of(description.outputs, has_block)) {
-    return description;
+  if (!std::ranges::all_of(description.inputs, has_block) ||
+      !std::ranges::all_of(description.outputs, has_block)) {
+    refuse("has arguments that are no columns");
   }
-  throw ConfigError("model " + path + ": does not say which columns it reads");
+  return description;
 }
 
 RowDependence rows_of(const detail::AnyModel& model, const package::ModelDescription& description,
@@ -81,13 +103,13 @@ RowDependence rows_of(const detail::AnyModel& model, const package::ModelDescrip
 
 }  // namespace
 
-LoadedModel::LoadedModel(std::string path, Device device)
-    : path_(std::move(path)),
-      stamp_(stamp_of(path_)),
+LoadedModel::LoadedModel(Source source, Device device)
+    : source_(std::move(source)),
+      stamp_(stamp_if_any(source_.file)),
       device_(device),
-      description_(described(path_)),
-      model_(path_, CompilationType::kAny, {}),
-      planes_(planes_of(description_)),
+      description_(described(source_)),
+      model_(source_.path, CompilationType::kAny, source_.options),
+      planes_(planes_of(description_, source_.is_url())),
       number_(next_number()),
       calls_(std::make_shared<Calls>()) {
   model_.deploy(device_);
@@ -152,7 +174,7 @@ ThreadCall& LoadedModel::call_on(const Queue& queue, ThreadCalls& calls,
 namespace {
 
 using Loaded = std::shared_ptr<const LoadedModel>;
-using Key = std::tuple<std::string, int, int, FileStamp>;
+using Key = std::tuple<std::vector<std::string>, int, int, FileStamp>;
 
 /// All models of the process.
 struct Models {
@@ -170,8 +192,14 @@ Models& models() {
 
 }  // namespace
 
-std::shared_ptr<const LoadedModel> load_model(const std::string& path, Device device) {
-  const Key key{path, static_cast<int>(device.kind), device.index, stamp_of(path)};
+std::shared_ptr<const LoadedModel> load_model(const Source& source, Device device) {
+  std::vector<std::string> same{source.is_url() ? source.same_as : source.path};
+  if (same.front().empty()) return std::make_shared<const LoadedModel>(source, device);
+  same.insert(same.end(), source.inputs.begin(), source.inputs.end());
+  same.emplace_back();  // between them
+  same.insert(same.end(), source.outputs.begin(), source.outputs.end());
+  const Key key{std::move(same), static_cast<int>(device.kind), device.index,
+                stamp_if_any(source.file)};
   Models& all = models();
   std::promise<Loaded> mine;
   std::shared_future<Loaded> other;
@@ -192,7 +220,7 @@ std::shared_ptr<const LoadedModel> load_model(const std::string& path, Device de
     if (model != nullptr) all.there[key] = model;
   };
   try {
-    Loaded model = std::make_shared<const LoadedModel>(path, device);
+    Loaded model = std::make_shared<const LoadedModel>(source, device);
     done(model);
     mine.set_value(model);
     return model;
@@ -203,9 +231,9 @@ std::shared_ptr<const LoadedModel> load_model(const std::string& path, Device de
   }
 }
 
-std::shared_ptr<const LoadedModel> load_model_to_keep(const std::string& path, Device device) {
+std::shared_ptr<const LoadedModel> load_model_to_keep(const Source& source, Device device) {
   constexpr std::size_t kMost = 8;
-  Loaded model = load_model(path, device);
+  Loaded model = load_model(source, device);
   std::vector<Loaded> dropped;  // freed without the lock
   Models& all = models();
   const std::lock_guard lock(all.mutex);

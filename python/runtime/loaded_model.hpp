@@ -13,6 +13,8 @@
 #include "plane_call.hpp"
 #include "tensoa/core/event.hpp"
 #include "tensoa/engine/copy_report.hpp"
+#include "tensoa/engine/location.hpp"
+#include "tensoa/engine/model_options.hpp"
 #include "tensoa/engine/row_dependence.hpp"
 
 // A model file on a device, loaded once in a process, with what its calls need in each thread. No Python here.
@@ -31,6 +33,21 @@ struct FileStamp {
 
 /// @throws LoadError where there is no such file
 FileStamp stamp_of(const std::string& path);
+
+/// A model, and how it is loaded.
+struct Source {
+  std::string path;                       ///< absolute, or the URL of a model of servers
+  ModelOptions options = {};              ///< of a URL: how its servers are reached
+  std::vector<std::string> inputs = {};   ///< columns in words, of a file that does not say them
+  std::vector<std::string> outputs = {};  ///< likewise
+  /// What says which model it is: that of `path`, or of a URL its fallback; empty: its servers say it.
+  std::string file = {};
+  /// Of a URL: what two have in common that are the same model, reached in the same way; empty where its servers may
+  /// have another one by then.
+  std::string same_as = {};
+
+  bool is_url() const { return ModelLocation(path).is_url(); }
+};
 
 /// What calls of one model by one thread on one queue use again.
 struct ThreadCall {
@@ -59,12 +76,12 @@ struct ThreadCalls {
 class LoadedModel {
  public:
   /// @throws LoadError, DeviceError; ConfigError where the file does not say which columns it reads
-  LoadedModel(std::string path, Device device);
+  LoadedModel(Source source, Device device);
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
   ~LoadedModel();
 
-  const std::string& path() const noexcept { return path_; }
+  const Source& source() const noexcept { return source_; }
   const FileStamp& stamp() const noexcept { return stamp_; }
   Device device() const noexcept { return device_; }
   const package::ModelDescription& description() const noexcept { return description_; }
@@ -87,8 +104,8 @@ class LoadedModel {
  private:
   struct Calls;
 
-  std::string path_;
-  FileStamp stamp_;
+  Source source_;
+  FileStamp stamp_;  ///< of Source::file
   Device device_;
   package::ModelDescription description_;
   detail::AnyModel model_;
@@ -98,12 +115,12 @@ class LoadedModel {
   std::shared_ptr<Calls> calls_;
 };
 
-/// The model of a file on a device: one that is there, where its file is the same, else it is loaded. Threads that ask
-/// for one at the same time wait for one load.
-/// @param path absolute @throws as LoadedModel
-std::shared_ptr<const LoadedModel> load_model(const std::string& path, Device device);
+/// A model on a device: one that is there, where it is the same, else it is loaded. Threads that ask for one at the same
+/// time wait for one load.
+/// @throws as LoadedModel
+std::shared_ptr<const LoadedModel> load_model(const Source& source, Device device);
 
 /// The same, and keeps the last few of them: each task of a cluster's worker unpickles its model and lets it go.
-std::shared_ptr<const LoadedModel> load_model_to_keep(const std::string& path, Device device);
+std::shared_ptr<const LoadedModel> load_model_to_keep(const Source& source, Device device);
 
 }  // namespace tensoa::python

@@ -15,6 +15,7 @@
 #include "device_array.hpp"
 #include "interpreter.hpp"
 #include "runtime_model.hpp"
+#include "service.hpp"
 #ifdef TENSOA_TORCH_AT_NEED
 #include "seams/torch_at_need.hpp"
 #endif
@@ -54,7 +55,7 @@ void translate() {
   } catch (const DeviceError& error) {
     set_error("DeviceError", error);
   } catch (const EngineError& error) {
-    set_error("EngineError", error);
+    if (!set_service_error(error)) set_error("EngineError", error);
   } catch (const Error& error) {
     set_error("Error", error);
   }
@@ -109,12 +110,50 @@ std::vector<std::string> columns_of(nb::handle columns) {
   return all;
 }
 
-/// What is pickled: path, device, columns, digest.
-using State = std::tuple<std::string, std::string, std::vector<std::string>, std::string>;
+/// Blocks in words, as columns_in_words() takes them: a text, texts, or {block: names of its columns}.
+std::vector<std::string> words_of(nb::handle blocks, const char* what) {
+  const auto refuse = [&](nb::handle value) {
+    throw ConfigError(std::string(what) + ": got " + text_of(nb::repr(value)) + " of type " +
+                      type_of_object(value) +
+                      ", expected texts BLOCK=COLUMN,COLUMN or {block: names of its columns}");
+  };
+  std::vector<std::string> words;
+  if (blocks.is_none()) return words;
+  if (nb::isinstance<nb::str>(blocks)) return {nb::cast<std::string>(blocks)};
+  const bool is_dict = nb::isinstance<nb::dict>(blocks);
+  for (nb::handle block : nb::borrow<nb::object>(blocks)) {
+    if (!nb::isinstance<nb::str>(block)) refuse(block);
+    std::string& word = words.emplace_back(nb::cast<std::string>(block));
+    if (!is_dict) continue;
+    const nb::object names = blocks[block];
+    word += '=';
+    if (nb::isinstance<nb::str>(names)) {
+      word += nb::cast<std::string>(names);
+      continue;
+    }
+    std::string mark;
+    for (nb::handle name : names) {
+      if (!nb::isinstance<nb::str>(name)) refuse(name);
+      const auto text = nb::cast<std::string>(name);
+      if (text.find_first_of("=,:@") != std::string::npos) {
+        throw ConfigError(std::string(what) + ": got the column " + text_of(nb::repr(name)) +
+                          ", expected a name without = , : and @");
+      }
+      word += std::exchange(mark, ",") + text;
+    }
+  }
+  return words;
+}
 
-std::string absolute_path(nb::handle path) {
-  return nb::cast<std::string>(
-      nb::module_::import_("os").attr("path").attr("abspath")(path_of(path)));
+/// What is pickled: path, device, columns, outputs, digest, and how servers are reached.
+using State = std::tuple<std::string, std::string, std::vector<std::string>,
+                         std::vector<std::string>, std::string, nb::dict>;
+
+/// An absolute path, or a URL as it is.
+std::string location_of(nb::handle path) {
+  const std::string text = path_of(path);
+  if (ModelLocation(text).is_url()) return text;
+  return nb::cast<std::string>(nb::module_::import_("os").attr("path").attr("abspath")(text));
 }
 
 nb::tuple tuple_of(std::vector<Block> blocks) {
@@ -140,6 +179,49 @@ nb::tuple tuple_of_values(const Values& values) {
   return nb::tuple(all);
 }
 
+/// Of Model.__init__.
+constexpr const char* kInit = R"(Loads the model.
+
+path: of a package, a file of trees, TorchScript or torch.export; or the URL of a model on servers that
+    speak KServe v2, as NVIDIA Triton: grpc://HOST:PORT[,HOST:PORT...]/MODEL, grpcs:// with TLS, whose
+    calls wait for the answer.
+device: "cpu", or a GPU, "cuda:0": columns then lie there, and calls are enqueued.
+columns: the names that your data has, in the order of the model's columns, or a dict
+    {name in the data: name of the model}. Of TorchScript and torch.export, which do not say their
+    columns: those of each argument, {"features": ["pt", "eta"]}, or in the words of tensoa.compile,
+    ["features=pt,eta", "charge=charge:int32"].
+outputs: of such a model its results in order, ["score"], or {"scores": ["signal", "background"]}.
+
+Of a URL, as remote::Options in C++, with times in seconds:
+fallback: a model file that runs where no server answers: the one that the servers have.
+deadline: of a call with all its attempts (10). attempt_deadline: of one attempt (4).
+load_deadline: of loading (10). attempts: the most of one call (10).
+lookup_period: how often names of the URL are looked up again (30; 0: once).
+checksum: SHA-256 that the model file of the servers must have.
+on_new_version: where no server has the model any more that was loaded: "stay" (the fallback runs, else
+    calls fail), "fail", "follow" (calls go on with the new one).
+message_limit: bytes of a request, and of a reply.
+ca_file, certificate_file, key_file, token_file: for grpcs://. headers: sent with each call.
+
+Raises LoadError, DeviceError, ConfigError; ServiceError where no server answers.)";
+
+/// Of Model.__init__, where nanobind sees any keywords.
+constexpr const char* kSignature =
+    "def __init__(self, path: str | os.PathLike[str], device: str = \"cpu\", "
+    "columns: collections.abc.Sequence[str] | dict[str, str] | "
+    "dict[str, collections.abc.Sequence[str]] | None = None, "
+    "outputs: collections.abc.Sequence[str] | dict[str, collections.abc.Sequence[str]] | None = "
+    "None, *, "
+    "fallback: str | os.PathLike[str] | None = None, deadline: float | None = None, "
+    "attempt_deadline: float | None = None, load_deadline: float | None = None, "
+    "lookup_period: float | None = None, attempts: int | None = None, checksum: str | None = None, "
+    "on_new_version: str | None = None, message_limit: int | None = None, "
+    "ca_file: str | os.PathLike[str] | None = None, "
+    "certificate_file: str | os.PathLike[str] | None = None, "
+    "key_file: str | os.PathLike[str] | None = None, "
+    "token_file: str | os.PathLike[str] | None = None, "
+    "headers: dict[str, str] | None = None) -> None";
+
 }  // namespace
 
 NB_MODULE(_runtime, module) {
@@ -147,6 +229,7 @@ NB_MODULE(_runtime, module) {
   nb::set_leak_warnings(false);  // caches of other packages may keep a model until the end
   package::register_engines();
   forest::register_engines();
+  register_service();
 #ifdef TENSOA_TORCH_AT_NEED
   tools::register_torch_at_need();
 #endif
@@ -186,19 +269,21 @@ NB_MODULE(_runtime, module) {
 
   module.def(
       "inspect",
-      [](nb::handle path) {
-        const std::string location = path_of(path);
+      [](nb::handle path, nb::kwargs service) {
+        const Source source = source_of(path_of(path), service);
         std::string text;
         {
           const WithoutInterpreter others_may_run;
-          text = package::to_json(package::inspect(location));
+          text = package::to_json(package::inspect(source.path, source.options));
         }
         return nb::module_::import_("json").attr("loads")(text);
       },
-      nb::arg("path"), nb::sig("def inspect(path: str | os.PathLike[str]) -> dict[str, Any]"),
+      nb::arg("path"), nb::arg("service"),
+      nb::sig("def inspect(path: str | os.PathLike[str], **service: Any) -> dict[str, Any]"),
       "What is in a model file, without running anything of it: what `tensoa inspect --json` "
       "writes.\n\n"
-      "Also of a package for another machine. Raises LoadError.");
+      "Also of a package for another machine. Of a URL what servers say, reached as by Model.\n"
+      "Raises LoadError.");
 
   nb::class_<RuntimeModel>(
       module, "Model", nb::type_slots(model_slots),
@@ -213,21 +298,22 @@ NB_MODULE(_runtime, module) {
       "are\n"
       "NumPy's, or anything with DLPack, the Arrow PyCapsule interface or __array__.\n\n"
       "Threads: any number may call one model; calls run without the GIL.\n"
-      "Pickling: by path and SHA-256; the file has to be there, and the same.")
+      "Pickling: by path and SHA-256; the file has to be there, and the same.\n"
+      "Models of servers do not work in a process that is forked from one that has loaded some.")
       .def(
           "__init__",
-          [](RuntimeModel* self, nb::handle path, const std::string& device, nb::handle columns) {
-            new (self) RuntimeModel(absolute_path(path), device, columns_of(columns));
+          [](RuntimeModel* self, nb::handle path, const std::string& device, nb::handle columns,
+             nb::handle outputs, const nb::kwargs& service) {
+            if (outputs.is_none()) {
+              new (self) RuntimeModel(location_of(path), device, columns_of(columns), {}, service);
+            } else {
+              new (self) RuntimeModel(location_of(path), device, words_of(columns, "columns"),
+                                      words_of(outputs, "outputs"), service);
+            }
           },
           nb::arg("path"), nb::arg("device") = "cpu", nb::arg("columns") = nb::none(),
-          nb::sig("def __init__(self, path: str | os.PathLike[str], device: str = \"cpu\", "
-                  "columns: collections.abc.Sequence[str] | dict[str, str] | None = None) -> None"),
-          "Loads the model.\n\n"
-          "device: \"cpu\", or a GPU, \"cuda:0\": columns then lie there, and calls are enqueued.\n"
-          "columns: the names that your data has, in the order of the model's columns, or a dict\n"
-          "    {name in the data: name of the model}.\n"
-          "Raises LoadError, DeviceError, ConfigError.")
-      .def_prop_ro("path", [](const RuntimeModel& model) { return model.loaded().path(); })
+          nb::arg("outputs") = nb::none(), nb::arg("service"), nb::sig(kSignature), kInit)
+      .def_prop_ro("path", [](const RuntimeModel& model) { return model.loaded().source().path; })
       .def_prop_ro("device", &RuntimeModel::device)
       .def_prop_ro(
           "inputs", [](const RuntimeModel& model) { return tuple_of(model.inputs()); },
@@ -244,12 +330,13 @@ NB_MODULE(_runtime, module) {
       .def(
           "__getstate__",
           [](const RuntimeModel& model) {
-            return State(model.loaded().path(), model.device(), model.columns(), model.digest());
+            return State(model.loaded().source().path, model.device(), model.columns(),
+                         model.words_of_outputs(), model.digest(), model.service());
           },
           "Raises LoadError where the file is no longer the one that was loaded.")
       .def("__setstate__", [](RuntimeModel& self, const State& state) {
-        const auto& [path, device, columns, digest] = state;
-        new (&self) RuntimeModel(path, device, columns, digest);
+        const auto& [path, device, columns, outputs, digest, service] = state;
+        new (&self) RuntimeModel(path, device, columns, outputs, service, digest);
       });
 
   module.attr("__version__") = std::string(kVersion);

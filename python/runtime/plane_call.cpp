@@ -69,7 +69,7 @@ bool is_aligned(const Plane& plane, std::size_t element) {
 
 }  // namespace
 
-PlanesOfModel planes_of(const package::ModelDescription& description) {
+PlanesOfModel planes_of(const package::ModelDescription& description, bool is_served) {
   PlanesOfModel model;
   model.input_planes = append(model.inputs, description.inputs);
   model.output_planes = append(model.outputs, description.outputs);
@@ -78,8 +78,8 @@ PlanesOfModel planes_of(const package::ModelDescription& description) {
     model.collections = std::max(model.collections, *input.collection + 1);
   }
   model.match = description.match;
-  model.takes_any_numbers =
-      description.compilation == CompilationType::kJustInTime && !description.forest_facts.empty();
+  model.takes_any_numbers = !is_served && description.compilation == CompilationType::kJustInTime &&
+                            !description.forest_facts.empty();
   return model;
 }
 

@@ -15,6 +15,7 @@
 #include "device_array.hpp"
 #include "interpreter.hpp"
 #include "numpy_api.hpp"
+#include "service.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/nearest_name.hpp"
 #include "tensoa/package/described_columns.hpp"
@@ -39,11 +40,11 @@ PyObject* item_of(PyObject* dict, nb::handle key) {
   return value;
 }
 
-std::shared_ptr<const LoadedModel> model_of(const std::string& path, const std::string& device,
+std::shared_ptr<const LoadedModel> model_of(const Source& source, const std::string& device,
                                             bool is_kept) {
   const WithoutInterpreter released;
   const Device on = parse_device(device);
-  return is_kept ? load_model_to_keep(path, on) : load_model(path, on);
+  return is_kept ? load_model_to_keep(source, on) : load_model(source, on);
 }
 
 std::string digest_of(const std::string& path) {
@@ -191,21 +192,45 @@ struct RuntimeModel::Given {
   std::size_t copied = 0;                             ///< bytes, for what had to be converted
 };
 
+Source source_of(const std::string& path, nb::dict& service) {
+  Source source{.path = path, .options = service_options(path, service), .file = path};
+  if (!source.is_url()) return source;
+  const auto text_of = [&](const char* name) {
+    return nb::cast<std::string>(service.get(name, nb::str("")));
+  };
+  source.file = text_of("fallback");
+  if (!source.file.empty() || !text_of("checksum").empty()) {
+    source.same_as = path + '\n' + nb::cast<std::string>(nb::repr(service));
+  }
+  return source;
+}
+
 RuntimeModel::RuntimeModel(const std::string& path, const std::string& device,
-                           std::vector<std::string> columns, const std::string& digest)
-    : columns_(std::move(columns)) {
-  if (!digest.empty()) {
-    stamp_of(path);  // a good message where it is not there
-    if (digest_of(path) != digest) {
-      throw LoadError("model " + path +
+                           std::vector<std::string> columns, std::vector<std::string> outputs,
+                           nb::dict service, const std::string& digest)
+    : service_(std::move(service)),
+      columns_(std::move(columns)),
+      words_of_outputs_(std::move(outputs)) {
+  Source source = source_of(path, service_);
+  if (!digest.empty() && source.file.empty()) {
+    service_["checksum"] = digest;
+    source = source_of(path, service_);
+  } else if (!digest.empty()) {
+    stamp_of(source.file);  // a good message where it is not there
+    if (digest_of(source.file) != digest) {
+      throw LoadError("model " + source.file +
                       ": is not the file that was pickled: its SHA-256 is another; put the same "
                       "file there, or pickle a Model of this one");
     }
   }
-  loaded_ = model_of(path, device, !digest.empty());
+  const bool are_words = !words_of_outputs_.empty();
+  if (are_words) source.inputs = columns_;
+  source.outputs = words_of_outputs_;
+  loaded_ = model_of(source, device, !digest.empty());
   const package::ModelDescription& description = loaded_->description();
   const PlanesOfModel& planes = loaded_->planes();
-  const auto chosen = package::names_in_data(description, columns_, "columns");
+  const auto chosen = package::names_in_data(
+      description, are_words ? std::vector<std::string>{} : columns_, "columns");
   const std::vector<std::string> own = package::column_names(description.inputs);
   for (const BlockOfPlanes& block : planes.inputs) {
     const std::vector<std::string> names = package::plane_names(block.block);
@@ -1268,7 +1293,7 @@ std::string RuntimeModel::repr() const {
     return text + "  ";
   };
   std::string text = "tensoa.Model(" +
-                     nb::cast<std::string>(nb::repr(nb::str(loaded_->path().c_str()))) +
+                     nb::cast<std::string>(nb::repr(nb::str(loaded_->source().path.c_str()))) +
                      ", device='" + device() + "')\n";
   for (const Line& line : lines) {
     text += "  " + padded(line.way, 3) + padded(line.name, name_width) +
@@ -1278,9 +1303,14 @@ std::string RuntimeModel::repr() const {
 }
 
 std::string RuntimeModel::digest() const {
-  const std::string digest = digest_of(loaded_->path());
-  if (stamp_of(loaded_->path()) == loaded_->stamp()) return digest;
-  throw LoadError(subject() +
+  const std::string& file = loaded_->source().file;
+  if (file.empty()) {
+    const auto policy = nb::cast<std::string>(service_.get("on_new_version", nb::str("")));
+    return policy == "follow" ? "" : loaded_->description().checksum;
+  }
+  const std::string digest = digest_of(file);
+  if (stamp_of(file) == loaded_->stamp()) return digest;
+  throw LoadError("model " + file +
                   ": the file was written after it was loaded, so that another process would run "
                   "another model; make a new Model of it");
 }

@@ -30,13 +30,19 @@ struct Copies {
   std::string text;  ///< to_string(CopyReport)
 };
 
+/// @param path absolute, or a URL @param service as service_options() takes it
+Source source_of(const std::string& path, nb::dict& service);
+
 /// tensoa.Model.
 class RuntimeModel {
  public:
-  /// @param columns names that the data has, as names_in_data() takes them
-  /// @param digest of the file, which it must have; empty: any
+  /// @param path absolute, or a URL
+  /// @param columns names that the data has, as names_in_data() takes them; with `outputs` columns in words
+  /// @param outputs in words, of a file that does not say its columns
+  /// @param service of a URL: service_options()
+  /// @param digest of the file, which it, or its servers, must have; empty: any
   RuntimeModel(const std::string& path, const std::string& device, std::vector<std::string> columns,
-               const std::string& digest = {});
+               std::vector<std::string> outputs, nb::dict service, const std::string& digest = {});
 
   /// A call: `args` and `kwargs` as Python has them, the second may be nullptr.
   /// @param self this object of Python
@@ -44,6 +50,8 @@ class RuntimeModel {
 
   const LoadedModel& loaded() const noexcept { return *loaded_; }
   const std::vector<std::string>& columns() const noexcept { return columns_; }
+  const std::vector<std::string>& words_of_outputs() const noexcept { return words_of_outputs_; }
+  const nb::dict& service() const noexcept { return service_; }
   std::string device() const;
   std::vector<Block> inputs() const;
   std::vector<Block> outputs() const;
@@ -51,7 +59,8 @@ class RuntimeModel {
   std::optional<Copies> last_copies() const;
   std::string repr() const;
 
-  /// SHA-256 of the file. @throws LoadError where it is no longer the one that was loaded
+  /// SHA-256 of the file; empty where servers do not say theirs, or may get another.
+  /// @throws LoadError where a file is no longer the one that was loaded
   std::string digest() const;
 
  private:
@@ -73,7 +82,7 @@ class RuntimeModel {
   nb::object given_back(Given& given, nb::object results) const;
   nb::object in_lists(Given& given, const nb::object& results) const;
 
-  std::string subject() const { return "model " + loaded_->path(); }
+  std::string subject() const { return "model " + loaded_->source().path; }
   std::vector<std::string> names_of(const BlockOfPlanes& block, bool is_input) const;
   [[noreturn]] void refuse(const std::string& what) const;
 
@@ -89,8 +98,10 @@ class RuntimeModel {
   void set_rows(Given& given, const BlockOfPlanes& block, std::int64_t rows, const ArrayView& view,
                 const std::string& what, bool is_input, ThreadCall& thread) const;
 
+  nb::dict service_;
   std::shared_ptr<const LoadedModel> loaded_;
   std::vector<std::string> columns_;
+  std::vector<std::string> words_of_outputs_;
   std::vector<std::string> input_names_;  ///< of planes, as the caller's data has them
   std::vector<std::vector<std::string>>
       input_aliases_;  ///< which name each plane, the first is the one above

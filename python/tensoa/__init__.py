@@ -17,6 +17,7 @@ from tensoa.errors import (
     InputError,
     LoadError,
     OutputError,
+    ServiceError,
 )
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all of this
@@ -39,6 +40,7 @@ __all__ = [
     "LoadError",
     "Model",
     "OutputError",
+    "ServiceError",
     "check",
     "get_cmake_dir",
     "get_include",

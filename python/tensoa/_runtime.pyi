@@ -63,11 +63,12 @@ class DeviceArray:
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...
 
-def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
+def inspect(path: str | os.PathLike[str], **service: Any) -> dict[str, Any]:
     """
     What is in a model file, without running anything of it: what `tensoa inspect --json` writes.
 
-    Also of a package for another machine. Raises LoadError.
+    Also of a package for another machine. Of a URL what servers say, reached as by Model.
+    Raises LoadError.
     """
 
 class Model:
@@ -84,6 +85,7 @@ class Model:
 
     Threads: any number may call one model; calls run without the GIL.
     Pickling: by path and SHA-256; the file has to be there, and the same.
+    Models of servers do not work in a process that is forked from one that has loaded some.
     """
 
     def __call__(self, /, *tables: Any, out: Any = None, groups: Any = None, stream: Any = None, **columns: Any) -> Any:
@@ -99,15 +101,52 @@ class Model:
         """
 
     def __init__(
-        self, path: str | os.PathLike[str], device: str = "cpu", columns: Sequence[str] | dict[str, str] | None = None
+        self,
+        path: str | os.PathLike[str],
+        device: str = "cpu",
+        columns: Sequence[str] | dict[str, str] | dict[str, Sequence[str]] | None = None,
+        outputs: Sequence[str] | dict[str, Sequence[str]] | None = None,
+        *,
+        fallback: str | os.PathLike[str] | None = None,
+        deadline: float | None = None,
+        attempt_deadline: float | None = None,
+        load_deadline: float | None = None,
+        lookup_period: float | None = None,
+        attempts: int | None = None,
+        checksum: str | None = None,
+        on_new_version: str | None = None,
+        message_limit: int | None = None,
+        ca_file: str | os.PathLike[str] | None = None,
+        certificate_file: str | os.PathLike[str] | None = None,
+        key_file: str | os.PathLike[str] | None = None,
+        token_file: str | os.PathLike[str] | None = None,
+        headers: dict[str, str] | None = None,
     ) -> None:
         """
         Loads the model.
 
+        path: of a package, a file of trees, TorchScript or torch.export; or the URL of a model on servers that
+            speak KServe v2, as NVIDIA Triton: grpc://HOST:PORT[,HOST:PORT...]/MODEL, grpcs:// with TLS, whose
+            calls wait for the answer.
         device: "cpu", or a GPU, "cuda:0": columns then lie there, and calls are enqueued.
         columns: the names that your data has, in the order of the model's columns, or a dict
-            {name in the data: name of the model}.
-        Raises LoadError, DeviceError, ConfigError.
+            {name in the data: name of the model}. Of TorchScript and torch.export, which do not say their
+            columns: those of each argument, {"features": ["pt", "eta"]}, or in the words of tensoa.compile,
+            ["features=pt,eta", "charge=charge:int32"].
+        outputs: of such a model its results in order, ["score"], or {"scores": ["signal", "background"]}.
+
+        Of a URL, as remote::Options in C++, with times in seconds:
+        fallback: a model file that runs where no server answers: the one that the servers have.
+        deadline: of a call with all its attempts (10). attempt_deadline: of one attempt (4).
+        load_deadline: of loading (10). attempts: the most of one call (10).
+        lookup_period: how often names of the URL are looked up again (30; 0: once).
+        checksum: SHA-256 that the model file of the servers must have.
+        on_new_version: where no server has the model any more that was loaded: "stay" (the fallback runs, else
+            calls fail), "fail", "follow" (calls go on with the new one).
+        message_limit: bytes of a request, and of a reply.
+        ca_file, certificate_file, key_file, token_file: for grpcs://. headers: sent with each call.
+
+        Raises LoadError, DeviceError, ConfigError; ServiceError where no server answers.
         """
 
     @property
@@ -133,7 +172,7 @@ class Model:
         """Bytes that the last call of this thread copied; None before the first."""
 
     def __repr__(self) -> str: ...
-    def __getstate__(self) -> tuple[str, str, list[str], str]:
+    def __getstate__(self) -> tuple[str, str, list[str], list[str], str, dict]:
         """Raises LoadError where the file is no longer the one that was loaded."""
 
-    def __setstate__(self, arg: tuple[str, str, Sequence[str], str], /) -> None: ...
+    def __setstate__(self, arg: tuple[str, str, Sequence[str], Sequence[str], str, dict], /) -> None: ...

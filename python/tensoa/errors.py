@@ -43,6 +43,14 @@ class EngineError(Error, RuntimeError):
     """A model that failed while it ran."""
 
 
+class ServiceError(EngineError):
+    """A call that no server answered, or that one answered wrongly. Columns are as they were."""
+
+    code = 2  # of gRPC (grpc.io/docs/guides/status-codes); 9: the servers have another model than the one that was loaded
+    server = ""  # "host:port" of the last attempt
+    may_retry = False  # whether the same call may succeed later
+
+
 def first_line(error: object) -> str:
     """What an error says, short enough for a line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""tensoa.Model of TorchScript and torch.export, whose columns are words: gives what torch gives."""
+
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.export import Dim
+
+import runtime_models as models
+import tensoa
+
+Model = models.require_runtime()
+
+
+class Graph(nn.Module):
+    """A matrix, integers of their own dtype, an edge list; two results of other collections."""
+
+    def forward(self, x: torch.Tensor, charge: torch.Tensor, edge_index: torch.Tensor):
+        node = x.sum(1, keepdim=True) * charge
+        return node[edge_index[0]] - node[edge_index[1]], torch.cat([node, x.double().float()], 1)
+
+
+COLUMNS = ["x=pt,eta@hits", "charge=charge:int32@hits", "edge_index.T=from,to:int64@edges"]
+
+
+@pytest.fixture(scope="module")
+def tensors():
+    draw = np.random.default_rng(3)
+    return (
+        torch.from_numpy(draw.normal(size=(6, 2)).astype("f4")),
+        torch.from_numpy(draw.integers(-1, 2, (6, 1)).astype("i4")),
+        torch.from_numpy(draw.integers(0, 6, (2, 9))),
+    )
+
+
+@pytest.fixture(scope="module", params=["torchscript", "exported"])
+def path(request, tmp_path_factory, tensors):
+    path = tmp_path_factory.mktemp("models") / f"{request.param}.pt2"
+    if request.param == "torchscript":
+        torch.jit.script(Graph()).save(path)
+    else:
+        hits, edges = Dim("hits", min=2, max=1000), Dim("edges", min=2, max=1000)
+        torch.export.save(torch.export.export(Graph(), tensors, dynamic_shapes=({0: hits}, {0: hits}, {1: edges})), path)
+    try:
+        Model(path, columns=["x=a"], outputs=["y"])
+    except tensoa.LoadError as error:
+        if "needs torch, which cannot be loaded" in str(error) or "not known" in str(error):
+            pytest.skip(str(error))
+    except tensoa.Error:
+        pass
+    return path
+
+
+def columns_of(tensors):
+    x, charge, edges = (tensor.numpy() for tensor in tensors)
+    return {"pt": x[:, 0], "eta": x[:, 1], "charge": charge[:, 0], "from": edges[0], "to": edges[1]}
+
+
+def model_of(path):
+    return Model(path, columns=COLUMNS, outputs=["weight=weight@edges", "node=n,a,b"])
+
+
+def test_columns_in_words_give_what_torch_gives(path, tensors):
+    model = model_of(path)
+    weight, node = (tensor.numpy() for tensor in Graph()(*tensors))
+    answers = model(columns_of(tensors))
+    np.testing.assert_allclose(answers["weight"], weight[:, 0], rtol=1e-6)
+    for place, name in enumerate("nab"):
+        np.testing.assert_allclose(answers[name], node[:, place], rtol=1e-6)
+    assert [block.name for block in model.inputs] == ["x", "charge", "edge_index"]
+    assert model.inputs[2].shape == (2, None)
+    assert model.rows_are_independent is not True
+
+
+def test_page(tmp_path, monkeypatch, tensors):
+    """The code of docs/python.md."""
+    monkeypatch.chdir(tmp_path)
+    torch.jit.script(nn.Linear(2, 1)).save("network.pt")
+    pt, eta = tensors[0].numpy().T
+    try:
+        # [words]
+        model = tensoa.Model("network.pt", columns={"input": ["pt", "eta"]}, outputs=["score"])
+        scores = model(pt=pt, eta=eta)["score"]
+        # [/words]
+    except tensoa.LoadError as error:
+        pytest.skip(str(error))
+    expected = torch.jit.load("network.pt")(tensors[0]).detach().numpy()[:, 0]
+    np.testing.assert_allclose(scores, expected, rtol=1e-6)
+    assert model.rows_are_independent
+    again = Model("network.pt", columns=["input=pt,eta"], outputs="score")
+    np.testing.assert_array_equal(again(pt=pt, eta=eta)["score"], scores)
+
+
+def test_a_pickled_model_has_its_words(path, tensors):
+    model = pickle.loads(pickle.dumps(model_of(path)))
+    np.testing.assert_array_equal(model(columns_of(tensors))["n"], model_of(path)(columns_of(tensors))["n"])
+
+
+def test_what_is_wrong_with_words_is_said(path, tensors, tmp_path):
+    def refused(message, **words):
+        with pytest.raises(tensoa.Error, match=message):
+            Model(path, **words)(columns_of(tensors))
+
+    refused(
+        r"does not say which columns it reads; expected them in words: columns x=COLUMN,… charge=COLUMN,… edge_index=COLUMN"
+    )
+    refused("does not say which columns it reads", columns=["pt", "eta"])
+    refused("columns: got none", outputs=["y"])
+    refused("columns: got 'pt', expected BLOCK=COLUMN", columns=["pt"], outputs=["y"])
+    refused("got the column 'a,b', expected a name without", columns={"x": ["a,b"]}, outputs=["y"])
+    refused("got 1 of type int, expected texts BLOCK=COLUMN", columns=[1], outputs=["y"])
+    refused("charge", columns=["x=pt,eta", "edge_index.T=from,to:int64@e"], outputs=["weight=weight@e", "node=n,a,b"])
+    refused("node", columns=COLUMNS, outputs=["weight=weight@edges", "node=n,a"])
+    refused("int32", columns=["x=pt,eta@hits", "charge=charge@hits", COLUMNS[2]], outputs=["weight=weight@edges", "node=n,a,b"])
+    row = models.write_row(tmp_path)
+    with pytest.raises(tensoa.ConfigError, match="says its columns; expected no outputs"):
+        Model(row, columns=["features=x,y,z"], outputs=["m"])
+
+
+def test_an_unloaded_torch_is_loaded(path, tensors, tmp_path):
+    """In a process that has not imported torch."""
+    np.savez(tmp_path / "columns.npz", **columns_of(tensors))
+    code = """
+        import sys
+        import numpy as np, tensoa
+        words = ["weight=weight@edges", "node=n,a,b"]
+        model = tensoa.Model(sys.argv[1], columns=sys.argv[3:], outputs=words)
+        print(model(dict(np.load(sys.argv[2])))["n"].sum(), "torch" in sys.modules)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), path, tmp_path / "columns.npz", *COLUMNS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    total, has_torch = done.stdout.split() if done.stdout else (done.stderr, "")
+    assert has_torch == "False", done.stderr
+    assert float(total) == pytest.approx(Graph()(*tensors)[1][:, 0].sum().item(), rel=1e-5)
