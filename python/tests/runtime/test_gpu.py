@@ -5,6 +5,7 @@
 import gc
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -386,6 +387,42 @@ def test_what_does_not_lie_on_the_gpu_of_the_model(row, folder):
             row(tensors | {"x": tensors["x"].to("cuda:1")})
         with pytest.raises(tensoa.DeviceError, match=r"got a stream of cuda:1 as one of cuda:0"):
             row(tensors, stream=torch.cuda.Stream("cuda:1"))
+
+
+def test_torchscript_runs_on_the_gpu_of_its_columns(tmp_path):
+    path = tmp_path / "network.pt"
+    network = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    torch.jit.script(network).save(path)
+    try:
+        model = Model(path, device="cuda:0", columns={"input": ["x", "y", "z"]}, outputs=["two=m,n"])
+    except tensoa.LoadError as error:
+        pytest.skip(str(error))
+    columns = on_gpu(dict(zip("xyz", np.random.default_rng(4).normal(size=(3, 500)).astype("f4"))))
+    with torch.no_grad():
+        expected = network(torch.stack([columns[name].cpu() for name in "xyz"], 1)).numpy()
+    answers = model(columns)
+    assert answers["m"].device == torch.device("cuda:0")
+    assert_same(answers, {"m": expected[:, 0], "n": expected[:, 1]})
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
+def test_each_gpu_has_a_model_of_its_own(row):
+    """Both at the same time, in threads; answers may be read from the other one."""
+    models_of = [row, Model(row.path, device="cuda:1")]
+    drawn = np.random.default_rng(5).normal(size=(20, 3, 3000)).astype("f4")
+
+    def work(number):
+        device = torch.device("cuda", number % 2)
+        x, y, z = torch.as_tensor(drawn[number]).to(device)
+        answers = models_of[number % 2](x=x, y=y, z=z)
+        assert answers["m"].device == device
+        other = answers["m"].to(torch.device("cuda", 1 - number % 2))
+        np.testing.assert_allclose(other.cpu(), drawn[number][0] * drawn[number][1] + drawn[number][2], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(answers["n"].cpu(), drawn[number][0] - 2 * drawn[number][2], rtol=1e-5, atol=1e-5)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(20)))
+    assert torch.cuda.current_device() == 0
 
 
 def test_streams_that_are_none(row):
