@@ -93,26 +93,54 @@ std::string conversion_to(nb::handle value, const std::string& dtype) {
                 ", which does not give its memory: " + text_of(error.value()));
 }
 
-/// What gives `value` by DLPack: for a call on a GPU a capsule, whose memory the queue of the call may use.
-nb::object exported(nb::handle value, const ArrayUse& use) {
-  if (use.queue == nullptr) return nb::borrow(value);
-  const auto [kind, index] = nb::cast<std::pair<int, int>>(value.attr("__dlpack_device__")());
-  if (kind != TENSOA_DLPACK_GPU) return nb::borrow(value);
-  if (Device::cuda(index) != use.queue->queue().device()) {
-    refuse_device(Device::cuda(index), use);
-  }
-  const DeviceGuard guard(use.queue->queue());  // torch gives arrays of its current device only
+/// The capsule of DLPack. @param arguments of `__dlpack__`
+nb::object capsule_of(nb::handle value, nb::dict arguments, const ArrayUse& use) {
   const nb::object dlpack = value.attr("__dlpack__");
-  const auto stream = number_of(use.queue->queue());
+  arguments["max_version"] = nb::make_tuple(1, 0);
   try {
     try {
-      return dlpack(nb::arg("stream") = stream, nb::arg("max_version") = nb::make_tuple(1, 0));
+      return dlpack(**arguments);
     } catch (const nb::python_error& error) {
       if (!error.matches(PyExc_TypeError)) throw;
     }
-    return dlpack(nb::arg("stream") = stream);  // before DLPack 1.0
+    nb::del(arguments["max_version"]);  // before DLPack 1.0
+    return dlpack(**arguments);
   } catch (const nb::python_error& error) {
     refuse_memory(value, error, use);
+  }
+}
+
+/// What gives `value` by DLPack: for a call on a GPU a capsule, whose memory the queue of the call may use; what is written
+/// is a capsule, too.
+nb::object exported(nb::handle value, const ArrayUse& use) {
+  nb::dict arguments;
+  if (use.queue != nullptr) {
+    const auto [kind, index] = nb::cast<std::pair<int, int>>(value.attr("__dlpack_device__")());
+    if (kind == TENSOA_DLPACK_GPU) {
+      if (Device::cuda(index) != use.queue->queue().device()) {
+        refuse_device(Device::cuda(index), use);
+      }
+      const DeviceGuard guard(use.queue->queue());  // torch gives arrays of its current device only
+      arguments["stream"] = number_of(use.queue->queue());
+      return capsule_of(value, arguments, use);
+    }
+  }
+  return use.is_written ? capsule_of(value, arguments, use) : nb::borrow(value);
+}
+
+/// Whether an array may be written, by the interface of NumPy or of CUDA: DLPack did not say it before 1.0.
+bool is_writable(nb::handle value, const ArrayView& view) {
+  if (!view.device.is_cpu()) {
+    const nb::object interface = nb::getattr(value, "__cuda_array_interface__", nb::none());
+    if (interface.is_none()) return false;
+    return !nb::cast<std::pair<std::uintptr_t, bool>>(interface["data"]).second;
+  }
+  try {
+    const nb::object array = nb::module_::import_("numpy").attr("asarray")(value);
+    ArrayView same;
+    return view_of_numpy(array.ptr(), same) && same.data == view.data && !same.read_only;
+  } catch (const nb::python_error&) {
+    return false;
   }
 }
 
@@ -167,6 +195,7 @@ std::optional<ArrayView> view_by_exchange_api(nb::handle value, const ArrayUse& 
 /// By DLPack or the buffer protocol; nothing where the object speaks neither.
 std::optional<ArrayView> view_of_tensor(nb::handle given, const ArrayUse& use) {
   const nb::object value = exported(given, use);
+  const bool says_whether_written = PyCapsule_IsValid(value.ptr(), "dltensor") == 0;
   nb::ndarray<nb::ro> tensor;
   if (use.is_written) {
     nb::ndarray<> written;
@@ -189,6 +218,10 @@ std::optional<ArrayView> view_of_tensor(nb::handle given, const ArrayUse& use) {
       .strides = const_cast<std::int64_t*>(tensor.stride_ptr()),
   };
   ArrayView view = view_of_dlpack(whole, given, use);
+  if (use.is_written && !says_whether_written && !is_writable(given, view)) {
+    fail(use, "is " + type_of_object(given) +
+                  ", which does not say that it may be written, and is to be written");
+  }
   view.tensor = std::move(tensor);
   return view;
 }

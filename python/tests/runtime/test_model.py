@@ -368,6 +368,39 @@ def test_last_copies_are_those_of_the_thread(row):
     assert seen == [None] and copied(row) == (120, 0)
 
 
+class BeforeDlpack1:
+    """An array by DLPack before 1.0, which does not say whether it may be written; as those of JAX, which may not."""
+
+    def __init__(self, memory, as_numpy=None):
+        self.memory, self.as_numpy = memory, as_numpy
+
+    def __dlpack__(self, stream=None):
+        return self.memory.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.memory.__dlpack_device__()
+
+    def __array__(self, dtype=None, copy=None):
+        if self.as_numpy is None:
+            raise TypeError("no")
+        return self.as_numpy
+
+
+def test_out_is_written_only_where_it_says_that_it_may_be(row):
+    x, y, z, m, n = np.ones((5, 8), "f4")
+    of_jax = m.view()
+    of_jax.flags.writeable = False
+    for kept in (BeforeDlpack1(m, of_jax), BeforeDlpack1(m), BeforeDlpack1(m, m.copy())):
+        with pytest.raises(
+            tensoa.BindingError, match="column m of out is .*BeforeDlpack1, which does not say that it may be written"
+        ):
+            row(x=x, y=y, z=z, out={"m": kept, "n": n})
+    np.testing.assert_array_equal(m, 1)
+    np.testing.assert_array_equal(row(x=BeforeDlpack1(x, of_jax), y=y, z=z)["m"], 2)
+    row(x=x, y=y, z=z, out={"m": BeforeDlpack1(m, m), "n": n})
+    np.testing.assert_array_equal(m, 2)
+
+
 # ---- trees
 
 
