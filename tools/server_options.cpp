@@ -2,11 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server_options.hpp"
 
-#include <algorithm>
-
 #include "command.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/core/printable.hpp"
 #include "tensoa/core/read_file.hpp"
 
 namespace tensoa::tools {
@@ -14,32 +11,23 @@ namespace {
 
 constexpr const char* kGroup = "Models on servers";
 
-/// gRPC takes these only: in lower case, because names of HTTP/2 are.
+/// In lower case, because names of HTTP/2 are.
 std::string header_name(std::string name) {
   for (char& c : name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
-  const bool is_right = !name.empty() && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-  });
-  if (is_right && !name.starts_with("grpc-") && !name.ends_with("-bin")) return name;
-  throw ConfigError("--header: got the name \"" + name +
-                    "\", expected letters, digits, '-', '_' and '.', and neither grpc-… nor "
-                    "…-bin, which are gRPC's own");
+  return name;
 }
 
-std::string header_value(const std::string& name, std::string value) {
-  if (value.starts_with('@')) {
-    try {
-      value = read_file(value.substr(1));
-    } catch (const InputError& error) {
-      throw InputError(std::string("--header: ") + error.what());
-    }
-    while (!value.empty() && (value.back() == '\n' || value.back() == '\r')) value.pop_back();
+std::string header_value(std::string value) {
+  if (!value.starts_with('@')) return value;
+  try {
+    value = read_file(value.substr(1));
+  } catch (const InputError& error) {
+    throw InputError(std::string("--header: ") + error.what());
   }
-  if (printable(value) == value) return value;
-  throw ConfigError("--header: the value of \"" + name +
-                    "\" has control characters or several lines; expected one line of text");
+  while (!value.empty() && (value.back() == '\n' || value.back() == '\r')) value.pop_back();
+  return value;
 }
 
 }  // namespace
@@ -111,7 +99,7 @@ std::vector<std::pair<std::string, std::string>> headers_of(const ServerOptions&
           "the text of a file");
     }
     std::string name = header_name(header.substr(0, equals));
-    std::string value = header_value(name, header.substr(equals + 1));
+    std::string value = header_value(header.substr(equals + 1));
     headers.emplace_back(std::move(name), std::move(value));
   }
   return headers;

@@ -37,15 +37,14 @@ std::vector<std::string> parts_of(const std::string& text) {
 }
 
 /// @throws ConfigError
-DType dtype_called(const std::string& name, const std::string& block) {
+DType dtype_called(const std::string& name, const std::string& subject) {
   std::vector<std::string> names;
   for (int i = 0; i <= static_cast<int>(DType::kF64); ++i) {
     const auto dtype = static_cast<DType>(i);
     if (name_of(dtype) == name) return dtype;
     names.emplace_back(name_of(dtype));
   }
-  throw ConfigError("columns: block " + block + " is of '" + name + "', expected one of " +
-                    listed(names));
+  throw ConfigError(subject + " is of '" + name + "', expected one of " + listed(names));
 }
 
 /// A block, and the collection that was typed; empty: none was.
@@ -78,25 +77,26 @@ Word word_of(const std::string& text, bool is_input) {
   const bool has_names = std::ranges::all_of(names, [](const std::string& one) {
     return !one.empty() && one.find('=') == std::string::npos;
   });
+  const std::string option = is_input ? "columns: " : "outputs: ";
   if (name.empty() || !is_text(name) || !is_text(rows) || !is_text(dtype) || !has_names) {
-    throw ConfigError("columns: got '" + text + "', expected " + (is_input ? kInput : kOutput));
+    throw ConfigError(option + "got '" + text + "', expected " + (is_input ? kInput : kOutput));
   }
   Word word;
+  const std::string subject = option + "block " + name;
   word.rows = rows.value_or("");
   BlockDescription& block = word.block;
   block.name = name;
-  if (dtype) block.dtype = dtype_called(*dtype, name);
+  if (dtype) block.dtype = dtype_called(*dtype, subject);
   if (is_transposed) block.shape = BlockShape::kColumns;
   const bool is_of_call = word.rows == kCall;
   if (is_of_call && (is_transposed || !is_input)) {
-    throw ConfigError("columns: got '" + text +
+    throw ConfigError(option + "got '" + text +
                       "'; @call is one number for each call of an input, as in field=field@call");
   }
   block.element = {is_of_call ? ColumnKind::kScalar : ColumnKind::kPlain, block.dtype, 1, 1};
   for (const std::string& column : names) {
     if (std::ranges::find(block.columns, column, &ColumnDescription::name) != block.columns.end()) {
-      throw ConfigError("columns: block " + name + " has the column " + column +
-                        " twice, expected each once");
+      throw ConfigError(subject + " has the column " + column + " twice, expected each once");
     }
     block.columns.push_back({column, static_cast<std::uint32_t>(block.columns.size())});
   }
@@ -109,10 +109,10 @@ BindingDescription columns_in_words(const std::vector<std::string>& inputs,
                                     const std::vector<std::string>& outputs) {
   BindingDescription binding;
   std::vector<std::string> collections;
-  const auto add = [](std::vector<BlockDescription>& blocks, BlockDescription block) {
+  const auto add = [&](std::vector<BlockDescription>& blocks, BlockDescription block) {
     if (std::ranges::find(blocks, block.name, &BlockDescription::name) != blocks.end()) {
-      throw ConfigError("columns: there are two blocks called " + block.name +
-                        ", expected other names");
+      throw ConfigError(std::string(&blocks == &binding.inputs ? "columns" : "outputs") +
+                        ": there are two blocks called " + block.name + ", expected other names");
     }
     blocks.push_back(std::move(block));
   };

@@ -21,7 +21,6 @@ namespace tensoa::package {
 namespace {
 
 constexpr std::string_view kMark = "tensoa sha256 ";  // before the digits, at the end of the file
-constexpr std::size_t kDigits = 64;
 
 /// The words of "flags" (x86) or "Features" (Arm) of the first processor.
 std::set<std::string> cpu_flags() {
@@ -67,14 +66,15 @@ Package::Package(const std::filesystem::path& path) : subject_("model " + path.s
   bytes_.assign(std::istreambuf_iterator<char>(file), {});
   if (!file) fail("cannot be read");
   const std::string_view all = bytes_;
-  const std::size_t tail = kMark.size() + kDigits;
+  const std::size_t tail = kMark.size() + kChecksumDigits;
   if (all.size() < tail || all.substr(all.size() - tail, kMark.size()) != kMark) {
     if (const auto why = why_no_package(path)) fail(*why);
     fail(
         "is not a package of tensoa, or was cut off: its checksum is missing (expected a file "
         "written by python -m tensoa.export)");
   }
-  if (sha256(all.substr(0, all.size() - kDigits)) != all.substr(all.size() - kDigits)) {
+  if (sha256(all.substr(0, all.size() - kChecksumDigits)) !=
+      all.substr(all.size() - kChecksumDigits)) {
     fail("its checksum is wrong: it was changed or damaged; export or copy it again");
   }
   try {

@@ -13,8 +13,7 @@
 namespace tensoa::package {
 namespace {
 
-constexpr std::size_t kBlock = 64;
-constexpr std::size_t kDigits = 64;
+constexpr std::size_t kBytesOfBlock = 64;
 
 // First 32 bits of the fractional parts of the cube roots of the first 64 primes.
 constexpr std::array<std::uint32_t, 64> kRounds{
@@ -31,7 +30,7 @@ using State = std::array<std::uint32_t, 8>;
 
 void add_block(State& state, const char* bytes) {
   std::array<std::uint32_t, 64> words{};
-  for (std::size_t i = 0; i < kBlock; ++i) {
+  for (std::size_t i = 0; i < kBytesOfBlock; ++i) {
     words[i / 4] = words[i / 4] << 8U | static_cast<unsigned char>(bytes[i]);
   }
   for (std::size_t i = 16; i < words.size(); ++i) {
@@ -65,15 +64,16 @@ std::string sha256(std::string_view bytes) {
   State state{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
               0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::string_view rest = bytes;
-  for (; rest.size() >= kBlock; rest.remove_prefix(kBlock)) add_block(state, rest.data());
+  for (; rest.size() >= kBytesOfBlock; rest.remove_prefix(kBytesOfBlock))
+    add_block(state, rest.data());
 
   std::string last(rest);  // then a 1 bit, zeros, and the number of bits
   last += '\x80';
-  while (last.size() % kBlock != kBlock - 8) last += '\0';
+  while (last.size() % kBytesOfBlock != kBytesOfBlock - 8) last += '\0';
   for (unsigned shift = 64; shift > 0; shift -= 8) {
     last += static_cast<char>(std::uint64_t{bytes.size()} * 8 >> (shift - 8));
   }
-  for (std::size_t i = 0; i < last.size(); i += kBlock) add_block(state, last.data() + i);
+  for (std::size_t i = 0; i < last.size(); i += kBytesOfBlock) add_block(state, last.data() + i);
 
   std::string digits;
   for (const std::uint32_t word : state) {
@@ -93,7 +93,7 @@ std::string checksum_of_file(const std::filesystem::path& file) {
 }
 
 bool is_checksum(std::string_view text) noexcept {
-  return text.size() == kDigits &&
+  return text.size() == kChecksumDigits &&
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "service.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/package/columns_in_words.hpp"
 #include "tensoa/package/described_columns.hpp"
@@ -92,6 +93,12 @@ package::ModelDescription described(const Source& source) {
   return description;
 }
 
+/// Servers that say which file they have are held to it: they may get another one before they are asked again.
+ModelOptions options_of(const Source& source, const package::ModelDescription& description) {
+  if (!source.is_url() || description.checksum.empty()) return source.options;
+  return with_checksum(source.options, description.checksum);
+}
+
 RowDependence rows_of(const detail::AnyModel& model, const package::ModelDescription& description,
                       const PlanesOfModel& planes, Device device) {
   if (description.row_dependence.answer != RowDependence::Answer::kUnknown || !device.is_cpu()) {
@@ -108,7 +115,7 @@ LoadedModel::LoadedModel(Source source, Device device)
       stamp_(stamp_if_any(source_.file)),
       device_(device),
       description_(described(source_)),
-      model_(source_.path, CompilationType::kAny, source_.options),
+      model_(source_.path, CompilationType::kAny, options_of(source_, description_)),
       planes_(planes_of(description_, source_.is_url())),
       number_(next_number()),
       calls_(std::make_shared<Calls>()) {

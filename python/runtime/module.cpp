@@ -7,6 +7,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <exception>
+#include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -28,14 +30,13 @@
 namespace tensoa::python {
 namespace {
 
-/// Sets Python's error to the class of the same name in tensoa.errors.
-void set_error(const char* name, const std::exception& error) {
-  const nb::object type = nb::module_::import_("tensoa.errors").attr(name);
-  PyErr_SetString(type.ptr(), error.what());
-}
-
-/// Sets Python's error to the exception that is being handled. Rethrows what is none of the library.
-void translate() {
+/// Sets Python's error to the exception that is being handled: to the class of the same name in tensoa.errors. Rethrows what
+/// is none of the library. @param before its message
+void translate(const std::string& before = {}) {
+  const auto set_error = [&](const char* name, const std::exception& error) {
+    const nb::object type = nb::module_::import_("tensoa.errors").attr(name);
+    PyErr_SetString(type.ptr(), (before + error.what()).c_str());
+  };
   try {
     throw;
   } catch (const ConfigError& error) {
@@ -55,16 +56,57 @@ void translate() {
   } catch (const DeviceError& error) {
     set_error("DeviceError", error);
   } catch (const EngineError& error) {
-    if (!set_service_error(error)) set_error("EngineError", error);
+    if (!set_service_error(error, before + error.what())) set_error("EngineError", error);
   } catch (const Error& error) {
     set_error("Error", error);
   }
 }
 
+/// What is pickled: path, device, columns, outputs, digest, and how servers are reached.
+using State = std::tuple<std::string, std::string, std::vector<std::string>,
+                         std::vector<std::string>, std::string, nb::dict>;
+
+/// tensoa.Model. One that was unpickled is loaded with its first use: what is wrong then is an error of the task that uses it. Pools of
+/// processes lose a task that fails while it is unpickled, and wait for it for ever
+/// (https://github.com/python/cpython/issues/66587).
+class LazyModel {
+ public:
+  explicit LazyModel(std::unique_ptr<RuntimeModel> model) : model_(std::move(model)) {}
+  explicit LazyModel(State state) : state_(std::move(state)) {}
+
+  /// @throws as RuntimeModel
+  const RuntimeModel& get() {
+    if (model_ == nullptr) {
+      const auto& [path, device, columns, outputs, digest, service] = *state_;
+      auto made = std::make_unique<RuntimeModel>(path, device, columns, outputs, service, digest);
+      // Another thread may have been faster, while this one had released the interpreter.
+      if (model_ == nullptr) model_ = std::move(made);
+    }
+    return *model_;
+  }
+
+  State state() {
+    if (model_ == nullptr) return *state_;
+    return {model_->loaded().source().path, model_->device(), model_->columns(),
+            model_->words_of_outputs(),     model_->digest(), model_->service()};
+  }
+
+ private:
+  std::unique_ptr<RuntimeModel> model_;
+  std::optional<State> state_;
+};
+
 /// Model.__call__. Not by nanobind, which would look at each argument.
 PyObject* call_model(PyObject* self, PyObject* args, PyObject* kwargs) {
   try {
-    return nb::inst_ptr<RuntimeModel>(nb::handle(self))->call(self, args, kwargs).release().ptr();
+    const RuntimeModel& model = nb::inst_ptr<LazyModel>(nb::handle(self))->get();
+    return model.call(self, args, kwargs).release().ptr();
+  } catch (const FailedGroup& failed) {
+    try {
+      std::rethrow_exception(failed.error);
+    } catch (const Error&) {
+      translate("group " + std::to_string(failed.group) + ": ");
+    }
   } catch (nb::python_error& error) {
     error.restore();
   } catch (const std::bad_alloc&) {
@@ -93,7 +135,9 @@ std::vector<std::string> columns_of(nb::handle columns) {
   const auto name = [](nb::handle value) {
     if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
     throw ConfigError("columns: got " + text_of(nb::repr(value)) + " of type " +
-                      type_of_object(value) + ", expected names");
+                      type_of_object(value) +
+                      ", expected names; columns of each block, for a model that does not say its "
+                      "own, go with outputs=");
   };
   if (nb::isinstance<nb::str>(columns)) {
     throw ConfigError(
@@ -135,19 +179,16 @@ std::vector<std::string> words_of(nb::handle blocks, const char* what) {
     for (nb::handle name : names) {
       if (!nb::isinstance<nb::str>(name)) refuse(name);
       const auto text = nb::cast<std::string>(name);
-      if (text.find_first_of("=,:@") != std::string::npos) {
+      const bool has_spaces = text.starts_with(' ') || text.ends_with(' ');
+      if (has_spaces || text.find_first_of("=,:@") != std::string::npos) {
         throw ConfigError(std::string(what) + ": got the column " + text_of(nb::repr(name)) +
-                          ", expected a name without = , : and @");
+                          ", expected a name without = , : and @, and without spaces around it");
       }
       word += std::exchange(mark, ",") + text;
     }
   }
   return words;
 }
-
-/// What is pickled: path, device, columns, outputs, digest, and how servers are reached.
-using State = std::tuple<std::string, std::string, std::vector<std::string>,
-                         std::vector<std::string>, std::string, nb::dict>;
 
 /// An absolute path, or a URL as it is.
 std::string location_of(nb::handle path) {
@@ -270,7 +311,7 @@ NB_MODULE(_runtime, module) {
   module.def(
       "inspect",
       [](nb::handle path, nb::kwargs service) {
-        const Source source = source_of(path_of(path), service);
+        const Source source = source_of(path_of(path), service, "tensoa.inspect");
         std::string text;
         {
           const WithoutInterpreter others_may_run;
@@ -285,9 +326,11 @@ NB_MODULE(_runtime, module) {
       "Also of a package for another machine. Of a URL what servers say, reached as by Model.\n"
       "Raises LoadError.");
 
-  nb::class_<RuntimeModel>(
+  nb::class_<LazyModel>(
       module, "Model", nb::type_slots(model_slots),
-      "A model file (a package, or a file of trees) that runs on columns where they lie.\n\n"
+      "A model that runs on columns where they lie: a package, a file of trees, TorchScript, a "
+      "program\n"
+      "of torch.export, or one on servers.\n\n"
       "    model = tensoa.Model(\"model.pt2\")\n"
       "    scores = model(pt=pt, eta=eta)[\"score\"]\n\n"
       "Called with columns by name, with a table (a dict, a structured array of NumPy, a DataFrame "
@@ -298,47 +341,52 @@ NB_MODULE(_runtime, module) {
       "are\n"
       "NumPy's, or anything with DLPack, the Arrow PyCapsule interface or __array__.\n\n"
       "Threads: any number may call one model; calls run without the GIL.\n"
-      "Pickling: by path and SHA-256; the file has to be there, and the same.\n"
+      "Pickling: by path, or URL, and SHA-256 of the file, which has to be the same there; loaded "
+      "with "
+      "the\n"
+      "first use.\n"
       "Models of servers do not work in a process that is forked from one that has loaded some.")
       .def(
           "__init__",
-          [](RuntimeModel* self, nb::handle path, const std::string& device, nb::handle columns,
+          [](LazyModel* self, nb::handle path, const std::string& device, nb::handle columns,
              nb::handle outputs, const nb::kwargs& service) {
-            if (outputs.is_none()) {
-              new (self) RuntimeModel(location_of(path), device, columns_of(columns), {}, service);
-            } else {
-              new (self) RuntimeModel(location_of(path), device, words_of(columns, "columns"),
-                                      words_of(outputs, "outputs"), service);
-            }
+            const bool are_words = !outputs.is_none();
+            new (self) LazyModel(std::make_unique<RuntimeModel>(
+                location_of(path), device,
+                are_words ? words_of(columns, "columns") : columns_of(columns),
+                are_words ? words_of(outputs, "outputs") : std::vector<std::string>{}, service));
           },
           nb::arg("path"), nb::arg("device") = "cpu", nb::arg("columns") = nb::none(),
           nb::arg("outputs") = nb::none(), nb::arg("service"), nb::sig(kSignature), kInit)
-      .def_prop_ro("path", [](const RuntimeModel& model) { return model.loaded().source().path; })
-      .def_prop_ro("device", &RuntimeModel::device)
+      .def_prop_ro("path", [](LazyModel& model) { return model.get().loaded().source().path; })
+      .def_prop_ro("device", [](LazyModel& model) { return model.get().device(); })
       .def_prop_ro(
-          "inputs", [](const RuntimeModel& model) { return tuple_of(model.inputs()); },
+          "inputs", [](LazyModel& model) { return tuple_of(model.get().inputs()); },
           nb::sig("def inputs(self) -> tuple[Block, ...]"), "What a call reads.")
       .def_prop_ro(
-          "outputs", [](const RuntimeModel& model) { return tuple_of(model.outputs()); },
+          "outputs", [](LazyModel& model) { return tuple_of(model.get().outputs()); },
           nb::sig("def outputs(self) -> tuple[Block, ...]"), "What a call gives.")
-      .def_prop_ro("rows_are_independent", &RuntimeModel::rows_are_independent,
-                   "Whether rows may be given in other calls than they were; None where it is not "
-                   "known.")
-      .def_prop_ro("last_copies", &RuntimeModel::last_copies,
-                   "Bytes that the last call of this thread copied; None before the first.")
-      .def("__repr__", &RuntimeModel::repr)
+      .def_prop_ro(
+          "rows_are_independent",
+          [](LazyModel& model) { return model.get().rows_are_independent(); },
+          "Whether rows may be given in other calls than they were; None where it is not "
+          "known.")
+      .def_prop_ro(
+          "last_copies", [](LazyModel& model) { return model.get().last_copies(); },
+          "Bytes that the last call of this thread copied; None before the first.")
+      .def("__repr__", [](LazyModel& model) { return model.get().repr(); })
       .def(
-          "__getstate__",
-          [](const RuntimeModel& model) {
-            return State(model.loaded().source().path, model.device(), model.columns(),
-                         model.words_of_outputs(), model.digest(), model.service());
-          },
+          "__getstate__", [](LazyModel& model) { return model.state(); },
           "Raises LoadError where the file is no longer the one that was loaded.")
-      .def("__setstate__", [](RuntimeModel& self, const State& state) {
-        const auto& [path, device, columns, outputs, digest, service] = state;
-        new (&self) RuntimeModel(path, device, columns, outputs, service, digest);
-      });
+      .def("__setstate__",
+           [](LazyModel& self, State state) { new (&self) LazyModel(std::move(state)); });
 
+  nb::list parts;
+  if (has_service()) parts.append("servers");
+#ifdef TENSOA_TORCH_AT_NEED
+  parts.append("torch");
+#endif
+  module.attr("_PARTS") = nb::tuple(parts);  // that a build may lack
   module.attr("__version__") = std::string(kVersion);
 }
 

@@ -210,15 +210,10 @@ CopyReport PlaneCall::run(const Groups& groups, const std::function<void()>& now
     for (const BlockOfPlanes& block : of_model_.outputs) {
       point(block, all_outputs, outputs, first_of(block));
     }
-    const auto which = [&] { return "group " + std::to_string(g) + ": "; };
     try {
       copies += run();
-    } catch (const BindingError& error) {
-      throw BindingError(which() + error.what());
-    } catch (const DeviceFullError& error) {
-      throw DeviceFullError(which() + error.what());
-    } catch (const EngineError& error) {
-      throw EngineError(which() + error.what());
+    } catch (const Error&) {
+      throw FailedGroup(g, std::current_exception());
     }
     if (const auto now = std::chrono::steady_clock::now();
         now - last > std::chrono::milliseconds(100)) {

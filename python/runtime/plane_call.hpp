@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensoa/core/memory.hpp"
@@ -59,6 +61,14 @@ struct Groups {
   std::vector<const std::int64_t*> offsets;
 };
 
+/// The error of the call of one group.
+struct FailedGroup : std::exception {
+  std::int64_t group;
+  std::exception_ptr error;
+
+  FailedGroup(std::int64_t number, std::exception_ptr why) : group(number), error(std::move(why)) {}
+};
+
 /// Calls of one model by one thread: a binding that is prepared once for each way in which columns lie, and memory for
 /// what has to be copied. Only grows.
 /// *Threads*: belongs to one thread; the model is shared.
@@ -82,8 +92,8 @@ class PlaneCall {
   /// The same for each group. Planes have the rows of all of them; scalars have one number for each, or the stride 0;
   /// results that are no rows of a collection lie one after another.
   /// @param now_and_then called between groups, every tenth of a second
-  /// @throws also BindingError for a result that lies on another plane; errors of a call name its group, and results of
-  /// those before it are written
+  /// @throws BindingError for a result that lies on another plane; FailedGroup for the first call that fails: results of those
+  /// before it are written
   CopyReport run(const Groups& groups, const std::function<void()>& now_and_then);
 
   const Queue& queue() const noexcept { return queue_; }

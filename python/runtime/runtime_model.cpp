@@ -19,6 +19,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/nearest_name.hpp"
 #include "tensoa/package/described_columns.hpp"
+#include "tensoa/package/file_kind.hpp"
 
 namespace tensoa::python {
 namespace {
@@ -192,14 +193,20 @@ struct RuntimeModel::Given {
   std::size_t copied = 0;                             ///< bytes, for what had to be converted
 };
 
-Source source_of(const std::string& path, nb::dict& service) {
-  Source source{.path = path, .options = service_options(path, service), .file = path};
+Source source_of(const std::string& path, nb::dict& service, const std::string& function,
+                 std::vector<std::string> others) {
+  Source source{.path = path,
+                .options = service_options(path, service, function, std::move(others)),
+                .file = path};
   if (!source.is_url()) return source;
   const auto text_of = [&](const char* name) {
     return nb::cast<std::string>(service.get(name, nb::str("")));
   };
   source.file = text_of("fallback");
-  if (!source.file.empty() || !text_of("checksum").empty()) {
+  // Of servers a package is held to be theirs; whether another file is, they may not say.
+  const bool is_package =
+      !source.file.empty() && package::kind_of_file(source.file) == package::FileKind::kPackage;
+  if (is_package || !text_of("checksum").empty()) {
     source.same_as = path + '\n' + nb::cast<std::string>(nb::repr(service));
   }
   return source;
@@ -211,10 +218,13 @@ RuntimeModel::RuntimeModel(const std::string& path, const std::string& device,
     : service_(std::move(service)),
       columns_(std::move(columns)),
       words_of_outputs_(std::move(outputs)) {
-  Source source = source_of(path, service_);
+  const auto source_now = [&] {
+    return source_of(path, service_, "tensoa.Model", {"device", "columns", "outputs"});
+  };
+  Source source = source_now();
   if (!digest.empty() && source.file.empty()) {
     service_["checksum"] = digest;
-    source = source_of(path, service_);
+    source = source_now();
   } else if (!digest.empty()) {
     stamp_of(source.file);  // a good message where it is not there
     if (digest_of(source.file) != digest) {

@@ -30,8 +30,9 @@ struct Copies {
   std::string text;  ///< to_string(CopyReport)
 };
 
-/// @param path absolute, or a URL @param service as service_options() takes it
-Source source_of(const std::string& path, nb::dict& service);
+/// @param path absolute, or a URL @param service, function, others as service_options() takes them
+Source source_of(const std::string& path, nb::dict& service, const std::string& function,
+                 std::vector<std::string> others = {});
 
 /// tensoa.Model.
 class RuntimeModel {

@@ -117,17 +117,18 @@ constexpr std::array kKeywords{
                           nb::handle value) { options.headers = headers_of(name, value); }},
 };
 
-const Keyword& keyword_of(const std::string& name) {
+const Keyword& keyword_of(const std::string& name, const std::string& function,
+                          std::vector<std::string> names) {
   const auto found = std::ranges::find(kKeywords, name, &Keyword::name);
   if (found != kKeywords.end()) return *found;
-  std::vector<std::string> names{"device", "columns"};
   for (const Keyword& keyword : kKeywords) names.emplace_back(keyword.name);
   throw nb::type_error(
-      ("tensoa.Model: got the keyword " + name + ", expected one of " + listed(names)).c_str());
+      (function + ": got the keyword " + name + ", expected one of " + listed(names)).c_str());
 }
 
 /// As messages name options.
 std::string name_of_option(std::string_view member) {
+  if (member.starts_with("retry.")) member.remove_prefix(6);
   const auto found = std::ranges::find(kKeywords, member, &Keyword::name);
   return found == kKeywords.end() ? std::string() : std::string(member) + '=';
 }
@@ -139,20 +140,26 @@ void register_service() {
   remote::set_option_names(name_of_option);
 }
 
-ModelOptions service_options(const std::string& model, nb::dict& service) {
+ModelOptions service_options(const std::string& model, nb::dict& service,
+                             const std::string& function, std::vector<std::string> others) {
   const nb::object path = nb::module_::import_("os").attr("path");
   const nb::object copy = nb::module_::import_("copy").attr("copy");
   const bool is_url = ModelLocation(model).is_url();
   Options options;
   nb::dict absolute;
   for (const auto& [name, value] : service) {
-    const Keyword& keyword = keyword_of(nb::cast<std::string>(name));
-    if (value.is_none()) continue;
+    const Keyword& keyword = keyword_of(nb::cast<std::string>(name), function, others);
+    if (value.is_none() || (keyword.is_path && value.equal(nb::str("")))) continue;
     if (!is_url) {
       throw ConfigError(std::string(keyword.name) + ": got the model " + model +
                         ", which is a file, expected the URL of a model on servers");
     }
     const nb::object own = keyword.is_path ? path.attr("abspath")(value) : copy(value);
+    if (keyword.is_path && nb::isinstance<nb::str>(value) &&
+        ModelLocation(nb::cast<std::string>(value)).is_url()) {
+      throw ConfigError(std::string(keyword.name) + ": got " + repr_of(value) +
+                        ", expected the path of a file");
+    }
     keyword.set(options, keyword.name, own);
     absolute[name] = own;
   }
@@ -160,11 +167,20 @@ ModelOptions service_options(const std::string& model, nb::dict& service) {
   return is_url ? ModelOptions(options) : ModelOptions();
 }
 
-bool set_service_error(const Error& error) {
+ModelOptions with_checksum(const ModelOptions& options, const std::string& checksum) {
+  auto own = options.get<Options>();
+  const bool may_be_any = own.on_new_version == OnNewVersion::kFollow;
+  if (own.checksum.empty() && !may_be_any) own.checksum = checksum;
+  return own;
+}
+
+bool has_service() noexcept { return true; }
+
+bool set_service_error(const Error& error, const std::string& message) {
   const auto* const found = dynamic_cast<const remote::ServiceError*>(&error);
   if (found == nullptr) return false;
   const nb::object type = nb::module_::import_("tensoa.errors").attr("ServiceError");
-  const nb::object made = type(error.what());
+  const nb::object made = type(message);
   made.attr("code") = found->code();
   made.attr("server") = found->server();
   made.attr("may_retry") = found->may_retry();

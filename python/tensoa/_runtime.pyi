@@ -73,7 +73,8 @@ def inspect(path: str | os.PathLike[str], **service: Any) -> dict[str, Any]:
 
 class Model:
     """
-    A model file (a package, or a file of trees) that runs on columns where they lie.
+    A model that runs on columns where they lie: a package, a file of trees, TorchScript, a program
+    of torch.export, or one on servers.
 
         model = tensoa.Model("model.pt2")
         scores = model(pt=pt, eta=eta)["score"]
@@ -84,7 +85,8 @@ class Model:
     NumPy's, or anything with DLPack, the Arrow PyCapsule interface or __array__.
 
     Threads: any number may call one model; calls run without the GIL.
-    Pickling: by path and SHA-256; the file has to be there, and the same.
+    Pickling: by path, or URL, and SHA-256 of the file, which has to be the same there; loaded with the
+    first use.
     Models of servers do not work in a process that is forked from one that has loaded some.
     """
 

@@ -83,21 +83,26 @@ TEST(ColumnsInWords, SayWhatIsWrong) {
   };
   fails({"x=a:int33"}, {"y"}, "block x is of 'int33', expected one of bool, uint8");
   fails({"x=a,b,a"}, {"y"}, "block x has the column a twice");
-  fails({"x=a", "x=b"}, {"y"}, "two blocks called x");
-  fails({"x=a"}, {"y", "y=b"}, "two blocks called y");
+  fails({"x=a", "x=b"}, {"y"}, "columns: there are two blocks called x");
+  fails({"x=a"}, {"y", "y=b"}, "outputs: there are two blocks called y");
+  fails({"x=a"}, {"y=b:int33"}, "outputs: block y is of 'int33'");
+  fails({"x=a"}, {"y=b,b"}, "outputs: block y has the column b twice");
   fails({}, {"y"}, "got none, expected a block with rows");
   fails({"x=a@call"}, {"y"}, "got numbers for each call alone");
   fails({"x.T=a,b@call", "y=y"}, {"y"}, "got 'x.T=a,b@call'");
   fails({"x=a"}, {}, "outputs: got none");
   fails({"x=a"}, {"y=y@hits"}, "outputs: got 'y=y@hits', and no input is @hits");
-  fails({"x=a"}, {"y=y@call"}, "got 'y=y@call'");
-  fails({"x=a"}, {"a,b"}, "expected COLUMN or BLOCK=COLUMN");
+  fails({"x=a"}, {"y=y@call"}, "outputs: got 'y=y@call'");
+  fails({"x=a"}, {"a,b"}, "outputs: got 'a,b', expected COLUMN or BLOCK=COLUMN");
 }
 
 TEST(ColumnsInWords, WhatMayBeTypedForAModel) {
   ModelDescription model;
-  model.inputs = {{.name = "x"}, {.name = "edge_index"}};
-  model.outputs = {{.name = "score"}, {.name = ""}};
+  model.inputs.resize(2);
+  model.inputs[0].name = "x";
+  model.inputs[1].name = "edge_index";
+  model.outputs.resize(2);
+  model.outputs[0].name = "score";
   EXPECT_EQ(words_for(model, "--"),
             "--columns x=COLUMN,… edge_index=COLUMN,… --outputs score=COLUMN,… output1=COLUMN,…");
   model.outputs.clear();

@@ -180,5 +180,28 @@ TEST(AdviceForConnections, NamesOptionsAsUsersOfAProgramKnowThem) {
                             Not(HasSubstr("()")), HasSubstr("stalled; use more servers")));
 }
 
+TEST(Headers, ThatGrpcDoesNotTakeAreRefusedWithoutTheirValues) {
+  remote::register_engines();
+  using Header = std::pair<std::string, std::string>;
+  for (const Header& header : {Header{"", "secret"},
+                               {"x a:", "secret"},
+                               {":path", "secret"},
+                               {"Key", "secret"},
+                               {"grpc-timeout", "secret"},
+                               {"key-bin", "secret"},
+                               {"key", "secret\n"},
+                               {"key", "secret\x7f"},
+                               {"key", "secret\xc3\xbc"},
+                               {"key", std::string("secret\0", 7)}}) {
+    EXPECT_THAT(
+        [&] {
+          Model<>("grpc://127.0.0.1:1/model", Options{.headers = {header}}).deploy(Device::cpu());
+        },
+        ThrowsMessage<LoadError>(
+            AllOf(HasSubstr("header (remote::Options::headers)"), Not(HasSubstr("secret")))))
+        << header.first;
+  }
+}
+
 }  // namespace
 }  // namespace tensoa

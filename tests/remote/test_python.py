@@ -11,7 +11,9 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -170,7 +172,7 @@ def test_a_pickled_model_is_the_same_model_elsewhere():
     serve("second")
     assert_same(pickle.loads(following)(x=X, y=Y, z=Z), local("second"))
     del model
-    code = "import pickle, sys; pickle.load(sys.stdin.buffer)"
+    code = "import pickle, sys; pickle.load(sys.stdin.buffer).inputs"
     done = subprocess.run([sys.executable, "-c", code], input=state, capture_output=True, check=False)
     assert f"no server has the model that is expected, of checksum {checksum('first')}" in done.stderr.decode()
 
@@ -189,10 +191,62 @@ def test_a_server_that_does_not_answer_is_given_up():
     try:
         with pytest.raises(tensoa.ServiceError, match=f"server {address}") as caught:
             model(x=X, y=Y, z=Z)
+        foreign = tensoa.Model(FOREIGN.replace(SERVERS, SERVERS.split(",")[1]), deadline=0.5)
+        act("triton 1 pause")
+        with pytest.raises(tensoa.ServiceError, match="^group 0: model grpc://") as in_group:
+            foreign(np.stack([X, Y, Z], 1), groups=[0, 10, 64])
     finally:
         act("triton 0 resume")
-    assert caught.value.code == 4
+        act("triton 1 resume")
+    assert caught.value.code == in_group.value.code == 4
     assert caught.value.server == address
+
+
+def test_a_model_that_is_loaded_while_servers_are_updated_is_one_file():
+    """Whatever is loaded: its checksum and its answers are of one file."""
+    expected = {checksum(name): local(name)["a"] for name in ("first", "second")}
+    is_over = threading.Event()
+
+    def load():
+        while not is_over.is_set():
+            with contextlib.suppress(tensoa.ServiceError):
+                model = tensoa.Model(URL)
+                found = model(x=X, y=Y, z=Z)["a"]
+                np.testing.assert_array_equal(found, expected[model.__getstate__()[4]])
+
+    with ThreadPoolExecutor(4) as pool:
+        loaders = [pool.submit(load) for _ in range(4)]
+        for name in ("second", "first", "second", "first"):
+            serve(name)
+        is_over.set()
+        for loader in loaders:
+            loader.result()
+
+
+def test_a_pool_of_forked_processes_says_that_it_cannot_call_servers():
+    code = textwrap.dedent(
+        """
+        import multiprocessing, sys
+        import tensoa
+        def columns(model):
+            return model.inputs[0].columns
+        if __name__ == "__main__":
+            for start in ("fork", "spawn"):
+                model = tensoa.Model(sys.argv[1])
+                with multiprocessing.get_context(start).Pool(2) as pool:
+                    try:
+                        print(pool.map_async(columns, [model]).get(60))
+                    except tensoa.LoadError as error:
+                        print(error)
+        """
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "pool_of_processes.py"
+        script.write_text(code)
+        done = subprocess.run([sys.executable, script, URL], capture_output=True, text=True, check=False, timeout=150)
+    forked, spawned = done.stdout.splitlines()
+    assert "was forked from one that had loaded models of servers" in forked
+    assert spawned == "[('x', 'y', 'z')]"
 
 
 def test_an_interpreter_that_shuts_down_while_calls_run():

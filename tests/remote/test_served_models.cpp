@@ -628,7 +628,7 @@ TEST_F(ServedModels, AServerThatLiesIsCaughtByItsFirstAnswer) {
   EXPECT_THAT(warnings.text(),
               AllOf(HasSubstr(liar.address() + ": sent an answer of the file"),
                     HasSubstr(", expected the file " + kOld.checksum().substr(0, 12))));
-  const Model<> alone(url_of({&liar}), Options{.deadline = 500ms});
+  const Model<> alone(url_of({&liar}), Options{.retry = {.attempts = 1}});
   const ServiceError error = failure_of(alone, alone.plan(metadata()));
   EXPECT_EQ(error.code(), 13);
   EXPECT_THAT(error.what(), HasSubstr("sent an answer of the file"));
@@ -797,7 +797,9 @@ TEST_F(ServedModels, OptionsThatContradictThemselvesAreRefused) {
                 Options{.checksum = kOld.checksum(), .on_new_version = OnNewVersion::kFollow})
             .deploy(Device::cpu());
       },
-      ThrowsMessage<LoadError>(HasSubstr("kFollow and a checksum")));
+      ThrowsMessage<LoadError>(
+          HasSubstr("is to follow new versions (remote::Options::on_new_version) and got a "
+                    "checksum")));
 }
 
 /// Writes the inputs times 7 to the outputs.

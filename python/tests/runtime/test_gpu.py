@@ -389,14 +389,12 @@ def test_what_does_not_lie_on_the_gpu_of_the_model(row, folder):
             row(tensors, stream=torch.cuda.Stream("cuda:1"))
 
 
+@pytest.mark.skipif("torch" not in tensoa._runtime._PARTS, reason="built without torch")
 def test_torchscript_runs_on_the_gpu_of_its_columns(tmp_path):
     path = tmp_path / "network.pt"
     network = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
     torch.jit.script(network).save(path)
-    try:
-        model = Model(path, device="cuda:0", columns={"input": ["x", "y", "z"]}, outputs=["two=m,n"])
-    except tensoa.LoadError as error:
-        pytest.skip(str(error))
+    model = Model(path, device="cuda:0", columns={"input": ["x", "y", "z"]}, outputs=["two=m,n"])
     columns = on_gpu(dict(zip("xyz", np.random.default_rng(4).normal(size=(3, 500)).astype("f4"))))
     with torch.no_grad():
         expected = network(torch.stack([columns[name].cpu() for name in "xyz"], 1)).numpy()

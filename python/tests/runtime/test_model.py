@@ -612,11 +612,15 @@ def test_pickle_of_a_file_that_changed(tmp_path, row):
     model = Model(path)
     text = pickle.dumps(model)
     path.unlink()
+    there = pickle.loads(text)  # an error of what is done with it, not of its transport
     with pytest.raises(tensoa.LoadError, match="there is no such file"):
-        pickle.loads(text)
+        there.inputs  # noqa: B018
+    with pytest.raises(tensoa.LoadError, match="there is no such file"):
+        there(models.row_columns())
+    assert pickle.dumps(there) == text
     path.write_bytes(Path(row.path).read_bytes() + b" ")
     with pytest.raises(tensoa.LoadError, match="is not the file that was pickled"):
-        pickle.loads(text)
+        there(models.row_columns())
     with pytest.raises(tensoa.LoadError, match="was written after it was loaded"):
         pickle.dumps(model)
 
@@ -668,6 +672,30 @@ def test_a_process_that_forks_after_loading(row):
         row.path,
     )
     assert out.split() == ["8.0", "8"]
+
+
+def test_a_pool_of_processes_gives_back_what_is_wrong_with_a_model(tmp_path, row):
+    """Tasks that fail while they are unpickled are lost, and waited for."""
+    path = tmp_path / "model.pt2"
+    path.write_bytes(Path(row.path).read_bytes())
+    code = """
+        import multiprocessing, os, pickle, sys
+        import tensoa
+        def columns(model):
+            return model.inputs[0].columns
+        with multiprocessing.Pool(2) as pool:
+            model = tensoa.Model(sys.argv[1])
+            print(pool.map_async(columns, [model] * 3).get(60))
+            there = pickle.loads(pickle.dumps(model))
+            os.unlink(sys.argv[1])
+            try:
+                pool.map_async(columns, [there]).get(60)
+            except tensoa.LoadError as error:
+                print(error)
+    """
+    first, second = run(code, path).splitlines()
+    assert first == str([("x", "y", "z")] * 3)
+    assert second == f"model {path}: there is no such file"
 
 
 def test_an_interpreter_that_shuts_down_while_calls_run(row):

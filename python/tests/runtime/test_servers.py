@@ -13,6 +13,7 @@ import runtime_models as models
 import tensoa
 
 Model = models.require_runtime()
+pytestmark = pytest.mark.skipif("servers" not in tensoa._runtime._PARTS, reason="built without models of servers")
 NOWHERE = "grpc://127.0.0.1:1/row"  # no server has port 1
 
 
@@ -65,25 +66,39 @@ def test_a_fallback_of_trees_has_the_dtypes_of_its_servers(tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"deadlines": 1}, TypeError, "got the keyword deadlines, expected one of device, columns, fallback, deadline,"),
+        (
+            {"deadlines": 1},
+            TypeError,
+            "got the keyword deadlines, expected one of device, columns, outputs, fallback, deadline,",
+        ),
         ({"deadline": "1"}, tensoa.ConfigError, "deadline: got '1', expected seconds"),
         ({"deadline": True}, tensoa.ConfigError, "deadline: got True, expected seconds"),
         ({"deadline": -1}, tensoa.ConfigError, "deadline: got -1, expected 0 or more seconds"),
         ({"deadline": float("nan")}, tensoa.ConfigError, "deadline: got nan, expected 0 or more seconds"),
         ({"deadline": 0}, tensoa.LoadError, "got a deadline of 0"),
-        ({"attempts": 0}, tensoa.LoadError, "attempts below 1"),
+        ({"attempts": 0}, tensoa.LoadError, "got less than one attempt (attempts=), expected 1 or more"),
+        (
+            {"on_new_version": "follow", "checksum": "0" * 64},
+            tensoa.LoadError,
+            "(on_new_version=) and got a checksum (checksum=)",
+        ),
         ({"attempts": 1.5}, tensoa.ConfigError, "attempts: got 1.5, expected a number"),
         ({"on_new_version": "ask"}, tensoa.ConfigError, 'on_new_version: got \'ask\', expected "stay", "fail" or "follow"'),
         ({"headers": ["a"]}, tensoa.ConfigError, "headers: got an object of type list, expected a dict of texts"),
         ({"headers": {"a": 1}}, tensoa.ConfigError, "headers: got an object of type dict, expected a dict of texts"),
+        ({"headers": {"x a:": "a"}}, tensoa.LoadError, 'got a header (headers=) of the name "x a:"'),
+        ({"headers": {"": "a"}}, tensoa.LoadError, 'of the name ""'),
+        ({"headers": {"grpc-timeout": "a"}}, tensoa.LoadError, "which are gRPC's own"),
         ({"checksum": "abc"}, tensoa.LoadError, "got the checksum abc, expected 64 hexadecimal digits"),
         ({"token_file": "token"}, tensoa.LoadError, "would send a token over grpc://"),
         ({"key_file": "key"}, tensoa.LoadError, "client certificate or its key"),
         ({"fallback": "nothing.pt2"}, tensoa.LoadError, "nothing.pt2: there is no such file"),
+        ({"fallback": NOWHERE}, tensoa.ConfigError, "fallback: got 'grpc://127.0.0.1:1/row', expected the path of a file"),
+        ({"columns": {"x": ["a"]}}, tensoa.ConfigError, "got ['a'] of type list, expected names; .* go with outputs="),
     ],
 )
 def test_what_is_refused(given, error, message):
-    with pytest.raises(error, match=message.replace("(", r"\(")):
+    with pytest.raises(error, match=message.translate({ord(sign): "\\" + sign for sign in "()[]"})):
         Model(NOWHERE, **{"load_deadline": 0.2} | given)
 
 
@@ -92,16 +107,28 @@ def test_a_file_has_no_servers(row):
         Model(row, deadline=2)
     with pytest.raises(TypeError, match="got the keyword colums"):
         Model(row, colums=["x"])
+    with pytest.raises(TypeError, match=r"tensoa.inspect: got the keyword device, expected one of fallback"):
+        tensoa.inspect(row, device="cpu")
     Model(row, deadline=None)
 
 
-def test_secrets_are_in_no_message():
+@pytest.mark.parametrize("value", ["Bearer secret", "Bearer secret\n", "secretü", "secret\x7f", b"secret"])
+def test_secrets_are_in_no_message(value, capfd):
     with pytest.raises(tensoa.Error) as caught:
-        Model(NOWHERE, load_deadline=0.2, headers={"Authorization": "Bearer secret"})
+        Model(NOWHERE, load_deadline=0.2, headers={"Authorization": value})
+    assert "secret" not in str(caught.value) + capfd.readouterr().err
+
+
+def test_a_token_that_cannot_be_sent(tmp_path):
+    (tmp_path / "token").write_text("secretü")
+    with pytest.raises(tensoa.LoadError, match="token: has characters beyond a line of ASCII") as caught:
+        Model(NOWHERE.replace("grpc", "grpcs"), load_deadline=0.2, token_file=tmp_path / "token")
     assert "secret" not in str(caught.value)
-    with pytest.raises(tensoa.Error) as caught:
-        Model(NOWHERE, headers={"authorization": b"secret"})
-    assert "secret" not in str(caught.value)
+
+
+def test_empty_paths_are_none():
+    with pytest.raises(tensoa.ServiceError, match="127.0.0.1:1"):
+        Model(NOWHERE, load_deadline=0.2, fallback="", token_file="", ca_file="")
 
 
 def test_other_urls():

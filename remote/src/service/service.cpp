@@ -14,6 +14,7 @@
 #include "tensoa/core/log.hpp"
 #include "tensoa/core/printable.hpp"
 #include "tensoa/package/sha256.hpp"
+#include "transport/header_text.hpp"
 
 namespace tensoa::remote {
 namespace {
@@ -70,11 +71,14 @@ void require_usable(const Options& options, const ServiceUrl& url, const std::st
   if (options.lookup_period.count() < 0) {
     refuse("got a lookup_period below 0, expected a time, or 0: names are looked up once");
   }
-  if (options.retry.attempts < 1) refuse("got retry.attempts below 1");
+  if (options.retry.attempts < 1) {
+    refuse("got less than one attempt" + with_option(" (", "retry.attempts", ")") +
+           ", expected 1 or more");
+  }
   if (options.on_new_version == OnNewVersion::kFollow && !options.checksum.empty()) {
-    refuse(
-        "got OnNewVersion::kFollow and a checksum, which no new version has; expected one of the "
-        "two");
+    refuse("is to follow new versions" + with_option(" (", "on_new_version", ")") +
+           " and got a checksum" + with_option(" (", "checksum", ")") +
+           ", which no new version has; expected one of the two");
   }
   if (!options.checksum.empty() && !package::is_checksum(options.checksum)) {
     refuse("got the checksum " + printable(options.checksum) +
@@ -86,6 +90,18 @@ void require_usable(const Options& options, const ServiceUrl& url, const std::st
   const bool has_tls = !options.ca_file.empty() || !options.certificate_file.empty();
   if (has_tls && !url.is_encrypted) {
     refuse("got certificates for grpc://, which is not encrypted; use grpcs://");
+  }
+  for (const auto& [name, value] : options.headers) {
+    if (!is_header_name(name)) {
+      refuse("got a header" + with_option(" (", "headers", ")") + " of the name \"" +
+             printable(name) +
+             "\", expected small letters, digits, '-', '_' and '.', and neither grpc-… nor …-bin, "
+             "which are gRPC's own");
+    }
+    if (!is_header_value(value)) {
+      refuse("the value of the header" + with_option(" (", "headers", ")") + " \"" + name + "\"" +
+             " has characters beyond a line of ASCII; expected letters, digits, spaces and signs");
+    }
   }
   if (!options.token_file.empty() && !url.is_encrypted) {
     refuse("would send a token over grpc://, which is not encrypted; use grpcs://");
@@ -664,7 +680,7 @@ void Service::follow(const std::shared_ptr<const ServedModel>& old,
   }
   log(LogLevel::kWarning, subject_ + "calls go on with " + next->summary() +
                               ", which the servers have instead of " + old->summary() +
-                              " (OnNewVersion::kFollow)");
+                              with_option(" (", "on_new_version", ")"));
 }
 
 bool Service::are_all_with(const ServedModel& model, std::span<Server* const> servers) const {

@@ -12,7 +12,7 @@
 namespace tensoa::remote {
 namespace {
 
-constexpr std::array<std::string_view, 17> kNames{
+constexpr std::array<std::string_view, 17> kNamesOfCodes{
     "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
     "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
     "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
@@ -108,9 +108,9 @@ bool is_about_tensors(const CallStatus& status) {
 }
 
 std::string name_of_code(int code) {
-  const auto known = static_cast<std::size_t>(code) < kNames.size();
-  return std::string(known ? kNames[static_cast<std::size_t>(code)] : "unknown code") + " (" +
-         std::to_string(code) + ')';
+  const auto known = static_cast<std::size_t>(code) < kNamesOfCodes.size();
+  return std::string(known ? kNamesOfCodes[static_cast<std::size_t>(code)] : "unknown code") +
+         " (" + std::to_string(code) + ')';
 }
 
 bool is_about_certificates(const CallStatus& status) {

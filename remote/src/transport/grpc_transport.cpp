@@ -29,6 +29,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/printable.hpp"
 #include "tensoa/core/read_file.hpp"
+#include "transport/header_text.hpp"
 #include "transport/transport.hpp"
 
 namespace tensoa::remote {
@@ -279,6 +280,10 @@ class TokenFile {
     next_look_ = Clock::now() + std::chrono::seconds(10);
     std::string token = read_secret(file_, "the token file");
     while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.pop_back();
+    if (!is_header_value(token)) {
+      throw LoadError("the token file " + file_ +
+                      ": has characters beyond a line of ASCII, expected a token");
+    }
     token_ = std::move(token);
   }
 

@@ -2,13 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
 namespace tensoa::package {
 
-/// SHA-256 of `bytes` (FIPS 180-4) as 64 hexadecimal digits.
+/// Hexadecimal digits of a SHA-256.
+inline constexpr std::size_t kChecksumDigits = 64;
+
+/// SHA-256 of `bytes` (FIPS 180-4) as hexadecimal digits.
 std::string sha256(std::string_view bytes);
 
 /// Returns the SHA-256 of a file: what `sha256sum FILE` prints.
