@@ -94,9 +94,12 @@ Word word_of(const std::string& text, bool is_input) {
                       "'; @call is one number for each call of an input, as in field=field@call");
   }
   block.element = {is_of_call ? ColumnKind::kScalar : ColumnKind::kPlain, block.dtype, 1, 1};
+  const auto refuse = [&](const std::string& column) {
+    throw ConfigError(subject + " has the column " + column + " twice, expected each once");
+  };
   for (const std::string& column : names) {
     if (std::ranges::find(block.columns, column, &ColumnDescription::name) != block.columns.end()) {
-      throw ConfigError(subject + " has the column " + column + " twice, expected each once");
+      refuse(column);
     }
     block.columns.push_back({column, static_cast<std::uint32_t>(block.columns.size())});
   }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <filesystem>
 #include <future>
+#include <new>
 #include <utility>
 
 #include "engine/infer_call.hpp"
@@ -77,7 +78,7 @@ class RemoteEngine final : public Engine {
   }
   ~RemoteEngine() override {
     if (is_forked()) {
-      new std::shared_ptr<Service>(std::move(service_));  // never freed
+      static_cast<void>(new (std::nothrow) std::shared_ptr(std::move(service_)));  // never freed
     } else {
       service_->wait_for_calls();
     }
