@@ -101,14 +101,20 @@ constexpr NumberFormat kFormats[] = {
 
 std::string type_of(const ArrowSchema& schema) {
   constexpr std::pair<std::string_view, const char*> kOthers[] = {
-      {"S", "uint16"}, {"I", "uint32"}, {"L", "uint64"},   {"u", "text"},
-      {"U", "text"},   {"vu", "text"},  {"z", "bytes"},    {"n", "null"},
-      {"+l", "lists"}, {"+L", "lists"}, {"+s", "structs"}, {"+r", "run-end encoded"},
+      {"S", "uint16"},   {"I", "uint32"},
+      {"L", "uint64"},   {"u", "text"},
+      {"U", "text"},     {"vu", "text"},
+      {"z", "bytes"},    {"n", "null"},
+      {"+s", "structs"}, {"+r", "run-end encoded"},
   };
   if (schema.dictionary != nullptr) return "dictionary encoded";
   const std::string_view format = schema.format;
   for (const auto& [other, name] : kOthers) {
     if (format == other) return name;
+  }
+  // Of 32-bit and 64-bit offsets, views of lists, and lists of one size: "+w:3".
+  for (const std::string_view lists : {"+l", "+L", "+vl", "+vL", "+w"}) {
+    if (format.starts_with(lists)) return "lists";
   }
   for (const NumberFormat& known : kFormats) {
     if (format == known.format) return std::string(name_of(known.dtype));

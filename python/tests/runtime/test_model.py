@@ -247,6 +247,16 @@ def test_pyarrow_in_unequal_chunks(row):
     assert_same(row({name: table[name] for name in "xyz"}), models.row_answers(columns))
 
 
+@pytest.mark.parametrize("kind", ["list_", "large_list", "list_view", "large_list_view", "of one size"])
+def test_lists_of_arrow_are_for_awkward(row, kind):
+    given = pa.list_(pa.float32(), 2) if kind == "of one size" else getattr(pa, kind)(pa.float32())
+    lists = pa.array([[1.0, 2.0], [3.0, 4.0]], given)
+    with pytest.raises(
+        tensoa.BindingError, match=r"column x is lists, expected float32 in a table; .*: awkward.from_arrow\(x\)"
+    ):
+        row(pa.table({"x": lists, "y": lists, "z": lists}))
+
+
 def test_pyarrow_fields_of_a_struct(folder, row):
     columns = models.row_columns()
     struct = pa.StructArray.from_arrays([pa.array(column) for column in columns.values()], ["x", "y", "z"])
