@@ -70,15 +70,18 @@ Word word_of(const std::string& text, bool is_input) {
   const std::optional<std::string> dtype = columns ? cut(*columns, ':') : std::nullopt;
   const bool is_transposed = name.ends_with(".T");
   if (is_transposed) name = trimmed(name.substr(0, name.size() - 2));
-  const auto is_text = [](const std::optional<std::string>& part) {
-    return !part || (!part->empty() && part->find_first_of("=,:@ ") == std::string::npos);
+  const auto is_word = [](const std::optional<std::string>& part) {
+    return !part || (!part->empty() && std::ranges::all_of(*part, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    }));
   };
   const std::vector<std::string> names = parts_of(columns.value_or(""));
   const bool has_names = std::ranges::all_of(names, [](const std::string& one) {
     return !one.empty() && one.find('=') == std::string::npos;
   });
   const std::string option = is_input ? "columns: " : "outputs: ";
-  if (name.empty() || !is_text(name) || !is_text(rows) || !is_text(dtype) || !has_names) {
+  const bool is_named = !name.empty() && name.find('@') == std::string::npos;
+  if (!is_named || !is_word(rows) || !is_word(dtype) || !has_names) {
     throw ConfigError(option + "got '" + text + "', expected " + (is_input ? kInput : kOutput));
   }
   Word word;

@@ -69,8 +69,9 @@ TEST(ColumnsInWords, OfEveryDtype) {
 }
 
 TEST(ColumnsInWords, SayWhatIsWrong) {
-  for (const char* word : {"", "x", "x=", "=a", "x=a,", "x=,a", "x=a,,b", "x=a=b", "x=a:", "x=a@",
-                           "x=a:int32:int32", "x=a@b@c", "x=a@b:int32", ".T=a"}) {
+  for (const char* word :
+       {"", "x", "x=", "=a", "x=a,", "x=,a", "x=a,,b", "x=a=b", "x=a:", "x=a@", "x=a:int32:int32",
+        "x=a@b@c", "x=a@b:int32", ".T=a", "x=a@.T", "x=a:in t", "x@y=a"}) {
     EXPECT_THAT(
         [&] { columns_in_words({word}, {"y"}); },
         ThrowsMessage<ConfigError>(AllOf(HasSubstr("got '" + std::string(word) + "'"),

@@ -22,7 +22,7 @@ from tensoa.binding.parse import SCHEMA, parse
 from tensoa.dtypes import DTYPES, name_of
 from tensoa.errors import InputError
 
-WORDS = re.compile(r"(?P<name>[^=@]+?)(?P<transposed>\.T)?\s*=(?P<columns>[^=:@]+)(:(?P<dtype>\w+))?(@(?P<rows>\w+))?")
+WORDS = re.compile(r"(?P<name>[^=@]+?)(?P<transposed>\.T)?\s*=(?P<columns>[^=:@]+)(:\s*(?P<dtype>\w+)\s*)?(@\s*(?P<rows>\w+))?")
 CALL = "call"  # the collection that scalars are typed with
 EXAMPLE = "features=pt,eta,phi charge=charge:int32 edge_index.T=from,to:int64@edges"
 
@@ -42,7 +42,7 @@ def words_of(text: str, option: str = "columns") -> Words:
     """Raises InputError."""
     found = WORDS.fullmatch(text.strip()) if isinstance(text, str) else None
     columns = tuple(name.strip() for name in found["columns"].split(",")) if found else ()
-    if found is None or not all(columns):
+    if found is None or not all(columns) or found["name"].strip() in ("", ".T"):
         raise InputError(f"{option}: got '{text}', expected BLOCK=COLUMN,COLUMN…, as in: {EXAMPLE}")
     is_transposed = found["transposed"] is not None
     return _checked(Words(found["name"].strip(), columns, found["dtype"] or "", found["rows"] or "", is_transposed), option)

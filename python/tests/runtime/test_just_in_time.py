@@ -3,6 +3,7 @@
 """tensoa.Model of TorchScript and torch.export, whose columns are words: gives what torch gives."""
 
 import pickle
+import random
 import subprocess
 import sys
 import textwrap
@@ -15,6 +16,7 @@ from torch.export import Dim
 
 import runtime_models as models
 import tensoa
+from tensoa.binding.words import inputs_of, words_of
 
 Model = models.require_runtime()
 pytestmark = pytest.mark.skipif("torch" not in tensoa._runtime._PARTS, reason="built without torch")
@@ -87,6 +89,32 @@ def test_page(tmp_path, monkeypatch, tensors):
     assert model.rows_are_independent
     again = Model("network.pt", columns=["input=pt,eta"], outputs="score")
     np.testing.assert_array_equal(again(pt=pt, eta=eta)["score"], scores)
+
+
+def test_words_are_those_of_compile(tmp_path):
+    """The two readers of words, here and in tensoa.compile, take the same."""
+    path = tmp_path / "network.pt"
+    torch.jit.script(nn.Linear(2, 1)).save(path)
+    draw, taken = random.Random(7), 0
+    for _ in range(800):
+        word = "".join(
+            draw.choices(["x", "ab", "=", "=a", ",", ":", "@", ".T", " ", "int32", "call", "int33"], k=draw.randint(1, 8))
+        )
+        try:
+            inputs_of([words_of(word)], {})
+            is_taken = True
+        except tensoa.InputError:
+            is_taken = False
+        try:
+            Model(path, columns=[word], outputs=["y"])
+            is_taken_here = True
+        except tensoa.ConfigError:
+            is_taken_here = False
+        except tensoa.BindingError:  # the model does not take such a block
+            is_taken_here = True
+        assert is_taken == is_taken_here, word
+        taken += is_taken
+    assert 50 < taken < 750
 
 
 def test_a_pickled_model_has_its_words(path, tensors):
