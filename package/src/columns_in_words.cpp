@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "dtype_names.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/nearest_name.hpp"
 
@@ -34,17 +35,6 @@ std::vector<std::string> parts_of(const std::string& text) {
     begin = end + 1;
   }
   return parts;
-}
-
-/// @throws ConfigError
-DType dtype_called(const std::string& name, const std::string& subject) {
-  std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(DType::kF64); ++i) {
-    const auto dtype = static_cast<DType>(i);
-    if (name_of(dtype) == name) return dtype;
-    names.emplace_back(name_of(dtype));
-  }
-  throw ConfigError(subject + " is of '" + name + "', expected one of " + listed(names));
 }
 
 /// A block, and the collection that was typed; empty: none was.
@@ -89,7 +79,14 @@ Word word_of(const std::string& text, bool is_input) {
   word.rows = rows.value_or("");
   BlockDescription& block = word.block;
   block.name = name;
-  if (dtype) block.dtype = dtype_called(*dtype, subject);
+  if (dtype) {
+    const std::optional<DType> found = dtype_called(*dtype);
+    if (!found) {
+      throw ConfigError(subject + " is of '" + *dtype + "', expected one of " +
+                        listed(dtype_names()));
+    }
+    block.dtype = *found;
+  }
   if (is_transposed) block.shape = BlockShape::kColumns;
   const bool is_of_call = word.rows == kCall;
   if (is_of_call && (is_transposed || !is_input)) {

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "dtype_names.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::package {
@@ -187,7 +188,7 @@ class Reader {
     part.stages = object.at("stages").get<std::vector<std::string>>();
     for (const json& output : object.at("outputs")) {
       part.outputs.push_back({count<std::int64_t>(output, "planes", 1, kMost),
-                              dtype_called(output.at("dtype").get<std::string>()),
+                              dtype_of(output.at("dtype").get<std::string>()),
                               place(output, "rows_of", part.inputs)});
     }
     for (const json& domain : object.at("domains")) {
@@ -203,10 +204,8 @@ class Reader {
     return part;
   }
 
-  DType dtype_called(const std::string& name) const {
-    for (int i = 0; i <= static_cast<int>(DType::kF64); ++i) {
-      if (name_of(static_cast<DType>(i)) == name) return static_cast<DType>(i);
-    }
+  DType dtype_of(const std::string& name) const {
+    if (const std::optional<DType> dtype = dtype_called(name)) return *dtype;
     fail("one of its parts gives numbers of " + name + ", which columns do not have");
   }
 

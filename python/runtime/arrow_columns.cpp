@@ -146,14 +146,13 @@ ArrayView view_of_parts(const ArrowSchema& schema, const std::vector<Part>& part
       std::ranges::find(kFormats, std::string_view(schema.format), &NumberFormat::format);
   const bool are_bits = std::string_view(schema.format) == "b";
   const std::string wanted(name_of(use.dtype));
-  if (type_of(schema) == "lists") {
-    throw BindingError(
-        use.subject + " is lists, expected " + wanted +
-        " in a table; lists are read as an array of Awkward Array: awkward.from_arrow(x)");
-  }
   if ((format == std::end(kFormats) && !are_bits) || schema.dictionary != nullptr) {
-    throw BindingError(use.subject + " is " + type_of(schema) + ", expected " + wanted +
-                       ": x.cast(\"" + wanted + "\")");
+    const std::string type = type_of(schema);
+    throw BindingError(
+        use.subject + " is " + type + ", expected " + wanted +
+        (type == "lists"
+             ? " in a table; lists are read as an array of Awkward Array: awkward.from_arrow(x)"
+             : ": x.cast(\"" + wanted + "\")"));
   }
   const DType dtype = are_bits ? DType::kBool : format->dtype;
   if (!use.takes_any && dtype != use.dtype) {
