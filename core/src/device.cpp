@@ -9,6 +9,7 @@
 
 #include "device_ops.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/log.hpp"
 
 namespace tensoa {
 namespace {
@@ -18,6 +19,15 @@ std::string devices_there() {
   if (gpus == 0) return "cpu";
   if (gpus == 1) return "cpu, cuda:0";
   return "cpu, cuda:0 to cuda:" + std::to_string(gpus - 1);
+}
+
+/// The first GPU, else the CPU.
+Device any_device() {
+  if (device_count(DeviceKind::kCuda) > 0) return Device::cuda();
+  if (const std::string why = detail::gpu_problem(); !why.empty()) {
+    log(LogLevel::kWarning, "device auto is the cpu" + why);
+  }
+  return Device::cpu();
 }
 
 DeviceMemory host_memory() {
@@ -48,7 +58,8 @@ std::vector<Device> devices() {
 
 void require_available(Device device) {
   if (device.index >= 0 && device.index < device_count(device.kind)) return;
-  throw DeviceError("device " + to_string(device) + " is not there; there is: " + devices_there());
+  throw DeviceError("device " + to_string(device) + " is not there; there is: " + devices_there() +
+                    (device.is_cpu() ? "" : detail::gpu_problem()));
 }
 
 std::string to_string(Device device) {
@@ -78,7 +89,7 @@ void wait_for_all_work(Device device) {
 
 Device parse_device(std::string_view text) {
   if (text == "cpu") return Device::cpu();
-  if (text == "auto") return device_count(DeviceKind::kCuda) > 0 ? Device::cuda() : Device::cpu();
+  if (text == "auto") return any_device();
   constexpr std::string_view kCuda = "cuda";
   if (text.starts_with(kCuda)) {
     std::string_view number = text.substr(kCuda.size());

@@ -27,6 +27,8 @@ struct GroupSegments;
 
 /// Devices that can be used, fewer than kMaxDevices; 0 without a driver.
 int gpu_count() noexcept;
+/// Why there is none although there may be a GPU, as the end of a message; empty where there is one, and without a driver.
+std::string gpu_problem();
 
 std::string gpu_name(int device);
 DeviceMemory gpu_memory(int device);

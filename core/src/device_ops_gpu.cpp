@@ -91,6 +91,11 @@ void make_call(gpu::Stream, gpu::Error status, void* data) noexcept {
                      : error_of(Device::cuda(call->device), "running what was enqueued", status));
 }
 
+std::string version(int number) {
+  return std::to_string(number / gpu::kMajorVersion) + '.' +
+         std::to_string(number % gpu::kMajorVersion / gpu::kMinorVersion);
+}
+
 }  // namespace
 
 void throw_gpu_error(Device device, const std::string& what, int code) {
@@ -106,6 +111,23 @@ int gpu_count() noexcept {
     return 0;
   }
   return std::min(count, kMaxDevices - 1);
+}
+
+std::string gpu_problem() {
+  int count = 0;
+  const gpu::Error status = gpu::get_device_count(&count);
+  if (status == gpu::kSuccess) return "";
+  static_cast<void>(gpu::get_last_error());
+  int driver = 0;
+  int runtime = 0;
+  static_cast<void>(gpu::driver_version(&driver));
+  static_cast<void>(gpu::runtime_version(&runtime));
+  if (driver == 0 || status == gpu::kNoDevice) return "";
+  if (status == gpu::kOldDriver) {
+    return std::string("; the driver is of ") + gpu::kName + ' ' + version(driver) +
+           ", this tensoa needs one of " + version(runtime) + " or a later one";
+  }
+  return std::string("; ") + gpu::kName + " says: " + gpu::get_error_string(status);
 }
 
 std::string gpu_name(int device) {

@@ -14,6 +14,7 @@ namespace {
 }  // namespace
 
 int gpu_count() noexcept { return 0; }
+std::string gpu_problem() { return ""; }
 std::string gpu_name(int) { refuse(); }
 DeviceMemory gpu_memory(int) { refuse(); }
 int gpu_device_of(const void*) { return -1; }

@@ -15,6 +15,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/event.hpp"
 #include "tensoa/core/imported_memory.hpp"
+#include "tensoa/core/log.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue_memory.hpp"
 
@@ -159,6 +160,37 @@ TEST_F(DeviceOps, FreeMemoryOfAQueueAfterAllWorkWhereItsStreamIsGone) {
   }
   EXPECT_THAT(runtime_.calls[1], IsSupersetOf({"device_synchronize", "release"}));
   EXPECT_THAT(runtime_.calls[0], IsEmpty());
+}
+
+TEST_F(DeviceOps, SayWhyThereIsNoDevice) {
+  const auto message = [] {
+    try {
+      require_available(kFirst);
+      return std::string();
+    } catch (const DeviceError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(message(), "");
+  const std::string none = "device cuda:0 is not there; there is: cpu";
+  runtime_.counting = Error::kNothing;
+  EXPECT_EQ(message(), none);
+  runtime_.counting = Error::kGone;
+  EXPECT_EQ(message(), none + "; simulated says: an error");
+  runtime_.counting = Error::kOld;
+  EXPECT_EQ(
+      message(),
+      none + "; the driver is of simulated 13.0, this tensoa needs one of 13.1 or a later one");
+  EXPECT_EQ(runtime_.last, detail::gpu::kSuccess) << "the next caller who asks does not hear of it";
+  static std::string logged;
+  set_log_sink([](LogLevel, std::string_view text) { logged = text; });
+  EXPECT_EQ(parse_device("auto"), Device::cpu());
+  set_log_sink(nullptr);
+  EXPECT_EQ(logged,
+            "device auto is the cpu; the driver is of simulated 13.0, this tensoa needs one of "
+            "13.1 or a later one");
+  runtime_.driver = 0;  // none: CUDA calls that a driver that is too old
+  EXPECT_EQ(message(), none);
 }
 
 TEST_F(DeviceOps, TakeMemoryThatThePoolKeepsBeforeTheySayThatADeviceIsFull) {

@@ -301,6 +301,8 @@ int gpu_count() noexcept {
   return static_cast<int>(machine.gpus.size());
 }
 
+std::string gpu_problem() { return ""; }
+
 std::string gpu_name(int device) { return "simulated GPU " + std::to_string(device); }
 
 DeviceMemory gpu_memory(int device) {

@@ -29,6 +29,8 @@ inline constexpr Error kSuccess = cudaSuccess;
 inline constexpr Error kNotReady = cudaErrorNotReady;
 inline constexpr Error kOutOfMemory = cudaErrorMemoryAllocation;
 inline constexpr Error kInvalidHandle = cudaErrorInvalidResourceHandle;
+inline constexpr Error kNoDevice = cudaErrorNoDevice;
+inline constexpr Error kOldDriver = cudaErrorInsufficientDriver;
 /// After these no call on the device succeeds in this process.
 inline constexpr std::array kLost{
     cudaErrorECCUncorrectable,
@@ -157,6 +159,10 @@ inline Error import_memory(void** data, MemoryHandle handle) {
 inline constexpr auto get_error_string = cudaGetErrorString;
 inline constexpr auto get_last_error = cudaGetLastError;
 inline constexpr auto get_device_count = cudaGetDeviceCount;
+inline constexpr auto driver_version = cudaDriverGetVersion;  ///< 0 without a driver
+inline constexpr auto runtime_version = cudaRuntimeGetVersion;
+inline constexpr int kMajorVersion = 1000;  ///< 13010 is 13.1
+inline constexpr int kMinorVersion = 10;
 inline constexpr auto memory_info = cudaMemGetInfo;
 inline constexpr auto device_synchronize = cudaDeviceSynchronize;
 inline constexpr auto stream_create = cudaStreamCreateWithFlags;

@@ -25,6 +25,8 @@ inline constexpr Error kSuccess = hipSuccess;
 inline constexpr Error kNotReady = hipErrorNotReady;
 inline constexpr Error kOutOfMemory = hipErrorOutOfMemory;
 inline constexpr Error kInvalidHandle = hipErrorInvalidHandle;
+inline constexpr Error kNoDevice = hipErrorNoDevice;
+inline constexpr Error kOldDriver = hipErrorInsufficientDriver;
 /// After these no call on the device succeeds in this process.
 inline constexpr std::array kLost{
     hipErrorECCNotCorrectable,  hipErrorIllegalAddress, hipErrorLaunchTimeOut,
@@ -91,6 +93,10 @@ inline Error import_memory(void** data, MemoryHandle handle) {
 inline constexpr auto get_error_string = hipGetErrorString;
 inline constexpr auto get_last_error = hipGetLastError;
 inline constexpr auto get_device_count = hipGetDeviceCount;
+inline constexpr auto driver_version = hipDriverGetVersion;
+inline constexpr auto runtime_version = hipRuntimeGetVersion;
+inline constexpr int kMajorVersion = 10'000'000;
+inline constexpr int kMinorVersion = 100'000;
 inline constexpr auto memory_info = hipMemGetInfo;
 inline constexpr auto device_synchronize = hipDeviceSynchronize;
 inline constexpr auto stream_create = hipStreamCreateWithFlags;

@@ -16,7 +16,7 @@ namespace tensoa::detail::gpu {
 
 inline constexpr auto kName = "simulated";
 
-enum class Error { kNone, kPending, kFull, kHandle, kGone, kOfTheCaller };
+enum class Error { kNone, kPending, kFull, kHandle, kGone, kOfTheCaller, kNothing, kOld };
 using Stream = void*;
 using Event = void*;
 using MemoryHandle = std::array<std::byte, 64>;
@@ -28,6 +28,8 @@ inline constexpr Error kSuccess = Error::kNone;
 inline constexpr Error kNotReady = Error::kPending;
 inline constexpr Error kOutOfMemory = Error::kFull;
 inline constexpr Error kInvalidHandle = Error::kHandle;
+inline constexpr Error kNoDevice = Error::kNothing;
+inline constexpr Error kOldDriver = Error::kOld;
 inline constexpr std::array kLost{Error::kGone};
 inline constexpr unsigned kNonBlocking = 1;
 inline constexpr unsigned kNoTiming = 1;
@@ -41,6 +43,8 @@ struct Runtime {
   bool is_destroyed = false;                      ///< every stream and event
   std::array<std::vector<std::string>, 2> calls;  ///< on each device
   Error last = kSuccess;
+  Error counting = kSuccess;  ///< of get_device_count
+  int driver = 13'000;
 
   static Runtime& get() {
     static Runtime runtime;
@@ -70,7 +74,18 @@ struct Runtime {
 inline const char* get_error_string(Error) { return "an error"; }
 inline Error get_last_error() { return std::exchange(Runtime::get().last, kSuccess); }
 inline Error get_device_count(int* count) {
-  *count = 2;
+  const Error error = Runtime::get().counting;
+  *count = error == kSuccess ? 2 : 0;
+  return Runtime::get().last = error;
+}
+inline constexpr int kMajorVersion = 1000;
+inline constexpr int kMinorVersion = 10;
+inline Error driver_version(int* version) {
+  *version = Runtime::get().driver;
+  return kSuccess;
+}
+inline Error runtime_version(int* version) {
+  *version = 13'010;
   return kSuccess;
 }
 inline Error enter(int device, int& before) {
