@@ -10,7 +10,7 @@
 
 namespace tensoa::package {
 
-/// Loads a package of python -m tensoa.export for one device. @throws LoadError
+/// Loads a package of tensoa compile for one device. @throws LoadError
 std::shared_ptr<const Engine> load_aot_engine(const std::filesystem::path& path, Device device,
                                               const Options& options,
                                               GraphTrial trial = GraphTrial::kNo);

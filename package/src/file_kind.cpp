@@ -60,29 +60,29 @@ FileKind kind_of_file(const std::filesystem::path& path) noexcept {
 }
 
 std::optional<std::string> why_no_package(const std::filesystem::path& path) {
-  const std::string export_from = "python -m tensoa.export ";
-  const std::string to_package = " --binding BINDING.json --out PACKAGE.pt2";
+  const std::string compile = "tensoa compile ";
+  const std::string to_package = " --out PACKAGE.pt2";
   switch (kind_of_file(path)) {
     case FileKind::kTorchScript:
       return "is TorchScript, and its engine, which needs torch, is not registered: use a "
              "tensoa that is built with TENSOA_PYTORCH=ON, and call "
              "pytorch::register_engines(); or make a package: " +
-             export_from + path.string() + to_package;
+             compile + path.string() + to_package;
     case FileKind::kExportedProgram:
       return "is a program of torch.export, and its engine, which needs torch, is not registered: "
              "use a tensoa that is built with TENSOA_PYTORCH=ON, and call "
              "pytorch::register_engines(); or make a package: " +
-             export_from + path.string() + to_package;
+             compile + path.string() + to_package;
     case FileKind::kAotInductor:
       return "is a package of torch's AOTInductor, compiled for tensors, not a package of "
              "tensoa, which is compiled for columns; make one of the module: " +
-             export_from + "FILE.py:FACTORY" + to_package;
+             compile + "FILE.py:FACTORY" + to_package;
     case FileKind::kTorchSave:
       return "is not a TorchScript file: it is a file of torch.save, a state_dict or a pickled "
              "module; load that in Python, and write "
              "torch.jit.script(module).save(\"model.pt\"), "
              "or make a package: " +
-             export_from + "FILE.py:FACTORY" + to_package;
+             compile + "FILE.py:FACTORY" + to_package;
     case FileKind::kOnnx:
     case FileKind::kOther:
     case FileKind::kUnknown:

@@ -24,9 +24,12 @@ class Reader {
       : archive_(archive), subject_(subject) {}
 
   Manifest read(const json& object) const {
-    if (object.at("schema") != kSchema) {
-      fail("its format is " + object.at("schema").dump() + ", this version of tensoa reads " +
-           std::to_string(kSchema) + "; export it again");
+    if (const json& schema = object.at("schema"); schema != kSchema) {
+      const bool is_newer = schema.is_number_integer() && schema > kSchema;
+      fail("its format is " + schema.dump() + ", this version of tensoa reads " +
+           std::to_string(kSchema) +
+           (is_newer ? "; a newer tensoa wrote it: update this one, or compile the model with it"
+                     : "; compile the model again"));
     }
     Manifest all;
     all.binding = parse_binding(object.at("binding").dump());

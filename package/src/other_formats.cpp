@@ -136,12 +136,10 @@ bool is_tensorflow(const Look& look) {
   return fields.has(kNodes) || fields.has(kMetaGraphs);
 }
 
-std::string package_of(const char* command, const std::string& file) {
-  return "make a package of it: python -m tensoa." + std::string(command) + ' ' + file +
-         " --binding BINDING.json --out PACKAGE.pt2";
+std::string package_of(const std::string& file) {
+  return "make a package of it: tensoa compile " + file + " --out PACKAGE.pt2";
 }
-std::string exported(const Look& look) { return package_of("export", look.path.string()); }
-std::string imported(const Look& look) { return package_of("import", look.path.string()); }
+std::string package_of(const Look& look) { return package_of(look.path.string()); }
 
 /// How a format is known, and what is said of a file in it.
 struct Format {
@@ -152,7 +150,7 @@ struct Format {
 const std::string& of_weights() {
   static const std::string text =
       "weights without the network that they are of: make that in Python, load them into it, and "
-      "python -m tensoa.export FILE.py:FACTORY --binding BINDING.json --out PACKAGE.pt2";
+      "tensoa compile FILE.py:FACTORY --out PACKAGE.pt2";
   return text;
 }
 
@@ -167,33 +165,28 @@ const std::string& of_data() {
 constexpr Format kFormats[] = {
     {[](const Look& look) { return look.bytes == 0; },
      [](const Look&) -> std::string { return "is empty; write or copy it again"; }},
-    {is_onnx,
-     [](const Look& look) {
-       return "is an ONNX file; " + exported(look) +
-              " (of decision trees: python -m tensoa.import)";
-     }},
+    {is_onnx, [](const Look& look) { return "is an ONNX file; " + package_of(look); }},
     {[](const Look& look) {
        return look.starts_with("\x89HDF\r\n\x1a\n") || look.has_file("model.weights.h5");
      },
      [](const Look& look) {
        return "is a file of Keras" +
               std::string(look.names.empty() ? ", or other data in HDF5" : "") + "; " +
-              exported(look);
+              package_of(look);
      }},
     {is_tensorflow,
      [](const Look& look) {
        const bool is_saved_model = look.path.filename() == "saved_model.pb";
        const fs::path folder = fs::absolute(look.path).parent_path();
        return "is a graph of TensorFlow; " +
-              package_of("export", (is_saved_model ? folder : look.path).string());
+              package_of((is_saved_model ? folder : look.path).string());
      }},
     {[](const Look& look) {
        return look.beginning.size() >= 8 && look.beginning.substr(4, 4) == "TFL3";
      },
      [](const Look&) -> std::string {
        return "is a file of TensorFlow Lite, which is not read; export the model that it was made "
-              "of, as Keras, ONNX or a SavedModel: python -m tensoa.export FILE --binding "
-              "BINDING.json --out PACKAGE.pt2";
+              "of, as Keras, ONNX or a SavedModel: tensoa compile FILE --out PACKAGE.pt2";
      }},
     {[](const Look& look) { return look.starts_with("binf"); },
      [](const Look&) -> std::string {
@@ -215,8 +208,8 @@ constexpr Format kFormats[] = {
                                   [](const auto& name) { return name.ends_with(".npy"); });
      },
      [](const Look&) -> std::string {
-       return "holds arrays of NumPy: of weights, make the network in Python, and python -m "
-              "tensoa.export FILE.py:FACTORY --binding BINDING.json --out PACKAGE.pt2; of data, "
+       return "holds arrays of NumPy: of weights, make the network in Python, and tensoa "
+              "compile FILE.py:FACTORY --out PACKAGE.pt2; of data, "
               "write them as Parquet for tensoa infer --model MODEL --input DATA";
      }},
     {[](const Look& look) { return look.starts_with("root") && !look.is_text(); },
@@ -227,36 +220,35 @@ constexpr Format kFormats[] = {
            "ELF");
      },
      [](const Look&) -> std::string {
-       return "is a program or shared library and not a model; a package holds one: python -m "
-              "tensoa.export makes it";
+       return "is a program or shared library and not a model; a package holds one: tensoa "
+              "compile makes it";
      }},
     {[](const Look& look) {
        return look.beginning.size() > 1 && look.beginning[0] == '\x80' && look.beginning[1] >= 2 &&
               look.beginning[1] <= 5;
      },
      [](const Look& look) {
-       return "is a pickle of Python: of a network or its weights, python -m tensoa.export "
-              "FILE.py:FACTORY --binding BINDING.json --out PACKAGE.pt2 with a function that loads "
-              "it; of decision trees of scikit-learn, " +
-              imported(look) + " --trust-pickle";
+       return "is a pickle of Python: of a network or its weights, tensoa compile "
+              "FILE.py:FACTORY --out PACKAGE.pt2 with a function that loads it; of decision trees "
+              "of scikit-learn, " +
+              package_of(look) + " --trust-pickle";
      }},
     {[](const Look& look) { return look.starts_with("\x1f\x8b"); },
      [](const Look& look) {
-       return "is packed by gzip; unpack it, or, of decision trees, " + imported(look);
+       return "is packed by gzip; unpack it, or, of decision trees or weights of Exa.TrkX, " +
+              package_of(look);
      }},
     {[](const Look& look) { return look.starts_with("version https://git-lfs"); },
      [](const Look&) -> std::string {
        return "is what Git LFS keeps in place of a large file; `git lfs pull` brings the file";
      }},
     {[](const Look& look) { return look.is_text() && look.has("<MethodSetup"); },
-     [](const Look& look) {
-       return "is a model of TMVA; of decision trees, " + imported(look) + "; of a network, " +
-              exported(look);
-     }},
+     [](const Look& look) { return "is a model of TMVA; " + package_of(look); }},
     {[](const Look& look) { return look.is_text() && look.starts_with("{"); },
      [](const Look& look) {
-       return "is JSON, but no whole model of XGBoost that is read here; of trees of conifer, " +
-              imported(look) + "; of a network of LWTNN or Keras, " + exported(look);
+       return "is JSON, but no whole model of XGBoost that is read here; of trees of conifer, or a "
+              "network of LWTNN or Keras, " +
+              package_of(look);
      }},
     {[](const Look& look) {
        return look.is_text() && (look.has("<html") || look.has("<!DOCTYPE html"));
@@ -267,7 +259,7 @@ constexpr Format kFormats[] = {
      }},
     {[](const Look& look) { return look.is_text() && look.path.extension() == ".py"; },
      [](const Look& look) {
-       return "is a program in Python; " + package_of("export", look.path.string() + ":FACTORY") +
+       return "is a program in Python; " + package_of(look.path.string() + ":FACTORY") +
               ", where FACTORY is a function in it that gives the network";
      }},
     {[](const Look& look) {
@@ -289,7 +281,7 @@ bool is_onnx(const fs::path& file) { return is_onnx(Look(file)); }
 std::optional<std::string> what_other_format(const fs::path& path) {
   if (fs::is_directory(path)) {
     if (!fs::exists(path / "saved_model.pb")) return {};
-    return "is a SavedModel of TensorFlow; " + package_of("export", path.string());
+    return "is a SavedModel of TensorFlow; " + package_of(path.string());
   }
   if (!fs::is_regular_file(path)) return {};
   const Look look(path);

@@ -71,7 +71,7 @@ Package::Package(const std::filesystem::path& path) : subject_("model " + path.s
     if (const auto why = why_no_package(path)) fail(*why);
     fail(
         "is not a package of tensoa, or was cut off: its checksum is missing (expected a file "
-        "written by python -m tensoa.export)");
+        "written by tensoa compile)");
   }
   if (sha256(all.substr(0, all.size() - kChecksumDigits)) !=
       all.substr(all.size() - kChecksumDigits)) {

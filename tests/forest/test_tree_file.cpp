@@ -48,7 +48,7 @@ TEST(TreeFile, OthersAreRefused) {
   EXPECT_THAT(
       [&] { read_tree_file(folder.write("model.json", "{\"a\": 1}")); },
       fails_with("model.json: it is none of XGBoost (JSON, UBJSON) or LightGBM (text); make "
-                 "a package of it with python -m tensoa.import"));
+                 "a package of it with tensoa compile"));
   EXPECT_THAT([&] { read_tree_file(folder.write("empty", "")); }, fails_with("it is none of"));
   EXPECT_THAT([&] { read_tree_file(folder.path() / "absent"); }, fails_with("No such file"));
   EXPECT_THAT([&] { read_tree_file(folder.path()); }, fails_with("Is a directory"));

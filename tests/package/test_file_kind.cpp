@@ -84,22 +84,22 @@ TEST_F(FileKindTest, OfWhatIsNoneOfTheseIsUnknown) {
 
 TEST_F(FileKindTest, AProgramOfTorchExportIsNamedWithTheCommandThatMakesAPackage) {
   const auto path = write("model.pt2", kOfExport);
-  expect_refused(path, {"is a program of torch.export, and its engine, which needs torch, is not "
-                        "registered: use a tensoa that is built with TENSOA_PYTORCH=ON",
-                        "or make a package: python -m tensoa.export " + path.string() +
-                            " --binding BINDING.json --out PACKAGE.pt2"});
+  expect_refused(path,
+                 {"is a program of torch.export, and its engine, which needs torch, is not "
+                  "registered: use a tensoa that is built with TENSOA_PYTORCH=ON",
+                  "or make a package: tensoa compile " + path.string() + " --out PACKAGE.pt2"});
 }
 
 TEST_F(FileKindTest, APackageOfAotInductorIsNamedWithTheWayToOneOfOurs) {
   expect_refused(write("model.pt2", kOfAotInductor),
                  {"is a package of torch's AOTInductor, compiled for tensors",
-                  "python -m tensoa.export FILE.py:FACTORY --binding"});
+                  "tensoa compile FILE.py:FACTORY --out"});
 }
 
 TEST_F(FileKindTest, TorchScriptWithoutItsEngineSaysWhatIsMissing) {
   expect_refused(write("model.pt", kOfTorchScript),
                  {"is TorchScript, and its engine, which needs torch, is not registered",
-                  "TENSOA_PYTORCH=ON", "or make a package: python -m tensoa.export"});
+                  "TENSOA_PYTORCH=ON", "or make a package: tensoa compile"});
 }
 
 TEST_F(FileKindTest, AStateDictIsNamedWithTheWayToAModel) {
@@ -122,18 +122,17 @@ std::string message_with(char field, const std::string& bytes) {
 
 /// Whatever its ending says.
 TEST_F(FileKindTest, AFileOfAnotherProgramIsNamedWithWhatToDo) {
-  const std::string to_package = " --binding BINDING.json --out PACKAGE.pt2";
+  const std::string to_package = " --out PACKAGE.pt2";
   for (const std::string ending : {".pt", ".pt2", ".bin", ""}) {
     const auto refused = [&](const std::string& bytes, const std::vector<std::string>& says) {
       expect_refused(folder_.write("file" + ending, bytes), says);
     };
     const std::string path = (folder_.path() / ("file" + ending)).string();
     refused(message_with(7, "graph"),
-            {"is an ONNX file; make a package of it: python -m tensoa.export " + path + to_package,
-             "python -m tensoa.import"});
-    refused("\x89HDF\r\n\x1a\n...", {"is a file of Keras", "tensoa.export " + path});
+            {"is an ONNX file; make a package of it: tensoa compile " + path + to_package});
+    refused("\x89HDF\r\n\x1a\n...", {"is a file of Keras", "tensoa compile " + path});
     refused(zip_of({"config.json", "model.weights.h5"}),
-            {"is a file of Keras; make a package of it: python -m tensoa.export " + path});
+            {"is a file of Keras; make a package of it: tensoa compile " + path});
     refused(std::string("\x1c\0\0\0TFL3", 8), {"is a file of TensorFlow Lite", "as Keras, ONNX"});
     refused("binf\1", {"is a binary file of an old XGBoost", "save_model(\"model.json\")"});
     refused(std::string("\x10\0\0\0\0\0\0\0{\"w\":{\"data_offsets\":[0,1]}}", 36),
@@ -146,20 +145,19 @@ TEST_F(FileKindTest, AFileOfAnotherProgramIsNamedWithWhatToDo) {
         "\x7f"
         "ELF\1",
         {"is a program or shared library"});
-    refused("\x80\4\x95", {"is a pickle of Python", "tensoa.import " + path, "--trust-pickle"});
+    refused("\x80\4\x95", {"is a pickle of Python", "tensoa compile " + path, "--trust-pickle"});
     refused("\x1f\x8b\1", {"is packed by gzip; unpack it"});
     refused("version https://git-lfs.github.com/spec/v1\n", {"`git lfs pull` brings the file"});
-    refused("<?xml version=\"1.0\"?>\n<MethodSetup>", {"is a model of TMVA", "tensoa.import"});
+    refused("<?xml version=\"1.0\"?>\n<MethodSetup>", {"is a model of TMVA", "tensoa compile"});
     refused("{\"layers\": []}", {"is JSON, but no whole model of XGBoost", "LWTNN"});
     refused("<!DOCTYPE html><html>", {"is a web page", "get the file again"});
     refused("a,b\n1,2\n", {"is text and not a model"});
     refused("", {"is empty"});
   }
-  expect_refused(folder_.write("net.py", "import torch\n"),
-                 {"python -m tensoa.export", "net.py:FACTORY"});
+  expect_refused(folder_.write("net.py", "import torch\n"), {"tensoa compile", "net.py:FACTORY"});
   expect_refused(folder_.write("rows.csv", "a,b\n1,2\n"), {"is a table, data and not a model"});
   expect_refused(folder_.write("saved_model.pb", message_with(2, "graph")),
-                 {"is a graph of TensorFlow", "tensoa.export " + folder_.path().string() + " "});
+                 {"is a graph of TensorFlow", "tensoa compile " + folder_.path().string() + " "});
   expect_refused(folder_.path(), {"is a SavedModel of TensorFlow"});
 }
 

@@ -110,7 +110,7 @@ def test_a_package_is_compared_with_its_tree_file(tmp_path):
     _, package = command(path, [block("all", NAMES)], ["score"])
     succeed("check", package, "--against", path)
     succeed("check", path, "--against", package)
-    refuse("check", path, says=["model.json", "holds no results to be compared with", "python -m tensoa.import"])
+    refuse("check", path, says=["model.json", "holds no results to be compared with", "tensoa compile"])
     assert json.loads(succeed("inspect", path, "--runtime", "--rows", "100", "--json").stdout)["inputs"] == "100 rows"
 
 
@@ -135,9 +135,9 @@ def test_a_tree_file_that_is_cut_off_is_refused(tmp_path, train):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b'<?xml version="1.0"?>\n<MethodSetup Method="BDT::BDT">', ["is a model of TMVA", "python -m tensoa.import"]),
+        (b'<?xml version="1.0"?>\n<MethodSetup Method="BDT::BDT">', ["is a model of TMVA", "tensoa compile"]),
         (gzip.compress(b"tree\n"), ["is packed by gzip", "unpack it"]),
-        (b'{"max_depth": 3}', ["conifer", "python -m tensoa.import", "LWTNN", "python -m tensoa.export"]),
+        (b'{"max_depth": 3}', ["conifer", "LWTNN", "tensoa compile"]),
         (b"binf", ["an old XGBoost", "save_model"]),
     ],
 )

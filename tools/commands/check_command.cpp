@@ -351,7 +351,7 @@ int check_recorded(const CheckCall& call) {
     throw InputError(
         "model " + call.model +
         ": holds no results to be compared with; say --against OTHER, or make a package "
-        "of it: python -m tensoa.export, of trees python -m tensoa.import");
+        "of it: tensoa compile");
   }
   Results results(call);
   const Side side(call.model, call.device, options);

@@ -32,7 +32,7 @@ void add_describe_command(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand(
       "describe",
       "Write the columns that `track` gives its network and takes from it, for "
-      "python -m tensoa.export --binding");
+      "tensoa compile --binding");
   auto call = std::make_shared<DescribeCall>();
   add_path_option(*command, "--output", call->output, "The .json file to write")->required();
   command->add_flag("--without-edge-columns", call->without_edge_columns,

@@ -22,7 +22,7 @@ bool is_allowed(const std::string& name) {
 WireBlock wire_block(const package::ArgumentDescription& argument, const std::string& subject) {
   if (!argument.block) {
     throw LoadError(subject + "does not say the columns of \"" + argument.name +
-                    "\"; serve a package (python -m tensoa.export)");
+                    "\"; serve a package (tensoa compile)");
   }
   if (!is_allowed(argument.block->name)) {
     throw LoadError(subject + "got the block name \"" + argument.block->name +
@@ -73,8 +73,8 @@ std::string WireBlock::type() const {
 Wire wire_of(const package::ModelDescription& model, const std::string& subject) {
   if (!model.binding) {
     throw LoadError(subject +
-                    "does not say which columns it is made for; serve a package (python -m "
-                    "tensoa.export) or a tree file");
+                    "does not say which columns it is made for; serve a package (tensoa "
+                    "compile) or a tree file");
   }
   Wire wire;
   wire.match = model.binding->match;

@@ -73,7 +73,7 @@ Ensemble read_tree_file(const std::filesystem::path& path, const ReadOptions& op
   if (!kind) {
     throw LoadError(subject +
                     "it is none of XGBoost (JSON, UBJSON) or LightGBM (text); make a package of it "
-                    "with python -m tensoa.import");
+                    "with tensoa compile");
   }
   switch (*kind) {
     case TreeFile::kXgboostJson:

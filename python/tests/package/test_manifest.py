@@ -81,7 +81,11 @@ def test_ensembles_of_trees_are_read_again():
 @pytest.mark.parametrize(
     "edit, message",
     [
-        (lambda text: text.update(schema=1), "p.pt2: its format is 1, this version of tensoa reads 2; export it again"),
+        (lambda text: text.update(schema=1), "p.pt2: its format is 1, this version of tensoa reads 2; compile the model again"),
+        (
+            lambda text: text.update(schema=3),
+            "p.pt2: its format is 3, this version of tensoa reads 2; a newer tensoa wrote it: update this one",
+        ),
         (lambda text: text.pop("schema"), "p.pt2: its format is None, this version"),
         (lambda text: text.pop("rows"), 'p.pt2: its manifest: "rows" is missing'),
         (lambda text: text.update(colour="red"), 'p.pt2: its manifest: "colour" is unknown'),

@@ -178,7 +178,7 @@ c10::OperatorHandle find_operator(const std::string& target, const std::string& 
     fail_node(
         "is an operator of higher order, which calls other graphs; tensoa runs none of them: write "
         "torch.where instead of torch.cond, save what run_decompositions({}) makes of autocast, or "
-        "make a package: python -m tensoa.export");
+        "make a package: tensoa compile");
   }
   if (space == "aten" && given_name.starts_with("as_strided")) {
     fail_node(

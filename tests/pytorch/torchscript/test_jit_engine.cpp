@@ -865,7 +865,7 @@ TEST(JitEngineLoad, OfAFileOfTorchSaveSaysWhatItIs) {
                   HasSubstr("state_dict.pt: is not a TorchScript file: it is a file of torch.save, "
                             "a state_dict or a pickled module; load that in Python, and write "
                             "torch.jit.script(module).save(\"model.pt\"), or make a package: "
-                            "python -m tensoa.export FILE.py:FACTORY --binding"),
+                            "tensoa compile FILE.py:FACTORY --out"),
                   Not(HasSubstr("\n")))));
 }
 

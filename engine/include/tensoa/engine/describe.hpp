@@ -12,7 +12,7 @@
 
 /// @file
 /// What stays the same of a binding from event to event, as a value and as JSON: how the exporter
-/// (python -m tensoa.export --binding FILE) learns which columns a model will read and write, and how
+/// (tensoa compile --binding FILE) learns which columns a model will read and write, and how
 /// a package says which ones it was made for.
 ///
 ///     write_file("binding.json", describe(metadata));

@@ -12,7 +12,7 @@
 #include "tensoa/forest/ensemble.hpp"
 
 /// @file
-/// Tree files of XGBoost and LightGBM as they are. Other formats become packages by `python -m tensoa.import`.
+/// Tree files of XGBoost and LightGBM as they are. Other formats become packages by `tensoa compile`.
 ///
 /// Margins are equal to the last bit to those of the framework: XGBoost's `Booster.predict(output_margin=True)`
 /// (not `inplace_predict` of dart, which adds and subtracts the base for each tree), LightGBM's

@@ -11,7 +11,7 @@
 
 namespace tensoa::package {
 
-/// Makes the engine of packages (.pt2, written by `python -m tensoa.export`) known to Model, on CPU and
+/// Makes the engine of packages (.pt2, written by `tensoa compile`) known to Model, on CPU and
 /// CUDA, with fused programs. Those of TorchInductor need torch: pytorch::register_engines() adds them.
 ///
 /// Packages are made for the columns that describe() wrote. They read and write columns where they lie,

@@ -11,7 +11,7 @@ namespace tensoa::package {
 
 /// What a model file is, by what is in it: several formats are zip archives, and three end in .pt2.
 enum class FileKind : std::uint8_t {
-  kPackage,          ///< ours, by python -m tensoa.export
+  kPackage,          ///< ours, by tensoa compile
   kTorchScript,      ///< torch.jit.save
   kExportedProgram,  ///< torch.export.save
   kAotInductor,      ///< torch._inductor.aoti_compile_and_package
