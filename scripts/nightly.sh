@@ -62,6 +62,7 @@ for step in "${@:-${all[@]}}"; do
   result=passed
   SECONDS=0
   "${MAKE:-make}" --no-print-directory "$step" "${arguments[@]}" >"$logs/$step.log" 2>&1 </dev/null || { result=FAILED; status=1; }
+  ! closing_line "$logs/$step.log" | grep -q 'left out' || result="left out"
   # shellcheck disable=SC2059
   printf "$row" "$step" "$date" "$commit" "$result" "$SECONDS" "$(closing_line "$logs/$step.log")" | tee -a "$logs/rows"
   write_table

@@ -14,7 +14,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-needed=(g++ cmake make python3-venv libcli11-dev libfmt-dev nlohmann-json3-dev libtbb-dev libgtest-dev
+needed=(g++ cmake make python3-venv python3-dev libcli11-dev libfmt-dev nlohmann-json3-dev libtbb-dev libgtest-dev
         libgmock-dev libbenchmark-dev libgrpc++-dev)
 quicker=(ninja-build ccache)
 if [[ ${1:-} == --dev ]]; then

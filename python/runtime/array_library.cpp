@@ -175,7 +175,7 @@ std::optional<nb::dlpack::dltensor> ArrayType::view(nb::handle array) const {
   static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
   static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
   if (has_gradients && is_true(PyObject_GetAttr(array.ptr(), requires_grad))) return {};
-  if (has_signs && is_true(PyObject_CallMethodNoArgs(array.ptr(), is_neg))) return {};
+  if (has_signs && is_true(PyObject_CallMethodObjArgs(array.ptr(), is_neg, nullptr))) return {};
   return api.view(array);
 }
 

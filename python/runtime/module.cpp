@@ -125,7 +125,7 @@ std::string text_of(nb::handle value) { return nb::cast<std::string>(nb::str(val
 
 /// The path as text. @throws Python's TypeError for what is none
 std::string path_of(nb::handle path) {
-  return nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path));
+  return nb::cast<std::string>(nb::module_::import_("os").attr("fsdecode")(path));
 }
 
 /// As names_in_data() takes them: a dict is {name in the data: name of the model}.
@@ -272,7 +272,14 @@ NB_MODULE(_runtime, module) {
   forest::register_engines();
   register_service();
 #ifdef TENSOA_TORCH_AT_NEED
-  tools::register_torch_at_need();
+  tools::register_torch_at_need([] {
+    const nb::gil_scoped_acquire gil;
+    try {
+      nb::module_::import_("torch");  // wherever it is
+    } catch (const nb::python_error&) {
+      // The linker says what is missing.
+    }
+  });
 #endif
   nb::register_exception_translator([](const std::exception_ptr& error, void*) {
     try {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime_model.hpp"
 
+#include <dlfcn.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -998,12 +999,13 @@ Queue RuntimeModel::queue_of_call(nb::handle array, PyObject* stream) const {
 
 namespace {
 
+/// Py_IsFinalizing() of Python 3.13, which had another name before: neither is in the stable ABI of 3.12.
 bool is_ending() {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing() != 0;
-#else
-  return _Py_IsFinalizing() != 0;
-#endif
+  static const auto function = [] {
+    void* const named = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    return reinterpret_cast<int (*)()>(named ? named : dlsym(RTLD_DEFAULT, "_Py_IsFinalizing"));
+  }();
+  return function() != 0;
 }
 
 /// Keeps arrays until the device has done with them, of libraries that would not wait for it. @throws DeviceError

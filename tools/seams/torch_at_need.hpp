@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "seams/torch_library.hpp"
@@ -20,6 +21,7 @@ bool torch_is_loaded();
 std::string torch_version();
 
 /// Makes the engines of torch known, which load it when a model needs it. Those of packages are registered before.
-void register_torch_at_need();
+/// @param find called where the linker finds no torch: brings its libraries into the process, if it can
+void register_torch_at_need(std::function<void()> find = [] {});
 
 }  // namespace tensoa::tools
