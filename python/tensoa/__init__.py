@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tensoa.checking import check as check
     from tensoa.compiling import compile as compile
 
+    __version__: str
+
 __all__ = [
     "BindingError",
     "Block",
@@ -41,13 +43,14 @@ __all__ = [
     "Model",
     "OutputError",
     "ServiceError",
+    "__version__",
     "check",
     "get_cmake_dir",
     "get_include",
     "inspect",
 ]
 
-_OF_RUNTIME = ("Block", "Copies", "Model", "inspect")
+_OF_RUNTIME = ("Block", "Copies", "Model", "__version__", "inspect")
 
 # In a checkout the compiled part is where it was built; where tensoa is installed it lies here.
 _BUILD = os.environ.get("TENSOA_BUILD") or os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "build")
