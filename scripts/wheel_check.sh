@@ -140,7 +140,7 @@ try:
 except tensoa.ServiceError as error:
     assert "ca_file=" in str(error), error
 else:
-    raise AssertionError("a certificate of nobody was trusted")
+    raise AssertionError("an unknown certificate was trusted")
 P
 ((status == 0 || status == 77)) || fail "models of servers do not work"
 "$python" -m pip install -q --disable-pip-version-check 'pyarrow==25.*' 'nvidia-cuda-runtime==13.*'

@@ -3,12 +3,17 @@
 //
 // cpp_call PACKAGE ROWS [CALLS]: nanoseconds of a planned call on columns that each have memory of their own, as run.py has
 // them in Python. Median of 101 rounds.
+// cpp_call PACKAGE ROWS threads THREADS: calls a second of one model that several threads call, each on columns of its own.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "tensoa/core/queue.hpp"
@@ -41,19 +46,22 @@ class Columns {
   std::vector<std::unique_ptr<std::vector<float>>> memory_;
 };
 
-int run(const char* path, std::size_t rows, int calls) {
-  package::register_engines();
+Binding bind(const char* path, Columns& columns) {
   const package::ModelDescription description = package::inspect(path);
-  Columns columns(rows);
   Binding binding;
   binding.match = description.match;
   for (const auto& input : description.inputs) columns.append(binding.inputs, *input.block, true);
   for (const auto& output : description.outputs) {
     columns.append(binding.outputs, *output.block, false);
   }
+  return binding;
+}
+
+int run(const char* path, std::size_t rows, int calls) {
+  Columns columns(rows);
   const detail::AnyModel model(path, CompilationType::kAny, {});
   const Queue queue(Device::cpu());
-  const detail::Planned plan = model.plan(std::move(binding));
+  const detail::Planned plan = model.plan(bind(path, columns));
   constexpr int kRounds = 101;
   std::vector<double> nanoseconds;
   for (int round = 0; round < kRounds; ++round) {
@@ -67,15 +75,43 @@ int run(const char* path, std::size_t rows, int calls) {
   return 0;
 }
 
+int run_threads(const char* path, std::size_t rows, int count) {
+  const detail::AnyModel model(path, CompilationType::kAny, {});
+  std::atomic<std::int64_t> calls = 0;
+  const auto start = std::chrono::steady_clock::now();
+  const auto end = start + std::chrono::seconds(1);
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < count; ++i) {
+      threads.emplace_back([&] {
+        Columns columns(rows);
+        const Queue queue(Device::cpu());
+        const detail::Planned plan = model.plan(bind(path, columns));
+        std::int64_t done = 0;
+        for (; std::chrono::steady_clock::now() < end; ++done) model.run(queue, plan);
+        calls += done;
+      });
+    }
+  }
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  std::printf("%.1f\n", static_cast<double>(calls) / spent.count());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fputs("usage: cpp_call PACKAGE ROWS [CALLS]\n", stderr);
+    std::fputs("usage: cpp_call PACKAGE ROWS [CALLS | threads THREADS]\n", stderr);
     return 2;
   }
   try {
-    return run(argv[1], std::strtoul(argv[2], nullptr, 10), argc > 3 ? std::atoi(argv[3]) : 1000);
+    package::register_engines();
+    const std::size_t rows = std::strtoul(argv[2], nullptr, 10);
+    if (argc > 4 && std::string_view(argv[3]) == "threads") {
+      return run_threads(argv[1], rows, std::atoi(argv[4]));
+    }
+    return run(argv[1], rows, argc > 3 ? std::atoi(argv[3]) : 1000);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -109,13 +109,17 @@ def measure(rows, package, onnx, cpp):
         print(f"  {statistics.median(times) / 1e3:9.3f} µs  {name}{beyond if name.startswith('tensoa') else ''}")
 
 
-def measure_threads(rows, package):
-    """Rows a second of one model that several threads call."""
+def measure_threads(rows, package, cpp):
+    """Rows a second of one model that several threads call; median of five seconds, in turns with C++."""
     model = tensoa.Model(package)
     (block,) = model.inputs
     print(f"\n{rows} rows a call, one model")
-    first = None
-    for threads in (1, 2, 4, 8):
+
+    def rate_in_cpp(threads):
+        output = subprocess.run([cpp, package, str(rows), "threads", str(threads)], capture_output=True, text=True, check=True)
+        return float(output.stdout) * rows
+
+    def rate(threads):
         done = [0] * threads
 
         def work(place, end, done=done):
@@ -131,9 +135,21 @@ def measure_threads(rows, package):
             thread.start()
         for thread in all_threads:
             thread.join()
-        rate = sum(done) * rows / (time.monotonic() - start)
-        first = first or rate
-        print(f"  {threads} threads: {rate / 1e6:8.2f} million rows a second, {rate / first / threads:.3f} of {threads} x one thread")
+        return sum(done) * rows / (time.monotonic() - start)
+
+    rates = {"Python": rate} | ({"C++": rate_in_cpp} if cpp else {})
+    first = {}
+    for threads in (1, 2, 4, 8):
+        measured = {name: [] for name in rates}
+        for _ in range(5):
+            for name, of in rates.items():
+                measured[name].append(of(threads))
+        line = []
+        for name, each in measured.items():
+            median = statistics.median(each)
+            scaling = median / first.setdefault(name, median) / threads
+            line.append(f"{name} {median / 1e6:8.2f} million rows a second ({scaling:.3f} of {threads} x one thread)")
+        print(f"  {threads} threads: {', '.join(line)}")
 
 
 def main():
@@ -146,7 +162,7 @@ def main():
     package, onnx = models(options.folder)
     for rows in options.rows:
         measure(rows, package, onnx, options.cpp)
-    measure_threads(10_000, package)
+    measure_threads(10_000, package, options.cpp)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models for tests of tensoa.Model, with what torch gives for them."""
 
+import contextlib
+import sys
+import threading
+
 import numpy as np
-import pytest
 import torch
 from torch import nn
 
 import tensoa
+from conftest import require_runtime as require_runtime
 from exporting import bind, block
 from tensoa import program
 from tensoa.export import Options, export
+
+
+@contextlib.contextmanager
+def others_run():
+    """Holds that another thread of Python gets on meanwhile: the call inside does not keep the interpreter's lock."""
+    ticks, is_over = 0, threading.Event()
+
+    def tick():
+        nonlocal ticks
+        while not is_over.wait(0.001):
+            ticks += 1
+
+    thread = threading.Thread(target=tick)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(60)  # none is made to give the lock away
+    thread.start()
+    try:
+        yield
+        seen = ticks
+    finally:
+        is_over.set()
+        thread.join()
+        sys.setswitchinterval(before)
+    assert seen >= 10
 
 
 def has_program():
@@ -19,14 +47,6 @@ def has_program():
         return bool(program.find())
     except tensoa.ConfigError:
         return False
-
-
-def require_runtime():
-    """Skips a test where the run time is not built."""
-    try:
-        return tensoa.Model
-    except ImportError as error:
-        pytest.skip(str(error))
 
 
 class Row(nn.Module):

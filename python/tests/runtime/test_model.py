@@ -595,6 +595,14 @@ def test_one_model_for_all_threads(row):
     assert failures == []
 
 
+def test_other_threads_run_while_a_model_runs(row):
+    columns = models.row_columns(1_000_000)
+    out = {name: np.empty(1_000_000, "f4") for name in "mn"}
+    with models.others_run():
+        for _ in range(50):
+            row(columns, out=out)
+
+
 def test_a_call_within_a_call(row):
     columns = models.row_columns()
 

@@ -26,6 +26,11 @@ def test_a_model_that_no_server_has():
     assert caught.value.may_retry
 
 
+def test_other_threads_run_while_a_model_is_loaded():
+    with models.others_run(), pytest.raises(tensoa.ServiceError):
+        Model(NOWHERE, load_deadline=0.5)
+
+
 @pytest.fixture
 def row(tmp_path):
     return models.write_row(tmp_path)
