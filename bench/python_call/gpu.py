@@ -20,7 +20,6 @@ import torch
 from torch import nn
 
 import tensoa
-from tensoa.export import Options
 
 ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = 51
@@ -103,7 +102,7 @@ def main():
             package,
             columns={"input": COLUMNS},
             outputs=["score"],
-            options=Options(target=target),
+            target=target,
         )
     module = network().cuda()
     compiled = torch.compile(network().cuda(), mode="reduce-overhead", dynamic=False)

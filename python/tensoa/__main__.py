@@ -4,6 +4,7 @@
 
 import sys
 
+from tensoa import options
 from tensoa.command import run
 from tensoa.errors import InputError
 
@@ -18,6 +19,7 @@ def main() -> None:
             file=sys.stderr,
         )
         raise SystemExit(2)
+    given = options.of_compile(sys.argv[2:])
     try:
         from tensoa import compiling  # which loads torch
     except ModuleNotFoundError as error:
@@ -25,7 +27,7 @@ def main() -> None:
             f"compile needs the package {error.name}, which {sys.executable} does not have: pip install 'tensoa[compile]'; "
             "TENSOA_PYTHON names another Python"
         ) from error
-    compiling.main(sys.argv[2:])
+    compiling.main(given)
 
 
 if __name__ == "__main__":

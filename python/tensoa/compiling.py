@@ -1,32 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""tensoa compile MODEL --out FILE.pt2 [--columns BLOCK=COLUMN,COLUMN… …] [--outputs BLOCK=COLUMN… …] [--example FILE]
-
-Makes a package of a model for columns: of a network (all that python -m tensoa.export takes) or of decision trees (all that
-python -m tensoa.import takes); the content of MODEL says which.
-
---columns has a block for each argument of the model, by its name:
-  features=pt,eta,phi                [n, 3] of float32 columns
-  charge=charge:int32                of another dtype
-  x=r,phi,z@hits                     blocks of one collection, here "hits", have as many rows as each other
-  edge_index.T=from,to:int64@edges   [2, n], as edge lists are
-  field=field@call                   one number for the whole call, [n, 1] in rows of the first block
-Without --columns they are those of --example, a Parquet or CSV file, where the model takes one argument; of trees the features
-of the file. The rows of --example are also what the package is checked with.
-
---outputs names the results, in order: score, or score=signal,background. Without, they have the names that the model gives
-them, else "output"; what was chosen is printed.
-
-Exit status 2 with one line on stderr for what cannot be used. Without the program: python -m tensoa compile.
-
-In Python: tensoa.compile(module, "model.pt2", columns=["features=pt,eta,phi"]), or columns={"features": ["pt", "eta", "phi"]}.
-"""
+"""tensoa.compile, and what `tensoa compile` does with its options (tensoa.options): packages of networks and of trees."""
 
 import argparse
-import contextlib
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -35,22 +13,27 @@ import torch
 from torch import nn
 
 from tensoa import export
-from tensoa.binding import Binding, argument_names, examples, words
+from tensoa.binding import Binding, argument_names, examples, require_binding, words
 from tensoa.binding.blocks import named_results
-from tensoa.binding.columns import FEW_ROWS, Columns, collections_of
+from tensoa.binding.columns import FEW_ROWS, Columns, collections_of, is_integer
+from tensoa.binding.defaults import left_out, line_of, needed_arguments, taken_text, words_of_model
+from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import as_exported, with_examples, with_lengths
+from tensoa.binding.parse import SCHEMA, parse
+from tensoa.binding.parse import load as load_binding
 from tensoa.command import working
 from tensoa.dtypes import DTYPES, name_of
 from tensoa.errors import InputError, first_line
 from tensoa.importers.files import load_module
-from tensoa.importers.trees import conifer, match
 from tensoa.importers.trees import files as trees
+from tensoa.importers.trees import match
 from tensoa.importers.trees.imported import Imported
 from tensoa.package import forest
 
+TRIED_ROWS, MOST_TRIED_ROWS = (1, 2, 33, 307), 10_000
 Model = nn.Module | str | PathLike
 Described = Sequence[str] | Mapping[str, Sequence[str]]
-Example = Mapping[str, torch.Tensor | None]
+Example = examples.Example
 
 
 def compile(  # as in torch.compile, re.compile
@@ -60,27 +43,61 @@ def compile(  # as in torch.compile, re.compile
     columns: Described = (),
     outputs: Described = (),
     example: Any = None,
-    options: export.Options = export.Options(),
-    of_trees: trees.ImportOptions = trees.ImportOptions(),
+    binding: Binding | str | PathLike | None = None,
+    target: str = "cpu",
+    precision: str | None = None,
+    deterministic: bool = False,
+    fuse: bool = True,
+    just_in_time: bool = False,
+    program: str | PathLike | None = None,
+    margin: bool = False,
+    best_iteration: bool = False,
+    trust_pickle: bool = False,
+    splitting: str | None = None,
+    report: Callable[[str], object] = print,
 ) -> None:
     """Writes the package of a model, whole or not at all.
 
     `model`: a module, or a file as the command takes it. `columns`, `outputs`: texts as of the command, or {block: names of its
     columns}; of outputs also names of blocks. `example`: the path of a Parquet or CSV file, a table of pyarrow, pandas or
-    polars, or {name: numbers}. `options`: of networks, but for `report`. Raises InputError: what, got, expected.
+    polars, a structured array of NumPy, an array of Awkward Array, or {name: numbers}. `binding`: the description of a C++
+    layout, or the path of one, which replaces `columns` and `outputs`. `target` to `program` are options of networks
+    (tensoa.export.Options; `just_in_time`: a program of torch.export), `margin` to `splitting` those of trees
+    (tensoa.importers.trees.files.ImportOptions; `margin`: sums of leaves). `report` is called with lines for people. A module
+    stays as it is: modes, gradients, devices. Raises InputError: what, got, expected.
     """
     if not isinstance(model, (nn.Module, str, PathLike)):
         raise InputError(f"the model is a {type(model).__name__}, expected a torch.nn.Module or the path of a file")
     asked, results = [*_words(columns)], [*_named(outputs)]
-    rows = examples.columns_of(example) if example is not None else {}
+    described = load_binding(binding) if isinstance(binding, (str, PathLike)) else binding
+    if described is not None:
+        require_binding(described)
+        if asked or results:
+            raise InputError("binding: expected no columns and no outputs, which it describes")
+    rows = examples.columns_of(example) if example is not None else None
+    if rows is not None and not rows:
+        raise InputError(f"example: has no columns of numbers; it has {rows.listed}")
+    of_network = export.Options(target, precision, fuse, deterministic, program, report)
+    of_trees = trees.ImportOptions(best_iteration, trust_pickle, splitting)
+    named = "the model" if isinstance(model, nn.Module) else str(model)
     if isinstance(model, nn.Module) or not trees.is_ensemble(model):
-        if of_trees != trees.ImportOptions():
-            raise InputError(f"{model}: is no ensemble of trees; expected no options of trees")
-        _compile_module(model, path, asked, results, rows, options)
+        given = _given(of_trees) + ["margin"] * margin
+        if given:
+            raise InputError(f"{named}: is no ensemble of trees; expected no options of trees, got {', '.join(given)}")
+        _compile_module(model, path, described or (asked, results), rows, of_network, just_in_time)
     else:
-        if options != replace(export.Options(), report=options.report):
-            raise InputError(f"{model}: is an ensemble of trees, which run on any device; expected no options of networks")
-        _compile_trees(trees.load(str(model), of_trees), path, asked, results, rows, options.report)
+        given = _given(of_network) + ["just_in_time"] * just_in_time
+        if given:
+            raise InputError(
+                f"{named}: is an ensemble of trees, which run on any device; expected no options of networks, "
+                f"got {', '.join(given)}"
+            )
+        _compile_trees(trees.load(str(model), of_trees), path, described or (asked, results), rows, margin, report)
+
+
+def _given(options: export.Options | trees.ImportOptions) -> list[str]:
+    """The names of the options that are not as without them."""
+    return [one.name for one in fields(options) if one.name != "report" and getattr(options, one.name) != one.default]
 
 
 # ---- what was asked for
@@ -92,6 +109,9 @@ class _Result:
 
     name: str
     columns: tuple[str, ...] = ()
+
+
+_InWords = tuple[list[words.Words], list[_Result]]  # of inputs and outputs
 
 
 def _each(option: str, described: Described) -> Iterator[str]:
@@ -131,71 +151,149 @@ def _named(described: Described) -> Iterator[_Result]:
             yield _Result(one)
 
 
-def _say_blocks(columns: Binding, report: Callable[[str], object]) -> None:
-    for what, blocks in (("input", columns.inputs), ("output", columns.outputs)):
-        for one in blocks:
-            report(f"{what} {words.text_of(one)}")
+def _say_blocks(columns: Binding, asked: Sequence[words.Words], report: Callable[[str], object]) -> None:
+    """`asked`: the words of the input blocks."""
+    for one, its in zip(columns.inputs, asked):
+        report(f"input {words.text_of(one, its.rows)}")
+    for one in columns.outputs:
+        report(f"output {words.text_of(one)}")
 
 
 # ---- networks
 
 
 def _compile_module(
-    model: Model, path: str | PathLike, asked: list[words.Words], results: list[_Result], rows: Example, options: export.Options
+    model: Model,
+    path: str | PathLike,
+    described: Binding | _InWords,
+    rows: Example | None,
+    options: export.Options,
+    is_just_in_time: bool,
 ) -> None:
-    module = model if isinstance(model, nn.Module) else load_module(str(model))
+    is_file = not isinstance(model, nn.Module) and not str(model).rpartition(":")[0].endswith(".py")
+    if isinstance(model, nn.Module):
+        module = model
+    elif isinstance(described, Binding):
+        module = load_module(str(model), described)
+    else:
+        module = _with_results(str(model), described[1]) if is_file else load_module(str(model))
     if not isinstance(module, nn.Module):
         raise InputError(f"{model}: got a {type(module).__name__}, expected a torch.nn.Module")
-    with contextlib.suppress(NotImplementedError):  # an exported program is in evaluation already
-        module.eval()
-    inputs = words.inputs_of(asked or [_only_argument(module, rows)], rows)
-    _check_arguments(module, [block.name for block in inputs.inputs])
-    columns = words.with_outputs(inputs, _outputs_of(module, _with_rows(inputs, rows), results))
-    _say_blocks(columns, options.report)
-    if not isinstance(model, nn.Module) and not str(model).rpartition(":")[0].endswith(".py"):
+    with evaluated(module):
+        if isinstance(described, Binding):
+            columns = _with_rows(module, described, rows, options.report)
+        else:
+            columns = _in_words(module, *described, rows, options.report)
+    if is_file and not isinstance(described, Binding):
         module = load_module(str(model), columns)  # whose results and columns go by name
-    export.export(module, _with_rows(columns, rows), path, options)
+    export.write(module, columns, path, options, is_just_in_time)
 
 
-def _needed(module: nn.Module) -> list[str] | None:
-    """The arguments that have no default; None where it takes any."""
-    arguments = argument_names(module)
-    if arguments is None or hasattr(module, "argument_names") or isinstance(module, torch.jit.ScriptModule):
-        return arguments
-    parameters = inspect.signature(module.forward).parameters
-    return [name for name in arguments if parameters[name].default is inspect.Parameter.empty]
+def _with_results(model: str, results: Sequence[_Result]) -> nn.Module:
+    """The module of a file, which gives the results that were asked for where the file has values by name
+    (tensoa.importers.outputs).
+    """
+    names = {one.name for one in results}
+    try:
+        module = load_module(model)
+    except InputError:
+        if not names:
+            raise
+        module = None  # what is behind these results may be what cannot be read
+    own = [] if module is None else getattr(module, "result_names", [])
+    if module is not None and (not own or not names or names == {*own}):
+        return module
+    labels = getattr(module, "labels", {})  # of LWTNN, the columns of each
+    blocks = [words.block(one.name, 0, one.columns or labels.get(one.name) or (one.name,), "float32") for one in results]
+    return load_module(model, parse({"schema": SCHEMA, "match": "auto", "inputs": [], "outputs": blocks}))
 
 
-def _line(names: Sequence[str]) -> str:
-    return " ".join(f"{name}=COLUMN,COLUMN,…" for name in names)
+def _in_words(
+    module: nn.Module, asked: list[words.Words], results: list[_Result], rows: Example | None, report: Callable[[str], object]
+) -> Binding:
+    """What was asked for, the columns that the file of the model or the example names where nothing was, and all results."""
+    blocks = asked or words_of_model(module, rows)
+    _require_columns(blocks, rows)
+    inputs = words.inputs_of(blocks, rows or {})
+    _check_arguments(module, [block.name for block in inputs.inputs])
+    lines: list[str] = []
+    inputs = _with_rows(module, inputs, rows, lines.append)
+    try:
+        columns = words.with_outputs(inputs, _outputs_of(module, inputs, results))
+    except InputError as error:
+        if asked or rows is None or not rows.others:
+            raise
+        kinds = ", ".join(f"{name} ({kind})" for name, kind in rows.others.items())
+        raise InputError(f"{error}; left out of the example: {kinds}{examples.way_out(rows.others.values())}") from error
+    _say_blocks(columns, blocks, report)
+    others = left_out(blocks, rows) if rows is not None and not asked else []
+    for line in [*lines, *([f"example: no argument takes {', '.join(others)}"] if others else [])]:
+        report(line)
+    return replace(columns, inputs=inputs.inputs)  # with the rows of the example
 
 
-def _only_argument(module: nn.Module, rows: Example) -> words.Words:
-    """The block that is all columns of the example. Raises InputError where that would be a guess."""
-    needed = _needed(module)
-    if needed is not None and len(needed) == 1 and rows:
-        return words.Words(needed[0], tuple(rows))
-    taken = "arguments of which it does not say the names" if needed is None else ", ".join(needed)
-    line = _line(["BLOCK"] if needed is None else needed)
-    raise InputError(f"columns: the model takes {taken}; expected the columns of each: --columns {line}")
+def _require_columns(blocks: Sequence[words.Words], rows: Example | None) -> None:
+    """Raises InputError for columns that an example does not have."""
+    if rows is not None:
+        for one in blocks:
+            words.require_columns(one, rows)
 
 
 def _check_arguments(module: nn.Module, names: list[str]) -> None:
     """Raises InputError for a block that is no argument, and an argument without a block."""
-    arguments, needed = argument_names(module), _needed(module)
+    arguments, needed = argument_names(module), needed_arguments(module)
     if arguments is None or needed is None:
         return
     unknown = [name for name in names if name not in arguments]
     missing = [name for name in needed if name not in names]
-    taken = f"columns: the model takes {', '.join(arguments)}; "
+    taken = f"columns: the model takes {taken_text(module, arguments)}; "
     if unknown:
         raise InputError(f"{taken}got {', '.join(unknown)}, expected the names of its arguments")
     if missing:
-        raise InputError(f"{taken}expected the columns of {', '.join(missing)}, too: {_line(missing)}")
+        raise InputError(f"{taken}expected the columns of {', '.join(missing)}, too: {line_of(module, missing)}")
 
 
-def _with_rows(columns: Binding, rows: Example) -> Binding:
-    return examples.with_columns(columns, dict(rows)) if rows else columns
+def _with_rows(module: nn.Module, columns: Binding, rows: Example | None, report: Callable[[str], object]) -> Binding:
+    """With the rows of an example, but for indices: these count the rows of their own call, and the package is checked with
+    other numbers of rows.
+    """
+    if rows is None:
+        return columns
+    found = examples.with_columns(columns, rows)
+    missing = [block.name for block in found.inputs if block.examples is None]
+    if missing:
+        report(f"example: rows of {', '.join(missing)} are made up: it has none of the columns")
+    integers = [i for i, block in enumerate(found.inputs) if block.examples is not None and is_integer(block.column_dtype)]
+    silent = _WithoutResults(module)
+    if not integers or _runs(silent, found, TRIED_ROWS):
+        return found
+    for chosen in [*([i] for i in integers), integers]:
+        blocks = [replace(block, examples=None) if i in chosen else block for i, block in enumerate(found.inputs)]
+        candidate = replace(found, inputs=tuple(blocks))
+        if _runs(silent, candidate, TRIED_ROWS) and _are_indices(silent, found, chosen):
+            names = ", ".join(found.inputs[i].name for i in chosen)
+            report(f"example: rows of {names} are made up: those of the example are indices, which need all rows of their call")
+            return candidate
+    return found  # it fails for another reason, which is said when the package is checked
+
+
+def _are_indices(module: "_WithoutResults", columns: Binding, chosen: Sequence[int]) -> bool:
+    """Whether the model takes the examples of these blocks where it has as many rows as they count; not tried of very many."""
+    largest = max(int(columns.inputs[i].examples.max()) for i in chosen)
+    return largest >= MOST_TRIED_ROWS or _runs(module, columns, (largest + 1,))
+
+
+def _runs(module: "_WithoutResults", columns: Binding, counts: Sequence[int]) -> bool:
+    """Whether the model takes these numbers of rows of an example."""
+    columns = with_examples(module, with_lengths(module, columns)[0])
+    for count in counts:
+        rows = {collection: count * (1 + 2 * collection) for collection in collections_of(columns)}
+        try:
+            with as_exported():
+                columns.value(module, columns.tensors(Columns(columns, rows, (), "cpu", seed=count).inputs))
+        except Exception:  # whatever the user's model throws
+            return False
+    return True
 
 
 class _WithoutResults:
@@ -259,7 +357,7 @@ def _width(name: str, one: Any, other: Any) -> int:
         shapes = f"{list(one.shape)} and {list(other.shape)}"
         raise InputError(
             f'result "{name}": the model gave {name_of(one.dtype)} of the shapes {shapes} for other numbers of rows; '
-            "expected [n] or [n, k] of numbers, or a description of a C++ layout (python -m tensoa.export --binding)"
+            "expected [n] or [n, k] of numbers, or a description of a C++ layout (--binding)"
         )
     return 1 if one.dim() == 1 else one.shape[1]
 
@@ -295,15 +393,22 @@ def _results(module: nn.Module, inputs: Binding, at: int) -> tuple[list[tuple[st
 def _compile_trees(
     imported: Imported,
     path: str | PathLike,
-    asked: list[words.Words],
-    results: list[_Result],
-    rows: Example,
+    described: Binding | _InWords,
+    rows: Example | None,
+    margin: bool,
     report: Callable[[str], object],
 ) -> None:
-    inputs = words.inputs_of(asked or [_features(imported, rows)], rows)
-    columns = words.with_outputs(inputs, [_answers(imported, results)])
-    _say_blocks(columns, report)
-    forest.write(imported, columns, path, report=report)
+    if isinstance(described, Binding):
+        columns = described
+    else:
+        asked, results = described
+        blocks = asked or [_features(imported, rows or Example())]
+        _require_columns(blocks, rows)
+        columns = words.with_outputs(words.inputs_of(blocks, rows or {}), [_answers(imported, results)])
+        _say_blocks(columns, blocks, report)
+    if rows is not None:
+        report("example: its names and dtypes are taken, not its rows: trees are checked at their thresholds")
+    forest.write(imported, columns, path, margin, report)
 
 
 def _features(imported: Imported, rows: Example) -> words.Words:
@@ -335,37 +440,35 @@ def _answers(imported: Imported, results: list[_Result]) -> dict:
 # ---- the command
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="tensoa compile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("model", metavar="MODEL", help="FILE.py:FACTORY, or a file")
-    parser.add_argument("--out", metavar="FILE.pt2", required=True, help="the package to write")
-    parser.add_argument("--columns", metavar="BLOCK=COLUMN,…", nargs="+", default=[], help="of each argument of the model")
-    parser.add_argument("--outputs", metavar="BLOCK[=COLUMN,…]", nargs="+", default=[], help="names of the results, in order")
-    parser.add_argument("--example", metavar="FILE", help="Parquet or CSV: names and dtypes of columns, rows to check with")
-    parser.add_argument("--target", choices=export.TARGETS, default="cpu", help="of a network (default: cpu)")
-    parser.add_argument("--program", metavar="PROGRAM", help="tensoa, to run a package for cuda on this machine's GPU")
-    parser.add_argument(
-        "--best-iteration", action="store_true", help="of XGBoost: the rounds up to the best one of early stopping"
-    )
-    parser.add_argument(
-        "--trust-pickle", action="store_true", help="of scikit-learn: load a pickle, which runs code that is in it"
-    )
-    parser.add_argument(
-        "--splitting", choices=conifer.CONVENTIONS, help="of conifer: what goes left, where the file does not say it"
-    )
-    given = parser.parse_args(arguments)
+def main(given: argparse.Namespace) -> None:
+    """Does what the options of the command say (tensoa.options.of_compile). Raises InputError."""
+    if export.has_checked(given):
+        return
     if Path(given.out).suffix != ".pt2":
-        raise InputError(f"--out {given.out}: a package is called FILE.pt2")
+        if given.columns or given.outputs or given.binding or given.example or not export.is_weights(given.model):
+            raise InputError(
+                f"--out {given.out}: a package is called FILE.pt2; FILE.pt is TorchScript, made of nothing but "
+                "FILE.safetensors or weights of Exa.TrkX"
+            )
+        export.write_torchscript(given.model, given.out)
+        return
     with working(f"compiling {given.out}") as report:
-        options = export.Options(target=given.target, program=given.program, report=report)
         compile(
             given.model,
             given.out,
             columns=given.columns,
             outputs=given.outputs,
             example=given.example,
-            options=options,
-            of_trees=trees.ImportOptions(given.best_iteration, given.trust_pickle, given.splitting),
+            binding=given.binding,
+            target=given.target,
+            precision=given.precision,
+            deterministic=given.deterministic,
+            fuse=not given.no_fuse,
+            just_in_time=given.just_in_time,
+            program=given.program,
+            margin=given.margin,
+            best_iteration=given.best_iteration,
+            trust_pickle=given.trust_pickle,
+            splitting=given.splitting,
+            report=report,
         )

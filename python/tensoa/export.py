@@ -6,24 +6,13 @@ python -m tensoa.export --check FILE.pt2 --program build/tensoa
 python -m tensoa.export WEIGHTS.safetensors --out FILE.pt
 
 The first form compiles a model ahead of time, for the columns of a binding (describe() of tensoa/engine/describe.hpp
-writes it): a package that reads and writes them where they lie. MODEL is
-  FILE.py:FACTORY       a function without arguments that returns a torch.nn.Module
-  FILE.pt2              an exported program (torch.export.save)
-  FILE.pt               a TorchScript model (scripted or traced, also by others) without control flow that depends on the data
-  FILE.onnx             an ONNX model of opset 7 to 21 (docs/onnx_operators.md), compared with ONNX Runtime where that is here
-  FILE.keras, FILE.h5   a model of Keras, through Keras 3 with its back end for torch, compared with its predict; also FILE.json
-                        of to_json(), with the weights beside it
-  FOLDER, FILE.pb       a SavedModel or a frozen graph of TensorFlow (FILE.graphdef, too, as Triton calls it), where
-                        tensorflow and tf2onnx are installed
-  FILE.fml, FILE.h5     a network on fixed-point numbers, of hls4ml or QKeras (.keras and .json, too), bit for bit
-  FILE.json             a network of LWTNN, sequential or a graph; its variables are columns of these names
-  FILE.xml              a network of TMVA (MLP, DNN, DL of dense layers); its variables are columns of these names
-  FILE.safetensors      weights of our interaction network
+writes it): a package that reads and writes them where they lie. MODEL is a network as `tensoa compile --help` lists them.
+
 What can be fused is fused (docs/ahead_of_time.md) and needs g++, clang++ or ziglang for CPUs, no GPU and no compiler for GPUs.
 The rest goes through TorchInductor, with calls of the parts that can be fused, which takes half a minute and, with --target
 cuda, needs the GPU that the package is for.
 
-A package is checked beside the module before it is written. --examples gives rows for that, as the model will see them;
+A package is checked beside the module before it is written. --example gives rows for that, as the model will see them;
 without, they are made up: normally distributed, large, small, powers of two, equal, far from zero, tied, with NaN at the end,
 integers that the model takes; of columns of a logarithm, a root and the like those that give finite numbers. A fused program
 that is not right, on a CPU or here on a GPU, is replaced by one with fused parts, then by that of TorchInductor, with a word.
@@ -47,7 +36,6 @@ returns nothing. The number of rows and the pitches are free.
 """
 
 import argparse
-import contextlib
 import functools
 import platform
 import shutil
@@ -55,7 +43,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 
@@ -66,6 +54,7 @@ from tensoa import binding, just_in_time
 from tensoa.binding import Binding, examples
 from tensoa.binding.columns import output_arguments
 from tensoa.binding.domain import with_domain
+from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import result_rows, with_examples, with_lengths
 from tensoa.binding.real_rows import MISSING
 from tensoa.command import check_writable, replacing, run, step, working
@@ -75,8 +64,9 @@ from tensoa.compiler.backends.processors import cpu_flags
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends import torch_export, torchscript
 from tensoa.errors import InputError
-from tensoa.importers import outputs
+from tensoa.importers import checkpoints, exatrkx, outputs
 from tensoa.importers.files import load_module
+from tensoa.options import TARGETS, add_network_options
 from tensoa.package import archive, fused, gpu_check, parts, reference
 from tensoa.package.cases import KINDS
 from tensoa.package.checks import Differs, WritesElsewhere, has_it_by_layout, validate
@@ -85,8 +75,6 @@ from tensoa.package.recorded import record, summary_lines
 from tensoa.row_dependence import DEPENDENT, INDEPENDENT, UNKNOWN, row_dependence
 from tensoa.tracing import with_place
 from tensoa.tracking import interaction_network
-
-TARGETS = ("cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -140,7 +128,8 @@ _Packed = Callable[[_Compiled], list[str]]
 
 
 def export(module: nn.Module, columns: Binding, path: str | PathLike, options: Options = Options()) -> None:
-    """Writes the package of `module` for the columns of a binding, whole or not at all. The module is set to evaluation.
+    """Writes the package of `module`, in evaluation, for the columns of a binding, whole or not at all. The module stays as it
+    is.
 
     On CPU the package is run beside the module before it is written; for "cuda" where Options.program can. Raises InputError:
     what, got, expected.
@@ -150,9 +139,8 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
     binding.require_binding(columns)
     check_writable(path)
     _check_weights(module)
-    with contextlib.suppress(NotImplementedError):  # an exported program is in evaluation already
-        module = module.eval()
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder:
+    quiet = warnings.catch_warnings()
+    with evaluated(module), quiet, tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder:
         warnings.simplefilter("ignore")
         for line in outputs.lines(module, columns):
             options.report(line)
@@ -440,7 +428,42 @@ def _checked_here(whole: Path, path: str | PathLike, options: Options) -> list[s
         check_on_gpu(whole, options.program, lines.append)
         return lines
     missing = "no GPU" if options.program is not None else "no --program"
-    return [f"not run: {missing} here; on a GPU: python -m tensoa.export --check {path} --program build/tensoa"]
+    return [f"not run: {missing} here; on a GPU: tensoa compile --check {path} --program build/tensoa"]
+
+
+def write(module: nn.Module, columns: Binding, path: str | PathLike, options: Options, is_just_in_time: bool) -> None:
+    """Writes a package, as export() does, or a program of torch.export, as just_in_time.write() does. Raises InputError."""
+    if not is_just_in_time:
+        export(module, columns, path, options)
+    elif options != replace(Options(), report=options.report):
+        raise InputError(
+            "--just-in-time: expected no --target, --precision, --deterministic, --program and --no-fuse, which packages have"
+        )
+    else:
+        just_in_time.write(module, columns, path, options.report)
+
+
+def is_weights(path: str) -> bool:
+    """Whether write_torchscript() may take a file: weights of ours or of Exa.TrkX, or any TorchScript, which it looks into."""
+    return path.endswith(".safetensors") or exatrkx.takes(path) or checkpoints.kind_of(path) == "script"
+
+
+def write_torchscript(weights: str, path: str | PathLike) -> None:
+    """Writes the TorchScript file of our network, or of Exa.TrkX, whose weights alone are in a file. Raises InputError."""
+    network = interaction_network.load(weights) if weights.endswith(".safetensors") else exatrkx.read_weights(weights)
+    with replacing(path) as temporary:
+        torch.jit.script(network).save(temporary)
+
+
+def has_checked(given: argparse.Namespace) -> bool:
+    """Does what --check requests, and returns whether it was given. Raises InputError."""
+    if given.check is None:
+        return False
+    if given.program is None or given.model is not None or given.out is not None:
+        raise InputError(f"--check {given.check}: expected --program PROGRAM beside it, no MODEL and no --out")
+    with working(f"checking {given.check}") as report:
+        check_on_gpu(given.check, given.program, report)
+    return True
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -448,30 +471,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m tensoa.export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", metavar="MODEL", nargs="?", help="FILE.py:FACTORY, or a file, see above")
-    parser.add_argument("--binding", metavar="BINDING.json", help="the columns that a package is made for")
-    parser.add_argument(
-        "--examples", metavar="FILE", help="Parquet or CSV: rows that the package is checked with, by the names of columns"
-    )
     parser.add_argument("--out", metavar="FILE", help="package (.pt2) or TorchScript file (.pt) to write")
-    parser.add_argument("--target", choices=TARGETS, default="cpu", help="of a package (default: cpu)")
-    parser.add_argument("--precision", choices=PRECISIONS, help="of matrix products on GPUs (default: tf32x3)")
-    parser.add_argument(
-        "--deterministic",
-        action=argparse.BooleanOptionalAction,
-        default=Options.deterministic,
-        help="on GPUs, sums by index that are the same bits at every call"
-        f" (default: {'yes' if Options.deterministic else 'no'})",
-    )
-    parser.add_argument("--just-in-time", action="store_true", help="write a program of torch.export, for any device")
-    parser.add_argument("--no-fuse", action="store_true", help="leave everything to TorchInductor")
-    parser.add_argument("--program", metavar="PROGRAM", help="tensoa, to run a package for cuda on this machine's GPU")
-    parser.add_argument("--check", metavar="FILE.pt2", help="run a package that is there already")
+    add_network_options(parser)
     options = parser.parse_args(arguments)
-    if options.check is not None:
-        if options.program is None or options.model is not None or options.out is not None:
-            raise InputError(f"--check {options.check}: expected --program PROGRAM beside it, no MODEL and no --out")
-        with working(f"checking {options.check}") as report:
-            check_on_gpu(options.check, options.program, report)
+    if has_checked(options):
         return
     if options.model is None or options.out is None:
         parser.error("expected MODEL and --out FILE, or --check FILE.pt2")
@@ -482,32 +485,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise InputError(f"--out {options.out}: a package is called FILE.pt2")
     if options.just_in_time and not is_package:
         raise InputError(f"--out {options.out}: a program of torch.export is called FILE.pt2")
-    if options.examples is not None and not is_package:
-        raise InputError(f"--examples {options.examples}: expected --out FILE.pt2, a package that is checked with them")
+    if options.example is not None and not is_package:
+        raise InputError(f"--example {options.example}: expected --out FILE.pt2, a package that is checked with it")
     if is_package:
         columns = binding.load(options.binding)
-        if options.examples is not None:
-            columns = examples.with_columns(columns, examples.read(options.examples))
+        if options.example is not None:
+            columns = examples.with_columns(columns, examples.read(options.example))
         module = load_module(options.model, columns)
-        if options.just_in_time:
-            if (options.target, options.precision, options.program, options.no_fuse) != ("cpu", None, None, False):
-                raise InputError(
-                    "--just-in-time: expected no --target, --precision, --program and --no-fuse, which packages have"
-                )
-            with working(f"exporting {options.out}") as report:
-                just_in_time.write(module, columns, options.out, report)
-            return
         with working(f"compiling {options.out}") as report:
             wanted = Options(
                 options.target, options.precision, not options.no_fuse, options.deterministic, options.program, report
             )
-            export(module, columns, options.out, wanted)
+            write(module, columns, options.out, wanted, options.just_in_time)
         return
     if options.target != "cpu" or not options.model.endswith(".safetensors"):
         raise InputError(f"{options.model}: a TorchScript file is made of weights only (FILE.safetensors), for any device")
-    network = interaction_network.load(options.model)
-    with replacing(options.out) as temporary:
-        torch.jit.script(network).save(temporary)
+    write_torchscript(options.model, options.out)
 
 
 if __name__ == "__main__":

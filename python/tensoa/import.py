@@ -2,16 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m tensoa.import FILE --binding BINDING.json --out FILE.pt2
 
-Turns a model that another framework trained into a package for the columns of a binding (describe() of
-tensoa/engine/describe.hpp writes it). FILE is an ensemble of decision trees:
-  XGBoost        what Booster.save_model writes: JSON or UBJ
-  LightGBM       the text that Booster.save_model writes
-  scikit-learn   a pickle, also of joblib: trees, random forests, extra trees, gradient boosting, HistGradientBoosting.
-                 Loading a pickle runs code that is in the file: give --trust-pickle if you trust where it is from
-  ONNX           TreeEnsembleRegressor, TreeEnsembleClassifier or TreeEnsemble, with Cast, ZipMap and Identity around it
-  TMVA           weights.xml of the method BDT with two classes, boosted by AdaBoost, Grad or Bagging
-  conifer        the JSON that Model.save writes; for files that do not say their splitting_convention --splitting does
-What FILE is, its content says, not its name; it may be packed by gzip.
+Turns decision trees that another framework trained into a package for the columns of a binding (describe() of
+tensoa/engine/describe.hpp writes it). FILE is an ensemble of trees as `tensoa compile --help` lists them; its content says what
+it is, not its name, and it may be packed by gzip. Loading a pickle of scikit-learn runs code that is in the file: give
+--trust-pickle if you trust where it is from.
 
 Features are the columns of the input blocks with their names (x, or x_0 and x[0] for parts of a vector, or BLOCK.x where two
 blocks have an x); in order where the model has no names. The output block has a column for each output of the model.
@@ -30,8 +24,8 @@ from collections.abc import Sequence
 from tensoa import binding
 from tensoa.command import run, working
 from tensoa.errors import InputError
-from tensoa.importers.trees import conifer
 from tensoa.importers.trees.files import ImportOptions, load
+from tensoa.options import add_tree_options
 from tensoa.package import forest
 
 
@@ -42,16 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("file", metavar="FILE", help="the model")
     parser.add_argument("--binding", metavar="BINDING.json", help="the columns that the package is made for")
     parser.add_argument("--out", metavar="FILE.pt2", required=True, help="the package to write")
-    parser.add_argument("--margin", action="store_true", help="give the sums of leaves, without sigmoid, softmax or the like")
-    parser.add_argument(
-        "--best-iteration", action="store_true", help="of XGBoost: use the rounds up to the best one of early stopping only"
-    )
-    parser.add_argument("--trust-pickle", action="store_true", help="load a pickle, which runs code that is in the file")
-    parser.add_argument(
-        "--splitting",
-        choices=conifer.CONVENTIONS,
-        help="of conifer: what goes left of a threshold, where the file does not say it",
-    )
+    add_tree_options(parser)
     options = parser.parse_args(arguments)
     if not options.out.endswith(".pt2"):
         raise InputError(f"--out {options.out}: a package is called FILE.pt2")

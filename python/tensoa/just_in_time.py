@@ -1,8 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of torch.export that C++ runs just in time, on any device: `python -m tensoa.export --just-in-time`."""
+"""Programs of torch.export that C++ runs just in time, on any device: `tensoa compile --just-in-time`."""
 
-import contextlib
 import inspect
 import math
 import shutil
@@ -19,6 +18,7 @@ from tensoa.binding import Binding, require_binding
 from tensoa.binding.blocks import argument_names
 from tensoa.binding.columns import FEW_ROWS, ROWS, Columns, collections_of
 from tensoa.binding.domain import HARDLY_ANY, with_domain
+from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import as_exported, results_of, with_examples
 from tensoa.command import check_writable, replacing, step
 from tensoa.compiler.frontends import torchscript
@@ -70,14 +70,17 @@ def exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgra
 
 def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Callable[[str], object] = print) -> None:
     """Writes a file of torch.export, whole or not at all, that gives what the module gives: for the blocks of a binding, any
-    numbers of rows, CPUs and GPUs. The module is set to evaluation.
+    numbers of rows, CPUs and GPUs. The module is taken in evaluation and stays as it is.
 
     Raises InputError where torch.export cannot follow the module, fixes a number of rows, or gives other numbers.
     """
     require_binding(columns)
     check_writable(path)
-    with contextlib.suppress(NotImplementedError):  # an exported program is in evaluation already
-        module = module.eval()
+    with evaluated(module):
+        _write(module, columns, path, report)
+
+
+def _write(module: nn.Module, columns: Binding, path: str | PathLike, report: Callable[[str], object]) -> None:
     for line in outputs.lines(module, columns):
         report(line)
     module = torchscript.interpreted(module, columns).requires_grad_(False).to("cpu")

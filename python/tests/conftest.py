@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import candidate_edges
+import tensoa
 
 torch.set_num_threads(1)
 os.environ.setdefault("TENSOA_VERIFY_IR", "1")  # every row program that a test makes is verified
@@ -86,3 +87,11 @@ def shared(name):
     if not path.exists():
         pytest.skip(f"{path} is not here")
     return path
+
+
+def require_runtime():
+    """tensoa.Model; skips the test where the run time is not built."""
+    try:
+        return tensoa.Model
+    except ImportError as error:
+        pytest.skip(str(error), allow_module_level=True)

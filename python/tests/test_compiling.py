@@ -18,10 +18,9 @@ from torch import nn
 
 import tensoa
 from conftest import ROOT
-from tensoa import binding, compiling
+from tensoa import binding
 from tensoa.binding import examples
 from tensoa.errors import InputError
-from tensoa.export import Options
 from tensoa.package import archive
 from tensoa.package.manifest import Manifest
 
@@ -64,7 +63,7 @@ def example():
 def compiled(model, path, **options):
     """(lines for people, the binding in the package)"""
     said = []
-    tensoa.compile(model, path / "m.pt2", options=Options(report=said.append), **options)
+    tensoa.compile(model, path / "m.pt2", report=said.append, **options)
     _, text = archive.read(path / "m.pt2")
     return said, Manifest.from_json(text, "").binding
 
@@ -136,11 +135,145 @@ def test_the_lists_of_an_example_are_columns_of_what_they_hold(tmp_path):
     assert examples.columns_of(awkward.Array([{"pt": 1.0}, {"pt": None}]))["pt"] is None
 
 
-def test_an_example_need_not_have_all_blocks(tmp_path):
+def test_columns_that_an_example_lacks_are_refused_with_the_nearest_names(tmp_path):
     columns = ["x=r,phi@hits", "edge_index.T=from,to:int64@edges"]
-    rows = {"r": torch.rand(9, requires_grad=True), "phi": np.ones(9, np.float32)}
-    _, made = compiled(OfEdges(), tmp_path, columns=columns, example=rows)
-    assert blocks(made["inputs"])[0] == ("x", 0, "float32", ["r", "phi"])
+    rows = {"hits": {"r": torch.rand(9, requires_grad=True), "phi": np.ones(9, np.float32)}, "name": ["a"] * 9}
+    assert refusal(OfEdges(), tmp_path, columns=columns, example=rows) == (
+        "columns: block x: the example has no r, phi in numbers; it has hits.r, hits.phi, name (string); the nearest names are "
+        "hits.r, hits.phi"
+    )
+    columns[0] = "x=hits.r,hits.phi@hits"
+    assert refusal(OfEdges(), tmp_path, columns=columns, example=rows).startswith(
+        "columns: block edge_index: the example has no from, to in numbers; it has hits.r, hits.phi, name (string)"
+    )
+    assert refusal(OfEvent(), tmp_path, columns=["x=name"], example=rows).startswith(
+        "columns: block x: the example has no name"
+    )
+    message = refusal(OfEvent(), tmp_path, columns=["x=name"], example={"name": ["a"], "x": np.ones((3, 2))})
+    assert message == (
+        "example: has no columns of numbers; it has name (string), x (an array [3, 2], expected one for each column)"
+    )
+
+
+def events(path):
+    """A file of events: lists of hits, of edges with indices of hits in their own event, and a number."""
+    random = np.random.default_rng(0)
+    counts = [150, 400, 90]
+    hits = [[{"r": i / 7 + event, "phi": -i / 7} for i in range(count)] for event, count in enumerate(counts)]
+    edges = [[{"from": int(random.integers(count)), "to": count - 1} for _ in range(2 * count)] for count in counts]
+    table = pyarrow.table({"hits": hits, "edges": edges, "met": [1.5, 2.5, 3.5], "name": ["a", "b", "c"]})
+    pyarrow.parquet.write_table(table, path / "events.parquet")
+    return path / "events.parquet", [hit for event in hits for hit in event]
+
+
+def kept(path):
+    """(kind, the planes of float32 of the inputs) of each case that the package keeps."""
+    files, text = archive.read(path / "m.pt2")
+    manifest = Manifest.from_json(text, "")
+    cases = []
+    for case in manifest.recorded.cases:
+        content, at, planes = files["model/" + case.file], 0, {}
+        for one in manifest.binding["inputs"]:
+            rows, size = case.rows * (1 + 2 * one["collection"]), np.dtype(one["dtype"]).itemsize
+            for column in one["columns"]:
+                planes[column["name"]] = np.frombuffer(content, one["dtype"], rows, at)
+                at += rows * size
+        cases.append((case.numbers, planes))
+    return cases
+
+
+def test_the_rows_of_lists_in_a_file_are_what_a_package_is_checked_with(tmp_path):
+    class OfHits(nn.Module):
+        def forward(self, x, m):
+            return x.sum(1), m * 2
+
+    file, hits = events(tmp_path)
+    compiled(OfHits(), tmp_path, columns=["x=hits.r,hits.phi@hits", "m=met@events"], example=file)
+    rows = {(np.float32(hit["r"]), np.float32(hit["phi"])) for hit in hits}
+    cases = kept(tmp_path)
+    assert {kind for kind, _ in cases} == {"normal"} and len(cases) == 4
+    for _, planes in cases:
+        assert set(zip(planes["hits.r"], planes["hits.phi"])) <= rows and set(planes["met"]) <= {1.5, 2.5, 3.5}
+
+
+def test_the_command_takes_the_lists_of_its_example_or_refuses_them(tmp_path):
+    (tmp_path / "net.py").write_text("from torch import nn\n\n\ndef make():\n    return nn.Linear(2, 1)\n")
+    file, _ = events(tmp_path)
+    line = ["compile", f"{tmp_path}/net.py:make", "--out", tmp_path / "m.pt2", "--example", file, "--columns"]
+    status, said = command(*line, "input=r,phi")
+    assert status == 2 and "the example has no r, phi in numbers" in said and "nearest names are hits.r, hits.phi" in said
+    assert not (tmp_path / "m.pt2").exists()
+    status, said = command(*line, "input=hits.r,hits.phi")
+    assert status == 0 and {kind for kind, _ in kept(tmp_path)} == {"normal"}
+
+
+def test_indices_of_an_example_are_made_up_and_said(tmp_path):
+    file, hits = events(tmp_path)
+    columns = ["x=hits.r,hits.phi@hits", "edge_index.T=edges.from,edges.to:int64@edges"]
+    said, _ = compiled(OfEdges(), tmp_path, columns=columns, example=file)
+    assert said[:2] == ["input x=hits.r,hits.phi@hits", "input edge_index.T=edges.from,edges.to:int64@edges"]
+    assert said[3].startswith("example: rows of edge_index are made up: those of the example are indices")
+    for _, planes in kept(tmp_path):
+        assert set(planes["hits.r"]) <= {np.float32(hit["r"]) for hit in hits}
+        assert planes["edges.from"].max() < len(planes["hits.r"])
+
+
+def test_integers_that_the_model_does_not_take_are_refused(tmp_path):
+    message = refusal(
+        Tagger(), tmp_path, example={**{"features.a": [1.0], "features.b": [1.0], "features.c": [1.0]}, "charge": [7]}
+    )
+    assert message.startswith("the model fails on features float32[n, 3], charge int64[n, 1]: index out of range")
+
+
+def test_arguments_have_the_records_of_their_names_and_the_rest_of_the_example_is_said(tmp_path):
+    class OfRecords(nn.Module):
+        def forward(self, hits, met):
+            return hits.sum(1), met * 2
+
+    said, made = compiled(OfRecords(), tmp_path, example=events(tmp_path)[0])
+    assert blocks(made["inputs"]) == [("hits", 0, "float32", ["hits.r", "hits.phi"]), ("met", 1, "float32", ["met"])]
+    assert said[:2] == ["input hits=hits.r,hits.phi@hits", "input met=met@met"]
+    assert "example: no argument takes edges.from, edges.to, name (string)" in said
+
+
+def test_a_structured_array_is_an_example(tmp_path):
+    rows = np.array([(1.5, 0.5), (2.5, -0.5)], [("pt", "f4"), ("eta", "f8")])
+    _, made = compiled(nn.Linear(2, 1), tmp_path, example=rows)
+    assert blocks(made["inputs"]) == [("input", 0, "float32", ["pt", "eta"])]
+
+
+def test_inputs_of_an_onnx_file_are_the_columns_of_their_names(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    inputs = [onnx.helper.make_tensor_value_info(name, 1, [None, 1]) for name in ("pt", "eta")]
+    nodes = [onnx.helper.make_node("Concat", ["pt", "eta"], ["both"], axis=1), onnx.helper.make_node("Exp", ["both"], ["y"])]
+    graph = onnx.helper.make_graph(nodes, "test", inputs, [onnx.helper.make_tensor_value_info("y", 1, [None, 2])])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    said, _ = compiled(tmp_path / "m.onnx", tmp_path)
+    assert said[:3] == ["input pt=pt", "input eta=eta", "output y=y_0,y_1"]
+
+
+def states(module):
+    weights = [(one.requires_grad, one.data_ptr(), id(one.grad), one.detach().clone()) for one in module.parameters()]
+    return [part.training for part in module.modules()], weights
+
+
+@pytest.mark.parametrize("what", ["package", "program", "refused"])
+def test_the_module_of_the_caller_stays_as_it_is(what, tmp_path):
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(), nn.Linear(4, 1))
+    model[0].requires_grad_(False)
+    model[1].eval()
+    model(torch.rand(5, 3)).sum().backward()
+    before = states(model)
+    columns = ["input=pt,eta" if what == "refused" else "input=pt,eta,phi"]
+    try:
+        tensoa.compile(model, tmp_path / "m.pt2", columns=columns, just_in_time=what == "program", report=lambda line: None)
+    except InputError:
+        assert what == "refused"
+    after = states(model)
+    assert after[0] == before[0] and model.training and not model[1].training
+    for one, other in zip(after[1], before[1]):
+        assert one[:3] == other[:3] and torch.equal(one[3], other[3])
 
 
 def test_arguments_with_a_default_need_no_columns(tmp_path):
@@ -218,7 +351,7 @@ def test_features_of_trees_are_named_by_the_file(tmp_path):
     file, package = tmp_path / "trees.json", tmp_path / "m.pt2"
     booster.save_model(file)
     said = []
-    tensoa.compile(file, package, options=Options(report=said.append))
+    tensoa.compile(file, package, report=said.append)
     assert said[:2] == ["input features=pt,eta", "output score=score"]
     program = Path(os.environ.get("TENSOA_PROGRAM", ROOT / "build" / "tensoa"))
     if program.exists():
@@ -236,10 +369,10 @@ def test_features_of_trees_are_named_by_the_file(tmp_path):
         subprocess.run(list(map(str, command)), check=True, capture_output=True)
         found = pyarrow.parquet.read_table(tmp_path / "out.parquet")["score"].to_numpy()
         np.testing.assert_allclose(found, booster.predict(matrix), rtol=1e-6)
-    with pytest.raises(InputError, match="which run on any device; expected no options of networks"):
-        tensoa.compile(file, package, options=Options(target="cuda"))
-    with pytest.raises(InputError, match="is no ensemble of trees; expected no options of trees"):
-        tensoa.compile(OfEvent(), package, columns=["x=u"], of_trees=compiling.trees.ImportOptions(best_iteration=True))
+    with pytest.raises(InputError, match="which run on any device; expected no options of networks, got target, just_in_time$"):
+        tensoa.compile(file, package, target="cuda", just_in_time=True)
+    with pytest.raises(InputError, match="^the model: is no ensemble of trees; expected no .*, got best_iteration, margin$"):
+        tensoa.compile(OfEvent(), package, columns=["x=u"], best_iteration=True, margin=True)
 
 
 @pytest.mark.parametrize("names", [None, ["pt", "eta", "phi"]])
@@ -285,7 +418,8 @@ def test_the_command(tmp_path):
     assert status == 0 and "output score=score" in said and package.exists()
     assert command("compile", f"{tmp_path}/net.py:make", "--out", tmp_path / "m.pt") == (
         2,
-        f"error: --out {tmp_path}/m.pt: a package is called FILE.pt2\n",
+        f"error: --out {tmp_path}/m.pt: a package is called FILE.pt2; FILE.pt is TorchScript, made of nothing but "
+        "FILE.safetensors or weights of Exa.TrkX\n",
     )
     assert command("export") == (2, "python -m tensoa: got export, expected compile; see --help of that\n")
     assert json.dumps(command("compile", "--help")[1]).count("edge_index.T=from,to:int64@edges") == 1

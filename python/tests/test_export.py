@@ -416,7 +416,7 @@ def test_columns_that_are_no_binding_are_refused_with_what_takes_them(write, tmp
         ),
         (["model.py:number", "--binding", "BINDING", "--out", "p.pt"], "a package is called FILE.pt2"),
         (["model.py:number", "--out", "p.pt"], "a TorchScript file is made of weights only"),
-        (["model.py:number", "--out", "p.pt", "--examples", "e.csv"], "--examples e.csv: expected --out FILE.pt2"),
+        (["model.py:number", "--out", "p.pt", "--examples", "e.csv"], "--example e.csv: expected --out FILE.pt2"),
         (["model.py:number", "--binding", "BINDING", "--out", "p.pt2", "--examples", "e.csv"], "e.csv: cannot be read"),
     ],
 )

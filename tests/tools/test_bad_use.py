@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -19,6 +20,7 @@ def usage(subcommand):
     return f"`tensoa {subcommand} --help` lists what there is"
 
 
+WITH_PYTHON = {**os.environ, "TENSOA_PYTHON": sys.executable}  # which `compile` runs
 MODEL = "MODEL"  # stands for a model that fits
 WITH_MODEL = ["--model", MODEL]
 TRACK = ["track", *WITH_MODEL]
@@ -160,26 +162,35 @@ def test_file_that_was_there_stays_when_the_run_fails(out, model):
     assert {path.read_text() for path in out.iterdir()} == {"as it was"}
 
 
-SUBCOMMANDS = ["track", "graph", "infer", "check", "inspect", "deploy", "describe"]
+SUBCOMMANDS = ["track", "graph", "infer", "check", "inspect", "deploy", "describe", "top", "bench path", "bench track", "compile"]
 
 
 @pytest.mark.parametrize("subcommand", SUBCOMMANDS)
 def test_every_misspelt_option_is_told_the_right_one(subcommand):
     """Two neighbouring letters in the other order; the option is not there by another name."""
-    options = set(re.findall(r"--([a-z-]{5,})", succeed(subcommand, "--help").stdout.split("Options:")[1]))
+    options = set(re.findall(r"--([a-z-]{5,})", re.split("[Oo]ptions:\n", help_of(subcommand), maxsplit=1)[1]))
     right = {option for option in options if f"--{option}" in option_names(subcommand)}
     assert right
     for option in right - {"help"}:
         at = next(i for i in range(1, len(option) - 1) if option[i] != option[i + 1])
         wrong = option[:at] + option[at + 1] + option[at] + option[at + 2 :]
-        done = tensoa(subcommand, f"--{wrong}")
+        done = tensoa(*subcommand.split(), f"--{wrong}", env=WITH_PYTHON)
         assert done.returncode == 2 and f'"--{wrong}" is unknown; the nearest is --{option}; {usage(subcommand)}' in done.stderr
+
+
+def help_of(subcommand):
+    return succeed(*subcommand.split(), "--help", env=WITH_PYTHON).stdout
 
 
 def option_names(subcommand):
     """The names at the beginnings of the lines of the help."""
-    lines = succeed(subcommand, "--help").stdout.splitlines()
+    lines = help_of(subcommand).splitlines()
     return {name for line in lines for name in re.findall(r"--[a-z-]+", line[:30]) if line.startswith("  -")}
+
+
+def test_a_wrong_option_of_compile_does_not_make_others_wrong(out):
+    done = tensoa("compile", "--colums", "a=b", "m.onnx", env=WITH_PYTHON, cwd=out)
+    assert (done.returncode, done.stderr) == (2, f'error: "--colums" is unknown; the nearest is --columns; {usage("compile")}\n')
 
 
 def test_every_help_of_a_model_names_all_kinds_that_the_command_takes():

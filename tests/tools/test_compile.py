@@ -54,7 +54,7 @@ def test_a_python_that_cannot_do_it_is_named(tmp_path):
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     bare.chmod(0o755)
-    done = tensoa("compile", "a", env=environment(bare))
+    done = tensoa("compile", "a", "--out", "a.pt2", env=environment(bare))
     assert done.returncode == 2 and done.stderr.startswith("error: compile needs the package ")
     assert "pip install 'tensoa[compile]'" in done.stderr and "TENSOA_PYTHON" in done.stderr
 

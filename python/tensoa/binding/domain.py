@@ -101,7 +101,7 @@ def with_domain(module: Any, binding: Binding) -> tuple[Binding, list[str]]:
     if is_cut:
         limits = f"{MOST_CALLS} calls or {MOST_SECONDS:.0f} s"
         lines.append(
-            f"the search for rows in which the model gives finite numbers ended after {limits}; give some with --examples"
+            f"the search for rows in which the model gives finite numbers ended after {limits}; give some with --example"
         )
     return best.binding, lines
 
@@ -210,13 +210,13 @@ def _lines_of_ranges(before: Binding, after: Binding) -> Iterator[str]:
 
 def _lines_of_unchecked(call: _Call) -> Iterator[str]:
     has_examples = any(block.examples is not None for block in call.binding.inputs)
-    rows = "the rows of --examples" if has_examples else "all rows that were made up"
+    rows = "the rows of --example" if has_examples else "all rows that were made up"
     for block, shares in zip(call.binding.outputs, call.shares):
         names = [block.plane_name(i) for i, share in enumerate(shares.tolist()) if share < HARDLY_ANY]
         if names:
             yield (
                 f'not checked: block "{block.name}", {_some(names)}: the model gives hardly any finite numbers for {rows}; '
-                f"export with {'other ' if has_examples else ''}--examples, rows that the model is made for"
+                f"export with {'other ' if has_examples else ''}--example, rows that the model is made for"
             )
 
 

@@ -104,8 +104,8 @@ def load(path: str | PathLike) -> Binding:
         table = kind_of_table(path)
         if table:
             raise InputError(
-                f"{path}: is {table}, rows and not what describe(metadata) writes; rows belong to --examples (tensoa.export), "
-                f"or without a description: {line_in_words()} --example FILE.parquet"
+                f"{path}: is {table}, rows and not what describe(metadata) writes; rows belong to --example, or "
+                f"without a description: {line_in_words()} --example FILE.parquet"
             ) from error
         raise InputError(
             f"{path}: got no JSON ({error}), expected what describe(metadata) writes; without it: {line_in_words()}"

@@ -11,6 +11,7 @@
 Without a dtype, columns are float32, or integers or truth values where the example has such.
 """
 
+import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 import torch
 
 from tensoa.binding.blocks import Binding, Block
+from tensoa.binding.examples import way_out
 from tensoa.binding.parse import SCHEMA, parse
 from tensoa.dtypes import DTYPES, name_of
 from tensoa.errors import InputError
@@ -108,11 +110,33 @@ def block(
     }
 
 
-def text_of(one: Block) -> str:
-    """What would be typed for a block."""
+def text_of(one: Block, rows: str = "") -> str:
+    """What would be typed for a block. `rows`: the name of its collection, where it has one."""
     dtype = name_of(one.column_dtype)
     words = f"{one.name}{'.T' * one.is_transposed}={','.join(one.columns)}" + (f":{dtype}" if dtype != "float32" else "")
-    return f"{words}@{CALL}" if one.kind == "scalar" else words
+    collection = CALL if one.kind == "scalar" else rows
+    return f"{words}@{collection}" if collection else words
+
+
+def nearest(name: str, names: Sequence[str]) -> str | None:
+    """The only one that ends in this name, as jets.pt, else the one that has the most letters in common."""
+    ends = [other for other in names if other.endswith(f".{name}")]
+    return ends[0] if len(ends) == 1 else next(iter(difflib.get_close_matches(name, names, 1)), None)
+
+
+def require_columns(one: Words, example: Mapping[str, torch.Tensor | None]) -> None:
+    """Raises InputError, with the nearest names, for columns that the example does not have."""
+    missing = [name for name in one.columns if name not in example]
+    if missing:
+        others: Mapping[str, str] = getattr(example, "others", {})
+        unknown = [name for name in missing if name not in others]
+        near = [*dict.fromkeys(other for name in unknown if (other := nearest(name, [*example])) is not None)]
+        advice = f"; the nearest name{'s are' if len(near) > 1 else ' is'} {', '.join(near)}" if near else ""
+        listed = getattr(example, "listed", ", ".join(example))
+        raise InputError(
+            f"columns: block {one.name}: the example has no {', '.join(missing)} in numbers; it has {listed}{advice}"
+            + way_out([others[name] for name in missing if name in others])
+        )
 
 
 def _check_names(words: Sequence[Words]) -> None:
@@ -124,10 +148,8 @@ def _check_names(words: Sequence[Words]) -> None:
 
 def _dtype(one: Words, example: Mapping[str, torch.Tensor | None]) -> str:
     found = {name: example[name] for name in one.columns if example.get(name) is not None}
-    missing = [name for name in one.columns if name not in example]
-    if missing and len(missing) < len(one.columns):
-        listed = f"{', '.join(missing)} in numbers; it has {', '.join(example)}"
-        raise InputError(f"columns: block {one.name}: the example has no {listed}")
+    if any(name in example for name in one.columns):
+        require_columns(one, example)
     if one.dtype:
         return one.dtype
     dtypes = {name: tensor.dtype for name, tensor in found.items() if tensor is not None}

@@ -30,14 +30,17 @@ ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".pb", ".graphdef", ".fml", 
 def load_module(source: str, columns: Binding | None = None) -> nn.Module:
     """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.keras or FILE.h5 (Keras, QKeras),
     FILE.fml (hls4ml), FILE.pb, FILE.graphdef or a folder (TensorFlow), FILE.json (LWTNN, or Keras with its weights beside it),
-    FILE.xml (TMVA) or FILE.safetensors. Where a binding is given, models of others give what its output blocks ask for
-    (tensoa.importers.outputs), and networks of LWTNN and TMVA take its columns by name. Raises InputError.
+    FILE.xml (TMVA), FILE.safetensors, or a file of weights of Exa.TrkX. Where a binding is given, models of others give what
+    its output blocks ask for (tensoa.importers.outputs), and networks of LWTNN and TMVA take its columns by name. Raises
+    InputError.
     """
     path, _, factory = source.rpartition(":")
     if path.endswith(".py"):
         return _made_by(Path(path), factory)
     if source.endswith(".safetensors"):
         return interaction_network.load(source)
+    if exatrkx.takes(source):
+        return exatrkx.read_weights(source)
     if source.endswith(".pt2"):
         return _loaded(source, "an exported program (torch.export.save)", lambda: _exported_program(source))
     if source.endswith((".pt", ".ckpt")):
@@ -106,10 +109,9 @@ def _script(path: str) -> nn.Module:
                 f'expected FILE.py:FACTORY, a function that returns torch.load("{path}", weights_only=False), or a file of '
                 "torch.export.save (FILE.pt2) or torch.jit.save (FILE.pt)"
             )
-        advice = "expected FILE.py:FACTORY, a function that makes the network and loads them"
-        if exatrkx.takes(path):
-            advice = f"python -m tensoa.importers.exatrkx {path} --out FILE.pt makes one of them"
-        raise InputError(f"{path}: holds weights, not a model; {advice}")
+        raise InputError(
+            f"{path}: holds weights, not a model; expected FILE.py:FACTORY, a function that makes the network and loads them"
+        )
     return _loaded(path, "a TorchScript model (torch.jit.save)", lambda: torch.jit.load(path, "cpu"))
 
 

@@ -44,11 +44,11 @@ class Format:
     peer: str = ""
 
 
-IMPORT, EXPORT = "`tensoa.import`", "`tensoa.export`"
+COMPILE = "`tensoa compile`"
 FORMATS = [
     Format(
         "XGBoost JSON, UBJ",
-        f"the program, {IMPORT}",
+        f"the program, {COMPILE}",
         "gbtree and dart, all forms of `base_score`, several classes and targets, leaf vectors, categories, random forests; "
         "`--best-iteration`",
         "gblinear, unknown objectives, binary files",
@@ -59,7 +59,7 @@ FORMATS = [
     ),
     Format(
         "LightGBM text",
-        f"the program, {IMPORT}",
+        f"the program, {COMPILE}",
         "all objectives, rf and dart, categories, the three kinds of missing values",
         "linear trees, dumps",
         "LightGBM: the same bits",
@@ -69,7 +69,7 @@ FORMATS = [
     ),
     Format(
         "scikit-learn pickle, with `--trust-pickle`",
-        IMPORT,
+        COMPILE,
         "decision trees, random forests, extra trees, Bagging of trees, GradientBoosting, HistGradientBoosting; in a Pipeline "
         "behind StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler",
         "other estimators and steps, an `init` that is not constant, categories that are not whole numbers from 0 on",
@@ -78,9 +78,9 @@ FORMATS = [
     ),
     Format(
         "ONNX trees",
-        IMPORT,
+        COMPILE,
         "TreeEnsembleRegressor, TreeEnsembleClassifier (ai.onnx.ml 1 to 4), TreeEnsemble (5)",
-        "other operators than Cast, ZipMap, Identity; MIN, MAX, PROBIT",
+        "other operators than Cast, ZipMap, Identity, Concat of inputs; MIN, MAX, PROBIT",
         "ONNX Runtime: the same bits in float32, 1e-6 in float64",
         "ONNX trees",
         "xgboost-100x6",
@@ -88,7 +88,7 @@ FORMATS = [
     ),
     Format(
         "TMVA weights.xml, BDT",
-        IMPORT,
+        COMPILE,
         "BDT of two classes by AdaBoost, Bagging, Grad; packed by gzip, too",
         "Fisher cuts, transformations, regression, several classes",
         "the rules of TMVA, by a second reader",
@@ -96,7 +96,7 @@ FORMATS = [
     ),
     Format(
         "conifer JSON",
-        IMPORT,
+        COMPILE,
         "both splitting conventions, with `--splitting` files that do not state theirs; scores in float64, not in the fixed "
         "point of the firmware",
         "oblique splits",
@@ -105,7 +105,7 @@ FORMATS = [
     ),
     Format(
         "ONNX networks",
-        EXPORT,
+        COMPILE,
         "opset 7 to 21, [these operators](onnx_operators.md); models of a fixed number of rows become models of any",
         "other operators, attributes and types",
         "ONNX Runtime",
@@ -115,7 +115,7 @@ FORMATS = [
     ),
     Format(
         "TorchScript",
-        f"the program, {EXPORT}",
+        f"the program, {COMPILE}",
         "scripted and traced models, branches and loops on constants; [just in time](just_in_time.md) what torch loads",
         "as packages: control flow that depends on the data, state that a call changes",
         "torch",
@@ -123,7 +123,7 @@ FORMATS = [
     ),
     Format(
         "LWTNN JSON",
-        EXPORT,
+        COMPILE,
         "sequential and graph: dense, normalization, maxout, highway, embedding, lstm, gru, simplernn",
         "other layers and activations",
         "nothing; the tests have LWTNN's rules in NumPy, files of others LWTNN itself",
@@ -131,7 +131,7 @@ FORMATS = [
     ),
     Format(
         "Keras .keras, .h5, .json with weights",
-        EXPORT,
+        COMPILE,
         "sequential and functional models of Keras 2 and 3, with the back end of Keras 3 for torch",
         "Lambda layers, custom objects, layers that Keras 3 lacks",
         "Keras: its own `predict`; files of others of Keras 2: TensorFlow's Keras 2",
@@ -139,7 +139,7 @@ FORMATS = [
     ),
     Format(
         "TensorFlow SavedModel, frozen graph (.pb, .graphdef)",
-        EXPORT,
+        COMPILE,
         "what tf2onnx makes ONNX of, where it and TensorFlow are installed",
         "what tf2onnx or the importer of ONNX refuses",
         "TensorFlow, ONNX Runtime",
@@ -147,7 +147,7 @@ FORMATS = [
     ),
     Format(
         "TMVA weights.xml, MLP and DL",
-        EXPORT,
+        COMPILE,
         "MLP, DNN and DL of dense layers, normalised inputs",
         "PCA, Deco, Gauss, convolutions, recurrent layers",
         "the rules of TMVA, by a second reader in the tests",
@@ -155,12 +155,19 @@ FORMATS = [
     ),
     Format(
         "hls4ml, QKeras",
-        EXPORT,
+        COMPILE,
         "dense chains in fixed point: all rounding and overflow modes, relu, batch normalization; of QKeras also a first layer "
         "of floats, and softmax, sigmoid, tanh at the end",
         "tables of hls4ml (softmax, sigmoid, tanh), `alpha=auto`, graphs that are no chain",
         "the same bits before a softmax: fractions in the tests, hls4ml, QKeras in float64",
         "QKeras",
+    ),
+    Format(
+        "Exa.TrkX weights, checkpoint or text",
+        COMPILE,
+        "the edge classifier ResAGNN of the published code; text also packed by gzip",
+        "other networks, numbers that are not finite",
+        "nothing; the tests have its forward pass in NumPy",
     ),
 ]
 

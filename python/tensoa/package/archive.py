@@ -35,7 +35,7 @@ def read(path: str | PathLike) -> tuple[dict[str, bytes], Json]:
         content = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot read: {error.strerror}") from error
-    expected = "expected a package (.pt2) that was written by python -m tensoa.export"
+    expected = "expected a package (.pt2) that was written by tensoa compile"
     if content[-64 - len(MARK) : -64] != MARK:
         raise InputError(f"{path}: its checksum is missing; {expected}")
     if hashlib.sha256(content[:-64]).hexdigest().encode() != content[-64:]:

@@ -197,7 +197,8 @@ class Manifest:
         schema = text.get("schema") if isinstance(text, dict) else None
         if schema != SCHEMA:
             newer = isinstance(schema, int) and schema > SCHEMA
-            advice = "a newer tensoa wrote it: update this one, or compile the model with it" if newer else "compile the model again"
+            again = "compile the model again"
+            advice = "a newer tensoa wrote it: update this one, or compile the model with it" if newer else again
             raise InputError(f"{where}: its format is {schema}, this version of tensoa reads {SCHEMA}; {advice}")
         return _parsed(Manifest, text, f"{where}: its manifest")
 

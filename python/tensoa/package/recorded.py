@@ -79,12 +79,12 @@ def summary_lines(recorded: Recorded) -> Iterator[str]:
         kinds, dtypes = " and ".join(recorded.unjudged), " and ".join(dict.fromkeys(recorded.unjudged.values()))
         yield (
             f"not judged on {kinds} numbers: the model rounds to {dtypes}, and changes there by more than {ROUGH:.0e} by that "
-            "alone; export with --examples to have it judged on rows that it is made for"
+            "alone; export with --example to have it judged on rows that it is made for"
         )
     if all(case.numbers != NORMAL for case in recorded.cases):
         yield (
             f"too rough to be judged: the model differs from itself in float64 by more than {ROUGH:.0e}, so `tensoa check` "
-            "has no results on such numbers to compare with; export with --examples that the model is made for"
+            "has no results on such numbers to compare with; export with --example that the model is made for"
         )
 
 

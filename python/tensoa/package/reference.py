@@ -52,7 +52,7 @@ def compared(module: Any, binding: Binding, rules: list[dict]) -> Iterator[str]:
     if count:
         yield f"compared with {module.framework}: the same in {count} sets of columns"
     else:
-        yield f"not compared with {module.framework}: no numbers that say something; export with --examples of such"
+        yield f"not compared with {module.framework}: no numbers that say something; export with --example of such"
 
 
 def _runner(function: Function, framework: str, module: Any, binding: Binding) -> Callable[[Columns, list[int]], None]:

@@ -22,7 +22,7 @@ from tensoa.package.checks import Differs, validate
 RULES = [{"collection": 0}]
 FINITE = "made-up rows are where the model gives finite numbers: "
 UNCHECKED = (
-    "the model gives hardly any finite numbers for all rows that were made up; export with --examples, rows that the model is "
+    "the model gives hardly any finite numbers for all rows that were made up; export with --example, rows that the model is "
     "made for"
 )
 
@@ -152,8 +152,8 @@ def test_examples_outside_the_domain_are_said():
     inputs = tuple(replace(one, examples=torch.full((3, 5), -2.0)) for one in columns.inputs)
     _, lines = with_domain(Module(lambda m, x: x[:, :2].log()), replace(columns, inputs=inputs))
     assert lines == [
-        'not checked: block "preds", m, n: the model gives hardly any finite numbers for the rows of --examples; export with '
-        "other --examples, rows that the model is made for"
+        'not checked: block "preds", m, n: the model gives hardly any finite numbers for the rows of --example; export with '
+        "other --example, rows that the model is made for"
     ]
 
 
@@ -170,7 +170,7 @@ def test_a_search_ends_with_its_time_at_the_best_that_it_has(monkeypatch):
     monkeypatch.setattr(domain, "MOST_SECONDS", 0.0)
     found, lines = with_domain(module, bind(*THREE_TO_TWO))
     assert len(calls) == 1 and found == bind(*THREE_TO_TWO)
-    assert lines.pop().endswith("finite numbers ended after 1000 calls or 0 s; give some with --examples")
+    assert lines.pop().endswith("finite numbers ended after 1000 calls or 0 s; give some with --example")
     assert all(UNCHECKED in line for line in lines)
 
 

@@ -85,7 +85,7 @@ def test_rows_are_neither_a_model_nor_a_binding(name, content, kind, tmp_path):
     with pytest.raises(InputError) as caught:
         binding.load(path)
     assert str(caught.value) == (
-        f"{path}: is {kind}, rows and not what describe(metadata) writes; rows belong to --examples (tensoa.export), or "
+        f"{path}: is {kind}, rows and not what describe(metadata) writes; rows belong to --example, or "
         "without a description: tensoa compile MODEL --out FILE.pt2 --columns BLOCK=COLUMN,COLUMN "
         "--example FILE.parquet"
     )

@@ -11,7 +11,9 @@ import pytest
 import torch
 from torch import nn
 
-from conftest import shared
+import tensoa
+from conftest import require_runtime, shared
+from tensoa import compiling, options
 from tensoa.command import run
 from tensoa.errors import InputError
 from tensoa.importers.exatrkx import read_weights
@@ -316,13 +318,54 @@ def test_other_files_of_torch_are_refused(save, message, tmp_path, capsys):
     assert not out.parent.exists()
 
 
-def test_exporter_names_the_importer_for_its_checkpoints_and_the_way_for_others(tmp_path):
-    save_checkpoint(tmp_path / "gnn.ckpt", published(tmp_path))
+def test_the_way_for_weights_of_other_networks_is_named(tmp_path):
     torch.save(nn.Linear(2, 2).state_dict(), tmp_path / "other.pt")
-    with pytest.raises(InputError, match="holds weights, not a model; python -m tensoa.importers.exatrkx .*gnn.ckpt"):
-        load_module(str(tmp_path / "gnn.ckpt"))
     with pytest.raises(InputError, match="holds weights, not a model; expected FILE.py:FACTORY"):
         load_module(str(tmp_path / "other.pt"))
+
+
+def as_text(path, network):
+    path.write_text(weights_text(is_published=True))
+
+
+def as_gzip(path, network):
+    path.write_bytes(gzip.compress(weights_text(is_published=True).encode()))
+
+
+COLUMNS = ["x=r,phi,z@hits", "edge_index.T=from,to:int64@edges"]
+
+
+@pytest.mark.parametrize(
+    "name, save", [("weights.txt", as_text), ("weights.txt.gz", as_gzip), ("weights.pt", as_text), ("last.ckpt", as_checkpoint)]
+)
+def test_compile_makes_a_package_of_what_the_file_holds_whatever_its_name(name, save, tmp_path):
+    save(tmp_path / name, published(tmp_path))
+    tensoa.compile(tmp_path / name, tmp_path / "m.pt2", columns=COLUMNS, outputs=["score"], report=lambda line: None)
+    x, edge_index = random_graph(12, 40)
+    columns = {"r": x[:, 0], "phi": x[:, 1], "z": x[:, 2], "from": edge_index[0], "to": edge_index[1]}
+    model = require_runtime()(tmp_path / "m.pt2")
+    columns = {key: column.astype("int64" if key in ("from", "to") else "float32") for key, column in columns.items()}
+    expected = numpy_scores(weights_text(is_published=True), x.astype(np.float32).astype(np.float64), edge_index)
+    np.testing.assert_allclose(model(**columns)["score"], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_compile_says_what_is_wrong_with_damaged_weights(tmp_path):
+    for name in ("more text", "infinite", "wrong count"):
+        damage, message = DAMAGE[name]
+        (tmp_path / "weights.txt").write_bytes(damage(weights_text()))
+        with pytest.raises(InputError) as caught:
+            tensoa.compile(tmp_path / "weights.txt", tmp_path / "m.pt2", columns=COLUMNS)
+        assert str(caught.value).startswith(f"{tmp_path}/weights.txt: ") and message in str(caught.value)
+
+
+def test_compile_makes_torchscript_of_weights(tmp_path):
+    as_script(tmp_path / "gnn.pt", published(tmp_path))
+    x, edge_index = random_graph(12, 40)
+    for name in ("gnn.pt", "weights.txt"):
+        compiling.main(options.of_compile([str(tmp_path / name), "--out", str(tmp_path / "model.pt")]))
+        scores = torch.jit.load(tmp_path / "model.pt").double()(torch.tensor(x), torch.tensor(edge_index))
+        expected = numpy_scores(weights_text(is_published=True), x, edge_index)
+        np.testing.assert_allclose(scores.numpy(force=True), expected, rtol=0, atol=1e-12)
 
 
 def test_exporter_names_an_operator_that_torch_does_not_have(tmp_path):

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from exporting import CASES, agreement, bind, block
+from tensoa.binding.defaults import words_of_model
 from tensoa.errors import InputError
 from tensoa.export import Options, export
 from tensoa.importers.files import load_module
@@ -83,6 +84,15 @@ SEQUENCES = {
     "lstm": [layers.Bidirectional(layers.LSTM(5))],
     "attention": [layers.Dense(4, "gelu"), layers.GlobalAveragePooling1D()],
 }
+
+
+def test_what_a_model_takes_is_said_where_no_columns_are_known(tmp_path):
+    with pytest.raises(InputError) as caught:
+        words_of_model(load_module(saved(two_inputs(), tmp_path)), None)
+    assert str(caught.value) == (
+        "columns: the model takes jet float32[n, 3], tracks float32[n, 5]; expected the columns of each: --columns "
+        "jet=COLUMN,COLUMN,COLUMN tracks=COLUMN,COLUMN,COLUMN,COLUMN,COLUMN"
+    )
 
 
 @pytest.mark.parametrize("ending", ["keras", "h5"])

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from exporting import bind, block
+from tensoa.binding.defaults import words_of_model
 from tensoa.compiler.frontends import torch_export
 from tensoa.errors import InputError
 from tensoa.importers.files import load_module
@@ -259,6 +260,16 @@ def test_variables_and_labels_go_by_name(tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             load_module(path, bind([block("features", names)], [block("y", "uv")]))
+
+
+def test_the_variables_of_a_file_are_the_columns_that_need_no_words(tmp_path):
+    text = sequential("abc", [dense(3, 2, "tanh")], 2)
+    (found,) = words_of_model(import_lwtnn(save(text, tmp_path)), None)
+    assert (found.name, found.columns, found.dtype) == ("inputs", ("a", "b", "c"), "float32")
+    with pytest.raises(
+        InputError, match="the model takes jet float32.n, 2., tracks, hits; expected the columns of each: .* jet=pt,eta tr"
+    ):
+        words_of_model(import_lwtnn(save(graph(), tmp_path)), None)
 
 
 def test_network_is_fused(tmp_path):

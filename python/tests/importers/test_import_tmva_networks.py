@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from exporting import CASES, bind, block
+from tensoa.binding.defaults import words_of_model
 from tensoa.errors import InputError
 from tensoa.export import Options, export
 from tensoa.importers.files import load_module
@@ -255,6 +256,11 @@ def test_variables_go_by_label_or_expression(tmp_path):
         load_module(path, bind([block("x", NAMES[:2]), block("z", NAMES[2:])], [block("y", "a")]))
 
 
+def test_the_variables_of_a_file_are_the_columns_that_need_no_words(tmp_path):
+    (found,) = words_of_model(import_tmva(save(setup(mlp()), tmp_path)), None)
+    assert (found.name, found.columns, found.dtype) == ("x", tuple(NAMES), "float32")
+
+
 def test_package_is_fused(tmp_path):
     transform, _ = ranges(NAMES)
     path = save(setup(mlp(), transform=transform, NeuronType="tanh", EstimatorType="CE"), tmp_path)
@@ -274,7 +280,7 @@ DNN = setup(dnn((1, 1, 0)), "DNN")
 @pytest.mark.parametrize(
     "text, message",
     [
-        (NET.replace("MLP::", "BDT::"), "it is an ensemble of trees (BDT), expected a network; python -m tensoa.import makes"),
+        (NET.replace("MLP::", "BDT::"), "it is an ensemble of trees (BDT), expected a network; tensoa compile makes"),
         (NET.replace("MLP::", "SVM::"), 'its method is "SVM", expected one of MLP, DNN, DL'),
         ("<a/>", "is XML of a, expected a weights.xml of TMVA"),
         (NET[:-20], "cannot be read ("),

@@ -179,9 +179,7 @@ def test_without_a_gpu_or_a_program_one_line_says_what_was_not_done(tmp_path, mo
     for options, missing in (({}, "no --program"), ({"program": "tensoa"}, "no GPU")):
         lines = []
         path = package(tmp_path, lines.append, **options)
-        assert lines[-2] == (
-            f"not run: {missing} here; on a GPU: python -m tensoa.export --check {path} --program build/tensoa"
-        )
+        assert lines[-2] == f"not run: {missing} here; on a GPU: tensoa compile --check {path} --program build/tensoa"
         _, manifest = archive.read(path)
         assert "gpu_checks" not in manifest
     with pytest.raises(InputError, match="cannot be checked, there is no GPU here"):

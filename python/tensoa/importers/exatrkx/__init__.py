@@ -3,16 +3,19 @@
 """The edge-classifying network of Exa.TrkX (ResAGNN), from its published weights."""
 
 import gzip
+import re
 import zlib
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from tensoa.binding.parse import line_in_words
 from tensoa.errors import InputError, first_line
 from tensoa.importers import checkpoints
 
 GZIP_MAGIC = b"\x1f\x8b"
+BEGINNING = re.compile(rb"\d+\r?\n\d+\r?\nL \d+ \d+\r?\n")  # of the text
 #: Names of the networks in files of torch, and what comes between them and the numbers of their layers.
 PARTS = {
     "input": ("input_network", "node_encoder"),
@@ -97,6 +100,17 @@ def _read_text(path):
         raise InputError(f"{path}: cannot read the weights: {reason}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: got binary data, expected weights as text, plain or gzip") from error
+
+
+def _is_text(path):
+    """Whether a file begins as the text of the weights: iterations, entries of the first network, a linear layer."""
+    try:
+        with open(path, "rb") as file:
+            is_packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        with gzip.open(path) if is_packed else open(path, "rb") as file:
+            return BEGINNING.match(file.read(100)) is not None
+    except (OSError, EOFError, zlib.error):
+        return False
 
 
 def _read_entry(reader, width):
@@ -193,9 +207,10 @@ def _network(path, part, layers, activation, is_activated):
 
 
 def takes(path):
-    """Whether a file of torch.save has the weights of this network."""
+    """Whether a file has the weights of this network and nothing else: of torch.save, or text, which may be damaged."""
+    kind = checkpoints.kind_of(path)
     try:
-        return checkpoints.kind_of(path) == "weights" and parts_of(checkpoints.load(path).tensors) is not None
+        return _is_text(path) if kind is None else kind == "weights" and parts_of(checkpoints.load(path).tensors) is not None
     except InputError:
         return False
 
@@ -256,7 +271,7 @@ def _read_script(path):
     if not is_same:
         raise InputError(
             f"{path}: computes other scores than the Exa.TrkX network with these weights; compile it as it is: "
-            f"python -m tensoa.export {path} --binding BINDING.json --out FILE.pt2"
+            f"{line_in_words(path)}"
         )
     return network
 

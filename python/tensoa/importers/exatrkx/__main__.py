@@ -25,12 +25,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-import torch
-
 from tensoa import binding
-from tensoa.command import replacing, run, working
+from tensoa.command import run, working
 from tensoa.errors import InputError
-from tensoa.export import TARGETS, Options, export
+from tensoa.export import TARGETS, Options, export, write_torchscript
 from tensoa.importers.exatrkx import read_weights
 
 
@@ -47,14 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.out.endswith(".pt2") != (options.binding is not None):
         raise InputError(f"--out {options.out}: a package is called FILE.pt2 and needs --binding, nothing else has one")
-    network = read_weights(options.weights)
     if options.binding is not None:
-        columns = binding.load(options.binding)
+        network, columns = read_weights(options.weights), binding.load(options.binding)
         with working(f"compiling {options.out}") as report:
             export(network, columns, options.out, Options(options.target, report=report))
         return
-    with replacing(options.out) as temporary:
-        torch.jit.script(network).save(temporary)
+    write_torchscript(options.weights, options.out)
 
 
 if __name__ == "__main__":

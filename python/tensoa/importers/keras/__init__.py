@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from tensoa.binding import Binding
+from tensoa.binding.defaults import Taken
 from tensoa.errors import InputError, first_line
 from tensoa.importers.keras import config, legacy
 from tensoa.importers.outputs import chosen, notes
@@ -120,6 +121,9 @@ class Keras(nn.Module):
         for name, size in zip(self.argument_names, sizes):
             if None in size:
                 raise InputError(f'input "{name}": has the shape {list(size)}; expected sizes that are fixed, but for the rows')
+        self.taken_by_file = [
+            Taken(name, dtype, (None, *size)) for name, size, dtype in zip(self.argument_names, sizes, dtypes)
+        ]
         examples = tuple(torch.zeros(ROWS, *size, dtype=dtype) for size, dtype in zip(sizes, dtypes))
         for layer in model._flatten_layers():
             if getattr(layer, "unroll", None) is False:

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from tensoa.binding import Binding
+from tensoa.binding.defaults import Taken
 from tensoa.errors import InputError, first_line
 from tensoa.importers.columns import order_of
 from tensoa.importers.lwtnn.layers import SEQUENCES, VECTORS, checked_kind, member
@@ -124,6 +125,15 @@ class Lwtnn(nn.Module):
     @property
     def argument_names(self) -> list[str]:
         return [one.name for one in self.inputs]
+
+    @property
+    def taken_by_file(self) -> list[Taken]:
+        """Sequences have a number of steps that the file does not say."""
+        return [
+            Taken(one.name, torch.float32, (None, len(one.variables)), tuple(one.variables))
+            for one in self.inputs
+            if not one.is_sequence
+        ]
 
     @property
     def result_names(self) -> list[str]:

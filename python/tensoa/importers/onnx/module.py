@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
 
+from tensoa.binding.defaults import Taken
 from tensoa.errors import InputError, first_line
 from tensoa.importers.onnx import read, rows, runtime
 from tensoa.importers.onnx.graph import Graph, Input, Node, array_of_tensor, tensor_of
@@ -52,6 +53,10 @@ class OnnxModule(nn.Module):
     @property
     def argument_names(self) -> list[str]:
         return [argument.name for argument in self.graph.inputs]
+
+    @property
+    def taken_by_file(self) -> list[Taken]:
+        return [Taken(argument.name, argument.dtype, argument.shape) for argument in self.graph.inputs]
 
     @property
     def result_names(self) -> list[str]:

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from tensoa.binding import Binding
+from tensoa.binding.defaults import Taken
 from tensoa.errors import InputError
 from tensoa.importers.columns import order_of
 from tensoa.importers.tmva import layers
@@ -47,7 +48,7 @@ class Tmva(nn.Module):
         super().__init__()
         root = setup.root()
         if setup.method == "BDT":
-            setup.fail("it is an ensemble of trees (BDT), expected a network; python -m tensoa.import makes packages of trees")
+            setup.fail("it is an ensemble of trees (BDT), expected a network; tensoa compile makes packages of trees")
         if setup.method not in NETWORKS:
             setup.fail(f'its method is "{setup.method}", expected one of {", ".join(NETWORKS)}')
         kind = setup.info.get("AnalysisType", "Classification")
@@ -67,6 +68,7 @@ class Tmva(nn.Module):
         self.before, self.after = transformations(setup, root, self.labels if kind == "Regression" else [])
         self.notes: list[str] = []
         self.result_names: list[str] = []  # one result, without a name
+        self.taken_by_file = [Taken("x", torch.float32, (None, len(self.variables)), tuple(self.variables))]
         self.order: list[int] | None = None
         self.result_order: list[int] | None = None
 

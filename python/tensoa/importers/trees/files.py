@@ -25,6 +25,7 @@ OTHERS = {
     b'{"name":"tree"': "is a dump of LightGBM; save_model() it as text",
     OLD: "is a file of torch.save, not an ensemble of trees",
 }
+OF_TREES = (b"binf", b"bs64", b"CONFIG-offset", b'{"name":"tree"')  # those of OTHERS that are ensembles nevertheless
 
 
 @dataclass(frozen=True)
@@ -93,12 +94,14 @@ def load(path: str | PathLike, options: ImportOptions) -> Imported:
 
 
 def is_ensemble(path: str | PathLike) -> bool:
-    """Whether a file is an ensemble of trees that load() reads."""
+    """Whether a file is an ensemble of trees, which load() reads, or says why not."""
     if not Path(path).is_file():
         return False
     content = _content(path)
     found = _format_of(content)
-    return found is not None and found.has_trees(content)
+    if found is None:
+        return content.startswith(OF_TREES) or xgboost.is_binary(content)
+    return found.has_trees(content)
 
 
 def _content(path: str | PathLike) -> bytes:

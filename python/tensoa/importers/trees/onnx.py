@@ -19,7 +19,7 @@ from tensoa.importers.trees.onnx_tests import TreeOfTests
 
 DOMAIN = "ai.onnx.ml"
 REGRESSOR, CLASSIFIER, ENSEMBLE = "TreeEnsembleRegressor", "TreeEnsembleClassifier", "TreeEnsemble"
-TRIVIAL = ("Cast", "ZipMap", "Identity")
+TRIVIAL, CONCAT = ("Cast", "ZipMap", "Identity"), "Concat"  # of inputs, which it puts side by side
 LINKS = {"NONE": Link.NONE, "SOFTMAX": Link.SOFTMAX, "LOGISTIC": Link.SIGMOID, "SOFTMAX_ZERO": Link.SOFTMAX_ZERO}
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")  # their numbers in TreeEnsemble
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
@@ -62,43 +62,69 @@ class _Reader:
             except Exception as error:  # onnx throws many kinds
                 self.fail(f'its attribute "{attribute.name}" cannot be read: {first_line(error)}')
             self.attributes[attribute.name] = value
-        self.is_double, self.columns = self.input(model.graph, TensorProto)
+        self.is_double, self.columns, self.names = self.input(model.graph, TensorProto)
 
     def fail(self, what: str) -> None:
         raise InputError(f"{self.subject}{what}")
 
     def only_node(self, graph: Any) -> Any:
         found = [node for node in graph.node if node.op_type in (REGRESSOR, CLASSIFIER, ENSEMBLE)]
-        others = [node.op_type for node in graph.node if node not in found and node.op_type not in TRIVIAL]
+        joins = {name for node in graph.node if _joins_columns(node) for name in node.output}
+        sources = {self.source(node.input[0], _before(graph))[0] for node in found if node.input}
+        others = [
+            node.op_type
+            for node in graph.node
+            if node not in found and node.op_type not in TRIVIAL and not joins & sources & {*node.output}
+        ]
         if others or len(found) != 1:
             got = f"the operator {others[0]}" if others else f"{len(found)} ensembles of trees"
             self.fail(
-                f"its graph has {got}, expected one of {REGRESSOR}, {CLASSIFIER}, {ENSEMBLE} with {', '.join(TRIVIAL)} only"
+                f"its graph has {got}, expected one of {REGRESSOR}, {CLASSIFIER}, {ENSEMBLE} with {', '.join(TRIVIAL)}, "
+                "or Concat of inputs, only"
             )
         return found[0]
 
-    def input(self, graph: Any, types: Any) -> tuple[bool, int]:
-        """(whether it is of float64, columns). Numbers before a Cast may have any type."""
-        name, casts = self.node.input[0], {node.output[0]: node for node in graph.node if node.op_type in TRIVIAL}
-        kind = None
-        for _ in range(len(casts)):
-            if name not in casts:
-                break
-            if casts[name].op_type == "Cast" and kind is None:
-                kind = casts[name].attribute[0].i
-            name = casts[name].input[0]
-        given = next((one.type.tensor_type for one in graph.input if one.name == name), None)
-        if given is None:
-            raise InputError(f'{self.subject}the input "{name}" of its trees is not an input of the graph')
-        kind = given.elem_type if kind is None else kind
-        if kind not in (types.FLOAT, types.DOUBLE):
-            self.fail(f"its trees see {types.DataType.Name(kind).lower()}, expected float or double")
-        dimensions = given.shape.dim
+    def input(self, graph: Any, types: Any) -> tuple[bool, int, list[str]]:
+        """(whether it is of float64, columns, their names where each is an input). Numbers before a Cast may have any type."""
+        before = _before(graph)
+        name, kind = self.source(self.node.input[0], before)
+        parts = [self.source(part, before) for part in before[name].input] if name in before else [(name, kind)]
+        found = [(self.given(graph, part), its) for part, its in parts]
+        kinds = {its if its is not None else given.elem_type for given, its in found} if kind is None else {kind}
+        if not kinds <= {types.FLOAT} and not kinds <= {types.DOUBLE}:
+            self.fail(
+                f"its trees see {' and '.join(types.DataType.Name(one).lower() for one in kinds)}, expected float or double"
+            )
+        widths = [
+            given.shape.dim[1].dim_value if len(given.shape.dim) == 2 and given.shape.dim[1].HasField("dim_value") else None
+            for given, _ in found
+        ]
+        if len(parts) > 1 and None in widths:
+            self.fail("an input of its Concat does not say its width; expected inputs [n, 1], or of another width")
         used = np.asarray(self.attributes.get("nodes_featureids", ()), np.int64).max(initial=-1) + 1
-        columns = dimensions[1].dim_value if len(dimensions) == 2 and dimensions[1].HasField("dim_value") else int(used)
+        columns = int(used) if widths[0] is None else sum(width for width in widths if width is not None)
         if not 0 <= columns < 2**31:
             self.fail(f"it has {columns} columns")
-        return kind == types.DOUBLE, columns
+        names = [part for part, _ in parts] if len(parts) > 1 and set(widths) == {1} else []
+        return kinds == {types.DOUBLE}, columns, names if len(set(names)) == len(names) else []
+
+    def source(self, name: str, before: dict[str, Any]) -> tuple[str, int | None]:
+        """(what a value is made of by trivial operators alone, the type that the last of them casts to)."""
+        kind = None
+        for _ in range(len(before)):
+            if name not in before or before[name].op_type == CONCAT:
+                break
+            if before[name].op_type == "Cast" and kind is None:
+                kind = before[name].attribute[0].i
+            name = before[name].input[0]
+        return name, kind
+
+    def given(self, graph: Any, name: str) -> Any:
+        """The type of an input."""
+        found = next((one.type.tensor_type for one in graph.input if one.name == name), None)
+        if found is None:
+            raise InputError(f'{self.subject}the input "{name}" of its trees is not an input of the graph')
+        return found
 
     def other_outputs(self, graph: Any) -> list[str]:
         """Those that are not the scores."""
@@ -166,6 +192,7 @@ class _Reader:
             source=f"ONNX, {self.producer}" if self.producer else "ONNX",
             objective=f"{kind}, {transform}",
             classes=labels,
+            column_names=self.names,
         )
 
     def link(self, transform: str, outputs: int) -> Link:
@@ -190,6 +217,15 @@ class _Reader:
         for tree in trees:
             tree.add_to(builder, min(tree.targets(), default=0) if builder.leaf_size == 1 else 0)
         return builder
+
+
+def _joins_columns(node: Any) -> bool:
+    return node.op_type == CONCAT and [one.i for one in node.attribute if one.name == "axis"] in ([1], [-1])
+
+
+def _before(graph: Any) -> dict[str, Any]:
+    """The nodes that may be before the trees, by what they give."""
+    return {node.output[0]: node for node in graph.node if node.op_type in TRIVIAL or _joins_columns(node)}
 
 
 def _reference(reader: _Reader, ensemble: Ensemble) -> Reference:

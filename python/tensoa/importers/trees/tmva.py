@@ -64,7 +64,7 @@ class _Reader(Setup):
 
     def check_method(self) -> None:
         if self.method in NETWORKS:
-            self.fail(f"it is a network ({self.method}), expected BDT; python -m tensoa.export makes packages of networks")
+            self.fail(f"it is a network ({self.method}), expected BDT; tensoa compile makes packages of networks")
         if self.method != "BDT":
             self.fail(f'its method is "{self.method}", expected BDT')
 

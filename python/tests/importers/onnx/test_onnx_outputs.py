@@ -10,6 +10,8 @@ import torch
 from onnx import helper
 from packages import FLOAT, of_nodes, refused
 
+import tensoa
+from conftest import require_runtime
 from exporting import agreement, bind, block
 from tensoa.errors import InputError
 from tensoa.export import Options, export
@@ -117,3 +119,29 @@ def test_other_names_are_refused(seed, tmp_path):
     with pytest.raises(InputError, match='block "no such value": the model has no output and no inner value') as caught:
         import_onnx(tmp_path / "m.onnx", columns)
     assert all(f'"{name}"' in str(caught.value) for name in outputs)
+
+
+def test_compile_gives_outputs_and_inner_values_by_name(tmp_path):
+    """Some of the outputs, one inside, with names of columns; other names go to all outputs in order."""
+    shape = (FLOAT, ["n", WIDTH])
+    nodes = [helper.make_node("Tanh", ["input"], ["inside"]), helper.make_node("Neg", ["inside"], ["a"])]
+    nodes += [helper.make_node("Relu", ["inside"], ["b"])]
+    path = of_nodes(tmp_path / "m.onnx", nodes, {"input": shape}, {"a": shape, "b": shape})
+    x = np.random.default_rng(1).normal(size=(20, WIDTH)).astype(np.float32)
+    for outputs, values in (
+        (["b"], ["b"]),
+        (["b", "a"], ["b", "a"]),
+        (["inside=u,v,w", "b"], ["inside", "b"]),
+        (["first", "second"], ["a", "b"]),
+    ):
+        tensoa.compile(path, tmp_path / "m.pt2", columns=["input=x,y,z"], outputs=outputs, report=lambda line: None)
+        got = require_runtime()(tmp_path / "m.pt2")(**dict(zip("xyz", np.ascontiguousarray(x.T))))
+        assert len(got) == WIDTH * len(outputs)
+        for text, value in zip(outputs, values):
+            name, _, names = text.partition("=")
+            columns = [got[one] for one in (names.split(",") if names else [f"{name}_{i}" for i in range(WIDTH)])]
+            np.testing.assert_allclose(np.stack(columns, 1), right(path, value, x), rtol=1e-5, atol=1e-6)
+    with pytest.raises(
+        InputError, match='block "insid": the model has no output and no inner value .*; the nearest name is "in'
+    ):
+        tensoa.compile(path, tmp_path / "m.pt2", columns=["input=x,y,z"], outputs=["insid"])

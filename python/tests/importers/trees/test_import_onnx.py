@@ -274,6 +274,29 @@ def test_files_of_skl2onnx(tmp_path, name, y, outputs):
     assert made.ensemble.outputs == outputs and made.ensemble.source.startswith("ONNX, skl2onnx ")
 
 
+def test_inputs_of_width_1_are_the_names_of_the_features(tmp_path):
+    lists, _ = random_trees(1, MODES[:4])
+    path = saved(tmp_path, "TreeEnsembleRegressor", lists)
+    model = onnx.load(path)
+    names = ["pt", "eta", "phi", "m", "q"]
+    del model.graph.input[:]
+    model.graph.input.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, 1]) for name in names)
+    (trees,) = model.graph.node
+    model.graph.node.insert(0, helper.make_node("Concat", names, [trees.input[0]], axis=1))
+    onnx.save(model, path)
+    ensemble, x = checked(path).ensemble, X.astype(np.float32)
+    expected = onnxruntime.InferenceSession(str(path)).run(None, {name: x[:, [i]] for i, name in enumerate(names)})[0]
+    np.testing.assert_allclose(forest.answers(ensemble, x.T), expected, atol=1e-6)  # added in another order
+    assert ensemble.column_names == names
+    model.graph.node[0].attribute[0].i = 0
+    onnx.save(model, path)
+    assert "its graph has the operator Concat, expected one of" in refusal(path)
+    model.graph.node[0].attribute[0].i = 1
+    model.graph.node.append(helper.make_node("Concat", [trees.output[0], "pt"], ["more"], axis=1))
+    onnx.save(model, path)
+    assert "its graph has the operator Concat, expected one of" in refusal(path)
+
+
 def test_casts_and_the_command(tmp_path):
     lists, _ = random_trees(1, MODES[:4])
     cast = [helper.make_node("Cast", ["x"], ["f"], to=TensorProto.FLOAT), helper.make_node("Identity", ["f"], ["g"])]

@@ -183,7 +183,7 @@ def changed_root(**attributes):
             "its AnalysisType is Multiclass, expected Classification",
         ),
         (random_trees(1), {"method": "Fisher::F"}, 'its method is "Fisher", expected BDT'),
-        (random_trees(1), {"method": "MLP::MLP"}, "it is a network (MLP), expected BDT; python -m tensoa.export makes"),
+        (random_trees(1), {"method": "MLP::MLP"}, "it is a network (MLP), expected BDT; tensoa compile makes"),
         (random_trees(1), {"names": []}, "its Variables are missing"),
         (random_trees(1), {"head": '<!DOCTYPE a [<!ENTITY b "c">]>'}, "declares entities of XML"),
     ],

@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of a model for which no columns were given: those that its file names, or those of an example."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from tensoa.binding.blocks import argument_names
+from tensoa.binding.examples import Example
+from tensoa.binding.words import Words
+from tensoa.dtypes import DTYPES, name_of
+from tensoa.errors import InputError
+
+MOST_PLACES = 40  # that are written out in the line to type
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What the file of a model says of one argument; modules have it as `taken_by_file`. `shape`: sizes, None where they are
+    free; no shape where the file says none. `columns`: the names that the file has for them.
+    """
+
+    name: str
+    dtype: torch.dtype
+    shape: tuple[int | None, ...] | None
+    columns: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int | None:
+        return self.shape[1] if self.shape is not None and len(self.shape) == 2 else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of its columns: of one column, the name of the argument."""
+        return self.columns or ((self.name,) if self.width == 1 else ())
+
+    def __str__(self) -> str:
+        if self.shape is None:
+            return f"{self.name} {name_of(self.dtype)}"
+        sizes = [str(size) if size is not None else "n" if i == 0 else "?" for i, size in enumerate(self.shape)]
+        return f"{self.name} {name_of(self.dtype)}[{', '.join(sizes)}]"
+
+
+def needed_arguments(module: Any) -> list[str] | None:
+    """The arguments that have no default; None where it takes any."""
+    arguments = argument_names(module)
+    if arguments is None or hasattr(module, "argument_names") or isinstance(module, torch.jit.ScriptModule):
+        return arguments
+    parameters = inspect.signature(module.forward).parameters
+    return [name for name in arguments if parameters[name].default is inspect.Parameter.empty]
+
+
+def taken_by_file(module: Any) -> dict[str, Taken]:
+    """By the names of arguments; of programs of torch.export what they were exported with."""
+    found = getattr(module, "taken_by_file", ())
+    if isinstance(module, torch.fx.GraphModule):
+        inputs = [(node.target, node.meta.get("val")) for node in module.graph.nodes if node.op == "placeholder"]
+        found = [Taken(str(name), one.dtype, _sizes(one)) for name, one in inputs if isinstance(one, torch.Tensor)]
+    return {one.name: one for one in found if isinstance(one, Taken)} if isinstance(found, (list, tuple)) else {}
+
+
+def _sizes(tensor: torch.Tensor) -> tuple[int | None, ...]:
+    return tuple(size if isinstance(size, int) else None for size in tensor.shape)
+
+
+def line_of(module: Any, names: Sequence[str], known: Mapping[str, Words] | None = None) -> str:
+    """What to type for arguments: columns that are known, and places for the others."""
+    return " ".join(_text(name, taken_by_file(module).get(name), (known or {}).get(name)) for name in names)
+
+
+def _text(name: str, taken: Taken | None, known: Words | None) -> str:
+    if known is not None:
+        dtype, columns = known.dtype, ",".join(known.columns)
+    else:
+        width = taken.width if taken is not None else None
+        columns = ",".join(["COLUMN"] * width) if width is not None and width <= MOST_PLACES else "COLUMN,COLUMN,…"
+        dtype = name_of(taken.dtype) if taken is not None else ""
+    return f"{name}={columns}" + (f":{dtype}" if dtype not in ("", "float32") else "")
+
+
+def taken_text(module: Any, names: Sequence[str]) -> str:
+    """Arguments for messages, with dtype and shape where the file says them."""
+    of_file = taken_by_file(module)
+    return ", ".join(str(of_file.get(name, name)) for name in names)
+
+
+def words_of_model(module: Any, example: Example | None) -> list[Words]:
+    """A block for each argument: of the columns that its file names, else of the column of the example that has its name, or
+    the fields of the record that has it; all columns of the example where there is one argument. Raises InputError where that
+    would be a guess.
+    """
+    needed = needed_arguments(module)
+    if needed is None:
+        raise InputError(
+            "columns: the model takes arguments of which it does not say the names; expected the columns of each: "
+            f"--columns {line_of(module, ['BLOCK'])}"
+        )
+    of_file = taken_by_file(module)
+    of_each = {name: _words_of(name, of_file.get(name), example) for name in argument_names(module) or needed}
+    found = {name: one for name, one in of_each.items() if one is not None}
+    is_whole = example is not None and set(example) <= {column for one in found.values() for column in one.columns}
+    if len(needed) == 1 and example is not None and not is_whole:
+        (name,) = needed
+        is_by_chance = name in found and found[name].columns == (name,) and not (name in of_file and of_file[name].names)
+        if name in found and not is_by_chance:
+            return [found[name]]
+        if _has_width(of_file.get(name), len(example)):
+            return [Words(name, tuple(example))]
+    if needed and all(name in found for name in needed):
+        return _in_collections([one for name, one in found.items() if name in needed or example is not None], example)
+    shapes = [of_file[name].shape for name in needed if name in of_file]
+    if any(shape is not None and len(shape) != 2 for shape in shapes):
+        raise InputError(
+            f"columns: the model takes {taken_text(module, needed)}; expected [n, k], as columns are; others need the "
+            "description of a C++ layout: --binding"
+        )
+    has = f"; the example has {example.listed}" if example is not None else ""
+    raise InputError(
+        f"columns: the model takes {taken_text(module, needed)}; expected the columns of each: --columns "
+        f"{line_of(module, needed, found)}{has}"
+    )
+
+
+def _words_of(name: str, taken: Taken | None, example: Example | None) -> Words | None:
+    names = taken.names if taken is not None and name_of(taken.dtype) in DTYPES else ()
+    if taken is not None and names and (example is None or any(column in example for column in names)):
+        return Words(name, names, name_of(taken.dtype))
+    if example is None:
+        return None
+    columns = tuple(column for column in example if column.startswith(f"{name}.")) or (name,)
+    return Words(name, columns) if columns[0] in example and _has_width(taken, len(columns)) else None
+
+
+def _has_width(taken: Taken | None, width: int) -> bool:
+    return taken is None or taken.width in (None, width)
+
+
+def _in_collections(blocks: list[Words], example: Example | None) -> list[Words]:
+    """Blocks of the same rows of the example are of one collection, which has the name of the first of them."""
+    if example is None:
+        return blocks
+    lengths = [example.lengths.get(one.columns[0]) for one in blocks]
+    if len(set(lengths)) == 1:
+        return blocks
+    return [replace(one, rows=blocks[lengths.index(its)].name) for one, its in zip(blocks, lengths)]
+
+
+def left_out(blocks: Sequence[Words], example: Example) -> list[str]:
+    """What no block has of the example, for people."""
+    taken = {column for one in blocks for column in one.columns}
+    return [*(name for name in example if name not in taken), *(f"{name} ({kind})" for name, kind in example.others.items())]
