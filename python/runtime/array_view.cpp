@@ -78,8 +78,16 @@ std::string conversion_to(nb::handle value, const std::string& dtype) {
                   std::string(name_of(use.dtype)) + " of this one: x.astype(\"" +
                   std::string(name_of(use.dtype)) + "\")");
   }
-  fail(use, "is " + dtype + ", expected " + std::string(name_of(use.dtype)) + ": " +
-                conversion_to(value, std::string(name_of(use.dtype))));
+  const std::string wanted(name_of(use.dtype));
+  if (PyTypeNum_ISDATETIME(PyArray_TYPE(array))) {
+    fail(use, "is " + dtype + ", expected " + wanted + ": x.astype(\"int64\").astype(\"" + wanted +
+                  "\")");
+  }
+  if (PyTypeNum_ISFLEXIBLE(PyArray_TYPE(array)) || PyArray_TYPE(array) == NPY_OBJECT) {
+    fail(use, "is " + dtype + ", expected " + wanted + ": numbers become that by x.astype(\"" +
+                  wanted + "\"); text has none: leave the column out, or encode it");
+  }
+  fail(use, "is " + dtype + ", expected " + wanted + ": " + conversion_to(value, wanted));
 }
 
 [[noreturn]] void refuse_device(Device device, const ArrayUse& use) {

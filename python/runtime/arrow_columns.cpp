@@ -120,6 +120,7 @@ std::string type_of(const ArrowSchema& schema) {
     if (format == known.format) return std::string(name_of(known.dtype));
   }
   if (format == "b") return "bool";
+  if (format.starts_with('t')) return "times";
   return "of Arrow's type " + std::string(format);
 }
 
@@ -148,11 +149,18 @@ ArrayView view_of_parts(const ArrowSchema& schema, const std::vector<Part>& part
   const std::string wanted(name_of(use.dtype));
   if ((format == std::end(kFormats) && !are_bits) || schema.dictionary != nullptr) {
     const std::string type = type_of(schema);
-    throw BindingError(
-        use.subject + " is " + type + ", expected " + wanted +
-        (type == "lists"
-             ? " in a table; lists are read as an array of Awkward Array: awkward.from_arrow(x)"
-             : ": x.cast(\"" + wanted + "\")"));
+    std::string advice = ": x.cast(\"" + wanted + "\")";
+    if (type == "lists") {
+      advice = " in a table; lists are read as an array of Awkward Array: awkward.from_arrow(x)";
+    } else if (type == "times") {  // of 32 bits: days, and times of day in seconds and milliseconds
+      const std::string_view kind = schema.format;
+      const bool is_short = kind == "tdD" || kind == "tts" || kind == "ttm";
+      advice = std::string(": x.cast(\"") + (is_short ? "int32" : "int64") + "\").cast(\"" +
+               wanted + "\")";
+    } else if (type == "text" || type == "bytes") {
+      advice = ", and " + type + " has no numbers: leave the column out, or encode it";
+    }
+    throw BindingError(use.subject + " is " + type + ", expected " + wanted + advice);
   }
   const DType dtype = are_bits ? DType::kBool : format->dtype;
   if (!use.takes_any && dtype != use.dtype) {

@@ -468,7 +468,26 @@ def bad_calls():
         ),
         "a wrong dtype": ((), {**columns, "z": z.astype("f8")}, 'column z is float64, expected float32: x.astype("float32")'),
         "no dtype of ours": ((), {**columns, "z": z.astype("u4")}, "column z is uint32, expected float32"),
-        "text": ((), {**columns, "z": np.array(["a"] * 10)}, "column z is <U1, expected float32"),
+        "text": (
+            (),
+            {**columns, "z": np.array(["a"] * 10)},
+            "text has none: leave the column out, or encode it",
+        ),
+        "times": (
+            (),
+            {**columns, "z": np.full(10, 3, "datetime64[s]")},
+            'column z is datetime64[s], expected float32: x.astype("int64").astype("float32")',
+        ),
+        "times in Arrow": (
+            (pa.table({**columns, "z": pa.array([1] * 10, pa.timestamp("us"))}),),
+            {},
+            'column z is times, expected float32: x.cast("int64").cast("float32")',
+        ),
+        "days in Arrow": (
+            (pa.table({**columns, "z": pa.array([1] * 10, pa.date32())}),),
+            {},
+            'column z is times, expected float32: x.cast("int32").cast("float32")',
+        ),
         "torch's wrong dtype": ((), {**columns, "z": torch.zeros(10).double()}, "expected float32: x.to(torch.float32)"),
         "another length": ((), {**columns, "z": z[:3]}, "column z has 3 rows, column x has 10; expected equal numbers"),
         "another order of bytes": ((), {**columns, "z": swapped}, "has the bytes of another machine's order"),
@@ -488,7 +507,11 @@ def bad_calls():
         "text for a table": (("jets.parquet",), {}, "block features is str, expected an array of float32"),
         "keys that are no text": (({1: x, "y": y, "z": z},), {}, "got the key 1 of type int, expected names of columns"),
         "nulls": ((nulls,), {}, "column x has nulls, the first in row 1; expected none"),
-        "text in Arrow": ((pa.table({"x": ["a"], "y": ["b"], "z": ["c"]}),), {}, "column x is text, expected float32"),
+        "text in Arrow": (
+            (pa.table({"x": ["a"], "y": ["b"], "z": ["c"]}),),
+            {},
+            "column x is text, expected float32, and text has no numbers",
+        ),
         "a column of Arrow twice": (
             (pa.Table.from_arrays([pa.array(x)] * 4, ["x", "y", "z", "x"]),),
             {},

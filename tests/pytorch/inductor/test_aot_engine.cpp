@@ -776,7 +776,9 @@ TEST_F(AotPackage, PackagesForOtherPlacesAreRefused) {
   EXPECT_THAT(loading("other_torch"),
               fails_with("was made with torch 1.13.1+cpu, this program runs torch " +
                          pytorch::torch_version()));
-  EXPECT_THAT(loading("other_schema"), fails_with("its format is 99, this version of tensoa reads 2; a newer tensoa wrote it"));
+  EXPECT_THAT(
+      loading("other_schema"),
+      fails_with("its format is 99, this version of tensoa reads 2; a newer tensoa wrote it"));
   EXPECT_THAT(loading("other_machine"), fails_with("was made for vax, this machine is "));
   EXPECT_THAT(loading("other_processor"),
               fails_with("needs instructions that this processor does not have: quantum"));
