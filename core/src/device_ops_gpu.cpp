@@ -91,6 +91,13 @@ void make_call(gpu::Stream, gpu::Error status, void* data) noexcept {
                      : error_of(Device::cuda(call->device), "running what was enqueued", status));
 }
 
+/// No driver or no device is an answer, which the runtime keeps as an error.
+gpu::Error count_devices(int& count) noexcept {
+  const gpu::Error status = gpu::get_device_count(&count);
+  if (status != gpu::kSuccess) static_cast<void>(gpu::get_last_error());
+  return status;
+}
+
 std::string version(int number) {
   return std::to_string(number / gpu::kMajorVersion) + '.' +
          std::to_string(number % gpu::kMajorVersion / gpu::kMinorVersion);
@@ -105,19 +112,13 @@ void throw_gpu_error(Device device, const std::string& what, int code) {
 
 int gpu_count() noexcept {
   int count = 0;
-  if (gpu::get_device_count(&count) != gpu::kSuccess) {
-    static_cast<void>(
-        gpu::get_last_error());  // no driver or no device is an answer here, not an error
-    return 0;
-  }
-  return std::min(count, kMaxDevices - 1);
+  return count_devices(count) == gpu::kSuccess ? std::min(count, kMaxDevices - 1) : 0;
 }
 
 std::string gpu_problem() {
   int count = 0;
-  const gpu::Error status = gpu::get_device_count(&count);
+  const gpu::Error status = count_devices(count);
   if (status == gpu::kSuccess) return "";
-  static_cast<void>(gpu::get_last_error());
   int driver = 0;
   int runtime = 0;
   static_cast<void>(gpu::driver_version(&driver));

@@ -196,9 +196,9 @@ class Manifest:
         """`where`: the file, for messages. Raises InputError for what is no manifest of this format."""
         schema = text.get("schema") if isinstance(text, dict) else None
         if schema != SCHEMA:
-            newer = isinstance(schema, int) and schema > SCHEMA
-            again = "compile the model again"
-            advice = "a newer tensoa wrote it: update this one, or compile the model with it" if newer else again
+            advice = "compile the model again"
+            if isinstance(schema, int) and schema > SCHEMA:
+                advice = "a newer tensoa wrote it: update this one, or compile the model with it"
             raise InputError(f"{where}: its format is {schema}, this version of tensoa reads {SCHEMA}; {advice}")
         return _parsed(Manifest, text, f"{where}: its manifest")
 
