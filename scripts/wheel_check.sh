@@ -69,7 +69,9 @@ python=$folder/venv/bin/python
 "$python" -m pip install -q --disable-pip-version-check "${wheel[0]}"
 cd "$folder" # out of the checkout, whose build python/tensoa would take
 
-! "$folder/venv/bin/tensoa" --version 2>message || fail "the program starts without Arrow"
+"$folder/venv/bin/tensoa" --version
+printf 'x,y,z\n1,2,3\n' >rows.csv
+! "$folder/venv/bin/tensoa" infer model.pt2 rows.csv --output answers.csv 2>message || fail "the program reads files without Arrow"
 grep -q "pip install 'pyarrow==25" message || fail "without Arrow the program says $(<message)"
 ! "$folder/venv/bin/tensoa" compile model.onnx --out m.pt2 2>message || fail "tensoa compile works without torch"
 grep -q "pip install 'tensoa\[compile\]'" message || fail "without torch tensoa compile says $(<message)"
@@ -144,7 +146,7 @@ else:
 P
 ((status == 0 || status == 77)) || fail "models of servers do not work"
 "$python" -m pip install -q --disable-pip-version-check 'pyarrow==25.*' 'nvidia-cuda-runtime==13.*'
-"$folder/venv/bin/tensoa" --version
+"$folder/venv/bin/tensoa" infer model.pt2 rows.csv --output answers.csv
 "$folder/venv/bin/tensoa" inspect model.pt2 >/dev/null
 [[ $("$folder/venv/bin/tensoa-config" --version --cmakedir | paste -sd' ') == "$("$python" -c 'import tensoa; print(tensoa.__version__, tensoa.get_cmake_dir())')" ]] ||
   fail "tensoa-config says $("$folder/venv/bin/tensoa-config" --version --cmakedir)"

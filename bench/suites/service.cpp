@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
 #include <fmt/core.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -27,6 +26,7 @@
 #include "bench/suites/suites.hpp"
 #include "kserve/messages.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/own_library.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/engine/plan.hpp"
 #include "tensoa/remote/engines.hpp"
@@ -37,16 +37,12 @@
 namespace tensoa::bench {
 
 std::unique_ptr<PlainClient> make_plain_client(const std::string& server) {
-  static void* const library = [] {
-    std::error_code ignored;
-    const std::filesystem::path program = std::filesystem::canonical("/proc/self/exe", ignored);
-    return dlopen((program.parent_path() / "libtensoa_bench_grpc.so").c_str(),
-                  RTLD_NOW | RTLD_LOCAL);
-  }();
-  void* const make = library == nullptr ? nullptr : dlsym(library, "tensoa_make_plain_client");
+  std::string why;
+  void* const make =
+      find_in_own_library("libtensoa_bench_grpc.so", "tensoa_make_plain_client", why);
   if (make == nullptr) {
     throw LoadError("bench service: libtensoa_bench_grpc.so is expected next to the program: " +
-                    std::string(dlerror()));
+                    why);
   }
   return std::unique_ptr<PlainClient>(
       reinterpret_cast<PlainClient* (*)(const char*)>(make)(server.c_str()));

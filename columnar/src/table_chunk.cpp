@@ -2,207 +2,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/columnar/table_chunk.hpp"
 
-#include <arrow/compute/api_vector.h>
-#include <arrow/compute/cast.h>
-
-#include <utility>
-
-#include "chunk_rows.hpp"
-#include "convert.hpp"
+#include "arrow_library.hpp"
 
 namespace tensoa::columnar {
-namespace {
 
-using detail::ChunkRows;
-
-/// The array without dictionary and extension type.
-std::shared_ptr<arrow::Array> plain(std::shared_ptr<arrow::Array> array, const std::string& path) {
-  while (true) {
-    if (array->type_id() == arrow::Type::EXTENSION) {
-      array = static_cast<const arrow::ExtensionArray&>(*array).storage();
-    } else if (array->type_id() == arrow::Type::DICTIONARY) {
-      const auto& type = static_cast<const arrow::DictionaryType&>(*array->type());
-      array = require(arrow::compute::Cast(*array, type.value_type()), path, "cannot be unpacked");
-    } else {
-      return array;
-    }
-  }
-}
-
-std::shared_ptr<arrow::Array> array_at(const ChunkRows& rows, std::size_t column) {
-  return plain(rows.batch->column(static_cast<int>(column)), *rows.path);
-}
-
-[[noreturn]] void fail(const ChunkRows& rows, std::size_t column, std::size_t row,
-                       const std::string& what) {
-  throw InputError(*rows.path + ": row " + std::to_string(rows.first_row + row) + ": column " +
-                   rows.batch->schema()->field(static_cast<int>(column))->name() + ' ' + what);
-}
-
-/// How the numbers of an array become those of a column. @throws InputError where they cannot
-Conversion require_conversion(const arrow::Array& array, DType dtype, const NumberRules& rules,
-                              const ChunkRows& rows, std::size_t column) {
-  const FileColumn described = file_column("", *array.type());
-  const Conversion how =
-      described.is_list ? Conversion::kImpossible : conversion(described.numbers, dtype);
-  const bool is_refused = how == Conversion::kRounds && rules.rounding == Rounding::kRefused;
-  if (how == Conversion::kImpossible || is_refused) {
-    fail(rows, column, 0, "is " + described.type + ", expected " + std::string(name_of(dtype)));
-  }
-  return how;
-}
-
-/// The numbers of an array, where they lie or converted; nullptr where some have faults.
-const std::byte* numbers_of(const std::shared_ptr<arrow::Array>& pointer, DType dtype,
-                            Conversion how, const NumberRules& rules, NumberMemory& memory) {
-  const arrow::Array& array = *pointer;
-  if (how == Conversion::kNone && dtype != DType::kBool && array.null_count() == 0) {
-    const std::size_t size = size_of(dtype);
-    const auto* data = array.data()->GetValues<std::uint8_t>(1, 0);
-    if (array.length() == 0) data = nullptr;
-    if (data != nullptr) data += static_cast<std::size_t>(array.offset()) * size;
-    if (data != nullptr && reinterpret_cast<std::uintptr_t>(data) % size == 0) {
-      memory.unpacked = pointer;  // which may not be the chunk's
-      return reinterpret_cast<const std::byte*>(data);
-    }
-  }
-  const std::size_t bytes = static_cast<std::size_t>(array.length()) * size_of(dtype);
-  if (memory.bytes.size() < bytes + 1) memory.bytes.resize(bytes + 1);
-  memory.copied += bytes;
-  const bool is_exact = how == Conversion::kNone || how == Conversion::kExact;
-  if (bytes > 0 && !convert(array, dtype, rules, is_exact, memory.bytes.data())) return nullptr;
-  return memory.bytes.data();
-}
-
-/// The offsets of a list array, from the number of its first element on, and its elements.
-struct Elements {
-  std::vector<std::int64_t> offsets;
-  std::shared_ptr<arrow::Array> numbers;
-};
-
-template <class ListArray>
-Elements elements_of(const arrow::Array& array, const ChunkRows& rows) {
-  const auto& lists = static_cast<const ListArray&>(array);
-  Elements all;
-  const std::int64_t first = lists.value_offset(0);
-  for (std::int64_t i = 0; i <= lists.length(); ++i) {
-    const std::int64_t offset = lists.value_offset(i) - first;
-    if (offset < 0 || (!all.offsets.empty() && offset < all.offsets.back()) ||
-        offset > lists.values()->length() - first) {
-      throw InputError(*rows.path + ": row " +
-                       std::to_string(rows.first_row + static_cast<std::uint64_t>(i)) +
-                       ": a list has impossible offsets; the file is damaged");
-    }
-    all.offsets.push_back(offset);
-  }
-  all.numbers = lists.values()->Slice(first, all.offsets.back());
-  return all;
-}
-
-/// The same of a column of a chunk. @throws InputError for a column without lists
-Elements elements_at(const arrow::Array& array, const ChunkRows& rows, std::size_t column) {
-  Elements all;
-  if (array.type_id() == arrow::Type::LIST) {
-    all = elements_of<arrow::ListArray>(array, rows);
-  } else if (array.type_id() == arrow::Type::LARGE_LIST) {
-    all = elements_of<arrow::LargeListArray>(array, rows);
-  } else if (array.type_id() == arrow::Type::FIXED_SIZE_LIST) {
-    all = elements_of<arrow::FixedSizeListArray>(array, rows);
-  } else {
-    fail(rows, column, 0, "is " + array.type()->ToString() + ", expected lists");
-  }
-  all.numbers = plain(std::move(all.numbers), *rows.path);
-  return all;
-}
-
-}  // namespace
-
-std::size_t TableChunk::rows() const noexcept {
-  return static_cast<std::size_t>(rows_->batch->num_rows());
-}
-
-std::uint64_t TableChunk::first_row() const noexcept { return rows_->first_row; }
-
-std::size_t TableChunk::columns() const noexcept {
-  return static_cast<std::size_t>(rows_->batch->num_columns());
-}
+std::size_t TableChunk::rows() const noexcept { return rows_->rows(); }
+std::uint64_t TableChunk::first_row() const noexcept { return rows_->first_row(); }
+std::size_t TableChunk::columns() const noexcept { return rows_->columns(); }
 
 const std::byte* TableChunk::numbers(std::size_t column, DType dtype, const NumberRules& rules,
                                      NumberMemory& memory) const {
-  const auto array = array_at(*rows_, column);
-  const Conversion how = require_conversion(*array, dtype, rules, *rows_, column);
-  const std::byte* numbers = numbers_of(array, dtype, how, rules, memory);
-  if (numbers == nullptr) fail_at_first(column, dtype, rules);
-  return numbers;
+  return rows_->numbers(column, dtype, rules, memory);
 }
 
 ListNumbers TableChunk::lists(std::size_t column, DType dtype, const NumberRules& rules,
                               NumberMemory& memory) const {
-  const auto array = array_at(*rows_, column);
-  if (array->length() == 0) return {nullptr, {0}};
-  if (array->null_count() > 0) fail_at_first(column, dtype, rules);
-  Elements all = elements_at(*array, *rows_, column);
-  const Conversion how = require_conversion(*all.numbers, dtype, rules, *rows_, column);
-  const std::byte* numbers = numbers_of(all.numbers, dtype, how, rules, memory);
-  if (numbers == nullptr) fail_at_first(column, dtype, rules);
-  return {numbers, std::move(all.offsets)};
-}
-
-void TableChunk::fail_at_first(std::size_t column, DType dtype, const NumberRules& rules) const {
-  const RowFault first = faults(column, dtype, rules).front();
-  fail(*rows_, column, first.row, to_string(first, dtype));
+  return rows_->lists(column, dtype, rules, memory);
 }
 
 std::vector<RowFault> TableChunk::faults(std::size_t column, DType dtype,
                                          const NumberRules& rules) const {
-  const auto array = array_at(*rows_, column);
-  std::vector<RowFault> faults;
-  if (!file_column("", *array->type()).is_list) {
-    require_conversion(*array, dtype, rules, *rows_, column);
-    for (NumberFault& fault : faults_of(*array, dtype, rules)) {
-      faults.push_back(
-          {static_cast<std::size_t>(fault.number), fault.kind, std::move(fault.value)});
-    }
-    return faults;
-  }
-  if (array->length() == 0) return faults;
-  const Elements all = elements_at(*array, *rows_, column);
-  require_conversion(*all.numbers, dtype, rules, *rows_, column);
-  const std::vector<NumberFault> of_numbers = faults_of(*all.numbers, dtype, rules);
-  auto next = of_numbers.begin();
-  for (std::size_t row = 0; row < rows(); ++row) {
-    const bool is_null = array->IsNull(static_cast<std::int64_t>(row));
-    if (is_null) {
-      faults.push_back({row, FaultKind::kNull, ""});
-    } else if (next != of_numbers.end() && next->number < all.offsets[row + 1]) {
-      faults.push_back({row, next->kind, next->value});
-    }
-    // The elements of a list that is null may be anything.
-    while (next != of_numbers.end() && next->number < all.offsets[row + 1]) ++next;
-  }
-  return faults;
+  return rows_->faults(column, dtype, rules);
 }
 
 std::vector<std::uint8_t> TableChunk::validity(std::size_t column) const {
-  const auto array = array_at(*rows_, column);
-  if (array->null_count() == 0) return {};
-  std::vector<std::uint8_t> is_valid(rows());
-  for (std::size_t row = 0; row < is_valid.size(); ++row) {
-    is_valid[row] = array->IsValid(static_cast<std::int64_t>(row)) ? 1 : 0;
-  }
-  return is_valid;
+  return rows_->validity(column);
 }
 
 std::vector<std::int64_t> TableChunk::lengths(std::size_t column) const {
-  std::vector<std::int64_t> lengths(rows());
-  if (lengths.empty()) return lengths;
-  const auto array = array_at(*rows_, column);
-  const std::vector<std::int64_t> offsets = elements_at(*array, *rows_, column).offsets;
-  for (std::size_t row = 0; row < lengths.size(); ++row) {
-    const bool is_valid = array->IsValid(static_cast<std::int64_t>(row));
-    lengths[row] = is_valid ? offsets[row + 1] - offsets[row] : 0;
-  }
-  return lengths;
+  return rows_->lengths(column);
+}
+
+TableChunk TableChunk::slice(std::size_t first, std::size_t count) const {
+  return rows_->slice(first, count);
+}
+
+TableChunk TableChunk::select(std::span<const std::size_t> columns) const {
+  return rows_->select(columns);
+}
+
+TableChunk TableChunk::filter(std::span<const std::uint8_t> keep) const {
+  return rows_->filter(keep);
+}
+
+TableChunk TableChunk::concatenate(std::span<const TableChunk> chunks) {
+  return chunks.size() == 1 ? chunks.front() : chunks.front().rows_->concatenate(chunks);
 }
 
 std::string to_string(const RowFault& fault, DType dtype) {
@@ -216,51 +60,6 @@ std::string to_string(const RowFault& fault, DType dtype) {
     return "is " + fault.value + ", which may be another whole number that was rounded";
   }
   return "is " + fault.value + ", which " + std::string(name_of(dtype)) + " does not hold";
-}
-
-TableChunk TableChunk::slice(std::size_t first, std::size_t count) const {
-  return chunk_of(
-      rows_->path, rows_->first_row + first,
-      rows_->batch->Slice(static_cast<std::int64_t>(first), static_cast<std::int64_t>(count)));
-}
-
-TableChunk TableChunk::select(std::span<const std::size_t> columns) const {
-  std::vector<int> places;
-  for (const std::size_t column : columns) places.push_back(static_cast<int>(column));
-  return chunk_of(rows_->path, rows_->first_row,
-                  require(rows_->batch->SelectColumns(places), *rows_->path, "cannot be read"));
-}
-
-TableChunk TableChunk::filter(std::span<const std::uint8_t> keep) const {
-  arrow::BooleanBuilder mask;
-  require(mask.AppendValues(keep.data(), static_cast<std::int64_t>(keep.size())), *rows_->path,
-          "cannot be filtered");
-  const auto kept = require(mask.Finish(), *rows_->path, "cannot be filtered");
-  std::int64_t count = 0;
-  for (const std::uint8_t one : keep) count += one != 0 ? 1 : 0;
-  arrow::ArrayVector arrays;
-  for (const auto& array : rows_->batch->columns()) {
-    arrays.push_back(
-        require(arrow::compute::Filter(array, kept), *rows_->path, "cannot be filtered")
-            .make_array());
-  }
-  return chunk_of(rows_->path, rows_->first_row,
-                  arrow::RecordBatch::Make(rows_->batch->schema(), count, std::move(arrays)));
-}
-
-TableChunk TableChunk::concatenate(std::span<const TableChunk> chunks) {
-  if (chunks.size() == 1) return chunks.front();
-  const ChunkRows& first = chunks.front().get();
-  std::int64_t rows = 0;
-  for (const TableChunk& chunk : chunks) rows += chunk.get().batch->num_rows();
-  arrow::ArrayVector arrays;
-  for (int i = 0; i < first.batch->num_columns(); ++i) {
-    arrow::ArrayVector parts;
-    for (const TableChunk& chunk : chunks) parts.push_back(chunk.get().batch->column(i));
-    arrays.push_back(require(arrow::Concatenate(parts), *first.path, "cannot be put together"));
-  }
-  return chunk_of(first.path, first.first_row,
-                  arrow::RecordBatch::Make(first.batch->schema(), rows, std::move(arrays)));
 }
 
 }  // namespace tensoa::columnar

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program `tensoa`: bin/tensoa next to this file where a wheel is installed, build/tensoa in a checkout."""
 
-import glob
 import importlib.util
 import os
 import sys
@@ -22,13 +21,10 @@ def find() -> tuple[str, dict[str, str]]:
     if not _is_program(_INSTALLED):
         raise ConfigError(f"{_INSTALLED}: is not there; pip install . builds it, and in a checkout it is build/tensoa")
     found = importlib.util.find_spec("pyarrow")
-    arrow = os.path.dirname(found.origin) if found and found.origin else ""
-    if not glob.glob(os.path.join(glob.escape(arrow), "libarrow.so.25*")):
-        raise ConfigError(
-            f"the program needs pyarrow 25, got {f'another one in {arrow}' if arrow else 'none'}; pip install 'pyarrow==25.*'"
-        )
+    if found is None or not found.origin:
+        return _INSTALLED, dict(os.environ)  # which says so where it needs it
     # Where it is not beside tensoa (pip install --user, --target).
-    paths = os.pathsep.join(filter(None, [os.environ.get("LD_LIBRARY_PATH"), arrow]))
+    paths = os.pathsep.join(filter(None, [os.environ.get("LD_LIBRARY_PATH"), os.path.dirname(found.origin)]))
     return _INSTALLED, os.environ | {"LD_LIBRARY_PATH": paths}
 
 

@@ -87,7 +87,7 @@ TEST_F(TableWriterTest, EveryDtypeIsWritten) {
 TEST_F(TableWriterTest, ListsAreWrittenByTheirOffsets) {
   constexpr std::array<float, 3> kNumbers{1, 2, 3};
   for (const char* name : {"out.parquet", "out.arrow"}) {
-    TableWriter writer(path(name), {{.name = "x", .is_list = true}}, none_);
+    TableWriter writer(path(name), {{.name = "x", .cells = Cells::kLists}}, none_);
     writer.append(3, {{bytes_of(kNumbers), {0, 1, 1, 3}}}, none_);
     writer.finish();
     const TableChunk chunk = test::only_chunk(TableFile(path(name)), {"x"});
@@ -96,6 +96,20 @@ TEST_F(TableWriterTest, ListsAreWrittenByTheirOffsets) {
     EXPECT_THAT(lists.offsets, ElementsAre(0, 1, 1, 3));
     EXPECT_EQ(reinterpret_cast<const float*>(lists.numbers)[2], 3.0F);
   }
+}
+
+TEST_F(TableWriterTest, TextsAreWrittenByTheirOffsets) {
+  constexpr std::array<char, 4> kLetters{'a', 'b', ',', 'c'};
+  constexpr std::array<float, 3> kNumbers{1, 2, 3};
+  for (const char* name : {"out.parquet", "out.arrow", "out.csv"}) {
+    TableWriter writer(path(name), {{.name = "event", .cells = Cells::kTexts}, {.name = "x"}});
+    writer.append(3, {{bytes_of(kLetters), {0, 2, 2, 4}}, {bytes_of(kNumbers)}});
+    writer.finish();
+    const TableFile file(path(name));
+    EXPECT_EQ(file.columns().front().type, "string") << name;
+    EXPECT_THAT(test::read(file, "x").numbers, ElementsAre(1, 2, 3)) << name;
+  }
+  EXPECT_EQ(text(path("out.csv")), "\"event\",\"x\"\n\"ab\",1\n\"\",2\n\",c\",3\n");
 }
 
 TEST_F(TableWriterTest, RowsThatAreWrittenGetNumbersLater) {
@@ -132,7 +146,7 @@ TEST_F(TableWriterTest, WrongFilesAreRefused) {
   EXPECT_THAT(
       made("out.txt", {{.name = "a"}}),
       ThrowsMessage<ConfigError>(HasSubstr("expected a file named .parquet, .arrow or .csv")));
-  EXPECT_THAT(made("out.csv", {{.name = "a", .is_list = true}}),
+  EXPECT_THAT(made("out.csv", {{.name = "a", .cells = Cells::kLists}}),
               ThrowsMessage<ConfigError>(HasSubstr("which CSV has not")));
   EXPECT_THAT(made("out.csv", {{.name = "a"}, {.name = "a"}}),
               ThrowsMessage<ConfigError>(HasSubstr("two columns called a")));

@@ -71,7 +71,7 @@ BAD = {
         ["wrong columns", "got hit_id, x, y, z, volume_id, module_id", "layer_id"],
     ),
     "column_twice": ({"e-hits.csv": HITS.replace("x,y", "x,x")}, ["wrong columns", "got hit_id, x, x", "each once"]),
-    "two_columns_without_header": ({"e.csv": "0.1,0.2\n0.1,0.3\n"}, ["e.csv", "three columns"]),
+    "two_columns_without_header": ({"e.csv": "0.1,0.2\n0.1,0.3\n"}, ["e.csv", "3 columns"]),
     "word_for_a_number": ({"e-hits.csv": replaced("y", "left")}, ["e-hits.csv", "numbers", "left"]),
     "number_missing": ({"e-hits.csv": replaced("y", "")}, ["e-hits.csv", "numbers"]),
     "nan": ({"e-hits.csv": replaced("x", "nan")}, ["line 4", "x = NaN", "expected a finite number"]),

@@ -20,6 +20,16 @@ def usage(subcommand):
     return f"`tensoa {subcommand} --help` lists what there is"
 
 
+def test_files_of_columns_need_arrow_and_nothing_else_does(tmp_path):
+    alone = shutil.copy2(PROGRAM, tmp_path / "tensoa")  # without libtensoa_arrow.so, which needs Arrow
+    subprocess.run([alone, "--version"], capture_output=True, check=True)
+    (tmp_path / "hits.csv").write_text("hit_id,x\n1,1\n")
+    command = [alone, "graph", tmp_path / "hits.csv", "--output", tmp_path / "out"]
+    message = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    for part in ["files of columns need Arrow", "libtensoa_arrow.so", "pip install 'pyarrow=="]:
+        assert part in message
+
+
 WITH_PYTHON = {**os.environ, "TENSOA_PYTHON": sys.executable}  # which `compile` runs
 MODEL = "MODEL"  # stands for a model that fits
 WITH_MODEL = ["--model", MODEL]

@@ -149,7 +149,7 @@ InferredChunk InferCaller::answers(const TableChunk& chunk, const InferColumns& 
     const Buffer& memory = out.memory.emplace_back(Device::cpu(), needed.bytes);
     for (const std::size_t place : places_of(output.block)) {
       const std::size_t at = place * needed.pitch * output.block.element.element_size();
-      const bool is_list = columns.written[out.numbers.size()].is_list;
+      const bool is_list = columns.written[out.numbers.size()].cells == columnar::Cells::kLists;
       out.numbers.push_back({memory.data() + at, is_list ? of_rows : std::vector<std::int64_t>{}});
     }
   }

@@ -181,7 +181,8 @@ class Matching {
       const bool is_list = all_.unit == CallUnit::kLists && (target.collection || target.rows != 1);
       gives_rows = gives_rows || target.collection;
       for (std::size_t i = 0; i < block.columns.size() * block.element.planes(); ++i) {
-        all_.written.push_back({names[all_.written.size()], block.element.dtype, is_list});
+        all_.written.push_back({names[all_.written.size()], block.element.dtype,
+                                is_list ? columnar::Cells::kLists : columnar::Cells::kNumbers});
       }
       all_.outputs.push_back(std::move(target));
     }
@@ -246,7 +247,7 @@ class Matching {
     const auto output =
         std::ranges::find(all_.written, comparison.name, &columnar::WrittenColumn::name);
     if (output != all_.written.end()) {
-      if (output->is_list) {
+      if (output->cells == columnar::Cells::kLists) {
         throw ConfigError("--keep: " + comparison.name +
                           " is a list for each row; expected a column of numbers");
       }

@@ -134,8 +134,7 @@ class InferRun {
     if (call.row_numbers.value_or(!columns_->keep.empty() || columns_->gives_one_row_a_group ||
                                   is_written_in_place(call.output))) {
       summary_.row_numbers = row_number_name();
-      written.insert(written.begin(),
-                     {.name = summary_.row_numbers, .dtype = DType::kI64, .is_list = false});
+      written.insert(written.begin(), {.name = summary_.row_numbers, .dtype = DType::kI64});
     }
     std::error_code ignored;
     summary_.replaces = fs::is_regular_file(call.output, ignored);

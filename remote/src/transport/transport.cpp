@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/transport.hpp"
 
-#include <dlfcn.h>
-
-#include <filesystem>
 #include <mutex>
+#include <string>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/own_library.hpp"
 #include "transport/forked.hpp"
 
 namespace tensoa::remote {
@@ -17,29 +16,12 @@ constexpr const char* kLibrary = "libtensoa_grpc.so";
 
 using Make = Transport* (*)();
 
-/// The folder of the program, or library, that this is linked into.
-std::filesystem::path own_folder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0) return {};
-  std::error_code ignored;
-  return std::filesystem::canonical(info.dli_fname, ignored).parent_path();
-}
-
-/// Loaded once, and never unloaded: gRPC has threads of its own. Where the linker looks (RUNPATH,
-/// LD_LIBRARY_PATH), else beside the program and in ../lib.
+/// gRPC has threads of its own.
 Make load_library() {
   watch_for_forks();
   std::string why;
-  const std::filesystem::path folder = own_folder();
-  for (const std::filesystem::path& file :
-       {std::filesystem::path(kLibrary), folder / kLibrary, folder / "../lib" / kLibrary}) {
-    if (void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-      if (void* const make = dlsym(library, "tensoa_make_grpc_transport")) {
-        return reinterpret_cast<Make>(make);
-      }
-    }
-    const char* const error = dlerror();
-    if (why.empty() && error != nullptr) why = error;
+  if (void* const make = find_in_own_library(kLibrary, "tensoa_make_grpc_transport", why)) {
+    return reinterpret_cast<Make>(make);
   }
   throw LoadError("models of servers need " + std::string(kLibrary) +
                   ", which cannot be loaded: " + why +

@@ -16,7 +16,7 @@
 namespace tensoa::columnar {
 
 namespace detail {
-struct ChunkRows;  ///< in src/chunk_rows.hpp
+class ChunkRows;  ///< in src/arrow_library.hpp
 }
 
 /// Whether numbers may lose digits on the way from a file to a column.
@@ -118,8 +118,6 @@ class TableChunk {
   const detail::ChunkRows& get() const noexcept { return *rows_; }
 
  private:
-  [[noreturn]] void fail_at_first(std::size_t column, DType dtype, const NumberRules& rules) const;
-
   std::shared_ptr<const detail::ChunkRows> rows_;
 };
 

@@ -14,17 +14,21 @@
 
 namespace tensoa::columnar {
 
+/// What each row of a column has.
+enum class Cells : std::uint8_t { kNumbers, kLists, kTexts };
+
 /// A column to be written.
 struct WrittenColumn {
   std::string name;
-  DType dtype = DType::kF32;  ///< bfloat16 is written as float32, in CSV float16 too
-  bool is_list = false;
+  DType dtype =
+      DType::kF32;  ///< bfloat16 is written as float32, in CSV float16 too; texts have none
+  Cells cells = Cells::kNumbers;
 };
 
-/// Numbers of one column.
+/// Numbers of one column: one a row, or those of lists; or the letters of texts, as UTF-8.
 struct WrittenNumbers {
   const std::byte* data = nullptr;  ///< side by side
-  /// Of a list: of each row where it begins, and where the last one ends.
+  /// Of lists and texts: of each row where it begins, and where the last one ends.
   std::vector<std::int64_t> offsets = {};
 };
 
@@ -35,6 +39,7 @@ class TableWriter {
  public:
   /// Makes the file, so that a path that cannot be written is found before the work is done.
   /// @throws ConfigError for another ending, for lists in CSV, for a name that is there twice; OutputError
+  TableWriter(const std::filesystem::path& path, std::vector<WrittenColumn> columns);
   /// @param copied its columns come after those of `columns`, as append() gets them; of dictionaries their values are written
   TableWriter(const std::filesystem::path& path, std::vector<WrittenColumn> columns,
               const TableChunk& copied);
@@ -44,6 +49,8 @@ class TableWriter {
 
   /// Writes rows. The memory may be reused when it returns.
   /// @param numbers one for each column
+  /// @throws OutputError
+  void append(std::size_t rows, const std::vector<WrittenNumbers>& numbers);
   /// @param copied as many rows, the columns that the constructor saw
   /// @throws OutputError; InputError where a copied column has another type than it had there
   void append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,

@@ -20,7 +20,7 @@
 namespace tensoa::track {
 
 /// Bytes of text, unpacked, that a file of one event may have: some three million hits.
-inline constexpr std::int64_t kMostTextOfEvent = std::int64_t{256} << 20U;
+inline constexpr std::size_t kMostTextOfEvent = std::size_t{256} << 20U;
 
 /// Reads the event of a file: CSV, plain or gzip, of one of two kinds, or a table with one event.
 ///

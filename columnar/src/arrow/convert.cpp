@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "convert.hpp"
+#include "arrow/convert.hpp"
 
 #include <arrow/util/decimal.h>
 #include <arrow/util/float16.h>

@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-#include "chunk_rows.hpp"
+#include "arrow/arrow_rows.hpp"
 
 namespace tensoa::columnar {
 namespace {
@@ -89,26 +89,20 @@ class Blocks final : public TableParts {
   bool is_at_end_ = false;
 };
 
-class CsvFormat final : public TableFile::Format {
+class CsvFormat final : public ArrowFormat {
  public:
-  CsvFormat(const Path& path, std::shared_ptr<arrow::Schema> schema)
-      : Format(path, file_columns(*schema), std::nullopt), schema_(std::move(schema)) {}
-
-  std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
+  using ArrowFormat::ArrowFormat;
 
   std::unique_ptr<TableParts> read(const ReadOptions& options) const override {
-    find_columns(options.columns, *schema_, *name);
+    find_columns(options.columns, *schema, *name);
     return std::make_unique<Blocks>(name, options);
   }
-
- private:
-  std::shared_ptr<arrow::Schema> schema_;
 };
 
 }  // namespace
 
 std::unique_ptr<TableFile::Format> open_csv(Path path) {
-  return std::make_unique<CsvFormat>(path, open(*path, nullptr)->schema());
+  return std::make_unique<CsvFormat>(path, open(*path, nullptr)->schema(), std::nullopt);
 }
 
 }  // namespace tensoa::columnar

@@ -10,7 +10,7 @@
 #include <set>
 #include <span>
 
-#include "chunk_rows.hpp"
+#include "arrow/arrow_rows.hpp"
 
 namespace tensoa::columnar {
 namespace {
@@ -147,21 +147,18 @@ void add_leaves(const SchemaField& field, std::set<int>& leaves) {
   for (const SchemaField& child : field.children) add_leaves(child, leaves);
 }
 
-class ParquetFormat final : public TableFile::Format {
+class ParquetFormat final : public ArrowFormat {
  public:
   ParquetFormat(const Path& path, File file, MetaData metadata,
-                std::shared_ptr<arrow::Schema> schema, std::vector<SchemaField> fields)
-      : Format(path, file_columns(*schema), static_cast<std::uint64_t>(metadata->num_rows())),
+                std::shared_ptr<arrow::Schema> of_file, std::vector<SchemaField> fields)
+      : ArrowFormat(path, std::move(of_file), static_cast<std::uint64_t>(metadata->num_rows())),
         file_(std::move(file)),
         metadata_(std::move(metadata)),
-        schema_(std::move(schema)),
         fields_(std::move(fields)) {}
-
-  std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
 
   std::unique_ptr<TableParts> read(const ReadOptions& options) const override {
     std::set<int> leaves;
-    for (const NestedColumn& column : find_columns(options.columns, *schema_, *name)) {
+    for (const NestedColumn& column : find_columns(options.columns, *schema, *name)) {
       add_leaves(field_at(fields_, column.places), leaves);
     }
     return std::make_unique<RowGroups>(
@@ -176,7 +173,6 @@ class ParquetFormat final : public TableFile::Format {
  private:
   File file_;
   MetaData metadata_;
-  std::shared_ptr<arrow::Schema> schema_;
   std::vector<SchemaField> fields_;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "nested_columns.hpp"
+#include "arrow/nested_columns.hpp"
 
 #include <algorithm>
 #include <span>
 #include <utility>
 
-#include "chunk_rows.hpp"
+#include "arrow/arrow_rows.hpp"
 #include "tensoa/core/nearest_name.hpp"
 
 namespace tensoa::columnar {

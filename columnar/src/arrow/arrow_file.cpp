@@ -6,7 +6,7 @@
 #include <functional>
 #include <string_view>
 
-#include "chunk_rows.hpp"
+#include "arrow/arrow_rows.hpp"
 
 namespace tensoa::columnar {
 namespace {
@@ -64,14 +64,12 @@ arrow::ipc::IpcReadOptions in_this_thread() {
 }
 
 /// Batches lie where the mapped file is.
-class FileFormat final : public TableFile::Format {
+class FileFormat final : public ArrowFormat {
  public:
   using Reader = std::shared_ptr<arrow::ipc::RecordBatchFileReader>;
 
   FileFormat(const Path& path, Reader reader)
-      : Format(path, file_columns(*reader->schema()), std::nullopt), reader_(std::move(reader)) {}
-
-  std::shared_ptr<arrow::Schema> schema() const override { return reader_->schema(); }
+      : ArrowFormat(path, reader->schema(), std::nullopt), reader_(std::move(reader)) {}
 
   std::unique_ptr<TableParts> read(const ReadOptions& options) const override {
     const ReadBatch read = [reader = reader_](int number) {
@@ -79,9 +77,8 @@ class FileFormat final : public TableFile::Format {
                  ? reader->ReadRecordBatch(number)
                  : arrow::Result<std::shared_ptr<arrow::RecordBatch>>(nullptr);
     };
-    return std::make_unique<Batches>(name, read, true,
-                                     find_columns(options.columns, *reader_->schema(), *name),
-                                     options.rows_per_chunk);
+    return std::make_unique<Batches>(
+        name, read, true, find_columns(options.columns, *schema, *name), options.rows_per_chunk);
   }
 
  private:
@@ -94,21 +91,15 @@ std::shared_ptr<arrow::ipc::RecordBatchStreamReader> open_stream(const std::stri
   return require(arrow::ipc::RecordBatchStreamReader::Open(file, in_this_thread()), path, kDamaged);
 }
 
-class StreamFormat final : public TableFile::Format {
+class StreamFormat final : public ArrowFormat {
  public:
-  StreamFormat(const Path& path, std::shared_ptr<arrow::Schema> schema)
-      : Format(path, file_columns(*schema), std::nullopt), schema_(std::move(schema)) {}
-
-  std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
+  using ArrowFormat::ArrowFormat;
 
   std::unique_ptr<TableParts> read(const ReadOptions& options) const override {
     const ReadBatch read = [reader = open_stream(*name)](int) { return reader->Next(); };
     return std::make_unique<Batches>(
-        name, read, false, find_columns(options.columns, *schema_, *name), options.rows_per_chunk);
+        name, read, false, find_columns(options.columns, *schema, *name), options.rows_per_chunk);
   }
-
- private:
-  std::shared_ptr<arrow::Schema> schema_;
 };
 
 }  // namespace
@@ -121,7 +112,7 @@ std::unique_ptr<TableFile::Format> open_arrow(Path path) {
   const auto begin =
       require(file->ReadAt(0, static_cast<std::int64_t>(kMagic.size())), *path, "cannot be read");
   if (static_cast<std::string_view>(*begin) != kMagic) {
-    return std::make_unique<StreamFormat>(path, open_stream(*path)->schema());
+    return std::make_unique<StreamFormat>(path, open_stream(*path)->schema(), std::nullopt);
   }
   return std::make_unique<FileFormat>(
       path,
