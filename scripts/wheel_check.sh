@@ -70,14 +70,14 @@ python=$folder/venv/bin/python
 cd "$folder" # out of the checkout, whose build python/tensoa would take
 
 "$folder/venv/bin/tensoa" --version
-printf 'x,y,z\n1,2,3\n' >rows.csv
-! "$folder/venv/bin/tensoa" infer model.pt2 rows.csv --output answers.csv 2>message || fail "the program reads files without Arrow"
-grep -q "pip install 'pyarrow==25" message || fail "without Arrow the program says $(<message)"
 ! "$folder/venv/bin/tensoa" compile model.onnx --out m.pt2 2>message || fail "tensoa compile works without torch"
 grep -q "pip install 'tensoa\[compile\]'" message || fail "without torch tensoa compile says $(<message)"
 
 PYTHONPATH=../python ../.venv/bin/python -W ignore -m tensoa compile ../tests/install/model.py:factory --out model.pt2 \
   --columns x=x,y,z --outputs y=m,n
+printf 'x,y,z\n1,2,3\n' >rows.csv
+! "$folder/venv/bin/tensoa" infer model.pt2 rows.csv --output answers.csv 2>message || fail "the program reads files without Arrow"
+grep -q "pip install 'pyarrow==25" message || fail "without Arrow the program says $(<message)"
 cat >use.py <<'P'
 import sys
 import numpy as np

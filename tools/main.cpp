@@ -181,9 +181,9 @@ const std::string& require_model(const std::string& path) {
   if (path != default_model() || std::filesystem::exists(path, ignored)) return path;
   throw LoadError(
       "model " + path +
-      ": there is no such file; `make models` writes it, `make demo` writes the package "
-      "tensoa.pt2 in its place, and `cmake --install` then installs both; or give another with "
-      "--model");
+      ": there is no such file; give a model with --model, or that of the demo: in a checkout "
+      "`make models` writes it, `make demo` writes the package tensoa.pt2 in its place, and `cmake "
+      "--install` then installs both");
 }
 
 std::string default_packages() { return (program_folder() / "bench_packages").string(); }

@@ -51,7 +51,7 @@ or an ensemble of decision trees; its content says so, not its name, and it may 
   edge_index.T=from,to:int64@edges   [2, n], as edge lists are
   field=field@call                   one number for the whole call, [n, 1] in rows of the first block
 Without --columns they are those that the file of the model names (features of trees, inputs of width 1), or those of --example,
-a Parquet or CSV file: for each argument the column of its name, or the fields of the record of its name, as jets.pt; for a
+a Parquet, Arrow or CSV file: for each argument the column of its name, or the fields of the record of its name, as jets.pt; for a
 single argument all columns. Lists count as what they hold. The rows of --example are also what the package of a network is
 checked with.
 
@@ -98,7 +98,7 @@ def add_network_options(parser: argparse.ArgumentParser) -> None:
     """Declares the options of packages of networks."""
     parser.add_argument("--binding", metavar="BINDING.json", help="the columns, as describe() of C++ writes them")
     parser.add_argument(
-        "--example", "--examples", metavar="FILE", help="Parquet or CSV: rows to check with, by the names of columns"
+        "--example", "--examples", metavar="FILE", help="Parquet, Arrow or CSV: rows to check with, by the names of columns"
     )
     parser.add_argument("--target", choices=TARGETS, default="cpu", help="of a network (default: cpu)")
     parser.add_argument("--precision", choices=PRECISIONS, help="of matrix products on GPUs (default: tf32x3)")

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A package of a model and words for its columns."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pyarrow
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 import torch
@@ -115,6 +117,21 @@ def test_the_columns_of_an_example_are_those_of_the_only_argument(table, tmp_pat
     _, made = compiled(model, tmp_path, example=table(columns))
     assert blocks(made["inputs"]) == [("input", 0, "float32", ["pt", "eta", "phi"])]
     assert blocks(made["outputs"]) == [("output", 0, "float32", ["output_0", "output_1"])]
+
+
+@pytest.mark.parametrize("ending", [".arrow", ".feather", ".csv.gz"])
+def test_an_example_may_be_a_file_of_arrow_or_packed_text(ending, tmp_path):
+    table = pyarrow.table({"pt": np.float32([1, 2]), "n": np.int16([3, 4])})
+    path = tmp_path / f"rows{ending}"
+    if ending == ".arrow":
+        with pyarrow.ipc.new_stream(path, table.schema) as writer:
+            writer.write_table(table)
+    elif ending == ".feather":
+        pyarrow.feather.write_feather(table, path, compression="lz4")
+    else:
+        path.write_bytes(gzip.compress(b"pt,n\n1,3\n2,4\n"))
+    assert list(examples.read(path)) == ["pt", "n"]
+    assert examples.read(path)["n"].tolist() == [3, 4]
 
 
 def test_results_with_names_go_by_these(tmp_path):
@@ -338,7 +355,7 @@ def test_columns_and_outputs_are_texts_or_names_by_block(tmp_path):
 
 
 def test_an_example_is_called_example(tmp_path):
-    for name, message in (("a.root", "expected a file called FILE.parquet or FILE.csv"), ("none.csv", "cannot be read: ")):
+    for name, message in (("a.root", "expected a file that ends in .parquet, .csv, .csv.gz, .arrow"), ("none.csv", "cannot be read: ")):
         assert refusal(OfEvent(), tmp_path, columns=["x=u"], example=name).startswith(f"example {name}: {message}")
 
 

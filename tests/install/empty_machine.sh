@@ -89,6 +89,22 @@ P
 seconds=$((SECONDS - started))
 inside 'PATH=/all/bin:$PATH tensoa infer model.pt2 rows.parquet --output answers.parquet'
 
+# The commands of the README's first page, as they stand there.
+mkdir "$root/work/readme"
+ln -s ../rows.parquet "$root/work/readme/rows.parquet"
+cat >"$root/work/readme/model.py" <<'P'
+import torch
+
+
+def FACTORY():
+    return torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+P
+commands=$(sed -n '/^## From Python/,/^## /p' README.md | grep -oE '`tensoa [^`]+`' | tr -d '`')
+(($(wc -l <<<"$commands") == 2)) || { echo "empty-machine: README.md has other commands: $commands" >&2; exit 1; }
+while read -r command; do
+  inside "cd readme; PATH=/all/bin:\$PATH $command" </dev/null
+done <<<"$commands"
+
 inside "/all/bin/pip install -q './$wheel[awkward]' pytest pandas polars"
 inside 'cd tests; PYTHONPATH=. PATH=/all/bin:$PATH python3 -m pytest -q -p no:cacheprovider runtime/test_python_page.py'
 echo "empty-machine: own module and Parquet file to answers in $seconds s (limit 20) after $downloading s of pip; no compiler but ziglang"

@@ -85,21 +85,32 @@ def way_out(kinds: Collection[str]) -> str:
 
 
 def read(path: str | PathLike, option: str = "--example") -> Example:
-    """The columns of numbers of a Parquet or CSV file. Raises InputError, which begins with the name of the option that the
-    path was given by.
+    """The columns of numbers of a Parquet, Arrow or CSV file. Raises InputError, which begins with the name of the option that
+    the path was given by.
     """
     import pyarrow
     import pyarrow.csv
     import pyarrow.parquet
 
-    readers = {".parquet": pyarrow.parquet.read_table, ".csv": pyarrow.csv.read_csv}
-    reader = readers.get(Path(path).suffix)
+    readers = {".parquet": pyarrow.parquet.read_table, ".csv": pyarrow.csv.read_csv, ".csv.gz": pyarrow.csv.read_csv}
+    readers |= dict.fromkeys((".arrow", ".ipc", ".feather"), _read_arrow)
+    reader = next((reader for ending, reader in readers.items() if str(path).endswith(ending)), None)
     if reader is None:
-        raise InputError(f"{option} {path}: expected a file called FILE.parquet or FILE.csv")
+        raise InputError(f"{option} {path}: expected a file that ends in {', '.join(readers)}")
     try:
         return _of_table(reader(path))
     except (OSError, pyarrow.ArrowException) as error:
         raise InputError(f"{option} {path}: cannot be read: {first_line(error)}") from error
+
+
+def _read_arrow(path: str | PathLike) -> Any:
+    """The table of a file in one of Arrow's two formats."""
+    import pyarrow
+
+    with pyarrow.memory_map(str(path)) as file:
+        is_file = file.read(6) == b"ARROW1"
+        file.seek(0)
+        return (pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream)(file).read_all()
 
 
 def columns_of(example: Any) -> Example:
@@ -125,7 +136,7 @@ def columns_of(example: Any) -> Example:
             return _of_table(pyarrow.table(example))
     except (TypeError, ValueError, RuntimeError, pyarrow.ArrowException) as error:
         raise InputError(
-            f"example: got a {type(example).__name__} ({first_line(error)}), expected the path of a Parquet or CSV file, "
+            f"example: got a {type(example).__name__} ({first_line(error)}), expected the path of a Parquet, Arrow or CSV file, "
             "a table, a structured array of NumPy, an array of Awkward Array, or arrays by name"
         ) from error
     return found

@@ -458,7 +458,7 @@ def test_examples_are_what_columns_hold(dtype, held, others):
 
 @pytest.mark.parametrize(
     "name, message",
-    [("no.csv", "no.csv: cannot be read"), ("bad.parquet", "cannot be read"), ("x.root", "FILE.parquet or FILE.csv")],
+    [("no.csv", "no.csv: cannot be read"), ("bad.parquet", "cannot be read"), ("x.root", "ends in .parquet, .csv")],
 )
 def test_examples_that_cannot_be_read_are_refused(name, message, tmp_path):
     (tmp_path / "bad.parquet").write_text("nothing")
