@@ -10,16 +10,23 @@
 #include <utility>
 #include <vector>
 
-#include "plane_call.hpp"
 #include "tensoa/core/event.hpp"
 #include "tensoa/engine/copy_report.hpp"
 #include "tensoa/engine/location.hpp"
 #include "tensoa/engine/model_options.hpp"
 #include "tensoa/engine/row_dependence.hpp"
+#include "tensoa/package/plane_call.hpp"
 
 // A model file on a device, loaded once in a process, with what its calls need in each thread. No Python here.
 
 namespace tensoa::python {
+
+using package::BlockOfPlanes;
+using package::FailedGroup;
+using package::Groups;
+using package::Plane;
+using package::PlaneCall;
+using package::PlanesOfModel;
 
 /// Whether a file is the one that it was: it was neither written nor replaced.
 struct FileStamp {

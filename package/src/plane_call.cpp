@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "plane_call.hpp"
+#include "tensoa/package/plane_call.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -15,13 +15,13 @@
 #include "tensoa/engine/plan.hpp"
 #include "tensoa/package/described_columns.hpp"
 
-namespace tensoa::python {
+namespace tensoa::package {
 namespace {
 
 std::size_t append(std::vector<BlockOfPlanes>& blocks,
-                   const std::vector<package::ArgumentDescription>& arguments) {
+                   const std::vector<ArgumentDescription>& arguments) {
   std::size_t first = 0;
-  for (const package::ArgumentDescription& argument : arguments) {
+  for (const ArgumentDescription& argument : arguments) {
     const std::size_t count = argument.block->columns.size() * argument.block->element.planes();
     blocks.push_back({*argument.block, first, count, argument.collection, argument.rows});
     first += count;
@@ -69,7 +69,7 @@ bool is_aligned(const Plane& plane, std::size_t element) {
 
 }  // namespace
 
-PlanesOfModel planes_of(const package::ModelDescription& description, bool is_served) {
+PlanesOfModel planes_of(const ModelDescription& description, bool is_served) {
   PlanesOfModel model;
   model.input_planes = append(model.inputs, description.inputs);
   model.output_planes = append(model.outputs, description.outputs);
@@ -102,15 +102,25 @@ PlaneCall::PlaneCall(const detail::AnyModel& model, const PlanesOfModel& planes,
   }
 }
 
+CopyReport PlaneCall::run_again() {
+  return is_bound_ ? model_.run(queue_, *planned_) : run();
+}
+
 CopyReport PlaneCall::run() {
+  if (is_bound_ && rows == used_rows_ && inputs == used_inputs_ && outputs == used_outputs_) {
+    return model_.run(queue_, *planned_);
+  }
+  is_bound_ = false;
   CopyReport copies;
   used_inputs_ = inputs;
   used_outputs_ = outputs;
+  used_rows_ = rows;
   to_copy_.clear();
   for (Place& one : places_) place(one, one.is_input ? used_inputs_ : used_outputs_, copies);
   copy();
   if (!is_prepared_) prepare();
   rebind();
+  is_bound_ = std::ranges::all_of(places_, [](const Place& one) { return one.copied.empty(); });
   copies += model_.run(queue_, *planned_);
   for (const Place& one : places_) {
     if (!one.is_input && !one.copied.empty()) bring_back(one, copies);
@@ -468,18 +478,18 @@ Binding PlaneCall::example(const PlanesOfModel& planes, std::vector<std::byte>& 
   binding.match = planes.match;
   for (const auto* blocks : {&planes.inputs, &planes.outputs}) {
     for (const BlockOfPlanes& block : *blocks) {
-      std::vector<package::ColumnPlace> places;
+      std::vector<ColumnPlace> places;
       for (std::size_t c = 0; c < block.block.columns.size(); ++c) {
         const FieldInfo& element = block.block.element;
         places.push_back({next, element.has_planes() ? kRow / element.element_size() : 0});
         next += element.planes() * kRow;
       }
       const bool is_input = blocks == &planes.inputs;
-      package::append_described(is_input ? binding.inputs : binding.outputs, block.block, places,
-                                block.collection ? 1 : block.rows, Device::cpu(), is_input);
+      append_described(is_input ? binding.inputs : binding.outputs, block.block, places,
+                       block.collection ? 1 : block.rows, Device::cpu(), is_input);
     }
   }
   return binding;
 }
 
-}  // namespace tensoa::python
+}  // namespace tensoa::package

@@ -17,9 +17,11 @@
 #include "tensoa/engine/model.hpp"
 #include "tensoa/package/inspect.hpp"
 
-// Calls of a model, of which only the description is known, on planes anywhere in memory. No Python here.
+/// @file
+/// Calls of a model, of which only the description is known, on planes anywhere in memory: what the Python module and the
+/// C interface run.
 
-namespace tensoa::python {
+namespace tensoa::package {
 
 /// Where a plane lies: element i begins at data + i * stride.
 struct Plane {
@@ -27,6 +29,8 @@ struct Plane {
   std::int64_t stride = 0;  ///< bytes; of a scalar not used
   DType dtype = DType::kF32;
   Device device = Device::cpu();  ///< that of the call, or the CPU for a scalar
+
+  bool operator==(const Plane&) const = default;
 };
 
 /// A block of a model, and which of all planes of the inputs (of the outputs) are its own.
@@ -52,7 +56,7 @@ struct PlanesOfModel {
 };
 
 /// @param description with a binding @param is_served by servers, which take the dtypes that are described
-PlanesOfModel planes_of(const package::ModelDescription& description, bool is_served);
+PlanesOfModel planes_of(const ModelDescription& description, bool is_served);
 
 /// Rows of which each group is a separate call: of input collection c, group g is the rows from offsets[c][g] to
 /// offsets[c][g + 1].
@@ -88,6 +92,9 @@ class PlaneCall {
   /// @throws as Model::forward
   /// *Stream order*: on a GPU only enqueues.
   CopyReport run();
+
+  /// The same with the planes and rows of the last call, which were not set since then.
+  CopyReport run_again();
 
   /// The same for each group. Planes have the rows of all of them; scalars have one number for each, or the stride 0;
   /// results that are no rows of a collection lie one after another.
@@ -146,12 +153,14 @@ class PlaneCall {
   Queue queue_;
   QueueMemory memory_;
   std::vector<Place> places_;  ///< of the inputs, then of the outputs
-  std::vector<Plane> used_inputs_;
+  std::vector<Plane> used_inputs_;  ///< of the last call
   std::vector<Plane> used_outputs_;
+  std::vector<std::int64_t> used_rows_;
+  bool is_bound_ = false;  ///< to these, of which none is a copy
   std::vector<Copy> to_copy_;
   std::vector<ViewReference> views_;
   std::optional<detail::Planned> planned_;
   bool is_prepared_ = false;
 };
 
-}  // namespace tensoa::python
+}  // namespace tensoa::package
