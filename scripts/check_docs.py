@@ -30,7 +30,7 @@ def source_text(path, mark):
     """The lines that a block shows; an error where there are none."""
     text = (ROOT / path).read_text(encoding="utf-8")
     if mark:
-        regions = re.findall(rf"^\s*(?://|#) \[{mark}\]\n(.*?)^\s*(?://|#) \[/{mark}\]$", text, re.M | re.S)
+        regions = re.findall(rf"^\s*(?://|#|!) \[{mark}\]\n(.*?)^\s*(?://|#|!) \[/{mark}\]$", text, re.M | re.S)
         if not regions:
             raise LookupError(f"{path} has no region [{mark}]")
         text = textwrap.dedent("".join(regions))

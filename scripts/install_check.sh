@@ -45,13 +45,13 @@ fi
 outside torch find_package
 cmake --build "$at"
 "$at/outside"
-for component in core soa accel interop engine package forest pytorch sched columnar track remote; do
+for component in core soa accel interop engine package forest pytorch sched columnar track remote c; do
   [[ $component != interop || -f build/interop/libtensoa_interop.a ]] || continue
   outside torch component -DCOMPONENT=$component
   cmake --build "$at"
-  [[ $component == accel ]] || "$at/umbrella"
+  [[ $component == accel || $component == c ]] || "$at/umbrella"
 done
-"$at/outside"  # of remote, the last one
+"$at/outside" "$PWD/build/examples/01_snippet/model.pt2" # of c, the last one
 outside torch add_subdirectory -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON
 cmake --build "$at"
 "$at/outside"
@@ -79,6 +79,19 @@ build-outside/none/bin/tensoa --version
 build-outside/none/bin/tensoa inspect $package
 build-outside/none/bin/tensoa check $package
 scripts/empty_root.sh $program $package
+
+# C and Fortran, by the commands of docs/c.md.
+(
+  prefix=$PWD/build-outside/none
+  cp examples/04_c/main.c examples/05_fortran/main.f90 build-outside/
+  cd build-outside
+  # [commands]
+  cc main.c -I"$prefix/include" -L"$prefix/lib" -ltensoa -Wl,-rpath,"$prefix/lib" -o c_program
+  gfortran "$prefix/include/tensoa.f90" main.f90 -L"$prefix/lib" -ltensoa -Wl,-rpath,"$prefix/lib" -o fortran_program
+  # [/commands]
+  diff <(./c_program ../build/examples/01_snippet/model.pt2) ../examples/04_c/expected_output.txt
+  diff <(./fortran_program ../build/examples/01_snippet/model.pt2) ../examples/05_fortran/expected_output.txt
+)
 
 # The figures, and their limits. The exporter in share/ is not one of them.
 for executable in $program build-outside/none/bin/tensoa; do

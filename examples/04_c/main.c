@@ -14,7 +14,7 @@ static int failed(void) {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  /* [snippet] */
+  // [snippet]
   float x[kRows] = {100, 101, 102}, y[kRows] = {100, 101, 102}, z[kRows] = {100, 101, 102};
   float m[kRows], n[kRows];
   tensoa_model* model;
@@ -30,6 +30,6 @@ int main(int argc, char** argv) {
   for (int i = 0; i < kRows; ++i) printf("m = %g, n = %g\n", m[i], n[i]);
   tensoa_free_call(call);
   tensoa_free_model(model);
-  /* [/snippet] */
+  // [/snippet]
   return 0;
 }
