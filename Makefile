@@ -44,7 +44,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
-        install-check wheel empty-machine reference stub newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
+        install-check wheel dist binaries empty-machine reference stub newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
         soak soak-service width nightly options clean
 .DELETE_ON_ERROR:
 
@@ -138,6 +138,20 @@ install-check: build ## Install into fresh folders, with torch and without, and 
 
 wheel: setup ## Build the wheel of `pip install .`, install it where there is no torch, and use it; build-wheel/dist/ has it
 	@scripts/wheel_check.sh
+
+dist: setup ## Make a tarball and a package of Debian that run where they are put: build-dist/packages/ has them
+	@cmake --preset release -B build-dist -DTENSOA_PYTORCH=OFF -DTENSOA_RELOCATABLE=ON -DCMAKE_INSTALL_LIBDIR=lib $(CMAKE_ARGS) >/dev/null
+	@cmake --build build-dist --target tensoa_installed
+	@if [ -f build/models/tensoa.pt2 ]; then mkdir -p build-dist/models && cp build/models/tensoa.pt2 build-dist/models/; \
+	else echo "make dist: without the model of the demo, which make demo makes"; fi
+	@rm -rf build-dist/packages
+	@cd build-dist && cpack >cpack.log || { tail cpack.log; exit 1; }
+	@if ls build-wheel/dist/tensoa-*.whl >/dev/null 2>&1; then cp build-wheel/dist/tensoa-*.whl build-dist/packages/; \
+	else echo "make dist: without the wheel, which make wheel makes"; fi
+	@rm -rf build-dist/packages/_CPack_Packages; ls -l build-dist/packages
+
+binaries: dist ## Use what `make dist` makes in an empty Debian with compilers, made by debootstrap: programs of C, Fortran and C++
+	@tests/install/binaries.sh
 
 empty-machine: wheel ## Use the wheel in an empty Debian without compiler and torch, made by debootstrap: two gigabytes of downloads
 	@tests/install/empty_machine.sh

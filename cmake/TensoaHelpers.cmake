@@ -5,6 +5,9 @@
 
 include(GNUInstallDirs)
 
+# Libraries of others that are installed with ours, and that no other program is to find.
+set(tensoa_private_dir "${CMAKE_INSTALL_LIBDIR}/tensoa")
+
 # -Wrestrict: g++ 12 warns of std::string's own copying (GCC bug 105651). -Wsubobject-linkage: a unity build includes sources, which
 # g++ takes for headers.
 set(TENSOA_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>

@@ -16,6 +16,9 @@ foreach(layer ${tensoa_layers})
 endforeach()
 if(TARGET tensoa_program)
   install(TARGETS tensoa_program)
+  if(TENSOA_RELOCATABLE)  # of the system that builds; no other has to have it
+    install(FILES "$<TARGET_FILE:TBB::tbb>" DESTINATION "${tensoa_private_dir}" RENAME "$<TARGET_SONAME_FILE_NAME:TBB::tbb>")
+  endif()
   if(TARGET tensoa_torch)
     install(TARGETS tensoa_torch LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   endif()
@@ -35,8 +38,8 @@ endif()
 if(TARGET tensoa_python)
   install(TARGETS tensoa_python LIBRARY DESTINATION "${tensoa_module_dir}")
 endif()
-if(TENSOA_WHEEL)
-  include(TensoaWheel)
+if(TENSOA_RELOCATABLE)
+  include(TensoaParts)
 endif()
 
 # All that is installed, without tests and benchmarks: `cmake --build build --target tensoa_installed`.
@@ -68,6 +71,11 @@ if(TensoaTorch_ROOT)
 endif()
 if(TENSOA_WHEEL)  # the packages beside this one, wherever the wheel is installed
   set(TENSOA_VENV_PACKAGES "\${CMAKE_CURRENT_LIST_DIR}/../../../..")
+elseif(TENSOA_RELOCATABLE)
+  set(TENSOA_VENV_PACKAGES "")
+endif()
+if(TENSOA_RELOCATABLE AND NOT TENSOA_WHEEL)
+  include(TensoaDist)
 endif()
 configure_package_config_file(cmake/tensoa-config.cmake.in tensoa-config.cmake
   INSTALL_DESTINATION "${tensoa_cmake_dir}"

@@ -29,6 +29,7 @@ set(TENSOA_TORCH_ROOT "" CACHE PATH "A libtorch or torch Python package (include
 set(TENSOA_ARROW_ROOT "" CACHE PATH "A pyarrow Python package; empty: the one in TENSOA_VENV. Arrow_DIR goes before it")
 set(TENSOA_CUDA_ROOT "" CACHE PATH "A CUDA runtime (include/, lib/); empty: the one beside torch, else a toolkit")
 option(TENSOA_WHEEL "For the wheel of pyproject.toml, whose Python builds it: one folder in site-packages, beside other packages" OFF)
+option(TENSOA_RELOCATABLE "What is installed runs where it is put: run paths are relative, oneTBB and the CUDA runtime are inside. For `make dist`" OFF)
 option(TENSOA_CUDA_STATIC "Link the CUDA runtime into programs and modules, which then start where there is none" OFF)
 set(TENSOA_ALPAKA_INCLUDE "" CACHE PATH "A folder with alpaka/alpaka.hpp, for the tests of accel/; empty: that of find_package(alpaka)")
 set(TENSOA_SHARED_DATA "${PROJECT_SOURCE_DIR}/../shared/data" CACHE PATH "Real events for the tests; tests skip without them")
@@ -40,6 +41,13 @@ endif()
 
 if(NOT TENSOA_TESTS MATCHES "^(all|torch)$")
   message(FATAL_ERROR "TENSOA_TESTS is ${TENSOA_TESTS}, expected all or torch")
+endif()
+
+if(TENSOA_WHEEL)
+  set(TENSOA_RELOCATABLE ON)
+endif()
+if(TENSOA_RELOCATABLE)
+  set(TENSOA_CUDA_STATIC ON)
 endif()
 
 if(TENSOA_WHEEL)

@@ -48,7 +48,7 @@ diff <(git ls-files python/tensoa | sed 's|^python/||' | sort) \
 # What gRPC is linked with: Debian's static libraries of these cannot go into a shared one.
 ! grep '^tensoa\.libs/lib' "$folder/files" | grep -vE '^tensoa\.libs/lib(absl_[a-z0-9_]+|re2|cares|ssl|crypto)-[0-9a-f]{8}\.so\.' >&2 ||
   fail "auditwheel has added these libraries"
-grep -q '^tensoa/lib/libtbb.so.12 ' "$folder/files" || fail "the wheel has no libtbb.so.12"
+grep -q '^tensoa/lib/tensoa/libtbb.so.12 ' "$folder/files" || fail "the wheel has no libtbb.so.12"
 # Each part that the list of parts names has its licence.
 "$folder/tools/bin/python" - "${wheel[0]}" <<'P'
 import json, sys, zipfile

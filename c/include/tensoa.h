@@ -77,7 +77,7 @@ const char* tensoa_last_error(void);
 
 /** Loads a model. One that this process has already on the device is not shared: load it once, and make a call for each thread.
  * @param path of a package or tree file, or the URL of a model of a server
- * @param device "cpu", "cuda:0", …; "auto": that which the package is for
+ * @param device "cpu", "cuda:0", …; "auto": the one that the package is for
  * @param abi TENSOA_ABI: another one is TENSOA_CONFIG_ERROR
  * @param model set to a handle, which tensoa_free_model() frees */
 tensoa_status tensoa_load_abi(const char* path, const char* device, int abi, tensoa_model** model);

@@ -66,4 +66,4 @@ tensoa_status caught(std::exception_ptr error) noexcept {
 
 }  // namespace tensoa::c
 
-const char* tensoa_last_error(void) { return tensoa::c::last_error().what(); }
+const char* tensoa_last_error() { return tensoa::c::last_error().what(); }

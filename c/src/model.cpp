@@ -10,14 +10,12 @@
 
 #include "errors.hpp"
 #include "handles.hpp"
+#include "remote_seam.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/version.hpp"
 #include "tensoa/forest/engines.hpp"
 #include "tensoa/package/described_columns.hpp"
 #include "tensoa/package/engines.hpp"
-#ifdef TENSOA_C_HAS_REMOTE
-#include "tensoa/remote/engines.hpp"
-#endif
 
 namespace tensoa::c {
 namespace {
@@ -33,9 +31,7 @@ void register_engines() {
   std::call_once(once, [] {
     forest::register_engines();
     package::register_engines();
-#ifdef TENSOA_C_HAS_REMOTE
-    remote::register_engines();
-#endif
+    register_remote();
   });
 }
 
@@ -76,8 +72,8 @@ void describe(const std::vector<NamedPlane>& planes, std::size_t index, const ch
   }
   const auto& [name, block] = planes[index];
   const FieldInfo& element = block->block.element;
-  const auto* const dtype = std::ranges::find_if(
-      kDtypes, [&](const auto& pair) { return pair.second == element.dtype; });
+  const auto* const dtype =
+      std::ranges::find_if(kDtypes, [&](const auto& pair) { return pair.second == element.dtype; });
   *info = {.name = name.c_str(),
            .block = block->block.name.c_str(),
            .dtype = dtype->first,
@@ -116,7 +112,7 @@ using tensoa::c::Handles;
 using tensoa::c::require;
 using tensoa::c::require_place;
 
-const char* tensoa_version(void) { return tensoa::kVersion.data(); }
+const char* tensoa_version() { return tensoa::kVersion.data(); }
 
 tensoa_status tensoa_load_abi(const char* path, const char* device, int abi, tensoa_model** model) {
   return guarded([&] {

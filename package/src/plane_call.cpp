@@ -102,9 +102,7 @@ PlaneCall::PlaneCall(const detail::AnyModel& model, const PlanesOfModel& planes,
   }
 }
 
-CopyReport PlaneCall::run_again() {
-  return is_bound_ ? model_.run(queue_, *planned_) : run();
-}
+CopyReport PlaneCall::run_again() { return is_bound_ ? model_.run(queue_, *planned_) : run(); }
 
 CopyReport PlaneCall::run() {
   if (is_bound_ && rows == used_rows_ && inputs == used_inputs_ && outputs == used_outputs_) {

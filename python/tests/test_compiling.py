@@ -355,7 +355,10 @@ def test_columns_and_outputs_are_texts_or_names_by_block(tmp_path):
 
 
 def test_an_example_is_called_example(tmp_path):
-    for name, message in (("a.root", "expected a file that ends in .parquet, .csv, .csv.gz, .arrow"), ("none.csv", "cannot be read: ")):
+    for name, message in (
+        ("a.root", "expected a file that ends in .parquet, .csv, .csv.gz, .arrow"),
+        ("none.csv", "cannot be read: "),
+    ):
         assert refusal(OfEvent(), tmp_path, columns=["x=u"], example=name).startswith(f"example {name}: {message}")
 
 

@@ -152,7 +152,7 @@ class PlaneCall {
   const PlanesOfModel& of_model_;
   Queue queue_;
   QueueMemory memory_;
-  std::vector<Place> places_;  ///< of the inputs, then of the outputs
+  std::vector<Place> places_;       ///< of the inputs, then of the outputs
   std::vector<Plane> used_inputs_;  ///< of the last call
   std::vector<Plane> used_outputs_;
   std::vector<std::int64_t> used_rows_;

@@ -1,11 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 
-# What a wheel has that no other installation needs: oneTBB, the licences of all that is inside, and a list of it (PEP 770, CycloneDX).
+# What is inside that others wrote, of a wheel and of `make dist`: the licences, and a list of it (CycloneDX, in a wheel by PEP 770).
 
-# Of the system that builds the wheel; no other has to have it.
-if(TARGET tensoa_program)
-  install(FILES "$<TARGET_FILE:TBB::tbb>" DESTINATION "${CMAKE_INSTALL_LIBDIR}" RENAME "$<TARGET_SONAME_FILE_NAME:TBB::tbb>")
+if(TENSOA_WHEEL)
+  set(tensoa_licences licenses)
+  set(tensoa_lists "${SKBUILD_METADATA_DIR}/sboms")
+else()
+  set(tensoa_licences "${CMAKE_INSTALL_DOCDIR}/licenses")
+  set(tensoa_lists "${CMAKE_INSTALL_DOCDIR}")
 endif()
 
 set(tensoa_parts "")
@@ -14,14 +17,14 @@ set(tensoa_parts "")
 # FILE is where the text may be, a pattern.
 function(tensoa_part name version licence purl)
   if(NOT version)
-    message(FATAL_ERROR "The wheel has code of ${name}, whose version is not known; expected its package to say it")
+    message(FATAL_ERROR "It has code of ${name}, whose version is not known; expected its package to say it")
   endif()
   file(GLOB texts ${ARGN})
   if(texts)
     list(GET texts 0 text)
-    install(FILES "${text}" DESTINATION "licenses" RENAME "${name}.txt")
+    install(FILES "${text}" DESTINATION "${tensoa_licences}" RENAME "${name}.txt")
   else()
-    message(STATUS "The wheel is for this machine only: it has no licence text of ${name}, which is not in ${ARGN}")
+    message(STATUS "This is for this machine only: it has no licence text of ${name}, which is not in ${ARGN}")
   endif()
   set(kind "\"id\": \"${licence}\"")
   if(NOT licence)
@@ -81,4 +84,4 @@ file(CONFIGURE OUTPUT tensoa.cdx.json @ONLY CONTENT [[{
   ]
 }
 ]])
-install(FILES "${PROJECT_BINARY_DIR}/tensoa.cdx.json" DESTINATION "${SKBUILD_METADATA_DIR}/sboms")
+install(FILES "${PROJECT_BINARY_DIR}/tensoa.cdx.json" DESTINATION "${tensoa_lists}")

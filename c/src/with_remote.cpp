@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "remote_seam.hpp"
+#include "tensoa/remote/engines.hpp"
+
+void tensoa::c::register_remote() { remote::register_engines(); }

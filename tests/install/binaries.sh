@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# What `make dist` made, on a machine of its own: a folder that debootstrap fills with Debian and its compilers. The tarball and the
+# package of Debian: programs of C, C++ and Fortran are built there by the commands of the pages, and run. Without root or debootstrap it
+# says so in one line and ends with 0.
+#
+# Exit status 1 if something fails, or if unpacking, building and running take more than 120 s.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+if ((EUID != 0)) || ! command -v debootstrap >/dev/null; then
+  echo "binaries: left out, it needs root and debootstrap: apt-get install debootstrap"
+  exit 0
+fi
+folder=$PWD/build-binaries
+root=$folder/root
+rm -rf --one-file-system "$folder"
+mkdir -p "$folder"
+suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+debootstrap --variant=minbase --include=g++,gfortran,cmake,make "$suite" "$root" >"$folder/debootstrap.log" 2>&1 ||
+  { tail "$folder/debootstrap.log" >&2; exit 1; }
+mkdir "$root/work"
+cp build-dist/packages/tensoa* examples/04_c/main.c examples/05_fortran/main.f90 "$root/work/"
+cp build/examples/01_snippet/model.pt2 "$root/work/snippet.pt2"
+cp -r tests/install "$root/work/outside"
+sed -n '/# \[commands\]/,/# \[\/commands\]/p' scripts/install_check.sh >"$root/work/commands.sh"
+PYTHONPATH=python .venv/bin/python -W ignore -m tensoa compile tests/install/model.py:factory --out "$root/work/model.pt2" \
+  --columns features=x,y,z --outputs preds=m,n >/dev/null
+
+inside() {
+  unshare --mount --fork bash -c 'mount -t proc proc "$1/proc" && shift && exec chroot "$@"' - "$root" "$root" \
+    env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin bash -euc "cd /work; $1"
+}
+
+# use PREFIX: the program, and programs of C, C++ and Fortran.
+use() {
+  inside "$1/bin/tensoa --version && $1/bin/tensoa inspect model.pt2 >/dev/null"
+  [[ ! -f $root$1/share/tensoa/models/tensoa.pt2 ]] || inside "$1/bin/tensoa track generate:1 | tail -n 3"
+  inside "prefix=$1; . ./commands.sh; ./c_program snippet.pt2 >c.txt; ./fortran_program snippet.pt2 >fortran.txt"
+  diff "$root/work/c.txt" examples/04_c/expected_output.txt
+  diff "$root/work/fortran.txt" examples/05_fortran/expected_output.txt
+  inside "rm -rf built; cmake -S outside -B built -DWAY=component -DCOMPONENT=package -DCMAKE_PREFIX_PATH=$1 >/dev/null
+    cmake --build built >/dev/null; built/outside model.pt2; stat -L -c 'the program has %s bytes' built/outside"
+}
+
+started=$SECONDS
+inside 'mkdir /opt/tensoa && tar xzf tensoa-*-linux-*.tar.gz -C /opt/tensoa --strip-components=1'
+use /opt/tensoa
+seconds=$((SECONDS - started))
+inside 'mv /opt/tensoa /srv/moved && chmod -R a-w /srv/moved' # runs where it lies, and writes nothing there
+use /srv/moved
+# What is missing is named, and what needs nothing works.
+inside 'printf "x,y,z\n1,2,3\n" >rows.csv; /srv/moved/bin/tensoa infer model.pt2 rows.csv --output answers.csv 2>message && exit 1
+  grep -q "files of columns need Arrow" message'
+inside 'dpkg -i tensoa_*.deb >/dev/null'
+use /usr
+echo "binaries: unpacked, and C, Fortran and C++ built and run, in $seconds s (limit 120)"
+((seconds <= 120)) || exit 1
