@@ -57,7 +57,7 @@ if(TENSOA_SCHED)
   tensoa_find_dependency(sched TBB)
 endif()
 if(TENSOA_COLUMNAR OR TENSOA_TRACK)
-  tensoa_find_dependency(columnar TensoaArrow)
+  find_package(TensoaArrow REQUIRED)  # inside libtensoa_arrow.so
 endif()
 if(TENSOA_REMOTE)
   find_package(TensoaGrpc 1.51 REQUIRED)  # inside libtensoa_grpc.so

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /** @file
- * Models on columns where they lie, for C and for what can call C: libtensoa.so. C99 and C++; tensoa.f90 is the same for Fortran.
+ * Models on columns where they lie, for C and for what can call C: libtensoa.so. C99 and C++; tensoa.f90 is for Fortran.
  *
  *     tensoa_model* model;
  *     tensoa_call* call;
@@ -18,7 +18,7 @@
  *     tensoa_bind(call, "score", score, TENSOA_F32, sizeof *score, 1000);
  *     if (tensoa_run(call)) return fail(tensoa_last_error());
  *
- * Packages, tree files and models of servers ("grpc://HOST:PORT/MODEL"). TorchScript and programs of torch.export need C++ or
+ * Packages, tree files and models of servers (with the default options, and without authentication) ("grpc://HOST:PORT/MODEL"). TorchScript and programs of torch.export need C++ or
  * Python, or a package: `tensoa compile MODEL --out FILE.pt2`.
  *
  * *Errors*: functions that can fail return a status, 0 for success, and leave outputs untouched. tensoa_last_error() says what is
@@ -37,7 +37,7 @@ extern "C" {
 
 typedef enum tensoa_status {
   TENSOA_OK = 0,
-  TENSOA_CONFIG_ERROR = 1,      /**< a call that can never work: an unknown name, NULL, an index out of range */
+  TENSOA_CONFIG_ERROR = 1,      /**< a call that can never work: an unknown name, a NULL handle, name or place, an index out of range */
   TENSOA_INPUT_ERROR = 2,       /**< data that cannot be used */
   TENSOA_OUTPUT_ERROR = 3,      /**< a file that cannot be written */
   TENSOA_LOAD_ERROR = 4,        /**< a model that is absent, damaged, or of another kind */
@@ -77,7 +77,7 @@ const char* tensoa_last_error(void);
 
 /** Loads a model. One that this process has already on the device is not shared: load it once, and make a call for each thread.
  * @param path of a package or tree file, or the URL of a model of a server
- * @param device "cpu", "cuda:0", …; "auto": the one that the package is for
+ * @param device "cpu", "cuda:0", …; "auto": the one that a package is for, the CPU for trees and servers
  * @param abi TENSOA_ABI: another one is TENSOA_CONFIG_ERROR
  * @param model set to a handle, which tensoa_free_model() frees */
 tensoa_status tensoa_load_abi(const char* path, const char* device, int abi, tensoa_model** model);
@@ -87,12 +87,12 @@ static inline tensoa_status tensoa_load(const char* path, const char* device, te
   return tensoa_load_abi(path, device, TENSOA_ABI, model);
 }
 
-/** Frees a model; calls of it are freed before. Waits for what is enqueued on its device. */
+/** Frees a model. Free its calls first: a call uses its model until it is freed. Waits for what is enqueued on its device. */
 void tensoa_free_model(tensoa_model* model);
 
 /** One column that a model reads or writes. */
 typedef struct tensoa_column_info {
-  const char* name;  /**< as tensoa_bind() takes it; valid as long as the model */
+  const char* name;  /**< as tensoa_bind() accepts it; valid as long as the model */
   const char* block; /**< the argument or result that it is in; likewise */
   tensoa_dtype dtype;
   int32_t is_scalar; /**< has one element for all rows of its collection */
@@ -114,7 +114,7 @@ const char* tensoa_describe(const tensoa_model* model);
 
 /* ---- queues */
 
-/** Makes a queue of its own on a device: on a GPU a new stream. @param queue set to a handle, which tensoa_free_queue() frees */
+/** Makes a queue on a device: on a GPU a new stream. "auto" is the first GPU where there is one, else the CPU. @param queue set to a handle, which tensoa_free_queue() frees */
 tensoa_status tensoa_new_queue(const char* device, tensoa_queue** queue);
 
 /** Makes a queue of a stream of the caller's, `cudaStream_t` or `hipStream_t`, which outlives it. */
@@ -124,8 +124,8 @@ tensoa_status tensoa_borrow_stream(const char* device, void* stream, tensoa_queu
 tensoa_status tensoa_wait(const tensoa_queue* queue);
 
 /** Calls `done(context, failure)` once, when all work that was enqueued so far is done (`failure` is NULL) or has failed (its
- * message, valid during the call). On the CPU at once, in this thread; on a GPU in a thread of the driver, which must not block, and
- * must not call the GPU's runtime or this library: hand over to a scheduler. */
+ * message, valid during the call). On the CPU immediately, in this thread; on a GPU in a thread of the driver: `done` must
+ * not block, call the GPU's runtime or this library there, only hand over to a scheduler. */
 tensoa_status tensoa_when_done(const tensoa_queue* queue, void (*done)(void* context, const char* failure), void* context);
 
 /** Frees a queue; calls on it keep what they need. */
@@ -133,7 +133,8 @@ void tensoa_free_queue(tensoa_queue* queue);
 
 /* ---- calls */
 
-/** Makes a call: what a thread needs to run a model on a queue. It takes memory at its first runs, and none later.
+/** Makes a call: what a thread needs to run a model on a queue. Its memory grows with the largest
+ * number of rows, and stays.
  * @param queue that may be freed before; NULL: one of its own
  * @param call set to a handle, which tensoa_free_call() frees, before its model */
 tensoa_status tensoa_new_call(const tensoa_model* model, const tensoa_queue* queue, tensoa_call** call);
@@ -144,7 +145,7 @@ tensoa_status tensoa_new_call(const tensoa_model* model, const tensoa_queue* que
  * @param stride bytes, of any sign; on a GPU a multiple of the element's size, 0 or more
  * @param count rows; of a scalar 1
  * @return TENSOA_CONFIG_ERROR for a name that the model does not have; TENSOA_BINDING_ERROR for another dtype (trees read any numbers,
- * and write float32 or float64), a negative count, NULL with rows, more than one element of a scalar. What was bound before stays. */
+ * and write float32 or float64), a negative count, NULL with rows, a stride below the size of an element, more than one element of a scalar. What was bound before stays. */
 tensoa_status tensoa_bind(tensoa_call* call, const char* name, const void* data, tensoa_dtype dtype, int64_t stride, int64_t count);
 
 /** The same by number, without looking for the name. @param index of tensoa_describe_input(), tensoa_describe_output() */

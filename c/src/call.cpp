@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -129,6 +130,12 @@ void tensoa_call::bind(Side& side, std::size_t index, const Column& column) {
     refuse("is NULL, expected memory of " + std::to_string(count) + " rows");
   }
   const auto size = static_cast<std::int64_t>(size_of(dtype));
+  const bool is_too_near =
+      std::abs(column.stride) < size && (column.stride != 0 || &side == &outputs);
+  if (count > 1 && is_too_near) {
+    refuse("has a stride of " + std::to_string(column.stride) + " bytes, its elements have " +
+           std::to_string(size) + "; expected bytes, as sizeof *x");
+  }
   if (!model.device.is_cpu() && count > 1 && (column.stride < 0 || column.stride % size != 0)) {
     refuse("has a stride of " + std::to_string(column.stride) + " bytes on " +
            to_string(model.device) + ", expected a multiple of its element's " +
@@ -207,20 +214,20 @@ void tensoa_call::find_rows() {
                        " rows, " + first[collection]->name + " has " +
                        std::to_string(call.rows[collection]) + "; expected equal numbers");
   }
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (first[i] == nullptr) call.rows[i] = 1;  // of scalars alone
+  }
   for (std::size_t i = 0; i < outputs.named.size(); ++i) {
     const NamedPlane& plane = outputs.named[i];
     if (outputs.counts[i] == kUnbound) throw BindingError("column " + plane.name + " is not bound");
     if (is_scalar(*plane.block)) continue;
-    const auto collection = plane.block->collection;
-    if (collection && first[*collection] == nullptr) {  // of scalars alone
-      first[*collection] = &plane;
-      call.rows[*collection] = outputs.counts[i];
-    }
     const std::int64_t expected = call.rows_of(*plane.block);
     if (outputs.counts[i] == expected) continue;
+    const auto collection = plane.block->collection;
+    const NamedPlane* const as = collection ? first[*collection] : nullptr;
     throw BindingError("column " + plane.name + " has " + std::to_string(outputs.counts[i]) +
                        " rows, expected " + std::to_string(expected) +
-                       (collection ? ", as " + first[*collection]->name : std::string()));
+                       (as != nullptr ? ", as " + as->name : std::string()));
   }
   are_rows_known = true;
 }
@@ -292,9 +299,5 @@ tensoa_status tensoa_last_copies(const tensoa_call* call, size_t* bytes_in, size
 
 void tensoa_free_call(tensoa_call* call) {
   if (call == nullptr) return;
-  guarded([&] {
-    require(call, "call");
-    Handles<tensoa_call>::remove(call);
-    delete call;
-  });
+  guarded([&] { tensoa::c::free_once(call, "call"); });
 }

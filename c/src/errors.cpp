@@ -4,13 +4,14 @@
 
 #include <new>
 #include <string>
+#include <utility>
 
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::c {
 namespace {
 
-/// A message that no memory suffices for is one that needs none.
+/// If a message cannot be stored, a fixed text replaces it.
 struct LastError {
   std::string text;
   const char* fixed = "";

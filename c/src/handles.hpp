@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 
 #include "tensoa/core/error.hpp"
 
@@ -25,9 +26,10 @@ class Handles {
     const std::lock_guard lock(mutex());
     all().insert(handle);
   }
-  static void remove(const Handle* handle) {
+  /// @return whether it was there
+  static bool remove(const Handle* handle) {
     const std::lock_guard lock(mutex());
-    all().erase(handle);
+    return all().erase(handle) > 0;
   }
   static bool has(const Handle* handle) {
     const std::lock_guard lock(mutex());
@@ -35,12 +37,13 @@ class Handles {
   }
 
  private:
+  // Never destroyed: other objects may free handles at the end of the process.
   static std::mutex& mutex() {
-    static std::mutex one;
+    static auto& one = *new std::mutex;
     return one;
   }
   static std::unordered_set<const Handle*>& all() {
-    static std::unordered_set<const Handle*> handles;
+    static auto& handles = *new std::unordered_set<const Handle*>;
     return handles;
   }
 };
@@ -51,20 +54,29 @@ template <class Handle>
 class Handles {
  public:
   static void add(const Handle* /*handle*/) noexcept {}
-  static void remove(const Handle* /*handle*/) noexcept {}
+  static bool remove(const Handle* /*handle*/) noexcept { return true; }
   static bool has(const Handle* /*handle*/) noexcept { return true; }
 };
 
 #endif
 
+[[noreturn]] inline void refuse(const char* name) {
+  throw ConfigError(std::string(name) + " is no handle of this type, or was freed");
+}
+
 /// @param name of the argument, for the message @throws ConfigError
 template <class Handle>
 Handle& require(Handle* handle, const char* name) {
   if (handle == nullptr) throw ConfigError(std::string(name) + " is NULL, expected a handle");
-  if (!Handles<std::remove_const_t<Handle>>::has(handle)) {
-    throw ConfigError(std::string(name) + " is no handle of this type, or was freed");
-  }
+  if (!Handles<std::remove_const_t<Handle>>::has(handle)) refuse(name);
   return *handle;
+}
+
+/// Frees a handle, once. @throws ConfigError
+template <class Handle>
+void free_once(Handle* handle, const char* name) {
+  if (!Handles<Handle>::remove(handle)) refuse(name);
+  delete handle;
 }
 
 /// @throws ConfigError

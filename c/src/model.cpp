@@ -98,7 +98,9 @@ tensoa_model::tensoa_model(const std::string& path, const std::string& on)
       device(tensoa::parse_device(on != "auto"                  ? on
                                   : description.target == "any" ? "cpu"
                                                                 : description.target)),
-      model(path, tensoa::CompilationType::kAny, {}),
+      model(path, tensoa::CompilationType::kAny,
+            tensoa::ModelLocation(path).is_url() ? tensoa::c::options_for_file(description.checksum)
+                                                 : tensoa::ModelOptions()),
       planes(tensoa::package::planes_of(description, tensoa::ModelLocation(path).is_url())),
       inputs(tensoa::c::planes_of(description.inputs, planes.inputs)),
       outputs(tensoa::c::planes_of(description.outputs, planes.outputs)),
@@ -132,11 +134,7 @@ tensoa_status tensoa_load_abi(const char* path, const char* device, int abi, ten
 
 void tensoa_free_model(tensoa_model* model) {
   if (model == nullptr) return;
-  guarded([&] {
-    require(model, "model");
-    Handles<tensoa_model>::remove(model);
-    delete model;
-  });
+  guarded([&] { tensoa::c::free_once(model, "model"); });
 }
 
 size_t tensoa_inputs(const tensoa_model* model) {

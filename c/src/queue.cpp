@@ -65,9 +65,5 @@ tensoa_status tensoa_when_done(const tensoa_queue* queue, void (*done)(void*, co
 
 void tensoa_free_queue(tensoa_queue* queue) {
   if (queue == nullptr) return;
-  guarded([&] {
-    require(queue, "queue");
-    Handles<tensoa_queue>::remove(queue);
-    delete queue;
-  });
+  guarded([&] { tensoa::c::free_once(queue, "queue"); });
 }

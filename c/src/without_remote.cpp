@@ -2,4 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "remote_seam.hpp"
 
-void tensoa::c::register_remote() {}
+namespace tensoa::c {
+
+void register_remote() {}
+
+ModelOptions options_for_file(const std::string& /*checksum*/) { return {}; }
+
+}  // namespace tensoa::c

@@ -29,7 +29,7 @@ using Path = std::shared_ptr<const std::string>;
 enum class InputFormat { kParquet, kArrow, kCsv, kRoot, kOther };
 enum class OutputFormat { kParquet, kArrow, kCsv };
 
-/// What TableChunk says, which asks for nothing else.
+/// The members of TableChunk, which it passes on to.
 class detail::ChunkRows {
  public:
   ChunkRows(Path path, std::uint64_t first_row) : path_(std::move(path)), first_row_(first_row) {}
@@ -59,7 +59,7 @@ class detail::ChunkRows {
   std::uint64_t first_row_;
 };
 
-/// What TableFile asks of a format.
+/// What TableFile needs of a format.
 class TableFile::Format {
  public:
   Format(Path path, std::vector<FileColumn> all, std::optional<std::uint64_t> count)
@@ -82,7 +82,7 @@ struct WrittenFile {
   std::filesystem::path temporary;
 };
 
-/// What TableWriter asks for: an open file.
+/// What TableWriter needs: an open file.
 class WrittenTable {
  public:
   virtual ~WrittenTable() = default;
@@ -94,6 +94,7 @@ class WrittenTable {
 };
 
 struct ArrowLibrary {
+  const char* version;  ///< of tensoa: another one has other classes under these names
   /// @param format one that is read
   std::unique_ptr<TableFile::Format> (*open)(Path path, InputFormat format);
   /// @throws ConfigError for columns that the format does not have, and names that are there twice

@@ -3,32 +3,46 @@
 #include "tensoa/core/own_library.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 namespace tensoa {
 namespace {
 
-/// The folder of the program, or library, that this is linked into.
+/// The folder of the program, or library, that this is linked into; empty where it is not known.
 std::filesystem::path own_folder() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0) return {};
+  link_map* map = nullptr;
+  if (dladdr1(reinterpret_cast<const void*>(&own_folder), &info, reinterpret_cast<void**>(&map),
+              RTLD_DL_LINKMAP) == 0) {
+    return {};
+  }
+  // A program has no name there, and dli_fname is what it was called by: a name that may be any other file's.
+  const bool is_program = map == nullptr || *map->l_name == '\0';
   std::error_code ignored;
-  return std::filesystem::canonical(info.dli_fname, ignored).parent_path();
+  return std::filesystem::canonical(is_program ? "/proc/self/exe" : map->l_name, ignored)
+      .parent_path();
 }
 
 }  // namespace
 
 void* find_in_own_library(const char* library, const char* symbol, std::string& why) {
-  const std::filesystem::path folder = own_folder();
-  for (const std::filesystem::path& file :
-       {std::filesystem::path(library), folder / library, folder / "../lib" / library}) {
+  std::vector<std::filesystem::path> files{library};
+  if (const std::filesystem::path folder = own_folder(); !folder.empty()) {
+    files.push_back(folder / library);
+    files.push_back(folder / "../lib" / library);
+  }
+  for (const std::filesystem::path& file : files) {
     if (void* const opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       if (void* const found = dlsym(opened, symbol)) return found;
     }
     const char* const error = dlerror();
-    if (why.empty() && error != nullptr) why = error;
+    std::error_code ignored;
+    // One that is there says what it lacks.
+    if (error != nullptr && (why.empty() || std::filesystem::exists(file, ignored))) why = error;
   }
   return nullptr;
 }

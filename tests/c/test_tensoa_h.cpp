@@ -141,7 +141,7 @@ TEST_F(COfMlp, AModelSaysItsColumns) {
   EXPECT_THAT(tensoa_describe(model), AllOf(StartsWith("{"), HasSubstr("\"features\"")));
 }
 
-TEST_F(C, CollectionsHaveNumbersOfRowsOfTheirOwn) {
+TEST_F(C, CollectionsHaveSeparateNumbersOfRows) {
   load(kGraph);
   std::vector<std::int64_t> source{0, 1, 2, 0};
   std::vector<std::int64_t> target{1, 2, 0, 2};
@@ -169,6 +169,43 @@ TEST_F(C, CollectionsHaveNumbersOfRowsOfTheirOwn) {
   EXPECT_EQ(bind("mass", mass, TENSOA_F32), "0: ");
   EXPECT_EQ(said(tensoa_run(call)),
             "5: column mass has 2 rows, charge has 3; expected equal numbers");
+}
+
+TEST_F(C, AScalarIsANumberOrLiesInMemory) {
+  load(TENSOA_SCALED_PACKAGE);  // x times field, plus 1
+  tensoa_column_info info;
+  ASSERT_EQ(tensoa_describe_input(model, 1, &info), TENSOA_OK);
+  EXPECT_STREQ(info.name, "field");
+  EXPECT_EQ(info.is_scalar, 1);
+  const std::vector<float> x{1, 2, 3};
+  std::vector<float> y(3);
+  float field = 2;
+  ASSERT_EQ(said(tensoa_bind(call, "x", x.data(), TENSOA_F32, 4, 3)), "0: ");
+  ASSERT_EQ(said(tensoa_bind(call, "y", y.data(), TENSOA_F32, 4, 3)), "0: ");
+  EXPECT_EQ(said(tensoa_run(call)), "5: column field is not bound");
+  EXPECT_EQ(said(tensoa_bind(call, "field", x.data(), TENSOA_F32, 4, 3)),
+            "5: column field has 3 elements, expected one: it is a scalar");
+  ASSERT_EQ(said(tensoa_bind_number(call, "field", &field, TENSOA_F32)), "0: ");
+  field = 100;  // it was copied
+  ASSERT_EQ(said(tensoa_run(call)), "0: ");
+  EXPECT_EQ(y, (std::vector<float>{3, 5, 7}));
+  ASSERT_EQ(said(tensoa_bind(call, "field", &field, TENSOA_F32, 4, 1)), "0: ");
+  ASSERT_EQ(said(tensoa_run(call)), "0: ");
+  EXPECT_EQ(y, (std::vector<float>{101, 201, 301}));
+  field = 1;  // it is read where it lies
+  ASSERT_EQ(said(tensoa_run(call)), "0: ");
+  EXPECT_EQ(y, (std::vector<float>{2, 3, 4}));
+}
+
+TEST_F(COfMlp, AStrideInElementsIsRefused) {
+  std::vector<float> x(3);
+  EXPECT_EQ(
+      said(tensoa_bind(call, "x", x.data(), TENSOA_F32, 1, 3)),
+      "5: column x has a stride of 1 bytes, its elements have 4; expected bytes, as sizeof *x");
+  EXPECT_EQ(
+      said(tensoa_bind(call, "m", x.data(), TENSOA_F32, 0, 3)),
+      "5: column m has a stride of 0 bytes, its elements have 4; expected bytes, as sizeof *x");
+  EXPECT_EQ(said(tensoa_bind(call, "x", x.data(), TENSOA_F32, 0, 3)), "0: ");  // one number for all
 }
 
 TEST_F(COfMlp, WhatDoesNotFitIsRefusedAndWhatWasBoundStays) {
@@ -264,7 +301,7 @@ TEST_F(COfMlp, QueuesSayWhenTheyAreDone) {
   EXPECT_THAT(said(tensoa_borrow_stream("cpu", &done, &queue.handle)), StartsWith("1: "));
 }
 
-TEST_F(COfMlp, ThreadsShareAModelAndHaveErrorsOfTheirOwn) {
+TEST_F(COfMlp, ThreadsShareAModelAndHaveSeparateErrors) {
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {

@@ -27,7 +27,7 @@ cp build/examples/01_snippet/model.pt2 "$root/work/snippet.pt2"
 cp -r tests/install "$root/work/outside"
 sed -n '/# \[commands\]/,/# \[\/commands\]/p' scripts/install_check.sh >"$root/work/commands.sh"
 PYTHONPATH=python .venv/bin/python -W ignore -m tensoa compile tests/install/model.py:factory --out "$root/work/model.pt2" \
-  --columns features=x,y,z --outputs preds=m,n >/dev/null
+  --columns x=x,y,z --outputs y=m,n >/dev/null
 
 inside() {
   unshare --mount --fork bash -c 'mount -t proc proc "$1/proc" && shift && exec chroot "$@"' - "$root" "$root" \
@@ -42,7 +42,8 @@ use() {
   diff "$root/work/c.txt" examples/04_c/expected_output.txt
   diff "$root/work/fortran.txt" examples/05_fortran/expected_output.txt
   inside "rm -rf built; cmake -S outside -B built -DWAY=component -DCOMPONENT=package -DCMAKE_PREFIX_PATH=$1 >/dev/null
-    cmake --build built >/dev/null; built/outside model.pt2; stat -L -c 'the program has %s bytes' built/outside"
+    cmake --build built >/dev/null; built/outside model.pt2
+    cmake -S outside -B columnar -DWAY=component -DCOMPONENT=columnar -DCMAKE_PREFIX_PATH=$1 >/dev/null; cmake --build columnar >/dev/null; columnar/umbrella; stat -L -c 'the program has %s bytes' built/outside"
 }
 
 started=$SECONDS

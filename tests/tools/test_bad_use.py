@@ -30,6 +30,19 @@ def test_files_of_columns_need_arrow_and_nothing_else_does(tmp_path):
         assert part in message
 
 
+def test_no_library_is_loaded_from_where_a_program_is_called(tmp_path):
+    """The name that a program is called by is not where it lies."""
+    (tmp_path / "away" / "program").mkdir(parents=True)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "lib").mkdir()
+    alone = shutil.copy2(PROGRAM, tmp_path / "away" / "program" / "tensoa")
+    shutil.copy2(os.path.join(os.path.dirname(PROGRAM), "libtensoa_arrow.so"), tmp_path / "lib")
+    (tmp_path / "here" / "hits.csv").write_text("hit_id,x\n1,1\n")
+    command = ["tensoa", "graph", "hits.csv", "--output", "out"]
+    done = subprocess.run(command, executable=alone, cwd=tmp_path / "here", capture_output=True, text=True, check=False)
+    assert "files of columns need Arrow" in done.stderr
+
+
 WITH_PYTHON = {**os.environ, "TENSOA_PYTHON": sys.executable}  # which `compile` runs
 MODEL = "MODEL"  # stands for a model that fits
 WITH_MODEL = ["--model", MODEL]

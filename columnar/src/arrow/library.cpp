@@ -1,7 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 #include "arrow/arrow_rows.hpp"
+
+#include <algorithm>
+
 #include "tensoa/core/printable.hpp"
+#include "tensoa/core/version.hpp"
 
 // libtensoa_arrow.so.
 
@@ -81,6 +85,7 @@ TableChunk ArrowFormat::empty_chunk(const ReadOptions& options) const {
 
 extern "C" __attribute__((visibility("default")))
 const tensoa::columnar::ArrowLibrary tensoa_arrow_library{
+    .version = tensoa::kVersion.data(),
     .open = tensoa::columnar::open,
     .write = tensoa::columnar::write_table,
     .read_text = tensoa::columnar::read_whole_text,

@@ -50,6 +50,9 @@ class ArrowTable final : public WrittenTable {
 
   void append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
               const TableChunk* copied) override {
+    if (copied == nullptr && copied_->num_fields() > 0) {
+      throw ConfigError(file_.path.string() + ": has copied columns; expected their rows, too");
+    }
     arrow::ArrayVector arrays;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       arrays.push_back(array_of(i, rows, numbers[i]));
@@ -207,7 +210,7 @@ class ArrowTable final : public WrittenTable {
     for (const std::int64_t offset : numbers.offsets) {
       if (offset > std::numeric_limits<std::int32_t>::max()) {
         throw OutputError("cannot write " + file_.path.string() +
-                          ": the lists of one chunk have more than 2^31 numbers; fewer "
+                          ": the lists or texts of one chunk have more than 2^31 elements; fewer "
                           "--rows-per-chunk may help");
       }
       check(offsets.Append(static_cast<std::int32_t>(offset)));

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -94,7 +94,7 @@ def read(path: str | PathLike, option: str = "--example") -> Example:
 
     readers = {".parquet": pyarrow.parquet.read_table, ".csv": pyarrow.csv.read_csv, ".csv.gz": pyarrow.csv.read_csv}
     readers |= dict.fromkeys((".arrow", ".ipc", ".feather"), _read_arrow)
-    reader = next((reader for ending, reader in readers.items() if str(path).endswith(ending)), None)
+    reader = next((reader for ending, reader in readers.items() if fspath(path).endswith(ending)), None)
     if reader is None:
         raise InputError(f"{option} {path}: expected a file that ends in {', '.join(readers)}")
     try:
@@ -107,7 +107,7 @@ def _read_arrow(path: str | PathLike) -> Any:
     """The table of a file in one of Arrow's two formats."""
     import pyarrow
 
-    with pyarrow.memory_map(str(path)) as file:
+    with pyarrow.memory_map(fspath(path)) as file:
         is_file = file.read(6) == b"ARROW1"
         file.seek(0)
         return (pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream)(file).read_all()

@@ -93,7 +93,7 @@ class PlaneCall {
   /// *Stream order*: on a GPU only enqueues.
   CopyReport run();
 
-  /// The same with the planes and rows of the last call, which were not set since then.
+  /// The same where inputs, outputs and rows were not set since the last run(), which had no groups.
   CopyReport run_again();
 
   /// The same for each group. Planes have the rows of all of them; scalars have one number for each, or the stride 0;
@@ -156,7 +156,7 @@ class PlaneCall {
   std::vector<Plane> used_inputs_;  ///< of the last call
   std::vector<Plane> used_outputs_;
   std::vector<std::int64_t> used_rows_;
-  bool is_bound_ = false;  ///< to these, of which none is a copy
+  bool is_bound_ = false;  ///< planned_ points to these planes, and none is a copy
   std::vector<Copy> to_copy_;
   std::vector<ViewReference> views_;
   std::optional<detail::Planned> planned_;
