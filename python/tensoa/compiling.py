@@ -59,8 +59,8 @@ def compile(  # as in torch.compile, re.compile
     """Writes the package of a model, whole or not at all.
 
     `model`: a module, or a file as the command takes it. `columns`, `outputs`: texts as of the command, or {block: names of its
-    columns}; of outputs also names of blocks. `example`: the path of a Parquet, Arrow or CSV file, a table of pyarrow, pandas or
-    polars, a structured array of NumPy, an array of Awkward Array, or {name: numbers}. `binding`: the description of a C++
+    columns}; of outputs also names of blocks. `example`: the path of a Parquet, Arrow or CSV file, a table of pyarrow, pandas
+    or polars, a structured array of NumPy, an array of Awkward Array, or {name: numbers}. `binding`: the description of a C++
     layout, or the path of one, which replaces `columns` and `outputs`. `target` to `program` are options of networks
     (tensoa.export.Options; `just_in_time`: a program of torch.export), `margin` to `splitting` those of trees
     (tensoa.importers.trees.files.ImportOptions; `margin`: sums of leaves). `report` is called with lines for people. A module

@@ -136,8 +136,8 @@ def columns_of(example: Any) -> Example:
             return _of_table(pyarrow.table(example))
     except (TypeError, ValueError, RuntimeError, pyarrow.ArrowException) as error:
         raise InputError(
-            f"example: got a {type(example).__name__} ({first_line(error)}), expected the path of a Parquet, Arrow or CSV file, "
-            "a table, a structured array of NumPy, an array of Awkward Array, or arrays by name"
+            f"example: got a {type(example).__name__} ({first_line(error)}), expected the path of a Parquet, Arrow or CSV "
+            "file, a table, a structured array of NumPy, an array of Awkward Array, or arrays by name"
         ) from error
     return found
 

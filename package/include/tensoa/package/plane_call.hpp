@@ -8,7 +8,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tensoa/core/memory.hpp"
@@ -70,7 +69,7 @@ struct FailedGroup : std::exception {
   std::int64_t group;
   std::exception_ptr error;
 
-  FailedGroup(std::int64_t number, std::exception_ptr why) : group(number), error(std::move(why)) {}
+  FailedGroup(std::int64_t number, const std::exception_ptr& why) : group(number) { error = why; }
 };
 
 /// Calls of one model by one thread: a binding that is prepared once for each way in which columns lie, and memory for
