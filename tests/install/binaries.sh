@@ -25,7 +25,7 @@ mkdir "$root/work"
 cp build-dist/packages/tensoa* examples/04_c/main.c examples/05_fortran/main.f90 "$root/work/"
 cp build/examples/01_snippet/model.pt2 "$root/work/snippet.pt2"
 cp -r tests/install "$root/work/outside"
-sed -n '/# \[commands\]/,/# \[\/commands\]/p' scripts/install_check.sh >"$root/work/commands.sh"
+grep -E '^  (cc|gfortran) ' scripts/install_check.sh >"$root/work/commands.sh"
 PYTHONPATH=python .venv/bin/python -W ignore -m tensoa compile tests/install/model.py:factory --out "$root/work/model.pt2" \
   --columns x=x,y,z --outputs y=m,n >/dev/null
 
