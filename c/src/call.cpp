@@ -88,17 +88,9 @@ struct tensoa_call {
   CopyReport copies;
 
  private:
-  void require_index(const Side& side, std::size_t index) const;
   DType require_dtype(const Side& side, std::size_t index, tensoa_dtype given) const;
   void find_rows();
 };
-
-void tensoa_call::require_index(const Side& side, std::size_t index) const {
-  if (index < side.named.size()) return;
-  throw ConfigError("index is " + std::to_string(index) + ", the model has " +
-                    std::to_string(side.named.size()) +
-                    (&side == &inputs ? " inputs" : " outputs"));
-}
 
 DType tensoa_call::require_dtype(const Side& side, std::size_t index, tensoa_dtype given) const {
   const DType dtype = tensoa::c::dtype_of(given);
@@ -115,9 +107,9 @@ DType tensoa_call::require_dtype(const Side& side, std::size_t index, tensoa_dty
 }
 
 void tensoa_call::bind(Side& side, std::size_t index, const Column& column) {
-  require_index(side, index);
+  const NamedPlane& plane =
+      tensoa::c::plane_at(side.named, index, &side == &inputs ? "inputs" : "outputs");
   const DType dtype = require_dtype(side, index, column.dtype);
-  const NamedPlane& plane = side.named[index];
   const auto refuse = [&](const std::string& what) {
     throw BindingError("column " + plane.name + " " + what);
   };

@@ -66,11 +66,7 @@ std::vector<NamedPlane> planes_of(const std::vector<package::ArgumentDescription
 void describe(const std::vector<NamedPlane>& planes, std::size_t index, const char* what,
               tensoa_column_info* info) {
   require_place(info, "info");
-  if (index >= planes.size()) {
-    throw ConfigError("index is " + std::to_string(index) + ", the model has " +
-                      std::to_string(planes.size()) + " " + what);
-  }
-  const auto& [name, block] = planes[index];
+  const auto& [name, block] = plane_at(planes, index, what);
   const FieldInfo& element = block->block.element;
   const auto* const dtype =
       std::ranges::find_if(kDtypes, [&](const auto& pair) { return pair.second == element.dtype; });
@@ -83,6 +79,13 @@ void describe(const std::vector<NamedPlane>& planes, std::size_t index, const ch
 }
 
 }  // namespace
+
+const NamedPlane& plane_at(const std::vector<NamedPlane>& planes, std::size_t index,
+                           const char* what) {
+  if (index < planes.size()) return planes[index];
+  throw ConfigError("index is " + std::to_string(index) + ", the model has " +
+                    std::to_string(planes.size()) + " " + what);
+}
 
 DType dtype_of(tensoa_dtype dtype) {
   // They are in order, from 1 on.

@@ -19,6 +19,10 @@ struct NamedPlane {
   const package::BlockOfPlanes* block;
 };
 
+/// @param what "inputs" or "outputs", for the message @throws ConfigError
+const NamedPlane& plane_at(const std::vector<NamedPlane>& planes, std::size_t index,
+                           const char* what);
+
 DType dtype_of(tensoa_dtype dtype);
 
 }  // namespace tensoa::c

@@ -41,7 +41,7 @@ use() {
   inside "prefix=$1; . ./commands.sh; ./c_program snippet.pt2 >c.txt; ./fortran_program snippet.pt2 >fortran.txt"
   diff "$root/work/c.txt" examples/04_c/expected_output.txt
   diff "$root/work/fortran.txt" examples/05_fortran/expected_output.txt
-  inside "rm -rf built; cmake -S outside -B built -DWAY=component -DCOMPONENT=package -DCMAKE_PREFIX_PATH=$1 >/dev/null
+  inside "rm -rf built columnar; cmake -S outside -B built -DWAY=component -DCOMPONENT=package -DCMAKE_PREFIX_PATH=$1 >/dev/null
     cmake --build built >/dev/null; built/outside model.pt2
     cmake -S outside -B columnar -DWAY=component -DCOMPONENT=columnar -DCMAKE_PREFIX_PATH=$1 >/dev/null; cmake --build columnar >/dev/null; columnar/umbrella; stat -L -c 'the program has %s bytes' built/outside"
 }
