@@ -10,7 +10,7 @@
 // The kernels, from the operations that a source for one kind of processor defines before it includes this, as Isa:
 //
 //   static constexpr int kWords;                                the longest block: 4 or 8
-//   template <int words> struct Isa::Bits { Type type; };          `words` words of 64 rows, with & | ^ ~
+//   template <int words> struct Isa::Bits { using type = …; };     `words` words of 64 rows, with & | ^ ~
 //   static void quantise(…), as BlockKernels::quantise;
 //   template <int words> static void compare(…);
 //   template <int planes, class Sum> static void add(const std::uint64_t* planes, int words, int n, …);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/block_kernels_impl.hpp"
 
-// For every processor: words of 64 bits, and the loops that a compiler makes of them.
+// For every processor: what a compiler makes of vectors and of loops over words of 64 bits.
 
 namespace tensoa::forest {
 namespace {
@@ -12,28 +12,7 @@ struct Plain {
 
   template <int kWords>
   struct Bits {
-    struct type {  // NOLINT(readability-identifier-naming): as of vectors
-      std::uint64_t words[kWords];
-
-      template <class Of>
-      static type each(const Of& of) {
-        type all;
-        for (int w = 0; w < kWords; ++w) all.words[w] = of(w);
-        return all;
-      }
-      friend type operator&(const type& a, const type& b) {
-        return each([&](int w) { return a.words[w] & b.words[w]; });
-      }
-      friend type operator|(const type& a, const type& b) {
-        return each([&](int w) { return a.words[w] | b.words[w]; });
-      }
-      friend type operator^(const type& a, const type& b) {
-        return each([&](int w) { return a.words[w] ^ b.words[w]; });
-      }
-      type operator~() const {
-        return each([&](int w) { return ~words[w]; });
-      }
-    };
+    using type [[gnu::vector_size(8 * kWords)]] = std::uint64_t;
   };
 
   static void quantise(const float* values, int n, const float* table, int levels,
