@@ -357,13 +357,23 @@ void throw_impossible_rows(const std::string& rows) {
   throw BindingError("SoAMetadata: " + rows + " rows are impossible; expected 0 to 2^48");
 }
 
-void append_block(std::vector<BoundBlock>& blocks, BoundBlock block,
-                  std::span<const ColumnRecord> columns, std::size_t rows,
-                  const ColumnRecord* offsets, std::size_t groups) {
+void throw_other_rows(const BoundBlock& block, std::size_t rows, std::size_t others) {
+  fail(block, "its columns have " + std::to_string(rows) +
+                  " rows, those of another block of the same layout " + std::to_string(others) +
+                  "; expected views of one number of rows");
+}
+
+void require_new_name(const std::vector<BoundBlock>& blocks, const BoundBlock& block) {
   const auto has_the_name = [&](const BoundBlock& other) { return other.name == block.name; };
   if (std::any_of(blocks.begin(), blocks.end(), has_the_name)) {
     fail(block, "a block of this name is there already; names are unique");
   }
+}
+
+void append_block(std::vector<BoundBlock>& blocks, BoundBlock block,
+                  std::span<const ColumnRecord> columns, std::size_t rows,
+                  const ColumnRecord* offsets, std::size_t groups) {
+  require_new_name(blocks, block);
   for (const ColumnRecord& column : columns) require_live(block, column.lease);
   ViewReference view{nullptr, 0, 0, {}, true, {}};
   ViewReference offsets_view = view;

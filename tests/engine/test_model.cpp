@@ -60,6 +60,21 @@ TEST_F(ModelTest, ForwardRunsTheEngineOnTheBoundColumns) {
   EXPECT_EQ(FakeEngines::get().calls[0].outputs[0].tensor.data, scores_.view().score.data());
 }
 
+TEST_F(ModelTest, ForwardOfBoundBlocksIsThatOfTheMetadata) {
+  const Model<> model(file_.path());
+  const auto points = points_.view().records();
+  const auto scores = scores_.view().records();
+  const CopyReport report =
+      model.forward(queue_, bind("x0", points.x()), bind("score", scores.score()));
+  EXPECT_EQ(report, (CopyReport{.bytes_in = 1, .bytes_out = 2}));
+  ASSERT_EQ(FakeEngines::get().calls.size(), 1U);
+  const auto& call = FakeEngines::get().calls[0];
+  EXPECT_EQ(call.inputs[0].name, "x0");
+  EXPECT_EQ(call.inputs[0].tensor.data, points_.view().x.data());
+  EXPECT_EQ(call.inputs[0].tensor.size_of_dim[0], 10);
+  EXPECT_EQ(call.outputs[0].tensor.data, scores_.view().score.data());
+}
+
 TEST_F(ModelTest, IsLoadedWhenTheFirstPlanOnADeviceNeedsItAndOnlyOnce) {
   const Model<> model(file_.path());
   EXPECT_EQ(FakeEngines::get().loads, 0);

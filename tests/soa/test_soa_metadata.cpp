@@ -610,5 +610,76 @@ TEST_F(FormsOfBlocks, RefuseANameThatAnotherFormHas) {
   expect_refused([&] { metadata_.append_segments<Mixed>("t", offsets_.first()); });
 }
 
+// ---- bind: the short form
+// --------------------------------------------------------------------------------------------
+
+template <template <class> class F>
+struct Point {
+  F<float> x, y;
+};
+template <template <class> class F>
+struct Link {
+  F<std::int64_t> from, to;
+  F<float> length;
+};
+
+TEST(Bind, IsABlockWithTheRowsOfTheView) {
+  PortableCollection<Point> points(7, Device::cpu());
+  const auto records = points.view().records();
+  const auto metadata = bind(std::string("xy"), records.x(), records.y());
+  ASSERT_EQ(metadata.blocks().size(), 1U);
+  EXPECT_EQ(metadata.blocks()[0].name, "xy");
+  EXPECT_THAT(sizes(metadata.blocks()[0].tensor), ElementsAre(7, 2));
+}
+
+TEST(Bind, JoinsBlocksOfSeveralLayoutsInTheirOrder) {
+  PortableCollection<Point> points(7, Device::cpu());
+  PortableCollection<Link> links(5, Device::cpu());
+  const auto point = points.view().records();
+  const auto link = links.view().records();
+  const auto metadata = bind(bind("xy", point.x(), point.y()),
+                             bind(BlockShape::kColumns, "edge_index", link.from(), link.to()),
+                             bind("length", link.length()));
+  SoAMetadata<Point, Link> expected(7, 5);
+  expected.append_block("xy", point.x(), point.y());
+  expected.append_block(BlockShape::kColumns, "edge_index", link.from(), link.to());
+  expected.append_block("length", link.length());
+  ASSERT_EQ(metadata.blocks().size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const BoundBlock& block = metadata.blocks()[i];
+    EXPECT_EQ(block.name, expected.blocks()[i].name);
+    EXPECT_EQ(block.collection, expected.blocks()[i].collection);
+    EXPECT_EQ(block.tensor.data, expected.blocks()[i].tensor.data);
+    EXPECT_EQ(sizes(block.tensor), sizes(expected.blocks()[i].tensor));
+    EXPECT_EQ(strides(block.tensor), strides(expected.blocks()[i].tensor));
+  }
+}
+
+TEST(Bind, OfTwoBlocksOfOneNameIsRefused) {
+  PortableCollection<Point> points(7, Device::cpu());
+  PortableCollection<Link> links(5, Device::cpu());
+  EXPECT_THAT(
+      [&] {
+        bind(bind("a", points.view().records().x()), bind("a", links.view().records().length()));
+      },
+      ThrowsMessage<BindingError>(HasSubstr("names are unique")));
+}
+
+TEST(Bind, OfViewsOfOneLayoutWithOtherNumbersOfRowsIsRefused) {
+  PortableCollection<Point> points(7, Device::cpu());
+  PortableCollection<Point> fewer(5, Device::cpu());
+  EXPECT_THAT(
+      [&] { bind(bind("a", points.view().records().x()), bind("b", fewer.view().records().x())); },
+      ThrowsMessage<BindingError>(AllOf(HasSubstr("\"b\""), HasSubstr("5 rows"), HasSubstr("7"))));
+}
+
+TEST(Bind, OfARepackIsACopy) {
+  PortableCollection<Link> links(5, Device::cpu());
+  const auto link = links.view().records();
+  const auto metadata = bind(Repack{DType::kF32}, "all", link.from(), link.length());
+  EXPECT_EQ(metadata.blocks()[0].form, BlockForm::kRepacked);
+  EXPECT_THAT(sizes(metadata.blocks()[0].tensor), ElementsAre(5, 2));
+}
+
 }  // namespace
 }  // namespace tensoa

@@ -138,6 +138,19 @@ class Model {
     return model_.run(queue(), metadata.binding());
   }
 
+  /// The short form, on `queue`: the blocks are named where it is called (`bind` in soa_metadata.hpp), and checked at
+  /// every call, which a plan does once.
+  ///
+  ///     model.forward(queue, bind("features", hits.x(), hits.y()), bind("score", scores.score()));
+  ///
+  /// @throws as above, and what `bind` and ModelMetadata throw
+  template <QueueLike Q, template <template <class> class> class... Inputs,
+            template <template <class> class> class... Outputs>
+  CopyReport forward(const Q& queue, const SoAMetadata<Inputs...>& inputs,
+                     const SoAMetadata<Outputs...>& outputs) const {
+    return model_.run(QueueTraits<Q>::get(queue), ModelMetadata(inputs, outputs).binding());
+  }
+
   /// A binding that is checked once and rebound for each event, for calls on the device that its columns
   /// are on. Loads the model there unless it is there already.
   /// @throws LoadError, DeviceError; BindingError where the model does not take these blocks

@@ -120,6 +120,9 @@ void bind(BoundBlock& block, const ViewReference& view, const ViewReference& off
 
 namespace detail {
 
+/// @throws BindingError for a block whose name is there already
+void require_new_name(const std::vector<BoundBlock>& blocks, const BoundBlock& block);
+
 /// Checks the kinds, dtypes and shapes of the columns, binds the block and appends it.
 /// @param columns the columns of the block; none for the forms that only have offsets
 /// @param rows of the tensor; for kSegments the rows of the collection that is grouped

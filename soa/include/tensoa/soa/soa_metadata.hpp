@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -44,6 +45,8 @@ inline constexpr bool kIsSameLayout = std::is_same_v<A<Pointer>, B<Pointer>>;
 template <template <template <class> class> class Layout,
           template <template <class> class> class... Others>
 inline constexpr std::size_t kCountOf = (std::size_t{kIsSameLayout<Layout, Others>} + ...);
+
+struct JoinedBlocks;
 
 template <template <template <class> class> class Layout>
 BoundColumn bound_column(const Record<Layout>& record) {
@@ -207,8 +210,94 @@ class SoAMetadata {
     detail::append_block(blocks_, std::move(block), columns, rows, offsets, groups);
   }
 
+  friend struct detail::JoinedBlocks;
+
+  template <template <template <class> class> class... Of>
+  void take(const SoAMetadata<Of...>& other, std::size_t first) {
+    for (BoundBlock block : other.blocks()) {
+      detail::require_new_name(blocks_, block);
+      block.collection += first;
+      block.offsets_collection += first;
+      blocks_.push_back(std::move(block));
+    }
+  }
+
   std::array<std::size_t, sizeof...(Layouts)> sizes_;
   std::vector<BoundBlock> blocks_;
 };
+
+namespace detail {
+
+[[noreturn]] void throw_other_rows(const BoundBlock& block, std::size_t rows, std::size_t others);
+
+/// Blocks over several layouts, and more over one of these or over another.
+struct JoinedBlocks {
+  template <template <template <class> class> class... First,
+            template <template <class> class> class Second>
+  static auto of(const SoAMetadata<First...>& first, const SoAMetadata<Second>& second) {
+    if constexpr ((kIsSameLayout<First, Second> || ...)) {
+      SoAMetadata<First...> both = first;
+      const std::size_t position = SoAMetadata<First...>::template position_of<Second>();
+      if (first.sizes_[position] != second.sizes_[0]) {
+        throw_other_rows(second.blocks_[0], second.sizes_[0], first.sizes_[position]);
+      }
+      both.take(second, position);
+      return both;
+    } else {
+      auto both = std::apply(
+          [&](auto... rows) { return SoAMetadata<First..., Second>(rows..., second.sizes_[0]); },
+          first.sizes_);
+      both.take(first, 0);
+      both.take(second, sizeof...(First));
+      return both;
+    }
+  }
+};
+
+}  // namespace detail
+
+/// The short form for one block, with the rows of the view that its columns come from:
+///
+///     bind("x", hits.x(), hits.y(), hits.z())
+///     bind(BlockShape::kColumns, "edge_index", edges.source(), edges.target())
+///
+/// Several make one description, in their order:
+///
+///     bind(bind("x", hits.x(), hits.y(), hits.z()),
+///          bind(BlockShape::kColumns, "edge_index", edges.source(), edges.target()),
+///          bind("edge_attr", edges.dr(), edges.dphi()))
+///
+/// @throws BindingError, as append_block
+template <
+    std::convertible_to<std::string_view> Name,  // a better match than std::bind, of a std::string
+    template <template <class> class> class Layout, std::same_as<Record<Layout>>... More>
+SoAMetadata<Layout> bind(Name&& name, const Record<Layout>& first, const More&... more) {
+  SoAMetadata<Layout> block(first.column.size);
+  block.append_block(name, first, more...);
+  return block;
+}
+
+/// The same with a choice of shape, or a packed copy.
+template <class How, template <template <class> class> class Layout,
+          std::same_as<Record<Layout>>... More>
+  requires(std::same_as<How, BlockShape> || std::same_as<How, Repack>)
+SoAMetadata<Layout> bind(How how, std::string_view name, const Record<Layout>& first,
+                         const More&... more) {
+  SoAMetadata<Layout> block(first.column.size);
+  block.append_block(how, name, first, more...);
+  return block;
+}
+
+/// @throws BindingError for a name that is there twice, and for views of one layout with other numbers of rows
+template <template <template <class> class> class... First,
+          template <template <class> class> class Second, class... More>
+auto bind(const SoAMetadata<First...>& first, const SoAMetadata<Second>& second,
+          const More&... more) {
+  if constexpr (sizeof...(More) == 0) {
+    return detail::JoinedBlocks::of(first, second);
+  } else {
+    return bind(detail::JoinedBlocks::of(first, second), more...);
+  }
+}
 
 }  // namespace tensoa
