@@ -4,9 +4,10 @@
 
 /// @file
 /// All that a program needs to run models on columns. Including it makes the engines known of the layers that the
-/// program links: those of packages with `tensoa::package`, of trees, too, with `tensoa::forest`, and of torch with
-/// `tensoa::pytorch` or `tensoa::tensoa`. Programs that include single headers, or are built without CMake, call
-/// `package::register_engines()`, `forest::register_engines()` or `pytorch::register_engines()` themselves.
+/// program links: those of packages with `tensoa::package`, of trees, too, with `tensoa::forest`, of torch, which is
+/// opened when a model needs it, with `tensoa::tensoa`, and of torch that is linked with `tensoa::pytorch`. Programs
+/// that include single headers, or are built without CMake, call `package::register_engines()`,
+/// `forest::register_engines()`, `pytorch::register_engines_at_need()` or `pytorch::register_engines()` themselves.
 
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/device_guard.hpp"
@@ -37,6 +38,8 @@
 #ifdef TENSOA_HAS_PYTORCH  // of the CMake target, as the others below
 #include "tensoa/pytorch/engines.hpp"
 #include "tensoa/pytorch/runtime.hpp"
+#elif defined TENSOA_HAS_PYTORCH_AT_NEED
+#include "tensoa/pytorch/at_need.hpp"
 #endif
 
 namespace tensoa::detail {
@@ -52,6 +55,8 @@ namespace tensoa::detail {
 #endif
 #ifdef TENSOA_HAS_PYTORCH
   pytorch::register_engines();
+#elif defined TENSOA_HAS_PYTORCH_AT_NEED
+  pytorch::register_engines_at_need();
 #endif
   return true;
 }();

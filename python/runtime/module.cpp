@@ -18,8 +18,8 @@
 #include "interpreter.hpp"
 #include "runtime_model.hpp"
 #include "service.hpp"
-#ifdef TENSOA_TORCH_AT_NEED
-#include "seams/torch_at_need.hpp"
+#ifdef TENSOA_HAS_PYTORCH_AT_NEED
+#include "tensoa/pytorch/at_need.hpp"
 #endif
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/version.hpp"
@@ -271,8 +271,8 @@ NB_MODULE(_runtime, module) {
   package::register_engines();
   forest::register_engines();
   register_service();
-#ifdef TENSOA_TORCH_AT_NEED
-  tools::register_torch_at_need([] {
+#ifdef TENSOA_HAS_PYTORCH_AT_NEED
+  pytorch::register_engines_at_need([] {
     const nb::gil_scoped_acquire gil;
     try {
       nb::module_::import_("torch");  // wherever it is
@@ -390,7 +390,7 @@ NB_MODULE(_runtime, module) {
 
   nb::list parts;
   if (has_service()) parts.append("servers");
-#ifdef TENSOA_TORCH_AT_NEED
+#ifdef TENSOA_HAS_PYTORCH_AT_NEED
   parts.append("torch");
 #endif
   module.attr("_PARTS") = nb::tuple(parts);  // that a build may lack

@@ -8,6 +8,7 @@
 #include "inductor/inductor_program.hpp"
 #include "model_files.hpp"
 #include "tensoa/package/engines.hpp"
+#include "torch_library.hpp"
 #include "torchscript/inspect.hpp"
 #include "torchscript/jit_engine.hpp"
 
@@ -63,6 +64,7 @@ void register_engines() {
   package::register_program_kind({.name = "inductor", .load = load_inductor_program});
   register_loader(std::make_shared<const TorchScriptLoader>());
   register_loader(std::make_shared<const ExportedLoader>());
+  note_torch_is_open();
 }
 
 std::string torch_version() { return TORCH_VERSION; }

@@ -8,8 +8,7 @@
 
 #include "tensoa/core/device.hpp"
 
-// What the program asks of torch: a seam. with_torch.cpp or without_torch.cpp is linked. The former loads torch
-// (torch_at_need.hpp) when a model needs it: loading it takes half a second and 350 MB.
+// What the program asks of torch: a seam. with_torch.cpp, which opens torch at need, or without_torch.cpp is linked.
 
 namespace tensoa::tools {
 

@@ -3,25 +3,36 @@
 #include <stdexcept>
 #include <string>
 
-#include "seams/torch_at_need.hpp"
 #include "seams/torch_seam.hpp"
+#include "seams/torch_tools.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/forest/engines.hpp"
-#include "tensoa/package/engines.hpp"
+#include "tensoa/pytorch/at_need.hpp"
 #include "tensoa/pytorch/options.hpp"
 
 namespace tensoa {
 namespace tools {
+namespace {
+
+/// @throws std::runtime_error that says what is missing
+const TorchTools& torch() {
+  static const auto& found =
+      *static_cast<const TorchTools*>(pytorch::find_in_torch_library("tensoa_torch_tools"));
+  return found;
+}
+
+}  // namespace
 
 void register_engines() {
   forest::register_engines();
-  package::register_engines();
-  register_torch_at_need();
+  pytorch::register_engines_at_need();
 }
 
+std::string torch_version() { return pytorch::torch_at_need_version(); }
+
 MemoryOfCall memory_of_call(Device device, const std::function<void()>& call) {
-  return torch_is_loaded() ? torch().memory_of_call(device, call)
-                           : memory_without_torch(device, call);
+  return pytorch::torch_is_open() ? torch().memory_of_call(device, call)
+                                  : memory_without_torch(device, call);
 }
 
 }  // namespace tools
@@ -30,7 +41,7 @@ namespace bench {
 
 void require_torch() {
   try {
-    tools::torch();
+    pytorch::find_in_torch_library("tensoa_torch_tools");
   } catch (const std::runtime_error& error) {
     throw ConfigError(std::string("bench binding: ") + error.what());
   }

@@ -1,12 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "seams/torch_library.hpp"
+#include "seams/torch_tools.hpp"
 
-#include "inductor/inductor_program.hpp"
-#include "tensoa/pytorch/engines.hpp"
 #include "tensoa/pytorch/runtime.hpp"
 
-// libtensoa_torch.so. Names of its own are local to this file: the program's would take their place.
+// Part of libtensoa_torch.so. Its names are local to this file: the program's would take their place.
 
 namespace tensoa::tools {
 namespace {
@@ -28,9 +26,7 @@ MemoryOfCall measure_memory(Device device, const std::function<void()>& call) {
 }  // namespace tensoa::tools
 
 extern "C" __attribute__((visibility("default")))
-const tensoa::tools::TorchLibrary tensoa_torch_library{
-    .register_engines = tensoa::pytorch::register_engines,
-    .load_inductor = tensoa::pytorch::load_inductor_program,
+const tensoa::tools::TorchTools tensoa_torch_tools{
     .memory_of_call = tensoa::tools::measure_memory,
     .make_tensors = tensoa::bench::make_tensors,
 };

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "seams/torch_at_need.hpp"
+#include "tensoa/pytorch/at_need.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -14,14 +14,18 @@
 
 #include "model_files.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/own_library.hpp"
+#include "tensoa/core/version.hpp"
 #include "tensoa/engine/loader.hpp"
+#include "tensoa/package/engines.hpp"
 #include "tensoa/package/inspect.hpp"
 #include "tensoa/pytorch/options.hpp"
+#include "torch_library.hpp"
 
-namespace tensoa::tools {
+namespace tensoa::pytorch {
 namespace {
 
-std::atomic<bool> is_loaded{false};
+std::atomic<bool> is_open{false};
 
 std::function<void()>& find_torch() {
   static std::function<void()> find;
@@ -52,23 +56,37 @@ std::string version_there() {
 /// there is nothing to do: it is opened by no name.
 void show_own_names() {
   Dl_info own{};
-  if (dladdr(&is_loaded, &own) != 0) dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+  if (dladdr(&is_open, &own) != 0) dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
+const void* look_for(const char* symbol, std::string& why) {
+  constexpr const char* kLibrary = "libtensoa_torch.so";
+  if (const void* const found = find_in_own_library(kLibrary, symbol, why)) return found;
+  find_torch()();
+  return find_in_own_library(kLibrary, symbol, why = {});
 }
 
 /// @throws std::runtime_error where torch cannot be loaded
-const TorchLibrary& load_torch() {
+const TorchLibrary& open_torch() {
   show_own_names();
-  constexpr const char* kLibrary = "libtensoa_torch.so";
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    find_torch()();
-    library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  }
-  void* const found = library == nullptr ? nullptr : dlsym(library, "tensoa_torch_library");
+  std::string why;
+  const void* const found = look_for("tensoa_torch_library", why);
   if (found == nullptr) {
-    throw std::runtime_error("needs torch, which cannot be loaded: " + std::string(dlerror()) +
+    throw std::runtime_error("needs torch, which cannot be loaded: " + why +
                              "; install the torch that tensoa was built with (" TENSOA_TORCH_VERSION
                              "), or add the folders of the libraries to LD_LIBRARY_PATH");
+  }
+  const auto& torch = *static_cast<const TorchLibrary*>(found);
+  if (torch.version != kVersion) {
+    throw std::runtime_error("needs libtensoa_torch.so of tensoa " + std::string(kVersion) +
+                             ", and the one that was found is of " + torch.version +
+                             "; LD_LIBRARY_PATH may name the folder of another tensoa");
+  }
+  if (torch.register_loader != &register_loader) {
+    throw std::runtime_error(
+        "needs torch, and libtensoa_torch.so does not see the tensoa of this program; link it with "
+        "the CMake "
+        "target tensoa::tensoa, or add -Wl,--export-dynamic where it is linked");
   }
   // Another release has other classes under the same names.
   if (const std::string there = version_there();
@@ -77,27 +95,18 @@ const TorchLibrary& load_torch() {
                              ", which tensoa was built with, and the one here is " + there +
                              "; pip install 'torch==" + release(TENSOA_TORCH_VERSION) + ".*'");
   }
-  const auto& torch = *static_cast<const TorchLibrary*>(found);
   torch.register_engines();  // which take the places of the loaders here
-  is_loaded = true;
   return torch;
 }
 
-}  // namespace
-
+/// Opened by the first call, for the rest of the process.
 const TorchLibrary& torch() {
-  static const TorchLibrary& loaded = load_torch();
-  return loaded;
+  static const TorchLibrary& opened = open_torch();
+  return opened;
 }
 
-bool torch_is_loaded() { return is_loaded; }
-
-std::string torch_version() { return TENSOA_TORCH_VERSION; }
-
-namespace {
-
 /// @throws LoadError that names the model
-void load_torch_for(const ModelLocation& location) {
+void open_torch_for(const ModelLocation& location) {
   try {
     torch();
   } catch (const std::runtime_error& error) {
@@ -115,17 +124,16 @@ class LoaderAtNeed final : public package::InspectingLoader {
   CompilationType compilation() const noexcept override { return CompilationType::kJustInTime; }
   bool accepts(const ModelLocation& location) const override { return accepts_(location); }
   bool takes(std::type_index options) const noexcept override {
-    return name_ == std::string_view(pytorch::kTorchScript) &&
-           options == typeid(pytorch::TorchScriptOptions);
+    return name_ == std::string_view(kTorchScript) && options == typeid(TorchScriptOptions);
   }
   std::shared_ptr<const Engine> load(const ModelLocation& location, Device device,
                                      const ModelOptions& options) const override {
-    load_torch_for(location);
+    open_torch_for(location);
     return find_loader(location)->load(location, device, options);
   }
   package::ModelDescription inspect(const ModelLocation& location,
                                     const ModelOptions& options) const override {
-    load_torch_for(location);
+    open_torch_for(location);
     return package::inspect(location, options);
   }
 
@@ -136,15 +144,30 @@ class LoaderAtNeed final : public package::InspectingLoader {
 
 }  // namespace
 
-void register_torch_at_need(std::function<void()> find) {
+void register_engines_at_need(std::function<void()> find) {
+  static std::atomic<bool> is_registered{false};
+  if (is_open || is_registered.exchange(true)) return;
   find_torch() = std::move(find);
+  package::register_engines();
   package::register_program_kind({.name = "inductor", .load = [](const auto&... arguments) {
                                     return torch().load_inductor(arguments...);
                                   }});
-  register_loader(
-      std::make_shared<const LoaderAtNeed>(pytorch::kTorchScript, pytorch::is_torchscript));
-  register_loader(
-      std::make_shared<const LoaderAtNeed>(pytorch::kTorchExport, pytorch::is_exported_program));
+  register_loader(std::make_shared<const LoaderAtNeed>(kTorchScript, is_torchscript));
+  register_loader(std::make_shared<const LoaderAtNeed>(kTorchExport, is_exported_program));
 }
 
-}  // namespace tensoa::tools
+bool torch_is_open() { return is_open; }
+
+void note_torch_is_open() { is_open = true; }
+
+std::string torch_at_need_version() { return TENSOA_TORCH_VERSION; }
+
+void* find_in_torch_library(const char* symbol) {
+  torch();
+  std::string why;
+  void* const found = find_in_own_library("libtensoa_torch.so", symbol, why);
+  if (found == nullptr) throw std::runtime_error("needs another libtensoa_torch.so: " + why);
+  return found;
+}
+
+}  // namespace tensoa::pytorch
