@@ -16,8 +16,8 @@ rm -rf .carry
 mkdir -p "$to/lib" .carry/data
 
 # The tests that have cases for GPUs.
-programs=(tensoa libtensoa_arrow.so libtensoa_torch.so tests/soak/tensoa_soak bench/peers/compare_width)
-for test in core soa engine interop sched forest pytorch exported copy_report aot_engine package fused fused_allocations concurrent threads torch_allocator track edge_network framework accel_cuda remote_gpu; do
+programs=(tensoa libtensoa.so.1 libtensoa_arrow.so libtensoa_torch.so tests/soak/tensoa_soak bench/peers/compare_width)
+for test in core soa engine interop sched forest pytorch exported copy_report aot_engine package fused fused_allocations concurrent threads torch_allocator track edge_network framework accel_cuda remote_gpu tensoa_h_gpu; do
   programs+=("$(cd build && find tests -name "test_$test" -type f)")
 done
 programs+=(examples/03_alpaka/03_alpaka_without examples/03_alpaka/03_alpaka_without_cuda examples/03_alpaka/03_alpaka_cuda)
@@ -28,7 +28,7 @@ for program in "${programs[@]}"; do
 done
 cp -L "$(ldconfig -p | awk '/libtbb\.so\.12 / { print $NF; exit }')" "$to/lib/"
 
-for files in tests/pytorch/models tests/pytorch/packages tests/pytorch/exported tests/track/packages tests/package/packages tests/forest/tree_files models/tensoa.pt models/exatrkx.pt models/tensoa.binding.json examples/03_alpaka/model.pt; do
+for files in tests/pytorch/models tests/pytorch/packages tests/pytorch/exported tests/track/packages tests/package/packages tests/c/packages tests/forest/tree_files models/tensoa.pt models/exatrkx.pt models/tensoa.binding.json examples/03_alpaka/model.pt; do
   [[ -e build/$files ]] || continue
   mkdir -p "$to/$(dirname "$files")"
   cp -r "build/$files" "$to/$files"

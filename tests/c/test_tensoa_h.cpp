@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../support/temporary_folder.hpp"
+#include "handles.hpp"
 
 namespace {
 
@@ -22,26 +23,6 @@ using testing::StartsWith;
 
 const std::string kMlp = TENSOA_FUSED_PACKAGES "fused.pt2";  // m = x + 2 y + 3 z, n = x y - z
 const std::string kGraph = TENSOA_FUSED_PACKAGES "fused_graph.pt2";  // along edges and at nodes
-
-/// A handle that is freed at the end.
-template <class Handle, void (*kFree)(Handle*)>
-struct Owner {
-  Owner() = default;
-  Owner(const Owner&) = delete;
-  Owner& operator=(const Owner&) = delete;
-  ~Owner() { kFree(handle); }
-  operator Handle*() const { return handle; }  // NOLINT(google-explicit-constructor)
-
-  Handle* handle = nullptr;
-};
-using ModelOwner = Owner<tensoa_model, tensoa_free_model>;
-using CallOwner = Owner<tensoa_call, tensoa_free_call>;
-using QueueOwner = Owner<tensoa_queue, tensoa_free_queue>;
-
-/// What a failed call says, after its status.
-std::string said(tensoa_status status) {
-  return std::to_string(static_cast<int>(status)) + ": " + (status == 0 ? "" : tensoa_last_error());
-}
 
 class C : public testing::Test {
  protected:
@@ -172,7 +153,7 @@ TEST_F(C, CollectionsHaveSeparateNumbersOfRows) {
 }
 
 TEST_F(C, AScalarIsANumberOrLiesInMemory) {
-  load(TENSOA_SCALED_PACKAGE);  // x times field, plus 1
+  load(TENSOA_C_PACKAGES "scaled-cpu.pt2");  // x times field, plus 1
   tensoa_column_info info;
   ASSERT_EQ(tensoa_describe_input(model, 1, &info), TENSOA_OK);
   EXPECT_STREQ(info.name, "field");
