@@ -44,7 +44,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
-        install-check wheel dist binaries empty-machine reference stub newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
+        install-check wheel dist binaries compilers empty-machine reference stub newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
         soak soak-service width nightly options clean
 .DELETE_ON_ERROR:
 
@@ -107,9 +107,12 @@ format: ## Format all C++, CUDA and Python files
 format-check: ## Check the format of all C++ and CUDA files
 	@clang-format-16 --dry-run --Werror $(cpp_files)
 
-lint: setup ## Check style, format and types of python/ and tests/service/
+lint: setup ## Check style, format and types of python/ and tests/service/, and the recipes in packaging/
 	@cd python && ../.venv/bin/ruff check -q . && ../.venv/bin/ruff format -q --check . && ../.venv/bin/mypy
 	@cd tests/service && ../../.venv/bin/ruff check -q . && ../../.venv/bin/ruff format -q --check . && ../../.venv/bin/mypy *.py
+	@for step in "check -q" "format -q --check"; do \
+	  .venv/bin/ruff $$step --config python/pyproject.toml packaging scripts/check_packaging.py || exit 1; done
+	@$(PYTHON) scripts/check_packaging.py
 
 conventions: ## Check licence lines, file sizes and machine paths
 	@scripts/check_conventions.sh
@@ -152,6 +155,9 @@ dist: setup ## Make a tarball and a package of Debian that run where they are pu
 
 binaries: dist ## Use what `make dist` makes in an empty Debian with compilers, made by debootstrap: programs of C, Fortran and C++
 	@tests/install/binaries.sh
+
+compilers: build ## Compile the installed headers, and programs, with all compilers that are here, as C++20 and C++23
+	@scripts/compilers.sh
 
 empty-machine: wheel ## Use the wheel in an empty Debian without compiler and torch, made by debootstrap: two gigabytes of downloads
 	@tests/install/empty_machine.sh
