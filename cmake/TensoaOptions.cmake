@@ -48,10 +48,10 @@ if(TENSOA_WHEEL)
 endif()
 if(TENSOA_RELOCATABLE)
   set(TENSOA_CUDA_STATIC ON)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include \"${PROJECT_SOURCE_DIR}/cmake/libstdcxx_11.hpp\">")
 endif()
 
 if(TENSOA_WHEEL)
-  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include \"${PROJECT_SOURCE_DIR}/cmake/libstdcxx_11.hpp\">")
   # pip builds the wheel with a Python that finds the packages of pyproject.toml, wherever it has put them.
   execute_process(COMMAND "${Python_EXECUTABLE}" -c "import sys; print(*filter(None, sys.path), sep=';')"
     OUTPUT_VARIABLE TENSOA_VENV_PACKAGES OUTPUT_STRIP_TRAILING_WHITESPACE)
