@@ -59,6 +59,12 @@ if os.path.isdir(_BUILT):
     __path__.append(_BUILT)
 
 
+# What is installed with it: by pip in its own folder, by cmake --install above share/tensoa/python/tensoa.
+_HERE = os.path.dirname(os.path.realpath(__file__))
+_SHARE = os.path.join("share", "tensoa", "python", "tensoa")
+_PREFIX = _HERE.removesuffix(_SHARE)
+
+
 def get_include() -> str:
     """The folder of the C++ headers, of an installed tensoa."""
     return _installed("include")
@@ -66,16 +72,19 @@ def get_include() -> str:
 
 def get_cmake_dir() -> str:
     """The folder of tensoa-config.cmake, for CMAKE_PREFIX_PATH or tensoa_DIR; of an installed tensoa."""
-    return _installed("lib", "cmake", "tensoa")
+    return _installed("lib/cmake/tensoa", "lib64/cmake/tensoa", "lib/*/cmake/tensoa")
 
 
-def _installed(*names: str) -> str:
-    folder = os.path.join(os.path.dirname(os.path.realpath(__file__)), *names)
-    if not os.path.isdir(folder):
-        raise ConfigError(
-            f"{folder}: is not there: this tensoa is not installed by pip, which brings what is for C++: pip install ."
-        )
-    return folder
+def _installed(*patterns: str) -> str:
+    import glob
+
+    for pattern in patterns:
+        for found in glob.iglob(os.path.join(glob.escape(_PREFIX), pattern)):
+            return found
+    raise ConfigError(
+        f"{os.path.join(_PREFIX, patterns[0])}: is not there: this tensoa is not installed; pip install . or cmake --install"
+        " brings what is for C++"
+    )
 
 
 def __getattr__(name: str) -> object:

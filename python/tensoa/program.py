@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""The program `tensoa`: bin/tensoa next to this file where a wheel is installed, build/tensoa in a checkout."""
+"""The program `tensoa`: bin/tensoa where tensoa is installed, build/tensoa in a checkout."""
 
 import importlib.util
 import os
@@ -10,7 +10,7 @@ from typing import NoReturn
 import tensoa
 from tensoa.errors import ConfigError
 
-_INSTALLED = os.path.join(os.path.dirname(os.path.realpath(__file__)), "bin", "tensoa")
+_INSTALLED = os.path.join(tensoa._PREFIX, "bin", "tensoa")
 
 
 def find() -> tuple[str, dict[str, str]]:
