@@ -19,7 +19,19 @@ outside() {
   echo "install-check: $1, ${*:2}"
   at=build-outside/$1-$2
   rm -rf "$at"
-  cmake -S tests/install -B "$at" -G Ninja -DCMAKE_PREFIX_PATH="$PWD/build-outside/$1" -DWAY="$2" "${@:3}" >/dev/null
+  cmake -S tests/install -B "$at" -G Ninja -DCMAKE_PREFIX_PATH="$PWD/build-outside/$1" -DWAY="$2" "${@:3}" >build-outside/message
+}
+
+# fastest COMMAND...: the milliseconds of the fastest of 20 runs.
+fastest() {
+  .venv/bin/python - "$@" <<'P'
+import subprocess, sys, time
+def once():
+    start = time.perf_counter()
+    subprocess.run(sys.argv[1:], check=True, capture_output=True)
+    return 1e3 * (time.perf_counter() - start)
+print(round(min(once() for _ in range(20))))
+P
 }
 
 rm -rf build-outside
@@ -37,7 +49,11 @@ cmake --install build --prefix "$PWD/build-outside/torch" >/dev/null
 build-outside/torch/bin/tensoa --version
 [[ -f build-outside/torch/share/doc/tensoa/LICENSE ]] || fail "no LICENSE is installed"
 if compgen -G 'build/python/tensoa/_runtime*.so' >/dev/null; then
-  PYTHONPATH=build-outside/torch/share/tensoa/python .venv/bin/python -c 'import tensoa; tensoa.Model'
+  PYTHONPATH=build-outside/torch/share/tensoa/python .venv/bin/python -c 'import os, tensoa, tensoa.program
+tensoa.Model
+folders = tensoa.get_include(), tensoa.get_cmake_dir(), tensoa.program.find()[0]
+prefix = os.path.realpath("build-outside/torch")
+assert all(os.path.exists(folder) and folder.startswith(prefix) for folder in folders), folders'
 fi
 if [[ -f build/models/tensoa.pt || -f build/models/tensoa.pt2 ]]; then
   build-outside/torch/bin/tensoa track generate:1:1:20  # with the model that is installed
@@ -45,13 +61,32 @@ fi
 outside torch find_package
 cmake --build "$at"
 "$at/outside"
-for component in core soa accel interop engine package forest pytorch sched columnar track remote c; do
+outside torch find_package -DTENSOA_TORCH_ROOT=/nowhere # where torch is not
+grep -q "tensoa::pytorch is left out" build-outside/message || fail "find_package says nothing of tensoa::pytorch"
+cmake --build "$at"
+for component in core soa accel interop engine package forest pytorch_at_need pytorch sched columnar track remote c; do
   [[ $component != interop || -f build/interop/libtensoa_interop.a ]] || continue
   outside torch component -DCOMPONENT=$component
   cmake --build "$at"
   [[ $component == accel || $component == c ]] || "$at/umbrella"
 done
 "$at/outside" "$PWD/build/examples/01_snippet/model.pt2" # of c, the last one
+# tensoa::tensoa: a fused package needs little, TorchScript opens torch.
+outside torch component -DCOMPONENT=tensoa -DCMAKE_BUILD_TYPE=Release
+cmake --build "$at"
+small=$at/outside
+$small --describe build-outside/binding.json
+PYTHONPATH=build-outside/torch/share/tensoa/python .venv/bin/python -m tensoa.export tests/install/model.py:factory --binding build-outside/binding.json --out build-outside/small.pt2
+$small build-outside/small.pt2
+! ldd "$small" "$at/torchscript" | grep -E '^\s*lib(torch|c10)' || fail "a program with tensoa::tensoa is linked with torch"
+"$at/torchscript" build/examples/01_snippet/model.pt | diff examples/01_snippet/expected_output.txt -
+strip -o build-outside/small "$small"
+bytes=$(stat -c %s build-outside/small)
+kilobytes=$(build-outside/small build-outside/small.pt2 | sed -nE 's/.*, ([0-9]+) kB of memory/\1/p')
+small_milliseconds=$(fastest build-outside/small build-outside/small.pt2)
+echo "install-check: a program with tensoa::tensoa has $bytes bytes (limit 5 MB), loads and runs a fused package in $small_milliseconds ms (limit 10) with" \
+  "$kilobytes kB of memory (limit 10 MB), 0 libraries of torch"
+((bytes <= 5000000 && kilobytes <= 10240 && small_milliseconds <= 10)) || fail "the small program is too large"
 outside torch add_subdirectory -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON
 cmake --build "$at"
 "$at/outside"
@@ -101,15 +136,7 @@ for executable in $program build-outside/none/bin/tensoa; do
   ! ldd $executable | grep -E '^\s*lib(torch|c10)' || fail "$executable of a build without torch needs torch"
 done
 megabytes=$(du -s --block-size=1M --exclude=share build-outside/none | cut -f1)
-milliseconds=$(.venv/bin/python - $program $package <<'P'
-import subprocess, sys, time
-def once():
-    start = time.perf_counter()
-    subprocess.run(sys.argv[1:], check=True, capture_output=True)
-    return 1e3 * (time.perf_counter() - start)
-print(round(min(once() for _ in range(20))))
-P
-)
+milliseconds=$(fastest $program $package)
 echo "install-check: without torch: configured and built in $seconds s${nothing:-} on $(nproc) cores (limit 240 s from nothing on 2)," \
   "$megabytes MB installed (limit 33), 0 libraries of torch, a fused package loaded and run in $milliseconds ms (limit 30)"
 ((megabytes <= 33)) || fail "$megabytes MB are installed, expected 33 at most"

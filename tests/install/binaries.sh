@@ -22,6 +22,11 @@ suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 debootstrap --variant=minbase --include=g++,gfortran,cmake,make "$suite" "$root" >"$folder/debootstrap.log" 2>&1 ||
   { tail "$folder/debootstrap.log" >&2; exit 1; }
 mkdir "$root/work"
+# Enterprise Linux 9 has glibc 2.34 and the C++ library of g++ 11.
+if objdump -T build-dist/tensoa build-dist/libtensoa{,_arrow,_grpc}.so | grep -E 'GLIBC_2\.(3[5-9]|[4-9])|GLIBCXX_3\.4\.[3-9][0-9]'; then
+  echo "binaries: these names are not in Enterprise Linux 9" >&2
+  exit 1
+fi
 cp build-dist/packages/tensoa* examples/04_c/main.c examples/05_fortran/main.f90 "$root/work/"
 cp build/examples/01_snippet/model.pt2 "$root/work/snippet.pt2"
 cp -r tests/install "$root/work/outside"

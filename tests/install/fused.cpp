@@ -5,17 +5,13 @@
 //   outside --describe FILE    writes what the package is to be made for
 //   outside PACKAGE            runs the package of model.py, and compares it with the same by a loop
 
+#include <sys/resource.h>
+
 #include <array>
 #include <cmath>
 #include <iostream>
 #include <string>
-
-#include "tensoa/core/error.hpp"
-#include "tensoa/core/output_file.hpp"
-#include "tensoa/engine/describe.hpp"
-#include "tensoa/engine/model.hpp"
-#include "tensoa/package/engines.hpp"
-#include "tensoa/soa/portable_collection.hpp"
+#include <tensoa/tensoa.hpp>
 
 namespace {
 
@@ -51,7 +47,6 @@ int run(const std::string& first, const std::string& second) {
     return 0;
   }
 
-  package::register_engines();
   const Model<CompilationType::kAheadOfTime> model(first);
   const CopyReport copies = model.forward(Queue(Device::cpu()), metadata.binding());
   for (std::size_t i = 0; i < kRows; ++i) {
@@ -62,8 +57,10 @@ int run(const std::string& first, const std::string& second) {
       return 1;
     }
   }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
   std::cout << "as expected: " << kRows << " rows, " << copies.bytes_in + copies.bytes_out
-            << " bytes copied\n";
+            << " bytes copied, " << usage.ru_maxrss << " kB of memory\n";
   return 0;
 }
 

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The installed headers with each g++ from 12 and each clang++ from 14 on that is here, and with the newest clang of PyPI (ziglang, with
+# its own C++ library), as C++20 and C++23: all public headers compile without a warning, and programs outside of the tree are built and run.
+# Needs `make build`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+folder=$PWD/build-compilers
+rm -rf "$folder"
+mkdir "$folder"
+cmake --install build --prefix "$folder/prefix" >/dev/null
+include=$folder/prefix/include
+# accel/ needs alpaka; impl/ is included by others.
+(cd "$include" && find tensoa -name '*.hpp' ! -path '*/impl/*' ! -path 'tensoa/accel/*' | sort | sed 's/.*/#include <&>/') >"$folder/headers.cpp"
+echo "$(wc -l <"$folder/headers.cpp") headers"
+package=build/examples/01_snippet/model.pt2
+
+failed=0
+# try NAME COMMAND...: a line with its end; what it printed is shown where it fails.
+try() {
+  if "${@:2}" >"$folder/log" 2>&1; then
+    echo "$1: passed"
+  else
+    echo "$1: FAILED"
+    head -n 40 "$folder/log"
+    failed=1
+  fi
+}
+
+outside() { # COMPILER STANDARD
+  local at=$folder/$(basename "$1")-$2
+  cmake -S tests/install -B "$at" -G Ninja -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_CXX_COMPILER="$1" -DCMAKE_CXX_STANDARD="$2" \
+    -DWAY=component -DCOMPONENT=tensoa
+  cmake --build "$at"
+  "$at/outside" --describe "$folder/binding.json"
+  "$at/torchscript" build/examples/01_snippet/model.pt | diff examples/01_snippet/expected_output.txt -
+  cmake -S tests/install -B "$at-files" -G Ninja -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_CXX_COMPILER="$1" -DCMAKE_CXX_STANDARD="$2" \
+    -DWAY=component -DCOMPONENT=files
+  cmake --build "$at-files"
+  "$at-files/outside" $package examples/06_files/points.csv "$folder/answers.csv" | cat - "$folder/answers.csv" | diff examples/06_files/expected_output.txt -
+}
+
+count=0
+for compiler in $(compgen -c | grep -E '^(g\+\+-(1[2-9]|[2-9][0-9])|clang\+\+-(1[4-9]|[2-9][0-9]))$' | sort -uV); do
+  for standard in 20 23; do
+    [[ $compiler != clang++-1[45] || $standard == 20 ]] || continue # their C++23 is not that of g++ 12's library
+    try "$compiler, C++$standard, headers" "$compiler" -std="c++${standard/23/2b}" -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$include" "$folder/headers.cpp"
+    try "$compiler, C++$standard, programs" outside "$(command -v "$compiler")" $standard
+    count=$((count + 1))
+  done
+done
+if .venv/bin/python -m pip install -q --target "$folder/zig" ziglang >"$folder/log" 2>&1; then
+  version=$("$folder"/zig/ziglang/zig c++ --version | head -n 1)
+  for standard in 20 23; do
+    try "$version of PyPI, C++$standard, headers" "$folder/zig/ziglang/zig" c++ -std=c++$standard -Wall -Wextra -Werror -fsyntax-only -I"$include" "$folder/headers.cpp"
+    count=$((count + 1))
+  done
+else
+  echo "ziglang could not be installed: $(tail -n 1 "$folder/log")"
+fi
+((!failed)) || { echo "compilers: some failed"; exit 1; }
+echo "compilers: $count pairs of compiler and standard passed"
