@@ -113,11 +113,11 @@ EventTotals run_events(Source source, Work work, Sink sink, const EventOptions& 
     return events[place].event.has_value();
   };
   const auto run = [&](std::size_t place, std::size_t slot) {
-    auto& [event, result] = events[place];
+    InFlight& now = events[place];
     try {
-      result = Result<Value>::of([&] { return work(*event, slot); });
+      now.result = Result<Value>::of([&] { return work(*now.event, slot); });
     } catch (const std::bad_alloc&) {
-      result = Result<Value>::failure(detail::no_memory_for_event());
+      now.result = Result<Value>::failure(detail::no_memory_for_event());
     }
   };
   const auto deliver = [&](std::size_t place) {
