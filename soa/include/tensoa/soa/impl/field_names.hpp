@@ -45,15 +45,15 @@ constexpr std::string_view name_of_member() {
 
 // A tuple of addresses that compiles faster than std::tuple, at 64 members.
 template <std::size_t kIndex, class T>
-struct AddressAt {
+struct MemberAddress {
   T* address;
 };
 template <class Indices, class... T>
-struct Addresses;
+struct MemberAddresses;
 template <std::size_t... kIndex, class... T>
-struct Addresses<std::index_sequence<kIndex...>, T...> : AddressAt<kIndex, T>... {};
+struct MemberAddresses<std::index_sequence<kIndex...>, T...> : MemberAddress<kIndex, T>... {};
 template <std::size_t kIndex, class T>
-consteval T* address_at(const AddressAt<kIndex, T>& at) {
+consteval T* member_address(const MemberAddress<kIndex, T>& at) {
   return at.address;
 }
 
@@ -62,9 +62,9 @@ template <class Aggregate, std::size_t... kIndex>
 consteval auto list_names(std::index_sequence<kIndex...>) {
   constexpr auto kAddresses =
       apply_fields<sizeof...(kIndex)>(declared<Aggregate>.object, []<class... T>(T&... members) {
-        return Addresses<std::index_sequence<kIndex...>, T...>{{&members}...};
+        return MemberAddresses<std::index_sequence<kIndex...>, T...>{{&members}...};
       });
-  return std::array{name_of_member<AddressOf{address_at<kIndex>(kAddresses)}>()...};
+  return std::array{name_of_member<AddressOf{member_address<kIndex>(kAddresses)}>()...};
 }
 
 template <std::size_t kCount, class Aggregate>
