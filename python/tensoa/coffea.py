@@ -21,16 +21,17 @@ from tensoa import Model
 class tensoa_wrapper:
     """Pickles as tensoa.Model does: by path and SHA-256.
 
-    path, device, columns: as of tensoa.Model
+    path, device, columns, options (outputs= and the others): as of tensoa.Model
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         device: str = "cpu",
-        columns: Sequence[str] | dict[str, str] | None = None,
+        columns: Sequence[str] | dict[str, str] | dict[str, Sequence[str]] | None = None,
+        **options: Any,
     ) -> None:
-        self.model = Model(path, device, columns)
+        self.model = Model(path, device, columns, **options)
 
     def prepare_awkward(self, *args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """(positional, named) arguments of the model, from those of a call. Nothing has to be padded or made flat."""

@@ -65,12 +65,16 @@ def column(array: awkward.Array, path: Path, dtype: str, dims: int, subject: str
     offsets: Offsets = []
     while True:
         if layout.is_option:
-            _require_no_nulls(layout, subject)
+            _require_no_nulls(layout.mask_as_bool(valid_when=False), subject)
             layout = layout.project()
         elif layout.is_indexed:
             layout = layout.project()
         elif layout.is_regular and 0 < _dims(layout) <= dims:
-            layout = NumpyArray(layout.to_backend_array(allow_missing=False))
+            values = layout.to_backend_array()
+            if isinstance(values, np.ma.MaskedArray):  # of options
+                _require_no_nulls(np.asarray(np.ma.getmaskarray(values).any(axis=tuple(range(1, values.ndim)))), subject)
+                values = values.data
+            layout = NumpyArray(values)
         elif layout.is_list and layout.parameter("__array__") is None:  # else text, a list of bytes
             lists = layout.to_ListOffsetArray64(start_at_zero=True)
             offsets.append(np.ascontiguousarray(lists.offsets.data))
@@ -78,8 +82,9 @@ def column(array: awkward.Array, path: Path, dtype: str, dims: int, subject: str
         elif layout.is_unknown:
             layout = layout.to_NumpyArray(dtype=np.dtype(dtype))
         elif layout.is_numpy and layout.parameter("__array__") is None and layout.data.dtype.name in _NUMBERS:
-            is_in_place = memory is not None and np.may_share_memory(layout.data, memory)
-            return layout.data, offsets, 0 if is_in_place else layout.data.nbytes
+            numbers = np.asarray(layout.data)  # a virtual array that is loaded does not give memory that is read-only
+            is_in_place = memory is not None and np.may_share_memory(numbers, memory)
+            return numbers, offsets, 0 if is_in_place else numbers.nbytes
         elif layout.is_numpy and layout.parameter("__array__") is None:
             raise BindingError(f'{subject} is {layout.data.dtype}, expected {dtype}: ak.values_astype(x, "{dtype}")')
         else:
@@ -89,19 +94,18 @@ def column(array: awkward.Array, path: Path, dtype: str, dims: int, subject: str
 def _memory_of(layout: Content) -> np.ndarray | None:
     while layout.is_list or layout.is_option or layout.is_indexed:
         layout = layout.content
-    return layout.data if layout.is_numpy else None
+    return np.asarray(layout.data) if layout.is_numpy else None
 
 
 def _dims(layout: Content) -> int:
     """How many dimensions of fixed size what is in it has; 0 where it has no such size."""
     dims = 0
-    while layout.is_regular and not layout.is_numpy:
-        layout, dims = layout.content, dims + 1
+    while not layout.is_numpy and (layout.is_regular or layout.is_option or layout.is_indexed):
+        layout, dims = layout.content, dims + layout.is_regular
     return dims + len(layout.inner_shape) if layout.is_numpy else 0
 
 
-def _require_no_nulls(layout: Content, subject: str) -> None:
-    is_null = layout.mask_as_bool(valid_when=False)
+def _require_no_nulls(is_null: np.ndarray, subject: str) -> None:
     if is_null.any():
         raise NullsError(
             f"{subject} has nulls, the first in row {int(np.argmax(is_null))}; expected none: fill them (ak.fill_none), or "

@@ -479,6 +479,34 @@ def test_only_columns_that_are_read_are_loaded(attention):
     assert not any(key.startswith(f"{count.form_key}-data") for key in loaded) and loaded
 
 
+def test_virtual_arrays_that_are_loaded_may_be_read_only(attention, row):
+    """As those of files of Parquet: coffea gives such, and a column is read by several models."""
+    columns = numbers(9)
+    for model, jets in ((attention, in_lists(columns, [4, 5])), (row, awkward.zip(dict(zip("xyz", columns.values()))))):
+        form, length, buffers = awkward.to_buffers(jets)
+        for buffer in buffers.values():
+            buffer.flags.writeable = False
+        virtual = awkward.from_buffers(form, length, {key: lambda key=key: buffers[key] for key in buffers})
+        assert model(virtual).tolist() == model(virtual).tolist() == model(jets).tolist()
+        model(virtual)
+        copied = model.last_copies.bytes_in
+        model(jets)
+        assert copied == model.last_copies.bytes_in
+
+
+def test_options_in_dimensions_of_one_row_are_no_lists(attention):
+    """As ak.concatenate gives where jets were masked."""
+
+    def stacked(is_there):
+        columns = [awkward.mask(awkward.Array(column), is_there) for column in numbers(9).values()]
+        return awkward.concatenate([column[:, np.newaxis] for column in columns], axis=1)
+
+    assert str(stacked(np.ones(9, bool)).type) == "9 * 3 * ?float32"
+    assert attention(stacked(np.ones(9, bool))).tolist() == attention(np.stack([*numbers(9).values()], 1)).tolist()
+    with pytest.raises(tensoa.BindingError, match="block jets has nulls, the first in row 4"):
+        attention(stacked(np.arange(9) != 4))
+
+
 def test_a_cluster_runs_a_model_over_the_partitions_of_files(attention, tmp_path):
     dask_awkward = pytest.importorskip("dask_awkward")
     distributed = pytest.importorskip("distributed")
@@ -538,6 +566,17 @@ def test_a_wrapper_of_coffea_prepares_runs_and_finishes(attention):
     assert tagged.m.tolist() == attention(jets).m.tolist() and tagged.pt.tolist() == jets.pt.tolist()
     plain = coffea.tensoa_wrapper(attention.path, columns={"a": "pt", "b": "eta", "c": "phi"})
     assert plain(a=jets.pt, b=jets.eta, c=jets.phi).n.tolist() == attention(jets).n.tolist()
+
+
+@pytest.mark.skipif("torch" not in tensoa._runtime._PARTS, reason="built without torch")
+def test_a_wrapper_of_coffea_takes_the_file_of_torch_wrapper(tmp_path):
+    torch.jit.script(Attention()).save(tmp_path / "attention.pt")
+    wrapper = coffea.tensoa_wrapper(tmp_path / "attention.pt", columns={"jets": NAMES}, outputs={"answers": ["m", "n"]})
+    columns, counts = numbers(9), [3, 0, 5, 1]
+    answers = pickle.loads(pickle.dumps(wrapper))(in_lists(columns, counts))
+    assert awkward.num(answers).tolist() == counts
+    expected = by_groups(Attention(), columns, offsets_of(counts))
+    np.testing.assert_allclose(np.stack([flat(answers.m), flat(answers.n)], 1), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_call_of_many_lists_takes_as_long_as_calls_of_each(attention):
