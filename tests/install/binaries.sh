@@ -23,7 +23,7 @@ debootstrap --variant=minbase --include=g++,gfortran,cmake,make "$suite" "$root"
   { tail "$folder/debootstrap.log" >&2; exit 1; }
 mkdir "$root/work"
 # Enterprise Linux 9 has glibc 2.34 and the C++ library of g++ 11.
-if objdump -T build-dist/tensoa build-dist/libtensoa{,_arrow,_grpc}.so | grep -E 'GLIBC_2\.(3[5-9]|[4-9])|GLIBCXX_3\.4\.[3-9][0-9]'; then
+if objdump -T build-dist/tensoa build-dist/libtensoa{,_arrow,_grpc}.so | grep -E 'GLIBC_2\.(3[5-9]|[4-9][0-9])|GLIBCXX_3\.4\.[3-9][0-9]'; then
   echo "binaries: these names are not in Enterprise Linux 9" >&2
   exit 1
 fi
