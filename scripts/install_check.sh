@@ -80,6 +80,10 @@ PYTHONPATH=build-outside/torch/share/tensoa/python .venv/bin/python -m tensoa.ex
 $small build-outside/small.pt2
 ! ldd "$small" "$at/torchscript" | grep -E '^\s*lib(torch|c10)' || fail "a program with tensoa::tensoa is linked with torch"
 "$at/torchscript" build/examples/01_snippet/model.pt | diff examples/01_snippet/expected_output.txt -
+# Where the program hides its names: an error, not a second tensoa beside the first.
+(cd "$at" && eval "$(ninja -t commands torchscript | tail -n 1 | sed -E 's/"-Wl,--export-dynamic-symbol=[^ ]*"//g; s/-o torchscript/-o hidden/')")
+! "$at/hidden" build/examples/01_snippet/model.pt >/dev/null 2>build-outside/message || fail "libtensoa_torch.so was opened by a program without its names"
+grep -q -- "-Wl,--export-dynamic" build-outside/message || fail "the message of a program without its names is $(<build-outside/message)"
 strip -o build-outside/small "$small"
 bytes=$(stat -c %s build-outside/small)
 kilobytes=$(build-outside/small build-outside/small.pt2 | sed -nE 's/.*, ([0-9]+) kB of memory/\1/p')
