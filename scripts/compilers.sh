@@ -55,7 +55,7 @@ done
 if .venv/bin/python -m pip install -q --target "$folder/zig" ziglang >"$folder/log" 2>&1; then
   version=$("$folder"/zig/ziglang/zig c++ --version | head -n 1)
   for standard in 20 23; do
-    try "$version of PyPI, C++$standard, headers" "$folder/zig/ziglang/zig" c++ -std=c++$standard -Wall -Wextra -Werror -Wno-unused-command-line-argument -fsyntax-only -I"$include" "$folder/headers.cpp"
+    try "$version of PyPI, C++$standard, headers" "$folder/zig/ziglang/zig" c++ -std=c++$standard -Wall -Wextra -Werror -c -I"$include" "$folder/headers.cpp" -o "$folder/zig.o"
     count=$((count + 1))
   done
 else
