@@ -38,20 +38,16 @@ std::byte* plane_of(const ColumnRecord& column, std::size_t plane) {
 WholeTable::WholeTable(const std::filesystem::path& path, std::span<const FieldInfo> fields,
                        std::span<const std::string_view> names, const CollectionOptions& options)
     : file_(path.string()), columns_(planes_of(fields, names)), rules_(options.rules) {
-  ReadOptions reading{.columns = {}, .rows_per_chunk = kRowsPerChunk, .text_types = {}};
+  const std::vector<std::string> planes = columns_;
   for (const auto& [field, column] : options.columns) {
-    const auto place = std::ranges::find(columns_, field);
-    if (place == columns_.end()) {
+    const auto place = std::ranges::find(planes, field);
+    if (place == planes.end()) {
       throw ConfigError("read_collection: the layout has no field " + field +
-                        nearest_of(field, columns_));
+                        nearest_of(field, planes));
     }
+    columns_[static_cast<std::size_t>(place - planes.begin())] = column;
   }
-  for (std::string& column : columns_) {
-    if (const auto other = options.columns.find(column); other != options.columns.end()) {
-      column = other->second;
-    }
-  }
-  reading.columns = columns_;
+  ReadOptions reading{.columns = columns_, .rows_per_chunk = kRowsPerChunk, .text_types = {}};
   std::size_t next = 0;
   for (const FieldInfo& field : fields) {
     for (std::size_t plane = 0; plane < field.planes(); ++plane) {

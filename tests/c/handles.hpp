@@ -6,7 +6,7 @@
 
 #include "tensoa.h"
 
-namespace {
+namespace tensoa::test {
 
 /// A handle that is freed at the end.
 template <class Handle, void (*kFree)(Handle*)>
@@ -24,8 +24,8 @@ using CallOwner = Owner<tensoa_call, tensoa_free_call>;
 using QueueOwner = Owner<tensoa_queue, tensoa_free_queue>;
 
 /// What a failed call says, after its status.
-std::string said(tensoa_status status) {
+inline std::string said(tensoa_status status) {
   return std::to_string(static_cast<int>(status)) + ": " + (status == 0 ? "" : tensoa_last_error());
 }
 
-}  // namespace
+}  // namespace tensoa::test

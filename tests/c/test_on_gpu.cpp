@@ -21,6 +21,10 @@ namespace {
 using tensoa::Buffer;
 using tensoa::Device;
 using tensoa::Queue;
+using tensoa::test::CallOwner;
+using tensoa::test::ModelOwner;
+using tensoa::test::QueueOwner;
+using tensoa::test::said;
 
 class COnGpu : public testing::Test {
  protected:

@@ -17,6 +17,10 @@
 
 namespace {
 
+using tensoa::test::CallOwner;
+using tensoa::test::ModelOwner;
+using tensoa::test::QueueOwner;
+using tensoa::test::said;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;

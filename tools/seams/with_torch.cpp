@@ -41,7 +41,7 @@ namespace bench {
 
 void require_torch() {
   try {
-    pytorch::find_in_torch_library("tensoa_torch_tools");
+    tools::torch();
   } catch (const std::runtime_error& error) {
     throw ConfigError(std::string("bench binding: ") + error.what());
   }

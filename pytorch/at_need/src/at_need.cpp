@@ -25,6 +25,8 @@
 namespace tensoa::pytorch {
 namespace {
 
+constexpr const char* kLibrary = "libtensoa_torch.so";
+
 std::atomic<bool> is_open{false};
 
 std::function<void()>& find_torch() {
@@ -60,10 +62,10 @@ void show_own_names() {
 }
 
 const void* look_for(const char* symbol, std::string& why) {
-  constexpr const char* kLibrary = "libtensoa_torch.so";
   if (const void* const found = find_in_own_library(kLibrary, symbol, why)) return found;
   find_torch()();
-  return find_in_own_library(kLibrary, symbol, why = {});
+  why.clear();
+  return find_in_own_library(kLibrary, symbol, why);
 }
 
 /// @throws std::runtime_error where torch cannot be loaded
@@ -165,7 +167,7 @@ std::string torch_at_need_version() { return TENSOA_TORCH_VERSION; }
 void* find_in_torch_library(const char* symbol) {
   torch();
   std::string why;
-  void* const found = find_in_own_library("libtensoa_torch.so", symbol, why);
+  void* const found = find_in_own_library(kLibrary, symbol, why);
   if (found == nullptr) throw std::runtime_error("needs another libtensoa_torch.so: " + why);
   return found;
 }
