@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "alpaka_fixture.hpp"
+#include "tensoa/track/impl/serial_launcher.hpp"
 #include "track/kernel_checks.hpp"
 
 // The kernels of tracking, launched by alpaka on the CPU; alpaka has no sorts and sums.
@@ -15,6 +16,14 @@ namespace {
 using test::Acc;
 
 // [launcher]
+/// A team of one lane for each row.
+template <class Functor>
+struct OneLaneEach {
+  Functor functor;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t i) const { functor(OneLane(), i); }
+};
+
 /// Rows by alpaka; see hit_buckets.hpp.
 struct AlpakaLauncher {
   test::AlpakaQueue& queue;
@@ -22,6 +31,11 @@ struct AlpakaLauncher {
   template <class Functor>
   void rows(std::size_t n, const Functor& functor) const {
     accel::for_each_row<Acc>(queue, n, functor);
+  }
+
+  template <class Functor>
+  void teams(std::size_t n, const Functor& functor) const {
+    rows(n, OneLaneEach<Functor>{functor});
   }
 
   template <class T, class Less>

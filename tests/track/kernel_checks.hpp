@@ -12,8 +12,8 @@
 #include "tensoa/track/generator.hpp"
 #include "tensoa/track/graph_builder.hpp"
 #include "tensoa/track/impl/edge_search.hpp"
-#include "tensoa/track/impl/hit_groups.hpp"
 #include "tensoa/track/impl/random.hpp"
+#include "tensoa/track/impl/track_groups.hpp"
 #include "tensoa/track/tracks.hpp"
 
 namespace tensoa::track {
@@ -64,17 +64,16 @@ void expect_results_of_the_host(const Launcher& launch, const Wait& wait, std::u
     TargetSlots targets{slots.data(), slots.size(), kWidth};
     GraphStatus graph;
     find_buckets(launch, event.hits.view(), work.view(), keys.data(), sorted.data(), buckets.data(),
-                 &graph);
-    find_targets(launch, {GraphCuts{}, work.view(), buckets.data()}, {bits.data(), &graph}, targets,
-                 &graph);
+                 LayerTable(), &graph);
+    const TargetSearch search = search_by({}, {}, work.view(), buckets.data());
+    find_targets(launch, search, {bits.data(), &graph}, targets, &graph);
     wait();
     ASSERT_EQ(static_cast<std::size_t>(graph.edges), expected.size());
     PortableCollection<Edge> edges(expected.size(), Device::cpu());
     for (const bool is_exact : {false, true}) {
       if (is_exact) {
         targets.width = 0;
-        find_targets_again(launch, {GraphCuts{}, work.view(), buckets.data()},
-                           {bits.data(), &graph}, targets, &graph);
+        find_targets_again(launch, search, {bits.data(), &graph}, targets, &graph);
       }
       fill_edges(launch, {event.hits.view(), work.view(), edges.view()}, targets, &graph);
       wait();
@@ -88,8 +87,9 @@ void expect_results_of_the_host(const Launcher& launch, const Wait& wait, std::u
     const std::vector<std::int64_t> ids = ids_of(event.hits.const_view());
     PortableCollection<GroupWork> groups(n, Device::cpu());
     TrackStatus status;
-    find_tracks(launch, groups.view(), {edges.const_view()}, {}, event.hits.view().track_id.data(),
-                &status);
+    std::vector<std::int32_t> edge_slots(edges.size());
+    find_tracks(launch, groups.view(), event.hits.view(), {edges.const_view()}, {},
+                edge_slots.data(), event.hits.view().track_id.data(), &status);
     wait();
     EXPECT_EQ(static_cast<std::size_t>(status.tracks), tracks);
     EXPECT_EQ(ids, ids_of(event.hits.const_view()));

@@ -28,6 +28,7 @@
 #include "tensoa/track/impl/random.hpp"
 #include "tensoa/track/impl/serial_launcher.hpp"
 #include "tensoa/track/tracks.hpp"
+#include "tracks_one_by_one.hpp"
 
 namespace tensoa::track {
 namespace {
@@ -128,6 +129,51 @@ TEST_P(DeviceEventOn, AgreesWithTheHostForOtherCuts) {
     GraphBuilder builder(cuts);
     Event input = generate({.seed = 4, .particles = 200}, 0);
     expect_same_as_builder(event, builder, input.hits);
+  }
+}
+
+TEST_P(DeviceEventOn, AgreesWithTheHostByLearnedRules) {
+  const GraphRules rules = read_graph_rules(TENSOA_GRAPH_RULES);
+  DeviceEvent event(*queue_, rules);
+  GraphBuilder builder(rules);
+  for (std::uint64_t index = 0; index < 20; ++index) {
+    Event input = generate({.seed = 8, .particles = 400}, index);
+    if (index % 4 == 0) std::fill_n(input.hits.view().layer.data(), input.hits.size(), 0);
+    expect_same_as_builder(event, builder, input.hits);
+  }
+}
+
+TEST_P(DeviceEventOn, RefusesALayerThatTheMapDoesNotName) {
+  const GraphRules rules = read_graph_rules(TENSOA_GRAPH_RULES);
+  Event input = generate({.seed = 8, .particles = 40}, 0);
+  input.hits.view().layer[17] = 42;
+  for (const std::size_t edge_capacity : {0, 100'000}) {
+    DeviceEvent event(*queue_, rules, {}, edge_capacity);
+    EXPECT_THAT(
+        [&] {
+          event.build_graph(input.hits.const_view());
+          event.find_tracks(input.hits.view());
+        },
+        testing::ThrowsMessage<InputError>(testing::HasSubstr("hit row 17: got layer 42")));
+  }
+}
+
+TEST_P(DeviceEventOn, TakesOneEdgeAfterTheOtherWhereLayersContradict) {
+  Random random(77);
+  for (std::uint64_t index = 0; index < 60; ++index) {
+    Event input = generate({.seed = 15, .particles = 120}, index);
+    DeviceEvent event(*queue_);
+    GraphBuilder builder;
+    expect_same_as_builder(event, builder, input.hits);
+    auto edges = to_host(event.edges());
+    std::vector<float> scores(edges.size());
+    // Few different scores, so that the order of equal ones matters, too.
+    for (float& score : scores) score = static_cast<float>(random.below(12)) / 12;
+    std::copy(scores.begin(), scores.end(), edges.view().score.data());
+    set_scores(event, scores);
+    event.find_tracks(input.hits.view());
+    const std::vector<std::int64_t> ids = ids_of(input.hits.const_view());
+    EXPECT_EQ(ids, tracks_one_by_one(input.hits.const_view(), edges.const_view(), {}));
   }
 }
 
@@ -572,7 +618,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, DeviceEventOn, testing::Values(Device::cpu(), 
                          [](const auto& device) { return device.param.is_cpu() ? "Cpu" : "Cuda"; });
 
 TEST(DeviceEvent, RefusesImpossibleCuts) {
-  EXPECT_THROW(DeviceEvent(Queue(Device::cpu()), {.min_dr = -1}), ConfigError);
+  EXPECT_THROW(DeviceEvent(Queue(Device::cpu()), GraphCuts{.min_dr = -1}), ConfigError);
 }
 
 /// Rows by several threads in an order of their own. The atomic shows ThreadSanitizer what a oneTBB that

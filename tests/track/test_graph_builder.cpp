@@ -194,8 +194,9 @@ TEST(GraphBuilder, RejectsCoordinatesThatAreNotFinite) {
 }
 
 TEST(GraphBuilder, RejectsImpossibleCuts) {
-  EXPECT_THROW(GraphBuilder({.min_dr = -1}), ConfigError);
-  EXPECT_THROW(GraphBuilder({.max_z0 = std::numeric_limits<double>::quiet_NaN()}), ConfigError);
+  EXPECT_THROW(GraphBuilder(GraphCuts{.min_dr = -1}), ConfigError);
+  EXPECT_THROW(GraphBuilder(GraphCuts{.max_z0 = std::numeric_limits<double>::quiet_NaN()}),
+               ConfigError);
 }
 
 TEST(GraphBuilder, GivesTheKnownEdgesOfTheTrackMlEvent) {

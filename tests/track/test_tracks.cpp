@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "tensoa/core/error.hpp"
 #include "tensoa/track/impl/random.hpp"
+#include "tracks_one_by_one.hpp"
 
 namespace tensoa::track {
 namespace {
@@ -33,6 +35,7 @@ std::vector<std::int64_t> track_ids(std::size_t n_hits, const std::vector<Link>&
                                     const TrackOptions& options = {},
                                     std::size_t* n_tracks = nullptr) {
   PortableCollection<Hit> hits(n_hits, Device::cpu());
+  std::fill_n(hits.view().layer.data(), n_hits, 0);
   TrackFinder finder(options);
   const std::size_t tracks = finder.find(hits.view(), edges_of(links).const_view());
   if (n_tracks != nullptr) *n_tracks = tracks;
@@ -85,6 +88,62 @@ TEST(TrackFinder, AgreesWithBreadthFirstSearch) {
       EXPECT_EQ(track_ids(kHits, links, options), groups(kHits, links, options));
     }
   }
+}
+
+TEST(TrackFinder, TakesEdgesInFallingOrderUnlessLayersContradict) {
+  Random random(5);
+  for (int round = 0; round < 200; ++round) {
+    constexpr std::size_t kHits = 120;
+    PortableCollection<Hit> hits(kHits, Device::cpu());
+    const View<Hit> hit = hits.view();
+    for (std::size_t i = 0; i < kHits; ++i) {
+      hit.layer[i] = static_cast<std::int32_t>(random.below(9));  // 0: unknown
+      hit.x[i] = static_cast<float>(random.uniform(0, 60));
+      hit.y[i] = static_cast<float>(random.uniform(0, 10));
+      hit.z[i] = static_cast<float>(random.uniform(0, 10));
+    }
+    std::vector<Link> links;
+    for (std::int64_t e = 0; e < 40 * (1 + round % 12); ++e) {
+      // Of few values, so that equal ones come.
+      links.push_back(
+          {random.below(kHits), random.below(kHits), static_cast<float>(random.below(20)) / 19.0F});
+    }
+    const auto edges = edges_of(links);
+    for (const TrackOptions& options :
+         {TrackOptions{}, TrackOptions{.min_score = 0, .min_hits = 1},
+          TrackOptions{.min_score = 0.2F, .max_layer_distance = 0},
+          TrackOptions{.min_score = 0.1F, .max_layer_distance = 12}}) {
+      TrackFinder(options).find(hits.view(), edges.const_view());
+      const auto ids = hit.track_id.data();
+      EXPECT_EQ((std::vector<std::int64_t>{ids, ids + kHits}),
+                tracks_one_by_one(hits.const_view(), edges.const_view(), options));
+    }
+  }
+}
+
+TEST(TrackFinder, KeepsHitsOfOneLayerTogetherOnlyWhereModulesOverlap) {
+  PortableCollection<Hit> hits(5, Device::cpu());
+  const View<Hit> hit = hits.view();
+  const std::int32_t layers[] = {1, 2, 2, 3, 2};
+  const float x[] = {30, 70, 72, 110, 140};  // the last hit of layer 2 is another particle's
+  for (std::size_t i = 0; i < 5; ++i) {
+    hit.layer[i] = layers[i];
+    hit.x[i] = x[i];
+    hit.y[i] = hit.z[i] = 0;
+  }
+  const auto edges = edges_of({{0, 1, 0.9F}, {0, 2, 0.8F}, {1, 3, 0.95F}, {3, 4, 0.7F}});
+  EXPECT_EQ(TrackFinder().find(hits.view(), edges.const_view()), 1U);
+  EXPECT_EQ((std::vector<std::int64_t>{hit.track_id.data(), hit.track_id.data() + 5}),
+            (std::vector<std::int64_t>{0, 0, 0, 0, -1}));
+  constexpr float kAnywhere = std::numeric_limits<float>::infinity();
+  TrackFinder({.max_layer_distance = kAnywhere}).find(hits.view(), edges.const_view());
+  EXPECT_EQ(hit.track_id[4], 0);
+}
+
+TEST(TrackFinder, RefusesADistanceThatIsNone) {
+  EXPECT_THROW(TrackFinder({.max_layer_distance = -1}), ConfigError);
+  EXPECT_THROW(TrackFinder({.max_layer_distance = std::numeric_limits<float>::quiet_NaN()}),
+               ConfigError);
 }
 
 TEST(TrackFinder, NumbersTracksByTheirFirstHit) {

@@ -18,7 +18,7 @@ inline Event example_event() {
     std::int32_t layer;
   };
   constexpr std::array<Point, 4> kPoints{
-      {{30, 5, 10, 1}, {60, 10, 20, 2}, {90, 15, 30, 3}, {62, 8, 23, 2}}};
+      {{30, 5, 10, 0}, {60, 10, 20, 0}, {90, 15, 30, 0}, {62, 8, 23, 0}}};
   Event event;
   event.hits = PortableCollection<Hit>(kPoints.size(), Device::cpu());
   const View<Hit> hits = event.hits.view();

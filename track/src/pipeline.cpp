@@ -41,12 +41,16 @@ StageSeconds& StageSeconds::operator+=(const StageSeconds& other) noexcept {
 
 TrackPipeline::TrackPipeline(const Model<>& model, const Queue& queue,
                              const PipelineOptions& options)
-    : queue_(queue), options_(options), scorer_(model, queue), finder_(options.tracks) {
+    : queue_(queue),
+      options_(options),
+      builder_(options.graph),
+      scorer_(model, queue),
+      finder_(options.tracks) {
   if (!stays_on(queue.device(), options)) return;
-  device_event_.emplace(queue, GraphCuts{}, options.tracks, options.edge_capacity);
-  options_.wait = {};                // there are no other events yet
-  process(detail::example_event());  // loads the kernels
-  options_.wait = options.wait;
+  device_event_.emplace(queue, options.graph, options.tracks, options.edge_capacity);
+  Event example = detail::example_event();  // loads the kernels; the rules may leave no edge of it
+  device_event_->build_graph(example.hits.const_view());
+  device_event_->find_tracks(example.hits.view());
 }
 
 ProcessedEvent TrackPipeline::process(const EventSource& source) {

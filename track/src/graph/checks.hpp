@@ -9,23 +9,38 @@
 
 #include "tensoa/core/error.hpp"
 #include "tensoa/track/impl/hit_buckets.hpp"
+#include "tensoa/track/tracks.hpp"
 
 // What the kernels refuse, as errors; the same words on CPU and GPU.
 
 namespace tensoa::track::detail {
 
 /// @throws InputError
-inline void require_countable(std::size_t n_hits) {
-  if (n_hits > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-    throw InputError("event of " + std::to_string(n_hits) + " hits, expected fewer than 2^31");
+inline void require_countable(std::size_t n, const char* what = "hits") {
+  if (n > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    throw InputError("event of " + std::to_string(n) + " " + what + ", expected fewer than 2^31");
   }
 }
 
+/// @throws ConfigError
+inline void require_track_options(const TrackOptions& options) {
+  if (options.max_layer_distance >= 0) return;
+  throw ConfigError("max_layer_distance: got " + std::to_string(options.max_layer_distance) +
+                    ", expected mm, at least 0");
+}
+
+/// @param layer of hits, on the host
 /// @throws InputError
-inline void require_finite(const GraphStatus& status) {
+inline void require_usable(const GraphStatus& status, const std::int32_t* layer) {
   if (status.bad_hit != GraphStatus::kNone) {
     throw InputError("hit row " + std::to_string(status.bad_hit) +
                      ": got a NaN or infinite coordinate, expected mm");
+  }
+  if (status.bad_layer != GraphStatus::kNone) {
+    throw InputError("hit row " + std::to_string(status.bad_layer) + ": got layer " +
+                     std::to_string(layer[status.bad_layer]) +
+                     ", expected one of the layer map of the graph rules, or 0 for an unknown one; "
+                     "rules for this detector are trained by tensoa.tracking.graph_rules");
   }
 }
 

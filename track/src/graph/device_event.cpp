@@ -63,10 +63,11 @@ bool DeviceEvent::is_supported(Device device) noexcept {
   return device.is_cpu() || detail::gpu_has_kernels();
 }
 
-DeviceEvent::DeviceEvent(const Queue& queue, const GraphCuts& cuts, const TrackOptions& options,
+DeviceEvent::DeviceEvent(const Queue& queue, const GraphRules& rules, const TrackOptions& options,
                          std::size_t edge_capacity)
     : queue_(queue),
-      cuts_(cuts),
+      rules_((require_rules(rules), rules)),
+      layers_(rules, queue),
       options_(options),
       edge_capacity_(edge_capacity),
       edge_rows_(edge_capacity),
@@ -74,7 +75,7 @@ DeviceEvent::DeviceEvent(const Queue& queue, const GraphCuts& cuts, const TrackO
       work_(0, queue.device()),
       groups_(0, queue.device()),
       edges_(0, queue.device()) {
-  require_cuts(cuts);
+  detail::require_track_options(options);
   if (!queue.device().is_cpu()) static_cast<void>(detail::gpu_scratch_bytes(queue, 1));
 }
 
@@ -167,7 +168,8 @@ TargetSlots DeviceEvent::slots(std::size_t width) const {
 }
 
 TargetSearch DeviceEvent::search() {
-  return {cuts_, work_.view(), reinterpret_cast<Bucket*>(buckets_.data())};
+  return search_by(rules_, layers_.table(), work_.view(),
+                   reinterpret_cast<Bucket*>(buckets_.data()));
 }
 
 BucketPairs DeviceEvent::pairs() const {
@@ -183,7 +185,7 @@ void DeviceEvent::find_targets() {
   is_busy_ = true;
   copy(here, there, here.status_at(), here.end());
   slots_ = slots(width());
-  run(detail::FindStep{columns(), cuts_, work_.view(), reinterpret_cast<HitKey*>(keys_.data()),
+  run(detail::FindStep{columns(), search(), reinterpret_cast<HitKey*>(keys_.data()),
                        reinterpret_cast<HitKey*>(keys_.data()) + capacity_,
                        reinterpret_cast<Bucket*>(buckets_.data()), pairs(), slots_,
                        &there.status()->graph});
@@ -243,7 +245,7 @@ std::size_t DeviceEvent::finish_graph() {
   }
   started_ = Started::kNothing;
   if (n == 0) return 0;
-  if (is_counted) detail::require_finite(status);
+  if (is_counted) detail::require_usable(status, on_host().hits().layer.data());
 
   const std::size_t rows = is_counted ? static_cast<std::size_t>(status.edges)
                                       : std::exchange(edge_rows_, edge_capacity_);
@@ -269,9 +271,15 @@ void DeviceEvent::start_tracks(bool counts_scores) {
   const Staging here = on_host();
   const Staging there = on_device();
   is_busy_ = true;
+  if (edge_slots_.size() < edges_.size() * sizeof(std::int32_t)) {
+    edge_slots_ = {};
+    edge_slots_ = Buffer(queue_.device(), detail::grown(0, edges_.size()) * sizeof(std::int32_t));
+  }
   run(detail::TrackStep{groups_.view(),
+                        columns(),
                         {edges_.const_view(), &there.status()->graph},
                         options_,
+                        reinterpret_cast<std::int32_t*>(edge_slots_.data()),
                         there.track_id(),
                         &there.status()->tracks,
                         {.are_compared = true,
@@ -294,7 +302,7 @@ FoundTracks DeviceEvent::finish_tracks(View<Hit> hits) {
   const Staging here = on_host();
   if (edge_capacity_ > 0) {
     const GraphStatus& graph = here.status()->graph;
-    detail::require_finite(graph);
+    detail::require_usable(graph, here.hits().layer.data());
     const auto n_edges = static_cast<std::size_t>(graph.edges);
     if (n_edges > edges_.size() || graph.width > 0) {
       edge_rows_ = std::max(n_edges, edge_capacity_);

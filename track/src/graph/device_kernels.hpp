@@ -8,7 +8,7 @@
 #include "tensoa/core/queue.hpp"
 #include "tensoa/track/impl/edge_search.hpp"
 #include "tensoa/track/impl/hit_buckets.hpp"
-#include "tensoa/track/impl/hit_groups.hpp"
+#include "tensoa/track/impl/track_groups.hpp"
 
 // The seam between an event on a device and the compiler of that device's kernels. One
 // implementation of the gpu_ functions is linked in, chosen by CMake: device_kernels_cuda.cu where a
@@ -20,8 +20,7 @@ namespace tensoa::track::detail {
 /// Hits to buckets to the targets of each hit.
 struct FindStep {
   View<Hit> hits;
-  GraphCuts cuts;
-  View<HitWork> work;
+  TargetSearch search;
   HitKey* keys;
   HitKey* sorted;
   Bucket* buckets;
@@ -31,8 +30,8 @@ struct FindStep {
 
   template <class Launcher>
   void run(const Launcher& launch) const {
-    find_buckets(launch, hits, work, keys, sorted, buckets, status);
-    find_targets(launch, {cuts, work, buckets}, pairs, targets, status);
+    find_buckets(launch, hits, search.work, keys, sorted, buckets, search.layers, status);
+    find_targets(launch, search, pairs, targets, status);
   }
 };
 
@@ -67,15 +66,17 @@ struct FillStep {
 /// Scores to tracks.
 struct TrackStep {
   View<GroupWork> work;
+  View<Hit> hits;
   EdgeRows rows;
   TrackOptions options;
+  std::int32_t* slots;
   std::int64_t* track_id;
   TrackStatus* status;
   EdgeFigures figures;
 
   template <class Launcher>
   void run(const Launcher& launch) const {
-    find_tracks(launch, work, rows, options, track_id, status, figures);
+    find_tracks(launch, work, hits, rows, options, slots, track_id, status, figures);
   }
 };
 

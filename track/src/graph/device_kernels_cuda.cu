@@ -38,6 +38,21 @@ __global__ void __launch_bounds__(kBlock) run_rows(std::size_t n, Functor functo
   if (row < n) functor(row);
 }
 
+/// A block, most of whose groups are a few dozen edges.
+struct BlockTeam {
+  static constexpr unsigned kLanes = 64;
+
+  __device__ std::size_t lane() const { return threadIdx.x; }
+  __device__ std::size_t size() const { return kLanes; }
+  __device__ void sync() const { __syncthreads(); }
+  __device__ bool any(bool condition) const { return __syncthreads_or(condition ? 1 : 0) != 0; }
+};
+
+template <class Functor>
+__global__ void __launch_bounds__(BlockTeam::kLanes) run_teams(Functor functor) {
+  functor(BlockTeam(), std::size_t{blockIdx.x});
+}
+
 /// Up to so many rows one kernel sorts or sums faster than the several of CUB.
 constexpr std::size_t kFew = 8192;
 
@@ -96,6 +111,13 @@ struct CudaLauncher {
   void rows(std::size_t n, const Functor& functor) const {
     if (n == 0) return;
     run_rows<<<static_cast<unsigned>((n + kBlock - 1) / kBlock), kBlock, 0, stream()>>>(n, functor);
+    check(cudaGetLastError(), queue, "launching a kernel");
+  }
+
+  template <class Functor>
+  void teams(std::size_t n, const Functor& functor) const {
+    if (n == 0) return;
+    run_teams<<<static_cast<unsigned>(n), BlockTeam::kLanes, 0, stream()>>>(functor);
     check(cudaGetLastError(), queue, "launching a kernel");
   }
 

@@ -3,39 +3,20 @@
 #include "tensoa/track/graph_builder.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "graph/checks.hpp"
 #include "grow.hpp"
-#include "tensoa/core/error.hpp"
 #include "tensoa/track/impl/edge_search.hpp"
 #include "tensoa/track/impl/hit_buckets.hpp"
+#include "tensoa/track/impl/layer_memory.hpp"
 #include "tensoa/track/impl/serial_launcher.hpp"
 
 namespace tensoa::track {
-namespace {
-
-void require_cut(const char* name, double value) {
-  if (!std::isfinite(value) || value < 0) {
-    throw ConfigError("graph cut " + std::string(name) + ": got " + std::to_string(value) +
-                      ", expected a finite number that is not negative");
-  }
-}
-
-}  // namespace
-
-void require_cuts(const GraphCuts& cuts) {
-  require_cut("min_dr", cuts.min_dr);
-  require_cut("max_dphi", cuts.max_dphi);
-  require_cut("max_dphi_per_dr", cuts.max_dphi_per_dr);
-  require_cut("max_distance", cuts.max_distance);
-  require_cut("max_z0", cuts.max_z0);
-}
-
 struct GraphBuilder::Workspace {
+  GraphRules rules;
+  LayerMemory layers{{}, Queue(Device::cpu())};
   PortableCollection<HitWork> hits{0, Device::cpu()};
   std::vector<HitKey> keys, sorted;
   std::vector<Bucket> buckets;
@@ -84,9 +65,10 @@ struct GraphBuilder::Workspace {
   }
 };
 
-GraphBuilder::GraphBuilder(const GraphCuts& cuts)
-    : cuts_(cuts), work_(std::make_unique<Workspace>()) {
-  require_cuts(cuts);
+GraphBuilder::GraphBuilder(const GraphRules& rules) : work_(std::make_unique<Workspace>()) {
+  require_rules(rules);
+  work_->rules = rules;
+  work_->layers = LayerMemory(rules, Queue(Device::cpu()));
 }
 GraphBuilder::~GraphBuilder() = default;
 GraphBuilder::GraphBuilder(GraphBuilder&&) noexcept = default;
@@ -101,10 +83,11 @@ PortableCollection<Edge>& GraphBuilder::build(View<Hit> hits) {
   work.buckets.resize(hits.size());
   GraphStatus status;
   find_buckets(SerialLauncher{}, hits, work.hits.view(), work.keys.data(), work.sorted.data(),
-               work.buckets.data(), &status);
-  detail::require_finite(status);
+               work.buckets.data(), work.layers.table(), &status);
+  detail::require_usable(status, hits.layer.data());
 
-  const TargetSearch search{cuts_, work.hits.view(), work.buckets.data()};
+  const TargetSearch search =
+      search_by(work.rules, work.layers.table(), work.hits.view(), work.buckets.data());
   work.pair_buckets(search, static_cast<std::size_t>(status.buckets));
   work.find_targets(search);
   detail::make_room(edges_, work.targets.size());

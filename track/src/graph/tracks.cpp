@@ -2,19 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/track/tracks.hpp"
 
+#include <string>
+#include <vector>
+
 #include "graph/checks.hpp"
 #include "grow.hpp"
-#include "tensoa/track/impl/hit_groups.hpp"
 #include "tensoa/track/impl/serial_launcher.hpp"
+#include "tensoa/track/impl/track_groups.hpp"
 
 namespace tensoa::track {
 
 struct TrackFinder::Workspace {
   PortableCollection<GroupWork> groups{0, Device::cpu()};
+  std::vector<std::int32_t> slots;
 };
 
 TrackFinder::TrackFinder(const TrackOptions& options)
-    : options_(options), work_(std::make_unique<Workspace>()) {}
+    : options_(options), work_(std::make_unique<Workspace>()) {
+  detail::require_track_options(options);
+}
 TrackFinder::~TrackFinder() = default;
 TrackFinder::TrackFinder(TrackFinder&&) noexcept = default;
 TrackFinder& TrackFinder::operator=(TrackFinder&&) noexcept = default;
@@ -23,13 +29,16 @@ std::size_t TrackFinder::find(View<Hit> hits, ConstView<Edge> edges) {
   detail::require_countable(hits.size());
   PortableCollection<GroupWork>& groups = work_->groups;
   detail::make_room(groups, hits.size());
+  detail::require_countable(edges.size(), "edges");
+  work_->slots.resize(edges.size());
   TrackStatus status;
-  join_hits(SerialLauncher{}, groups.view(), {edges}, options_, &status);
+  join_hits(SerialLauncher{}, groups.view(), hits, {edges}, options_, &status);
   if (status.bad_edge != TrackStatus::kNone) {
     detail::refuse_edge(status.bad_edge, edges.source[status.bad_edge],
                         edges.target[status.bad_edge], hits.size());
   }
-  number_tracks(SerialLauncher{}, groups.view(), options_, hits.track_id.data(), &status);
+  split_groups(SerialLauncher{}, groups.view(), hits, {edges}, options_, work_->slots.data(),
+               hits.track_id.data(), &status);
   return static_cast<std::size_t>(status.tracks);
 }
 

@@ -12,6 +12,7 @@
 #include "tensoa/track/impl/edge_search.hpp"
 #include "tensoa/track/impl/hit_buckets.hpp"
 #include "tensoa/track/impl/hit_groups.hpp"
+#include "tensoa/track/impl/layer_memory.hpp"
 #include "tensoa/track/metrics.hpp"
 #include "tensoa/track/tracks.hpp"
 
@@ -74,10 +75,10 @@ class DeviceEvent {
   /// for them was found.
   static bool is_supported(Device device) noexcept;
 
-  /// @throws ConfigError when a cut is negative or not finite; DeviceError when the device is not
-  /// there or not supported
+  /// @throws ConfigError as require_rules() and TrackFinder; DeviceError when the device is not there or not
+  /// supported
   /// @param edge_capacity rows for edges; 0: as many as there are, for which build_graph() waits
-  explicit DeviceEvent(const Queue& queue, const GraphCuts& cuts = {},
+  explicit DeviceEvent(const Queue& queue, const GraphRules& rules = {},
                        const TrackOptions& options = {}, std::size_t edge_capacity = 0);
 
   /// Takes over the hits and finds the candidate edges, the same ones in the same order as
@@ -86,8 +87,8 @@ class DeviceEvent {
   /// @param hits [n_hits] on the host; read until the function returns
   /// @return the rows of edges(): the number of edges or, with an edge capacity, as many as that, or as
   /// the event done again has edges; 0 without hits
-  /// @throws InputError when a coordinate is NaN or infinite, with an edge capacity only in
-  /// find_tracks(); DeviceError
+  /// @throws InputError when a coordinate is NaN or infinite or a layer is not in the layer map, with an
+  /// edge capacity only in find_tracks(); DeviceError
   std::size_t build_graph(ConstView<Hit> hits) {
     start_graph(hits);
     return finish_graph();
@@ -155,7 +156,8 @@ class DeviceEvent {
   [[noreturn]] void refuse_edge(std::size_t edge);
 
   Queue queue_;
-  GraphCuts cuts_;
+  GraphRules rules_;
+  LayerMemory layers_;
   TrackOptions options_;
   std::size_t edge_capacity_;
   std::size_t edge_rows_;  ///< of the next event with an edge capacity
@@ -176,6 +178,7 @@ class DeviceEvent {
   Buffer pairs_;         ///< BucketPairs::bits
   Buffer targets_;       ///< TargetSlots::rows
   TargetSlots slots_{};  ///< of this event
+  Buffer edge_slots_;    ///< of PlaceGroupEdges
   /// Of slots, if they are not too many; it grows once a hit has more targets.
   std::size_t width_ = 128;
   /// Of an event that is done again, and has too many targets of one hit for slots of one width.

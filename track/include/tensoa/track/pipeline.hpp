@@ -43,6 +43,7 @@ struct ProcessedEvent {
 
 /// How a TrackPipeline works.
 struct PipelineOptions {
+  GraphRules graph = {};
   TrackOptions tracks = {};
   /// On a GPU: build the graph and find the tracks on the host all the same.
   bool graph_on_host = false;

@@ -153,11 +153,12 @@ TENSOA_HOST_DEVICE inline void add(std::uint32_t& value, std::uint32_t more) {
 #endif
 }
 
-TENSOA_HOST_DEVICE inline void add(std::int32_t& value, std::int32_t more) {
+/// @return what was there
+TENSOA_HOST_DEVICE inline std::int32_t add(std::int32_t& value, std::int32_t more) {
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-  atomicAdd(&value, more);
+  return atomicAdd(&value, more);
 #else
-  std::atomic_ref(value).fetch_add(more, std::memory_order_relaxed);
+  return std::atomic_ref(value).fetch_add(more, std::memory_order_relaxed);
 #endif
 }
 
@@ -206,6 +207,14 @@ TENSOA_HOST_DEVICE inline void lower(std::uint64_t& value, std::uint64_t other) 
 TENSOA_HOST_DEVICE inline void raise(std::uint64_t& value, std::uint64_t other) {
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   atomicMax(reinterpret_cast<unsigned long long*>(&value), other);
+#else
+  replace_where(value, other, std::greater());
+#endif
+}
+
+TENSOA_HOST_DEVICE inline void raise(std::int64_t& value, std::int64_t other) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  atomicMax(reinterpret_cast<long long*>(&value), static_cast<long long>(other));
 #else
   replace_where(value, other, std::greater());
 #endif

@@ -9,9 +9,10 @@
 #include <numbers>
 
 #include "tensoa/track/event.hpp"
-#include "tensoa/track/graph_builder.hpp"
+#include "tensoa/track/graph_rules.hpp"
 #include "tensoa/track/impl/arithmetic.hpp"
 #include "tensoa/track/impl/hit_buckets.hpp"
+#include "tensoa/track/impl/pair_features.hpp"
 
 /// @file
 /// The candidate edges between hits in buckets, as kernels (hit_buckets.hpp).
@@ -21,6 +22,9 @@ namespace tensoa::track {
 /// The search itself: which hits of a bucket are targets of a source.
 struct TargetSearch {
   GraphCuts cuts;
+  LayerTable layers;
+  bool filters;  ///< pairs that pass the cuts, by `filter`
+  PairFilter filter;
   View<HitWork> work;
   const Bucket* buckets;
 
@@ -32,13 +36,19 @@ struct TargetSearch {
     return buckets[work.bucket_at[place] - 1];
   }
 
+  /// Whether the layers allow targets in `target` of sources in `source`.
+  TENSOA_HOST_DEVICE bool may_follow(const Bucket& source, const Bucket& target) const {
+    if (source.layer == target.layer && source.layer != 0) return false;
+    return layers.passes(source.layer_number, target.layer_number);
+  }
+
   /// Whether any hit of `target` may be a target of one of `source`.
   ///
   /// The line through a target (r_t, z_t) and (0, z0) has at r_s = f * r_t the z of f * z_t + (1 - f)
   /// * z0. For the bounds of two buckets, a source can only lie between the extremes of that, which
   /// are at corners.
   TENSOA_HOST_DEVICE bool may_have_edges(const Bucket& source, const Bucket& target) const {
-    if (source.layer == target.layer && source.layer != 0) return false;
+    if (!may_follow(source, target)) return false;
     if (target.r_max - source.r_min < cuts.min_dr - kSlack) return false;
     if (target.r_min - source.r_max > cuts.max_distance + kSlack) return false;
     if (target.z_min - source.z_max > cuts.max_distance + kSlack) return false;
@@ -104,6 +114,11 @@ struct TargetSearch {
     return first;
   }
 
+  TENSOA_HOST_DEVICE PairHit hit_at(std::size_t place) const {
+    return {static_cast<float>(work.x_at[place]), static_cast<float>(work.y_at[place]),
+            static_cast<float>(work.z_at[place]), static_cast<float>(work.r_at[place])};
+  }
+
   template <class Found>
   TENSOA_HOST_DEVICE void scan_window(std::size_t source, const Bucket& target, double phi_min,
                                       double phi_max, Found& found) const {
@@ -113,6 +128,7 @@ struct TargetSearch {
     const double x = work.x_at[source];
     const double y = work.y_at[source];
     const double z = work.z_at[source];
+    const PairHit own = hit_at(source);
     const double* phis = work.phi_at.data();
     const auto last = static_cast<std::size_t>(target.last);
     for (std::size_t i = first_from(target, phi_min); i < last && phis[i] <= phi_max; ++i) {
@@ -126,10 +142,17 @@ struct TargetSearch {
       const double dx = work.x_at[i] - x;
       const double dy = work.y_at[i] - y;
       if (dx * dx + dy * dy + dz * dz > cuts.max_distance * cuts.max_distance) continue;
+      if (filters && !passes(filter, own, hit_at(i))) continue;
       found(work.row_at[i]);
     }
   }
 };
+
+inline TargetSearch search_by(const GraphRules& rules, const LayerTable& layers, View<HitWork> work,
+                              const Bucket* buckets) {
+  return {rules.cuts, layers, rules.filter.has_value(), rules.filter.value_or(PairFilter()),
+          work,       buckets};
+}
 
 /// Which pairs of buckets may have edges: one bit a pair, found before any hit is looked at.
 ///
@@ -242,16 +265,16 @@ struct FindTargets {
     const std::size_t source = row / kLanes;
     const auto place = static_cast<std::size_t>(search.work.place[source]);
     const auto own = static_cast<std::size_t>(search.work.bucket_at[place] - 1);
-    const std::int32_t layer = search.buckets[own].layer;
     const std::size_t n = pairs.buckets();
     const bool are_known = pairs.are_known();
     FoundTargets found(search.work.targets[source], targets.rows,
                        targets.first(search.work, source), targets.last(search.work, source),
                        status);
     for (std::size_t b = row % kLanes; b < n; b += kLanes) {
-      if (are_known && !pairs.has(own, b)) continue;
       const Bucket& target = search.buckets[b];
-      if (target.layer != layer || layer == 0) search.scan(place, target, found);
+      const bool is_possible =
+          are_known ? pairs.has(own, b) : search.may_follow(search.buckets[own], target);
+      if (is_possible) search.scan(place, target, found);
     }
     found.flush();
   }

@@ -15,10 +15,13 @@
 /// @file
 /// The candidate graph as kernels: plain functors over views, one call a row, that CPU and GPU run
 /// from this one source, with equal results to the bit (arithmetic.hpp). This file sorts hits into
-/// buckets, edge_search.hpp finds the edges, hit_groups.hpp the tracks. GraphBuilder, TrackFinder
-/// and DeviceEvent call them; any launcher (alpaka, oneTBB) can that has:
+/// buckets, edge_search.hpp finds the edges, hit_groups.hpp what they connect, track_groups.hpp the tracks.
+/// GraphBuilder, TrackFinder and DeviceEvent call them; any launcher (alpaka, oneTBB) can that has:
 ///
 ///     launch.rows(n, functor);            // functor(row) for row < n, in any order, at once
+///     launch.teams(n, functor);           // the same with functor(team, i), by all lanes of a team:
+///                                         // team.lane() < team.size(), which wait for each other in
+///                                         // team.sync() and team.any(condition); OneLane is one
 ///     launch.sort(in, n, out, less);      // ascending; less is a total order
 ///     launch.running_sum(in, n, out);     // out[i] = in[0] + … + in[i]; in place where in == out
 ///
@@ -61,9 +64,41 @@ struct HitKey {
   };
 };
 
+/// A LayerMap for kernels.
+struct LayerTable {
+  static constexpr std::int32_t kUnknown = -1;
+
+  const std::int32_t* layers = nullptr;      ///< [size], ascending
+  const std::uint8_t* may_follow = nullptr;  ///< [size * size], by source and target
+  std::size_t size = 0;                      ///< 0: every pair of layers passes
+
+  /// The place of a layer in the table, or kUnknown.
+  TENSOA_HOST_DEVICE std::int32_t number_of(std::int32_t layer) const {
+    std::size_t first = 0;
+    for (std::size_t n = size; n > 0;) {
+      const std::size_t half = n / 2;
+      if (layers[first + half] < layer) {
+        first += half + 1;
+        n -= half + 1;
+      } else {
+        n = half;
+      }
+    }
+    return first < size && layers[first] == layer ? static_cast<std::int32_t>(first) : kUnknown;
+  }
+
+  /// @param source, target numbers, of which kUnknown passes
+  TENSOA_HOST_DEVICE bool passes(std::int32_t source, std::int32_t target) const {
+    if (source == kUnknown || target == kUnknown) return true;
+    return may_follow[static_cast<std::size_t>(source) * size + static_cast<std::size_t>(target)] !=
+           0;
+  }
+};
+
 /// The hits at the places first .. last - 1: one layer, one bin in r, one bin in z.
 struct Bucket {
   std::int32_t first, last, layer;
+  std::int32_t layer_number;          ///< of the LayerTable
   double r_min, r_max, z_min, z_max;  ///< mm, of the hits
 };
 
@@ -71,7 +106,8 @@ struct Bucket {
 struct GraphStatus {
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
-  std::uint64_t bad_hit = kNone;  ///< the first row with a NaN or infinite coordinate
+  std::uint64_t bad_hit = kNone;    ///< the first row with a NaN or infinite coordinate
+  std::uint64_t bad_layer = kNone;  ///< the first row on a layer that the LayerTable does not have
   std::int64_t buckets = 0;
   std::int64_t edges = 0;
   std::uint64_t width = 0;  ///< targets of one hit, where there was no room for all of them
@@ -112,7 +148,7 @@ struct FillNodes {
     keys[row] = {bucket_of(hits.layer[row], r, z), phi, static_cast<std::int32_t>(row)};
     work.targets[row] = 0;
     constexpr double kFar = std::numeric_limits<double>::infinity();
-    buckets[row] = {0, 0, 0, kFar, -kFar, kFar, -kFar};
+    buckets[row] = {0, 0, 0, 0, kFar, -kFar, kFar, -kFar};
   }
 
  private:
@@ -151,6 +187,7 @@ struct FillBuckets {
   View<Hit> hits;
   View<HitWork> work;  ///< `bucket_at` is summed up
   Bucket* buckets;     ///< [n_hits] at most
+  LayerTable layers;
   GraphStatus* status;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t place) const {
@@ -160,7 +197,11 @@ struct FillBuckets {
     Bucket& bucket = buckets[number - 1];
     if (place == 0 || work.bucket_at[place - 1] != number) {
       bucket.first = static_cast<std::int32_t>(place);
-      bucket.layer = hits.layer[static_cast<std::size_t>(work.row_at[place])];
+      const auto row = static_cast<std::size_t>(work.row_at[place]);
+      bucket.layer = hits.layer[row];
+      bucket.layer_number = layers.number_of(bucket.layer);
+      const bool is_missing = layers.size > 0 && bucket.layer_number == LayerTable::kUnknown;
+      if (is_missing && bucket.layer != 0) atomic::lower(status->bad_layer, row);
     }
     if (place + 1 == n || work.bucket_at[place + 1] != number) {
       bucket.last = static_cast<std::int32_t>(place + 1);
@@ -177,13 +218,13 @@ struct FillBuckets {
 /// @param keys, sorted, buckets [n_hits]
 template <class Launcher>
 void find_buckets(const Launcher& launch, View<Hit> hits, View<HitWork> work, HitKey* keys,
-                  HitKey* sorted, Bucket* buckets, GraphStatus* status) {
+                  HitKey* sorted, Bucket* buckets, const LayerTable& layers, GraphStatus* status) {
   const std::size_t n = hits.size();
   launch.rows(n, FillNodes{hits, work, keys, buckets, status});
   launch.sort(keys, n, sorted, HitKey::Less{});
   launch.rows(n, PlaceHits{hits, work, sorted});
   launch.running_sum(work.bucket_at.data(), n, work.bucket_at.data());
-  launch.rows(n, FillBuckets{hits, work, buckets, status});
+  launch.rows(n, FillBuckets{hits, work, buckets, layers, status});
 }
 
 }  // namespace tensoa::track

@@ -29,7 +29,17 @@ struct GroupWork {
   F<std::int32_t> parent;  ///< a hit of the same group, not after this one
   F<std::int32_t> first;   ///< the first hit of the group
   F<std::int32_t> n_hits;  ///< hits of the group, at its first hit
-  F<std::int32_t> number;  ///< groups up to here that are tracks
+  F<std::int32_t>
+      n_edges;          ///< selected edges of the group, at its first hit; those without a slot yet
+  F<std::int32_t> end;  ///< selected edges of all groups with first hits up to here
+
+  // Tracks inside a group (track_groups.hpp).
+  F<std::int32_t> track;       ///< the first hit of the track
+  F<std::int32_t> track_hits;  ///< hits of the track, at its first hit
+  F<std::int32_t> next;        ///< the next hit of the track; the last one's is the first
+  F<std::int64_t> layers;  ///< bits of the track's layers, at its first hit; two may share a bit
+  F<std::int64_t> best;    ///< the rank of the track's best edge, at its first hit; -1: none
+  F<std::int32_t> number;  ///< tracks with first hits up to here
 };
 
 /// What the kernels find out about an event as a whole.
@@ -49,6 +59,7 @@ struct SeparateHits {
   static constexpr std::size_t kCounts = 2 * EdgeAuc::kBins;
 
   View<GroupWork> work;
+  View<Hit> hits;  ///< layer is read
   TrackStatus* status;
   std::uint32_t* score_counts;  ///< of EdgeAuc, or nullptr
 
@@ -58,8 +69,19 @@ struct SeparateHits {
     if (row == 0) *status = TrackStatus();
     if (score_counts != nullptr && row < kCounts) score_counts[row] = 0;
     if (row >= work.size()) return;
-    work.parent[row] = static_cast<std::int32_t>(row);
-    work.n_hits[row] = 0;
+    work.parent[row] = work.track[row] = work.next[row] = static_cast<std::int32_t>(row);
+    work.n_hits[row] = work.n_edges[row] = work.track_hits[row] = 0;
+    work.layers[row] = bit_of(hits.layer[row]);
+    work.best[row] = -1;
+  }
+
+ private:
+  /// By Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): layer numbers of one detector
+  /// differ in few bits.
+  TENSOA_HOST_DEVICE static std::int64_t bit_of(std::int32_t layer) {
+    if (layer == 0) return 0;
+    const std::uint32_t place = static_cast<std::uint32_t>(layer) * 0x9E3779B9U >> 26U;
+    return static_cast<std::int64_t>(std::uint64_t{1} << place);
   }
 };
 
@@ -111,41 +133,58 @@ struct EdgeRows {
   }
 };
 
+/// Edges between hits that are there, of at least the smallest score; NaN is none.
+struct SelectedEdges {
+  EdgeRows rows;
+  std::size_t n_hits;
+  float min_score;  ///< not negative
+
+  TENSOA_HOST_DEVICE bool reaches(std::size_t e) const {
+    return static_cast<std::size_t>(rows.edges.source[e]) < n_hits &&
+           static_cast<std::size_t>(rows.edges.target[e]) < n_hits;
+  }
+  TENSOA_HOST_DEVICE bool has(std::size_t e) const {
+    return rows.has(e) && rows.edges.score[e] >= min_score && reaches(e);
+  }
+};
+
+inline SelectedEdges select(const EdgeRows& rows, std::size_t n_hits, const TrackOptions& options) {
+  return {rows, n_hits, std::max(options.min_score, 0.0F)};
+}
+
 /// What is found out about the edges on the way.
 struct EdgeFigures {
   bool are_compared = false;              ///< with the column `truth`: the counts of TrackStatus
   std::uint32_t* score_counts = nullptr;  ///< those of EdgeAuc; nullptr: they are not wanted
 };
 
-/// Joins the groups of an edge's hits where its score is at least `min_score`; a NaN joins nothing.
+/// Joins the groups of a selected edge's hits.
 struct JoinHits {
   HitGroups groups;
-  EdgeRows rows;
-  float min_score;
+  SelectedEdges selected;
   EdgeFigures figures;
   TrackStatus* status;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
-    if (!rows.has(e)) return;
-    const ConstView<Edge>& edges = rows.edges;
+    if (!selected.rows.has(e)) return;
+    const ConstView<Edge>& edges = selected.rows.edges;
     if (figures.are_compared) compare(e);
     const float score = edges.score[e];
     if (!(score >= 0 && score <= 1)) atomic::add(status->bad_scores, 1U);
-    if (!(score >= min_score)) return;
-    const auto source = static_cast<std::size_t>(edges.source[e]);
-    const auto target = static_cast<std::size_t>(edges.target[e]);
-    if (source >= groups.work.size() || target >= groups.work.size()) {
+    if (!(score >= selected.min_score)) return;
+    if (!selected.reaches(e)) {
       atomic::lower(status->bad_edge, e);
       return;
     }
-    groups.join(static_cast<std::int32_t>(source), static_cast<std::int32_t>(target));
+    groups.join(static_cast<std::int32_t>(edges.source[e]),
+                static_cast<std::int32_t>(edges.target[e]));
   }
 
  private:
   TENSOA_HOST_DEVICE void compare(std::size_t e) const {
-    const ConstView<Edge>& edges = rows.edges;
+    const ConstView<Edge>& edges = selected.rows.edges;
     const bool is_true = edges.truth[e] != 0;
-    const bool is_selected = edges.score[e] >= min_score;
+    const bool is_selected = edges.score[e] >= selected.min_score;
     if (is_true) atomic::add(status->true_edges, 1U);
     if (is_selected) atomic::add(status->selected, 1U);
     if (is_true && is_selected) atomic::add(status->true_selected, 1U);
@@ -166,63 +205,16 @@ struct CountGroups {
   }
 };
 
-/// 1 at the first hit of a track, else 0.
-struct MarkTracks {
-  View<GroupWork> work;
-  std::int32_t min_hits;
-
-  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
-    const bool is_first = work.first[row] == static_cast<std::int32_t>(row);
-    work.number[row] = is_first && work.n_hits[row] >= min_hits ? 1 : 0;
-  }
-};
-
-/// Writes the tracks' numbers, 0, 1, 2 … in order of the first hit, -1 for no track, and how many
-/// they are.
-struct NumberTracks {
-  View<GroupWork> work;  ///< `number` is summed up
-  std::int32_t min_hits;
-  std::int64_t* track_id;  ///< [n_hits]
-  TrackStatus* status;
-
-  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
-    const auto first = static_cast<std::size_t>(work.first[row]);
-    track_id[row] = work.n_hits[first] >= min_hits ? work.number[first] - 1 : -1;
-    if (row + 1 == work.size()) status->tracks = work.number[row];
-  }
-};
-
-/// Joins the hits of edges by their scores.
-/// @param work [n_hits]
+/// Joins the hits of edges by their scores, and finds the groups.
+/// @param work, hits [n_hits]
 template <class Launcher>
-void join_hits(const Launcher& launch, View<GroupWork> work, const EdgeRows& rows,
+void join_hits(const Launcher& launch, View<GroupWork> work, View<Hit> hits, const EdgeRows& rows,
                const TrackOptions& options, TrackStatus* status, const EdgeFigures& figures = {}) {
-  const SeparateHits separate{work, status, figures.score_counts};
+  const SeparateHits separate{work, hits, status, figures.score_counts};
   launch.rows(separate.rows(), separate);
-  launch.rows(rows.edges.size(), JoinHits{{work}, rows, options.min_score, figures, status});
-}
-
-/// Turns hits that are joined into tracks.
-/// @param work, track_id [n_hits]
-template <class Launcher>
-void number_tracks(const Launcher& launch, View<GroupWork> work, const TrackOptions& options,
-                   std::int64_t* track_id, TrackStatus* status) {
-  const std::size_t n = work.size();
-  constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
-  const auto min_hits = static_cast<std::int32_t>(std::min(options.min_hits, kMost));
-  launch.rows(n, CountGroups{{work}});
-  launch.rows(n, MarkTracks{work, min_hits});
-  launch.running_sum(work.number.data(), n, work.number.data());
-  launch.rows(n, NumberTracks{work, min_hits, track_id, status});
-}
-
-/// Turns edge scores into tracks: both steps.
-template <class Launcher>
-void find_tracks(const Launcher& launch, View<GroupWork> work, const EdgeRows& rows,
-                 const TrackOptions& options, std::int64_t* track_id, TrackStatus* status,
-                 const EdgeFigures& figures = {}) {
-  join_hits(launch, work, rows, options, status, figures);
-  number_tracks(launch, work, options, track_id, status);
+  launch.rows(rows.edges.size(),
+              JoinHits{{work}, select(rows, work.size(), options), figures, status});
+  launch.rows(work.size(), CountGroups{{work}});
 }
 
 }  // namespace tensoa::track

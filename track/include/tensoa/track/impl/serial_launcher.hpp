@@ -8,11 +8,24 @@
 
 namespace tensoa::track {
 
+/// A team of one.
+struct OneLane {
+  static constexpr std::size_t lane() { return 0; }
+  static constexpr std::size_t size() { return 1; }
+  static constexpr void sync() {}
+  static constexpr bool any(bool condition) { return condition; }
+};
+
 /// Runs kernels in the calling thread, row by row; see hit_buckets.hpp.
 struct SerialLauncher {
   template <class Functor>
   void rows(std::size_t n, const Functor& functor) const {
     for (std::size_t row = 0; row < n; ++row) functor(row);
+  }
+
+  template <class Functor>
+  void teams(std::size_t n, const Functor& functor) const {
+    for (std::size_t i = 0; i < n; ++i) functor(OneLane(), i);
   }
 
   template <class T, class Less>
