@@ -83,6 +83,7 @@ RunProgress read_resume_file(const std::string& path) {
     };
     RunProgress progress{count("events_done"),
                          {.model = json.at("model").get<std::string>(),
+                          .graph = json.at("graph").get<std::string>(),
                           .min_score = json.at("cut").get<float>(),
                           .events = count("events"),
                           .inputs = json.at("inputs").get<std::string>()}};
@@ -95,11 +96,10 @@ RunProgress read_resume_file(const std::string& path) {
 
 void write_resume_file(const std::string& path, const RunProgress& progress) {
   OutputFile file(path);
-  const nlohmann::ordered_json json{{"events_done", progress.done},
-                                    {"events", progress.run.events},
-                                    {"model", progress.run.model},
-                                    {"cut", progress.run.min_score},
-                                    {"inputs", progress.run.inputs}};
+  const nlohmann::ordered_json json{
+      {"events_done", progress.done},  {"events", progress.run.events},
+      {"model", progress.run.model},   {"graph", progress.run.graph},
+      {"cut", progress.run.min_score}, {"inputs", progress.run.inputs}};
   write_file(file, json.dump() + '\n');
 }
 
@@ -111,13 +111,15 @@ void require_same_run(const std::string& path, const RunIdentity& stopped,
     if (differs) difference += (difference.empty() ? "" : ", ") + what;
   };
   add(stopped.model != resumed.model, "another model");
+  add(stopped.graph != resumed.graph, "other graph rules");
   add(stopped.min_score != resumed.min_score,
       fmt::format("--cut {} (now {})", stopped.min_score, resumed.min_score));
   add(stopped.events != resumed.events,
       fmt::format("{} events (now {})", stopped.events, resumed.events));
   add(stopped.events == resumed.events && stopped.inputs != resumed.inputs, "other inputs");
-  throw ConfigError("--resume: the run that left " + path + " had " + difference +
-                    "; expected the same model, cut and inputs, so that both parts fit each other");
+  throw ConfigError(
+      "--resume: the run that left " + path + " had " + difference +
+      "; expected the same model, graph rules, cut and inputs, so that both parts fit each other");
 }
 
 }  // namespace tensoa::tools

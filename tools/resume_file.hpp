@@ -16,6 +16,7 @@ namespace tensoa::tools {
 /// What both parts of a run must have in common, so that their outputs fit each other.
 struct RunIdentity {
   std::string model;  ///< identity_of_model()
+  std::string graph;  ///< SHA-256 of the graph rules; empty: those that are built in
   float min_score = 0;
   std::size_t events = 0;
   std::string inputs;  ///< SHA-256 of the names of the events and what identifies their files

@@ -131,6 +131,7 @@ nlohmann::json to_json(const TrackSummary& summary) {
       {"devices", devices},
       {"rerun", summary.rerun},
       {"model", summary.model},
+      {"graph_rules", summary.graph.empty() ? nlohmann::json() : nlohmann::json(summary.graph)},
       {"servers", summary.servers},
   };
 }
@@ -175,6 +176,8 @@ std::string to_table(const TrackSummary& summary) {
   text += fmt::format("{} event{} on {}: {} hits, {} candidate edges, {} tracks\n", summary.events,
                       summary.events == 1 ? "" : "s", summary.device, grouped(summary.hits),
                       grouped(summary.edges), grouped(summary.tracks));
+  text += fmt::format("candidate edges by {}\n",
+                      summary.graph.empty() ? "cuts that are built in" : summary.graph);
   text += fmt::format("copied for the network: {} in, {} out", bytes(summary.moved.copies.bytes_in),
                       bytes(summary.moved.copies.bytes_out));
   if (summary.moved.bytes_to_device > 0) {

@@ -39,6 +39,7 @@ TrackFigures figures_of(const track::ProcessedEvent& done, ConstView<track::Edge
 struct TrackSummary : TrackFigures {
   std::string device;
   std::string model;
+  std::string graph;  ///< file of the graph rules; empty: those that are built in
   float min_score = 0;
   int threads = 1;
   int in_flight = 1;       ///< events begun and not finished, at most

@@ -20,11 +20,13 @@ namespace {
 struct GraphCall {
   std::vector<std::string> inputs;
   std::string output;
+  std::string graph;
 };
 
 int write_graphs(const GraphCall& call) {
   const std::vector<track::EventSource> sources = track::find_events(call.inputs);
-  track::GraphBuilder builder;
+  track::GraphBuilder builder(call.graph.empty() ? track::GraphRules()
+                                                 : track::read_graph_rules(call.graph));
   ProgressBar bar("graphs", sources.size());
   std::size_t failed = 0;
   const auto fail = [&](const track::EventSource& source, const std::string& reason) {
@@ -64,6 +66,10 @@ void add_graph_command(CLI::App& program, Action& action) {
   add_path_option(*command, "--output", call->output,
                   "The folder to write to; made where it is missing")
       ->required();
+  command->add_option(
+      "--graph", call->graph,
+      "Which pairs of hits are candidate edges: rules as of `tensoa track --graph`; "
+      "default: cuts that are built in");
   command->callback([call, &action] { action = [call] { return write_graphs(*call); }; });
 }
 

@@ -23,6 +23,7 @@
 #include "signals.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
+#include "tensoa/package/sha256.hpp"
 #include "tensoa/sched/metrics.hpp"
 #include "tensoa/sched/module_graph.hpp"
 #include "tensoa/sched/trace.hpp"
@@ -38,6 +39,7 @@ constexpr double kMetricsSeconds = 10;  ///< Prometheus' scrapers ask every 15 t
 struct TrackCall {
   std::vector<std::string> inputs;
   std::string model = default_model();
+  std::string graph;
   ServerOptions servers;
   std::vector<std::string> devices = {"auto"};
   int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -111,7 +113,10 @@ class TrackRun {
         model_(require_model(call.model), options_for(call.model, call.servers)),
         model_identity_(identity_of_model(call.model, call.servers.fallback,
                                           options_for(call.model, call.servers))),
-        options_{.tracks = {.min_score = call.min_score},
+        graph_rules_(call.graph.empty() ? graph_rules_beside(call.model) : call.graph),
+        options_{.graph = graph_rules_.empty() ? track::GraphRules()
+                                               : track::read_graph_rules(graph_rules_),
+                 .tracks = {.min_score = call.min_score},
                  .graph_on_host = call.graph_on_host,
                  .edge_auc = true,
                  .keep_edges = !call.report.empty(),
@@ -135,6 +140,7 @@ class TrackRun {
     const std::size_t events = sources_.size() - first_;
     summary_.device = listed(devices_);
     summary_.model = call.model;
+    summary_.graph = graph_rules_;
     summary_.min_score = call.min_score;
     summary_.threads = std::clamp(static_cast<int>(events), 1, std::max(1, call.threads));
     const std::size_t streams =
@@ -284,6 +290,7 @@ class TrackRun {
 
   RunIdentity identity() const {
     return {.model = model_identity_,
+            .graph = graph_rules_.empty() ? "" : package::checksum_of_file(graph_rules_),
             .min_score = call_.min_score,
             .events = sources_.size(),
             .inputs = identity_of_inputs(sources_)};
@@ -323,6 +330,7 @@ class TrackRun {
   std::vector<Device> devices_;
   Model<> model_;
   std::string model_identity_;  ///< of the file when the run begins
+  std::string graph_rules_;     ///< their file; empty: the cuts that are built in
   track::PipelineOptions options_;
   std::vector<track::EventSource> sources_;
   ReadAhead read_ahead_;
@@ -358,6 +366,11 @@ void add_track_command(CLI::App& program, Action& action) {
           "A package or program of torch.export (both .pt2), TorchScript file (.pt) or the "
           "URL of a model on servers: forward(x, edge_index[, edge_attr]) -> scores")
       ->capture_default_str();
+  command->add_option(
+      "--graph", call->graph,
+      "Which pairs of hits are candidate edges: rules of tensoa.tracking.graph_rules (JSON); "
+      "default: "
+      "MODEL.graph.json beside MODEL.pt or MODEL.pt2, where it is, else cuts that are built in");
   command
       ->add_option("--device,--devices", call->devices,
                    "auto, cpu or cuda:N, or several: cpu,cuda:0,cuda:1; each event goes where it "
@@ -401,7 +414,7 @@ void add_track_command(CLI::App& program, Action& action) {
   command->add_option(
       "--resume", call->resume,
       "Do the rest of a run that was stopped with Ctrl-C: the file that it left; the model, the "
-      "cut and the inputs are the same");
+      "graph rules, the cut and the inputs are the same");
   command->callback([call, &action] { action = [call] { return TrackRun(*call).run(); }; });
 }
 
