@@ -34,7 +34,7 @@ export TORCH_VERSION
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 
 exatrkx := $(wildcard $(TENSOA_SHARED_DATA)/exatrkx_gnn/weights.txt.gz)
-models := build/models/tensoa.pt
+models := build/models/tensoa.pt build/models/tensoa.graph.json
 ifneq ($(exatrkx),)
 models += build/models/exatrkx.pt
 endif
@@ -72,6 +72,9 @@ build/models/tensoa.pt: models/interaction_network.safetensors python/tensoa/tra
 
 build/models/exatrkx.pt: $(exatrkx) $(wildcard python/tensoa/importers/exatrkx/*.py) | setup
 	@$(PYTHON) -m tensoa.importers.exatrkx $< --out $@
+
+build/models/tensoa.graph.json: models/interaction_network.graph.json
+	@mkdir -p $(@D) && cp $< $@
 
 models: $(models) ## Make the TorchScript models in build/models/
 

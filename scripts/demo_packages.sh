@@ -37,6 +37,7 @@ make_package() {
 
 mkdir -p "$folder"
 make_package tensoa models/interaction_network.safetensors export
+cp models/interaction_network.graph.json $folder/tensoa.graph.json
 if [[ -n ${1:-} ]]; then
   make_package exatrkx "$1" importers.exatrkx --without-edge-columns
 fi

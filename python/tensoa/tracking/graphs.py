@@ -39,7 +39,7 @@ class Graph:
         return replace(self, **tensors)
 
 
-def _columns(path, names, dtype):
+def columns_of(path, names, dtype):
     """The named columns of a parquet file as one array [rows, columns]."""
     try:
         file = pyarrow.parquet.ParquetFile(path)
@@ -57,12 +57,12 @@ def _columns(path, names, dtype):
 def read_graph(folder, name):
     """The graph of one event, on the CPU. Raises InputError: what, got, expected."""
     hits, edges = Path(folder) / (name + HITS), Path(folder) / (name + EDGES)
-    x = _columns(hits, NODE_COLUMNS, np.float32)
-    edge_index = _columns(edges, INDEX_COLUMNS, np.int64).t().contiguous()
+    x = columns_of(hits, NODE_COLUMNS, np.float32)
+    edge_index = columns_of(edges, INDEX_COLUMNS, np.int64).t().contiguous()
     if edge_index.numel() and not 0 <= edge_index.min() <= edge_index.max() < len(x):
         raise InputError(f"{edges}: got rows {edge_index.min()} to {edge_index.max()}, expected 0 to {len(x) - 1}")
-    edge_attr = _columns(edges, EDGE_COLUMNS, np.float32)
-    truth = _columns(edges, ("truth",), np.float32).squeeze(1)
+    edge_attr = columns_of(edges, EDGE_COLUMNS, np.float32)
+    truth = columns_of(edges, ("truth",), np.float32).squeeze(1)
     return Graph(name, x, edge_index, edge_attr, truth)
 
 

@@ -6,6 +6,7 @@ One file of weights (safetensors) holds all that is needed to build the network 
 constants (as tensors) and, in its metadata, the architecture.
 """
 
+import math
 from pathlib import Path
 
 import safetensors
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from tensoa.command import replacing
 from tensoa.errors import InputError
+from tensoa.tracking.circle import line_along
 from tensoa.tracking.graphs import R_SCALE, Z_SCALE
 
 ARCHITECTURE = "interaction_network"
@@ -27,18 +29,21 @@ def node_inputs(x: Tensor) -> Tensor:
     return torch.stack([x[:, 0], x[:, 2]], dim=1)
 
 
-def edge_inputs(x: Tensor, source: Tensor, edge_attr: Tensor, z_per_r: float = Z_SCALE / R_SCALE) -> Tensor:
-    """What the network takes of an edge: dr, dphi, dz, dR and the straight line through both hits, [E, 7].
+def edge_inputs(x: Tensor, source: Tensor, edge_attr: Tensor, r_scale: float = R_SCALE, z_scale: float = Z_SCALE) -> Tensor:
+    """What the network takes of an edge: dr, dphi, dz, dR and the helix from the beam line through both hits, [E, 7].
 
-    The line adds the curvature dphi/dr, the slope (as asinh(dz/dr), its pseudorapidity) and where it meets the beam
-    line, z0 = z - r dz/dr. Edges of one particle agree in all three.
+    The helix (circle.py) adds its curvature 2 sin(dphi) / d, d the distance across the beam, in 1 / (5 m); its
+    slope, as asinh(cot(theta)), the pseudorapidity; and z0 in units of 100 mm. Edges of one particle from near the
+    beam line agree in all three.
     """
-    inverse = 1.0 / edge_attr[:, 0].clamp(min=1e-6)
-    curvature = edge_attr[:, 1] * inverse
-    slope = edge_attr[:, 2] * inverse
-    z0 = x[:, 2].index_select(0, source) - x[:, 0].index_select(0, source) * slope
-    line = torch.stack([curvature, torch.asinh(slope * z_per_r), z0], dim=1)
-    return torch.cat([edge_attr, line], dim=1)
+    r, z = x[:, 0].index_select(0, source) * r_scale, x[:, 2].index_select(0, source) * z_scale
+    dr, dphi, dz = edge_attr[:, 0] * r_scale, edge_attr[:, 1] * math.pi, edge_attr[:, 2] * z_scale
+    half = torch.sin(0.5 * dphi)
+    across = torch.sqrt(dr * dr + 4.0 * r * (r + dr) * (half * half))
+    curvature = 2.0 * torch.sin(dphi) / across.clamp(min=1e-3)
+    cotangent, z0 = line_along(curvature, r, r + dr, z, dz)
+    helix = torch.stack([curvature * 5000.0, torch.asinh(cotangent), z0 * 0.01], dim=1)
+    return torch.cat([edge_attr, helix], dim=1)
 
 
 def _mlp_tail(width: int, outputs: int) -> nn.Sequential:

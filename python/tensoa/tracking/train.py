@@ -13,7 +13,8 @@ All graphs are kept on the device. One step is a few events, each mirrored at ra
 hits; turning events about the beam line would change nothing, it does not see phi itself. The first
 events are held out for validation. AdamW; the learning rate rises over the first 5 % and falls to
 zero along a cosine. A true edge counts more than a false one, by the square root of how much rarer
-it is. Exit status 2 with one line on stderr for wrong input.
+it is; the last bias takes that out of the scores again, which then are probabilities. Exit status 2
+with one line on stderr for wrong input.
 """
 
 import argparse
@@ -254,7 +255,14 @@ def main(arguments=None):
         on_device = [[graph.to(options.device) for graph in some] for some in (graphs, held_out)]
         curve = train(loss, *on_device, options)
     if curve:
+        make_probabilities(loss)
         write(loss.network, curve, len(graphs), options)
+
+
+@torch.no_grad()
+def make_probabilities(loss):
+    """Takes the weight of true edges out of the scores: trained with it, their odds are that much too high."""
+    loss.network.classifier[-1].bias -= loss.true_weight.log()
 
 
 def write(network, curve, events, options):
