@@ -10,6 +10,7 @@
 #include "tensoa/sched/module_graph.hpp"
 #include "tensoa/track/metrics.hpp"
 #include "tensoa/track/pipeline.hpp"
+#include "tensoa/track/track_counts.hpp"
 
 namespace tensoa::tools {
 
@@ -32,7 +33,8 @@ struct TrackFigures {
 };
 
 /// The figures of one event.
-/// @param edges its edges, with scores, for the histogram; none where they stayed on a device
+/// @param edges all its edges, with scores, for the histogram and the ceiling of the candidate graph;
+/// none where they stayed on a device
 TrackFigures figures_of(const track::ProcessedEvent& done, ConstView<track::Edge> edges);
 
 /// A run of `tensoa track`.

@@ -132,55 +132,6 @@ TEST(EdgeCounts, CountsAtTheCut) {
 TEST(EdgeCounts, RatiosOfNothingAreEmpty) {
   EXPECT_FALSE(EdgeCounts{}.efficiency().has_value());
   EXPECT_FALSE(EdgeCounts{}.purity().has_value());
-  EXPECT_FALSE(TrackCounts{}.efficiency().has_value());
-}
-
-struct Assigned {
-  std::int64_t particle, track;
-};
-
-TrackCounts counts_of(const std::vector<Assigned>& assigned) {
-  PortableCollection<Hit> collection(assigned.size(), Device::cpu());
-  const auto hits = collection.view();
-  for (std::size_t i = 0; i < assigned.size(); ++i) {
-    hits.particle_id[i] = assigned[i].particle;
-    hits.track_id[i] = assigned[i].track;
-  }
-  return count_tracks(collection.const_view());
-}
-
-TEST(TrackCounts, NeedsBothMajorities) {
-  // All hits on one track of its own.
-  EXPECT_EQ(counts_of({{7, 0}, {7, 0}, {7, 0}}).found, 1U);
-  // Half of the particle's hits are not more than half.
-  EXPECT_EQ(counts_of({{7, 0}, {7, 0}, {7, 1}, {7, 1}}).found, 0U);
-  EXPECT_EQ(counts_of({{7, 0}, {7, 0}, {7, 0}, {7, -1}, {7, -1}}).found, 1U);
-  // Half of the track's hits are not more than half; noise counts as a hit of the track.
-  EXPECT_EQ(counts_of({{7, 0}, {7, 0}, {7, 0}, {0, 0}, {0, 0}, {0, 0}}).found, 0U);
-  EXPECT_EQ(counts_of({{7, 0}, {7, 0}, {7, 0}, {8, 0}, {0, 0}}).found, 1U);
-}
-
-TEST(TrackCounts, ParticlesWithFewHitsDoNotCount) {
-  const TrackCounts counts =
-      counts_of({{7, 0}, {7, 0}, {0, 0}, {8, 1}, {8, 1}, {8, 1}, {9, -1}, {9, -1}, {9, -1}});
-  EXPECT_EQ(counts.particles, 2U);
-  EXPECT_EQ(counts.found, 1U);
-  EXPECT_EQ(counts.tracks, 2U);
-  EXPECT_DOUBLE_EQ(*counts.efficiency(), 0.5);
-}
-
-TEST(TrackCounts, AddsUpOverEvents) {
-  TrackCounts counts = counts_of({{7, 0}, {7, 0}, {7, 0}});
-  counts += counts_of({{7, -1}, {7, -1}, {7, -1}});
-  EXPECT_EQ(counts.particles, 2U);
-  EXPECT_EQ(counts.tracks, 1U);
-  EXPECT_DOUBLE_EQ(*counts.efficiency(), 0.5);
-}
-
-TEST(TrackCounts, NoTruthGivesNoParticles) {
-  const TrackCounts counts = counts_of({{0, 0}, {0, 0}, {0, 0}});
-  EXPECT_EQ(counts.particles, 0U);
-  EXPECT_EQ(counts.tracks, 1U);
 }
 
 }  // namespace

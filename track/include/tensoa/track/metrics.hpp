@@ -14,8 +14,8 @@
 #include "tensoa/track/impl/arithmetic.hpp"
 
 /// @file
-/// How good scores and tracks are, where there is truth. All figures add up over events with +=; a
-/// ratio without a denominator is std::nullopt.
+/// How good the scores of edges are, where there is truth (track_counts.hpp: how good the tracks are).
+/// All figures add up over events with +=; a ratio without a denominator is std::nullopt.
 
 namespace tensoa::track {
 
@@ -123,24 +123,5 @@ class ScoreHistogram {
   Counts false_{};
   Counts unlabelled_{};
 };
-
-/// Tracks against true particles.
-///
-/// A particle is found when one track has more than half of the particle's hits, and more than half
-/// of the track's hits are the particle's (double majority). Particles with few hits do not count.
-struct TrackCounts {
-  std::size_t particles = 0;  ///< particles that count
-  std::size_t found = 0;      ///< of these, found
-  std::size_t tracks = 0;
-
-  /// found / particles.
-  std::optional<double> efficiency() const;
-
-  TrackCounts& operator+=(const TrackCounts& other);
-};
-
-/// Counts the tracks of an event: track_id and particle_id of the hits are read.
-/// @param min_hits particles with fewer hits do not count.
-TrackCounts count_tracks(ConstView<Hit> hits, std::size_t min_hits = 3);
 
 }  // namespace tensoa::track
