@@ -7,18 +7,12 @@
 #include <optional>
 #include <span>
 
+#include "optional_ratio.hpp"
 #include "seconds.hpp"
+#include "track_truth.hpp"
 
 namespace tensoa::tools {
 namespace {
-
-nlohmann::json or_null(std::optional<double> value) {
-  return value ? nlohmann::json(*value) : nlohmann::json();
-}
-
-std::string percent(std::optional<double> value) {
-  return value ? fmt::format("{:.2f} %", 100 * *value) : "–";
-}
 
 /// 1234567 as "1 234 567".
 std::string grouped(std::size_t number) {
@@ -81,7 +75,10 @@ TrackFigures figures_of(const track::ProcessedEvent& done, ConstView<track::Edge
   figures.events_with_truth = 1;
   figures.edge_counts = done.edge_counts;
   figures.edge_auc = done.edge_auc;
-  figures.track_counts = track::count_tracks(done.event.hits.const_view());
+  const bool has_edges = edges.size() == done.edges;
+  figures.track_counts =
+      track::count_tracks(done.event.hits.const_view(), done.event.particles.const_view(),
+                          has_edges ? std::optional(edges) : std::nullopt);
   figures.scores.add(scores, std::span(edges.truth.data(), edges.size()));
   return figures;
 }
@@ -108,6 +105,7 @@ nlohmann::json to_json(const TrackSummary& summary) {
       {"edge_purity", with_truth(summary.edge_counts.purity())},
       {"tracks", summary.tracks},
       {"track_efficiency", with_truth(summary.track_counts.efficiency())},
+      {"tracks_against_truth", has_truth ? to_json(summary.track_counts) : nlohmann::json()},
       {"score_cut", summary.min_score},
       {"seconds",
        {{"read", summary.seconds.read},
@@ -191,6 +189,7 @@ std::string to_table(const TrackSummary& summary) {
         "efficiency {}\n",
         summary.min_score, auc_of(summary), percent(summary.edge_counts.efficiency()),
         percent(summary.edge_counts.purity()), percent(summary.track_counts.efficiency()));
+    text += to_lines(summary.track_counts);
   }
   if (summary.failed > 0) {
     text += fmt::format("{} event{} failed and left out\n", summary.failed,
