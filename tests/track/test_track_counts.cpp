@@ -299,6 +299,18 @@ TEST(TrackCounts, AddsUpOverEvents) {
   EXPECT_EQ(counts.against_pt.bins()[10].found, 2U);
 }
 
+TEST(TrackCounts, CountsManyParticles) {
+  std::vector<std::int64_t> ids;
+  std::vector<Produced> produced;
+  for (std::int64_t id = 1; id <= 5000; ++id) {
+    ids.push_back(id << 40U);
+    produced.push_back({.id = ids.back()});
+  }
+  const TrackCounts counts = counts_of(own_tracks(ids), produced);
+  EXPECT_EQ(counts.tracks, 5000U);
+  EXPECT_EQ(counts.primary[3].found, 5000U);
+}
+
 TEST(TrackCounts, EmptyEventsCountAsEvents) {
   const TrackCounts counts = counts_of({});
   EXPECT_EQ(counts.events, 1U);

@@ -3,7 +3,6 @@
 #include "tensoa/track/track_counts.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -19,16 +18,19 @@ namespace {
 
 constexpr std::int32_t kNone = -1;
 
-/// Numbers ids 0, 1, 2 … as they come: a hash table with open addressing.
+/// Numbers ids 0, 1, 2 … as they come: a hash table with open addressing, at most half full. It
+/// grows with the ids, of which there are far fewer than hits, and so stays in the cache.
 class Numbers {
  public:
-  /// @param most different ids
-  explicit Numbers(std::size_t most) : table_(std::bit_ceil(2 * most + 1), {0, kNone}) {}
-
   std::int32_t of(std::int64_t id) {
-    Entry& entry = table_[place_of(id)];
-    if (entry.number == kNone) entry = {id, n_++};
-    return entry.number;
+    Entry* entry = &table_[place_of(id)];
+    if (entry->number != kNone) return entry->number;
+    if (2 * size() >= table_.size()) {
+      grow();
+      entry = &table_[place_of(id)];
+    }
+    *entry = {id, n_};
+    return n_++;
   }
 
   /// kNone where the id has none.
@@ -38,8 +40,8 @@ class Numbers {
 
  private:
   struct Entry {
-    std::int64_t id;
-    std::int32_t number;
+    std::int64_t id = 0;
+    std::int32_t number = kNone;
   };
 
   /// Where the id is, or is to go.
@@ -51,7 +53,14 @@ class Numbers {
     return at;
   }
 
-  std::vector<Entry> table_;
+  void grow() {
+    const std::vector<Entry> before = std::exchange(table_, std::vector<Entry>(2 * table_.size()));
+    for (const Entry& entry : before) {
+      if (entry.number != kNone) table_[place_of(entry.id)] = entry;
+    }
+  }
+
+  std::vector<Entry> table_ = std::vector<Entry>(1024);
   std::int32_t n_ = 0;
 };
 
@@ -74,8 +83,8 @@ struct Group {
 /// Which hits have which track and which particle, by number.
 struct Matching {
   explicit Matching(ConstView<Hit> hits)
-      : ids(hits.size()), particle_of(hits.size(), kNone), track_of(hits.size(), kNone) {
-    Numbers track_ids(hits.size());
+      : particle_of(hits.size(), kNone), track_of(hits.size(), kNone) {
+    Numbers track_ids;
     for (std::size_t i = 0; i < hits.size(); ++i) {
       if (hits.track_id[i] >= 0) track_of[i] = track_ids.of(hits.track_id[i]);
       if (hits.particle_id[i] != 0) particle_of[i] = ids.of(hits.particle_id[i]);
