@@ -21,6 +21,7 @@ import torch
 
 from conftest import (
     PROGRAM,
+    csv,
     hits_csv,
     large_radius_csv,
     names_in,
@@ -36,6 +37,26 @@ from conftest import (
     write_event,
 )
 
+COUNTS = {"particles": int, "found": int, "efficiency": float, "efficiency_low": float, "efficiency_high": float}
+OF_EDGES = {"with_edges": int, "findable": int, "findable_found": int, "ceiling": float, "technical_efficiency": float}
+CATEGORY = COUNTS | OF_EDGES | {"min_hits": int, "min_pt": float}
+AGAINST_TRUTH = {
+    "definitions": {},
+    "events": int,
+    "events_with_particles": int,
+    "events_with_edges": int,
+    "tracks": int,
+    "fakes": int,
+    "duplicates": int,
+    "fake_rate": float,
+    "duplicate_rate": float,
+    "all": {"min_hits_3": CATEGORY, "min_hits_5": CATEGORY, "min_pt_0_5_gev": type(None), "min_pt_1_gev": type(None)},
+    "primary": type(None),
+    "against_pt": type(None),
+    "against_eta": type(None),
+    "unlisted": int,
+    "notes": list,
+}
 KEYS = {
     "events": int,
     "failed": int,
@@ -47,6 +68,7 @@ KEYS = {
     "edge_purity": float,
     "tracks": int,
     "track_efficiency": float,
+    "tracks_against_truth": AGAINST_TRUTH,
     "score_cut": float,
     "seconds": {
         "read": float,
@@ -69,7 +91,7 @@ KEYS = {
     "model": str,
     "servers": list,
 }
-FROM_TRUTH = {"true_edges", "edge_auc", "edge_efficiency", "edge_purity", "track_efficiency"}
+FROM_TRUTH = {"true_edges", "edge_auc", "edge_efficiency", "edge_purity", "track_efficiency", "tracks_against_truth"}
 
 
 def track(out, *arguments):
@@ -94,6 +116,8 @@ def test_figures_have_these_keys_and_types(tmp_path, out, model):
     write_event(tmp_path, "one", straight_tracks(1))
     write_event(tmp_path, "two", straight_tracks(2))
     run = track(out, tmp_path, "--model", model, "--device", "cpu", "--threads", 2, "--cut", 0.25)
+    assert run["tracks_against_truth"]["definitions"].keys() > {"found", "primary", "fake", "duplicate", "ceiling"}
+    run["tracks_against_truth"]["definitions"] = {}
     assert types_of(run) == KEYS
     hits = 2 * len(straight_tracks()["x"])
     assert (run["events"], run["failed"], run["hits"], run["threads"], run["score_cut"]) == (2, 0, hits, 2, 0.25)
@@ -177,6 +201,46 @@ def test_figures_of_truth_leave_out_events_without(tmp_path, out, model):
     assert {key: mixed[key] for key in FROM_TRUTH} == {key: alone[key] for key in FROM_TRUTH}
 
 
+def write_particles(folder, name, event, ids, **columns):
+    """Writes the particle table of an event: positive particles of 0.6 GeV from the beam line, unless `columns` has others."""
+    made = {"vx": 0, "vy": 0, "vz": 0, "px": 0.6, "py": 0, "pz": 0.1, "q": 1} | columns
+    values = [np.broadcast_to(value, len(ids)) for value in made.values()]
+    write(folder / f"{name}-particles.csv", csv(",".join(["particle_id", *made]), ids, *values))
+    return write_event(folder, name, event)
+
+
+def test_particles_are_counted_by_what_their_table_says(tmp_path, out, model):
+    event = straight_tracks(3, noise=0)
+    ids = np.unique(event["particle_id"])
+    path = write_particles(tmp_path, "e", event, ids, vx=np.where(ids == ids[0], 3, 0), px=np.where(ids == ids[1], 1.5, 0.6))
+    run = track(out, path, "--model", model)["tracks_against_truth"]
+    assert run["primary"].keys() == run["all"].keys() and types_of(run["primary"]["min_hits_3"]) == CATEGORY
+    assert [category["particles"] for category in run["all"].values()] == [8, 8, 8, 1]
+    assert [category["particles"] for category in run["primary"].values()] == [7, 7, 7, 1]
+    assert [category["ceiling"] for category in run["primary"].values()] == [1] * 4
+    assert (run["notes"], run["events_with_particles"], run["events_with_edges"]) == ([], 1, 1)
+    assert (sum(run["against_pt"]["particles"]), sum(run["against_eta"]["found"])) == (7, 7)
+    assert [len(run[bins]["edges"]) for bins in ("against_pt", "against_eta")] == [21, 17]
+
+
+def test_particles_that_the_table_lacks_are_said(tmp_path, model):
+    event = straight_tracks(3)
+    ids = np.unique(event["particle_id"])[1:]
+    path = write_particles(tmp_path, "e", event, ids[1:])
+    done = succeed("track", path, "--model", model, "--json", tmp_path / "run.json")
+    assert "\n1 particles with hits are not in the particle table of their event" in done.stdout
+    run = json.loads((tmp_path / "run.json").read_text())["tracks_against_truth"]
+    assert (run["unlisted"], len(run["notes"])) == (1, 1)
+    assert (run["all"]["min_hits_3"]["particles"], run["primary"]["min_hits_3"]["particles"]) == (8, 7)
+
+
+def test_a_particle_table_with_a_particle_twice_is_refused(tmp_path, model):
+    event = straight_tracks(3)
+    ids = np.unique(event["particle_id"])[1:]
+    path = write_particles(tmp_path, "e", event, [*ids, ids[2]])
+    refuse("track", path, "--model", model, says=["event e: ", f"particle_id {ids[2]} is duplicated in the particle table"])
+
+
 def test_tracks_are_the_particles_of_an_easy_event(tmp_path, out, model):
     """Hits of one phi share a track; a file of several events has one row a hit, in the order of the files."""
     events = {"evt_10": straight_tracks(10, noise=0), "evt_2": straight_tracks(2, noise=0)}
@@ -203,9 +267,9 @@ def test_tracks_are_the_particles_of_an_easy_event(tmp_path, out, model):
 def test_csv_and_parquet_hold_the_same(tmp_path, model):
     for ending in ("csv", "parquet"):
         succeed("track", "generate:3:5:40", "--model", model, "--output", tmp_path / f"tracks.{ending}")
-    csv, parquet = read_csv(tmp_path / "tracks.csv"), pyarrow.parquet.read_table(tmp_path / "tracks.parquet")
-    assert parquet.cast(csv.schema).equals(csv)
-    assert csv["track_id"].to_numpy().min() == -1 and csv["track_id"].to_numpy().max() > 5
+    text, parquet = read_csv(tmp_path / "tracks.csv"), pyarrow.parquet.read_table(tmp_path / "tracks.parquet")
+    assert parquet.cast(text.schema).equals(text)
+    assert text["track_id"].to_numpy().min() == -1 and text["track_id"].to_numpy().max() > 5
 
 
 def test_counters_are_written_for_prometheus(tmp_path, model):
@@ -490,5 +554,5 @@ def test_report_is_one_page_that_needs_nothing_else(tmp_path, out, model):
     assert all(link.startswith(("#", "data:")) for link in links.links)
     assert not re.search(r"https?://|@import|url\((?!['\"]?data:)|\bfetch\(|XMLHttpRequest", page)
     assert "b" not in links.tags and name not in page
-    for word in ("ROC", "Efficiency", "read", "infer"):
+    for word in ("ROC", "Efficiency", "read", "infer", "Tracks against the truth"):
         assert word.lower() in page.lower()
