@@ -23,5 +23,22 @@ TEST(TrackSummary, HasNoAucWhereAllEdgesAreTrueOrAllFalse) {
   EXPECT_THAT(to_table(summary), HasSubstr("edge AUC 1.0000, edge"));
 }
 
+TEST(TrackSummary, KnowsNoCeilingWhereTheEdgesStayedOnTheDevice) {
+  track::ProcessedEvent done;
+  done.event.has_truth = true;
+  PortableCollection<track::Edge> edges(0, Device::cpu());
+  // An event without candidate edges, on the host.
+  EXPECT_EQ(figures_of(done, edges.const_view()).track_counts.events_with_edges, 1U);
+  done.edges = 2;
+  EXPECT_EQ(figures_of(done, edges.const_view()).track_counts.events_with_edges, 0U);
+}
+
+TEST(TrackSummary, HasNoTracksAgainstTheTruthWithoutTruth) {
+  TrackSummary summary;
+  EXPECT_EQ(to_json(summary)["tracks_against_truth"], nlohmann::json());
+  summary.events_with_truth = 1;
+  EXPECT_TRUE(to_json(summary)["tracks_against_truth"].is_object());
+}
+
 }  // namespace
 }  // namespace tensoa::tools
