@@ -135,9 +135,9 @@ std::vector<std::string> notes_of(const TrackCounts& counts) {
   }
   if (counts.unlisted > 0) {
     notes.push_back(
-        fmt::format("{} particles with hits are not in the particle table of their event: they "
-                    "count with all particles, without a cut on pT",
-                    counts.unlisted));
+        fmt::format("not in the particle table of their event: {} of {} particles with at least {} "
+                    "hits; they count with all particles, without a cut on pT",
+                    counts.unlisted, counts.all.front().particles, track::kMinHits));
   }
   if (counts.events_with_edges < counts.events) {
     notes.push_back(fmt::format(

@@ -228,7 +228,7 @@ def test_particles_that_the_table_lacks_are_said(tmp_path, model):
     ids = np.unique(event["particle_id"])[1:]
     path = write_particles(tmp_path, "e", event, ids[1:])
     done = succeed("track", path, "--model", model, "--json", tmp_path / "run.json")
-    assert "\n1 particles with hits are not in the particle table of their event" in done.stdout
+    assert "\nnot in the particle table of their event: 1 of 8 particles with at least 3 hits; " in done.stdout
     run = json.loads((tmp_path / "run.json").read_text())["tracks_against_truth"]
     assert (run["unlisted"], len(run["notes"])) == (1, 1)
     assert (run["all"]["min_hits_3"]["particles"], run["primary"]["min_hits_3"]["particles"]) == (8, 7)

@@ -96,7 +96,8 @@ TEST(TrackTruth, WithoutEdgesTheCeilingIsNullAndSaysSo) {
 TEST(TrackTruth, ParticlesThatTheTableLacksAreSaid) {
   track::TrackCounts counts = known_counts();
   counts.unlisted = 4;
-  EXPECT_THAT(to_lines(counts), HasSubstr("4 particles with hits are not in the particle table"));
+  EXPECT_THAT(to_lines(counts),
+              HasSubstr("not in the particle table of their event: 4 of 10 particles"));
   EXPECT_EQ(to_json(counts)["unlisted"], 4);
 }
 
