@@ -53,9 +53,6 @@ std::filesystem::path program_folder();
 /// `make demo`.
 std::string default_model();
 
-/// MODEL.graph.json beside MODEL.pt or MODEL.pt2, the graph rules with which a tracking model was trained;
-/// empty where there is none, and of a URL.
-std::string graph_rules_beside(const std::string& model);
 
 /// The path. @throws LoadError with the way out where it is the default, and nothing is there
 const std::string& require_model(const std::string& path);

@@ -186,13 +186,6 @@ const std::string& require_model(const std::string& path) {
       "--install` then installs both");
 }
 
-std::string graph_rules_beside(const std::string& model) {
-  if (model.find("://") != std::string::npos) return "";
-  const std::filesystem::path rules = std::filesystem::path(model).replace_extension(".graph.json");
-  std::error_code ignored;
-  return std::filesystem::exists(rules, ignored) ? rules.string() : "";
-}
-
 std::string default_packages() { return (program_folder() / "bench_packages").string(); }
 
 }  // namespace tensoa::tools

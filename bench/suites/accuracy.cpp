@@ -38,7 +38,7 @@ std::vector<ResultRow> bench_accuracy(const BenchOptions& options) {
   for (const Device device : devices) scorers.emplace_back(model, Queue(device));
 
   std::vector<ResultRow> rows;
-  track::GraphBuilder builder;
+  track::GraphBuilder builder(track::graph_rules_of(options.model));
   for (const track::EventSource& source : track::find_events(options.inputs)) {
     track::Event event = source.read();
     PortableCollection<Edge>& edges = builder.build(event.hits.view());

@@ -136,7 +136,7 @@ std::vector<ResultRow> bench_path(const BenchOptions& options) {
   const bool with_edge_columns = model.deploy(queue.device()).inputs.size() >= 3;
   const std::string packing = queue.device().is_cpu() ? "pack" : "host_roundtrip";
   std::vector<ResultRow> rows;
-  track::GraphBuilder builder;
+  track::GraphBuilder builder(track::graph_rules_of(options.model));
   for (const track::EventSource& source : track::find_events(options.inputs)) {
     track::Event event = source.read();
     const PortableCollection<Edge>& edges = builder.build(event.hits.view());

@@ -37,13 +37,14 @@ struct Way {
   int events_per_thread = 0;  ///< that a thread works on in turns; 0: one, and it blocks
 };
 
-std::vector<Way> ways_of(const BenchOptions& options, std::size_t most_edges) {
-  std::vector<Way> ways{{"host_graph", "", {.graph_on_host = true}},
-                        {"device_graph", "host_graph", {}}};
+std::vector<Way> ways_of(const BenchOptions& options, const track::GraphRules& rules,
+                         std::size_t most_edges) {
+  std::vector<Way> ways{{"host_graph", "", {.graph = rules, .graph_on_host = true}},
+                        {"device_graph", "host_graph", {.graph = rules}}};
   for (const int events : options.events_per_thread) {
     ways.push_back({"suspended_" + std::to_string(events),
                     "device_graph",
-                    {.wait = sched::wait_suspended},
+                    {.graph = rules, .wait = sched::wait_suspended},
                     events});
   }
   for (const double room : options.edge_room) {
@@ -51,7 +52,7 @@ std::vector<Way> ways_of(const BenchOptions& options, std::size_t most_edges) {
     for (const int events : options.events_per_thread) {
       ways.push_back({fmt::format("masked_{:g}_{}", room, events),
                       "suspended_" + std::to_string(events),
-                      {.edge_capacity = rows, .wait = sched::wait_suspended},
+                      {.graph = rules, .edge_capacity = rows, .wait = sched::wait_suspended},
                       events});
     }
   }
@@ -130,9 +131,9 @@ struct StageTimes {
   std::vector<double> graph, infer, tracks;
 };
 
-StageTimes time_on_host(const Model<>& model, const Queue& queue, track::Event& event,
-                        int repeats) {
-  track::GraphBuilder builder;
+StageTimes time_on_host(const Model<>& model, const track::GraphRules& rules, const Queue& queue,
+                        track::Event& event, int repeats) {
+  track::GraphBuilder builder(rules);
   track::EdgeScorer scorer(model, queue);
   track::TrackFinder finder;
   StageTimes times;
@@ -148,9 +149,9 @@ StageTimes time_on_host(const Model<>& model, const Queue& queue, track::Event& 
   return times;
 }
 
-StageTimes time_on_device(const Model<>& model, const Queue& queue, track::Event& event,
-                          int repeats) {
-  track::DeviceEvent on_device(queue);
+StageTimes time_on_device(const Model<>& model, const track::GraphRules& rules, const Queue& queue,
+                          track::Event& event, int repeats) {
+  track::DeviceEvent on_device(queue, rules);
   track::EdgeScorer scorer(model, queue);
   StageTimes times;
   for (int i = 0; i < repeats + kWarmUps; ++i) {
@@ -259,11 +260,13 @@ std::vector<ResultRow> bench_track(const BenchOptions& options) {
   }
   const Model<> model(options.model);
   const std::vector<track::EventSource> sources = track::find_events(options.inputs);
+  const track::GraphRules rules = track::graph_rules_of(options.model);
+  track::GraphBuilder builder(rules);
   std::size_t most_edges = 0;
   for (const track::EventSource& source : sources) {
     if (options.edge_room.empty()) break;
     track::Event event = source.read();
-    most_edges = std::max(most_edges, track::GraphBuilder().build(event.hits.view()).size());
+    most_edges = std::max(most_edges, builder.build(event.hits.view()).size());
   }
   std::vector<ResultRow> rows;
   for (const track::EventSource& source : sources) {
@@ -272,14 +275,14 @@ std::vector<ResultRow> bench_track(const BenchOptions& options) {
     ResultRow host;
     host.variant = "host_graph";
     host.device = to_string(device);
-    host.n = track::GraphBuilder().build(event.hits.view()).size();
+    host.n = builder.build(event.hits.view()).size();
     ResultRow whole = host;
     whole.variant = "device_graph";
     whole.baseline = host.variant;
-    append_stages(rows, host, time_on_host(model, queue, event, options.repeats));
-    append_stages(rows, whole, time_on_device(model, queue, event, options.repeats));
+    append_stages(rows, host, time_on_host(model, rules, queue, event, options.repeats));
+    append_stages(rows, whole, time_on_device(model, rules, queue, event, options.repeats));
     set_ratios(rows, first);
-    const std::vector<Way> ways = ways_of(options, most_edges);
+    const std::vector<Way> ways = ways_of(options, rules, most_edges);
     for (const int threads : options.threads) {
       append_totals(rows, host, model, device, source, ways, threads, options.repeats);
       if (devices.size() == 1) continue;

@@ -8,6 +8,7 @@ import html.parser
 import json
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -21,6 +22,7 @@ import torch
 
 from conftest import (
     PROGRAM,
+    ROOT,
     csv,
     hits_csv,
     large_radius_csv,
@@ -89,6 +91,7 @@ KEYS = {
     "devices": list,
     "device": str,
     "model": str,
+    "graph_rules": type(None),
     "servers": list,
 }
 FROM_TRUTH = {"true_edges", "edge_auc", "edge_efficiency", "edge_purity", "track_efficiency", "tracks_against_truth"}
@@ -315,6 +318,37 @@ def test_package_finds_the_tracks_of_the_torchscript_file(tmp_path, our_model):
     assert run["copies"] == {"bytes_in": 0, "bytes_out": 0}
 
 
+def test_rules_beside_the_model_are_its_candidate_edges(tmp_path, out, our_model):
+    rules = ROOT / "models" / "interaction_network.graph.json"
+    alone = track(out, "generate:2:3:100", "--model", our_model, "--device", "cpu")
+    assert alone["graph_rules"] is None
+    asked = track(out, "generate:2:3:100", "--model", our_model, "--device", "cpu", "--graph", rules)
+    assert asked["graph_rules"] == str(rules)
+    model = shutil.copy(our_model, tmp_path / "mine.pt")
+    beside = shutil.copy(rules, tmp_path / "mine.graph.json")
+    found = track(out, "generate:2:3:100", "--model", model, "--device", "cpu")
+    assert found["graph_rules"] == str(beside)
+    figures = ("edges", "true_edges", "tracks", "edge_auc", "track_efficiency")
+    assert [found[key] for key in figures] == [asked[key] for key in figures]
+    assert found["track_efficiency"] > alone["track_efficiency"]
+    says = succeed("track", "generate:1:3:100", "--model", model, "--device", "cpu").stdout
+    assert f"candidate edges by {beside}" in says
+
+
+def test_rules_that_are_none_are_refused(tmp_path, model):
+    rules = write(tmp_path / "rules.json", '{"cuts": {"max_phi": 1}}')
+    refuse("track", "generate:1", "--model", model, "--graph", rules, says=["rules.json", '"max_phi"', "max_dphi"])
+
+
+def test_a_layer_that_the_rules_do_not_name_fails_its_event_alone(tmp_path, out, our_model):
+    rules = ROOT / "models" / "interaction_network.graph.json"
+    write_event(tmp_path, "other_detector", straight_tracks(1))
+    command = ("track", tmp_path, "generate:1:3:100", "--model", our_model, "--device", "cpu", "--graph", rules)
+    done = tensoa(*command, "--json", out / "run.json")
+    assert done.returncode == 2 and "other_detector: hit row" in done.stderr and "got layer" in done.stderr
+    assert json.loads((out / "run.json").read_text())["events"] == 1
+
+
 def test_cut_joins_edges_of_at_least_that_score(tmp_path, out):
     class Half(torch.nn.Module):
         def forward(self, x, edge_index, edge_attr):
@@ -477,8 +511,10 @@ def test_resume_refuses_another_run(out, model, tmp_path):
         return run("track", *inputs, "--model", model, "--cut", cut, "--output", out / "b.csv", "--resume", resume, **says)
 
     other = save(Closer(), tmp_path / "other.pt")
-    resumed(folder, cut=0.9, says=["a.csv.resume had --cut 0.5 (now 0.9)", "expected the same model, cut and inputs"])
+    resumed(folder, cut=0.9, says=["a.csv.resume had --cut 0.5 (now 0.9)", "expected the same model, graph rules, cut and inputs"])
     resumed(folder, model=other, says=["another model"])
+    rules = ROOT / "models" / "interaction_network.graph.json"
+    resumed(folder, "--graph", rules, says=["other graph rules"])
     if "\n  top " in succeed("--help").stdout:  # built with remote/
         left, url = json.loads(resume.read_text()), "grpc://127.0.0.1:1/m"
         digest = hashlib.sha256(model.read_bytes()).hexdigest()

@@ -113,7 +113,8 @@ class TrackRun {
         model_(require_model(call.model), options_for(call.model, call.servers)),
         model_identity_(identity_of_model(call.model, call.servers.fallback,
                                           options_for(call.model, call.servers))),
-        graph_rules_(call.graph.empty() ? graph_rules_beside(call.model) : call.graph),
+        graph_rules_(call.graph.empty() ? track::graph_rules_beside(call.model).string()
+                                        : call.graph),
         options_{.graph = graph_rules_.empty() ? track::GraphRules()
                                                : track::read_graph_rules(graph_rules_),
                  .tracks = {.min_score = call.min_score},

@@ -100,9 +100,9 @@ def read_pairs(folder, name):
     """The pairs of one event. Raises InputError: what, got, expected."""
     path = Path(folder) / (name + HITS)
     position = columns_of(path, ("x", "y", "z"), "float32")
-    layer, particle = columns_of(path, ("layer", "particle_id"), "int64").unbind(1)
+    layer, particle = columns_of(path, ("layer", "particle_id"), "int64").t().contiguous()
     hits = torch.cat([position, position[:, :2].double().norm(dim=1, keepdim=True).float()], dim=1)
-    source, target = columns_of(Path(folder) / (name + EDGES), ("source", "target"), "int64").unbind(1)
+    source, target = columns_of(Path(folder) / (name + EDGES), ("source", "target"), "int64").t().contiguous()
     keys = neighbours(hits, layer, particle)
     is_neighbour = torch.isin(source * len(hits) + target, keys)
     return Pairs(hits, layer, source, target, is_neighbour, len(keys))

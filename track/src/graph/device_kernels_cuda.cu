@@ -40,6 +40,7 @@ __global__ void __launch_bounds__(kBlock) run_rows(std::size_t n, Functor functo
 
 /// A block, most of whose groups are a few dozen edges.
 struct BlockTeam {
+  static constexpr bool kIsOneLane = false;
   static constexpr unsigned kLanes = 64;
 
   __device__ std::size_t lane() const { return threadIdx.x; }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 
 #include "tensoa/core/error.hpp"
 
@@ -140,6 +141,19 @@ GraphRules read_graph_rules(const std::filesystem::path& path) {
   } catch (const ConfigError& error) {
     throw ConfigError(path.string() + ": " + error.what());
   }
+}
+
+std::filesystem::path graph_rules_beside(const std::string& model) {
+  if (model.find("://") != std::string::npos) return {};
+  std::filesystem::path rules(model);
+  rules.replace_extension(".graph.json");
+  std::error_code ignored;
+  return std::filesystem::exists(rules, ignored) ? rules : std::filesystem::path();
+}
+
+GraphRules graph_rules_of(const std::string& model) {
+  const std::filesystem::path path = graph_rules_beside(model);
+  return path.empty() ? GraphRules() : read_graph_rules(path);
 }
 
 }  // namespace tensoa::track

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -73,5 +74,13 @@ inline constexpr std::size_t kMostLayers = 4096;
 /// @throws ConfigError, with the file: for one that cannot be read, is not such JSON or has another key;
 /// as require_rules()
 GraphRules read_graph_rules(const std::filesystem::path& path);
+
+/// The file of the rules that a tracking model was trained with: MODEL.graph.json beside MODEL.pt or
+/// MODEL.pt2. Empty where there is none, and of a URL.
+std::filesystem::path graph_rules_beside(const std::string& model);
+
+/// Reads that file; where there is none, the rules are the cuts that are built in.
+/// @throws ConfigError as read_graph_rules()
+GraphRules graph_rules_of(const std::string& model);
 
 }  // namespace tensoa::track

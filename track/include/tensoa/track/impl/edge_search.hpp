@@ -174,9 +174,37 @@ struct BucketPairs {
   TENSOA_HOST_DEVICE std::uint8_t& at(std::size_t source, std::size_t byte) const {
     return bits[source * kBytes + byte];
   }
-  TENSOA_HOST_DEVICE bool has(std::size_t source, std::size_t target) const {
-    return (at(source, target / 8) >> target % 8 & 1) != 0;
+};
+
+/// Every `lanes`-th target of a source, from the `lane`-th on. Few of the pairs are left: where lanes shared
+/// all buckets, most would wait for the few whose buckets were not dropped.
+class TargetsOfLane {
+ public:
+  TENSOA_HOST_DEVICE TargetsOfLane(const BucketPairs& pairs, std::size_t source, std::size_t lane,
+                                   std::size_t lanes)
+      : pairs_(pairs), source_(source), n_(pairs.buckets()), lanes_(lanes), skip_(lane) {}
+
+  /// @return the next target; at least pairs.buckets(): there is none
+  TENSOA_HOST_DEVICE std::size_t next() {
+    for (; at_ < n_; ++at_, bits_ >>= 1U) {
+      if (at_ % 8 == 0) bits_ = pairs_.at(source_, at_ / 8);
+      if (bits_ == 0) {  // the rest of the byte
+        at_ |= 7U;
+      } else if ((bits_ & 1U) != 0 && skip_-- == 0) {
+        skip_ = lanes_ - 1;
+        bits_ >>= 1U;
+        return at_++;
+      }
+    }
+    return n_;
   }
+
+ private:
+  const BucketPairs& pairs_;
+  std::size_t source_, n_, lanes_;
+  std::size_t skip_;  ///< targets until the next one
+  std::size_t at_ = 0;
+  unsigned bits_ = 0;  ///< of the targets from at_ on, in its byte
 };
 
 /// Finds the pairs, eight targets a row: row = source * kBytes + byte.
@@ -266,15 +294,19 @@ struct FindTargets {
     const auto place = static_cast<std::size_t>(search.work.place[source]);
     const auto own = static_cast<std::size_t>(search.work.bucket_at[place] - 1);
     const std::size_t n = pairs.buckets();
-    const bool are_known = pairs.are_known();
     FoundTargets found(search.work.targets[source], targets.rows,
                        targets.first(search.work, source), targets.last(search.work, source),
                        status);
-    for (std::size_t b = row % kLanes; b < n; b += kLanes) {
-      const Bucket& target = search.buckets[b];
-      const bool is_possible =
-          are_known ? pairs.has(own, b) : search.may_follow(search.buckets[own], target);
-      if (is_possible) search.scan(place, target, found);
+    if (pairs.are_known()) {
+      TargetsOfLane targets_here(pairs, own, row % kLanes, kLanes);
+      for (std::size_t b = targets_here.next(); b < n; b = targets_here.next()) {
+        search.scan(place, search.buckets[b], found);
+      }
+    } else {
+      for (std::size_t b = row % kLanes; b < n; b += kLanes) {
+        const Bucket& target = search.buckets[b];
+        if (search.may_follow(search.buckets[own], target)) search.scan(place, target, found);
+      }
     }
     found.flush();
   }

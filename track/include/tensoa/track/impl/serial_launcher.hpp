@@ -10,6 +10,7 @@ namespace tensoa::track {
 
 /// A team of one.
 struct OneLane {
+  static constexpr bool kIsOneLane = true;
   static constexpr std::size_t lane() { return 0; }
   static constexpr std::size_t size() { return 1; }
   static constexpr void sync() {}

@@ -19,7 +19,8 @@
 /// Edges join hits of one connected group only, so each group is a problem of its own, and a team solves
 /// it. Taking edges one after the other (Kruskal, 1956) has the same result as rounds in which every
 /// edge that is the best one left for both of its tracks is taken (Boruvka, 1926): better edges elsewhere
-/// do not touch these two. The best edge that is left always is one of these, so that rounds end.
+/// do not touch these two. The best edge that is left always is one of these, so that rounds end. A team of
+/// one lane takes one edge after the other.
 
 namespace tensoa::track {
 
@@ -64,6 +65,12 @@ struct BuildTracks {
     const std::size_t end = slot_end(group);
     const std::size_t first = (group == 0 ? 0 : slot_end(group - 1)) + team.lane();
     if (first - team.lane() == end || work.n_hits[group] < min_hits) return;
+    if constexpr (Team::kIsOneLane) {  // no rounds: less work
+      std::sort(slots + first, slots + end,
+                [this](std::int32_t a, std::int32_t b) { return rank_of(a) > rank_of(b); });
+      for (std::size_t i = first; i < end; ++i) join_by(slots[i]);
+      return;
+    }
     while (true) {
       bool is_left = false;
       for (std::size_t i = first; i < end; i += team.size()) is_left |= offer(slots[i]);
@@ -93,6 +100,13 @@ struct BuildTracks {
                                      ~static_cast<std::uint32_t>(edge));
   }
 
+  TENSOA_HOST_DEVICE void join_by(std::int32_t edge) const {
+    const auto e = static_cast<std::size_t>(edge);
+    const std::size_t a = track_of(edges.source[e]);
+    const std::size_t b = track_of(edges.target[e]);
+    if (a != b && !contradict(a, b)) join(a < b ? a : b, a < b ? b : a);
+  }
+
   /// @return false: the edge is done
   TENSOA_HOST_DEVICE bool offer(std::int32_t& edge) const {
     if (edge == kDone) return false;
@@ -116,7 +130,7 @@ struct BuildTracks {
     const std::size_t b = track_of(edges.target[e]);
     const std::int64_t rank = rank_of(edge);
     if (atomic::load(work.best[a]) != rank || atomic::load(work.best[b]) != rank) return;
-    if (!contradict(a, b)) join(a < b ? a : b, a < b ? b : a);
+    join_by(edge);
     edge = kDone;
   }
 
