@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernel_checks.hpp"
@@ -636,6 +638,55 @@ struct TbbLauncher : SerialLauncher {
     static_cast<void>(seen.load(std::memory_order_acquire));
   }
 };
+
+/// Teams of several threads, which go in rounds: they cannot sort.
+struct ThreadTeams : SerialLauncher {
+  static constexpr std::size_t kLanes = 3;
+
+  struct Shared {
+    std::barrier<> barrier{kLanes};
+    std::atomic<int> votes = 0;
+  };
+
+  struct Team {
+    Shared& shared;
+    std::size_t own_lane;
+
+    std::size_t lane() const { return own_lane; }
+    static std::size_t size() { return kLanes; }
+    void sync() const { shared.barrier.arrive_and_wait(); }
+    bool any(bool condition) const {
+      shared.votes += condition ? 1 : 0;
+      sync();
+      const bool result = shared.votes > 0;
+      sync();
+      if (own_lane == 0) shared.votes = 0;
+      sync();
+      return result;
+    }
+    template <class T, class Less>
+    static bool sort(T* /*values*/, std::size_t /*n*/, const Less& /*less*/) {
+      return false;
+    }
+  };
+
+  template <class Functor>
+  void teams(std::size_t n, const Functor& functor) const {
+    Shared shared;
+    std::vector<std::thread> lanes;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      lanes.emplace_back([&, lane] {
+        for (std::size_t i = 0; i < n; ++i) functor(Team{shared, lane}, i);
+      });
+    }
+    for (std::thread& lane : lanes) lane.join();
+  }
+};
+
+TEST(Kernels, GiveTheSameByTeamsOfSeveralLanes) {
+  expect_results_of_the_host(
+      ThreadTeams{}, [] {}, 5);
+}
 
 TEST(Kernels, GiveTheSameInAnyOrder) {
   expect_results_of_the_host(

@@ -38,15 +38,27 @@ __global__ void __launch_bounds__(kBlock) run_rows(std::size_t n, Functor functo
   if (row < n) functor(row);
 }
 
-/// A block, most of whose groups are a few dozen edges.
+/// A block. It sorts up to one value a lane.
 struct BlockTeam {
-  static constexpr bool kIsOneLane = false;
-  static constexpr unsigned kLanes = 64;
+  static constexpr unsigned kLanes = 128;
 
   __device__ std::size_t lane() const { return threadIdx.x; }
   __device__ std::size_t size() const { return kLanes; }
   __device__ void sync() const { __syncthreads(); }
   __device__ bool any(bool condition) const { return __syncthreads_or(condition ? 1 : 0) != 0; }
+
+  /// Each lane's value to the place that is the number of values before it.
+  template <class T, class Less>
+  __device__ bool sort(T* values, std::size_t n, const Less& less) const {
+    if (n > kLanes) return false;
+    const T own = values[lane() < n ? lane() : 0];
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < n; ++i) place += less(values[i], own) ? 1 : 0;
+    sync();
+    if (lane() < n) values[place] = own;
+    sync();
+    return true;
+  }
 };
 
 template <class Functor>

@@ -21,7 +21,9 @@
 ///     launch.rows(n, functor);            // functor(row) for row < n, in any order, at once
 ///     launch.teams(n, functor);           // the same with functor(team, i), by all lanes of a team:
 ///                                         // team.lane() < team.size(), which wait for each other in
-///                                         // team.sync() and team.any(condition); OneLane is one
+///                                         // team.sync(), team.any(condition) and
+///                                         // team.sort(values, n, less), which returns false, with
+///                                         // nothing done, where it cannot; OneLane is one
 ///     launch.sort(in, n, out, less);      // ascending; less is a total order
 ///     launch.running_sum(in, n, out);     // out[i] = in[0] + … + in[i]; in place where in == out
 ///

@@ -10,11 +10,15 @@ namespace tensoa::track {
 
 /// A team of one.
 struct OneLane {
-  static constexpr bool kIsOneLane = true;
   static constexpr std::size_t lane() { return 0; }
   static constexpr std::size_t size() { return 1; }
   static constexpr void sync() {}
   static constexpr bool any(bool condition) { return condition; }
+  template <class T, class Less>
+  static bool sort(T* values, std::size_t n, const Less& less) {
+    std::sort(values, values + n, less);
+    return true;
+  }
 };
 
 /// Runs kernels in the calling thread, row by row; see hit_buckets.hpp.

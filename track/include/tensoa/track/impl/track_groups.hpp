@@ -19,8 +19,8 @@
 /// Edges join hits of one connected group only, so each group is a problem of its own, and a team solves
 /// it. Taking edges one after the other (Kruskal, 1956) has the same result as rounds in which every
 /// edge that is the best one left for both of its tracks is taken (Boruvka, 1926): better edges elsewhere
-/// do not touch these two. The best edge that is left always is one of these, so that rounds end. A team of
-/// one lane takes one edge after the other.
+/// do not touch these two. The best edge that is left always is one of these, so that rounds end. Where a team
+/// can sort the edges, most of a few dozen, one lane takes one after the other: that is faster than rounds.
 
 namespace tensoa::track {
 
@@ -62,15 +62,18 @@ struct BuildTracks {
 
   template <class Team>
   TENSOA_HOST_DEVICE void operator()(const Team& team, std::size_t group) const {
+    const std::size_t begin = group == 0 ? 0 : slot_end(group - 1);
     const std::size_t end = slot_end(group);
-    const std::size_t first = (group == 0 ? 0 : slot_end(group - 1)) + team.lane();
-    if (first - team.lane() == end || work.n_hits[group] < min_hits) return;
-    if constexpr (Team::kIsOneLane) {  // no rounds: less work
-      std::sort(slots + first, slots + end,
-                [this](std::int32_t a, std::int32_t b) { return rank_of(a) > rank_of(b); });
-      for (std::size_t i = first; i < end; ++i) join_by(slots[i]);
+    if (begin == end || work.n_hits[group] < min_hits) return;
+    const auto is_better = [this](std::int32_t a, std::int32_t b) {
+      return rank_of(a) > rank_of(b);
+    };
+    if (team.sort(slots + begin, end - begin, is_better)) {
+      if (team.lane() > 0) return;
+      for (std::size_t i = begin; i < end; ++i) take_in_order(slots[i]);
       return;
     }
+    const std::size_t first = begin + team.lane();
     while (true) {
       bool is_left = false;
       for (std::size_t i = first; i < end; i += team.size()) is_left |= offer(slots[i]);
@@ -100,11 +103,12 @@ struct BuildTracks {
                                      ~static_cast<std::uint32_t>(edge));
   }
 
-  TENSOA_HOST_DEVICE void join_by(std::int32_t edge) const {
+  /// Joins the tracks of an edge, where this lane is the only one.
+  TENSOA_HOST_DEVICE void take_in_order(std::int32_t edge) const {
     const auto e = static_cast<std::size_t>(edge);
-    const std::size_t a = track_of(edges.source[e]);
-    const std::size_t b = track_of(edges.target[e]);
-    if (a != b && !contradict(a, b)) join(a < b ? a : b, a < b ? b : a);
+    const auto a = static_cast<std::size_t>(work.track[static_cast<std::size_t>(edges.source[e])]);
+    const auto b = static_cast<std::size_t>(work.track[static_cast<std::size_t>(edges.target[e])]);
+    if (a != b) join_if_they_fit(a, b);
   }
 
   /// @return false: the edge is done
@@ -130,7 +134,7 @@ struct BuildTracks {
     const std::size_t b = track_of(edges.target[e]);
     const std::int64_t rank = rank_of(edge);
     if (atomic::load(work.best[a]) != rank || atomic::load(work.best[b]) != rank) return;
-    join_by(edge);
+    join_if_they_fit(a, b);
     edge = kDone;
   }
 
@@ -167,7 +171,10 @@ struct BuildTracks {
     return dx * dx + dy * dy + dz * dz > max_layer_distance * max_layer_distance;
   }
 
-  TENSOA_HOST_DEVICE void join(std::size_t a, std::size_t b) const {
+  TENSOA_HOST_DEVICE void join_if_they_fit(std::size_t one, std::size_t other) const {
+    if (contradict(one, other)) return;
+    const std::size_t a = one < other ? one : other;
+    const std::size_t b = one < other ? other : one;
     std::size_t hit = b;
     do {
       atomic::store(work.track[hit], static_cast<std::int32_t>(a));
