@@ -58,7 +58,7 @@ void expect_results_of_the_host(const Launcher& launch, const Wait& wait, std::u
     std::vector<HitKey> keys(n);
     std::vector<HitKey> sorted(n);
     std::vector<Bucket> buckets(n);
-    std::vector<std::uint8_t> bits(BucketPairs::kMost * BucketPairs::kBytes);
+    std::vector<std::int32_t> pairs(BucketPairs::kMost * BucketPairs::kMost);
     constexpr std::size_t kWidth = 512;
     std::vector<std::int32_t> slots(n * kWidth);
     TargetSlots targets{slots.data(), slots.size(), kWidth};
@@ -66,14 +66,14 @@ void expect_results_of_the_host(const Launcher& launch, const Wait& wait, std::u
     find_buckets(launch, event.hits.view(), work.view(), keys.data(), sorted.data(), buckets.data(),
                  LayerTable(), &graph);
     const TargetSearch search = search_by({}, {}, work.view(), buckets.data());
-    find_targets(launch, search, {bits.data(), &graph}, targets, &graph);
+    find_targets(launch, search, {pairs.data(), &graph}, targets, &graph);
     wait();
     ASSERT_EQ(static_cast<std::size_t>(graph.edges), expected.size());
     PortableCollection<Edge> edges(expected.size(), Device::cpu());
     for (const bool is_exact : {false, true}) {
       if (is_exact) {
         targets.width = 0;
-        find_targets_again(launch, search, {bits.data(), &graph}, targets, &graph);
+        find_targets_again(launch, search, {pairs.data(), &graph}, targets, &graph);
       }
       fill_edges(launch, {event.hits.view(), work.view(), edges.view()}, targets, &graph);
       wait();
@@ -87,9 +87,9 @@ void expect_results_of_the_host(const Launcher& launch, const Wait& wait, std::u
     const std::vector<std::int64_t> ids = ids_of(event.hits.const_view());
     PortableCollection<GroupWork> groups(n, Device::cpu());
     TrackStatus status;
-    std::vector<std::int32_t> edge_slots(edges.size());
+    std::vector<GroupEdge> group_edges(edges.size());
     find_tracks(launch, groups.view(), event.hits.view(), {edges.const_view()}, {},
-                edge_slots.data(), event.hits.view().track_id.data(), &status);
+                group_edges.data(), event.hits.view().track_id.data(), &status);
     wait();
     EXPECT_EQ(static_cast<std::size_t>(status.tracks), tracks);
     EXPECT_EQ(ids, ids_of(event.hits.const_view()));

@@ -103,7 +103,8 @@ void DeviceEvent::make_room(std::size_t n_hits) {
     buckets_ = {};
     buckets_ = Buffer(device, capacity * sizeof(Bucket));
     pairs_ = {};
-    pairs_ = Buffer(device, std::min(capacity, BucketPairs::kMost) * BucketPairs::kBytes);
+    pairs_ = Buffer(
+        device, std::min(capacity, BucketPairs::kMost) * BucketPairs::kMost * sizeof(std::int32_t));
     if (!device.is_cpu()) {
       scratch_ = {};
       scratch_ = Buffer(device, detail::gpu_scratch_bytes(queue_, capacity));
@@ -173,7 +174,7 @@ TargetSearch DeviceEvent::search() {
 }
 
 BucketPairs DeviceEvent::pairs() const {
-  return {reinterpret_cast<std::uint8_t*>(pairs_.data()), &on_device().status()->graph};
+  return {reinterpret_cast<std::int32_t*>(pairs_.data()), &on_device().status()->graph};
 }
 
 /// Of the hits that are in the staging memory here; the number of edges is then on its way where the
@@ -271,15 +272,15 @@ void DeviceEvent::start_tracks(bool counts_scores) {
   const Staging here = on_host();
   const Staging there = on_device();
   is_busy_ = true;
-  if (edge_slots_.size() < edges_.size() * sizeof(std::int32_t)) {
-    edge_slots_ = {};
-    edge_slots_ = Buffer(queue_.device(), detail::grown(0, edges_.size()) * sizeof(std::int32_t));
+  if (group_edges_.size() < edges_.size() * sizeof(GroupEdge)) {
+    group_edges_ = {};
+    group_edges_ = Buffer(queue_.device(), edges_.capacity() * sizeof(GroupEdge));
   }
   run(detail::TrackStep{groups_.view(),
                         columns(),
                         {edges_.const_view(), &there.status()->graph},
                         options_,
-                        reinterpret_cast<std::int32_t*>(edge_slots_.data()),
+                        reinterpret_cast<GroupEdge*>(group_edges_.data()),
                         there.track_id(),
                         &there.status()->tracks,
                         {.are_compared = true,

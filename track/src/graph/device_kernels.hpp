@@ -69,14 +69,14 @@ struct TrackStep {
   View<Hit> hits;
   EdgeRows rows;
   TrackOptions options;
-  std::int32_t* slots;
+  GroupEdge* group_edges;
   std::int64_t* track_id;
   TrackStatus* status;
   EdgeFigures figures;
 
   template <class Launcher>
   void run(const Launcher& launch) const {
-    find_tracks(launch, work, hits, rows, options, slots, track_id, status, figures);
+    find_tracks(launch, work, hits, rows, options, group_edges, track_id, status, figures);
   }
 };
 

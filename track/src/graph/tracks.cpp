@@ -14,7 +14,7 @@ namespace tensoa::track {
 
 struct TrackFinder::Workspace {
   PortableCollection<GroupWork> groups{0, Device::cpu()};
-  std::vector<std::int32_t> slots;
+  std::vector<GroupEdge> edges;
 };
 
 TrackFinder::TrackFinder(const TrackOptions& options)
@@ -30,14 +30,14 @@ std::size_t TrackFinder::find(View<Hit> hits, ConstView<Edge> edges) {
   PortableCollection<GroupWork>& groups = work_->groups;
   detail::make_room(groups, hits.size());
   detail::require_countable(edges.size(), "edges");
-  work_->slots.resize(edges.size());
+  work_->edges.resize(edges.size());
   TrackStatus status;
   join_hits(SerialLauncher{}, groups.view(), hits, {edges}, options_, &status);
   if (status.bad_edge != TrackStatus::kNone) {
     detail::refuse_edge(status.bad_edge, edges.source[status.bad_edge],
                         edges.target[status.bad_edge], hits.size());
   }
-  split_groups(SerialLauncher{}, groups.view(), hits, {edges}, options_, work_->slots.data(),
+  split_groups(SerialLauncher{}, groups.view(), hits, {edges}, options_, work_->edges.data(),
                hits.track_id.data(), &status);
   return static_cast<std::size_t>(status.tracks);
 }

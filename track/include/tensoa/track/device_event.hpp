@@ -175,10 +175,10 @@ class DeviceEvent {
   PortableCollection<GroupWork> groups_;
   Buffer keys_;          ///< HitKey [2 * n_hits]: as they come, and sorted
   Buffer buckets_;       ///< Bucket [n_hits]
-  Buffer pairs_;         ///< BucketPairs::bits
+  Buffer pairs_;         ///< BucketPairs::targets
   Buffer targets_;       ///< TargetSlots::rows
   TargetSlots slots_{};  ///< of this event
-  Buffer edge_slots_;    ///< of PlaceGroupEdges
+  Buffer group_edges_;   ///< GroupEdge, as many as edges
   /// Of slots, if they are not too many; it grows once a hit has more targets.
   std::size_t width_ = 128;
   /// Of an event that is done again, and has too many targets of one hit for slots of one width.

@@ -26,7 +26,7 @@ struct TargetSearch {
   bool filters;  ///< pairs that pass the cuts, by `filter`
   PairFilter filter;
   View<HitWork> work;
-  const Bucket* buckets;
+  Bucket* buckets;
 
   // Slack in mm for rounding where a bound only skips work.
   static constexpr double kSlack = 1e-6;
@@ -149,20 +149,19 @@ struct TargetSearch {
 };
 
 inline TargetSearch search_by(const GraphRules& rules, const LayerTable& layers, View<HitWork> work,
-                              const Bucket* buckets) {
+                              Bucket* buckets) {
   return {rules.cuts, layers, rules.filter.has_value(), rules.filter.value_or(PairFilter()),
           work,       buckets};
 }
 
-/// Which pairs of buckets may have edges: one bit a pair, found before any hit is looked at.
+/// Which pairs of buckets may have edges: the targets of each source, found before any hit is looked at.
 ///
 /// Only for events of at most kMost buckets, so that the memory is small; there is one bucket for
 /// each cell of the detector, whatever the number of hits. In events with more, no pair is dropped.
 struct BucketPairs {
   static constexpr std::size_t kMost = 1024;
-  static constexpr std::size_t kBytes = kMost / 8;  ///< of one source
 
-  std::uint8_t* bits;  ///< [kMost * kBytes], or as many sources as there are hits
+  std::int32_t* targets;  ///< [kMost * kMost], or as many sources as there are hits
   const GraphStatus* status;
 
   TENSOA_HOST_DEVICE std::size_t buckets() const {
@@ -170,61 +169,34 @@ struct BucketPairs {
   }
   TENSOA_HOST_DEVICE bool are_known() const { return buckets() <= kMost; }
 
-  /// The bits of the targets 8 * byte, 8 * byte + 1, …
-  TENSOA_HOST_DEVICE std::uint8_t& at(std::size_t source, std::size_t byte) const {
-    return bits[source * kBytes + byte];
-  }
+  /// [Bucket::targets], in no order that means anything
+  TENSOA_HOST_DEVICE std::int32_t* of(std::size_t source) const { return targets + source * kMost; }
 };
 
-/// Every `lanes`-th target of a source, from the `lane`-th on. Few of the pairs are left: where lanes shared
-/// all buckets, most would wait for the few whose buckets were not dropped.
-class TargetsOfLane {
- public:
-  TENSOA_HOST_DEVICE TargetsOfLane(const BucketPairs& pairs, std::size_t source, std::size_t lane,
-                                   std::size_t lanes)
-      : pairs_(pairs), source_(source), n_(pairs.buckets()), lanes_(lanes), skip_(lane) {}
-
-  /// @return the next target; at least pairs.buckets(): there is none
-  TENSOA_HOST_DEVICE std::size_t next() {
-    for (; at_ < n_; ++at_, bits_ >>= 1U) {
-      if (at_ % 8 == 0) bits_ = pairs_.at(source_, at_ / 8);
-      if (bits_ == 0) {  // the rest of the byte
-        at_ |= 7U;
-      } else if ((bits_ & 1U) != 0 && skip_-- == 0) {
-        skip_ = lanes_ - 1;
-        bits_ >>= 1U;
-        return at_++;
-      }
-    }
-    return n_;
-  }
-
- private:
-  const BucketPairs& pairs_;
-  std::size_t source_, n_, lanes_;
-  std::size_t skip_;  ///< targets until the next one
-  std::size_t at_ = 0;
-  unsigned bits_ = 0;  ///< of the targets from at_ on, in its byte
-};
-
-/// Finds the pairs, eight targets a row: row = source * kBytes + byte.
+/// Finds the pairs, kTargets a row: row = source * kRows + targets.
 struct PairBuckets {
+  static constexpr std::size_t kTargets = 8;
+  static constexpr std::size_t kRows = BucketPairs::kMost / kTargets;
+
   TargetSearch search;
   BucketPairs pairs;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
-    const std::size_t source = row / BucketPairs::kBytes;
-    const std::size_t byte = row % BucketPairs::kBytes;
+    const std::size_t source = row / kRows;
+    const std::size_t first = row % kRows * kTargets;
     const std::size_t n = pairs.buckets();
-    if (!pairs.are_known() || source >= n || 8 * byte >= n) return;
-    unsigned found = 0;
-    for (unsigned bit = 0; bit < 8; ++bit) {
-      const std::size_t target = 8 * byte + bit;
-      if (target < n && search.may_have_edges(search.buckets[source], search.buckets[target])) {
-        found |= 1U << bit;
+    if (!pairs.are_known() || source >= n) return;
+    std::int32_t found[kTargets];
+    std::int32_t n_found = 0;
+    for (std::size_t target = first; target < first + kTargets && target < n; ++target) {
+      if (search.may_have_edges(search.buckets[source], search.buckets[target])) {
+        found[n_found++] = static_cast<std::int32_t>(target);
       }
     }
-    pairs.at(source, byte) = static_cast<std::uint8_t>(found);
+    if (n_found == 0) return;
+    std::int32_t* const to =
+        pairs.of(source) + atomic::add(search.buckets[source].targets, n_found);
+    for (std::int32_t i = 0; i < n_found; ++i) to[i] = found[i];
   }
 };
 
@@ -293,17 +265,17 @@ struct FindTargets {
     const std::size_t source = row / kLanes;
     const auto place = static_cast<std::size_t>(search.work.place[source]);
     const auto own = static_cast<std::size_t>(search.work.bucket_at[place] - 1);
-    const std::size_t n = pairs.buckets();
     FoundTargets found(search.work.targets[source], targets.rows,
                        targets.first(search.work, source), targets.last(search.work, source),
                        status);
     if (pairs.are_known()) {
-      TargetsOfLane targets_here(pairs, own, row % kLanes, kLanes);
-      for (std::size_t b = targets_here.next(); b < n; b = targets_here.next()) {
-        search.scan(place, search.buckets[b], found);
+      const std::int32_t* const targets_of = pairs.of(own);
+      const auto n_targets = static_cast<std::size_t>(search.buckets[own].targets);
+      for (std::size_t i = row % kLanes; i < n_targets; i += kLanes) {
+        search.scan(place, search.buckets[targets_of[i]], found);
       }
     } else {
-      for (std::size_t b = row % kLanes; b < n; b += kLanes) {
+      for (std::size_t b = row % kLanes; b < pairs.buckets(); b += kLanes) {
         const Bucket& target = search.buckets[b];
         if (search.may_follow(search.buckets[own], target)) search.scan(place, target, found);
       }
@@ -420,7 +392,7 @@ template <class Launcher>
 void find_targets(const Launcher& launch, const TargetSearch& search, const BucketPairs& pairs,
                   const TargetSlots& targets, GraphStatus* status) {
   const std::size_t n = search.work.size();
-  launch.rows(std::min(n, BucketPairs::kMost) * BucketPairs::kBytes, PairBuckets{search, pairs});
+  launch.rows(std::min(n, BucketPairs::kMost) * PairBuckets::kRows, PairBuckets{search, pairs});
   launch.rows(n * FindTargets::kLanes, FindTargets{search, pairs, targets, status});
   launch.running_sum(search.work.targets.data(), n, search.work.end.data());
   launch.rows(1, CountEdges{search.work, status});

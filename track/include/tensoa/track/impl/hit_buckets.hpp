@@ -101,6 +101,7 @@ struct LayerTable {
 struct Bucket {
   std::int32_t first, last, layer;
   std::int32_t layer_number;          ///< of the LayerTable
+  std::int32_t targets;               ///< buckets that may have targets of its hits (BucketPairs)
   double r_min, r_max, z_min, z_max;  ///< mm, of the hits
 };
 
@@ -150,7 +151,7 @@ struct FillNodes {
     keys[row] = {bucket_of(hits.layer[row], r, z), phi, static_cast<std::int32_t>(row)};
     work.targets[row] = 0;
     constexpr double kFar = std::numeric_limits<double>::infinity();
-    buckets[row] = {0, 0, 0, 0, kFar, -kFar, kFar, -kFar};
+    buckets[row] = {0, 0, 0, 0, 0, kFar, -kFar, kFar, -kFar};
   }
 
  private:

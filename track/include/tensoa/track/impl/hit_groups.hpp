@@ -26,12 +26,11 @@ namespace tensoa::track {
 /// One row a hit.
 template <template <class> class F>
 struct GroupWork {
-  F<std::int32_t> parent;  ///< a hit of the same group, not after this one
-  F<std::int32_t> first;   ///< the first hit of the group
-  F<std::int32_t> n_hits;  ///< hits of the group, at its first hit
-  F<std::int32_t>
-      n_edges;          ///< selected edges of the group, at its first hit; those without a slot yet
-  F<std::int32_t> end;  ///< selected edges of all groups with first hits up to here
+  F<std::int32_t> parent;   ///< a hit of the same group, not after this one
+  F<std::int32_t> first;    ///< the first hit of the group
+  F<std::int32_t> n_hits;   ///< hits of the group, at its first hit
+  F<std::int32_t> n_edges;  ///< selected edges of the group, at its first hit; those not yet placed
+  F<std::int32_t> end;      ///< selected edges of all groups with first hits up to here
 
   // Tracks inside a group (track_groups.hpp).
   F<std::int32_t> track;       ///< the first hit of the track

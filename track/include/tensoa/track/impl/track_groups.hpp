@@ -36,113 +36,117 @@ struct CountGroupEdges {
   }
 };
 
-/// Writes the selected edges of each group into slots one after the other, in any order.
+/// What is needed of a selected edge, those of a group one after the other.
+struct GroupEdge {
+  /// Of an edge that is taken, or whose hits are on one track.
+  static constexpr std::int64_t kDone = -1;
+
+  /// Ascends with the score, and descends with the row where scores are equal; not negative.
+  std::int64_t rank;
+  std::int32_t source, target;  ///< hits
+
+  struct IsBetter {
+    TENSOA_HOST_DEVICE bool operator()(const GroupEdge& a, const GroupEdge& b) const {
+      return a.rank > b.rank;
+    }
+  };
+};
+
+/// Collects the edges of each group, in no order that means anything.
 struct PlaceGroupEdges {
   View<GroupWork> work;  ///< `end` is there
   SelectedEdges selected;
-  std::int32_t* slots;  ///< [n_edges]
+  GroupEdge* group_edges;  ///< [n_edges]
 
   TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
     if (!selected.has(e)) return;
-    const auto source = static_cast<std::size_t>(selected.rows.edges.source[e]);
-    const auto group = static_cast<std::size_t>(work.first[source]);
+    const ConstView<Edge>& edges = selected.rows.edges;
+    const auto source = static_cast<std::int32_t>(edges.source[e]);
+    const auto target = static_cast<std::int32_t>(edges.target[e]);
+    const auto group = static_cast<std::size_t>(work.first[static_cast<std::size_t>(source)]);
     const std::int32_t left = atomic::add(work.n_edges[group], -1);
-    slots[work.end[group] - left] = static_cast<std::int32_t>(e);
+    group_edges[work.end[group] - left] = {rank_of(edges.score[e], e), source, target};
+  }
+
+ private:
+  TENSOA_HOST_DEVICE static std::int64_t rank_of(float score, std::size_t edge) {
+    const auto bits = std::bit_cast<std::uint32_t>(score + 0.0F);  // -0 becomes 0
+    return static_cast<std::int64_t>(std::uint64_t{bits} << 32U |
+                                     ~static_cast<std::uint32_t>(edge));
   }
 };
 
 /// Joins the hits of one group to tracks.
 struct BuildTracks {
   View<GroupWork> work;
-  View<Hit> hits;         ///< x, y, z, layer are read
-  ConstView<Edge> edges;  ///< source, target, score are read
-  std::int32_t* slots;    ///< of PlaceGroupEdges; those of edges that are done become kDone
+  View<Hit> hits;          ///< x, y, z, layer are read
+  GroupEdge* group_edges;  ///< of PlaceGroupEdges
   std::int32_t min_hits;
   float max_layer_distance;
 
   template <class Team>
   TENSOA_HOST_DEVICE void operator()(const Team& team, std::size_t group) const {
-    const std::size_t begin = group == 0 ? 0 : slot_end(group - 1);
-    const std::size_t end = slot_end(group);
-    if (begin == end || work.n_hits[group] < min_hits) return;
-    const auto is_better = [this](std::int32_t a, std::int32_t b) {
-      return rank_of(a) > rank_of(b);
-    };
-    if (team.sort(slots + begin, end - begin, is_better)) {
+    const auto begin = static_cast<std::size_t>(group == 0 ? 0 : work.end[group - 1]);
+    const auto n = static_cast<std::size_t>(work.end[group]) - begin;
+    if (n == 0 || work.n_hits[group] < min_hits) return;
+    GroupEdge* const edges = group_edges + begin;
+    if (team.sort(edges, n, GroupEdge::IsBetter())) {
       if (team.lane() > 0) return;
-      for (std::size_t i = begin; i < end; ++i) take_in_order(slots[i]);
+      for (std::size_t i = 0; i < n; ++i) take_in_order(edges[i]);
       return;
     }
-    const std::size_t first = begin + team.lane();
     while (true) {
       bool is_left = false;
-      for (std::size_t i = first; i < end; i += team.size()) is_left |= offer(slots[i]);
+      for (std::size_t i = team.lane(); i < n; i += team.size()) is_left |= offer(edges[i]);
       if (!team.any(is_left)) return;
-      for (std::size_t i = first; i < end; i += team.size()) take(slots[i]);
+      for (std::size_t i = team.lane(); i < n; i += team.size()) take(edges[i]);
       team.sync();
-      for (std::size_t i = first; i < end; i += team.size()) forget_best(slots[i]);
+      for (std::size_t i = team.lane(); i < n; i += team.size()) forget_best(edges[i]);
       team.sync();
     }
   }
 
  private:
-  static constexpr std::int32_t kDone = -1;
-
-  TENSOA_HOST_DEVICE std::size_t slot_end(std::size_t group) const {
-    return static_cast<std::size_t>(work.end[group]);
-  }
-
-  TENSOA_HOST_DEVICE std::size_t track_of(std::int64_t hit) const {
+  /// Where other lanes may join tracks at the same time.
+  TENSOA_HOST_DEVICE std::size_t track_of(std::int32_t hit) const {
     return static_cast<std::size_t>(atomic::load(work.track[static_cast<std::size_t>(hit)]));
   }
 
-  /// Ascends with the score, and descends with the row where scores are equal; not negative.
-  TENSOA_HOST_DEVICE std::int64_t rank_of(std::int32_t edge) const {
-    const float score = edges.score[static_cast<std::size_t>(edge)] + 0.0F;  // -0 becomes 0
-    return static_cast<std::int64_t>(std::uint64_t{std::bit_cast<std::uint32_t>(score)} << 32U |
-                                     ~static_cast<std::uint32_t>(edge));
-  }
-
   /// Joins the tracks of an edge, where this lane is the only one.
-  TENSOA_HOST_DEVICE void take_in_order(std::int32_t edge) const {
-    const auto e = static_cast<std::size_t>(edge);
-    const auto a = static_cast<std::size_t>(work.track[static_cast<std::size_t>(edges.source[e])]);
-    const auto b = static_cast<std::size_t>(work.track[static_cast<std::size_t>(edges.target[e])]);
+  TENSOA_HOST_DEVICE void take_in_order(const GroupEdge& edge) const {
+    const auto a = static_cast<std::size_t>(work.track[static_cast<std::size_t>(edge.source)]);
+    const auto b = static_cast<std::size_t>(work.track[static_cast<std::size_t>(edge.target)]);
     if (a != b) join_if_they_fit(a, b);
   }
 
   /// @return false: the edge is done
-  TENSOA_HOST_DEVICE bool offer(std::int32_t& edge) const {
-    if (edge == kDone) return false;
-    const auto e = static_cast<std::size_t>(edge);
-    const std::size_t a = track_of(edges.source[e]);
-    const std::size_t b = track_of(edges.target[e]);
+  TENSOA_HOST_DEVICE bool offer(GroupEdge& edge) const {
+    if (edge.rank == GroupEdge::kDone) return false;
+    const std::size_t a = track_of(edge.source);
+    const std::size_t b = track_of(edge.target);
     if (a == b) {
-      edge = kDone;
+      edge.rank = GroupEdge::kDone;
       return false;
     }
-    atomic::raise(work.best[a], rank_of(edge));
-    atomic::raise(work.best[b], rank_of(edge));
+    atomic::raise(work.best[a], edge.rank);
+    atomic::raise(work.best[b], edge.rank);
     return true;
   }
 
   /// Only this lane changes the two tracks, as the edge is the best of both.
-  TENSOA_HOST_DEVICE void take(std::int32_t& edge) const {
-    if (edge == kDone) return;
-    const auto e = static_cast<std::size_t>(edge);
-    const std::size_t a = track_of(edges.source[e]);
-    const std::size_t b = track_of(edges.target[e]);
-    const std::int64_t rank = rank_of(edge);
-    if (atomic::load(work.best[a]) != rank || atomic::load(work.best[b]) != rank) return;
+  TENSOA_HOST_DEVICE void take(GroupEdge& edge) const {
+    if (edge.rank == GroupEdge::kDone) return;
+    const std::size_t a = track_of(edge.source);
+    const std::size_t b = track_of(edge.target);
+    if (atomic::load(work.best[a]) != edge.rank || atomic::load(work.best[b]) != edge.rank) return;
     join_if_they_fit(a, b);
-    edge = kDone;
+    edge.rank = GroupEdge::kDone;
   }
 
-  TENSOA_HOST_DEVICE void forget_best(std::int32_t edge) const {
-    if (edge == kDone) return;
-    const auto e = static_cast<std::size_t>(edge);
-    atomic::store(work.best[track_of(edges.source[e])], std::int64_t{-1});
-    atomic::store(work.best[track_of(edges.target[e])], std::int64_t{-1});
+  TENSOA_HOST_DEVICE void forget_best(const GroupEdge& edge) const {
+    if (edge.rank == GroupEdge::kDone) return;
+    atomic::store(work.best[track_of(edge.source)], std::int64_t{-1});
+    atomic::store(work.best[track_of(edge.target)], std::int64_t{-1});
   }
 
   TENSOA_HOST_DEVICE std::size_t next_of(std::size_t hit) const {
@@ -224,10 +228,10 @@ struct NumberTracks {
 
 /// Turns hits that join_hits() joined into tracks.
 /// @param work, hits, track_id [n_hits]; x, y, z, layer of the hits are read
-/// @param slots [n_edges]
+/// @param group_edges [n_edges]
 template <class Launcher>
 void split_groups(const Launcher& launch, View<GroupWork> work, View<Hit> hits,
-                  const EdgeRows& rows, const TrackOptions& options, std::int32_t* slots,
+                  const EdgeRows& rows, const TrackOptions& options, GroupEdge* group_edges,
                   std::int64_t* track_id, TrackStatus* status) {
   const std::size_t n = work.size();
   constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -235,8 +239,8 @@ void split_groups(const Launcher& launch, View<GroupWork> work, View<Hit> hits,
   const SelectedEdges selected = select(rows, n, options);
   launch.rows(rows.edges.size(), CountGroupEdges{work, selected});
   launch.running_sum(work.n_edges.data(), n, work.end.data());
-  launch.rows(rows.edges.size(), PlaceGroupEdges{work, selected, slots});
-  launch.teams(n, BuildTracks{work, hits, rows.edges, slots, min_hits, options.max_layer_distance});
+  launch.rows(rows.edges.size(), PlaceGroupEdges{work, selected, group_edges});
+  launch.teams(n, BuildTracks{work, hits, group_edges, min_hits, options.max_layer_distance});
   launch.rows(n, CountTrackHits{work});
   launch.rows(n, MarkTracks{work, min_hits});
   launch.running_sum(work.number.data(), n, work.number.data());
@@ -246,10 +250,10 @@ void split_groups(const Launcher& launch, View<GroupWork> work, View<Hit> hits,
 /// Turns edge scores into tracks: both steps.
 template <class Launcher>
 void find_tracks(const Launcher& launch, View<GroupWork> work, View<Hit> hits, const EdgeRows& rows,
-                 const TrackOptions& options, std::int32_t* slots, std::int64_t* track_id,
+                 const TrackOptions& options, GroupEdge* group_edges, std::int64_t* track_id,
                  TrackStatus* status, const EdgeFigures& figures = {}) {
   join_hits(launch, work, hits, rows, options, status, figures);
-  split_groups(launch, work, hits, rows, options, slots, track_id, status);
+  split_groups(launch, work, hits, rows, options, group_edges, track_id, status);
 }
 
 }  // namespace tensoa::track
