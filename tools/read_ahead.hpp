@@ -8,7 +8,7 @@
 #include <chrono>
 #include <utility>
 
-#include "tensoa/track/event_source.hpp"
+#include "tensoa/events/event_source.hpp"
 
 namespace tensoa::tools {
 
@@ -28,7 +28,7 @@ class ReadAhead {
   };
 
   /// Before `source` is read. *Threads*: any.
-  void after(const track::EventSource& source) {
+  void after(const events::EventSource& source) {
     auto work = source.read_ahead();
     if (!work) return;
     tasks_.run([this, work = std::move(work)] {

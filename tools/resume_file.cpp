@@ -49,14 +49,14 @@ std::string identity_of_model(const std::string& model, const std::string& fallb
   return served.empty() ? model : served;
 }
 
-std::string identity_of_inputs(std::span<const track::EventSource> sources) {
+std::string identity_of_inputs(const std::vector<const events::EventSource*>& sources) {
   std::string all;
   const fs::path* last = nullptr;
-  for (const track::EventSource& source : sources) {
-    all += source.name() + '\n';
-    const fs::path* file = source.file();
+  for (const events::EventSource* source : sources) {
+    all += source->name() + '\n';
+    const fs::path* file = source->file();
     if (file == nullptr) {
-      all += source.origin() + '\n';
+      all += source->origin() + '\n';
     } else if (file != last) {  // a table has many events
       all += sample_of(*file) + '\n';
     }

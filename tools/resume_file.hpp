@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "tensoa/engine/model_options.hpp"
-#include "tensoa/track/event_source.hpp"
+#include "tensoa/events/event_source.hpp"
 
 // The file that a stopped `tensoa track` leaves for --resume.
 
@@ -31,7 +31,13 @@ std::string identity_of_model(const std::string& model, const std::string& fallb
 
 /// Returns a SHA-256 of all names, and of each file its size and its first and last 4 KiB, because inputs may be larger
 /// than what can be read again: a file that was moved is the same, and so is one that differs in the middle alone.
-std::string identity_of_inputs(std::span<const track::EventSource> sources);
+std::string identity_of_inputs(const std::vector<const events::EventSource*>& sources);
+template <class Source>
+std::string identity_of_inputs(const std::vector<Source>& sources) {
+  std::vector<const events::EventSource*> all;
+  for (const Source& source : sources) all.push_back(&source);
+  return identity_of_inputs(all);
+}
 
 /// How far a run came that was stopped.
 struct RunProgress {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "../../../track/src/io/event_files.hpp"
+#include "../../../events/src/event_files.hpp"
 #include "tensoa/core/error.hpp"
 #include "track/files.hpp"
 
@@ -113,14 +113,14 @@ TEST(FindEvents, RejectsMalformedGenerate) {
 }
 
 TEST(NaturalLess, ComparesNumbersAsNumbers) {
-  EXPECT_TRUE(detail::natural_less("evt_2", "evt_10"));
-  EXPECT_FALSE(detail::natural_less("evt_10", "evt_2"));
-  EXPECT_TRUE(detail::natural_less("a", "b"));
-  EXPECT_TRUE(detail::natural_less("a", "a1"));
-  EXPECT_TRUE(detail::natural_less("a9z", "a10a"));
-  EXPECT_TRUE(detail::natural_less("x99999999999999999998", "x99999999999999999999"));
-  EXPECT_FALSE(detail::natural_less("a1", "a1"));
-  EXPECT_NE(detail::natural_less("a01", "a1"), detail::natural_less("a1", "a01"));
+  EXPECT_TRUE(events::natural_less("evt_2", "evt_10"));
+  EXPECT_FALSE(events::natural_less("evt_10", "evt_2"));
+  EXPECT_TRUE(events::natural_less("a", "b"));
+  EXPECT_TRUE(events::natural_less("a", "a1"));
+  EXPECT_TRUE(events::natural_less("a9z", "a10a"));
+  EXPECT_TRUE(events::natural_less("x99999999999999999998", "x99999999999999999999"));
+  EXPECT_FALSE(events::natural_less("a1", "a1"));
+  EXPECT_NE(events::natural_less("a01", "a1"), events::natural_less("a1", "a01"));
 }
 
 }  // namespace

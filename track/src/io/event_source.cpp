@@ -2,19 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensoa/track/event_source.hpp"
 
-#include <algorithm>
-#include <charconv>
-#include <iterator>
 #include <memory>
-#include <optional>
-#include <set>
-#include <string>
-#include <system_error>
-#include <unordered_map>
 #include <utility>
 
-#include "io/event_files.hpp"
-#include "io/event_table.hpp"
+#include "event_files.hpp"
+#include "io/hit_files.hpp"
+#include "io/hit_table.hpp"
+#include "table_events.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::track {
@@ -22,179 +16,77 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kGenerate = "generate:";
-constexpr std::uint64_t kMostEvents = 1'000'000;
+class OneFile : public events::OriginOf<Event> {
+ public:
+  explicit OneFile(fs::path path) : path_(std::move(path)) {}
+  std::string name(std::size_t) const override { return detail::event_name(path_); }
+  std::string text(std::size_t) const override { return path_.string(); }
+  const fs::path* file() const override { return &path_; }
+  Event read(std::size_t) const override { return read_event(path_); }
 
-[[noreturn]] void reject_generate(std::string_view input) {
-  throw ConfigError("input \"" + std::string(input) +
-                    "\": expected generate:EVENTS[:SEED[:PARTICLES]] with whole numbers, 1 to " +
-                    std::to_string(kMostEvents) + " events and at most 1000000 particles an event");
-}
+ private:
+  fs::path path_;
+};
 
-// The whole number at the start of `text`, and what follows it off `text`.
-std::optional<std::uint64_t> take_number(std::string_view& text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return number;
-}
-
-std::vector<EventSource> generated_events(std::string_view input) {
-  std::string_view rest = input.substr(kGenerate.size());
-  std::uint64_t fields[] = {0, GeneratorOptions{}.seed,
-                            static_cast<std::uint64_t>(GeneratorOptions{}.particles)};
-  for (std::uint64_t& field : fields) {
-    const auto number = take_number(rest);
-    if (!number) reject_generate(input);
-    field = *number;
-    if (rest.empty()) break;
-    if (rest.front() != ':' || &field == std::end(fields) - 1) reject_generate(input);
-    rest.remove_prefix(1);
+class Generated : public events::OriginOf<Event> {
+ public:
+  explicit Generated(const GeneratorOptions& options) : options_(options) {}
+  std::string name(std::size_t index) const override { return generated_name(options_, index); }
+  std::string text(std::size_t) const override {
+    return "generate:…:" + std::to_string(options_.seed) + ':' + std::to_string(options_.particles);
   }
-  const auto [events, seed, particles] = fields;
-  if (events == 0 || events > kMostEvents || particles > 1'000'000) reject_generate(input);
+  std::string variant() const override {
+    return std::to_string(options_.particles) + "-particles_";
+  }
+  Event read(std::size_t index) const override { return generate(options_, index); }
 
-  const GeneratorOptions options{seed, static_cast<std::int64_t>(particles)};
-  std::vector<EventSource> sources;
-  sources.reserve(events);
-  for (std::uint64_t index = 0; index < events; ++index) sources.emplace_back(options, index);
-  return sources;
-}
+ private:
+  GeneratorOptions options_;
+};
 
-// The events of a file; of one that cannot be opened one, whose read() says why.
-void add_events_of_file(std::vector<EventSource>& sources, const fs::path& file) {
-  if (!detail::is_table(file)) {
-    sources.emplace_back(file);
-    return;
-  }
-  try {
-    const auto table = std::make_shared<const detail::EventTable>(file);
-    for (std::size_t i = 0; i < table->events(); ++i) sources.emplace_back(table, i);
-  } catch (const InputError&) {
-    sources.emplace_back(file);
-  }
-}
+struct Form {
+  static constexpr const char* kFiles = "*.csv[.gz], *.parquet or *.arrow";
 
-std::vector<EventSource> events_of_folder(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->is_regular_file(error) && detail::is_event_file(entry->path()))
-      files.push_back(entry->path());
-  }
-  if (error) throw InputError(folder.string() + ": cannot list the folder: " + error.message());
-  if (files.empty()) {
-    throw InputError(folder.string() +
-                     ": the folder has no events, expected files *.csv[.gz], *.parquet or *.arrow");
-  }
-  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
-    return detail::natural_less(a.filename().string(), b.filename().string());
-  });
-  std::vector<EventSource> sources;
-  sources.reserve(files.size());
-  for (const fs::path& file : files) add_events_of_file(sources, file);
-  return sources;
-}
+  static bool is_event_file(const fs::path& path) { return detail::is_event_file(path); }
 
-// The names of the last `depth` folders of a file, "run1_"; nothing where it has not as many.
-std::optional<std::string> last_folders(const fs::path& file, std::size_t depth) {
-  std::string names;
-  fs::path folder = fs::absolute(file).lexically_normal().parent_path();
-  for (; depth > 0; --depth, folder = folder.parent_path()) {
-    if (!folder.has_relative_path()) return std::nullopt;
-    names.insert(0, folder.filename().string() + '_');
+  // The events of a file; of one that cannot be opened one, whose read() says why.
+  static std::vector<EventSource> of_file(const fs::path& file) {
+    if (!events::is_table(file)) return {EventSource(file)};
+    try {
+      return events::sources_of_table<EventSource>(detail::open_hits(file), detail::read_hits);
+    } catch (const InputError&) {
+      return {EventSource(file)};
+    }
   }
-  return names;
-}
+
+  static std::vector<EventSource> of_generator(std::string_view input) {
+    std::uint64_t numbers[] = {0, GeneratorOptions{}.seed,
+                               static_cast<std::uint64_t>(GeneratorOptions{}.particles)};
+    constexpr std::uint64_t kMost[] = {1'000'000, ~std::uint64_t{0}, 1'000'000};
+    events::parse_generate(input, numbers, kMost,
+                           "generate:EVENTS[:SEED[:PARTICLES]] with whole numbers, 1 to 1000000 "
+                           "events and at most 1000000 particles an event");
+    const auto from = std::make_shared<const Generated>(
+        GeneratorOptions{numbers[1], static_cast<std::int64_t>(numbers[2])});
+    std::vector<EventSource> sources;
+    for (std::uint64_t index = 0; index < numbers[0]; ++index) sources.emplace_back(from, index);
+    return sources;
+  }
+};
 
 }  // namespace
 
-const fs::path* EventSource::file() const {
-  if (const auto* of = std::get_if<OfTable>(&from_)) return &of->table->path();
-  return std::get_if<fs::path>(&from_);
-}
-
-std::string EventSource::name() const {
-  if (const auto* of = std::get_if<OfTable>(&from_)) return prefix_ + of->table->name(of->index);
-  if (const auto* file = std::get_if<fs::path>(&from_)) return prefix_ + detail::event_name(*file);
-  const auto& made = std::get<Generated>(from_);
-  return prefix_ + generated_name(made.options, made.index);
-}
-
-std::string EventSource::origin() const {
-  if (const auto* of = std::get_if<OfTable>(&from_)) return of->table->origin(of->index);
-  if (const auto* file = std::get_if<fs::path>(&from_)) return file->string();
-  const auto& made = std::get<Generated>(from_);
-  return std::string(kGenerate) + "…:" + std::to_string(made.options.seed) + ':' +
-         std::to_string(made.options.particles);
-}
-
-Event EventSource::read() const {
-  Event event = [&] {
-    if (const auto* of = std::get_if<OfTable>(&from_)) return of->table->read(of->index);
-    if (const auto* file = std::get_if<fs::path>(&from_)) return read_event(*file);
-    const auto& made = std::get<Generated>(from_);
-    return generate(made.options, made.index);
-  }();
-  event.name = name();
-  return event;
-}
-
-std::function<void()> EventSource::read_ahead() const {
-  const auto* of = std::get_if<OfTable>(&from_);
-  return of != nullptr ? of->table->read_ahead(of->index) : std::function<void()>();
-}
+EventSource::EventSource(fs::path file) : SourceOf(std::make_shared<OneFile>(std::move(file)), 0) {}
+EventSource::EventSource(const GeneratorOptions& options, std::uint64_t index)
+    : SourceOf(std::make_shared<Generated>(options), index) {}
 
 std::vector<EventSource> find_events(std::string_view input) {
-  if (input.starts_with(kGenerate)) return generated_events(input);
-  const fs::path path(input);
-  std::error_code error;
-  if (fs::is_directory(path, error)) return events_of_folder(path);
-  std::vector<EventSource> sources;
-  add_events_of_file(sources, path);
-  return sources;
+  const std::string inputs[] = {std::string(input)};
+  return find_events(inputs);
 }
 
 std::vector<EventSource> find_events(std::span<const std::string> inputs) {
-  std::vector<EventSource> all;
-  for (const std::string& input : inputs) {
-    std::vector<EventSource> events = find_events(input);
-    all.insert(all.end(), std::make_move_iterator(events.begin()),
-               std::make_move_iterator(events.end()));
-  }
-  std::unordered_map<std::string, std::vector<EventSource*>> by_name;
-  for (EventSource& source : all) by_name[source.name()].push_back(&source);
-  for (auto& [name, sources] : by_name) {
-    if (sources.size() == 1) continue;
-    std::set<std::string> names;
-    for (std::size_t depth = 1; names.size() < sources.size(); ++depth) {
-      bool is_whole = true;  // the path of each
-      names.clear();
-      for (EventSource* source : sources) {
-        std::optional<std::string> prefix;
-        if (const fs::path* file = source->file()) {
-          prefix = last_folders(*file, depth);
-        } else if (depth == 1) {
-          const auto particles = std::get<EventSource::Generated>(source->from_).options.particles;
-          prefix = std::to_string(particles) + "-particles_";
-        }
-        is_whole = is_whole && !prefix;
-        if (prefix) source->prefix_ = *prefix;
-        names.insert(source->name());
-      }
-      if (is_whole) break;
-    }
-  }
-  std::unordered_map<std::string, const EventSource*> first;
-  for (const EventSource& source : all) {
-    const auto [other, is_new] = first.emplace(source.name(), &source);
-    if (is_new) continue;
-    throw InputError("two events are called " + source.name() + ": " + other->second->origin() +
-                     " and " + source.origin() + "; rename one of them, or run them apart");
-  }
-  return all;
+  return events::find_events<EventSource, Form>(inputs);
 }
 
 }  // namespace tensoa::track

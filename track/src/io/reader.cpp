@@ -14,9 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "io/event_files.hpp"
-#include "io/event_table.hpp"
+#include "event_files.hpp"
 #include "io/hit_checks.hpp"
+#include "io/hit_files.hpp"
+#include "io/hit_table.hpp"
 #include "tensoa/columnar/text_table.hpp"
 #include "tensoa/core/error.hpp"
 
@@ -218,13 +219,13 @@ Event read_event(const fs::path& path) {
     reject(path,
            "is not a file of hits, expected NAME-hits.csv[.gz], NAME.csv[.gz], .parquet or .arrow");
   }
-  if (detail::is_table(path)) {
-    const detail::EventTable table(path);
-    if (table.events() == 1) return table.read(0);
-    reject(path, "has " + std::to_string(table.events()) + " events, expected one");
+  if (events::is_table(path)) {
+    const auto table = detail::open_hits(path);
+    if (table->events() == 1) return detail::read_hits(*table, 0);
+    reject(path, "has " + std::to_string(table->events()) + " events, expected one");
   }
   const std::string text = read_text(path);
-  const bool named_hits = detail::without_endings(path).ends_with(detail::kHits);
+  const bool named_hits = events::without_endings(path).ends_with(detail::kHits);
   return named_hits || has_names(text) ? read_trackml(path, text) : read_large_radius(path, text);
 }
 

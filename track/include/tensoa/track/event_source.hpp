@@ -5,15 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
+#include "tensoa/events/event_source.hpp"
 #include "tensoa/track/event.hpp"
 #include "tensoa/track/generator.hpp"
 
@@ -47,53 +44,15 @@ inline constexpr std::size_t kMostTextOfEvent = std::size_t{256} << 20U;
 /// *Threads*: any; starts none.
 Event read_event(const std::filesystem::path& path);
 
-namespace detail {
-class EventTable;
-}
-
 /// Where one event comes from: a file, an event of a table, or the generator. Cheap to copy; no hits are
 /// read before read().
-class EventSource {
+class EventSource : public events::SourceOf<Event> {
  public:
-  explicit EventSource(std::filesystem::path file) : from_(std::move(file)) {}
-  EventSource(const GeneratorOptions& options, std::uint64_t index)
-      : from_(Generated{options, index}) {}
-  EventSource(std::shared_ptr<const detail::EventTable> table, std::size_t index)
-      : from_(OfTable{std::move(table), index}) {}
+  using SourceOf::SourceOf;
 
-  /// The event's name, as in Event::name: that of the file or of the generator, with the names of
-  /// folders, or the number of particles, before it where find_events() needed them.
-  std::string name() const;
-
-  /// The file, of a table with the rows, or "generate:…:SEED:PARTICLES".
-  std::string origin() const;
-
-  /// The file; nullptr of the generator's. *Lifetime*: that of this object; of a table, all its events return
-  /// the same pointer.
-  const std::filesystem::path* file() const;
-
-  /// Reads or makes the event. @throws InputError as read_event(). *Threads*: any. A part of a table (a row
-  /// group, a record batch) is decoded once for all its events, by the first that is read; others wait.
-  Event read() const;
-
-  /// Returns work that decodes the two parts of a table after this event's, to be done before their events
-  /// are read; nothing where other calls returned it, or where there is none. The work throws nothing; call it
-  /// in any thread, as long as an EventSource of the table is there.
-  std::function<void()> read_ahead() const;
-
- private:
-  struct Generated {
-    GeneratorOptions options;
-    std::uint64_t index;
-  };
-  struct OfTable {
-    std::shared_ptr<const detail::EventTable> table;
-    std::size_t index;
-  };
-  friend std::vector<EventSource> find_events(std::span<const std::string> inputs);
-
-  std::variant<std::filesystem::path, Generated, OfTable> from_;
-  std::string prefix_;  ///< of the name, where another event has the same
+  /// @param file of one event
+  explicit EventSource(std::filesystem::path file);
+  EventSource(const GeneratorOptions& options, std::uint64_t index);
 };
 
 /// The events of an input, in the order in which they are processed.

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/event_files.hpp"
+#include "event_files.hpp"
 
 #include <algorithm>
 #include <iterator>
 
-namespace tensoa::track::detail {
+namespace tensoa::events {
 namespace {
 
 constexpr std::string_view kTables[] = {".parquet", ".arrow", ".ipc", ".feather"};
@@ -42,20 +42,6 @@ bool is_table(const std::filesystem::path& path) {
                      [&](std::string_view ending) { return ends_with(path, ending); });
 }
 
-bool is_event_file(const std::filesystem::path& path) {
-  if (!ends_with(path, ".csv") && !ends_with(path, ".csv.gz") && !is_table(path)) return false;
-  const std::string name = without_endings(path);
-  constexpr std::string_view kOthers[] = {"-cells", "-truth", "-particles", "detectors"};
-  return std::none_of(std::begin(kOthers), std::end(kOthers),
-                      [&](std::string_view other) { return name.ends_with(other); });
-}
-
-std::string event_name(const std::filesystem::path& path) {
-  std::string name = without_endings(path);
-  if (name.ends_with(kHits)) name.resize(name.size() - kHits.size());
-  return name;
-}
-
 bool natural_less(std::string_view a, std::string_view b) {
   const std::string_view whole_a = a;
   const std::string_view whole_b = b;
@@ -79,4 +65,4 @@ bool natural_less(std::string_view a, std::string_view b) {
   return whole_a < whole_b;  // they differ in leading zeros only, or not at all
 }
 
-}  // namespace tensoa::track::detail
+}  // namespace tensoa::events

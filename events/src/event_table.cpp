@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "io/event_table.hpp"
+#include "event_table.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -8,11 +8,9 @@
 #include <span>
 #include <utility>
 
-#include "io/event_files.hpp"
-#include "io/hit_checks.hpp"
 #include "tensoa/core/error.hpp"
 
-namespace tensoa::track::detail {
+namespace tensoa::events {
 namespace {
 
 using columnar::NumberMemory;
@@ -27,64 +25,69 @@ std::string rows_text(std::uint64_t first, std::uint64_t end) {
   return "rows " + std::to_string(first) + " to " + std::to_string(end - 1);
 }
 
+/// Coordinates may lose digits.
+columnar::NumberRules rules(DType dtype) {
+  return {.rounding = dtype == DType::kF32 ? Rounding::kAllowed : Rounding::kRefused};
+}
+
+/// "x, y and z"
+std::string listed(const std::vector<const char*>& names, const char* before_last) {
+  std::string list;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) list += i + 1 == names.size() ? before_last : ", ";
+    list += names[i];
+  }
+  return list;
+}
+
 }  // namespace
 
-class EventTable::Rows {
- public:
-  Rows(const EventTable& table, std::vector<TableChunk> chunks)
-      : table_(table), chunks_(std::move(chunks)) {
-    if (table_.has_lists_) {
-      count_ = static_cast<std::size_t>(list(table_.columns_.x, DType::kF32).offsets.back());
-    } else {
-      for (const TableChunk& chunk : chunks_) count_ += chunk.rows();
+EventTable::Rows::Rows(const EventTable& table, std::vector<TableChunk> chunks)
+    : table_(table), chunks_(std::move(chunks)) {
+  if (table_.has_lists_) {
+    count_ = static_cast<std::size_t>(list(0, DType::kF32).offsets.back());
+  } else {
+    for (const TableChunk& chunk : chunks_) count_ += chunk.rows();
+  }
+}
+
+void EventTable::Rows::copy(std::size_t column, DType dtype, std::byte* to, std::size_t size) {
+  if (!table_.has_lists_) {
+    for (const TableChunk& chunk : chunks_) {
+      std::memcpy(to, chunk.numbers(column, dtype, rules(dtype), memory_), chunk.rows() * size);
+      to += chunk.rows() * size;
     }
+    return;
   }
-
-  std::size_t count() const noexcept { return count_; }
-
-  /// Copies the numbers of a column to `to`, which has room for count().
-  template <class T>
-  void copy(std::size_t column, DType dtype, T* to) {
-    if (!table_.has_lists_) {
-      for (const TableChunk& chunk : chunks_) {
-        std::memcpy(to, chunk.numbers(column, dtype, rules(dtype), memory_),
-                    chunk.rows() * sizeof(T));
-        to += chunk.rows();
-      }
-      return;
-    }
-    const columnar::ListNumbers numbers = list(column, dtype);
-    const auto count = static_cast<std::size_t>(numbers.offsets.back());
-    if (count != count_) {
-      const auto& names = table_.options_.columns;
-      throw InputError(table_.path().string() + ": row " +
-                       std::to_string(chunks_.front().first_row()) + ": column " + names[column] +
-                       " has " + std::to_string(count) + " elements, " + names[table_.columns_.x] +
-                       " has " + std::to_string(count_) + "; expected one for each hit");
-    }
-    if (count > 0) std::memcpy(to, numbers.numbers, count * sizeof(T));
+  const columnar::ListNumbers numbers = list(column, dtype);
+  const auto count = static_cast<std::size_t>(numbers.offsets.back());
+  if (count != count_) {
+    const auto& names = table_.options_.columns;
+    throw InputError(table_.path().string() + ": row " +
+                     std::to_string(chunks_.front().first_row()) + ": column " + names[column] +
+                     " has " + std::to_string(count) + " elements, " + names.front() + " has " +
+                     std::to_string(count_) + "; expected one for each " + table_.form_.row);
   }
+  if (count > 0) std::memcpy(to, numbers.numbers, count * size);
+}
 
- private:
-  /// Coordinates may lose digits.
-  static columnar::NumberRules rules(DType dtype) {
-    return {.rounding = dtype == DType::kF32 ? Rounding::kAllowed : Rounding::kRefused};
-  }
+columnar::ListNumbers EventTable::Rows::list(std::size_t column, DType dtype) {
+  return chunks_.front().lists(column, dtype, rules(dtype), memory_);
+}
 
-  columnar::ListNumbers list(std::size_t column, DType dtype) {
-    return chunks_.front().lists(column, dtype, rules(dtype), memory_);
-  }
-
-  const EventTable& table_;
-  std::vector<TableChunk> chunks_;  ///< of lists one, of one row
-  std::size_t count_ = 0;
-  NumberMemory memory_;
-};
-
-EventTable::EventTable(const std::filesystem::path& path)
-    : file_(path), file_name_(event_name(path)) {
+EventTable::EventTable(const std::filesystem::path& path, std::string name, TableForm form)
+    : file_(path), file_name_(std::move(name)), form_(std::move(form)) {
   choose_columns();
   find_events();
+}
+
+bool EventTable::has(const char* column) const {
+  return std::ranges::find(options_.columns, column) != options_.columns.end();
+}
+
+std::size_t EventTable::column(const char* name) const {
+  const auto& names = options_.columns;
+  return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
 }
 
 void EventTable::choose_columns() {
@@ -94,34 +97,26 @@ void EventTable::choose_columns() {
   const auto find = [&](const char* name) {
     return std::ranges::find(there, name, &columnar::FileColumn::name);
   };
-  const auto optional = [&](const char* name) -> std::optional<std::size_t> {
+  const auto take = [&](const char* name) {
     const auto column = find(name);
-    if (column == there.end()) return std::nullopt;
+    if (column == there.end()) return false;
     if (names.empty()) has_lists_ = column->is_list;
     if (column->is_list != has_lists_ || column->numbers == columnar::NumberType::kNone) {
       throw InputError(file_.path().string() + ": column " + name + " is " + column->type +
-                       ", expected " + (has_lists_ ? "lists of numbers" : "numbers") +
-                       ", as x, y and z are");
+                       ", expected " + (has_lists_ ? "lists of numbers" : "numbers") + ", as " +
+                       listed(form_.required, " and ") + " are");
     }
     names.emplace_back(name);
-    return names.size() - 1;
+    return true;
   };
-  const auto required = [&](const char* name) {
-    const auto place = optional(name);
-    if (place) return *place;
+  for (const char* name : form_.required) {
+    if (take(name)) continue;
     std::string got;
     for (const auto& column : there) got += (got.empty() ? "" : ", ") + column.name;
     throw InputError(file_.path().string() + ": wrong columns: got " + got.substr(0, 160) +
-                     "; expected x, y, z");
-  };
-  columns_.x = required("x");
-  columns_.y = required("y");
-  columns_.z = required("z");
-  columns_.hit_id = optional("hit_id");
-  columns_.layer = optional("layer");
-  columns_.volume_id = optional("volume_id");
-  columns_.layer_id = optional("layer_id");
-  columns_.particle_id = optional("particle_id");
+                     "; expected " + listed(form_.required, ", "));
+  }
+  for (const char* name : form_.optional) take(name);
   for (const char* name : {"event_id", "event"}) {
     const auto column = find(name);
     if (column == there.end()) continue;
@@ -278,7 +273,7 @@ std::function<void()> EventTable::read_ahead(std::size_t event) const {
   };
 }
 
-Event EventTable::read(std::size_t number) const {
+EventTable::Rows EventTable::read(std::size_t number) const {
   const Found& found = events_[number];
   if (!found.failure.empty()) throw InputError(found.failure);
   std::vector<TableChunk> chunks;
@@ -299,50 +294,7 @@ Event EventTable::read(std::size_t number) const {
     throw InputError(failure.empty() ? path().string() + ": has changed while it was read"
                                      : failure);
   }
-  Rows numbers(*this, std::move(chunks));
-  Event event;
-  event.name = name(number);
-  event.has_layers = columns_.layer || (columns_.volume_id && columns_.layer_id);
-  event.has_truth = columns_.particle_id.has_value();
-  event.hits = PortableCollection<Hit>(numbers.count(), Device::cpu());
-  const View<Hit> hits = event.hits.view();
-  const std::string where = path().string() + ": event " + event.name;
-  for (const auto& [name, column, to] :
-       {std::tuple("x", columns_.x, hits.x.data()), std::tuple("y", columns_.y, hits.y.data()),
-        std::tuple("z", columns_.z, hits.z.data())}) {
-    numbers.copy(column, DType::kF32, to);
-    require_finite(where, "hit ", name, to, hits.size(), 0);
-  }
-  std::fill_n(hits.track_id.data(), hits.size(), -1);
-  std::fill_n(hits.particle_id.data(), hits.size(), 0);
-  std::fill_n(hits.layer.data(), hits.size(), 0);
-  if (columns_.particle_id) {
-    numbers.copy(*columns_.particle_id, DType::kI64, hits.particle_id.data());
-  }
-  if (columns_.layer) {
-    numbers.copy(*columns_.layer, DType::kI32, hits.layer.data());
-  } else if (columns_.volume_id && columns_.layer_id) {
-    std::vector<std::int32_t> volumes(hits.size());
-    numbers.copy(*columns_.volume_id, DType::kI32, volumes.data());
-    numbers.copy(*columns_.layer_id, DType::kI32, hits.layer.data());
-    for (std::size_t i = 0; i < hits.size(); ++i) {
-      const auto layer = layer_of(volumes[i], hits.layer[i]);
-      if (!layer) {
-        throw InputError(where + ": hit " + std::to_string(i) + ": " +
-                         layer_message(volumes[i], hits.layer[i]));
-      }
-      hits.layer[i] = *layer;
-    }
-  }
-  if (columns_.hit_id) {
-    numbers.copy(*columns_.hit_id, DType::kI64, hits.hit_id.data());
-    require_unique_ids(where, hits);
-  } else {
-    for (std::size_t i = 0; i < hits.size(); ++i) {
-      hits.hit_id[i] = static_cast<std::int64_t>(i);
-    }
-  }
-  return event;
+  return Rows(*this, std::move(chunks));
 }
 
-}  // namespace tensoa::track::detail
+}  // namespace tensoa::events

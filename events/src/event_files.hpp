@@ -8,10 +8,7 @@
 
 // The names of the files of events.
 
-namespace tensoa::track::detail {
-
-/// The end of the name of a TrackML file of hits.
-inline constexpr std::string_view kHits = "-hits";
+namespace tensoa::events {
 
 /// The file's name without its folder and ".csv[.gz]", ".parquet" or the like.
 std::string without_endings(const std::filesystem::path& path);
@@ -19,14 +16,7 @@ std::string without_endings(const std::filesystem::path& path);
 /// True for the endings of Parquet and Arrow files.
 bool is_table(const std::filesystem::path& path);
 
-/// True when the name of a file says that it holds the hits of events: *.csv, *.csv.gz or a table, but not
-/// the cells, truth or particles beside it, nor TrackML's description of the detectors.
-bool is_event_file(const std::filesystem::path& path);
-
-/// The event's name: the file's, without its folder, "-hits" and its ending.
-std::string event_name(const std::filesystem::path& path);
-
 /// True when `a` comes before `b` in natural order: runs of digits compare as numbers.
 bool natural_less(std::string_view a, std::string_view b);
 
-}  // namespace tensoa::track::detail
+}  // namespace tensoa::events

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+// What the reports of all applications are made of.
+'use strict';
+const $ = (id) => document.getElementById(id);
+const { summary, scores, events } = JSON.parse($('data').textContent);
+const el = (tag, text, parent, props) => {
+  const e = Object.assign(document.createElement(tag), props, { textContent: text });
+  parent.append(e);
+  return e;
+};
+const has = (v) => v !== null && v !== undefined;
+const whole = (v) => Math.round(v).toString().replace(/\B(?=(\d{3})+$)/g, '\u202f');
+const percent = (v) => (100 * v).toFixed(1) + '\u202f%';
+const scaled = (v, units, step) => {
+  let i = 0;
+  while (v >= step && i < units.length - 1) { v /= step; ++i; }
+  return (i === 0 && Number.isInteger(v) ? v : v.toPrecision(3)) + '\u202f' + units[i];
+};
+const bytes = (v) => scaled(v, ['B', 'kB', 'MB', 'GB'], 1000);
+const seconds = (v) => v < 1 ? scaled(v * 1e6, ['µs', 'ms'], 1000) : v.toPrecision(3) + '\u202fs';
+const sum = (a) => a.reduce((s, v) => s + v, 0);
+
+function unpack(type, text) {
+  const raw = atob(text), out = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; ++i) out[i] = raw.charCodeAt(i);
+  return new type(out.buffer);
+}
+
+// ---- colours: viridis for scores, Okabe-Ito for tracks; score 1 always stands out most ----
+const VIRIDIS = ['440154', '482878', '3e4989', '31688e', '26828e', '1f9e89', '35b779', '6ece58', 'b5de2b', 'fde725']
+  .map((h) => [0, 2, 4].map((i) => parseInt(h.slice(i, i + 2), 16)));
+const darkMode = matchMedia('(prefers-color-scheme: dark)');
+let theme;
+function viridis(t) {
+  const i = Math.min(8, Math.floor(t * 9)), f = t * 9 - i;
+  return 'rgb(' + VIRIDIS[i].map((v, k) => Math.round(v + f * (VIRIDIS[i + 1][k] - v))) + ')';
+}
+function loadTheme() {
+  const css = getComputedStyle(document.documentElement), dark = darkMode.matches;
+  theme = Object.fromEntries(['card', 'ink', 'muted', 'grid', 'frame', 'noise', 'accent', 'true', 'false']
+    .map((k) => [k, css.getPropertyValue('--' + k).trim()]));
+  theme.score = (t) => viridis(dark ? 0.12 + 0.88 * t : 0.9 * (1 - t));
+  theme.tracks = ['#e69f00', '#009e73', '#cc79a7', dark ? '#f0e442' : '#0072b2', '#d55e00', '#56b4e9'];
+  const stops = Array.from({ length: 11 }, (_, i) => theme.score(i / 10));
+  document.documentElement.style.setProperty('--ramp', `linear-gradient(90deg, ${stops})`);
+}
+
+// ---- a canvas with axes ----
+function newCanvas(parent, label) {
+  const c = el('canvas', '', parent);
+  if (label) { c.setAttribute('role', 'img'); c.setAttribute('aria-label', label); }
+  else c.setAttribute('aria-hidden', 'true');
+  return c;
+}
+function begin(canvas) {
+  const ratio = devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
+  if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(h * ratio)) {
+    canvas.width = Math.round(w * ratio);
+    canvas.height = Math.round(h * ratio);
+  }
+  const g = canvas.getContext('2d');
+  g.setTransform(ratio, 0, 0, ratio, 0, 0);
+  g.clearRect(0, 0, w, h);
+  return g;
+}
+function ticks(lo, hi, log, room) {
+  if (log) {
+    const step = Math.ceil((hi - lo) / Math.max(1, room / 26)), out = [];
+    for (let e = Math.ceil(lo - 1e-9); e <= hi + 1e-9; e += step) out.push(e);
+    return out.map((e) => [e, e === 0 ? '1' : '10' + [...String(e)].map((c) => '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'['-0123456789'.indexOf(c)]).join('')]);
+  }
+  const rough = (hi - lo) / Math.max(2, room / 58), unit = 10 ** Math.floor(Math.log10(rough));
+  const step = unit * [1, 2, 5, 10].find((m) => m * unit >= rough * 0.999);
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), out = [];
+  for (let i = Math.ceil(lo / step - 1e-9); i * step <= hi + step * 1e-9; ++i) {
+    out.push([i * step, (i * step).toFixed(digits).replace('-', '−').replace(/^−(0\.?0*)$/, '$1')]);
+  }
+  return out;
+}
+// Draws the frame of a plot. On a log axis the range and the values are powers of ten.
+function axes(g, w, h, a) {
+  const box = { l: 52, t: 8, r: w - 10, b: h - 38 };
+  const X = (v) => box.l + (v - a.x[0]) / (a.x[1] - a.x[0]) * (box.r - box.l);
+  const Y = (v) => box.b - (v - a.y[0]) / (a.y[1] - a.y[0]) * (box.b - box.t);
+  g.font = '11.5px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+  g.lineWidth = 1;
+  g.strokeStyle = theme.grid;
+  g.fillStyle = theme.muted;
+  g.beginPath();
+  g.textAlign = 'center';
+  for (const [v, text] of ticks(...a.x, a.logX, box.r - box.l)) {
+    const p = Math.round(X(v)) + 0.5;
+    g.moveTo(p, box.t); g.lineTo(p, box.b);
+    g.fillText(text, Math.min(p, w - g.measureText(text).width / 2 - 1), box.b + 16);
+  }
+  g.textAlign = 'right';
+  for (const [v, text] of ticks(...a.y, a.logY, box.b - box.t)) {
+    const p = Math.round(Y(v)) + 0.5;
+    g.moveTo(box.l, p); g.lineTo(box.r, p);
+    g.fillText(text, box.l - 6, p + 4);
+  }
+  g.stroke();
+  g.strokeStyle = theme.frame;
+  g.strokeRect(box.l + 0.5, box.t + 0.5, box.r - box.l, box.b - box.t);
+  g.fillStyle = theme.ink;
+  g.font = '12px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+  g.textAlign = 'center';
+  g.fillText(a.xLabel, (box.l + box.r) / 2, h - 6);
+  g.save();
+  g.translate(12, (box.t + box.b) / 2);
+  g.rotate(-Math.PI / 2);
+  g.fillText(a.yLabel, 0, 0);
+  g.restore();
+  return { X, Y, box };
+}
+function clipTo(g, box) {
+  g.beginPath();
+  g.rect(box.l, box.t, box.r - box.l, box.b - box.t);
+  g.clip();
+}
+
+// ---- curves ----
+const charts = {};
+function line(g, points, colour, dash = []) {
+  g.strokeStyle = colour;
+  g.lineWidth = 2;
+  g.setLineDash(dash);
+  g.beginPath();
+  for (const [x, y] of points) if (Number.isFinite(y)) g.lineTo(x, y);
+  g.stroke();
+  g.setLineDash([]);
+}
+// Draws a plot into the element of this id whenever the page is painted.
+function chart(id, label, settings, paint) {
+  const canvas = newCanvas($(id), label);
+  charts[id] = () => {
+    const g = begin(canvas), f = axes(g, canvas.clientWidth, canvas.clientHeight, settings);
+    g.save();
+    clipTo(g, f.box);
+    paint(g, f);
+    g.restore();
+  };
+}
+function stepsOf(f, counts, lo, hi, Y) {
+  const x = (i) => f.X(lo + (hi - lo) * i / counts.length);
+  const steps = counts.flatMap((n, i) => [[x(i), Y(n)], [x(i + 1), Y(n)]]);
+  return [[f.box.l, f.box.b + 3], ...steps, [f.box.r, f.box.b + 3]];
+}
+function filled(g, points, colour, dash) {
+  line(g, points, colour, dash);
+  g.globalAlpha = 0.15;
+  g.fillStyle = colour;
+  g.fill();
+  g.globalAlpha = 1;
+}
+
+// ---- tables ----
+// Tiles [name, how to show it, value]; those without a value are left out.
+function buildTiles(tiles) {
+  for (const [name, show, value] of tiles.filter((t) => has(t[2]))) {
+    const tile = el('div', '', $('tiles'), { className: name === 'failed events' ? 'bad' : '' });
+    el('dt', name, tile);
+    el('dd', show(value), tile);
+  }
+}
+// The rows of `names` in the order of the stages, those of summary.seconds.
+function buildTimes(stages) {
+  const s = summary, t = s.seconds || {};
+  const names = { ...stages,
+    all_stages: `all stages${s.threads > 1 ? `, summed over ${s.threads} threads` : ''}`, wall_clock: 'wall clock' };
+  const isStage = (k) => k !== 'all_stages' && k !== 'wall_clock';
+  const longest = Math.max(...Object.keys(names).filter(isStage).map((k) => t[k] || 0), 1e-12);
+  for (const [k, name] of Object.entries(names)) {
+    if (!has(t[k])) continue;
+    const row = el('tr', '', $('time'), { className: k });
+    el('th', name, row, { scope: 'row', colSpan: isStage(k) ? 1 : 2 });
+    if (isStage(k)) el('i', '', el('td', '', row)).style.width = 100 * t[k] / longest + '%';
+    el('td', seconds(t[k]), row);
+  }
+}
+function buildServers(servers) {
+  const failures = (s) => whole(s.failures) + (s.failures
+    ? ` (${Object.entries(s.failures_by_code).map(([code, n]) => `code ${code}: ${whole(n)}`).join(', ')})` : '');
+  const time = (v) => has(v) ? seconds(v) : '–';
+  const state = (s) => s.is_gone ? ', gone' : s.is_suspect ? ', does not answer' : '';
+  // Title, text, whether it is bad.
+  const columns = [['server', (s) => s.server + state(s), (s) => s.is_suspect], ['requests', (s) => whole(s.requests)],
+    ['failures', failures, (s) => s.failures > 0], ['retries', (s) => whole(s.retries)],
+    ['sent', (s) => bytes(s.bytes_sent)], ['received', (s) => bytes(s.bytes_received)],
+    ['round trip, median', (s) => time(s.latency_p50)], ['p99', (s) => time(s.latency_p99)],
+    ['queue', (s) => time(s.queue)], ['compute', (s) => time(s.compute)]];
+  const head = el('tr', '', el('thead', '', $('servers')));
+  for (const [title] of columns) el('th', title, head, { scope: 'col' });
+  const body = el('tbody', '', $('servers'));
+  for (const s of servers) {
+    const row = el('tr', '', body);
+    columns.forEach(([, show, isBad], i) =>
+      el(i ? 'td' : 'th', show(s), row, { className: isBad?.(s) ? 'bad' : '', ...(i ? {} : { scope: 'row' }) }));
+  }
+  $('service').hidden = !servers.length;
+}
