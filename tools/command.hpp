@@ -21,6 +21,7 @@ inline constexpr int kBadInput = 2;
 // @param command_line the whole call, for the result files
 
 void add_track_command(CLI::App& program, Action& action);
+void add_merge_command(CLI::App& program, Action& action);
 void add_graph_command(CLI::App& program, Action& action);
 void add_infer_command(CLI::App& program, Action& action);
 void add_check_command(CLI::App& program, Action& action);
@@ -50,8 +51,8 @@ CLI::Option* add_path_option(CLI::App& command, const std::string& name, std::st
 std::filesystem::path program_folder();
 
 /// The model beside the program, or installed with it: what `make models` writes, else the package of
-/// `make demo`.
-std::string default_model();
+/// `make demo`. @param name of the file; "tensoa" for tracks, "merge" for fragments
+std::string default_model(const std::string& name = "tensoa");
 
 
 /// The path. @throws LoadError with the way out where it is the default, and nothing is there

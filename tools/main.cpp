@@ -105,6 +105,7 @@ int run(int argc, char** argv) {
   Action action;
   add_compile_command(program, action);
   add_track_command(program, action);
+  add_merge_command(program, action);
   add_graph_command(program, action);
   add_infer_command(program, action);
   add_check_command(program, action);
@@ -163,22 +164,23 @@ std::filesystem::path program_folder() {
   return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
-std::string default_model() {
+std::string default_model(const std::string& stem) {
   const std::filesystem::path built = program_folder() / "models";
   const std::filesystem::path installed = program_folder().parent_path() / TENSOA_DATA / "models";
   for (const std::filesystem::path& folder : {built, installed}) {
-    for (const char* name : {"tensoa.pt", "tensoa.pt2"}) {
+    for (const std::string& name : {stem + ".pt", stem + ".pt2"}) {
       if (std::error_code ignored; std::filesystem::exists(folder / name, ignored)) {
         return (folder / name).string();
       }
     }
   }
-  return (built / "tensoa.pt").string();
+  return (built / (stem + ".pt")).string();
 }
 
 const std::string& require_model(const std::string& path) {
   std::error_code ignored;
-  if (path != default_model() || std::filesystem::exists(path, ignored)) return path;
+  const bool is_default = path == default_model() || path == default_model("merge");
+  if (!is_default || std::filesystem::exists(path, ignored)) return path;
   throw LoadError(
       "model " + path +
       ": there is no such file; give a model with --model, or that of the demo: in a checkout "

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <span>
+
+#include "event_run.hpp"
+#include "tensoa/merge/event_source.hpp"
+#include "tensoa/merge/metrics.hpp"
+#include "tensoa/merge/pipeline.hpp"
+#include "tensoa/merge/report.hpp"
+#include "tensoa/merge/writer.hpp"
+
+namespace tensoa::tools {
+namespace {
+
+/// Figures of events that add up.
+struct MergeFigures {
+  std::size_t events = 0;
+  std::size_t clusters = 0;
+  std::size_t fragments = 0;
+  std::size_t edges = 0;
+  std::size_t merged = 0;
+  track::StageSeconds seconds;
+  track::ScoreReport moved;
+  std::size_t events_with_truth = 0;
+  track::EdgeCounts edge_counts;
+  track::EdgeAuc edge_auc;
+  merge::MergeCounts merge_counts;
+  track::ScoreHistogram scores;
+};
+
+struct MergeSummary : RunSummary {
+  MergeFigures all;  ///< but what RunSummary has
+
+  MergeSummary& operator+=(const MergeFigures& one) {
+    events += one.events;
+    seconds += one.seconds;
+    moved += one.moved;
+    all.clusters += one.clusters;
+    all.fragments += one.fragments;
+    all.edges += one.edges;
+    all.merged += one.merged;
+    all.events_with_truth += one.events_with_truth;
+    all.edge_counts += one.edge_counts;
+    all.edge_auc += one.edge_auc;
+    all.merge_counts += one.merge_counts;
+    all.scores.merge(one.scores);
+    return *this;
+  }
+};
+
+nlohmann::json to_json(const MergeSummary& summary) {
+  const MergeFigures& all = summary.all;
+  const merge::MergeCounts& counts = all.merge_counts;
+  const bool has_truth = all.events_with_truth > 0;
+  const auto with_truth = [&](auto value) {
+    return has_truth ? nlohmann::json(value) : nlohmann::json();
+  };
+  const auto ratio = [&](std::optional<double> value) {
+    return has_truth ? or_null(value) : nlohmann::json();
+  };
+  nlohmann::json json = to_json(static_cast<const RunSummary&>(summary));
+  json.update({{"clusters", all.clusters},
+               {"fragments", all.fragments},
+               {"edges", all.edges},
+               {"merged", all.merged},
+               {"true_edges", with_truth(all.edge_counts.true_edges)},
+               {"edge_auc", ratio(all.edge_auc.value())},
+               {"edge_efficiency", ratio(all.edge_counts.efficiency())},
+               {"edge_purity", ratio(all.edge_counts.purity())},
+               {"showers", with_truth(counts.showers)},
+               {"shower_efficiency", ratio(counts.shower_efficiency())},
+               {"fragments_that_count", with_truth(counts.fragments)},
+               {"merge_efficiency", ratio(counts.efficiency())},
+               {"energy_purity", ratio(counts.purity())},
+               {"energy_response", ratio(counts.response())},
+               {"energy_resolution", ratio(counts.resolution())}});
+  return json;
+}
+
+std::string to_table(const MergeSummary& summary) {
+  const MergeFigures& all = summary.all;
+  const merge::MergeCounts& counts = all.merge_counts;
+  std::string text = stage_table(summary, all.edges);
+  text += fmt::format(
+      "{} event{} on {}: {} clusters in {} fragments, {} candidate edges, {} merged particles\n",
+      summary.events, summary.events == 1 ? "" : "s", summary.device, grouped(all.clusters),
+      grouped(all.fragments), grouped(all.edges), grouped(all.merged));
+  text += moved_lines(summary);
+  if (all.events_with_truth > 0) {
+    const std::optional<double> auc = all.edge_auc.value();
+    text += fmt::format(
+        "against the truth, cut at {:g}: edge AUC {}; of {} fragments with 5 % of a shower of 10 "
+        "GeV "
+        "or more {} are joined rightly; energy purity {}, response {}, resolution {}\n",
+        summary.min_score, auc ? fmt::format("{:.4f}", *auc) : "–", grouped(counts.fragments),
+        percent(counts.efficiency()), percent(counts.purity()), percent(counts.response()),
+        percent(counts.resolution()));
+  }
+  return text + failed_line(summary);
+}
+
+class MergeApp {
+ public:
+  using Source = merge::EventSource;
+  using Pipeline = merge::MergePipeline;
+  using Summary = MergeSummary;
+  struct Outcome {
+    merge::Event event;
+    MergeFigures figures;
+  };
+  static constexpr const char* kDoing = "merging";
+  static constexpr std::size_t kMostShown = merge::kMaxReportEvents;
+
+  explicit MergeApp(const EventCall& call)
+      : options_{
+            .min_score = call.min_score, .edge_auc = true, .keep_edges = !call.report.empty()} {}
+
+  static std::vector<Source> find_events(const std::vector<std::string>& inputs) {
+    return merge::find_events(inputs);
+  }
+
+  Pipeline pipeline(const Model<>& model, const Queue& queue) const {
+    return {model, queue, options_};
+  }
+
+  static Outcome take(Pipeline& pipeline, double read_seconds, bool) {
+    merge::ProcessedEvent done = pipeline.take();
+    done.seconds.read = read_seconds;
+    MergeFigures figures;
+    figures.events = 1;
+    figures.clusters = done.event.clusters.size();
+    figures.fragments = done.event.fragments.size();
+    figures.edges = done.edges;
+    figures.merged = done.merged;
+    figures.seconds = done.seconds;
+    figures.moved = done.moved;
+    const auto edges = pipeline.edges().const_view();
+    const std::span scores(edges.score.data(), edges.size());
+    if (done.event.has_truth) {
+      figures.events_with_truth = 1;
+      figures.edge_counts = done.edge_counts;
+      figures.edge_auc = done.edge_auc;
+      figures.merge_counts = merge::count_merged(done.event);
+      figures.scores.add(scores, std::span(edges.truth.data(), edges.size()));
+    } else {
+      figures.scores.add(scores);
+    }
+    return {std::move(done.event), std::move(figures)};
+  }
+
+  void open_output(const std::string& path) { output_.emplace(path); }
+  void append(const Outcome& outcome) { output_->append(outcome.event); }
+  void finish_output() { output_->finish(); }
+
+  static std::string report_page(const std::string& json, const std::vector<Outcome>& shown,
+                                 const Summary& summary) {
+    std::vector<const merge::Event*> events;
+    for (const Outcome& one : shown) events.push_back(&one.event);
+    return merge::report_page(json, events, summary.all.scores, summary.all.merge_counts);
+  }
+
+ private:
+  merge::PipelineOptions options_;
+  std::optional<merge::MergeWriter> output_;
+};
+
+}  // namespace
+
+void add_merge_command(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand(
+      "merge", "Calorimeter fragments to particles: candidate graph, network, joined fragments");
+  auto call = std::make_shared<EventCall>();
+  call->model = default_model("merge");
+  call->min_score = merge::PipelineOptions{}.min_score;
+  add_event_options(
+      *command, *call,
+      "Event files (Parquet, Arrow), folders of them, or "
+      "generate:EVENTS[:SEED[:PARTICLES[:PILE_UP]]]",
+      "forward(x, edge_index, edge_attr) -> scores",
+      "Each fragment joins the one of more energy to which its edge scores best, if that is at "
+      "least this score (0 to 1)",
+      "Write event, fragment_id, x, y, z, energy, layer, merged_id of all clusters to this .csv or "
+      ".parquet file");
+  command->callback(
+      [call, &action] { action = [call] { return EventRun<MergeApp, EventCall>(*call).run(); }; });
+}
+
+}  // namespace tensoa::tools

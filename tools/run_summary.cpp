@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#include "run_summary.hpp"
+
+#include <fmt/core.h>
+
+#include "seconds.hpp"
+
+namespace tensoa::tools {
+namespace {
+
+std::string bytes(std::size_t number) {
+  if (number < 10'000) return fmt::format("{} B", number);
+  if (number < 10'000'000) return fmt::format("{:.1f} kB", static_cast<double>(number) / 1e3);
+  return fmt::format("{:.1f} MB", static_cast<double>(number) / 1e6);
+}
+
+/// Summed over threads: more than the wall clock where they work at the same time.
+double all_stages(const track::StageSeconds& seconds) {
+  return seconds.read + seconds.graph + seconds.infer + seconds.tracks;
+}
+
+}  // namespace
+
+nlohmann::json or_null(std::optional<double> value) {
+  return value ? nlohmann::json(*value) : nlohmann::json();
+}
+
+std::string percent(std::optional<double> value) {
+  return value ? fmt::format("{:.2f} %", 100 * *value) : "–";
+}
+
+std::string grouped(std::size_t number) {
+  std::string text;
+  const std::string digits = std::to_string(number);
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ' ';
+    text += digits[i];
+  }
+  return text;
+}
+
+void RunSummary::take(const sched::RunTotals& totals) {
+  devices = totals.devices;
+  rerun = totals.rerun;
+  latency = totals.latency;
+}
+
+nlohmann::json to_json(const RunSummary& run, const std::string& last) {
+  nlohmann::json devices = nlohmann::json::array();
+  for (const auto& device : run.devices) {
+    devices.push_back({{"device", to_string(device.device)},
+                       {"events", device.events},
+                       {"is_lost", device.is_lost}});
+  }
+  nlohmann::json json = {
+      {"events", run.events},
+      {"failed", run.failed},
+      {"score_cut", run.min_score},
+      {"seconds",
+       {{"read", run.seconds.read},
+        {"graph", run.seconds.graph},
+        {"infer", run.seconds.infer},
+        {"all_stages", all_stages(run.seconds)},
+        {"wall_clock", run.wall_seconds},
+        {"latency_p50", seconds_of(run.latency.percentile(0.5))},
+        {"latency_p99", seconds_of(run.latency.percentile(0.99))},
+        {"latency_p999", seconds_of(run.latency.percentile(0.999))}}},
+      {"copies",
+       {{"bytes_in", run.moved.copies.bytes_in}, {"bytes_out", run.moved.copies.bytes_out}}},
+      {"transfers",
+       {{"bytes_to_device", run.moved.bytes_to_device},
+        {"bytes_to_host", run.moved.bytes_to_host}}},
+      {"threads", run.threads},
+      {"in_flight", run.in_flight},
+      {"device", run.device},
+      {"devices", devices},
+      {"rerun", run.rerun},
+      {"model", run.model},
+      {"servers", run.servers},
+  };
+  if (!last.empty()) json["seconds"][last] = run.seconds.tracks;
+  return json;
+}
+
+std::string stage_table(const RunSummary& run, std::size_t edges, const std::string& last) {
+  const double busy = all_stages(run.seconds);
+  const auto events = static_cast<double>(run.events);
+  std::string text =
+      fmt::format("{:<12} {:>10} {:>12} {:>7}\n", "stage", "seconds", "ms/event", "share");
+  const auto add_stage = [&](const std::string& name, double value) {
+    text +=
+        fmt::format("{:<12} {:>10.3f} {:>12.2f} {:>6.1f}%\n", name, value,
+                    events > 0 ? 1e3 * value / events : 0.0, busy > 0 ? 100 * value / busy : 0.0);
+  };
+  add_stage("read", run.seconds.read);
+  add_stage("build graph", run.seconds.graph);
+  add_stage("infer", run.seconds.infer);
+  if (!last.empty()) add_stage(last, run.seconds.tracks);
+  add_stage("all stages", busy);
+  text += fmt::format("{:<12} {:>10.3f}  with {} thread{}: {:.2f} events/s, {:.0f} edges/s\n\n",
+                      "wall clock", run.wall_seconds, run.threads, run.threads == 1 ? "" : "s",
+                      events / run.wall_seconds, static_cast<double>(edges) / run.wall_seconds);
+  text += fmt::format("latency p50 {:.1f} ms, p99 {:.1f} ms, p99.9 {:.1f} ms",
+                      1e3 * seconds_of(run.latency.percentile(0.5)),
+                      1e3 * seconds_of(run.latency.percentile(0.99)),
+                      1e3 * seconds_of(run.latency.percentile(0.999)));
+  if (run.devices.size() > 1) {
+    for (const auto& device : run.devices) {
+      text += fmt::format("; {}: {} events{}", to_string(device.device), device.events,
+                          device.is_lost ? ", then lost" : "");
+    }
+  }
+  return text + '\n';
+}
+
+std::string moved_lines(const RunSummary& run) {
+  std::string text =
+      fmt::format("copied for the network: {} in, {} out", bytes(run.moved.copies.bytes_in),
+                  bytes(run.moved.copies.bytes_out));
+  if (run.moved.bytes_to_device > 0) {
+    text += fmt::format("; to the device {}, back {}", bytes(run.moved.bytes_to_device),
+                        bytes(run.moved.bytes_to_host));
+  }
+  return text + '\n';
+}
+
+std::string failed_line(const RunSummary& run) {
+  if (run.failed == 0) return "";
+  return fmt::format("{} event{} failed and left out\n", run.failed, run.failed == 1 ? "" : "s");
+}
+
+}  // namespace tensoa::tools

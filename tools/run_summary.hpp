@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensoa/sched/module_graph.hpp"
+#include "tensoa/track/edge_scorer.hpp"
+#include "tensoa/track/pipeline.hpp"
+
+// What the commands that run events through a network say at the end.
+
+namespace tensoa::tools {
+
+/// A run over events, whatever the application.
+struct RunSummary {
+  std::string device;
+  std::string model;
+  float min_score = 0;
+  int threads = 1;
+  int in_flight = 1;  ///< events begun and not finished, at most
+  std::size_t events = 0;
+  std::size_t failed = 0;  ///< events that are not in the figures
+  double wall_seconds = 0;
+  track::StageSeconds seconds;  ///< summed over threads
+  track::ScoreReport moved;
+  std::vector<sched::RunTotals::OfDevice> devices;
+  std::size_t rerun = 0;  ///< events that ran again after their device was lost
+  LatencyHistogram latency;
+  nlohmann::json servers = nlohmann::json::array();  ///< of the model, see ServiceRun::figures()
+
+  /// What the scheduler counted.
+  void take(const sched::RunTotals& totals);
+};
+
+/// A number, or null.
+nlohmann::json or_null(std::optional<double> value);
+
+/// "98.76 %", or a dash.
+std::string percent(std::optional<double> value);
+
+/// 1234567 as "1 234 567".
+std::string grouped(std::size_t number);
+
+/// The members of `--json` that all applications have.
+/// @param last the name of the stage after inference; empty where it is a part of that
+nlohmann::json to_json(const RunSummary& run, const std::string& last = "");
+
+/// The table of stages, wall clock and latency.
+std::string stage_table(const RunSummary& run, std::size_t edges, const std::string& last = "");
+
+/// What was copied and moved, and how many events failed.
+std::string moved_lines(const RunSummary& run);
+std::string failed_line(const RunSummary& run);
+
+}  // namespace tensoa::tools
