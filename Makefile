@@ -34,7 +34,7 @@ export TORCH_VERSION
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 
 exatrkx := $(wildcard $(TENSOA_SHARED_DATA)/exatrkx_gnn/weights.txt.gz)
-models := build/models/tensoa.pt build/models/tensoa.graph.json
+models := build/models/tensoa.pt build/models/tensoa.graph.json build/models/merge.pt
 ifneq ($(exatrkx),)
 models += build/models/exatrkx.pt
 endif
@@ -68,6 +68,9 @@ program: build/.configured-$(PRESET)
 	@cmake --build build --target tensoa_installed
 
 build/models/tensoa.pt: models/interaction_network.safetensors python/tensoa/tracking/interaction_network.py | setup
+	@$(PYTHON) -m tensoa.export $< --out $@
+
+build/models/merge.pt: models/fragment_network.safetensors python/tensoa/merging/network.py | setup
 	@$(PYTHON) -m tensoa.export $< --out $@
 
 build/models/exatrkx.pt: $(exatrkx) $(wildcard python/tensoa/importers/exatrkx/*.py) | setup

@@ -23,7 +23,8 @@ if(TARGET tensoa_program)
     install(TARGETS tensoa_torch LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   endif()
   # What `make models` and `make demo` have made: `tensoa track` finds it.
-  install(FILES "${PROJECT_BINARY_DIR}/models/tensoa.pt" "${PROJECT_BINARY_DIR}/models/tensoa.pt2"
+  install(FILES "${PROJECT_BINARY_DIR}/models/tensoa.pt" "${PROJECT_BINARY_DIR}/models/tensoa.pt2" "${PROJECT_BINARY_DIR}/models/merge.pt"
+    "${PROJECT_BINARY_DIR}/models/merge.pt2"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/tensoa/models" OPTIONAL)
 endif()
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -38,6 +38,7 @@ make_package() {
 mkdir -p "$folder"
 make_package tensoa models/interaction_network.safetensors export
 cp models/interaction_network.graph.json $folder/tensoa.graph.json
+make_package merge models/fragment_network.safetensors export --of fragments
 if [[ -n ${1:-} ]]; then
   make_package exatrkx "$1" importers.exatrkx --without-edge-columns
 fi

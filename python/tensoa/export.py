@@ -65,7 +65,7 @@ from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends import torch_export, torchscript
 from tensoa.errors import InputError
 from tensoa.importers import checkpoints, exatrkx, outputs
-from tensoa.importers.files import load_module
+from tensoa.importers.files import load_module, load_weights
 from tensoa.options import TARGETS, add_network_options
 from tensoa.package import archive, fused, gpu_check, parts, reference
 from tensoa.package.cases import KINDS
@@ -74,7 +74,6 @@ from tensoa.package.manifest import Check, Fused, FusedPart, Manifest, RowDepend
 from tensoa.package.recorded import record, summary_lines
 from tensoa.row_dependence import DEPENDENT, INDEPENDENT, UNKNOWN, row_dependence
 from tensoa.tracing import with_place
-from tensoa.tracking import interaction_network
 
 
 @dataclass(frozen=True)
@@ -450,7 +449,7 @@ def is_weights(path: str) -> bool:
 
 def write_torchscript(weights: str, path: str | PathLike) -> None:
     """Writes the TorchScript file of our network, or of Exa.TrkX, whose weights alone are in a file. Raises InputError."""
-    network = interaction_network.load(weights) if weights.endswith(".safetensors") else exatrkx.read_weights(weights)
+    network = load_weights(weights) if weights.endswith(".safetensors") else exatrkx.read_weights(weights)
     with replacing(path) as temporary:
         torch.jit.script(network).save(temporary)
 

@@ -22,6 +22,7 @@ from tensoa.importers.fixed_point.hls4ml import import_fml
 from tensoa.importers.keras import config, import_keras
 from tensoa.importers.lwtnn import import_lwtnn
 from tensoa.importers.tmva import import_tmva
+from tensoa.merging import network as fragment_network
 from tensoa.tracking import interaction_network
 
 ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".pb", ".graphdef", ".fml", ".json", ".xml", ".safetensors")
@@ -38,7 +39,7 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
     if path.endswith(".py"):
         return _made_by(Path(path), factory)
     if source.endswith(".safetensors"):
-        return interaction_network.load(source)
+        return load_weights(source)
     if exatrkx.takes(source):
         return exatrkx.read_weights(source)
     if source.endswith(".pt2"):
@@ -118,6 +119,11 @@ def _script(path: str) -> nn.Module:
 def _exported_program(path: str) -> nn.Module:
     zipfile.ZipFile(path).close()  # torch 2.15 logs a traceback when the file is something else
     return torch.export.load(path).module()
+
+
+def load_weights(path: str) -> nn.Module:
+    """One of our networks, of its weights file. Raises InputError."""
+    return (fragment_network if fragment_network.is_weights(path) else interaction_network).load(path)
 
 
 def _made_by(path: Path, factory: str) -> nn.Module:
