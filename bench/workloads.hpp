@@ -15,9 +15,9 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/engine/model.hpp"
+#include "tensoa/events/impl/random.hpp"
 #include "tensoa/package/options.hpp"
 #include "tensoa/track/edge_scorer.hpp"
-#include "tensoa/track/impl/random.hpp"
 
 /// @file
 /// The models that are compared call by call (suites/forward.cpp, peers/): their columns, and
@@ -70,7 +70,7 @@ class MlpCase {
         host_(n, Device::cpu()),
         points_(n, queue.device()),
         answers_(n, queue.device()) {
-    track::Random random(n);
+    events::Random random(n);
     const View<Points> point = host_.view();
     for (std::size_t i = 0; i < n; ++i) {
       for (const auto& column : {point.x, point.y, point.z}) {

@@ -10,8 +10,8 @@
 #include <limits>
 
 #include "numbers.hpp"
+#include "tensoa/events/impl/random.hpp"
 #include "tensoa/package/described_columns.hpp"
-#include "tensoa/track/impl/random.hpp"
 
 namespace tensoa::tools {
 namespace {
@@ -22,7 +22,7 @@ void store(std::byte* place, T value) {
 }
 
 /// A number in [-2, 2) that a half and a bfloat16 can hold.
-float coarse_number(track::Random& random) {
+float coarse_number(events::Random& random) {
   return static_cast<float>(random.below(256) - 128) / 64;
 }
 
@@ -35,7 +35,7 @@ Half half_of(float number) {
 }
 
 /// @param indices integers are below this
-void store_number(std::byte* place, DType dtype, std::size_t indices, track::Random& random) {
+void store_number(std::byte* place, DType dtype, std::size_t indices, events::Random& random) {
   const auto below = [&](std::size_t most) {
     return random.below(static_cast<std::int64_t>(std::clamp<std::size_t>(indices, 1, most)));
   };
@@ -105,8 +105,8 @@ GeneratedColumns::GeneratedColumns(const package::ModelDescription& model,
   for (const auto& input : model.inputs) smallest = std::min(smallest, rows_of(input));
   memory_.reserve(model.inputs.size() + model.outputs.size());
   const std::size_t first = rows.empty() ? 0 : rows.front();
-  track::Random inputs(first + (event << 40U), offset);
-  track::Random outputs(first, seed);
+  events::Random inputs(first + (event << 40U), offset);
+  events::Random outputs(first, seed);
   const auto add = [&](const package::ArgumentDescription& argument, bool is_input) {
     Memory& memory = allocate(*argument.block, rows_of(argument), offset);
     const DType dtype = memory.block.element.dtype;

@@ -92,7 +92,7 @@ bool MergePipeline::finish() {
   done_.moved.bytes_to_host = on_device_.bytes_to_host();
   next_ = Step::kTake;
   if (!options_.keep_edges || done_.edges == 0 || queue_.device().is_cpu()) return false;
-  track::detail::make_room(kept_edges_, done_.edges);
+  events::make_room(kept_edges_, done_.edges);
   done_.moved.bytes_to_host += copy(queue_, on_device_.edges(), kept_edges_);
   next_ = Step::kKeptEdges;
   return true;

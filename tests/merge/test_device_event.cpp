@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/events/impl/random.hpp"
 #include "tensoa/merge/generator.hpp"
-#include "tensoa/track/impl/random.hpp"
 
 namespace tensoa::merge {
 namespace {
@@ -59,7 +59,7 @@ void expect_same(const PortableCollection<Layout>& got, const PortableCollection
 
 /// Clusters of fragments at random places, some of them equal.
 Event random_event(std::uint64_t seed, std::size_t n_fragments) {
-  track::Random random(seed);
+  events::Random random(seed);
   std::vector<std::array<float, 5>> rows;
   std::vector<std::int64_t> ids;
   for (std::size_t f = 0; f < n_fragments; ++f) {
@@ -191,7 +191,7 @@ class DeviceEventOn : public testing::TestWithParam<Device> {
 
   /// Scores that repeat.
   static std::vector<float> some_scores(std::size_t n, std::uint64_t seed) {
-    track::Random random(seed);
+    events::Random random(seed);
     std::vector<float> scores(n);
     for (float& score : scores) score = static_cast<float>(random.below(21)) / 20;
     return scores;

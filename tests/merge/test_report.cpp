@@ -29,7 +29,7 @@ TEST(ReportPage, HasTheFirstEventsAndTheFiguresOfAll) {
   for (std::uint64_t i = 0; i < 4; ++i) events.push_back(generate({.particles = 3}, i));
   events[1].name = "</script><b>";
   events[2] = Event{};
-  track::ScoreHistogram scores;
+  events::ScoreHistogram scores;
   const float score[] = {0.25F, 0.75F};
   const std::uint8_t truth[] = {0, 1};
   scores.add(score, truth);

@@ -9,10 +9,10 @@
 #include <cstring>
 #include <vector>
 
+#include "tensoa/events/impl/random.hpp"
 #include "tensoa/track/generator.hpp"
 #include "tensoa/track/graph_builder.hpp"
 #include "tensoa/track/impl/edge_search.hpp"
-#include "tensoa/track/impl/random.hpp"
 #include "tensoa/track/impl/track_groups.hpp"
 #include "tensoa/track/tracks.hpp"
 
@@ -47,7 +47,7 @@ inline std::vector<std::int64_t> ids_of(ConstView<Hit> hits) {
 /// @param wait until what was launched is done
 template <class Launcher, class Wait>
 void expect_results_of_the_host(const Launcher& launch, const Wait& wait, std::uint64_t events) {
-  Random random(41);
+  events::Random random(41);
   GraphBuilder builder;
   TrackFinder finder;
   for (std::uint64_t index = 0; index < events; ++index) {

@@ -24,10 +24,10 @@
 #include "runtime_calls.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory_budget.hpp"
+#include "tensoa/events/impl/random.hpp"
 #include "tensoa/track/event_source.hpp"
 #include "tensoa/track/generator.hpp"
 #include "tensoa/track/graph_builder.hpp"
-#include "tensoa/track/impl/random.hpp"
 #include "tensoa/track/impl/serial_launcher.hpp"
 #include "tensoa/track/tracks.hpp"
 #include "tracks_one_by_one.hpp"
@@ -81,7 +81,7 @@ class DeviceEventOn : public testing::TestWithParam<Device> {
 };
 
 TEST_P(DeviceEventOn, AgreesWithTheHostOnAThousandEvents) {
-  Random random(31);
+  events::Random random(31);
   DeviceEvent event(*queue_);
   GraphBuilder builder;
   TrackFinder finder;
@@ -180,7 +180,7 @@ TEST_P(DeviceEventOn, TakesOneEdgeAfterTheOtherWhereLayersContradict) {
 }
 
 TEST_P(DeviceEventOn, AgreesWithTheHostOnHitsAnywhere) {
-  Random random(12);
+  events::Random random(12);
   for (const double largest : {1.0, 1e3, 1e6, 1e37}) {
     PortableCollection<Hit> hits(700, Device::cpu());
     const auto v = hits.view();
@@ -200,7 +200,7 @@ TEST_P(DeviceEventOn, AgreesWithTheHostOnHitsAnywhere) {
 }
 
 TEST_P(DeviceEventOn, AgreesWithTheHostOnMoreBucketsThanItsPairsHold) {
-  Random random(13);
+  events::Random random(13);
   PortableCollection<Hit> hits(9'000, Device::cpu());
   const auto v = hits.view();
   for (std::size_t i = 0; i < v.size(); ++i) {
@@ -449,7 +449,7 @@ TEST_P(DeviceEventOn, WithAnEdgeCapacityGivesTheSameInTheFirstRowsAndNothingInTh
   constexpr std::size_t kRows = 40'000;
   DeviceEvent event(*queue_, {}, {}, kRows);
   DeviceEvent exact(*queue_);
-  Random random(8);
+  events::Random random(8);
   for (const std::int64_t particles : {300, 20, 150}) {
     Event input = generate({.seed = 2, .particles = particles}, 0);
     Event again = generate({.seed = 2, .particles = particles}, 0);

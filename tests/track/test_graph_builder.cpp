@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/events/impl/random.hpp"
 #include "tensoa/track/event_source.hpp"
 #include "tensoa/track/generator.hpp"
-#include "tensoa/track/impl/random.hpp"
 
 namespace tensoa::track {
 namespace {
@@ -78,7 +78,7 @@ void expect_same_as_all_pairs(PortableCollection<Hit>& hits, const GraphCuts& cu
 }
 
 TEST(GraphBuilder, AgreesWithAllPairsOnRandomHits) {
-  Random random(11);
+  events::Random random(11);
   for (const double r_max : {60.0, 300.0, 1000.0}) {
     for (const std::int32_t layers : {1, 2, 12}) {
       std::vector<Point> points;

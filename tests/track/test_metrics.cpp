@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tensoa/core/error.hpp"
-#include "tensoa/track/impl/random.hpp"
+#include "tensoa/events/impl/random.hpp"
 
 namespace tensoa::track {
 namespace {
@@ -35,7 +35,7 @@ std::optional<double> auc_of(const std::vector<Scored>& scored) {
 }
 
 TEST(EdgeAuc, AgreesWithAllPairs) {
-  Random random(31);
+  events::Random random(31);
   for (const std::int64_t levels : {2, 10, 1'000'000}) {  // few levels make many ties
     std::vector<Scored> scored;
     for (int i = 0; i < 400; ++i) {

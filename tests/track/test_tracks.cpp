@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tensoa/core/error.hpp"
-#include "tensoa/track/impl/random.hpp"
+#include "tensoa/events/impl/random.hpp"
 #include "tracks_one_by_one.hpp"
 
 namespace tensoa::track {
@@ -75,7 +75,7 @@ std::vector<std::int64_t> groups(std::size_t n_hits, const std::vector<Link>& li
 }
 
 TEST(TrackFinder, AgreesWithBreadthFirstSearch) {
-  Random random(21);
+  events::Random random(21);
   for (const std::int64_t n_edges : {0, 20, 150, 400, 3000}) {
     constexpr std::size_t kHits = 300;
     std::vector<Link> links;

@@ -23,10 +23,10 @@ struct MergeFigures {
   track::StageSeconds seconds;
   track::ScoreReport moved;
   std::size_t events_with_truth = 0;
-  track::EdgeCounts edge_counts;
-  track::EdgeAuc edge_auc;
+  events::EdgeCounts edge_counts;
+  events::EdgeAuc edge_auc;
   merge::MergeCounts merge_counts;
-  track::ScoreHistogram scores;
+  events::ScoreHistogram scores;
 };
 
 struct MergeSummary : RunSummary {

@@ -82,8 +82,8 @@ ScoreReport EdgeScorer::score(const PortableCollection<Hit>& hits,
   if (queue_.device().is_cpu()) {
     report.copies = enqueue(hits, edges);
   } else {
-    detail::make_room(device_hits_, hits.size());
-    detail::make_room(device_edges_, edges.size());
+    events::make_room(device_hits_, hits.size());
+    events::make_room(device_edges_, edges.size());
     report.bytes_to_device = copy(queue_, hits, device_hits_) + copy(queue_, edges, device_edges_);
     report.copies = enqueue(device_hits_, device_edges_);
     report.bytes_to_host = edges.size() * sizeof(float);

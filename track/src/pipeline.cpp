@@ -167,7 +167,7 @@ bool TrackPipeline::finish_tracks() {
 }
 
 void TrackPipeline::keep_edges() {
-  detail::make_room(kept_edges_, done_.edges);
+  events::make_room(kept_edges_, done_.edges);
   done_.moved.bytes_to_host += copy(queue_, device_event_->edges(), kept_edges_);
   next_ = Step::kKeptEdges;
 }

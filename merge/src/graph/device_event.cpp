@@ -12,12 +12,12 @@
 #include "graph/device_kernels.hpp"
 #include "grow.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/track/impl/serial_launcher.hpp"
+#include "tensoa/events/impl/serial_launcher.hpp"
 
 namespace tensoa::merge {
 namespace {
 
-using track::detail::make_room;
+using events::make_room;
 
 struct EventStatus {
   track::TrackStatus groups;
@@ -38,12 +38,12 @@ struct DeviceEvent::Answer {
   std::byte* data;
 
   static constexpr std::size_t kStatusAt =
-      tensoa::detail::plane_bytes(sizeof(track::EdgeAuc::Counts), 1);
+      tensoa::detail::plane_bytes(sizeof(events::EdgeAuc::Counts), 1);
   static constexpr std::size_t kMergedAt = kStatusAt + kAlignment;
   static std::size_t end(std::size_t n) { return kMergedAt + n * sizeof(std::int64_t); }
 
-  track::EdgeAuc::Counts* score_counts() const {
-    return reinterpret_cast<track::EdgeAuc::Counts*>(data);
+  events::EdgeAuc::Counts* score_counts() const {
+    return reinterpret_cast<events::EdgeAuc::Counts*>(data);
   }
   EventStatus* status() const { return reinterpret_cast<EventStatus*>(data + kStatusAt); }
   std::int64_t* merged_id() const { return reinterpret_cast<std::int64_t*>(data + kMergedAt); }
@@ -71,7 +71,7 @@ template <class Step>
 void DeviceEvent::run(const Step& step) {
   is_busy_ = true;
   if (queue_.device().is_cpu()) {
-    step.run(track::SerialLauncher{});
+    step.run(events::SerialLauncher{});
   } else {
     detail::gpu_run(queue_, {scratch_.data(), scratch_.size()}, step);
   }

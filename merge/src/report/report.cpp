@@ -57,10 +57,10 @@ json to_json(const Event& event) {
           {"particle", event.has_truth ? json(pack_rows<std::int32_t>(rows, particle)) : json()}};
 }
 
-json to_json(const track::ScoreHistogram& scores) {
+json to_json(const events::ScoreHistogram& scores) {
   json efficiency = json::array();
   json false_rate = json::array();
-  for (const track::CutPoint& point : scores.cut_points()) {
+  for (const events::CutPoint& point : scores.cut_points()) {
     efficiency.push_back(point.efficiency);
     false_rate.push_back(point.false_rate);
   }
@@ -74,7 +74,7 @@ json to_json(const track::ScoreHistogram& scores) {
 }  // namespace
 
 std::string report_page(std::string_view summary_json, const std::vector<const Event*>& events,
-                        const track::ScoreHistogram& scores, const MergeCounts& counts) {
+                        const events::ScoreHistogram& scores, const MergeCounts& counts) {
   json shown = json::array();
   for (std::size_t i = 0; i < std::min(events.size(), kMaxReportEvents); ++i) {
     shown.push_back(to_json(*events[i]));

@@ -10,7 +10,7 @@
 
 #include "sim/fragments.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/track/impl/random.hpp"
+#include "tensoa/events/impl/random.hpp"
 
 // As in the generator of track: no contraction of a * b + c, and no expression draws two random
 // numbers, unless in braces.
@@ -18,7 +18,7 @@
 namespace tensoa::merge {
 namespace {
 
-using track::Random;
+using events::Random;
 
 constexpr int kLayers = 47;
 constexpr double kFront = 3220;  // mm

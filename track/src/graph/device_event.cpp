@@ -91,7 +91,7 @@ void DeviceEvent::run(const Step& step) {
 void DeviceEvent::make_room(std::size_t n_hits) {
   const Device device = queue_.device();
   if (n_hits > capacity_) {
-    const std::size_t capacity = detail::grown(capacity_, n_hits);
+    const std::size_t capacity = events::grown(capacity_, n_hits);
     capacity_ = 0;
     const std::size_t bytes = Staging{nullptr, capacity, device}.end();
     device_block_ = {};
@@ -112,10 +112,10 @@ void DeviceEvent::make_room(std::size_t n_hits) {
     capacity_ = capacity;
   }
   if (capacity_ > 0) make_targets_room(std::max(capacity_ * width(), edges_again_));
-  detail::make_room(hits_, n_hits + 1);
+  events::make_room(hits_, n_hits + 1);
   hits_.resize(n_hits);
-  detail::make_room(work_, n_hits);
-  detail::make_room(groups_, n_hits);
+  events::make_room(work_, n_hits);
+  events::make_room(groups_, n_hits);
 }
 
 DeviceEvent::Staging DeviceEvent::on_device() const {
@@ -250,7 +250,7 @@ std::size_t DeviceEvent::finish_graph() {
 
   const std::size_t rows = is_counted ? static_cast<std::size_t>(status.edges)
                                       : std::exchange(edge_rows_, edge_capacity_);
-  detail::make_room(edges_, rows);
+  events::make_room(edges_, rows);
   const View<Hit> hits = columns();
   if (!is_counted) hits_.resize(n + 1);
   if (rows > 0) {

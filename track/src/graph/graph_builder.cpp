@@ -77,7 +77,7 @@ GraphBuilder& GraphBuilder::operator=(GraphBuilder&&) noexcept = default;
 PortableCollection<Edge>& GraphBuilder::build(View<Hit> hits) {
   detail::require_countable(hits.size());
   Workspace& work = *work_;
-  detail::make_room(work.hits, hits.size());
+  events::make_room(work.hits, hits.size());
   work.keys.resize(hits.size());
   work.sorted.resize(hits.size());
   work.buckets.resize(hits.size());
@@ -90,7 +90,7 @@ PortableCollection<Edge>& GraphBuilder::build(View<Hit> hits) {
       search_by(work.rules, work.layers.table(), work.hits.view(), work.buckets.data());
   work.pair_buckets(search, static_cast<std::size_t>(status.buckets));
   work.find_targets(search);
-  detail::make_room(edges_, work.targets.size());
+  events::make_room(edges_, work.targets.size());
   work.fill_edges_of(hits, edges_.view());
   return edges_;
 }

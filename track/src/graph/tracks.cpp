@@ -28,7 +28,7 @@ TrackFinder& TrackFinder::operator=(TrackFinder&&) noexcept = default;
 std::size_t TrackFinder::find(View<Hit> hits, ConstView<Edge> edges) {
   detail::require_countable(hits.size());
   PortableCollection<GroupWork>& groups = work_->groups;
-  detail::make_room(groups, hits.size());
+  events::make_room(groups, hits.size());
   detail::require_countable(edges.size(), "edges");
   work_->edges.resize(edges.size());
   TrackStatus status;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tensoa/core/error.hpp"
-#include "tensoa/track/impl/random.hpp"
+#include "tensoa/events/impl/random.hpp"
 
 // This file is compiled without contraction of a * b + c, so that all compilers round alike. For
 // the same reason no expression draws two random numbers, unless in braces: the order of operands
@@ -126,7 +126,7 @@ Vec3 from_angles(double pt, double phi, double eta) {
 }
 
 // Kinks the momentum by two independent angles of this width, rad.
-Vec3 scattered(const Vec3& p, double sigma, Random& random) {
+Vec3 scattered(const Vec3& p, double sigma, events::Random& random) {
   const double pt = transverse(p);
   const double size = std::sqrt(pt * pt + p.z * p.z);
   const double phi = std::atan2(p.y, p.x) + random.normal(sigma) * size / pt;
@@ -438,7 +438,7 @@ class EventMaker {
   }
 
   GeneratorOptions options_;
-  Random random_;
+  events::Random random_;
   std::vector<Vec3> vertices_;
   std::vector<Track> tracks_;
   std::vector<MeasuredHit> hits_;

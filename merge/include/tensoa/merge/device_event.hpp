@@ -7,20 +7,20 @@
 
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
+#include "tensoa/events/scores.hpp"
 #include "tensoa/merge/event.hpp"
 #include "tensoa/merge/impl/link_search.hpp"
 #include "tensoa/track/impl/hit_groups.hpp"
-#include "tensoa/track/metrics.hpp"
 
 namespace tensoa::merge {
 
 /// What DeviceEvent::finish_merge() returns.
 struct MergedFragments {
   std::size_t merged = 0;      ///< particles
-  track::EdgeCounts edges;     ///< of the column `truth`, at the smallest score that joins
+  events::EdgeCounts edges;    ///< of the column `truth`, at the smallest score that joins
   std::size_t bad_scores = 0;  ///< edges whose score is NaN or outside [0, 1]
   /// Of the scores, where asked for. *Lifetime*: until the next start.
-  const track::EdgeAuc::Counts* score_counts = nullptr;
+  const events::EdgeAuc::Counts* score_counts = nullptr;
 };
 
 /// One event after another whose node features, candidate edges and merged particles are made on the

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensoa/events/scores.hpp"
 #include "tensoa/merge/device_event.hpp"
 #include "tensoa/merge/edge_network.hpp"
 #include "tensoa/merge/event.hpp"
-#include "tensoa/track/metrics.hpp"
 #include "tensoa/track/pipeline.hpp"
 
 namespace tensoa::merge {
@@ -19,8 +19,8 @@ struct ProcessedEvent {
   Event event;
   std::size_t edges = 0;
   std::size_t merged = 0;
-  track::EdgeCounts edge_counts;  ///< means nothing without truth
-  track::EdgeAuc edge_auc;        ///< with PipelineOptions::edge_auc, of an event with truth
+  events::EdgeCounts edge_counts;  ///< means nothing without truth
+  events::EdgeAuc edge_auc;        ///< with PipelineOptions::edge_auc, of an event with truth
   track::StageSeconds
       seconds;  ///< `tracks`: of joining fragments, where the event does not stay on a GPU
   track::ScoreReport moved;

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "tensoa/events/scores.hpp"
 #include "tensoa/merge/event.hpp"
 #include "tensoa/merge/metrics.hpp"
-#include "tensoa/track/metrics.hpp"
 
 namespace tensoa::merge {
 
@@ -26,6 +26,6 @@ inline constexpr std::size_t kMaxReportClusters = 60'000;
 /// @throws ConfigError if the summary is no JSON object
 /// *Threads*: safe.
 std::string report_page(std::string_view summary_json, const std::vector<const Event*>& events,
-                        const track::ScoreHistogram& scores, const MergeCounts& counts);
+                        const events::ScoreHistogram& scores, const MergeCounts& counts);
 
 }  // namespace tensoa::merge

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensoa/events/impl/arithmetic.hpp"
 #include "tensoa/merge/event.hpp"
-#include "tensoa/track/impl/arithmetic.hpp"
 #include "tensoa/track/impl/hit_groups.hpp"
 
 /// @file
@@ -51,8 +51,8 @@ struct FindBest {
   std::uint32_t* score_counts;  ///< those of EdgeAuc; nullptr: they are not wanted
 
   TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
-    using track::EdgeAuc;
-    namespace atomic = track::atomic;
+    using events::EdgeAuc;
+    namespace atomic = events::atomic;
     const float score = best.edges.score[e];
     const bool is_true = best.edges.truth[e] != 0;
     const bool is_selected = score >= best.min_score;

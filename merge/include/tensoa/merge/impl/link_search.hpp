@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensoa/events/impl/arithmetic.hpp"
 #include "tensoa/merge/event.hpp"
 #include "tensoa/merge/impl/node_features.hpp"
-#include "tensoa/track/impl/arithmetic.hpp"
 
 /// @file
 /// The candidate edges between fragments as kernels, for the launchers of track/impl/hit_buckets.hpp: one

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensoa/events/impl/arithmetic.hpp"
 #include "tensoa/merge/event.hpp"
-#include "tensoa/track/impl/arithmetic.hpp"
 
 /// @file
 /// The node features of fragments as a kernel: one row a fragment, the same bits on CPU and GPU
-/// (track/impl/arithmetic.hpp).
+/// (events/impl/arithmetic.hpp).
 
 namespace tensoa::merge {
 
@@ -120,8 +120,8 @@ struct FillNodes {
     nodes.y[row] = static_cast<float>(at[1]);
     nodes.z[row] = static_cast<float>(at[2]);
     nodes.eta[row] = static_cast<float>(
-        track::inverse_sinh(at[2] / (r > kSmallestRadius ? r : kSmallestRadius)));
-    nodes.phi[row] = static_cast<float>(track::angle_of(at[1], at[0]));
+        events::inverse_sinh(at[2] / (r > kSmallestRadius ? r : kSmallestRadius)));
+    nodes.phi[row] = static_cast<float>(events::angle_of(at[1], at[0]));
   }
 
   TENSOA_HOST_DEVICE void fill_shape(std::size_t row, std::size_t first, std::size_t last,

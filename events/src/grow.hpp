@@ -7,7 +7,7 @@
 
 #include "tensoa/soa/portable_collection.hpp"
 
-namespace tensoa::track::detail {
+namespace tensoa::events {
 
 /// Capacity for n rows after one that was too small: by halves, so that a few events settle it.
 inline std::size_t grown(std::size_t capacity, std::size_t n) {
@@ -26,4 +26,4 @@ void make_room(PortableCollection<Layout>& rows, std::size_t n) {
   rows.resize(n);
 }
 
-}  // namespace tensoa::track::detail
+}  // namespace tensoa::events

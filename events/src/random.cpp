@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/track/impl/random.hpp"
+#include "tensoa/events/impl/random.hpp"
 
 #include <cmath>
 #include <numbers>
 
-namespace tensoa::track {
+namespace tensoa::events {
 
 double Random::normal(double sigma) noexcept {
   const double radius = std::sqrt(-2 * std::log(1 - uniform()));
@@ -23,4 +23,4 @@ std::int64_t Random::poisson(double mean) noexcept {
   return count;
 }
 
-}  // namespace tensoa::track
+}  // namespace tensoa::events

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/track/impl/arithmetic.hpp"
+#include "tensoa/events/impl/arithmetic.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <cmath>
 #include <limits>
 
-#include "tensoa/track/impl/random.hpp"
+#include "tensoa/events/impl/random.hpp"
 
-namespace tensoa::track {
+namespace tensoa::events {
 namespace {
 
 double ulps(double got, double expected) {
@@ -61,4 +61,4 @@ TEST(InverseSinh, IsWithinThreeUlpOfAsinh) {
 }
 
 }  // namespace
-}  // namespace tensoa::track
+}  // namespace tensoa::events

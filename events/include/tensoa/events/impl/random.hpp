@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace tensoa::track {
+namespace tensoa::events {
 
 /// A stream of random numbers that is the same on every platform: SplitMix64 (Steele, Lea, Flood,
 /// "Fast splittable pseudorandom number generators", OOPSLA 2014) and distributions of our own,
@@ -56,4 +56,4 @@ class Random {
   std::uint64_t state_;
 };
 
-}  // namespace tensoa::track
+}  // namespace tensoa::events

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/track/impl/random.hpp"
+#include "tensoa/events/impl/random.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace tensoa::track {
+namespace tensoa::events {
 namespace {
 
 constexpr int kDraws = 200'000;
@@ -81,4 +81,4 @@ TEST(Random, BelowStaysBelow) {
 }
 
 }  // namespace
-}  // namespace tensoa::track
+}  // namespace tensoa::events

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/track/metrics.hpp"
+#include "tensoa/events/scores.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -10,7 +10,7 @@
 
 #include "tensoa/core/error.hpp"
 
-namespace tensoa::track {
+namespace tensoa::events {
 namespace {
 
 std::size_t bin_of(float score) {
@@ -70,4 +70,4 @@ std::vector<CutPoint> ScoreHistogram::cut_points() const {
   return points;
 }
 
-}  // namespace tensoa::track
+}  // namespace tensoa::events

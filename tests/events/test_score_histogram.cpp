@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/track/metrics.hpp"
+#include "tensoa/events/scores.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "tensoa/core/error.hpp"
 
-namespace tensoa::track {
+namespace tensoa::events {
 namespace {
 
 struct Edges {
@@ -113,4 +113,4 @@ TEST(ScoreHistogram, RejectsTruthOfAnotherLength) {
 }
 
 }  // namespace
-}  // namespace tensoa::track
+}  // namespace tensoa::events
