@@ -56,7 +56,8 @@ nlohmann::json to_json(const RunSummary& run, const std::string& last) {
   nlohmann::json json = {
       {"events", run.events},
       {"failed", run.failed},
-      {"score_cut", run.min_score},
+      {"score_cut",
+       std::stod(fmt::format("{}", run.min_score))},  // 0.3, not what a float has of it
       {"seconds",
        {{"read", run.seconds.read},
         {"graph", run.seconds.graph},

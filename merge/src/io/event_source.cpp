@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "event_files.hpp"
-#include "table_events.hpp"
+#include "origins.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/merge/generator.hpp"
 
@@ -15,24 +15,6 @@ namespace tensoa::merge {
 namespace {
 
 namespace fs = std::filesystem;
-
-class Generated : public events::OriginOf<Event> {
- public:
-  explicit Generated(const GeneratorOptions& options) : options_(options) {}
-  std::string name(std::size_t index) const override { return generated_name(options_, index); }
-  std::string text(std::size_t) const override {
-    return "generate:…:" + std::to_string(options_.seed) + ':' +
-           std::to_string(options_.particles) + ':' + std::to_string(options_.pile_up);
-  }
-  std::string variant() const override {
-    return std::to_string(options_.particles) + "-particles_" + std::to_string(options_.pile_up) +
-           "-pile-up_";
-  }
-  Event read(std::size_t index) const override { return generate(options_, index); }
-
- private:
-  GeneratorOptions options_;
-};
 
 /// A file that cannot be used.
 class Failed : public events::OriginOf<Event> {
@@ -104,11 +86,15 @@ struct Form {
         input, numbers, kMost,
         "generate:EVENTS[:SEED[:PARTICLES[:PILE_UP]]] with whole numbers, 1 to 1000000 events, at "
         "most 10000 particles and 1000 collisions of pile-up an event");
-    const auto from = std::make_shared<const Generated>(GeneratorOptions{
-        numbers[1], static_cast<std::int64_t>(numbers[2]), static_cast<std::int64_t>(numbers[3])});
-    std::vector<EventSource> sources;
-    for (std::uint64_t index = 0; index < numbers[0]; ++index) sources.emplace_back(from, index);
-    return sources;
+    const GeneratorOptions options{numbers[1], static_cast<std::int64_t>(numbers[2]),
+                                   static_cast<std::int64_t>(numbers[3])};
+    const std::string particles = std::to_string(options.particles);
+    const std::string pile_up = std::to_string(options.pile_up);
+    return events::first_sources<EventSource, Event>(
+        numbers[0],
+        std::make_shared<const events::GeneratedEvents<Event, GeneratorOptions>>(
+            options, ':' + std::to_string(options.seed) + ':' + particles + ':' + pile_up,
+            particles + "-particles_" + pile_up + "-pile-up_", generated_name, generate));
   }
 };
 

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "tensoa/core/error.hpp"
-#include "tensoa/events/table_columns.hpp"
 
 namespace tensoa::merge {
 namespace {
@@ -27,34 +25,19 @@ events::TableColumns columns_of(const Event& event, std::vector<std::int64_t>& m
   return table;
 }
 
-std::vector<columnar::WrittenColumn> written_columns() {
+events::TableColumns header() {
   std::vector<std::int64_t> merged_id;
-  std::string texts;
-  events::TableColumns table = columns_of({}, merged_id);
-  table.put_event("", texts);
-  return table.columns;
-}
-
-std::filesystem::path checked(std::filesystem::path path) {
-  events::require_table(path);
-  return path;
+  return columns_of({}, merged_id);
 }
 
 }  // namespace
 
-MergeWriter::MergeWriter(std::filesystem::path path)
-    : writer_(checked(std::move(path)), written_columns()) {}
+MergeWriter::MergeWriter(const std::filesystem::path& path) : writer_(path, header()) {}
 
 void MergeWriter::append(const Event& event) {
-  if (event.clusters.size() == 0) return;
   std::vector<std::int64_t> merged_id;
-  std::string texts;
-  events::TableColumns table = columns_of(event, merged_id);
-  table.put_event(event.name, texts);
-  writer_.append(table.rows, table.numbers);
+  writer_.append(event.name, columns_of(event, merged_id));
 }
-
-void MergeWriter::finish() { writer_.finish(); }
 
 void write_graph(const std::filesystem::path& folder, std::string_view name,
                  ConstView<Fragment> fragments, ConstView<Node> nodes, ConstView<Edge> edges) {

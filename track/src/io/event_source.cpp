@@ -8,7 +8,7 @@
 #include "event_files.hpp"
 #include "io/hit_files.hpp"
 #include "io/hit_table.hpp"
-#include "table_events.hpp"
+#include "origins.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::track {
@@ -28,21 +28,12 @@ class OneFile : public events::OriginOf<Event> {
   fs::path path_;
 };
 
-class Generated : public events::OriginOf<Event> {
- public:
-  explicit Generated(const GeneratorOptions& options) : options_(options) {}
-  std::string name(std::size_t index) const override { return generated_name(options_, index); }
-  std::string text(std::size_t) const override {
-    return "generate:…:" + std::to_string(options_.seed) + ':' + std::to_string(options_.particles);
-  }
-  std::string variant() const override {
-    return std::to_string(options_.particles) + "-particles_";
-  }
-  Event read(std::size_t index) const override { return generate(options_, index); }
-
- private:
-  GeneratorOptions options_;
-};
+std::shared_ptr<const events::OriginOf<Event>> generator(const GeneratorOptions& options) {
+  const std::string particles = std::to_string(options.particles);
+  return std::make_shared<const events::GeneratedEvents<Event, GeneratorOptions>>(
+      options, ':' + std::to_string(options.seed) + ':' + particles, particles + "-particles_",
+      generated_name, generate);
+}
 
 struct Form {
   static constexpr const char* kFiles = "*.csv[.gz], *.parquet or *.arrow";
@@ -66,11 +57,8 @@ struct Form {
     events::parse_generate(input, numbers, kMost,
                            "generate:EVENTS[:SEED[:PARTICLES]] with whole numbers, 1 to 1000000 "
                            "events and at most 1000000 particles an event");
-    const auto from = std::make_shared<const Generated>(
-        GeneratorOptions{numbers[1], static_cast<std::int64_t>(numbers[2])});
-    std::vector<EventSource> sources;
-    for (std::uint64_t index = 0; index < numbers[0]; ++index) sources.emplace_back(from, index);
-    return sources;
+    return events::first_sources<EventSource, Event>(
+        numbers[0], generator({numbers[1], static_cast<std::int64_t>(numbers[2])}));
   }
 };
 
@@ -78,7 +66,7 @@ struct Form {
 
 EventSource::EventSource(fs::path file) : SourceOf(std::make_shared<OneFile>(std::move(file)), 0) {}
 EventSource::EventSource(const GeneratorOptions& options, std::uint64_t index)
-    : SourceOf(std::make_shared<Generated>(options), index) {}
+    : SourceOf(generator(options), index) {}
 
 std::vector<EventSource> find_events(std::string_view input) {
   const std::string inputs[] = {std::string(input)};

@@ -52,19 +52,6 @@ struct TableColumns {
     numbers.push_back({.data = reinterpret_cast<const std::byte*>(data)});
   }
 
-  /// Puts the column `event` with one text in all rows before the others. @param texts keeps its letters
-  void put_event(std::string_view event, std::string& texts) {
-    std::vector<std::int64_t> offsets{0};
-    texts.clear();
-    for (std::size_t row = 0; row < rows; ++row) {
-      texts += event;
-      offsets.push_back(static_cast<std::int64_t>(texts.size()));
-    }
-    columns.insert(columns.begin(), {.name = "event", .cells = columnar::Cells::kTexts});
-    numbers.insert(numbers.begin(),
-                   {reinterpret_cast<const std::byte*>(texts.data()), std::move(offsets)});
-  }
-
   /// Writes one file. @throws OutputError
   void write(const std::filesystem::path& path) const {
     columnar::TableWriter writer(path, columns);
@@ -81,11 +68,44 @@ struct TableColumns {
   }
 };
 
-/// @throws ConfigError unless the file is called .csv or .parquet
-inline void require_table(const std::filesystem::path& path) {
-  if (path.extension() == ".csv" || path.extension() == ".parquet") return;
-  throw ConfigError(path.string() + ": got the ending \"" + path.extension().string() +
-                    "\", expected a file named .csv or .parquet");
-}
+/// Writes the rows of any number of events to one .csv or .parquet file, under a first column `event` with their names.
+/// Rows of one event stay together. *Threads*: one at a time.
+class AnswerWriter {
+ public:
+  /// @param columns of each append(); their rows do not matter
+  /// @throws ConfigError for another ending; OutputError when the file cannot be written
+  AnswerWriter(const std::filesystem::path& path, TableColumns columns)
+      : writer_(with_event(path, std::move(columns))) {}
+
+  /// Adds the rows of one event, which are read in place. @throws OutputError
+  void append(std::string_view event, TableColumns table) {
+    if (table.rows == 0) return;
+    std::string names;
+    std::vector<std::int64_t> offsets{0};
+    for (std::size_t row = 0; row < table.rows; ++row) {
+      names += event;
+      offsets.push_back(static_cast<std::int64_t>(names.size()));
+    }
+    table.numbers.insert(table.numbers.begin(),
+                         {reinterpret_cast<const std::byte*>(names.data()), std::move(offsets)});
+    writer_.append(table.rows, table.numbers);
+  }
+
+  /// Completes the file; call it once, last. Without it nothing is left of the file. @throws OutputError
+  void finish() { writer_.finish(); }
+
+ private:
+  static columnar::TableWriter with_event(const std::filesystem::path& path, TableColumns table) {
+    if (path.extension() != ".csv" && path.extension() != ".parquet") {
+      throw ConfigError(path.string() + ": got the ending \"" + path.extension().string() +
+                        "\", expected a file named .csv or .parquet");
+    }
+    table.columns.insert(table.columns.begin(),
+                         {.name = "event", .cells = columnar::Cells::kTexts});
+    return {path, std::move(table.columns)};
+  }
+
+  columnar::TableWriter writer_;
+};
 
 }  // namespace tensoa::events

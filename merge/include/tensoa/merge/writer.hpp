@@ -5,27 +5,24 @@
 #include <filesystem>
 #include <string_view>
 
-#include "tensoa/columnar/table_writer.hpp"
+#include "tensoa/events/table_columns.hpp"
 #include "tensoa/merge/event.hpp"
 
 namespace tensoa::merge {
 
 /// Writes the clusters of any number of events with their merged particles: event (text), x, y, z (mm), energy (GeV), layer,
-/// fragment_id, merged_id (-1: on no fragment). The ending of the file says the format: .csv or .parquet.
-/// *Threads*: one at a time.
+/// fragment_id, merged_id (-1: on no fragment).
 class MergeWriter {
  public:
-  /// @throws ConfigError for another ending; OutputError when the file cannot be written
-  explicit MergeWriter(std::filesystem::path path);
+  /// @throws ConfigError for another ending than .csv and .parquet; OutputError
+  explicit MergeWriter(const std::filesystem::path& path);
 
-  /// Adds an event. @throws OutputError
+  /// @throws OutputError
   void append(const Event& event);
-
-  /// Completes the file; call it once, last. Without it nothing is left of the file. @throws OutputError
-  void finish();
+  void finish() { writer_.finish(); }
 
  private:
-  columnar::TableWriter writer_;
+  events::AnswerWriter writer_;
 };
 
 /// Writes the graph of one event for training: FOLDER/NAME-fragments.parquet and FOLDER/NAME-edges.parquet,
