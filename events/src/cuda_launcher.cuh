@@ -41,6 +41,34 @@ __global__ void __launch_bounds__(kBlock) run_rows(std::size_t n, Functor functo
   if (row < n) functor(row);
 }
 
+/// A block. It sorts up to one value a lane.
+struct BlockTeam {
+  static constexpr unsigned kLanes = 128;
+
+  __device__ std::size_t lane() const { return threadIdx.x; }
+  __device__ std::size_t size() const { return kLanes; }
+  __device__ void sync() const { __syncthreads(); }
+  __device__ bool any(bool condition) const { return __syncthreads_or(condition ? 1 : 0) != 0; }
+
+  /// Each lane's value to the place that is the number of values before it.
+  template <class T, class Less>
+  __device__ bool sort(T* values, std::size_t n, const Less& less) const {
+    if (n > kLanes) return false;
+    const T own = values[lane() < n ? lane() : 0];
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < n; ++i) place += less(values[i], own) ? 1 : 0;
+    sync();
+    if (lane() < n) values[place] = own;
+    sync();
+    return true;
+  }
+};
+
+template <class Functor>
+__global__ void __launch_bounds__(BlockTeam::kLanes) run_teams(Functor functor) {
+  functor(BlockTeam(), std::size_t{blockIdx.x});
+}
+
 /// Up to so many rows one kernel sorts or sums faster than the several of CUB.
 constexpr std::size_t kFew = 8192;
 
@@ -99,6 +127,13 @@ struct CudaLauncher {
   void rows(std::size_t n, const Functor& functor) const {
     if (n == 0) return;
     run_rows<<<static_cast<unsigned>((n + kBlock - 1) / kBlock), kBlock, 0, stream()>>>(n, functor);
+    check(cudaGetLastError(), queue, "launching a kernel");
+  }
+
+  template <class Functor>
+  void teams(std::size_t n, const Functor& functor) const {
+    if (n == 0) return;
+    run_teams<<<static_cast<unsigned>(n), BlockTeam::kLanes, 0, stream()>>>(functor);
     check(cudaGetLastError(), queue, "launching a kernel");
   }
 

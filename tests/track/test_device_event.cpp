@@ -161,7 +161,7 @@ TEST_P(DeviceEventOn, RefusesALayerThatTheMapDoesNotName) {
 }
 
 TEST_P(DeviceEventOn, TakesOneEdgeAfterTheOtherWhereLayersContradict) {
-  Random random(77);
+  events::Random random(77);
   for (std::uint64_t index = 0; index < 60; ++index) {
     Event input = generate({.seed = 15, .particles = 120}, index);
     DeviceEvent event(*queue_);

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "tensoa/core/error.hpp"
+#include "tensoa/events/impl/random.hpp"
 #include "tensoa/track/generator.hpp"
 #include "tensoa/track/graph_builder.hpp"
-#include "tensoa/track/impl/random.hpp"
 
 namespace tensoa::track {
 namespace {
@@ -406,7 +406,7 @@ Slow counted(const TrackCounts& counts) {
 }
 
 TEST(TrackCounts, AgreesWithTheDefinitionsOnRandomEvents) {
-  Random random(32);
+  events::Random random(32);
   Slow seen;
   for (int event = 0; event < 300; ++event) {
     const std::int64_t ids = 1 + random.below(6);

@@ -91,7 +91,7 @@ TEST(TrackFinder, AgreesWithBreadthFirstSearch) {
 }
 
 TEST(TrackFinder, TakesEdgesInFallingOrderUnlessLayersContradict) {
-  Random random(5);
+  events::Random random(5);
   for (int round = 0; round < 200; ++round) {
     constexpr std::size_t kHits = 120;
     PortableCollection<Hit> hits(kHits, Device::cpu());

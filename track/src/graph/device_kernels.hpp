@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "scratch.hpp"
 #include "tensoa/core/queue.hpp"
 #include "tensoa/track/impl/edge_search.hpp"
 #include "tensoa/track/impl/hit_buckets.hpp"
@@ -80,21 +81,15 @@ struct TrackStep {
   }
 };
 
-/// Device memory that sorts and sums use. For one step at a time.
-struct Scratch {
-  std::byte* data;
-  std::size_t bytes;
-};
-
 /// Whether there are kernels for GPUs in this build.
 bool gpu_has_kernels() noexcept;
 
 /// Scratch for events of up to `n_hits` hits.
 std::size_t gpu_scratch_bytes(const Queue& queue, std::size_t n_hits);
 
-void gpu_run(const Queue& queue, const Scratch& scratch, const FindStep& step);
-void gpu_run(const Queue& queue, const Scratch& scratch, const FindAgainStep& step);
-void gpu_run(const Queue& queue, const Scratch& scratch, const FillStep& step);
-void gpu_run(const Queue& queue, const Scratch& scratch, const TrackStep& step);
+void gpu_run(const Queue& queue, const events::Scratch& scratch, const FindStep& step);
+void gpu_run(const Queue& queue, const events::Scratch& scratch, const FindAgainStep& step);
+void gpu_run(const Queue& queue, const events::Scratch& scratch, const FillStep& step);
+void gpu_run(const Queue& queue, const events::Scratch& scratch, const TrackStep& step);
 
 }  // namespace tensoa::track::detail

@@ -16,9 +16,9 @@ namespace {
 
 bool gpu_has_kernels() noexcept { return false; }
 std::size_t gpu_scratch_bytes(const Queue&, std::size_t) { refuse(); }
-void gpu_run(const Queue&, const Scratch&, const FindStep&) { refuse(); }
-void gpu_run(const Queue&, const Scratch&, const FindAgainStep&) { refuse(); }
-void gpu_run(const Queue&, const Scratch&, const FillStep&) { refuse(); }
-void gpu_run(const Queue&, const Scratch&, const TrackStep&) { refuse(); }
+void gpu_run(const Queue&, const events::Scratch&, const FindStep&) { refuse(); }
+void gpu_run(const Queue&, const events::Scratch&, const FindAgainStep&) { refuse(); }
+void gpu_run(const Queue&, const events::Scratch&, const FillStep&) { refuse(); }
+void gpu_run(const Queue&, const events::Scratch&, const TrackStep&) { refuse(); }
 
 }  // namespace tensoa::track::detail

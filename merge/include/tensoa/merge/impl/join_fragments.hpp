@@ -8,7 +8,7 @@
 
 #include "tensoa/events/impl/arithmetic.hpp"
 #include "tensoa/merge/event.hpp"
-#include "tensoa/track/impl/hit_groups.hpp"
+#include "tensoa/track/impl/track_groups.hpp"
 
 /// @file
 /// Scored edges to merged particles as kernels.
@@ -91,12 +91,13 @@ template <class Launcher>
 void join_fragments(const Launcher& launch, View<track::GroupWork> groups, const BestEdges& best,
                     std::int64_t* merged_id, track::TrackStatus* status,
                     std::uint32_t* score_counts) {
-  const track::SeparateHits separate{groups, status, score_counts};
+  const track::SeparateHits separate{groups, nullptr, status, score_counts};
   launch.rows(separate.rows(), separate);
   launch.rows(groups.size(), ClearBest{best});
   launch.rows(best.edges.size(), FindBest{best, status, score_counts});
   launch.rows(groups.size(), FollowBest{best, {groups}});
-  number_tracks(launch, groups, {.min_score = best.min_score, .min_hits = 1}, merged_id, status);
+  launch.rows(groups.size(), track::TakeGroups{{groups}});
+  number_tracks(launch, groups, 1, merged_id, status);
 }
 
 }  // namespace tensoa::merge

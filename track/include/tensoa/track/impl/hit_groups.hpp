@@ -58,7 +58,7 @@ struct SeparateHits {
   static constexpr std::size_t kCounts = 2 * EdgeAuc::kBins;
 
   View<GroupWork> work;
-  View<Hit> hits;  ///< layer is read
+  const std::int32_t* layers;  ///< [n_hits]; nullptr: unknown
   TrackStatus* status;
   std::uint32_t* score_counts;  ///< of EdgeAuc, or nullptr
 
@@ -70,7 +70,7 @@ struct SeparateHits {
     if (row >= work.size()) return;
     work.parent[row] = work.track[row] = work.next[row] = static_cast<std::int32_t>(row);
     work.n_hits[row] = work.n_edges[row] = work.track_hits[row] = 0;
-    work.layers[row] = bit_of(hits.layer[row]);
+    work.layers[row] = layers == nullptr ? 0 : bit_of(layers[row]);
     work.best[row] = -1;
   }
 
@@ -209,7 +209,7 @@ struct CountGroups {
 template <class Launcher>
 void join_hits(const Launcher& launch, View<GroupWork> work, View<Hit> hits, const EdgeRows& rows,
                const TrackOptions& options, TrackStatus* status, const EdgeFigures& figures = {}) {
-  const SeparateHits separate{work, hits, status, figures.score_counts};
+  const SeparateHits separate{work, hits.layer.data(), status, figures.score_counts};
   launch.rows(separate.rows(), separate);
   launch.rows(rows.edges.size(),
               JoinHits{{work}, select(rows, work.size(), options), figures, status});

@@ -226,6 +226,32 @@ struct NumberTracks {
   }
 };
 
+/// The groups that are connected are the tracks, as they are.
+struct TakeGroups {
+  HitGroups groups;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    groups.work.track[row] = groups.root_of(static_cast<std::int32_t>(row));
+  }
+};
+
+inline std::int32_t min_hits_of(const TrackOptions& options) {
+  constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int32_t>(std::min(options.min_hits, kMost));
+}
+
+/// Numbers the tracks of the column `track`.
+/// @param work, track_id [n_hits]
+template <class Launcher>
+void number_tracks(const Launcher& launch, View<GroupWork> work, std::int32_t min_hits,
+                   std::int64_t* track_id, TrackStatus* status) {
+  const std::size_t n = work.size();
+  launch.rows(n, CountTrackHits{work});
+  launch.rows(n, MarkTracks{work, min_hits});
+  launch.running_sum(work.number.data(), n, work.number.data());
+  launch.rows(n, NumberTracks{work, min_hits, track_id, status});
+}
+
 /// Turns hits that join_hits() joined into tracks.
 /// @param work, hits, track_id [n_hits]; x, y, z, layer of the hits are read
 /// @param group_edges [n_edges]
@@ -234,17 +260,13 @@ void split_groups(const Launcher& launch, View<GroupWork> work, View<Hit> hits,
                   const EdgeRows& rows, const TrackOptions& options, GroupEdge* group_edges,
                   std::int64_t* track_id, TrackStatus* status) {
   const std::size_t n = work.size();
-  constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
-  const auto min_hits = static_cast<std::int32_t>(std::min(options.min_hits, kMost));
+  const std::int32_t min_hits = min_hits_of(options);
   const SelectedEdges selected = select(rows, n, options);
   launch.rows(rows.edges.size(), CountGroupEdges{work, selected});
   launch.running_sum(work.n_edges.data(), n, work.end.data());
   launch.rows(rows.edges.size(), PlaceGroupEdges{work, selected, group_edges});
   launch.teams(n, BuildTracks{work, hits, group_edges, min_hits, options.max_layer_distance});
-  launch.rows(n, CountTrackHits{work});
-  launch.rows(n, MarkTracks{work, min_hits});
-  launch.running_sum(work.number.data(), n, work.number.data());
-  launch.rows(n, NumberTracks{work, min_hits, track_id, status});
+  number_tracks(launch, work, min_hits, track_id, status);
 }
 
 /// Turns edge scores into tracks: both steps.
