@@ -13,22 +13,24 @@
 #include "tensoa/track/graph_builder.hpp"
 
 namespace tensoa::track {
-namespace {
+namespace detail {
 
-constexpr const char* kExpected =
-    "; expected forward(x [n_hits, 3] float32, edge_index [2, n_edges] int64"
-    "[, edge_attr [n_edges, 4] float32]) -> scores in [0, 1], float32 [n_edges] or [n_edges, 1]";
-
-bool takes_edge_columns(const Model<>& model, Device device) {
-  const Signature& signature = model.deploy(device);
-  const std::size_t arguments = signature.inputs.size();
-  if (signature.required_inputs <= 3 && arguments >= 2) return arguments >= 3;
-  throw LoadError("model " + model.location().text() + ": forward takes " +
-                  std::to_string(arguments) + (arguments == 1 ? " tensor" : " tensors") +
-                  kExpected);
+std::string HitNetwork::expected() {
+  return "forward(x [n_hits, 3] float32, edge_index [2, n_edges] int64[, edge_attr [n_edges, 4] "
+         "float32]) "
+         "-> scores in [0, 1], float32 [n_edges] or [n_edges, 1]";
 }
 
-}  // namespace
+bool HitNetwork::accepts(std::size_t required, std::size_t arguments) {
+  return required <= 3 && arguments >= 2;
+}
+
+ModelMetadata<Hit, Edge, Edge> HitNetwork::bind(std::size_t arguments, ConstView<Hit> hits,
+                                                ConstView<Edge> edges, View<Edge> scores) {
+  return bind_edge_network(arguments >= 3, hits, edges, scores);
+}
+
+}  // namespace detail
 
 ModelMetadata<Hit, Edge, Edge> bind_edge_network(bool takes_edge_columns, ConstView<Hit> hits,
                                                  ConstView<Edge> edges, View<Edge> scores) {
@@ -45,34 +47,29 @@ ModelMetadata<Hit, Edge, Edge> bind_edge_network(bool takes_edge_columns, ConstV
 }
 
 EdgeScorer::EdgeScorer(Model<> model, const Queue& queue)
-    : model_(std::move(model)),
-      queue_(queue),
-      takes_edge_columns_(takes_edge_columns(model_, queue.device())),
-      device_hits_(0, queue.device()),
-      device_edges_(0, queue.device()) {
-  warm_up();
-}
-
-void EdgeScorer::warm_up() {
+    : queue_(queue), device_hits_(0, queue.device()), device_edges_(0, queue.device()) {
   Event event = detail::example_event();
   GraphBuilder builder;
   PortableCollection<Edge>& edges = builder.build(event.hits.view());
+  if (queue.device().is_cpu()) {
+    network_.emplace(std::move(model), queue, event.hits, edges);
+  } else {
+    events::make_room(device_hits_, event.hits.size());
+    events::make_room(device_edges_, edges.size());
+    copy(queue, event.hits, device_hits_);
+    copy(queue, edges, device_edges_);
+    network_.emplace(std::move(model), queue, device_hits_, device_edges_);
+  }
   try {
-    plan_ = model_.plan(bind_edge_network(takes_edge_columns_, device_hits_.const_view(),
-                                          device_edges_.const_view(), device_edges_.view()));
-    model_.warm_up(queue_, *plan_, event.hits.size(), edges.size(), edges.size());
-    score(event.hits, edges);  // zeros do not show what scores a model gives
-  } catch (const BindingError& error) {
-    throw LoadError(std::string(error.what()) + kExpected);
+    score(event.hits, edges);  // what was run shows that scores come, not which
   } catch (const EngineError& error) {
-    throw LoadError(std::string(error.what()) + kExpected);
+    throw LoadError(error.what() + Network::expected());
   }
 }
 
 CopyReport EdgeScorer::enqueue(const PortableCollection<Hit>& hits,
                                PortableCollection<Edge>& edges) {
-  plan_->rebind(hits.const_view(), edges.const_view(), edges.view());
-  return model_.forward(queue_, *plan_);
+  return network_->enqueue(hits, edges);
 }
 
 ScoreReport EdgeScorer::score(const PortableCollection<Hit>& hits,
@@ -99,9 +96,7 @@ ScoreReport EdgeScorer::score(const PortableCollection<Hit>& hits,
 }
 
 void EdgeScorer::require_scores(std::size_t bad, std::size_t n_edges) const {
-  if (bad == 0) return;
-  throw EngineError("model " + model_.location().text() + ": " + std::to_string(bad) + " of " +
-                    std::to_string(n_edges) + " scores are outside [0, 1]");
+  network_->require_scores(bad, n_edges);
 }
 
 }  // namespace tensoa::track

@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "tensoa/engine/model.hpp"
+#include "tensoa/events/edge_scorer.hpp"
 #include "tensoa/track/event.hpp"
 
 namespace tensoa::track {
@@ -30,6 +32,18 @@ struct ScoreReport {
 /// @param scores the edges whose column `score` takes the answer; may be those of `edges`
 ModelMetadata<Hit, Edge, Edge> bind_edge_network(bool takes_edge_columns, ConstView<Hit> hits,
                                                  ConstView<Edge> edges, View<Edge> scores);
+
+namespace detail {
+
+/// The network of hits for events::EdgeScorer.
+struct HitNetwork {
+  static std::string expected();
+  static bool accepts(std::size_t required, std::size_t arguments);
+  static ModelMetadata<Hit, Edge, Edge> bind(std::size_t arguments, ConstView<Hit> hits,
+                                             ConstView<Edge> edges, View<Edge> scores);
+};
+
+}  // namespace detail
 
 /// Runs an edge-classifying network on the columns of hits and edges, where they lie.
 ///
@@ -63,12 +77,10 @@ class EdgeScorer {
   void require_scores(std::size_t bad, std::size_t n_edges) const;
 
  private:
-  void warm_up();
+  using Network = events::EdgeScorer<Hit, Edge, detail::HitNetwork>;
 
-  Model<> model_;
   Queue queue_;
-  bool takes_edge_columns_;
-  std::optional<Plan<Hit, Edge, Edge>> plan_;
+  std::optional<Network> network_;
   PortableCollection<Hit> device_hits_;
   PortableCollection<Edge> device_edges_;
 };
