@@ -54,7 +54,6 @@ std::filesystem::path program_folder();
 /// `make demo`. @param name of the file; "tensoa" for tracks, "merge" for fragments
 std::string default_model(const std::string& name = "tensoa");
 
-
 /// The path. @throws LoadError with the way out where it is the default, and nothing is there
 const std::string& require_model(const std::string& path);
 

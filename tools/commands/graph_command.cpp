@@ -56,7 +56,8 @@ int write_graphs(const GraphCall& call, const std::vector<Source>& sources, cons
 int write_graphs(const GraphCall& call) {
   if (call.of == "fragments") {
     if (!call.graph.empty()) {
-      throw ConfigError("--graph: got rules of pairs of hits with --of fragments, expected --of hits");
+      throw ConfigError(
+          "--graph: got rules of pairs of hits with --of fragments, expected --of hits");
     }
     merge::DeviceEvent on_cpu(Queue(Device::cpu()));
     return write_graphs(call, merge::find_events(call.inputs), [&](merge::Event event) {

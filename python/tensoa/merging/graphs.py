@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tensoa.errors import InputError
-from tensoa.tracking.graphs import EDGES, INDEX_COLUMNS, Graph, _columns
+from tensoa.tracking.graphs import EDGES, INDEX_COLUMNS, Graph, columns_of
 
 # tensoa/merge/event.hpp says what each is.
 NODE_COLUMNS = (
@@ -25,12 +25,12 @@ FRAGMENTS = "-fragments.parquet"
 def read_graph(folder, name):
     """The graph of one event, on the CPU. Raises InputError: what, got, expected."""
     fragments, edges = Path(folder) / (name + FRAGMENTS), Path(folder) / (name + EDGES)
-    x = _columns(fragments, NODE_COLUMNS, np.float32)
-    edge_index = _columns(edges, INDEX_COLUMNS, np.int64).t().contiguous()
+    x = columns_of(fragments, NODE_COLUMNS, np.float32)
+    edge_index = columns_of(edges, INDEX_COLUMNS, np.int64).t().contiguous()
     if edge_index.numel() and not 0 <= edge_index.min() <= edge_index.max() < len(x):
         raise InputError(f"{edges}: got rows {edge_index.min()} to {edge_index.max()}, expected 0 to {len(x) - 1}")
-    truth = _columns(edges, ("truth",), np.float32).squeeze(1)
-    return Graph(name, x, edge_index, _columns(edges, EDGE_COLUMNS, np.float32), truth)
+    truth = columns_of(edges, ("truth",), np.float32).squeeze(1)
+    return Graph(name, x, edge_index, columns_of(edges, EDGE_COLUMNS, np.float32), truth)
 
 
 def read_graphs(folder):
