@@ -132,9 +132,15 @@ def test_envoy_over_two_servers(tmp_path: Path) -> None:
         assert answered(one) + answered(two) == 40
         assert min(answered(one), answered(two)) >= 5
 
-        before = answered(one), answered(two)
         envoy.set_servers(envoy.servers, drained=[one.address])
-        time.sleep(0.5)
+        deadline = time.monotonic() + 30
+        last = -1
+        while answered(one) != last:  # until five requests go past it
+            assert time.monotonic() < deadline
+            last = answered(one)
+            for _ in range(5):
+                works(envoy.address)
+        before = answered(one), answered(two)
         for _ in range(20):
             works(envoy.address)
         assert (answered(one), answered(two)) == (before[0], before[1] + 20)
