@@ -237,6 +237,7 @@ class EventRun {
 
   RunIdentity identity() const {
     return {.model = model_identity_,
+            .graph = {},
             .min_score = call_.min_score,
             .events = sources_.size(),
             .inputs = identity_of_inputs(sources_)};
