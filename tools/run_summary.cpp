@@ -9,36 +9,12 @@
 namespace tensoa::tools {
 namespace {
 
-std::string bytes(std::size_t number) {
-  if (number < 10'000) return fmt::format("{} B", number);
-  if (number < 10'000'000) return fmt::format("{:.1f} kB", static_cast<double>(number) / 1e3);
-  return fmt::format("{:.1f} MB", static_cast<double>(number) / 1e6);
-}
-
 /// Summed over threads: more than the wall clock where they work at the same time.
 double all_stages(const track::StageSeconds& seconds) {
   return seconds.read + seconds.graph + seconds.infer + seconds.tracks;
 }
 
 }  // namespace
-
-nlohmann::json or_null(std::optional<double> value) {
-  return value ? nlohmann::json(*value) : nlohmann::json();
-}
-
-std::string percent(std::optional<double> value) {
-  return value ? fmt::format("{:.2f} %", 100 * *value) : "–";
-}
-
-std::string grouped(std::size_t number) {
-  std::string text;
-  const std::string digits = std::to_string(number);
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ' ';
-    text += digits[i];
-  }
-  return text;
-}
 
 void RunSummary::take(const sched::RunTotals& totals) {
   devices = totals.devices;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "figures_in_words.hpp"
 #include "tensoa/sched/module_graph.hpp"
 #include "tensoa/track/edge_scorer.hpp"
 #include "tensoa/track/pipeline.hpp"
@@ -36,15 +37,6 @@ struct RunSummary {
   /// What the scheduler counted.
   void take(const sched::RunTotals& totals);
 };
-
-/// A number, or null.
-nlohmann::json or_null(std::optional<double> value);
-
-/// "98.76 %", or a dash.
-std::string percent(std::optional<double> value);
-
-/// 1234567 as "1 234 567".
-std::string grouped(std::size_t number);
 
 /// The members of `--json` that all applications have.
 /// @param last the name of the stage after inference; empty where it is a part of that

@@ -7,29 +7,12 @@
 #include <optional>
 #include <span>
 
-#include "optional_ratio.hpp"
+#include "figures_in_words.hpp"
 #include "seconds.hpp"
 #include "track_truth.hpp"
 
 namespace tensoa::tools {
 namespace {
-
-/// 1234567 as "1 234 567".
-std::string grouped(std::size_t number) {
-  std::string text;
-  const std::string digits = std::to_string(number);
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ' ';
-    text += digits[i];
-  }
-  return text;
-}
-
-std::string bytes(std::size_t number) {
-  if (number < 10'000) return fmt::format("{} B", number);
-  if (number < 10'000'000) return fmt::format("{:.1f} kB", static_cast<double>(number) / 1e3);
-  return fmt::format("{:.1f} MB", static_cast<double>(number) / 1e6);
-}
 
 /// Summed over threads: more than the wall clock where they work at the same time.
 double all_stages(const TrackSummary& summary) {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "optional_ratio.hpp"
+#include "figures_in_words.hpp"
 
 namespace tensoa::tools {
 namespace {

@@ -19,6 +19,7 @@
 #include "contenders.hpp"
 #include "tensoa/core/output_file.hpp"
 #include "tensoa/engine/describe.hpp"
+#include "tensoa/events/impl/random.hpp"
 #include "tensoa/package/engines.hpp"
 #include "tensoa/track/event_source.hpp"
 #include "tensoa/track/graph_builder.hpp"
@@ -61,7 +62,7 @@ template <template <template <class> class> class In, template <template <class>
 class RowCase {
  public:
   explicit RowCase(std::size_t n) : in_(n, Device::cpu()), out_(n, Device::cpu()) {
-    track::Random random(n);
+    events::Random random(n);
     auto* const numbers = reinterpret_cast<float*>(in_.data());
     for (std::size_t i = 0; i < in_.bytes() / sizeof(float); ++i)
       numbers[i] = static_cast<float>(random.uniform(-2, 2));

@@ -59,7 +59,7 @@ int write_graphs(const GraphCall& call) {
       throw ConfigError(
           "--graph: got rules of pairs of hits with --of fragments, expected --of hits");
     }
-    merge::DeviceEvent on_cpu(Queue(Device::cpu()));
+    merge::DeviceEvent on_cpu{Queue(Device::cpu())};
     return write_graphs(call, merge::find_events(call.inputs), [&](merge::Event event) {
       on_cpu.start_graph(event);
       on_cpu.finish_graph();

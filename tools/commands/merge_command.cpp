@@ -156,6 +156,7 @@ class MergeApp {
   static std::string report_page(const std::string& json, const std::vector<Outcome>& shown,
                                  const Summary& summary) {
     std::vector<const merge::Event*> events;
+    events.reserve(shown.size());
     for (const Outcome& one : shown) events.push_back(&one.event);
     return merge::report_page(json, events, summary.all.scores, summary.all.merge_counts);
   }
