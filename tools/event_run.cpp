@@ -77,7 +77,7 @@ void add_event_options(CLI::App& command, EventCall& call, const std::string& in
   add_fallback_option(command, call.servers);
   command.add_option("--resume", call.resume,
                      "Do the rest of a run that was stopped with Ctrl-C: the file that it left; "
-                     "the model, the cut and the inputs are the same");
+                     "the model, its graph rules, the cut and the inputs are the same");
 }
 
 }  // namespace tensoa::tools

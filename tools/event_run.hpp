@@ -69,11 +69,14 @@ std::string listed(const std::vector<Device>& devices);
 ///       using Source = …;     // an events::SourceOf
 ///       using Pipeline = …;   // with begin(event), step(), queue()
 ///       using Outcome = …;    // of an event that is done: `name`, and what the functions here use
-///       using Summary = …;    // a RunSummary, with += of the figures of an outcome
+///       using Summary = …;    // EventFigures that += those of an outcome, and a RunSummary
+///       static constexpr const char* kModule = "merge";
 ///       static constexpr const char* kDoing = "merging";
 ///       static constexpr std::size_t kMostShown = 3;   // events in the report
 ///       App(const Call&);
 ///       std::vector<Source> find_events(…) const;
+///       Summary summary() const;              // of no events yet
+///       std::string graph_identity() const;   // RunIdentity::graph
 ///       Pipeline pipeline(const Model<>&, const Queue&) const;
 ///       Outcome take(Pipeline&, double read_seconds, bool is_shown) const;
 ///       void open_output(path); void append(Outcome&); void finish_output();
@@ -149,6 +152,7 @@ class EventRun {
 
   static constexpr double kMetricsSeconds = 10;  ///< Prometheus' scrapers ask every 15 to 60 s
 
+  // [event]
   /// The way of an event: its file, its columns, its answer, the sink.
   void declare(sched::ModuleGraph& graph) {
     using sched::EventView;
@@ -172,7 +176,7 @@ class EventRun {
       view.write(event) = std::make_unique<ReadEvent>(ReadEvent{view.read(source)->read()});
       view.write(event)->seconds = seconds_since(begin);
     });
-    graph.module(App::kDoing, reads(event), writes(pipeline, outcome),
+    graph.module(App::kModule, reads(event), writes(pipeline, outcome),
                  [=, this](EventView view) -> sched::Task {
                    Pipeline& steps = view.write(pipeline);
                    steps.begin(std::move(view.read(event)->event));
@@ -194,6 +198,7 @@ class EventRun {
           count(view.device());
         });
   }
+  // [/event]
 
   /// An event is over. What the graph counts itself is known at the end of the run.
   void count(Device device) {
@@ -237,7 +242,7 @@ class EventRun {
 
   RunIdentity identity() const {
     return {.model = model_identity_,
-            .graph = {},
+            .graph = app_.graph_identity(),
             .min_score = call_.min_score,
             .events = sources_.size(),
             .inputs = identity_of_inputs(sources_)};
@@ -287,7 +292,7 @@ class EventRun {
   std::optional<OutputFile> trace_file_;
   std::optional<ServiceRun> service_;  ///< where its figures are written
   std::FILE* figures_ = stdout;
-  typename App::Summary summary_;
+  typename App::Summary summary_ = app_.summary();
   sched::RunTotals totals_;  ///< so far
   std::chrono::steady_clock::time_point metrics_written_ = std::chrono::steady_clock::now();
   std::atomic<bool> is_shown_;  ///< the report shows further events

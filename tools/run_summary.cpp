@@ -16,13 +16,21 @@ double all_stages(const track::StageSeconds& seconds) {
 
 }  // namespace
 
+EventFigures& EventFigures::operator+=(const EventFigures& other) {
+  events += other.events;
+  seconds += other.seconds;
+  moved += other.moved;
+  return *this;
+}
+
 void RunSummary::take(const sched::RunTotals& totals) {
   devices = totals.devices;
   rerun = totals.rerun;
   latency = totals.latency;
 }
 
-nlohmann::json to_json(const RunSummary& run, const std::string& last) {
+nlohmann::json to_json(const EventFigures& figures, const RunSummary& run,
+                       const std::string& last) {
   nlohmann::json devices = nlohmann::json::array();
   for (const auto& device : run.devices) {
     devices.push_back({{"device", to_string(device.device)},
@@ -30,24 +38,25 @@ nlohmann::json to_json(const RunSummary& run, const std::string& last) {
                        {"is_lost", device.is_lost}});
   }
   nlohmann::json json = {
-      {"events", run.events},
+      {"events", figures.events},
       {"failed", run.failed},
       {"score_cut",
        std::stod(fmt::format("{}", run.min_score))},  // 0.3, not what a float has of it
       {"seconds",
-       {{"read", run.seconds.read},
-        {"graph", run.seconds.graph},
-        {"infer", run.seconds.infer},
-        {"all_stages", all_stages(run.seconds)},
+       {{"read", figures.seconds.read},
+        {"graph", figures.seconds.graph},
+        {"infer", figures.seconds.infer},
+        {"all_stages", all_stages(figures.seconds)},
         {"wall_clock", run.wall_seconds},
         {"latency_p50", seconds_of(run.latency.percentile(0.5))},
         {"latency_p99", seconds_of(run.latency.percentile(0.99))},
         {"latency_p999", seconds_of(run.latency.percentile(0.999))}}},
       {"copies",
-       {{"bytes_in", run.moved.copies.bytes_in}, {"bytes_out", run.moved.copies.bytes_out}}},
+       {{"bytes_in", figures.moved.copies.bytes_in},
+        {"bytes_out", figures.moved.copies.bytes_out}}},
       {"transfers",
-       {{"bytes_to_device", run.moved.bytes_to_device},
-        {"bytes_to_host", run.moved.bytes_to_host}}},
+       {{"bytes_to_device", figures.moved.bytes_to_device},
+        {"bytes_to_host", figures.moved.bytes_to_host}}},
       {"threads", run.threads},
       {"in_flight", run.in_flight},
       {"device", run.device},
@@ -56,13 +65,14 @@ nlohmann::json to_json(const RunSummary& run, const std::string& last) {
       {"model", run.model},
       {"servers", run.servers},
   };
-  if (!last.empty()) json["seconds"][last] = run.seconds.tracks;
+  if (!last.empty()) json["seconds"][last] = figures.seconds.tracks;
   return json;
 }
 
-std::string stage_table(const RunSummary& run, std::size_t edges, const std::string& last) {
-  const double busy = all_stages(run.seconds);
-  const auto events = static_cast<double>(run.events);
+std::string stage_table(const EventFigures& figures, const RunSummary& run, std::size_t edges,
+                        const std::string& last) {
+  const double busy = all_stages(figures.seconds);
+  const auto events = static_cast<double>(figures.events);
   std::string text =
       fmt::format("{:<12} {:>10} {:>12} {:>7}\n", "stage", "seconds", "ms/event", "share");
   const auto add_stage = [&](const std::string& name, double value) {
@@ -70,10 +80,10 @@ std::string stage_table(const RunSummary& run, std::size_t edges, const std::str
         fmt::format("{:<12} {:>10.3f} {:>12.2f} {:>6.1f}%\n", name, value,
                     events > 0 ? 1e3 * value / events : 0.0, busy > 0 ? 100 * value / busy : 0.0);
   };
-  add_stage("read", run.seconds.read);
-  add_stage("build graph", run.seconds.graph);
-  add_stage("infer", run.seconds.infer);
-  if (!last.empty()) add_stage(last, run.seconds.tracks);
+  add_stage("read", figures.seconds.read);
+  add_stage("build graph", figures.seconds.graph);
+  add_stage("infer", figures.seconds.infer);
+  if (!last.empty()) add_stage(last, figures.seconds.tracks);
   add_stage("all stages", busy);
   text += fmt::format("{:<12} {:>10.3f}  with {} thread{}: {:.2f} events/s, {:.0f} edges/s\n\n",
                       "wall clock", run.wall_seconds, run.threads, run.threads == 1 ? "" : "s",
@@ -91,13 +101,13 @@ std::string stage_table(const RunSummary& run, std::size_t edges, const std::str
   return text + '\n';
 }
 
-std::string moved_lines(const RunSummary& run) {
+std::string moved_lines(const EventFigures& figures) {
   std::string text =
-      fmt::format("copied for the network: {} in, {} out", bytes(run.moved.copies.bytes_in),
-                  bytes(run.moved.copies.bytes_out));
-  if (run.moved.bytes_to_device > 0) {
-    text += fmt::format("; to the device {}, back {}", bytes(run.moved.bytes_to_device),
-                        bytes(run.moved.bytes_to_host));
+      fmt::format("copied for the network: {} in, {} out", bytes(figures.moved.copies.bytes_in),
+                  bytes(figures.moved.copies.bytes_out));
+  if (figures.moved.bytes_to_device > 0) {
+    text += fmt::format("; to the device {}, back {}", bytes(figures.moved.bytes_to_device),
+                        bytes(figures.moved.bytes_to_host));
   }
   return text + '\n';
 }

@@ -17,18 +17,24 @@
 
 namespace tensoa::tools {
 
+/// Figures of events that add up, whatever the application.
+struct EventFigures {
+  std::size_t events = 0;
+  track::StageSeconds seconds;  ///< summed over threads
+  track::ScoreReport moved;
+
+  EventFigures& operator+=(const EventFigures& other);
+};
+
 /// A run over events, whatever the application.
 struct RunSummary {
   std::string device;
   std::string model;
   float min_score = 0;
   int threads = 1;
-  int in_flight = 1;  ///< events begun and not finished, at most
-  std::size_t events = 0;
+  int in_flight = 1;       ///< events begun and not finished, at most
   std::size_t failed = 0;  ///< events that are not in the figures
   double wall_seconds = 0;
-  track::StageSeconds seconds;  ///< summed over threads
-  track::ScoreReport moved;
   std::vector<sched::RunTotals::OfDevice> devices;
   std::size_t rerun = 0;  ///< events that ran again after their device was lost
   LatencyHistogram latency;
@@ -40,13 +46,15 @@ struct RunSummary {
 
 /// The members of `--json` that all applications have.
 /// @param last the name of the stage after inference; empty where it is a part of that
-nlohmann::json to_json(const RunSummary& run, const std::string& last = "");
+nlohmann::json to_json(const EventFigures& figures, const RunSummary& run,
+                       const std::string& last = "");
 
 /// The table of stages, wall clock and latency.
-std::string stage_table(const RunSummary& run, std::size_t edges, const std::string& last = "");
+std::string stage_table(const EventFigures& figures, const RunSummary& run, std::size_t edges,
+                        const std::string& last = "");
 
 /// What was copied and moved, and how many events failed.
-std::string moved_lines(const RunSummary& run);
+std::string moved_lines(const EventFigures& figures);
 std::string failed_line(const RunSummary& run);
 
 }  // namespace tensoa::tools

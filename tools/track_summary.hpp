@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tensoa/sched/module_graph.hpp"
+#include "run_summary.hpp"
 #include "tensoa/track/metrics.hpp"
 #include "tensoa/track/pipeline.hpp"
 #include "tensoa/track/track_counts.hpp"
@@ -15,13 +15,10 @@
 namespace tensoa::tools {
 
 /// Figures of events that add up.
-struct TrackFigures {
-  std::size_t events = 0;
+struct TrackFigures : EventFigures {
   std::size_t hits = 0;
   std::size_t edges = 0;
   std::size_t tracks = 0;
-  track::StageSeconds seconds;  ///< summed over threads
-  track::ScoreReport moved;
 
   std::size_t events_with_truth = 0;
   track::EdgeCounts edge_counts;
@@ -38,22 +35,8 @@ struct TrackFigures {
 TrackFigures figures_of(const track::ProcessedEvent& done, ConstView<track::Edge> edges);
 
 /// A run of `tensoa track`.
-struct TrackSummary : TrackFigures {
-  std::string device;
-  std::string model;
+struct TrackSummary : TrackFigures, RunSummary {
   std::string graph;  ///< file of the graph rules; empty: those that are built in
-  float min_score = 0;
-  int threads = 1;
-  int in_flight = 1;       ///< events begun and not finished, at most
-  std::size_t failed = 0;  ///< events that are not in the figures
-  double wall_seconds = 0;
-  std::vector<sched::RunTotals::OfDevice> devices;
-  std::size_t rerun = 0;  ///< events that ran again after their device was lost
-  LatencyHistogram latency;
-  nlohmann::json servers = nlohmann::json::array();  ///< of the model, see ServiceRun::figures()
-
-  /// What the scheduler counted.
-  void take(const sched::RunTotals& totals);
 };
 
 /// The object of `--json`; what needs truth is null where there is none.

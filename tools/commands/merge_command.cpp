@@ -14,60 +14,52 @@ namespace tensoa::tools {
 namespace {
 
 /// Figures of events that add up.
-struct MergeFigures {
-  std::size_t events = 0;
+struct MergeFigures : EventFigures {
   std::size_t clusters = 0;
   std::size_t fragments = 0;
   std::size_t edges = 0;
   std::size_t merged = 0;
-  track::StageSeconds seconds;
-  track::ScoreReport moved;
   std::size_t events_with_truth = 0;
   events::EdgeCounts edge_counts;
   events::EdgeAuc edge_auc;
   merge::MergeCounts merge_counts;
   events::ScoreHistogram scores;
-};
 
-struct MergeSummary : RunSummary {
-  MergeFigures all;  ///< but what RunSummary has
-
-  MergeSummary& operator+=(const MergeFigures& one) {
-    events += one.events;
-    seconds += one.seconds;
-    moved += one.moved;
-    all.clusters += one.clusters;
-    all.fragments += one.fragments;
-    all.edges += one.edges;
-    all.merged += one.merged;
-    all.events_with_truth += one.events_with_truth;
-    all.edge_counts += one.edge_counts;
-    all.edge_auc += one.edge_auc;
-    all.merge_counts += one.merge_counts;
-    all.scores.merge(one.scores);
+  MergeFigures& operator+=(const MergeFigures& other) {
+    EventFigures::operator+=(other);
+    clusters += other.clusters;
+    fragments += other.fragments;
+    edges += other.edges;
+    merged += other.merged;
+    events_with_truth += other.events_with_truth;
+    edge_counts += other.edge_counts;
+    edge_auc += other.edge_auc;
+    merge_counts += other.merge_counts;
+    scores.merge(other.scores);
     return *this;
   }
 };
 
+struct MergeSummary : MergeFigures, RunSummary {};
+
 nlohmann::json to_json(const MergeSummary& summary) {
-  const MergeFigures& all = summary.all;
-  const merge::MergeCounts& counts = all.merge_counts;
-  const bool has_truth = all.events_with_truth > 0;
+  const merge::MergeCounts& counts = summary.merge_counts;
+  const bool has_truth = summary.events_with_truth > 0;
   const auto with_truth = [&](auto value) {
     return has_truth ? nlohmann::json(value) : nlohmann::json();
   };
   const auto ratio = [&](std::optional<double> value) {
     return has_truth ? or_null(value) : nlohmann::json();
   };
-  nlohmann::json json = to_json(static_cast<const RunSummary&>(summary));
-  json.update({{"clusters", all.clusters},
-               {"fragments", all.fragments},
-               {"edges", all.edges},
-               {"merged", all.merged},
-               {"true_edges", with_truth(all.edge_counts.true_edges)},
-               {"edge_auc", ratio(all.edge_auc.value())},
-               {"edge_efficiency", ratio(all.edge_counts.efficiency())},
-               {"edge_purity", ratio(all.edge_counts.purity())},
+  nlohmann::json json = to_json(summary, summary);
+  json.update({{"clusters", summary.clusters},
+               {"fragments", summary.fragments},
+               {"edges", summary.edges},
+               {"merged", summary.merged},
+               {"true_edges", with_truth(summary.edge_counts.true_edges)},
+               {"edge_auc", ratio(summary.edge_auc.value())},
+               {"edge_efficiency", ratio(summary.edge_counts.efficiency())},
+               {"edge_purity", ratio(summary.edge_counts.purity())},
                {"showers", with_truth(counts.showers)},
                {"shower_efficiency", ratio(counts.shower_efficiency())},
                {"fragments_that_count", with_truth(counts.fragments)},
@@ -79,16 +71,15 @@ nlohmann::json to_json(const MergeSummary& summary) {
 }
 
 std::string to_table(const MergeSummary& summary) {
-  const MergeFigures& all = summary.all;
-  const merge::MergeCounts& counts = all.merge_counts;
-  std::string text = stage_table(summary, all.edges);
+  const merge::MergeCounts& counts = summary.merge_counts;
+  std::string text = stage_table(summary, summary, summary.edges);
   text += fmt::format(
       "{} event{} on {}: {} clusters in {} fragments, {} candidate edges, {} merged particles\n",
-      summary.events, summary.events == 1 ? "" : "s", summary.device, grouped(all.clusters),
-      grouped(all.fragments), grouped(all.edges), grouped(all.merged));
+      summary.events, summary.events == 1 ? "" : "s", summary.device, grouped(summary.clusters),
+      grouped(summary.fragments), grouped(summary.edges), grouped(summary.merged));
   text += moved_lines(summary);
-  if (all.events_with_truth > 0) {
-    const std::optional<double> auc = all.edge_auc.value();
+  if (summary.events_with_truth > 0) {
+    const std::optional<double> auc = summary.edge_auc.value();
     text += fmt::format(
         "against the truth, cut at {:g}: edge AUC {}; of {} fragments with 5 % of a shower of 10 "
         "GeV "
@@ -109,6 +100,7 @@ class MergeApp {
     merge::Event event;
     MergeFigures figures;
   };
+  static constexpr const char* kModule = "merge";
   static constexpr const char* kDoing = "merging";
   static constexpr std::size_t kMostShown = merge::kMaxReportEvents;
 
@@ -119,6 +111,9 @@ class MergeApp {
   static std::vector<Source> find_events(const std::vector<std::string>& inputs) {
     return merge::find_events(inputs);
   }
+
+  static Summary summary() { return {}; }
+  static std::string graph_identity() { return ""; }
 
   Pipeline pipeline(const Model<>& model, const Queue& queue) const {
     return {model, queue, options_};
@@ -158,7 +153,7 @@ class MergeApp {
     std::vector<const merge::Event*> events;
     events.reserve(shown.size());
     for (const Outcome& one : shown) events.push_back(&one.event);
-    return merge::report_page(json, events, summary.all.scores, summary.all.merge_counts);
+    return merge::report_page(json, events, summary.scores, summary.merge_counts);
   }
 
  private:
