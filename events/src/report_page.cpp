@@ -53,6 +53,20 @@ std::string base64(std::span<const std::byte> bytes) {
   return text;
 }
 
+json to_json(const ScoreHistogram& scores) {
+  std::vector<float> efficiency;
+  std::vector<float> false_rate;
+  std::vector<float> purity;
+  for (const CutPoint& point : scores.cut_points()) {
+    efficiency.push_back(static_cast<float>(point.efficiency));
+    false_rate.push_back(static_cast<float>(point.false_rate));
+    purity.push_back(static_cast<float>(point.purity));
+  }
+  return {{"true", scores.true_counts()},         {"false", scores.false_counts()},
+          {"all", scores.unlabelled_counts()},    {"efficiency", pack<float>(efficiency)},
+          {"falseRate", pack<float>(false_rate)}, {"purity", pack<float>(purity)}};
+}
+
 json parse_summary(std::string_view text) {
   json summary = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!summary.is_object()) {

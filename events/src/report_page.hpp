@@ -7,6 +7,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "tensoa/events/scores.hpp"
 
 // What the HTML reports of all applications are made of.
 
@@ -18,6 +21,18 @@ template <class T>
 std::string pack(std::span<const T> numbers) {
   return base64(std::as_bytes(numbers));
 }
+
+/// The numbers of `rows` of a column, as T.
+template <class T, class Column>
+std::string pack_rows(const Column& column, std::span<const std::size_t> rows) {
+  std::vector<T> picked;
+  picked.reserve(rows.size());
+  for (const std::size_t row : rows) picked.push_back(static_cast<T>(column[row]));
+  return pack(std::span<const T>(picked));
+}
+
+/// Counts, and the curves of page.js.
+nlohmann::json to_json(const ScoreHistogram& scores);
 
 /// The object that --json writes. @throws ConfigError
 nlohmann::json parse_summary(std::string_view text);

@@ -78,7 +78,7 @@ function ticks(lo, hi, log, room) {
   }
   return out;
 }
-// Draws the frame of a plot. On a log axis the range and the values are powers of ten.
+// Draws the frame of a plot. On a log axis the range and the values are powers of ten. xTicks, yTicks: [value, text] of a plot's choice.
 function axes(g, w, h, a) {
   const box = { l: 52, t: 8, r: w - 10, b: h - 38 };
   const X = (v) => box.l + (v - a.x[0]) / (a.x[1] - a.x[0]) * (box.r - box.l);
@@ -89,13 +89,13 @@ function axes(g, w, h, a) {
   g.fillStyle = theme.muted;
   g.beginPath();
   g.textAlign = 'center';
-  for (const [v, text] of ticks(...a.x, a.logX, box.r - box.l)) {
+  for (const [v, text] of a.xTicks ?? ticks(...a.x, a.logX, box.r - box.l)) {
     const p = Math.round(X(v)) + 0.5;
     g.moveTo(p, box.t); g.lineTo(p, box.b);
     g.fillText(text, Math.min(p, w - g.measureText(text).width / 2 - 1), box.b + 16);
   }
   g.textAlign = 'right';
-  for (const [v, text] of ticks(...a.y, a.logY, box.b - box.t)) {
+  for (const [v, text] of a.yTicks ?? ticks(...a.y, a.logY, box.b - box.t)) {
     const p = Math.round(Y(v)) + 0.5;
     g.moveTo(box.l, p); g.lineTo(box.r, p);
     g.fillText(text, box.l - 6, p + 4);
@@ -120,7 +120,18 @@ function clipTo(g, box) {
   g.clip();
 }
 
+function showTip(text, p) {
+  const tip = $('tip');
+  tip.hidden = !text;
+  if (!text) return;
+  tip.textContent = text;
+  tip.style.left = Math.max(4, Math.min(p.clientX + 14, innerWidth - tip.offsetWidth - 6)) + 'px';
+  tip.style.top = (p.clientY + 14 + tip.offsetHeight > innerHeight ? p.clientY - tip.offsetHeight - 10 : p.clientY + 14) + 'px';
+}
+
 // ---- curves ----
+const curve = Object.fromEntries(['efficiency', 'falseRate', 'purity'].map((k) => [k, unpack(Float32Array, scores[k])]));
+const truth = curve.efficiency.length > 0;
 const charts = {};
 function line(g, points, colour, dash = []) {
   g.strokeStyle = colour;
@@ -131,7 +142,7 @@ function line(g, points, colour, dash = []) {
   g.stroke();
   g.setLineDash([]);
 }
-// Draws a plot into the element of this id whenever the page is painted.
+// Draws a plot into the element of this id whenever the page is painted. Returns its canvas.
 function chart(id, label, settings, paint) {
   const canvas = newCanvas($(id), label);
   charts[id] = () => {
@@ -141,6 +152,7 @@ function chart(id, label, settings, paint) {
     paint(g, f);
     g.restore();
   };
+  return canvas;
 }
 function stepsOf(f, counts, lo, hi, Y) {
   const x = (i) => f.X(lo + (hi - lo) * i / counts.length);
