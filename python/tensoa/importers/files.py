@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from tensoa import graph_network
 from tensoa.binding import Binding
 from tensoa.binding.examples import kind_of_table
 from tensoa.errors import InputError, first_line
@@ -22,8 +23,8 @@ from tensoa.importers.fixed_point.hls4ml import import_fml
 from tensoa.importers.keras import config, import_keras
 from tensoa.importers.lwtnn import import_lwtnn
 from tensoa.importers.tmva import import_tmva
-from tensoa.merging import network as fragment_network
-from tensoa.tracking import interaction_network
+from tensoa.merging.network import FragmentNetwork
+from tensoa.tracking.interaction_network import InteractionNetwork
 
 ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".pb", ".graphdef", ".fml", ".json", ".xml", ".safetensors")
 
@@ -123,7 +124,7 @@ def _exported_program(path: str) -> nn.Module:
 
 def load_weights(path: str) -> nn.Module:
     """One of our networks, of its weights file. Raises InputError."""
-    return (fragment_network if fragment_network.is_weights(path) else interaction_network).load(path)
+    return graph_network.load(path, InteractionNetwork, FragmentNetwork)
 
 
 def _made_by(path: Path, factory: str) -> nn.Module:

@@ -1,22 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Our network that scores pairs of fragments, and its weights file (as that of tensoa.tracking.interaction_network)."""
+"""Our network that scores pairs of fragments, and its weights file (tensoa.graph_network)."""
 
-from pathlib import Path
-
-import safetensors
-import safetensors.torch
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from tensoa.command import replacing
-from tensoa.errors import InputError
+from tensoa import graph_network
+from tensoa.graph_network import GraphNetwork
 from tensoa.merging.graphs import NO_TIME
-from tensoa.tracking.interaction_network import EdgeUpdate, NodeUpdate, _mlp_tail
-
-ARCHITECTURE = "fragment_network"
-NODE_INPUTS = 28  # see node_inputs()
-EDGE_INPUTS = 9  # see edge_inputs()
 
 
 def _log(x: Tensor) -> Tensor:
@@ -60,82 +51,30 @@ def edge_inputs(edge_attr: Tensor) -> Tensor:
     return torch.stack(inputs, dim=1)
 
 
-class FragmentNetwork(nn.Module):
+class FragmentNetwork(GraphNetwork):
     """Scores the candidate edges of one event: are both fragments of one particle?
 
-    forward(x [n, 29], edge_index [2, E] int64, edge_attr [E, 7]) -> scores [E] in [0, 1], in the dtype of x.
-    x holds NODE_COLUMNS, edge_attr EDGE_COLUMNS. E may be 0. Otherwise as InteractionNetwork.
+    forward(x [n, 29], edge_index [2, E] int64, edge_attr [E, 7]) -> scores [E]. x holds NODE_COLUMNS, edge_attr
+    EDGE_COLUMNS.
     """
 
+    ARCHITECTURE = "fragment_network"
+    NODE_INPUTS = 28
+    EDGE_INPUTS = 9
+
     def __init__(self, hidden: int = 32, iterations: int = 2):
-        super().__init__()
-        self.hidden = hidden
-        self.iterations = iterations
-        self.register_buffer("node_mean", torch.zeros(NODE_INPUTS))
-        self.register_buffer("node_width", torch.ones(NODE_INPUTS))
-        self.register_buffer("edge_mean", torch.zeros(EDGE_INPUTS))
-        self.register_buffer("edge_width", torch.ones(EDGE_INPUTS))
-        self.node_encoder = nn.Sequential(nn.Linear(NODE_INPUTS, hidden), _mlp_tail(hidden, hidden))
-        self.edge_encoder = nn.Sequential(nn.Linear(EDGE_INPUTS, hidden), _mlp_tail(hidden, hidden))
-        self.edge_updates = nn.ModuleList([EdgeUpdate(hidden) for _ in range(iterations)])
-        self.node_updates = nn.ModuleList([NodeUpdate(hidden) for _ in range(iterations)])
-        self.last_edge_update = EdgeUpdate(hidden)
-        self.classifier = _mlp_tail(hidden, 1)
+        super().__init__(hidden, iterations)
 
-    def logits(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor) -> Tensor:
-        """The scores before the sigmoid, [E]."""
-        source, target = edge_index[0], edge_index[1]
-        h = self.node_encoder((node_inputs(x) - self.node_mean) / self.node_width)
-        e = self.edge_encoder((edge_inputs(edge_attr) - self.edge_mean) / self.edge_width)
-        for edge_update, node_update in zip(self.edge_updates, self.node_updates):
-            e = edge_update(h, e, source, target)
-            h = node_update(h, e, source, target)
-        e = self.last_edge_update(h, e, source, target)
-        return self.classifier(e).squeeze(1)
+    def seen_nodes(self, x: Tensor) -> Tensor:
+        return node_inputs(x)
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor) -> Tensor:
-        return torch.sigmoid(self.logits(x, edge_index, edge_attr))
-
-    @torch.jit.unused
-    def set_normalisation(self, graphs):
-        """Takes mean and width of all inputs from the given graphs."""
-        nodes = torch.cat([node_inputs(g.x) for g in graphs]).double()
-        edges = torch.cat([edge_inputs(g.edge_attr) for g in graphs]).double()
-        for name, inputs in (("node", nodes), ("edge", edges)):
-            getattr(self, f"{name}_mean").copy_(inputs.mean(dim=0))
-            getattr(self, f"{name}_width").copy_(inputs.std(dim=0).clamp(min=1e-6))
+    def seen_edges(self, x: Tensor, source: Tensor, edge_attr: Tensor) -> Tensor:
+        return edge_inputs(edge_attr)
 
 
-def save(network, path, metadata=None):
-    """Writes the weights file. `metadata`: further strings to keep in it (seed, versions, figures)."""
-    texts = {key: str(value) for key, value in (metadata or {}).items()}
-    texts.update(architecture=ARCHITECTURE, hidden=str(network.hidden), iterations=str(network.iterations))
-    tensors = {name: value.detach().float().cpu().contiguous() for name, value in network.state_dict().items()}
-    with replacing(path) as temporary:
-        safetensors.torch.save_file(tensors, temporary, texts)
-
-
-def is_weights(path):
-    """Whether a file has weights of this architecture."""
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            return (file.metadata() or {}).get("architecture") == ARCHITECTURE
-    except (OSError, safetensors.SafetensorError):
-        return False
+save = graph_network.save
 
 
 def load(path):
-    """The network of a weights file, in eval mode, float32. Raises InputError: what, got, expected."""
-    if not is_weights(path):
-        got = "another" if Path(path).is_file() else "no"
-        raise InputError(f"{path}: got {got} file, expected weights of a {ARCHITECTURE} (safetensors)")
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            texts = file.metadata()
-            network = FragmentNetwork(int(texts["hidden"]), int(texts["iterations"]))
-            names = file.keys()
-            network.load_state_dict({name: file.get_tensor(name) for name in names})
-    except (KeyError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{path}: got {reason}, expected weights of a {ARCHITECTURE} (safetensors)") from error
-    return network.eval()
+    """The network of a weights file, in eval mode, float32. Raises InputError."""
+    return graph_network.load(path, FragmentNetwork)

@@ -13,20 +13,18 @@ to zero along a cosine. Exit status 2 with one line on stderr for wrong input.
 """
 
 import argparse
-import json
 import sys
-from pathlib import Path
 
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from tensoa.command import check_device, check_writable, replacing, run
+from tensoa.command import check_device, check_writable, run
 from tensoa.errors import InputError
-from tensoa.merging import network as networks
 from tensoa.merging.graphs import NODE_COLUMNS, read_graphs
+from tensoa.merging.network import FragmentNetwork
 from tensoa.tracking.graphs import joined
 from tensoa.tracking.metrics import edge_auc
-from tensoa.tracking.train import Clock, progress_bar, rate, take_step
+from tensoa.tracking.train import Clock, progress_bar, rate, take_step, write
 
 ENERGY = NODE_COLUMNS.index("energy")
 HELD_OUT = 10  # one event of so many
@@ -131,21 +129,11 @@ def main(arguments=None):
     if not graphs:
         raise InputError(f"{options.data}: got {len(everything)} events with an edge, expected at least 2")
     torch.manual_seed(options.seed)
-    network = networks.FragmentNetwork(options.hidden, options.iterations).to(options.device)
+    network = FragmentNetwork(options.hidden, options.iterations).to(options.device)
     network.set_normalisation(graphs)
     curve = train(Loss(network), graphs, held_out, options)
-    facts = {
-        "events": len(graphs),
-        "epochs": len(curve),
-        "edges": options.edges,
-        "rate": options.rate,
-        "seed": options.seed,
-        "torch": torch.__version__,
-        "valid_edge_auc": f"{curve[-1]['valid_edge_auc']:.6f}",
-    }
-    networks.save(network, options.out, facts)
-    with replacing(Path(options.out).with_suffix(".json")) as temporary:
-        Path(temporary).write_text(json.dumps(curve, indent=1) + "\n", encoding="utf-8")
+    facts = {"events": len(graphs), "edges": options.edges, "rate": options.rate, "seed": options.seed}
+    write(network, curve, options.out, facts)
 
 
 if __name__ == "__main__":

@@ -32,9 +32,9 @@ import torch.distributed
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from tensoa import graph_network
 from tensoa.command import check_device, check_writable, replacing, run
 from tensoa.errors import InputError
-from tensoa.tracking import interaction_network
 from tensoa.tracking.graphs import joined, read_graphs
 from tensoa.tracking.interaction_network import InteractionNetwork
 from tensoa.tracking.metrics import edge_auc
@@ -256,7 +256,8 @@ def main(arguments=None):
         curve = train(loss, *on_device, options)
     if curve:
         make_probabilities(loss)
-        write(loss.network, curve, len(graphs), options)
+        facts = {"events": len(graphs), "batch": options.batch, "rate": options.rate, "seed": options.seed}
+        write(loss.network, curve, options.out, facts)
 
 
 @torch.no_grad()
@@ -265,19 +266,15 @@ def make_probabilities(loss):
     loss.network.classifier[-1].bias -= loss.true_weight.log()
 
 
-def write(network, curve, events, options):
-    """Writes the weights and, beside them, the validation curve."""
-    facts = {
-        "events": events,
+def write(network, curve, out, facts):
+    """Writes the weights, with `facts` and those that all trainings have, and, beside them, the validation curve."""
+    facts = facts | {
         "epochs": len(curve),
-        "batch": options.batch,
-        "rate": options.rate,
-        "seed": options.seed,
         "torch": torch.__version__,
         "valid_edge_auc": f"{curve[-1]['valid_edge_auc']:.6f}",
     }
-    interaction_network.save(network, options.out, facts)
-    with replacing(Path(options.out).with_suffix(".json")) as temporary:
+    graph_network.save(network, out, facts)
+    with replacing(Path(out).with_suffix(".json")) as temporary:
         Path(temporary).write_text(json.dumps(curve, indent=1) + "\n", encoding="utf-8")
 
 

@@ -9,9 +9,10 @@ import torch
 from tensoa import export
 from tensoa.command import run
 from tensoa.errors import InputError
+from tensoa.graph_network import EdgeUpdate
 from tensoa.tracking import interaction_network, metrics
 from tensoa.tracking.graphs import read_graphs
-from tensoa.tracking.interaction_network import EdgeUpdate, InteractionNetwork
+from tensoa.tracking.interaction_network import InteractionNetwork
 from tensoa.tracking.train import mirrored, thinned
 
 NO_EDGES = (torch.zeros(3, 3), torch.zeros(2, 0, dtype=torch.int64), torch.zeros(0, 4))
