@@ -7,17 +7,10 @@
 #include <functional>
 #include <string>
 
+#include "ratio.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::events {
-namespace {
-
-std::optional<double> ratio(std::size_t part, std::size_t whole) {
-  if (whole == 0) return std::nullopt;
-  return static_cast<double>(part) / static_cast<double>(whole);
-}
-
-}  // namespace
 
 std::optional<double> EdgeCounts::efficiency() const { return ratio(true_selected, true_edges); }
 

@@ -9,13 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "ratio.hpp"
+
 namespace tensoa::merge {
 namespace {
-
-std::optional<double> ratio(double part, double whole) {
-  if (whole == 0) return std::nullopt;
-  return part / whole;
-}
 
 /// The key of the largest energy; of equal ones the smallest.
 std::int64_t largest(const std::map<std::int64_t, double>& energies) {
@@ -50,15 +47,15 @@ struct Energies {
 
 }  // namespace
 
-std::optional<double> MergeCounts::efficiency() const {
-  return ratio(static_cast<double>(joined), static_cast<double>(fragments));
-}
+std::optional<double> MergeCounts::efficiency() const { return events::ratio(joined, fragments); }
 
 std::optional<double> MergeCounts::shower_efficiency() const {
-  return ratio(static_cast<double>(found), static_cast<double>(showers));
+  return events::ratio(found, showers);
 }
 
-std::optional<double> MergeCounts::purity() const { return ratio(pure_energy, merged_energy); }
+std::optional<double> MergeCounts::purity() const {
+  return events::ratio(pure_energy, merged_energy);
+}
 
 std::optional<double> MergeCounts::resolution() const {
   const auto low = quantile(0.16);

@@ -4,6 +4,7 @@
 'use strict';
 const $ = (id) => document.getElementById(id);
 const { summary, scores, events } = JSON.parse($('data').textContent);
+const BINS = scores.all.length;
 const el = (tag, text, parent, props) => {
   const e = Object.assign(document.createElement(tag), props, { textContent: text });
   parent.append(e);
@@ -165,6 +166,41 @@ function filled(g, points, colour, dash) {
   g.fillStyle = colour;
   g.fill();
   g.globalAlpha = 1;
+}
+// Draws where the cut is on a chart over the score.
+function cutLine(g, f, cut) {
+  line(g, [[f.X(cut / BINS), f.box.t], [f.X(cut / BINS), f.box.b]], theme.ink, [2, 3]);
+}
+// The charts of the scores of edges and of their ROC curve. cut(): the bin from which edges count. Returns the canvas of the scores.
+function edgeCharts(cut) {
+  const coarse = (counts) => Array.from({ length: 50 }, (_, i) => sum(counts.slice(i * BINS / 50, (i + 1) * BINS / 50)));
+  const series = [['true', 'true edges', 'true', []], ['false', 'false edges', 'false', [5, 3]], ['all', truth ? 'edges without truth' : 'edges', 'accent', [1, 2]]]
+    .map(([k, name, colour, dash]) => ({ name, colour, dash: truth ? dash : [], counts: coarse(scores[k]) }))
+    .filter((s) => sum(s.counts) > 0);
+  const top = Math.log10(Math.max(10, ...series.flatMap((s) => s.counts))) + 0.15;
+  const canvas = chart('scores', 'Distribution of edge scores, ' + series.map((s) => `${whole(sum(s.counts))} ${s.name}`).join(', '),
+    { x: [0, 1], y: [-0.3, top], logY: true, xLabel: 'edge score', yLabel: 'edges per 0.02' }, (g, f) => {
+      for (const s of series) filled(g, stepsOf(f, s.counts, 0, 1, (n) => n ? f.Y(Math.log10(n)) : f.box.b + 3), theme[s.colour], s.dash);
+      cutLine(g, f, cut());
+    });
+  for (const s of series) {
+    const key = el('span', '', $('scorekey'));
+    el('i', '', key, { className: s.dash.length ? 'dash' : '' }).style.setProperty('--c', `var(--${s.colour})`);
+    key.append(s.name);
+  }
+  if (!truth) return canvas;
+  const lowest = Math.min(...curve.falseRate.filter((v) => v > 0)), floor = Math.max(-6, Math.min(-2, Math.floor(Math.log10(lowest))));
+  const U = (rate) => Math.max(floor - 1, Math.log10(rate));
+  chart('roc', `ROC curve, area ${has(summary.edge_auc) ? summary.edge_auc.toFixed(4) : 'unknown'}`,
+    { x: [floor, 0], y: [0, 1.03], logX: true, xLabel: 'false edges kept', yLabel: 'true edges kept' }, (g, f) => {
+      line(g, Array.from({ length: 101 }, (_, i) => floor * (1 - i / 100)).map((u) => [f.X(u), f.Y(10 ** u)]), theme.frame, [4, 4]);
+      line(g, Array.from(curve.efficiency, (v, i) => [f.X(U(curve.falseRate[i])), f.Y(v)]), theme.accent);
+      g.fillStyle = theme.ink;
+      g.beginPath();
+      g.arc(Math.max(f.box.l + 1, f.X(U(curve.falseRate[cut()]))), f.Y(curve.efficiency[cut()]), 5, 0, 7);
+      g.fill();
+    });
+  return canvas;
 }
 
 // ---- tables ----

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "report/ratio.hpp"
+#include "ratio.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::track {
@@ -22,14 +22,14 @@ std::optional<Interval> binomial_interval(std::size_t part, std::size_t whole) {
   return Interval{.low = part == 0 ? 0 : centre - half, .high = part == whole ? 1 : centre + half};
 }
 
-std::optional<double> ParticleCounts::efficiency() const { return detail::ratio(found, particles); }
+std::optional<double> ParticleCounts::efficiency() const { return events::ratio(found, particles); }
 
 std::optional<double> ParticleCounts::ceiling() const {
-  return detail::ratio(findable, with_edges);
+  return events::ratio(findable, with_edges);
 }
 
 std::optional<double> ParticleCounts::technical_efficiency() const {
-  return detail::ratio(findable_found, findable);
+  return events::ratio(findable_found, findable);
 }
 
 ParticleCounts& ParticleCounts::operator+=(const ParticleCounts& other) {

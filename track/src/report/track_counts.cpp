@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/ratio.hpp"
+#include "ratio.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::track {
@@ -211,10 +211,10 @@ EfficiencyBins eta_bins() {
   return EfficiencyBins(std::move(edges));
 }
 
-std::optional<double> TrackCounts::fake_rate() const { return detail::ratio(fakes, tracks); }
+std::optional<double> TrackCounts::fake_rate() const { return events::ratio(fakes, tracks); }
 
 std::optional<double> TrackCounts::duplicate_rate() const {
-  return detail::ratio(duplicates, tracks);
+  return events::ratio(duplicates, tracks);
 }
 
 TrackCounts& TrackCounts::operator+=(const TrackCounts& other) {
