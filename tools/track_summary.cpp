@@ -25,6 +25,8 @@ TrackFigures& TrackFigures::operator+=(const TrackFigures& other) {
   hits += other.hits;
   edges += other.edges;
   tracks += other.tracks;
+  again += other.again;
+  cuda_graphs += other.cuda_graphs;
   events_with_truth += other.events_with_truth;
   edge_counts += other.edge_counts;
   edge_auc += other.edge_auc;
@@ -39,6 +41,8 @@ TrackFigures figures_of(const track::ProcessedEvent& done, ConstView<track::Edge
   figures.hits = done.event.hits.size();
   figures.edges = done.edges;
   figures.tracks = done.tracks;
+  figures.again = done.passes > 1 ? 1 : 0;
+  figures.cuda_graphs = done.as_cuda_graph ? 1 : 0;
   figures.seconds = done.seconds;
   figures.moved = done.moved;
   const std::span scores(edges.score.data(), edges.size());
@@ -71,6 +75,8 @@ nlohmann::json to_json(const TrackSummary& summary) {
       {"edge_efficiency", with_truth(summary.edge_counts.efficiency())},
       {"edge_purity", with_truth(summary.edge_counts.purity())},
       {"tracks", summary.tracks},
+      {"done_again", summary.again},
+      {"cuda_graphs", summary.cuda_graphs},
       {"track_efficiency", with_truth(summary.track_counts.efficiency())},
       {"tracks_against_truth", has_truth ? to_json(summary.track_counts) : nlohmann::json()},
       {"graph_rules", summary.graph.empty() ? nlohmann::json() : nlohmann::json(summary.graph)},
@@ -85,6 +91,11 @@ std::string to_table(const TrackSummary& summary) {
                       grouped(summary.edges), grouped(summary.tracks));
   text += fmt::format("candidate edges by {}\n",
                       summary.graph.empty() ? "cuts that are built in" : summary.graph);
+  if (summary.edge_capacity > 0) {
+    text += fmt::format(
+        "room for {} edges: {} of {} events launched as one CUDA graph, {} done twice\n",
+        grouped(summary.edge_capacity), summary.cuda_graphs, summary.events, summary.again);
+  }
   text += moved_lines(summary);
   if (summary.events_with_truth > 0) {
     text += fmt::format(

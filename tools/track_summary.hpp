@@ -19,6 +19,8 @@ struct TrackFigures : EventFigures {
   std::size_t hits = 0;
   std::size_t edges = 0;
   std::size_t tracks = 0;
+  std::size_t again = 0;        ///< events that had more edges than --edge-capacity
+  std::size_t cuda_graphs = 0;  ///< events that were launched as one
 
   std::size_t events_with_truth = 0;
   track::EdgeCounts edge_counts;
@@ -37,6 +39,7 @@ TrackFigures figures_of(const track::ProcessedEvent& done, ConstView<track::Edge
 /// A run of `tensoa track`.
 struct TrackSummary : TrackFigures, RunSummary {
   std::string graph;  ///< file of the graph rules; empty: those that are built in
+  std::size_t edge_capacity = 0;
 };
 
 /// The object of `--json`; what needs truth is null where there is none.

@@ -47,8 +47,8 @@ std::vector<ResultRow> bench_binding(const BenchOptions& options);
 /// The track pipeline on a GPU, hits in memory to tracks in memory: the graph built on the host beside
 /// the whole event on the device. Stages one by one, then the time per event (`total`) with so many
 /// threads, which is the inverse of events per second: threads that block while they wait for the GPU,
-/// and, as `suspended_N`, threads that work on N events in turns. `masked_X_N` have room for X times the
-/// edges of the largest event, and do not wait for their number. Where there are several GPUs, each way also
+/// and, as `suspended_N`, threads that work on N events in turns. `masked_X` and `masked_X_N` have room for X times the
+/// edges of the largest event, and do not wait for their number; `cuda_graph_X` launch such an event as one graph. Where there are several GPUs, each way also
 /// runs on 1, 2, 4 and 8 of them (`gpus`), with as many threads on each.
 std::vector<ResultRow> bench_track(const BenchOptions& options);
 

@@ -49,11 +49,15 @@ std::vector<Way> ways_of(const BenchOptions& options, const track::GraphRules& r
   }
   for (const double room : options.edge_room) {
     const auto rows = static_cast<std::size_t>(std::ceil(room * static_cast<double>(most_edges)));
-    for (const int events : options.events_per_thread) {
-      ways.push_back({fmt::format("masked_{:g}_{}", room, events),
-                      "suspended_" + std::to_string(events),
-                      {.graph = rules, .edge_capacity = rows, .wait = sched::wait_suspended},
-                      events});
+    for (const bool as_graph : {false, true}) {
+      const std::string name = fmt::format("{}_{:g}", as_graph ? "cuda_graph" : "masked", room);
+      track::PipelineOptions masked{.graph = rules, .edge_capacity = rows, .cuda_graph = as_graph};
+      ways.push_back({name, "device_graph", masked});
+      masked.wait = sched::wait_suspended;
+      for (const int events : options.events_per_thread) {
+        ways.push_back({name + "_" + std::to_string(events), "suspended_" + std::to_string(events),
+                        masked, events});
+      }
     }
   }
   return ways;

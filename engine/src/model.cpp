@@ -223,6 +223,15 @@ RowDependence AnyModel::row_dependence(const Binding& binding) const {
   return call.engine().row_dependence(binding, *prepare(call.engine(), binding));
 }
 
+std::shared_ptr<const Engine> AnyModel::recordable(Device device) const {
+  deploy(device);
+  if (verifies_inputs()) return nullptr;
+  Shared::Deployment& deployment = shared_->deployments[place_of(device)];
+  const std::lock_guard lock(deployment.mutex);
+  Shared::Loaded engine = deployment.load.get();
+  return engine->can_be_recorded() ? engine : nullptr;
+}
+
 void AnyModel::require_planned_for(const Queue& queue, const Planned& plan) const {
   if (plan.model != shared_->number) {
     throw ConfigError(shared_->subject() +

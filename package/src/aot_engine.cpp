@@ -106,6 +106,8 @@ class AotEngine final : public Engine {
     return call(&Program::warm_up, queue, binding, static_cast<const Places&>(prepared));
   }
 
+  bool can_be_recorded() const noexcept override { return program_->can_be_recorded(); }
+
  private:
   /// Memory of one queue for blocks that the program cannot have where they lie. Only grows.
   using Aside = std::vector<Buffer>;

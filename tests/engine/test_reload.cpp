@@ -57,6 +57,8 @@ class ScaleEngine final : public Engine {
 
   const Signature& signature() const noexcept override { return signature_; }
 
+  bool can_be_recorded() const noexcept override { return weights_.front() > 0; }
+
   CopyReport run(const Queue&, const Binding& binding, const Prepared&) const override {
     const auto* x = static_cast<const float*>(binding.inputs[0].tensor.data);
     auto* y = static_cast<float*>(binding.outputs[0].tensor.data);
@@ -145,6 +147,21 @@ TEST_F(Reload, ASignatureThatWasGivenOutStays) {
   model.reload(second_);
   EXPECT_EQ(signature.inputs[0].name, "x");
   EXPECT_EQ(&model.deploy(Device::cpu()), &signature);
+}
+
+TEST_F(Reload, WhatARecordingUsesStaysAsLongAsItIsHeld) {
+  const Model<> model(first_);
+  std::shared_ptr<const void> before = model.recordable(Device::cpu());
+  ASSERT_NE(before, nullptr);
+  EXPECT_EQ(model.recordable(Device::cpu()), before);
+  model.reload(second_);
+  EXPECT_NE(model.recordable(Device::cpu()), before);
+  EXPECT_EQ(ScaleEngine::alive, 2);
+  before.reset();
+  EXPECT_EQ(ScaleEngine::alive, 1);
+
+  model.reload(folder_.write("not_recordable.scale", "-1 x 1"));
+  EXPECT_EQ(model.recordable(Device::cpu()), nullptr);
 }
 
 TEST_F(Reload, RefusesAFileOfAnotherProgramAndKeepsTheOldWeights) {

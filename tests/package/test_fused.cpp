@@ -468,6 +468,10 @@ TEST_P(FusedGpu, ReadsAndWritesColumnsForAnyNumberOfRows) {
   }
 }
 
+TEST_P(FusedGpu, CanBeRecordedWhereItIsNoGraphItself) {
+  EXPECT_EQ(sums().recordable(kDevice) != nullptr, !GetParam());
+}
+
 TEST_P(FusedGpu, RowsInPartsAreTheSame) {
   const AotModel model(fused_package("fused_gpu_parts"),
                        package::Options{.cuda_graphs = GetParam()});

@@ -19,6 +19,7 @@ struct RuntimeCalls {
   std::size_t waits = 0;        ///< for a stream, an event or the device
   std::size_t allocations = 0;  ///< of device or pinned memory, and frees
   std::size_t kernels = 0;
+  std::size_t graphs = 0;  ///< launched
 };
 
 /// Since the start of the program; none where there is no GPU runtime.

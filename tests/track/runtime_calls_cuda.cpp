@@ -104,4 +104,9 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
       "cudaLaunchKernel")(function, grid, block, arguments, shared, stream);
 }
 
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+  ++calls.graphs;
+  return real(cudaGraphLaunch, "cudaGraphLaunch")(graph, stream);
+}
+
 }  // extern "C"

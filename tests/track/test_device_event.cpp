@@ -13,8 +13,10 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -458,15 +460,19 @@ TEST_P(DeviceEventOn, WithAnEdgeCapacityGivesTheSameInTheFirstRowsAndNothingInTh
     ASSERT_LT(n_edges, kRows);
     ASSERT_EQ(event.build_graph(input.hits.const_view()), kRows);
     const auto hits = to_host(event.hits());
-    ASSERT_EQ(hits.size(), n + 1);
-    EXPECT_EQ(hits.const_view().r_scaled[n], 0);
-    EXPECT_EQ(hits.const_view().phi_scaled[n], 0);
-    EXPECT_EQ(hits.const_view().z_scaled[n], 0);
+    ASSERT_GT(hits.size(), n);
+    ASSERT_LE(hits.size(), n + std::max<std::size_t>(64, n / 8));
+    for (std::size_t row = n; row < hits.size(); ++row) {
+      ASSERT_EQ(hits.const_view().r_scaled[row], 0);
+      ASSERT_EQ(hits.const_view().phi_scaled[row], 0);
+      ASSERT_EQ(hits.const_view().z_scaled[row], 0);
+    }
+    const auto last = static_cast<std::int64_t>(hits.size() - 1);
     auto edges = to_host(event.edges());
     const auto rows = edges.const_view();
     for (std::size_t e = n_edges; e < kRows; ++e) {
-      ASSERT_EQ(rows.source[e], static_cast<std::int64_t>(n)) << e;
-      ASSERT_EQ(rows.target[e], static_cast<std::int64_t>(n)) << e;
+      ASSERT_EQ(rows.source[e], last) << e;
+      ASSERT_EQ(rows.target[e], last) << e;
       ASSERT_EQ(std::abs(rows.dr[e]) + std::abs(rows.dphi[e]) + std::abs(rows.dz[e]), 0.F) << e;
       ASSERT_EQ(rows.dR[e] + static_cast<float>(rows.truth[e]), 0.F) << e;
     }
@@ -517,6 +523,172 @@ TEST_P(DeviceEventOn, WithMoreEdgesThanRowsSaysSoAndHasRoomTheNextTime) {
   EXPECT_TRUE(all.is_complete);
   EXPECT_EQ(all.tracks, tracks);
   EXPECT_EQ(event.edges().size(), n_edges);
+}
+
+TEST_P(DeviceEventOn, WithAnEdgeCapacityCountsNoTracksOfRowsThatAreNoHits) {
+  const TrackOptions every_hit{.min_hits = 1};
+  DeviceEvent event(*queue_, {}, every_hit, 10'000);
+  DeviceEvent exact(*queue_, {}, every_hit);
+  Event input = generate({.seed = 6, .particles = 60}, 0);
+  Event again = generate({.seed = 6, .particles = 60}, 0);
+  const std::vector<float> zeros(10'000, 0.F);
+  event.build_graph(input.hits.const_view());
+  set_scores(event, zeros);
+  set_scores(exact, std::vector<float>(exact.build_graph(again.hits.const_view()), 0.F));
+  EXPECT_EQ(event.find_tracks(input.hits.view()).tracks, input.hits.size());
+  EXPECT_EQ(exact.find_tracks(again.hits.view()).tracks, again.hits.size());
+  EXPECT_EQ(ids_of(input.hits.const_view()), ids_of(again.hits.const_view()));
+}
+
+/// Scores of edge 0, 1, 2 …, whatever the event, as a network that only enqueues.
+class GivenScores {
+ public:
+  GivenScores(const Queue& queue, std::size_t n)
+      : queue_(queue), scores_(n), there_(queue.device(), n * sizeof(float)) {
+    events::Random random(5);
+    for (float& score : scores_) score = static_cast<float>(random.uniform());
+    copy_bytes(queue, there_.data(), queue.device(), scores_.data(), Device::cpu(),
+               n * sizeof(float));
+    queue.wait();
+  }
+
+  const std::vector<float>& scores() const { return scores_; }
+
+  std::function<CopyReport()> of(DeviceEvent& event) {
+    return [this, &event] {
+      ++calls;
+      const View<Edge> edges = event.edges().view();
+      copy_bytes(queue_, edges.score.data(), queue_.device(), there_.data(), queue_.device(),
+                 edges.size() * sizeof(float));
+      return CopyReport();
+    };
+  }
+
+  int calls = 0;
+
+ private:
+  Queue queue_;
+  std::vector<float> scores_;
+  Buffer there_;
+};
+
+class WholeEventOn : public DeviceEventOn {
+ protected:
+  static constexpr std::size_t kRows = 60'000;
+
+  void SetUp() override {
+    DeviceEventOn::SetUp();
+    if (!IsSkipped()) network_.emplace(*queue_, 2 * kRows);
+  }
+
+  /// Runs an event as a whole, again where there is no room, and expects what the host finds.
+  /// @return runs that it took
+  int expect_right(DeviceEvent& event, const GeneratorOptions& options, std::uint64_t index = 0,
+                   bool counts_scores = false) {
+    Event input = generate(options, index);
+    Event expected = generate(options, index);
+    GraphBuilder builder;
+    PortableCollection<Edge>& edges = builder.build(expected.hits.view());
+    std::copy_n(network_->scores().data(), edges.size(), edges.view().score.data());
+    const std::size_t tracks = TrackFinder().find(expected.hits.view(), edges.const_view());
+    int runs = 0;
+    FoundTracks found;
+    do {
+      event.run_event(input.hits.const_view(), network_->of(event), model_, counts_scores);
+      found = event.finish_tracks(input.hits.view());
+      ++runs;
+    } while (!found.is_complete && runs < 3);
+    EXPECT_TRUE(found.is_complete);
+    EXPECT_EQ(found.edges.edges, edges.size());
+    EXPECT_EQ(found.tracks, tracks);
+    EXPECT_EQ(found.score_counts != nullptr, counts_scores);
+    EXPECT_EQ(ids_of(input.hits.const_view()), ids_of(expected.hits.const_view()));
+    return runs;
+  }
+
+  std::size_t launched(std::size_t n) const { return queue_->device().is_cpu() ? 0 : n; }
+
+  std::optional<GivenScores> network_;
+  std::shared_ptr<const void> model_ = std::make_shared<int>(0);
+};
+
+TEST_P(WholeEventOn, GivesWhatItsPartsGiveAndIsOneLaunchFromTheSecondOfItsRows) {
+  DeviceEvent event(*queue_, {}, {}, kRows);
+  expect_right(event, {.seed = 3, .particles = 200});
+  expect_right(event, {.seed = 3, .particles = 200});
+  EXPECT_EQ(event.launched_as_graph(), launched(1));
+  for (std::uint64_t index = 0; index < 10; ++index) {
+    for (const std::int64_t particles : {200, 199, 201, 60, 62}) {
+      expect_right(event, {.seed = 3, .particles = particles}, index);
+    }
+  }
+  EXPECT_GE(event.launched_as_graph(), launched(30));
+  if (queue_->device().is_cpu()) return;
+
+  Event input = generate({.seed = 3, .particles = 200}, 0);
+  const int calls = network_->calls;
+  const test::RuntimeCalls before = test::runtime_calls();
+  event.run_event(input.hits.const_view(), network_->of(event), model_);
+  event.finish_tracks(input.hits.view());
+  const test::RuntimeCalls after = test::runtime_calls();
+  EXPECT_EQ(after.graphs - before.graphs, 1U);
+  EXPECT_EQ(after.kernels - before.kernels, 0U);
+  EXPECT_EQ(after.copies_up + after.copies_down, before.copies_up + before.copies_down);
+  EXPECT_EQ(after.waits - before.waits, 1U);
+  EXPECT_EQ(after.allocations, before.allocations);
+  EXPECT_EQ(network_->calls, calls);
+}
+
+TEST_P(WholeEventOn, RecordsAgainWhereMemoryOrTheModelChanged) {
+  DeviceEvent event(*queue_, {}, {}, 8'000);
+  const GeneratorOptions small{.seed = 3, .particles = 60};
+  const auto launches_of = [&](bool counts_scores = false) {
+    const std::size_t before = event.launched_as_graph();
+    EXPECT_EQ(expect_right(event, small, 0, counts_scores), 1);
+    return event.launched_as_graph() - before;
+  };
+  EXPECT_EQ(launches_of(), 0U);
+  EXPECT_EQ(launches_of(), launched(1));
+  EXPECT_EQ(launches_of(true), 0U) << "of scores that are counted";
+  EXPECT_EQ(launches_of(true), launched(1));
+  EXPECT_EQ(launches_of(), launched(1));
+
+  EXPECT_EQ(expect_right(event, {.seed = 3, .particles = 400}), 2) << "too many edges";
+  EXPECT_EQ(launches_of(), 0U) << "after memory that has grown";
+  EXPECT_EQ(launches_of(), launched(1));
+
+  Event larger = generate({.seed = 3, .particles = 900}, 0);
+  event.build_graph(larger.hits.const_view());
+  event.find_tracks(larger.hits.view());
+  EXPECT_EQ(launches_of(), 0U) << "with the rows that the larger one asked for";
+  EXPECT_EQ(launches_of(), 0U) << "after it";
+  EXPECT_EQ(launches_of(), launched(1));
+
+  model_ = std::make_shared<int>(1);
+  EXPECT_EQ(launches_of(), 0U) << "with another model";
+  EXPECT_EQ(launches_of(), launched(1));
+  model_ = nullptr;
+  EXPECT_EQ(launches_of(), 0U) << "of a model that cannot be recorded";
+  EXPECT_EQ(launches_of(), 0U);
+}
+
+TEST_P(WholeEventOn, RefusesBadHitsAndNoCapacity) {
+  DeviceEvent event(*queue_, {}, {}, kRows);
+  for (int run = 0; run < 3; ++run) {
+    expect_right(event, {.seed = 3, .particles = 100});
+    Event bad = generate({.seed = 3, .particles = 100}, 0);
+    bad.hits.view().y[5] = std::numeric_limits<float>::quiet_NaN();
+    event.run_event(bad.hits.const_view(), network_->of(event), model_);
+    EXPECT_THAT([&] { event.finish_tracks(bad.hits.view()); },
+                ThrowsMessage<InputError>(HasSubstr("hit row 5")));
+    PortableCollection<Hit> none(0, Device::cpu());
+    event.run_event(none.const_view(), network_->of(event), model_);
+    EXPECT_EQ(event.finish_tracks(none.view()).tracks, 0U);
+  }
+  DeviceEvent counted(*queue_);
+  Event input = generate({.seed = 3, .particles = 100}, 0);
+  EXPECT_THAT([&] { counted.run_event(input.hits.const_view(), network_->of(counted), model_); },
+              ThrowsMessage<ConfigError>(HasSubstr("expected one with rows for its edges")));
 }
 
 /// Memory for nothing more, until the end of the scope.
@@ -617,6 +789,8 @@ TEST_P(DeviceEventOn, MovesTheHitsUpAndTheTracksDownAndNothingElse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceEventOn, testing::Values(Device::cpu(), Device::cuda(0)),
+                         [](const auto& device) { return device.param.is_cpu() ? "Cpu" : "Cuda"; });
+INSTANTIATE_TEST_SUITE_P(Devices, WholeEventOn, testing::Values(Device::cpu(), Device::cuda(0)),
                          [](const auto& device) { return device.param.is_cpu() ? "Cpu" : "Cuda"; });
 
 TEST(DeviceEvent, RefusesImpossibleCuts) {

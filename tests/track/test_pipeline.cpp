@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -81,6 +82,39 @@ class HostEngine final : public Engine {
     return values;
   }
 
+  Signature signature_{.inputs = {{.name = "x"}, {.name = "edge_index"}, {.name = "edge_attr"}},
+                       .required_inputs = 3};
+};
+
+/// One score for all edges, which the file says; only enqueues.
+class FlatEngine final : public Engine {
+ public:
+  FlatEngine(const std::filesystem::path& file, Device device)
+      : device_(device), there_(device, kMost * sizeof(float)) {
+    float score = 0;
+    std::ifstream(file) >> score;
+    const std::vector<float> scores(kMost, score);
+    const Queue queue(device);
+    copy_bytes(queue, there_.data(), device, scores.data(), Device::cpu(), kMost * sizeof(float));
+    queue.wait();
+  }
+
+  const Signature& signature() const noexcept override { return signature_; }
+
+  CopyReport run(const Queue& queue, const Binding& binding, const Prepared&) const override {
+    const TensorView& answer = binding.outputs.at(0).tensor;
+    copy_bytes(queue, answer.data, answer.device, there_.data(), device_,
+               static_cast<std::size_t>(answer.size_of_dim.at(0)) * sizeof(float));
+    return {.bytes_in = 7};
+  }
+
+  bool can_be_recorded() const noexcept override { return true; }
+
+ private:
+  static constexpr std::size_t kMost = 200'000;
+
+  Device device_;
+  Buffer there_;
   Signature signature_{.inputs = {{.name = "x"}, {.name = "edge_index"}, {.name = "edge_attr"}},
                        .required_inputs = 3};
 };
@@ -166,10 +200,47 @@ TEST_P(TrackPipelineOn, FindsTheSameWithRoomForTooFewOrTooManyEdges) {
     TrackPipeline pipeline(*model_, *queue_, {.keep_edges = true, .edge_capacity = edge_capacity});
     for (const std::int64_t particles : {50, 400, 100}) {
       const Answer expected = expected_answer(generate({.seed = 3, .particles = particles}, 1), {});
-      EXPECT_EQ(answer_of(pipeline.process(generate({.seed = 3, .particles = particles}, 1))),
-                expected);
+      const ProcessedEvent done =
+          pipeline.process(generate({.seed = 3, .particles = particles}, 1));
+      EXPECT_EQ(answer_of(done), expected);
+      EXPECT_EQ(done.passes, is_on_device() && expected.edges > edge_capacity ? 2U : 1U);
       EXPECT_EQ(pipeline.edges().size(), expected.edges);
     }
+  }
+}
+
+TEST_P(TrackPipelineOn, LaunchesEventsAsAWholeWithTheWeightsOfToday) {
+  test::register_function("Flat", ".flat",
+                          [](const ModelLocation& file, Device device, const ModelOptions&) {
+                            return std::make_shared<const FlatEngine>(file.path(), device);
+                          });
+  const Model<> model(folder_.write("network.flat", "0.9"));
+  TrackPipeline recorded(model, *queue_, {.edge_capacity = 60'000});
+  TrackPipeline one_by_one(model, *queue_, {.edge_capacity = 60'000, .cuda_graph = false});
+  std::size_t launched = 0;
+  const auto expect_same = [&](std::uint64_t index, bool is_selected) {
+    const GeneratorOptions options{.seed = 3, .particles = 200};
+    const ProcessedEvent done = recorded.process(EventSource(options, index));
+    const ProcessedEvent expected = one_by_one.process(EventSource(options, index));
+    EXPECT_EQ(answer_of(done), answer_of(expected));
+    EXPECT_FALSE(expected.as_cuda_graph);
+    EXPECT_EQ(done.edge_counts.selected, is_selected ? done.edges : 0);
+    if (done.as_cuda_graph) ++launched;
+    EXPECT_EQ(done.moved.copies.bytes_in, 7U);
+  };
+  for (std::uint64_t index = 0; index < 6; ++index) expect_same(index, true);
+  EXPECT_GE(launched, is_on_device() ? 3U : 0U);
+
+  model.reload(folder_.write("other.flat", "0.1"));
+  for (std::uint64_t index = 0; index < 6; ++index) expect_same(index, false);
+  EXPECT_GE(launched, is_on_device() ? 6U : 0U);
+
+  TrackPipeline not_recordable(*model_, *queue_, {.edge_capacity = 60'000});
+  for (int i = 0; i < 3; ++i) {
+    const ProcessedEvent done = not_recordable.process(generate({.seed = 3, .particles = 50}, 1));
+    EXPECT_EQ(answer_of(done), expected_answer(generate({.seed = 3, .particles = 50}, 1), {}));
+    EXPECT_FALSE(done.as_cuda_graph);
+    EXPECT_EQ(done.passes, 1U);
   }
 }
 

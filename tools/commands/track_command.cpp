@@ -54,6 +54,7 @@ class TrackApp {
   Summary summary() const {
     Summary summary;
     summary.graph = graph_rules_;
+    summary.edge_capacity = options_.edge_capacity;
     return summary;
   }
   std::string graph_identity() const {

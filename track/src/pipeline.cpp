@@ -29,6 +29,13 @@ void require_edges(const ProcessedEvent& done) {
                    "line, in mm");
 }
 
+/// What the pipeline works on.
+Queue queue_for(const Queue& queue, const PipelineOptions& options) {
+  const bool has_graphs = options.cuda_graph && options.edge_capacity > 0;
+  return has_graphs && TrackPipeline::stays_on(queue.device(), options) ? Queue(queue.device())
+                                                                        : queue;
+}
+
 }  // namespace
 
 StageSeconds& StageSeconds::operator+=(const StageSeconds& other) noexcept {
@@ -41,13 +48,14 @@ StageSeconds& StageSeconds::operator+=(const StageSeconds& other) noexcept {
 
 TrackPipeline::TrackPipeline(const Model<>& model, const Queue& queue,
                              const PipelineOptions& options)
-    : queue_(queue),
-      options_(options),
+    : options_(options),
+      queue_(queue_for(queue, options)),
+      model_(model),
       builder_(options.graph),
-      scorer_(model, queue),
+      scorer_(model, queue_),
       finder_(options.tracks) {
   if (!stays_on(queue.device(), options)) return;
-  device_event_.emplace(queue, options.graph, options.tracks, options.edge_capacity);
+  device_event_.emplace(queue_, options.graph, options.tracks, options.edge_capacity);
   Event example = detail::example_event();  // loads the kernels; the rules may leave no edge of it
   device_event_->build_graph(example.hits.const_view());
   device_event_->find_tracks(example.hits.view());
@@ -86,15 +94,19 @@ bool TrackPipeline::step() {
         run_on_host();
         return false;
       }
-      start_graph();
-      if (options_.edge_capacity == 0) return true;
-      [[fallthrough]];
+      if (options_.edge_capacity > 0) {
+        start_event();
+      } else {
+        start_graph();
+      }
+      return true;
     case Step::kScores:
       start_scores();
       return true;
     case Step::kTracks:
       if (!finish_tracks()) {
-        start_graph();
+        ++done_.passes;
+        start_event();
         return true;
       }
       if (!options_.keep_edges || done_.edges == 0) return false;
@@ -137,6 +149,21 @@ void TrackPipeline::start_graph() {
   kept_edges_.resize(0);
   device_event_->start_graph(done_.event.hits.const_view());
   next_ = Step::kScores;
+}
+
+/// All of it, as nothing waits for the number of edges.
+void TrackPipeline::start_event() {
+  last_step_ = Clock::now();
+  kept_edges_.resize(0);
+  const std::size_t launched = device_event_->launched_as_graph();
+  device_event_->run_event(
+      done_.event.hits.const_view(),
+      [this] { return scorer_.enqueue(device_event_->hits(), device_event_->edges()); },
+      options_.cuda_graph ? model_.recordable(queue_.device()) : nullptr,
+      options_.edge_auc && done_.event.has_truth);
+  done_.as_cuda_graph = device_event_->launched_as_graph() > launched;
+  done_.moved.copies += device_event_->copies();
+  next_ = Step::kTracks;
 }
 
 void TrackPipeline::start_scores() {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <new>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "graph/checks.hpp"
 #include "graph/device_kernels.hpp"
 #include "grow.hpp"
+#include "recorded_work.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/track/impl/serial_launcher.hpp"
 
@@ -32,7 +35,40 @@ struct EventStatus {
 };
 static_assert(sizeof(EventStatus) <= kAlignment && std::is_trivially_copyable_v<EventStatus>);
 
+/// Rows for n hits and one at least that is none: few different numbers, so that few graphs serve all events.
+std::size_t rows_for(std::size_t n) {
+  const std::size_t step = std::max<std::size_t>(64, std::bit_floor(n) / 8);
+  return (n / step + 1) * step;
+}
+
 }  // namespace
+
+/// Graphs of events, by their rows and whether scores are counted.
+struct DeviceEvent::Recordings {
+  struct Recording {
+    std::optional<events::RecordedWork> work;  ///< from the second event on
+    CopyReport copies;
+    std::size_t bytes_to_device, bytes_to_host;
+  };
+
+  /// The network runs over so many rows: where they are more than before, it may take other memory.
+  void run_over(std::size_t rows, std::size_t edge_rows) {
+    if (rows <= most_rows && edge_rows <= most_edge_rows) return;
+    all.clear();
+    most_rows = std::max(most_rows, rows);
+    most_edge_rows = std::max(most_edge_rows, edge_rows);
+  }
+
+  void use(const std::shared_ptr<const void>& used) {
+    if (used == uses) return;
+    all.clear();
+    uses = used;
+  }
+
+  std::shared_ptr<const void> uses;  // before the graphs, so that it goes after them
+  std::size_t most_rows = 0, most_edge_rows = 0;
+  std::map<std::pair<std::size_t, bool>, Recording> all;
+};
 
 // What goes between host and device: counts of scores, track_id, status, hits, one after the other, so
 // that the last two go up, and the others, with or without the first, come down, in one piece. There is
@@ -74,10 +110,15 @@ DeviceEvent::DeviceEvent(const Queue& queue, const GraphRules& rules, const Trac
       hits_(0, queue.device()),
       work_(0, queue.device()),
       groups_(0, queue.device()),
-      edges_(0, queue.device()) {
+      edges_(0, queue.device()),
+      recordings_(std::make_unique<Recordings>()) {
   detail::require_track_options(options);
   if (!queue.device().is_cpu()) static_cast<void>(detail::gpu_scratch_bytes(queue, 1));
 }
+
+DeviceEvent::~DeviceEvent() = default;  // freeing its memory waits for what is enqueued
+DeviceEvent::DeviceEvent(DeviceEvent&&) noexcept = default;
+DeviceEvent& DeviceEvent::operator=(DeviceEvent&&) noexcept = default;
 
 template <class Step>
 void DeviceEvent::run(const Step& step) {
@@ -88,10 +129,11 @@ void DeviceEvent::run(const Step& step) {
   }
 }
 
-void DeviceEvent::make_room(std::size_t n_hits) {
+void DeviceEvent::make_room(std::size_t rows) {
   const Device device = queue_.device();
-  if (n_hits > capacity_) {
-    const std::size_t capacity = events::grown(capacity_, n_hits);
+  if (rows > capacity_) {
+    const std::size_t capacity = events::grown(capacity_, rows);
+    recordings_->all.clear();
     capacity_ = 0;
     const std::size_t bytes = Staging{nullptr, capacity, device}.end();
     device_block_ = {};
@@ -112,10 +154,9 @@ void DeviceEvent::make_room(std::size_t n_hits) {
     capacity_ = capacity;
   }
   if (capacity_ > 0) make_targets_room(std::max(capacity_ * width(), edges_again_));
-  events::make_room(hits_, n_hits + 1);
-  hits_.resize(n_hits);
-  events::make_room(work_, n_hits);
-  events::make_room(groups_, n_hits);
+  events::make_room(hits_, rows);
+  events::make_room(work_, rows);
+  events::make_room(groups_, rows);
 }
 
 DeviceEvent::Staging DeviceEvent::on_device() const {
@@ -153,12 +194,14 @@ std::size_t DeviceEvent::width() const { return std::min(width_, most_width()); 
 /// @return false: that is too much for all hits
 bool DeviceEvent::widen(std::size_t width) {
   if (width > most_width()) return false;
+  recordings_->all.clear();
   width_ = std::bit_ceil(width);
   return true;
 }
 
 void DeviceEvent::make_targets_room(std::size_t targets) {
   if (targets_.size() >= targets * sizeof(std::int32_t)) return;
+  recordings_->all.clear();
   targets_ = {};
   targets_ = Buffer(queue_.device(), targets * sizeof(std::int32_t));
 }
@@ -182,7 +225,6 @@ BucketPairs DeviceEvent::pairs() const {
 void DeviceEvent::find_targets() {
   const Staging here = on_host();
   const Staging there = on_device();
-  new (here.status()) EventStatus{};
   is_busy_ = true;
   copy(here, there, here.status_at(), here.end());
   slots_ = slots(width());
@@ -200,7 +242,8 @@ void DeviceEvent::find_targets_again() {
   run(detail::FindAgainStep{search(), pairs(), slots_, &on_device().status()->graph});
 }
 
-void DeviceEvent::start_graph(ConstView<Hit> hits) {
+/// The hits to where they go up from, and nothing known of the event.
+void DeviceEvent::stage(ConstView<Hit> hits) {
   const std::size_t n = hits.size();
   detail::require_countable(n);
   if (is_busy_) queue_.wait();  // the event before was given up
@@ -208,10 +251,11 @@ void DeviceEvent::start_graph(ConstView<Hit> hits) {
   edges_.resize(0);  // there is no event where this fails
   work_.resize(0);
   started_ = Started::kNothing;
-  make_room(n);
+  n_hits_ = 0;
+  make_room(n == 0 || edge_capacity_ == 0 ? n : rows_for(n));
+  n_hits_ = n;
   bytes_to_device_ = 0;
   bytes_to_host_ = 0;
-  started_ = Started::kGraph;
   if (n == 0) return;
 
   const View<HitInput> input = on_host().hits();
@@ -220,13 +264,23 @@ void DeviceEvent::start_graph(ConstView<Hit> hits) {
   std::copy_n(hits.y.data(), n, input.y.data());
   std::copy_n(hits.z.data(), n, input.z.data());
   std::copy_n(hits.layer.data(), n, input.layer.data());
-  find_targets();
+  expect_hits();
+}
+
+void DeviceEvent::expect_hits() {
+  new (on_host().status()) EventStatus{};
+  on_host().status()->graph.hits = n_hits_;
+}
+
+void DeviceEvent::start_graph(ConstView<Hit> hits) {
+  stage(hits);
+  started_ = Started::kGraph;
+  if (n_hits_ > 0) find_targets();
 }
 
 std::size_t DeviceEvent::finish_graph() {
   require_started(Started::kGraph, "finish_graph", "start_graph");
-  const std::size_t n = work_.size();
-  const bool is_counted = n > 0 && edge_capacity_ == 0;
+  const bool is_counted = n_hits_ > 0 && edge_capacity_ == 0;
   const GraphStatus& status = on_host().status()->graph;
   if (is_counted) {
     queue_.wait();
@@ -235,6 +289,7 @@ std::size_t DeviceEvent::finish_graph() {
       is_busy_ = true;
       if (widen(status.width)) {  // once: there is room for those of the events to come, too
         make_targets_room(capacity_ * width());
+        expect_hits();
         find_targets();
         queue_.wait();
         is_busy_ = false;
@@ -245,18 +300,25 @@ std::size_t DeviceEvent::finish_graph() {
     }
   }
   started_ = Started::kNothing;
-  if (n == 0) return 0;
+  if (n_hits_ == 0) return 0;
   if (is_counted) detail::require_usable(status, on_host().hits().layer.data());
 
   const std::size_t rows = is_counted ? static_cast<std::size_t>(status.edges)
                                       : std::exchange(edge_rows_, edge_capacity_);
+  return fill_edges(rows);
+}
+
+std::size_t DeviceEvent::fill_edges(std::size_t rows) {
+  recordings_->run_over(work_.size(), rows);
   events::make_room(edges_, rows);
-  const View<Hit> hits = columns();
-  if (!is_counted) hits_.resize(n + 1);
+  if (group_edges_.size() < rows * sizeof(GroupEdge)) {
+    group_edges_ = {};
+    group_edges_ = Buffer(queue_.device(), edges_.capacity() * sizeof(GroupEdge));
+  }
   if (rows > 0) {
     is_busy_ = true;
     run(detail::FillStep{
-        {hits, work_.view(), edges_.view()}, slots_, &on_device().status()->graph, hits_.view()});
+        {columns(), work_.view(), edges_.view()}, slots_, &on_device().status()->graph});
   }
   return rows;
 }
@@ -267,15 +329,14 @@ void DeviceEvent::start_tracks(bool counts_scores) {
         "DeviceEvent::start_tracks: got a call before finish_graph, which makes the edges");
   }
   started_ = Started::kTracks;
-  counts_scores_ = counts_scores && work_.size() > 0;
-  if (work_.size() == 0) return;
+  counts_scores_ = counts_scores && n_hits_ > 0;
+  if (n_hits_ > 0) enqueue_tracks();
+}
+
+void DeviceEvent::enqueue_tracks() {
   const Staging here = on_host();
   const Staging there = on_device();
   is_busy_ = true;
-  if (group_edges_.size() < edges_.size() * sizeof(GroupEdge)) {
-    group_edges_ = {};
-    group_edges_ = Buffer(queue_.device(), edges_.capacity() * sizeof(GroupEdge));
-  }
   run(detail::TrackStep{groups_.view(),
                         columns(),
                         {edges_.const_view(), &there.status()->graph},
@@ -284,13 +345,62 @@ void DeviceEvent::start_tracks(bool counts_scores) {
                         there.track_id(),
                         &there.status()->tracks,
                         {.are_compared = true,
-                         .score_counts = counts_scores ? there.score_counts()->data() : nullptr}});
-  copy(there, here, counts_scores ? 0 : Staging::track_id_at(), here.hits_at());
+                         .score_counts = counts_scores_ ? there.score_counts()->data() : nullptr}});
+  copy(there, here, counts_scores_ ? 0 : Staging::track_id_at(), here.hits_at());
+}
+
+void DeviceEvent::enqueue_event(const std::function<CopyReport()>& network) {
+  find_targets();
+  copies_ = fill_edges(std::exchange(edge_rows_, edge_capacity_)) > 0 ? network() : CopyReport();
+  enqueue_tracks();
+}
+
+void DeviceEvent::run_event(ConstView<Hit> hits, const std::function<CopyReport()>& network,
+                            const std::shared_ptr<const void>& recordable, bool counts_scores) {
+  if (edge_capacity_ == 0) {
+    throw ConfigError(
+        "DeviceEvent::run_event: got an event without an edge capacity, expected one with rows for "
+        "its edges; call start_graph() and those after it");
+  }
+  stage(hits);
+  copies_ = {};
+  counts_scores_ = counts_scores && n_hits_ > 0;
+  if (n_hits_ > 0) enqueue_whole(network, recordable);
+  started_ = Started::kTracks;
+}
+
+void DeviceEvent::enqueue_whole(const std::function<CopyReport()>& network,
+                                const std::shared_ptr<const void>& recordable) {
+  recordings_->use(recordable);
+  const std::pair key(work_.size(), counts_scores_);
+  const bool is_again = edge_rows_ != edge_capacity_ || edges_again_ > 0;
+  const auto found = recordings_->all.find(key);
+  if (is_again || found == recordings_->all.end()) {
+    enqueue_event(network);
+    const bool can_record =
+        recordable != nullptr && events::RecordedWork::is_supported(queue_.device());
+    if (can_record && !is_again) recordings_->all.try_emplace(key);
+    return;
+  }
+  Recordings::Recording& recording = found->second;
+  if (!recording.work) {
+    recording.work.emplace(queue_, [&] { enqueue_event(network); });
+    recording.copies = copies_;
+    recording.bytes_to_device = bytes_to_device_;
+    recording.bytes_to_host = bytes_to_host_;
+  }
+  is_busy_ = true;
+  edges_.resize(edge_capacity_);
+  recording.work->enqueue(queue_);
+  copies_ = recording.copies;
+  bytes_to_device_ = recording.bytes_to_device;
+  bytes_to_host_ = recording.bytes_to_host;
+  ++launched_as_graph_;
 }
 
 FoundTracks DeviceEvent::finish_tracks(View<Hit> hits) {
   require_started(Started::kTracks, "finish_tracks", "start_tracks");
-  const std::size_t n = work_.size();
+  const std::size_t n = n_hits_;
   if (hits.size() != n) {
     throw ConfigError("DeviceEvent: got " + std::to_string(hits.size()) +
                       " hits for the tracks, expected the " + std::to_string(n) + " of the graph");
@@ -334,7 +444,7 @@ void DeviceEvent::refuse_edge(std::size_t edge) {
   copy_bytes(queue_, &target, Device::cpu(), &edges.target.data()[edge], queue_.device(),
              sizeof target);
   queue_.wait();
-  detail::refuse_edge(edge, source, target, work_.size());
+  detail::refuse_edge(edge, source, target, n_hits_);
 }
 
 void DeviceEvent::copy(const Staging& from, const Staging& to, std::size_t first,

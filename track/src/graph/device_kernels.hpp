@@ -54,12 +54,9 @@ struct FillStep {
   EdgeColumns columns;
   TargetSlots targets;
   const GraphStatus* status;
-  View<Hit> nodes;  ///< of the network: the hits, and perhaps rows that are none
 
   template <class Launcher>
   void run(const Launcher& launch) const {
-    const std::size_t n_hits = columns.hits.size();
-    launch.rows(nodes.size() - n_hits, ClearNode{nodes, n_hits});
     fill_edges(launch, columns, targets, status);
   }
 };

@@ -87,6 +87,10 @@ class Engine {
     return run(queue, binding, prepared);
   }
 
+  /// Whether calls can be recorded in a CUDA graph: a call whose blocks have no more rows than those of one before it on
+  /// the queue only enqueues, in memory that stays as it is until a call there has more rows, or the engine goes.
+  virtual bool can_be_recorded() const noexcept { return false; }
+
   /// Starts a call, and returns without waiting for it. Does not throw: what run() would throw goes to
   /// `completion`. Takes a copy of what it needs of `binding` after it has returned.
   ///

@@ -33,6 +33,7 @@ class AnyModel {
   void reload(const ModelLocation& location) const;
   Planned plan(Binding binding) const;
   RowDependence row_dependence(const Binding& binding) const;
+  std::shared_ptr<const Engine> recordable(Device device) const;
   CopyReport run(const Queue& queue, const Binding& binding) const;
   CopyReport run(const Queue& queue, const Planned& plan) const;
   void submit(const Queue& queue, const Planned& plan, Completion completion) const;
@@ -112,6 +113,16 @@ class Model {
   /// weights, for the devices.
   /// *Threads*: safe, next to calls of any kind; not from the completion of a call.
   void reload(const ModelLocation& location) const { model_.reload(location); }
+
+  /// For callers who record calls of this model in a CUDA graph (cudaStreamBeginCapture): what a recorded call uses. It
+  /// lives as long as the answer, which the caller keeps with the graph. nullptr: calls cannot be recorded, as they may
+  /// wait, or take memory: those of every model but fused packages, and all with TENSOA_VERIFY_CONST=1.
+  ///
+  /// Call forward() on the queue first with as many rows as are then recorded. A call there with more rows replaces memory that
+  /// the graph uses: record again, or use the queue for nothing else. After reload() the answer is another one, and the graph
+  /// still runs the old weights.
+  /// @throws LoadError, DeviceError as deploy()
+  std::shared_ptr<const void> recordable(Device device) const { return model_.recordable(device); }
 
   /// Whether what the model gives for a row depends on the other rows of the call. A package says it, trees have
   /// independent rows; of a program of torch.export and of TorchScript it is proven from their graphs, with the

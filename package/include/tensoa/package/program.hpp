@@ -45,6 +45,9 @@ class Program {
     return run(queue, blocks);
   }
 
+  /// As Engine::can_be_recorded.
+  virtual bool can_be_recorded() const noexcept { return false; }
+
   /// The most rows of an input block that it can count; a call with more is refused.
   virtual std::int64_t most_rows() const noexcept {
     return std::numeric_limits<std::int64_t>::max();

@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
+#include "tensoa/engine/copy_report.hpp"
 #include "tensoa/track/event.hpp"
 #include "tensoa/track/graph_builder.hpp"
 #include "tensoa/track/impl/edge_search.hpp"
@@ -56,13 +59,16 @@ struct FoundTracks {
 ///     const FoundTracks found = event.finish_tracks(hits.view());
 ///
 /// With an *edge capacity* nothing waits for the number of edges: edges() has that many rows, the edges
-/// in the first of them, in the same order, and hits() has one row more than there are hits. Rows
-/// beyond the edges go from that last row to itself, and their columns but `score` are 0, as are its
-/// node features: whatever a network makes of them stays there, if it sends messages along edges, as
+/// in the first of them, in the same order, and hits() has up to an eighth more rows than there are hits, at least one
+/// more. Rows beyond the edges go from the last row of these to itself; their columns but `score` are 0, as are the node
+/// features of rows beyond the hits: whatever a network makes of them stays there, if it sends messages along edges, as
 /// those of PyTorch Geometric do. One that takes means or norms over all nodes or edges (BatchNorm in
 /// training, GraphNorm, a global pooling) sees them: do not use it with a capacity. find_tracks() skips
 /// them, and where an event has more edges than rows, none is lost: it says so, and the event is to be
 /// done again from build_graph(), which has rows for all of them this once.
+///
+/// The whole of such an event can then be launched at once, as a CUDA graph, with run_event(): numbers of hits and edges
+/// are read on the device, so that one graph serves all events with as many rows.
 ///
 /// *Ownership*: keeps its memory, on the device and pinned, which only grows.
 /// *Stream order*: everything is enqueued on the queue; each finish waits for it once: for the number of
@@ -80,6 +86,9 @@ class DeviceEvent {
   /// @param edge_capacity rows for edges; 0: as many as there are, for which build_graph() waits
   explicit DeviceEvent(const Queue& queue, const GraphRules& rules = {},
                        const TrackOptions& options = {}, std::size_t edge_capacity = 0);
+  ~DeviceEvent();
+  DeviceEvent(DeviceEvent&&) noexcept;
+  DeviceEvent& operator=(DeviceEvent&&) noexcept;
 
   /// Takes over the hits and finds the candidate edges, the same ones in the same order as
   /// GraphBuilder, with the same columns to the bit. The node features of hits() and all columns of
@@ -124,12 +133,32 @@ class DeviceEvent {
   /// The second half. @throws ConfigError where no tracks were started; as find_tracks()
   FoundTracks finish_tracks(View<Hit> hits);
 
+  /// With an edge capacity: start_graph(), finish_graph(), `network` and start_tracks() as one; finish_tracks() follows.
+  ///
+  /// Where `recordable` is there, the second event with as many rows is recorded as a CUDA graph, and it and those after it are
+  /// launched by one call of the driver; the first one, and those that are done again, enqueue each kernel. Nothing else
+  /// runs the network on the queue: with more rows, it would replace memory that the graphs use.
+  /// @param network enqueues what fills `score`; where it is recorded, it neither waits nor takes memory. Not called for an event
+  /// that is launched as a graph
+  /// @param recordable what `network` uses (Model::recordable), kept with the graphs; another one drops them. nullptr: nothing is
+  /// recorded, as on a CPU
+  /// @throws ConfigError without an edge capacity; as the others
+  void run_event(ConstView<Hit> hits, const std::function<CopyReport()>& network,
+                 const std::shared_ptr<const void>& recordable, bool counts_scores = false);
+
+  /// What `network` reported of the last run_event(), or as it was recorded.
+  const CopyReport& copies() const noexcept { return copies_; }
+
+  /// Events that run_event() launched as one graph.
+  std::size_t launched_as_graph() const noexcept { return launched_as_graph_; }
+
   /// Bytes of the event that went up and came down.
   std::size_t bytes_to_device() const noexcept { return bytes_to_device_; }
   std::size_t bytes_to_host() const noexcept { return bytes_to_host_; }
 
  private:
   struct Staging;
+  struct Recordings;
 
   static constexpr std::size_t kMostSlots = std::size_t{1} << 24U;  ///< 64 MiB
 
@@ -137,7 +166,14 @@ class DeviceEvent {
   enum class Started : std::uint8_t { kNothing, kGraph, kTracks };
 
   void require_started(Started expected, const char* finish, const char* start) const;
-  void make_room(std::size_t n_hits);
+  void make_room(std::size_t rows);
+  void stage(ConstView<Hit> hits);
+  void expect_hits();
+  std::size_t fill_edges(std::size_t rows);
+  void enqueue_event(const std::function<CopyReport()>& network);
+  void enqueue_whole(const std::function<CopyReport()>& network,
+                     const std::shared_ptr<const void>& recordable);
+  void enqueue_tracks();
   Staging on_device() const;
   Staging on_host() const;
   View<Hit> columns();
@@ -162,7 +198,8 @@ class DeviceEvent {
   std::size_t edge_capacity_;
   std::size_t edge_rows_;  ///< of the next event with an edge capacity
   Started started_ = Started::kNothing;
-  bool is_busy_ = false;  ///< the queue may still use the memory
+  bool is_busy_ = false;    ///< the queue may still use the memory
+  std::size_t n_hits_ = 0;  ///< of this event; rows beyond them are none
   std::size_t capacity_ = 0;
   std::size_t bytes_to_device_ = 0;
   std::size_t bytes_to_host_ = 0;
@@ -185,6 +222,9 @@ class DeviceEvent {
   std::size_t edges_again_ = 0;
   Buffer scratch_;
   PortableCollection<Edge> edges_;
+  CopyReport copies_;
+  std::size_t launched_as_graph_ = 0;
+  std::unique_ptr<Recordings> recordings_;
 };
 
 }  // namespace tensoa::track

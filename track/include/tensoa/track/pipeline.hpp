@@ -39,6 +39,8 @@ struct ProcessedEvent {
   EdgeAuc edge_auc;        ///< with PipelineOptions::edge_auc, of an event with truth
   StageSeconds seconds;
   ScoreReport moved;
+  std::size_t passes = 1;  ///< 2 where there were more edges than PipelineOptions::edge_capacity
+  bool as_cuda_graph = false;  ///< launched as one
 };
 
 /// How a TrackPipeline works.
@@ -55,6 +57,9 @@ struct PipelineOptions {
   /// networks that pass messages along edges and nothing else (DeviceEvent). Each event with more edges
   /// is done twice. 0: wait for the number.
   std::size_t edge_capacity = 0;
+  /// With an edge capacity, on a GPU: events are launched as a whole, as a CUDA graph, where the model can be recorded
+  /// (Model::recordable); on a queue of the pipeline's own, so that nothing else runs the model there.
+  bool cuda_graph = true;
   /// Where the event stays on the device: called where process() would block, to come back when
   /// the queue is done. With sched::wait_suspended other events have the thread meanwhile. Without one
   /// the thread blocks.
@@ -107,6 +112,7 @@ class TrackPipeline {
   /// The event, after a step() that returned false. @throws ConfigError before
   ProcessedEvent take();
 
+  /// What the steps enqueue on: the queue that it was made with or, for events that are launched as CUDA graphs, one of its own.
   const Queue& queue() const noexcept { return queue_; }
 
   /// The edges of the last event, with their scores; on a GPU only with `keep_edges` or
@@ -121,12 +127,14 @@ class TrackPipeline {
 
   void run_on_host();
   void start_graph();
+  void start_event();
   void start_scores();
   bool finish_tracks();
   void keep_edges();
 
-  Queue queue_;
   PipelineOptions options_;
+  Queue queue_;
+  Model<> model_;
   GraphBuilder builder_;
   EdgeScorer scorer_;
   TrackFinder finder_;

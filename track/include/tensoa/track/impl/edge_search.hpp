@@ -263,6 +263,7 @@ struct FindTargets {
 
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
     const std::size_t source = row / kLanes;
+    if (!status->has_hit(source)) return;
     const auto place = static_cast<std::size_t>(search.work.place[source]);
     const auto own = static_cast<std::size_t>(search.work.bucket_at[place] - 1);
     FoundTargets found(search.work.targets[source], targets.rows,
@@ -305,16 +306,6 @@ struct CountEdges {
   }
 };
 
-/// The node features of a row that is no hit.
-struct ClearNode {
-  View<Hit> hits;
-  std::size_t first;  ///< such row
-
-  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
-    hits.r_scaled[first + row] = hits.phi_scaled[first + row] = hits.z_scaled[first + row] = 0;
-  }
-};
-
 /// The columns of one edge.
 struct EdgeColumns {
   View<Hit> hits;  ///< node features and particle_id are read
@@ -336,9 +327,9 @@ struct EdgeColumns {
     edges.truth[e] = hits.particle_id[s] != 0 && hits.particle_id[s] == hits.particle_id[t];
   }
 
-  /// No edge: from the row after the hits to itself.
+  /// No edge: from the last row, which is no hit, to itself.
   TENSOA_HOST_DEVICE void clear(std::size_t e) const {
-    edges.source[e] = edges.target[e] = static_cast<std::int64_t>(hits.size());
+    edges.source[e] = edges.target[e] = static_cast<std::int64_t>(hits.size() - 1);
     edges.dr[e] = edges.dphi[e] = edges.dz[e] = edges.dR[e] = 0;
     edges.truth[e] = 0;
   }

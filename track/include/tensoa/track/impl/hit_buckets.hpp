@@ -109,11 +109,14 @@ struct Bucket {
 struct GraphStatus {
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
+  std::uint64_t hits = kNone;       ///< rows from here on are no hits
   std::uint64_t bad_hit = kNone;    ///< the first row with a NaN or infinite coordinate
   std::uint64_t bad_layer = kNone;  ///< the first row on a layer that the LayerTable does not have
   std::int64_t buckets = 0;
   std::int64_t edges = 0;
   std::uint64_t width = 0;  ///< targets of one hit, where there was no room for all of them
+
+  TENSOA_HOST_DEVICE bool has_hit(std::size_t row) const { return row < hits; }
 
   /// Edges in that many rows: all, or none where they are too many.
   TENSOA_HOST_DEVICE std::size_t edges_in(std::size_t rows) const {
@@ -122,7 +125,7 @@ struct GraphStatus {
   }
 };
 
-/// Fills the node features and what the search needs of each hit.
+/// Fills the node features and what the search needs of each hit. Rows that are none become the last places.
 struct FillNodes {
   View<Hit> hits;  ///< x, y, z, layer are read
   View<HitWork> work;
@@ -131,6 +134,15 @@ struct FillNodes {
   GraphStatus* status;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    constexpr double kFar = std::numeric_limits<double>::infinity();
+    work.targets[row] = 0;
+    buckets[row] = {0, 0, 0, 0, 0, kFar, -kFar, kFar, -kFar};
+    if (!status->has_hit(row)) {
+      work.r[row] = 0;
+      hits.r_scaled[row] = hits.phi_scaled[row] = hits.z_scaled[row] = 0;
+      keys[row] = {std::numeric_limits<std::uint64_t>::max(), kFar, static_cast<std::int32_t>(row)};
+      return;
+    }
     // A hit on the beam line has no finite eta; this radius in mm stands in for it.
     constexpr double kSmallestRadius = 1e-3;
     constexpr float kLargest = std::numeric_limits<float>::max();
@@ -149,9 +161,6 @@ struct FillNodes {
     hits.phi_scaled[row] = static_cast<float>(phi / std::numbers::pi);
     hits.z_scaled[row] = static_cast<float>(z / 400.0);
     keys[row] = {bucket_of(hits.layer[row], r, z), phi, static_cast<std::int32_t>(row)};
-    work.targets[row] = 0;
-    constexpr double kFar = std::numeric_limits<double>::infinity();
-    buckets[row] = {0, 0, 0, 0, 0, kFar, -kFar, kFar, -kFar};
   }
 
  private:
@@ -194,9 +203,10 @@ struct FillBuckets {
   GraphStatus* status;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t place) const {
-    const std::size_t n = work.size();
+    if (!status->has_hit(place)) return;
+    const bool is_last = place + 1 == work.size() || !status->has_hit(place + 1);
     const std::int32_t number = work.bucket_at[place];
-    if (place + 1 == n) status->buckets = number;
+    if (is_last) status->buckets = number;
     Bucket& bucket = buckets[number - 1];
     if (place == 0 || work.bucket_at[place - 1] != number) {
       bucket.first = static_cast<std::int32_t>(place);
@@ -206,7 +216,7 @@ struct FillBuckets {
       const bool is_missing = layers.size > 0 && bucket.layer_number == LayerTable::kUnknown;
       if (is_missing && bucket.layer != 0) atomic::lower(status->bad_layer, row);
     }
-    if (place + 1 == n || work.bucket_at[place + 1] != number) {
+    if (is_last || work.bucket_at[place + 1] != number) {
       bucket.last = static_cast<std::int32_t>(place + 1);
     }
     atomic::lower(bucket.r_min, work.r_at[place]);

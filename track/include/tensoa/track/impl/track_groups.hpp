@@ -204,10 +204,12 @@ struct CountTrackHits {
 struct MarkTracks {
   View<GroupWork> work;
   std::int32_t min_hits;
+  const GraphStatus* graph;  ///< of the event; without one all rows are hits
 
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
     const bool is_first = work.track[row] == static_cast<std::int32_t>(row);
-    work.number[row] = is_first && work.track_hits[row] >= min_hits ? 1 : 0;
+    const bool is_hit = graph == nullptr || graph->has_hit(row);
+    work.number[row] = is_hit && is_first && work.track_hits[row] >= min_hits ? 1 : 0;
   }
 };
 
@@ -244,10 +246,11 @@ inline std::int32_t min_hits_of(const TrackOptions& options) {
 /// @param work, track_id [n_hits]
 template <class Launcher>
 void number_tracks(const Launcher& launch, View<GroupWork> work, std::int32_t min_hits,
-                   std::int64_t* track_id, TrackStatus* status) {
+                   std::int64_t* track_id, TrackStatus* status,
+                   const GraphStatus* graph = nullptr) {
   const std::size_t n = work.size();
   launch.rows(n, CountTrackHits{work});
-  launch.rows(n, MarkTracks{work, min_hits});
+  launch.rows(n, MarkTracks{work, min_hits, graph});
   launch.running_sum(work.number.data(), n, work.number.data());
   launch.rows(n, NumberTracks{work, min_hits, track_id, status});
 }
@@ -266,7 +269,7 @@ void split_groups(const Launcher& launch, View<GroupWork> work, View<Hit> hits,
   launch.running_sum(work.n_edges.data(), n, work.end.data());
   launch.rows(rows.edges.size(), PlaceGroupEdges{work, selected, group_edges});
   launch.teams(n, BuildTracks{work, hits, group_edges, min_hits, options.max_layer_distance});
-  number_tracks(launch, work, min_hits, track_id, status);
+  number_tracks(launch, work, min_hits, track_id, status, rows.graph);
 }
 
 /// Turns edge scores into tracks: both steps.
