@@ -657,7 +657,7 @@ TEST_P(WholeEventOn, RecordsAgainWhereMemoryOrTheModelChanged) {
   EXPECT_EQ(launches_of(), 0U) << "after memory that has grown";
   EXPECT_EQ(launches_of(), launched(1));
 
-  Event larger = generate({.seed = 3, .particles = 900}, 0);
+  Event larger = generate({.seed = 3, .particles = 600}, 0);
   event.build_graph(larger.hits.const_view());
   event.find_tracks(larger.hits.view());
   EXPECT_EQ(launches_of(), 0U) << "with the rows that the larger one asked for";

@@ -215,8 +215,8 @@ TEST_P(TrackPipelineOn, LaunchesEventsAsAWholeWithTheWeightsOfToday) {
                             return std::make_shared<const FlatEngine>(file.path(), device);
                           });
   const Model<> model(folder_.write("network.flat", "0.9"));
-  TrackPipeline recorded(model, *queue_, {.edge_capacity = 60'000});
-  TrackPipeline one_by_one(model, *queue_, {.edge_capacity = 60'000, .cuda_graph = false});
+  TrackPipeline recorded(model, *queue_, {.edge_capacity = 60'000, .cuda_graph = true});
+  TrackPipeline one_by_one(model, *queue_, {.edge_capacity = 60'000});
   std::size_t launched = 0;
   const auto expect_same = [&](std::uint64_t index, bool is_selected) {
     const GeneratorOptions options{.seed = 3, .particles = 200};
@@ -235,7 +235,7 @@ TEST_P(TrackPipelineOn, LaunchesEventsAsAWholeWithTheWeightsOfToday) {
   for (std::uint64_t index = 0; index < 6; ++index) expect_same(index, false);
   EXPECT_GE(launched, is_on_device() ? 6U : 0U);
 
-  TrackPipeline not_recordable(*model_, *queue_, {.edge_capacity = 60'000});
+  TrackPipeline not_recordable(*model_, *queue_, {.edge_capacity = 60'000, .cuda_graph = true});
   for (int i = 0; i < 3; ++i) {
     const ProcessedEvent done = not_recordable.process(generate({.seed = 3, .particles = 50}, 1));
     EXPECT_EQ(answer_of(done), expected_answer(generate({.seed = 3, .particles = 50}, 1), {}));

@@ -17,6 +17,7 @@ struct TrackCall : EventCall {
   std::string graph;
   bool graph_on_host = false;
   std::size_t edge_capacity = 0;
+  bool cuda_graph = false;
 };
 
 class TrackApp {
@@ -45,7 +46,8 @@ class TrackApp {
                  .graph_on_host = call.graph_on_host,
                  .edge_auc = true,
                  .keep_edges = !call.report.empty(),
-                 .edge_capacity = call.edge_capacity} {}
+                 .edge_capacity = call.edge_capacity,
+                 .cuda_graph = call.cuda_graph} {}
 
   static std::vector<Source> find_events(const std::vector<std::string>& inputs) {
     return track::find_events(inputs);
@@ -125,11 +127,17 @@ void add_track_command(CLI::App& program, Action& action) {
       "MODEL.graph.json beside MODEL.pt or MODEL.pt2, where it is, else cuts that are built in");
   command->add_flag("--graph-on-host", call->graph_on_host,
                     "On a GPU: build the graph and find the tracks on the host, not on the device");
-  command->add_option(
+  CLI::Option* const room = command->add_option(
       "--edge-capacity", call->edge_capacity,
       "On a GPU: room for so many edges, so that nothing waits for their number; for networks that "
       "pass messages along edges, without means or norms over all of them. An event with more is "
       "done twice");
+  command
+      ->add_flag("--cuda-graph", call->cuda_graph,
+                 "With --edge-capacity: launch each event as one CUDA graph, where the model is a "
+                 "fused package; "
+                 "faster for one event at a time, not for several")
+      ->needs(room);
   command->callback(
       [call, &action] { action = [call] { return EventRun<TrackApp, TrackCall>(*call).run(); }; });
 }

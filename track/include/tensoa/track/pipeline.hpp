@@ -58,8 +58,9 @@ struct PipelineOptions {
   /// is done twice. 0: wait for the number.
   std::size_t edge_capacity = 0;
   /// With an edge capacity, on a GPU: events are launched as a whole, as a CUDA graph, where the model can be recorded
-  /// (Model::recordable); on a queue of the pipeline's own, so that nothing else runs the model there.
-  bool cuda_graph = true;
+  /// (Model::recordable); on a queue of the pipeline's own, so that nothing else runs the model there. Faster for one event
+  /// after another, not for several at once (docs/tracking.md).
+  bool cuda_graph = false;
   /// Where the event stays on the device: called where process() would block, to come back when
   /// the queue is done. With sched::wait_suspended other events have the thread meanwhile. Without one
   /// the thread blocks.
