@@ -82,10 +82,24 @@ struct WrittenFile {
   std::filesystem::path temporary;
 };
 
+/// What EncodedRows needs.
+class RowsApart {
+ public:
+  virtual ~RowsApart() = default;
+  virtual void append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
+                      const TableChunk* copied) = 0;
+};
+
 /// What TableWriter needs: an open file.
 class WrittenTable {
  public:
   virtual ~WrittenTable() = default;
+  /// Whether rows can be encoded apart.
+  virtual bool encodes() const = 0;
+  /// *Threads*: safe
+  virtual std::unique_ptr<RowsApart> encode_apart() const = 0;
+  /// @param rows of encode_apart() of this table
+  virtual void append(RowsApart& rows) = 0;
   virtual void append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
                       const TableChunk* copied) = 0;
   /// Writes the rows of another file, which lacks the first column, with their numbers in it.

@@ -24,6 +24,35 @@ OutputFormat ending_of(const fs::path& path) {
 
 }  // namespace
 
+class EncodedRows::Apart {
+ public:
+  explicit Apart(std::shared_ptr<const WrittenTable> table)
+      : table_(std::move(table)), rows_(table_->encode_apart()) {}
+
+  RowsApart& rows() const { return *rows_; }
+  bool are_of(const WrittenTable& table) const { return table_.get() == &table; }
+
+ private:
+  std::shared_ptr<const WrittenTable> table_;
+  std::unique_ptr<RowsApart> rows_;
+};
+
+EncodedRows::EncodedRows(std::unique_ptr<Apart> apart) : apart_(std::move(apart)) {}
+EncodedRows::~EncodedRows() = default;
+EncodedRows::EncodedRows(EncodedRows&&) noexcept = default;
+EncodedRows& EncodedRows::operator=(EncodedRows&&) noexcept = default;
+
+void EncodedRows::append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
+                         const TableChunk& copied) {
+  apart_->rows().append(rows, numbers, &copied);
+  count_ += rows;
+}
+
+EncodedRows RowEncoder::begin() const {
+  return EncodedRows(
+      std::make_unique<EncodedRows::Apart>(std::static_pointer_cast<const WrittenTable>(table_)));
+}
+
 /// A file and what writes it.
 class TableWriter::Output {
  public:
@@ -39,6 +68,8 @@ class TableWriter::Output {
               const TableChunk* copied) {
     table_->append(rows, numbers, copied);
   }
+
+  const std::shared_ptr<WrittenTable>& table() const { return table_; }
 
   /// The same table with a further first column, and the rows of this one, which is closed.
   std::unique_ptr<Output> with_row_numbers(const std::string& name) {
@@ -64,7 +95,7 @@ class TableWriter::Output {
   std::vector<WrittenColumn> columns_;
   std::optional<TableChunk> copied_;  ///< without rows
   OutputFile file_;
-  std::unique_ptr<WrittenTable> table_;
+  std::shared_ptr<WrittenTable> table_;
 };
 
 TableWriter::TableWriter(const fs::path& path, std::vector<WrittenColumn> columns)
@@ -85,6 +116,18 @@ void TableWriter::append(std::size_t rows, const std::vector<WrittenNumbers>& nu
 void TableWriter::append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
                          const TableChunk& copied) {
   output_->append(rows, numbers, &copied);
+}
+
+std::optional<RowEncoder> TableWriter::encoder() const {
+  const std::shared_ptr<WrittenTable>& table = output_->table();
+  return table->encodes() ? std::optional(RowEncoder(table)) : std::nullopt;
+}
+
+bool TableWriter::append(EncodedRows rows) {
+  WrittenTable& table = *output_->table();
+  if (!rows.apart_->are_of(table)) return false;
+  table.append(rows.apart_->rows());
+  return true;
 }
 
 void TableWriter::number_rows(const std::string& name) {

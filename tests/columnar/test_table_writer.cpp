@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <optional>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include "../support/temporary_folder.hpp"
 #include "tables.hpp"
@@ -137,6 +140,78 @@ TEST_F(TableWriterTest, RowsThatAreWrittenGetNumbersLater) {
   TableWriter in_place(path("null.csv"), {{.name = "a"}}, none_);
   EXPECT_THAT([&] { in_place.number_rows("row"); },
               ThrowsMessage<ConfigError>(HasSubstr("written in place")));
+}
+
+TEST_F(TableWriterTest, RowsThatThreadsEncodeLieInTheFileInTheOrderOfTheirAppending) {
+  constexpr std::size_t kThreads = 4;
+  constexpr std::size_t kRows = 5'000;
+  const TableFile input(test::write(path("many.arrow"), {{"id", test::counted(kRows)}}, kRows));
+  const TableChunk ids = test::only_chunk(input, {"id"});
+  TableWriter writer(path("out.parquet"), {{.name = "score"}, {.name = "n", .dtype = DType::kI64}},
+                     input.empty_chunk({.columns = {"id"}}));
+  const RowEncoder encoder = writer.encoder().value();
+  std::vector<std::optional<EncodedRows>> encoded(kThreads);
+  std::vector<std::thread> threads;
+  for (std::size_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::vector<float> scores(kRows);
+      std::vector<std::int64_t> numbers(kRows);
+      for (std::size_t i = 0; i < kRows; ++i) {
+        scores[i] = static_cast<float>(thread * kRows + i);
+        numbers[i] = static_cast<std::int64_t>(thread * kRows + i);
+      }
+      EncodedRows& mine = encoded[thread].emplace(encoder.begin());
+      for (std::size_t first = 0; first < kRows; first += 1'000) {
+        mine.append(1'000,
+                    {{reinterpret_cast<const std::byte*>(scores.data() + first)},
+                     {reinterpret_cast<const std::byte*>(numbers.data() + first)}},
+                    ids.slice(first, 1'000));
+      }
+      EXPECT_EQ(mine.rows(), kRows);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  constexpr std::array<float, 3> kScores{-1, -2, -3};
+  constexpr std::array<std::int64_t, 3> kNumbers{-1, -2, -3};
+  const auto append_few = [&] {
+    writer.append(3, {{bytes_of(kScores)}, {bytes_of(kNumbers)}}, ids.slice(0, 3));
+  };
+  append_few();
+  std::vector<float> expected{-1, -2, -3};
+  for (const std::size_t thread : {2U, 0U, 3U, 1U}) {
+    EXPECT_TRUE(writer.append(*std::move(encoded[thread])));
+    for (std::size_t i = 0; i < kRows; ++i)
+      expected.push_back(static_cast<float>(thread * kRows + i));
+  }
+  append_few();
+  expected.insert(expected.end(), {-1, -2, -3});
+  writer.finish();
+  const TableFile file(path("out.parquet"));
+  EXPECT_EQ(test::read(file, "score").numbers, expected);
+  EXPECT_EQ(test::read(file, "n").numbers, expected);
+  EXPECT_EQ(test::read(file, "id").numbers.size(), expected.size());
+}
+
+TEST_F(TableWriterTest, RowsThatWereEncodedWithoutNumbersAreRefusedOnceThereAreSome) {
+  constexpr std::array<float, 3> kScores{0.5F, 0.25F, 1};
+  constexpr std::array<std::int64_t, 3> kNumbers{3, 4, 5};
+  TableWriter writer(path("out.parquet"), {{.name = "score"}}, none_);
+  const RowEncoder encoder = writer.encoder().value();
+  EncodedRows first = encoder.begin();
+  EncodedRows second = encoder.begin();
+  for (EncodedRows* rows : {&first, &second}) rows->append(3, {{bytes_of(kScores)}}, none_);
+  EXPECT_TRUE(writer.append(std::move(first)));
+  writer.number_rows("row");
+  EXPECT_FALSE(writer.append(std::move(second)));
+  EncodedRows late = encoder.begin();
+  late.append(3, {{bytes_of(kScores)}}, none_);
+  EXPECT_FALSE(writer.append(std::move(late)));
+  writer.append(3, {{bytes_of(kNumbers)}, {bytes_of(kScores)}}, none_);
+  writer.finish();
+  EXPECT_THAT(test::read(TableFile(path("out.parquet")), "row").numbers,
+              ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_FALSE(TableWriter(path("out.arrow"), {{.name = "score"}}, none_).encoder());
+  EXPECT_FALSE(TableWriter(path("out.csv"), {{.name = "score"}}, none_).encoder());
 }
 
 TEST_F(TableWriterTest, WrongFilesAreRefused) {

@@ -33,6 +33,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kEventsPerThread = 2;
 constexpr const char* kRowNumber = "row";
+constexpr std::size_t kRowsToEncode =
+    16'384;  ///< of a part; fewer are written with those around them
 
 /// What one thread reads and runs.
 struct Item {
@@ -44,9 +46,11 @@ struct Item {
 
 struct InferredPart {
   std::vector<InferredChunk> chunks;
+  std::optional<columnar::EncodedRows> encoded;  ///< all of them
   std::vector<LostRows> lost;
   double read_seconds = 0;
   double infer_seconds = 0;
+  double write_seconds = 0;  ///< to encode them
   InferCopies copies;
 };
 
@@ -140,6 +144,7 @@ class InferRun {
     summary_.replaces = fs::is_regular_file(call.output, ignored);
     writer_.emplace(call.output, std::move(written),
                     first.empty_chunk(columns_->read).select(columns_->copied));
+    if (summary_.row_numbers.empty()) encoder_ = writer_->encoder();
     if (!call.json.empty()) json_.emplace(call.json);
     if (call.json == kStdout || call.output == kStdout) figures_ = stderr;
     parts_ = parts_of(first);
@@ -285,10 +290,13 @@ class InferRun {
     }
   }
 
-  static InferredPart work(Item& item, InferCaller& caller) {
+  /// Rows are encoded here, by all threads at once, where none of them needs its number.
+  InferredPart work(Item& item, InferCaller& caller) const {
     const auto start = Clock::now();
     const double before = caller.seconds();
     InferredPart outcome;
+    if (encoder_) outcome.encoded = encoder_->begin();
+    double encode_seconds = 0;
     std::uint64_t next_row = item.part->first_row();
     const auto lose = [&](std::uint64_t first, std::optional<std::uint64_t> rows,
                           std::string message) {
@@ -311,12 +319,29 @@ class InferRun {
         outcome.chunks.push_back(caller.run(*chunk, *item.columns));
       } catch (const InputError& error) {
         lose(chunk->first_row(), chunk->rows(), error.what());
+        continue;
       }
+      const auto encode = Clock::now();
+      encode_last(outcome);
+      encode_seconds += seconds_since(encode);
     }
+    if (outcome.encoded && outcome.encoded->rows() < kRowsToEncode) outcome.encoded.reset();
     outcome.copies = caller.take_copies();
     outcome.infer_seconds = caller.seconds() - before;
-    outcome.read_seconds = seconds_since(start) - outcome.infer_seconds;
+    outcome.write_seconds = encode_seconds;
+    outcome.read_seconds = seconds_since(start) - outcome.infer_seconds - encode_seconds;
     return outcome;
+  }
+
+  /// What cannot be encoded is written, and reported, in its turn.
+  static void encode_last(InferredPart& outcome) {
+    const InferredChunk& chunk = outcome.chunks.back();
+    if (!outcome.encoded || chunk.rows == 0) return;
+    try {
+      outcome.encoded->append(chunk.rows, chunk.numbers, chunk.copied);
+    } catch (const InputError&) {
+      outcome.encoded.reset();
+    }
   }
 
   bool finish(const Item& item, Result<InferredPart> result) {
@@ -331,20 +356,22 @@ class InferRun {
     const auto start = Clock::now();
     const auto skips = [](const InferredChunk& chunk) { return !chunk.skipped.empty(); };
     if (!result->lost.empty() || std::ranges::any_of(result->chunks, skips)) require_row_numbers();
+    const bool is_written = result->encoded && writer_->append(*std::move(result->encoded));
     for (const InferredChunk& chunk : result->chunks) {
       const std::uint64_t end = chunk.first_row + chunk.rows_read;
       rows_of_file_ = std::max(rows_of_file_, end);
       try {
-        write(chunk);
+        if (!is_written) write(chunk);
       } catch (const InputError& error) {
         lose({item.path, chunk.first_row, chunk.rows_read, error.what()});
         continue;
       }
       summary_.rows += chunk.rows_read;
+      summary_.rows_kept += chunk.rows;
       if (!chunk.skipped.empty()) skip(item.path, chunk.skipped);
     }
     for (const LostRows& lost : result->lost) lose(lost);
-    summary_.write_seconds += seconds_since(start);
+    summary_.write_seconds += result->write_seconds + seconds_since(start);
     return true;
   }
 
@@ -372,7 +399,6 @@ class InferRun {
           {.data = reinterpret_cast<const std::byte*>(row_numbers_.data()), .offsets = {}});
     }
     writer_->append(chunk.rows, numbers, chunk.copied);
-    summary_.rows_kept += chunk.rows;
   }
 
   void skip(const std::string& path, const std::vector<SkippedRows>& rows) {
@@ -403,6 +429,7 @@ class InferRun {
   std::shared_ptr<const InferColumns> columns_;  ///< of the file that is read
   bool are_independent_ = false;
   std::optional<columnar::TableWriter> writer_;
+  std::optional<columnar::RowEncoder> encoder_;  ///< where rows need no numbers
   std::optional<OutputFile> json_;
   std::FILE* figures_ = stdout;
   std::size_t file_ = 0;  ///< that is read

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensoa/columnar/table_chunk.hpp"
@@ -32,6 +34,44 @@ struct WrittenNumbers {
   std::vector<std::int64_t> offsets = {};
 };
 
+/// Rows of a TableWriter's file, encoded apart from it: by one thread, while others encode theirs.
+/// *Threads*: one at a time
+class EncodedRows {
+ public:
+  ~EncodedRows();
+  EncodedRows(EncodedRows&&) noexcept;
+  EncodedRows& operator=(EncodedRows&&) noexcept;
+
+  /// As TableWriter::append.
+  void append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
+              const TableChunk& copied);
+
+  std::size_t rows() const noexcept { return count_; }
+
+ private:
+  friend class RowEncoder;
+  friend class TableWriter;
+  class Apart;
+  explicit EncodedRows(std::unique_ptr<Apart> apart);
+
+  std::unique_ptr<Apart> apart_;
+  std::size_t count_ = 0;
+};
+
+/// For threads that encode rows of a TableWriter's file on their own: compressing them takes longer than all else.
+/// A cheap handle; it may outlive the writer. *Threads*: safe, next to the writer, too
+class RowEncoder {
+ public:
+  /// Rows that lie together in the file, in Parquet as a row group, so that they should be many, some 10 000.
+  EncodedRows begin() const;
+
+ private:
+  friend class TableWriter;
+  explicit RowEncoder(std::shared_ptr<const void> table) : table_(std::move(table)) {}
+
+  std::shared_ptr<const void> table_;
+};
+
 /// Writes a table as .parquet, .arrow (file format) or .csv, chunk by chunk. The file appears complete or not at
 /// all (OutputFile).
 /// *Threads*: one at a time
@@ -55,6 +95,13 @@ class TableWriter {
   /// @throws OutputError; InputError where a copied column has another type than it had there
   void append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
               const TableChunk& copied);
+
+  /// For .parquet; none for files in which nothing is compressed.
+  std::optional<RowEncoder> encoder() const;
+
+  /// Writes rows after those before. @return false, and nothing is written, where number_rows() was called since encoder()
+  /// @throws OutputError
+  bool append(EncodedRows rows);
 
   /// Puts a column of integers before all others, in which the rows that were written are 0, 1, …; append() gets
   /// its numbers from now on. Reads what was written and writes it again.
