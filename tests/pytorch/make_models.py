@@ -612,6 +612,54 @@ class WrongShape(nn.Module):
         return self.linear(x)
 
 
+def multiplied(x: Tensor, weights: Tensor) -> Tensor:
+    return torch.matmul(x, weights)
+
+
+class Factor:
+    """A class of TorchScript."""
+
+    def __init__(self, weights: Tensor):
+        self.weights = weights
+
+    def times(self, x: Tensor) -> Tensor:
+        return multiplied(x, self.weights)
+
+
+class WrongShapeInPart(nn.Module):
+    """Fails in what forward calls; freezing leaves nothing of it but the operator."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("weights", torch.ones(5, 2))
+
+    def by_method(self, x):
+        return multiplied(x, self.weights)
+
+    def forward(self, x):
+        return self.by_method(x)
+
+
+@model
+class WrongShapeInMethod(WrongShapeInPart):
+    """forward calls a method, which calls a function."""
+
+
+@model
+class WrongShapeInClass(WrongShapeInPart):
+    def by_method(self, x):
+        factors = [Factor(self.weights)]
+        for i in range(x.shape[0]):
+            factors.append(Factor(self.weights * i))
+        return factors[-1].times(x)
+
+
+@model
+class WrongShapeInFork(WrongShapeInPart):
+    def by_method(self, x):
+        return torch.jit.wait(torch.jit.fork(multiplied, x, self.weights))
+
+
 @model
 class DoubleLinear(nn.Module):
     """Weights of float64."""

@@ -4,6 +4,7 @@
 
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/ir/scope.h>
 #include <torch/csrc/jit/runtime/graph_iterator.h>
 #include <torch/csrc/jit/runtime/jit_exception.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -61,6 +62,22 @@ std::size_t writes_of_attributes(const torch::jit::Module& module) {
   return count;
 }
 
+/// Names `caller` in place of the functions that were inlined. torch::jit::freeze removes the methods that forward
+/// calls, and those of the module that was loaded go with it, but the nodes keep pointing at them: torch reads their
+/// names when an operator fails, from memory that is free by then.
+void forget_inlined(torch::jit::Block& block, torch::jit::Function& caller) {
+  for (torch::jit::Node* node : block.nodes()) {
+    if (node->callstack()) {
+      node->setCallStack(
+          c10::make_intrusive<torch::jit::InlinedCallStack>(&caller, node->sourceRange()));
+    }
+    for (torch::jit::Block* inner : node->blocks()) forget_inlined(*inner, caller);
+    if (node->hasAttribute(c10::attr::Subgraph)) {  // of torch.jit.fork
+      forget_inlined(*node->g(c10::attr::Subgraph)->block(), caller);
+    }
+  }
+}
+
 }  // namespace
 
 void load_named(const std::string& subject, const std::function<void()>& load,
@@ -103,6 +120,8 @@ torch::jit::Module frozen(const torch::jit::Module& module) {
     made = again;
     before = left;
   }
+  torch::jit::Function& forward = made.get_method("forward").function();
+  forget_inlined(*torch::jit::toGraphFunction(forward).graph()->block(), forward);
   return made;
 }
 

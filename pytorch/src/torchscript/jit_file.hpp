@@ -30,7 +30,7 @@ void with_jit_file(const std::filesystem::path& path,
                    const std::function<void(torch::jit::Module& module)>& use);
 
 /// The module with its constants in forward, without the branches that they rule out: also where only such a
-/// branch sets an attribute, which is a constant once that branch is gone.
+/// branch sets an attribute, which is a constant once that branch is gone. It needs nothing of `module`, which may go.
 torch::jit::Module frozen(const torch::jit::Module& module);
 
 }  // namespace tensoa::pytorch

@@ -586,6 +586,19 @@ TEST_P(JitEngine, AnOperatorThatFailsIsAnEngineErrorWithItsMessage) {
   expect_untouched(out);
 }
 
+/// torch names the functions that forward called, which are gone once it is frozen.
+TEST_P(JitEngine, AnOperatorThatFailsInAFunctionOfTheModelIsTheSame) {
+  const auto in = points(8);
+  auto out = answers(8);
+  for (const std::string part : {"method", "class", "fork"}) {
+    const std::string name = "wrong_shape_in_" + part;
+    EXPECT_THAT([&] { run(name, in.const_view(), out.view(), kM, kN); },
+                ThrowsMessage<EngineError>(AllOf(HasSubstr(name + ".pt: failed while running: "),
+                                                 HasSubstr("8x3 and 5x2"), is_short())));
+  }
+  expect_untouched(out);
+}
+
 TEST_P(JitEngine, AWrongNumberOfColumnsIsAnErrorWithTheWeightsThatTakeThem) {
   const auto in = points(8);
   auto out = answers(8);
