@@ -69,6 +69,64 @@ __global__ void __launch_bounds__(BlockTeam::kLanes) run_teams(Functor functor) 
   functor(BlockTeam(), std::size_t{blockIdx.x});
 }
 
+/// A warp, whose lanes hold the parts of a sum (serial_launcher.hpp).
+struct WarpTeam {
+  static constexpr unsigned kLanes = 32;
+  static constexpr unsigned kAll = 0xffffffffU;
+
+  __device__ std::size_t lane() const { return threadIdx.x % kLanes; }
+  __device__ std::size_t size() const { return kLanes; }
+  __device__ void sync() const { __syncwarp(); }
+  __device__ bool any(bool condition) const { return __any_sync(kAll, condition) != 0; }
+
+  template <std::size_t N, class Terms>
+  __device__ void sum(std::size_t n, double (&sums)[N], const Terms& terms) const {
+    for (double& own : sums) own = 0;
+    for (std::size_t i = lane(); i < n; i += kLanes) terms(i, sums);
+    for (unsigned half = kLanes / 2; half > 0; half /= 2) {
+      for (double& own : sums) own += __shfl_xor_sync(kAll, own, half);
+    }
+  }
+
+  template <class T, std::size_t N, class Terms>
+  __device__ void most(std::size_t n, T (&most)[N], const Terms& terms) const {
+    for (std::size_t i = lane(); i < n; i += kLanes) terms(i, most);
+    for (unsigned half = kLanes / 2; half > 0; half /= 2) {
+      for (T& own : most) {
+        const T other = __shfl_xor_sync(kAll, own, half);
+        if (other > own) own = other;
+      }
+    }
+  }
+
+  __device__ std::size_t append(bool condition, std::size_t& count) const {
+    const unsigned all = __ballot_sync(kAll, condition);
+    const std::size_t place = count + __popc(all & ((1U << lane()) - 1));
+    count += __popc(all);
+    return place;
+  }
+
+  /// Each value to the place that is the number of values before it.
+  template <class T, class Less>
+  __device__ void sort_into(const T* in, std::size_t n, T* out, const Less& less) const {
+    sync();
+    for (std::size_t i = lane(); i < n; i += kLanes) {
+      const T own = in[i];
+      std::size_t place = 0;
+      for (std::size_t k = 0; k < n; ++k) place += less(in[k], own) ? 1 : 0;
+      out[place] = own;
+    }
+    sync();
+  }
+};
+
+template <class Functor>
+__global__ void __launch_bounds__(kBlock) run_warps(std::size_t n, Functor functor) {
+  const std::size_t i =
+      std::size_t{blockIdx.x} * (kBlock / WarpTeam::kLanes) + threadIdx.x / WarpTeam::kLanes;
+  if (i < n) functor(WarpTeam(), i);  // the same for all lanes
+}
+
 /// Up to so many rows one kernel sorts or sums faster than the several of CUB.
 constexpr std::size_t kFew = 8192;
 
@@ -134,6 +192,15 @@ struct CudaLauncher {
   void teams(std::size_t n, const Functor& functor) const {
     if (n == 0) return;
     run_teams<<<static_cast<unsigned>(n), BlockTeam::kLanes, 0, stream()>>>(functor);
+    check(cudaGetLastError(), queue, "launching a kernel");
+  }
+
+  template <class Functor>
+  void warps(std::size_t n, const Functor& functor) const {
+    if (n == 0) return;
+    constexpr std::size_t kOfBlock = kBlock / WarpTeam::kLanes;
+    run_warps<<<static_cast<unsigned>((n + kOfBlock - 1) / kOfBlock), kBlock, 0, stream()>>>(
+        n, functor);
     check(cudaGetLastError(), queue, "launching a kernel");
   }
 

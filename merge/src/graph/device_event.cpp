@@ -21,7 +21,7 @@ using events::make_room;
 
 struct EventStatus {
   track::TrackStatus groups;
-  std::int64_t n_edges;
+  LinkStatus links;
 };
 static_assert(sizeof(EventStatus) <= kAlignment && std::is_trivially_copyable_v<EventStatus>);
 
@@ -134,20 +134,13 @@ void DeviceEvent::start_graph(Event& event) {
     bytes_to_device_ =
         copy(queue_, event.clusters, clusters_) + copy(queue_, event.fragments, fragments_);
   }
-  const ConstView<Cluster> clusters = event.clusters.const_view();
-  double nearest = std::numeric_limits<double>::max();
-  for (std::size_t i = 0; i < clusters.size(); ++i) {
-    nearest = std::min<double>(nearest, std::abs(clusters.z[i]));
-  }
-  // The slack is for rounding, the least width for a cut of 0.
-  search_.bin_width = std::max(1e-6, search_.cuts.max_transverse / nearest * (1 + 1e-9));
   search_.clusters = is_here ? event.clusters.view() : clusters_.view();
   search_.fragments = is_here ? event.fragments.view() : fragments_.view();
   search_.nodes = nodes_.view();
   search_.keys = reinterpret_cast<FragmentKey*>(keys_.data());
   search_.sorted = search_.keys + work_.capacity();
   search_.work = work_.view();
-  search_.n_edges = &on_device().status()->n_edges;
+  search_.status = &on_device().status()->links;
   run(detail::FindStep{search_});
   copy_down(Answer::kStatusAt, Answer::kMergedAt);
 }
@@ -158,7 +151,7 @@ std::size_t DeviceEvent::finish_graph() {
   is_busy_ = false;
   started_ = Started::kEdges;
   if (nodes_.size() == 0) return 0;
-  const auto n_edges = static_cast<std::size_t>(on_host().status()->n_edges);
+  const auto n_edges = static_cast<std::size_t>(on_host().status()->links.edges);
   if (n_edges >= BestEdges::kLast) {
     throw InputError("event of " + std::to_string(n_edges) +
                      " candidate edges, expected fewer than 2^32 - 1");

@@ -11,8 +11,8 @@
 #include "tensoa/merge/impl/node_features.hpp"
 
 /// @file
-/// The candidate edges between fragments as kernels, for the launchers of track/impl/hit_buckets.hpp: one
-/// source for CPU and GPU, the same edges to the bit.
+/// The candidate edges between fragments as kernels (events/impl/serial_launcher.hpp): one source for CPU and
+/// GPU, the same edges to the bit.
 ///
 /// Fragments are sorted into bins of an endcap, x / |z| and y / |z|: there, lines from the origin are
 /// points. A bin is as wide as the largest transverse distance at the nearest cluster, so that the edges of
@@ -49,18 +49,21 @@ struct LinkWork {
 /// An event in the memory of a device, and which of its fragments are near to one.
 struct LinkSearch {
   LinkCuts cuts;
-  double bin_width;  ///< of x / |z|
   View<Cluster> clusters;
   View<Fragment> fragments;
   View<Node> nodes;
   FragmentKey* keys;    ///< [n_fragments]
   FragmentKey* sorted;  ///< [n_fragments]
   View<LinkWork> work;
-  std::int64_t* n_edges;
+  LinkStatus* status;
 
   TENSOA_HOST_DEVICE std::uint64_t bin_of(std::size_t row) const {
+    // The slack is for rounding, the least width for a cut of 0.
+    const double width = cuts.max_transverse / status->nearest * (1 + 1e-9);
+    const double of_slope = width > 1e-6 ? width : 1e-6;
     const std::uint64_t endcap = nodes.z[row] < 0 ? 0 : 1;
-    return endcap << 62U | index_of(nodes.x[row], row) << 31U | index_of(nodes.y[row], row);
+    return endcap << 62U | index_of(nodes.x[row], row, of_slope) << 31U |
+           index_of(nodes.y[row], row, of_slope);
   }
 
   /// mm, at the target.
@@ -71,20 +74,21 @@ struct LinkSearch {
     return std::sqrt(dx * dx + dy * dy);
   }
 
-  /// Calls `found(row, is_target)` for all that share an edge with the fragment.
-  template <class Found>
-  TENSOA_HOST_DEVICE void scan(std::size_t row, Found& found) const {
+  /// Of each fragment near to this one, if it shares an edge with it: `found(row, is_linked, is_target)`, by all
+  /// lanes together, each with its own.
+  template <class Team, class Found>
+  TENSOA_HOST_DEVICE void scan(const Team& team, std::size_t row, const Found& found) const {
     const std::uint64_t own = bin_of(row);
     for (int step = -1; step <= 1; ++step) {
       const std::uint64_t middle = own + (static_cast<std::uint64_t>(step) << 31U);
-      for (std::size_t i = first_from(middle - 1); i < nodes.size() && sorted[i].bin <= middle + 1;
-           ++i) {
-        const auto other = static_cast<std::size_t>(sorted[i].row);
-        if (other == row) continue;
+      for (std::size_t i = first_from(middle - 1) + team.lane();; i += team.size()) {
+        const bool is_near = i < nodes.size() && sorted[i].bin <= middle + 1;
+        if (!team.any(is_near)) break;
+        const auto other = static_cast<std::size_t>(is_near ? sorted[i].row : 0);
         const bool is_target = is_source(row, other);
-        const double distance = is_target ? transverse(row, other) : transverse(other, row);
-        if (distance > cuts.max_transverse || gap(row, other) > cuts.max_gap) continue;
-        found(other, is_target);
+        const bool is_linked = is_near && other != row && gap(row, other) <= cuts.max_gap &&
+                               is_inside(is_target ? row : other, is_target ? other : row);
+        found(other, is_linked, is_target);
       }
     }
   }
@@ -97,16 +101,20 @@ struct LinkSearch {
     return depth_a != depth_b ? depth_a < depth_b : a < b;
   }
 
+  TENSOA_HOST_DEVICE bool is_inside(std::size_t source, std::size_t target) const {
+    return transverse(source, target) <= cuts.max_transverse;
+  }
+
   TENSOA_HOST_DEVICE double gap(std::size_t a, std::size_t b) const {
     const float after = nodes.z_min[b] - nodes.z_max[a];
     const float before = nodes.z_min[a] - nodes.z_max[b];
     return after > before ? after : before;
   }
 
-  TENSOA_HOST_DEVICE std::uint64_t index_of(float coordinate, std::size_t row) const {
+  TENSOA_HOST_DEVICE std::uint64_t index_of(float coordinate, std::size_t row, double width) const {
     constexpr double kMiddle = 1 << 28;
     const double slope = static_cast<double>(coordinate) / std::abs(nodes.z[row]);
-    return static_cast<std::uint64_t>(std::floor(slope / bin_width) + kMiddle);
+    return static_cast<std::uint64_t>(std::floor(slope / width) + kMiddle);
   }
 
   /// The first place whose bin is not below `bin`; by hand as in track/impl/edge_search.hpp.
@@ -137,15 +145,16 @@ struct FillKeys {
 struct CountTargets {
   LinkSearch search;
 
-  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
-    std::int64_t targets = 0;
-    std::int64_t all = 0;
-    auto count = [&](std::size_t, bool is_target) {
-      targets += is_target ? 1 : 0;
-      ++all;
-    };
-    search.scan(row, count);
-    search.work.targets[row] = targets;
+  template <class Team>
+  TENSOA_HOST_DEVICE void operator()(const Team& team, std::size_t row) const {
+    std::size_t targets = 0;
+    std::size_t all = 0;
+    search.scan(team, row, [&](std::size_t, bool is_linked, bool is_target) {
+      static_cast<void>(team.append(is_linked && is_target, targets));
+      static_cast<void>(team.append(is_linked, all));
+    });
+    if (team.lane() > 0) return;
+    search.work.targets[row] = static_cast<std::int64_t>(targets);
     search.nodes.fragment_density[row] = static_cast<float>(all);
   }
 };
@@ -155,7 +164,7 @@ struct CountEdges {
   LinkSearch search;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t) const {
-    *search.n_edges = search.work.end[search.work.size() - 1];
+    search.status->edges = search.work.end[search.work.size() - 1];
   }
 };
 
@@ -164,20 +173,20 @@ struct FillEnds {
   LinkSearch search;
   View<Edge> edges;
 
-  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+  template <class Team>
+  TENSOA_HOST_DEVICE void operator()(const Team& team, std::size_t row) const {
     const auto first = row == 0 ? 0 : static_cast<std::size_t>(search.work.end[row - 1]);
-    std::size_t last = first;
-    auto insert = [&](std::size_t other, bool is_target) {  // into those before: there are few
-      if (!is_target) return;
-      const auto target = static_cast<std::int64_t>(other);
-      std::size_t at = last++;
-      for (; at > first && edges.target[at - 1] > target; --at) {
-        edges.target[at] = edges.target[at - 1];
-      }
-      edges.target[at] = target;
-      edges.source[last - 1] = static_cast<std::int64_t>(row);
-    };
-    search.scan(row, insert);
+    std::size_t n = 0;
+    std::int64_t* const unsorted = edges.source.data() + first;
+    search.scan(team, row, [&](std::size_t other, bool is_linked, bool is_target) {
+      const std::size_t place = team.append(is_linked && is_target, n);
+      if (is_linked && is_target) unsorted[place] = static_cast<std::int64_t>(other);
+    });
+    team.sort_into(unsorted, n, edges.target.data() + first,
+                   [](std::int64_t a, std::int64_t b) { return a < b; });
+    for (std::size_t i = team.lane(); i < n; i += team.size()) {
+      unsorted[i] = static_cast<std::int64_t>(row);
+    }
   }
 };
 
@@ -190,11 +199,18 @@ struct FillEdges {
   /// the square of it.
   static constexpr std::size_t kMostCompared = 64;
 
-  TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
-    const View<Node>& nodes = search.nodes;
-    const View<Fragment>& fragments = search.fragments;
+  template <class Team>
+  TENSOA_HOST_DEVICE void operator()(const Team& team, std::size_t e) const {
     const auto s = static_cast<std::size_t>(edges.source[e]);
     const auto t = static_cast<std::size_t>(edges.target[e]);
+    fill_distances(team, e, s, t);
+    if (team.lane() == 0) fill_rest(e, s, t);
+  }
+
+ private:
+  TENSOA_HOST_DEVICE void fill_rest(std::size_t e, std::size_t s, std::size_t t) const {
+    const View<Node>& nodes = search.nodes;
+    const View<Fragment>& fragments = search.fragments;
     edges.energy_difference[e] = std::abs(nodes.energy[t] - nodes.energy[s]);
     edges.dz[e] = std::abs(nodes.z[t]) - std::abs(nodes.z[s]);
     edges.transverse[e] = static_cast<float>(search.transverse(s, t));
@@ -208,43 +224,69 @@ struct FillEdges {
     edges.cosine[e] = length > 0 ? static_cast<float>(along / length) : 1;
     const std::int64_t particle = fragments.particle_id[s];
     edges.truth[e] = particle != 0 && particle == fragments.particle_id[t] ? 1 : 0;
-    fill_distances(e, s, t);
   }
 
- private:
-  TENSOA_HOST_DEVICE void fill_distances(std::size_t e, std::size_t s, std::size_t t) const {
-    const View<Cluster>& clusters = search.clusters;
-    double nearest = 1e30;
-    double farthest = 0;
-    const auto last_s = static_cast<std::size_t>(search.fragments.last[s]);
-    const auto last_t = static_cast<std::size_t>(search.fragments.last[t]);
-    const auto first_t = static_cast<std::size_t>(search.fragments.first[t]);
-    auto i = static_cast<std::size_t>(search.fragments.first[s]);
-    const std::size_t step_s = (last_s - i + kMostCompared - 1) / kMostCompared;
-    const std::size_t step_t = (last_t - first_t + kMostCompared - 1) / kMostCompared;
-    for (; i < last_s; i += step_s) {
-      for (std::size_t j = first_t; j < last_t; j += step_t) {
-        const double x = static_cast<double>(clusters.x[i]) - clusters.x[j];
-        const double y = static_cast<double>(clusters.y[i]) - clusters.y[j];
-        const double z = static_cast<double>(clusters.z[i]) - clusters.z[j];
-        const double distance = x * x + y * y + z * z;
-        if (distance < nearest) nearest = distance;
-        if (distance > farthest) farthest = distance;
-      }
+  /// The clusters of a fragment that are compared.
+  struct Compared {
+    std::size_t first, step, n;
+
+    TENSOA_HOST_DEVICE static Compared of(const View<Fragment>& fragments, std::size_t row) {
+      const auto first = static_cast<std::size_t>(fragments.first[row]);
+      const std::size_t all = static_cast<std::size_t>(fragments.last[row]) - first;
+      const std::size_t step = (all + kMostCompared - 1) / kMostCompared;
+      return {first, step, (all + step - 1) / step};
     }
-    edges.nearest[e] = static_cast<float>(std::sqrt(nearest));
-    edges.farthest[e] = static_cast<float>(std::sqrt(farthest));
+  };
+
+  /// Lanes share the clusters of the fragment of more.
+  template <class Team>
+  TENSOA_HOST_DEVICE void fill_distances(const Team& team, std::size_t e, std::size_t s,
+                                         std::size_t t) const {
+    const View<Cluster>& clusters = search.clusters;
+    const Compared of_s = Compared::of(search.fragments, s);
+    const Compared of_t = Compared::of(search.fragments, t);
+    const Compared& many = of_s.n > of_t.n ? of_s : of_t;
+    const Compared& few = of_s.n > of_t.n ? of_t : of_s;
+    double extremes[2] = {-1e30, 0};  // of the square: the smallest with a minus, the largest
+    team.most(many.n, extremes, [&](std::size_t place, double(&to)[2]) {
+      const std::size_t i = many.first + place * many.step;
+      const double at[3] = {clusters.x[i], clusters.y[i], clusters.z[i]};
+      double nearest = -to[0];
+      double farthest = to[1];
+      for (std::size_t k = 0; k < few.n; ++k) {
+        const std::size_t j = few.first + k * few.step;
+        const double x = at[0] - clusters.x[j];
+        const double y = at[1] - clusters.y[j];
+        const double z = at[2] - clusters.z[j];
+        const double square = x * x + y * y + z * z;
+        nearest = square < nearest ? square : nearest;
+        farthest = square > farthest ? square : farthest;
+      }
+      to[0] = -nearest;
+      to[1] = farthest;
+    });
+    if (team.lane() > 0) return;
+    edges.nearest[e] = static_cast<float>(std::sqrt(-extremes[0]));
+    edges.farthest[e] = static_cast<float>(std::sqrt(extremes[1]));
   }
+};
+
+/// Nothing is known of the event, in one row.
+struct ClearStatus {
+  LinkStatus* status;
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t) const { *status = LinkStatus(); }
 };
 
 /// Clusters to node features to the number of edges.
 template <class Launcher>
 void find_links(const Launcher& launch, const LinkSearch& search) {
   const std::size_t n = search.nodes.size();
-  launch.rows(n, FillNodes{search.clusters, search.fragments, search.nodes});
+  launch.rows(1, ClearStatus{search.status});
+  launch.warps(n, FillNodes{search.clusters, search.fragments, search.nodes, search.status});
   launch.rows(n, FillKeys{search});
   launch.sort(search.keys, n, search.sorted, FragmentKey::Less{});
-  launch.rows(n, CountTargets{search});
+  launch.warps(n, CountTargets{search});
   launch.running_sum(search.work.targets.data(), n, search.work.end.data());
   launch.rows(1, CountEdges{search});
 }
@@ -252,8 +294,8 @@ void find_links(const Launcher& launch, const LinkSearch& search) {
 /// Fills the edges that were counted, in ascending order of (source, target), all columns but `score`.
 template <class Launcher>
 void fill_links(const Launcher& launch, const LinkSearch& search, View<Edge> edges) {
-  launch.rows(search.work.size(), FillEnds{search, edges});
-  launch.rows(edges.size(), FillEdges{search, edges});
+  launch.warps(search.work.size(), FillEnds{search, edges});
+  launch.warps(edges.size(), FillEdges{search, edges});
 }
 
 }  // namespace tensoa::merge

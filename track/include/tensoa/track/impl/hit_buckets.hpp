@@ -16,18 +16,9 @@
 /// The candidate graph as kernels: plain functors over views, one call a row, that CPU and GPU run
 /// from this one source, with equal results to the bit (arithmetic.hpp). This file sorts hits into
 /// buckets, edge_search.hpp finds the edges, hit_groups.hpp what they connect, track_groups.hpp the tracks.
-/// GraphBuilder, TrackFinder and DeviceEvent call them; any launcher (alpaka, oneTBB) can that has:
+/// GraphBuilder, TrackFinder and DeviceEvent call them with a launcher (events/impl/serial_launcher.hpp).
 ///
-///     launch.rows(n, functor);            // functor(row) for row < n, in any order, at once
-///     launch.teams(n, functor);           // the same with functor(team, i), by all lanes of a team:
-///                                         // team.lane() < team.size(), which wait for each other in
-///                                         // team.sync(), team.any(condition) and
-///                                         // team.sort(values, n, less), which returns false, with
-///                                         // nothing done, where it cannot; OneLane is one
-///     launch.sort(in, n, out, less);      // ascending; less is a total order
-///     launch.running_sum(in, n, out);     // out[i] = in[0] + … + in[i]; in place where in == out
-///
-/// each after the one before. Hits are sorted by phi inside buckets of one layer and a bin of r and
+/// Hits are sorted by phi inside buckets of one layer and a bin of r and
 /// z. Pairs of buckets whose bounds no pair of hits can pass are dropped; in the others, only the phi
 /// window that the cuts leave is looked at for a source.
 ///
