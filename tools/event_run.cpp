@@ -63,6 +63,11 @@ void add_event_options(CLI::App& command, EventCall& call, const std::string& in
                   "Events in flight on each device, each with its own queue and memory; default: "
                   "two for each thread")
       ->check(CLI::Range(1, 1024));
+  command.add_option(
+      "--edge-capacity", call.edge_capacity,
+      "On a GPU: room for so many edges, so that nothing waits for their number; for networks that "
+      "pass messages along edges, without means or norms over all of them. An event with more is "
+      "done twice");
   command.add_option("--cut", call.min_score, cut)->capture_default_str();
   add_path_option(command, "--output", call.output, output);
   add_path_option(command, "--report", call.report,

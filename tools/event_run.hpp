@@ -29,6 +29,7 @@
 #include "signals.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
+#include "tensoa/engine/model.hpp"
 #include "tensoa/sched/metrics.hpp"
 #include "tensoa/sched/module_graph.hpp"
 #include "tensoa/sched/trace.hpp"
@@ -43,6 +44,7 @@ struct EventCall {
   std::vector<std::string> devices = {"auto"};
   int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::size_t streams = 0;
+  std::size_t edge_capacity = 0;
   float min_score = 0.5F;
   std::string output;
   std::string report;

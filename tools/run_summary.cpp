@@ -10,8 +10,8 @@ namespace tensoa::tools {
 namespace {
 
 /// Summed over threads: more than the wall clock where they work at the same time.
-double all_stages(const track::StageSeconds& seconds) {
-  return seconds.read + seconds.graph + seconds.infer + seconds.tracks;
+double all_stages(const events::StageSeconds& seconds) {
+  return seconds.read + seconds.graph + seconds.infer + seconds.answer;
 }
 
 }  // namespace
@@ -20,6 +20,7 @@ EventFigures& EventFigures::operator+=(const EventFigures& other) {
   events += other.events;
   seconds += other.seconds;
   moved += other.moved;
+  again += other.again;
   return *this;
 }
 
@@ -57,6 +58,7 @@ nlohmann::json to_json(const EventFigures& figures, const RunSummary& run,
       {"transfers",
        {{"bytes_to_device", figures.moved.bytes_to_device},
         {"bytes_to_host", figures.moved.bytes_to_host}}},
+      {"done_again", figures.again},
       {"threads", run.threads},
       {"in_flight", run.in_flight},
       {"device", run.device},
@@ -65,7 +67,7 @@ nlohmann::json to_json(const EventFigures& figures, const RunSummary& run,
       {"model", run.model},
       {"servers", run.servers},
   };
-  if (!last.empty()) json["seconds"][last] = figures.seconds.tracks;
+  if (!last.empty()) json["seconds"][last] = figures.seconds.answer;
   return json;
 }
 
@@ -83,7 +85,7 @@ std::string stage_table(const EventFigures& figures, const RunSummary& run, std:
   add_stage("read", figures.seconds.read);
   add_stage("build graph", figures.seconds.graph);
   add_stage("infer", figures.seconds.infer);
-  if (!last.empty()) add_stage(last, figures.seconds.tracks);
+  if (!last.empty()) add_stage(last, figures.seconds.answer);
   add_stage("all stages", busy);
   text += fmt::format("{:<12} {:>10.3f}  with {} thread{}: {:.2f} events/s, {:.0f} edges/s\n\n",
                       "wall clock", run.wall_seconds, run.threads, run.threads == 1 ? "" : "s",
@@ -110,6 +112,12 @@ std::string moved_lines(const EventFigures& figures) {
                         bytes(figures.moved.bytes_to_host));
   }
   return text + '\n';
+}
+
+std::string again_line(const EventFigures& figures) {
+  if (figures.again == 0) return "";
+  return fmt::format("{} event{} had more candidate edges than --edge-capacity, done twice\n",
+                     grouped(figures.again), figures.again == 1 ? "" : "s");
 }
 
 std::string failed_line(const RunSummary& run) {

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "figures_in_words.hpp"
+#include "tensoa/events/run_figures.hpp"
 #include "tensoa/sched/module_graph.hpp"
-#include "tensoa/track/edge_scorer.hpp"
-#include "tensoa/track/pipeline.hpp"
 
 // What the commands that run events through a network say at the end.
 
@@ -20,8 +19,9 @@ namespace tensoa::tools {
 /// Figures of events that add up, whatever the application.
 struct EventFigures {
   std::size_t events = 0;
-  track::StageSeconds seconds;  ///< summed over threads
-  track::ScoreReport moved;
+  events::StageSeconds seconds;  ///< summed over threads
+  events::ScoreReport moved;
+  std::size_t again = 0;  ///< events with more edges than --edge-capacity
 
   EventFigures& operator+=(const EventFigures& other);
 };
@@ -53,8 +53,9 @@ nlohmann::json to_json(const EventFigures& figures, const RunSummary& run,
 std::string stage_table(const EventFigures& figures, const RunSummary& run, std::size_t edges,
                         const std::string& last = "");
 
-/// What was copied and moved, and how many events failed.
+/// What was copied and moved, how many events were done again, and how many failed.
 std::string moved_lines(const EventFigures& figures);
+std::string again_line(const EventFigures& figures);
 std::string failed_line(const RunSummary& run);
 
 }  // namespace tensoa::tools

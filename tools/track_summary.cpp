@@ -25,7 +25,6 @@ TrackFigures& TrackFigures::operator+=(const TrackFigures& other) {
   hits += other.hits;
   edges += other.edges;
   tracks += other.tracks;
-  again += other.again;
   cuda_graphs += other.cuda_graphs;
   events_with_truth += other.events_with_truth;
   edge_counts += other.edge_counts;
@@ -75,7 +74,6 @@ nlohmann::json to_json(const TrackSummary& summary) {
       {"edge_efficiency", with_truth(summary.edge_counts.efficiency())},
       {"edge_purity", with_truth(summary.edge_counts.purity())},
       {"tracks", summary.tracks},
-      {"done_again", summary.again},
       {"cuda_graphs", summary.cuda_graphs},
       {"track_efficiency", with_truth(summary.track_counts.efficiency())},
       {"tracks_against_truth", has_truth ? to_json(summary.track_counts) : nlohmann::json()},

@@ -19,7 +19,6 @@ struct TrackFigures : EventFigures {
   std::size_t hits = 0;
   std::size_t edges = 0;
   std::size_t tracks = 0;
-  std::size_t again = 0;        ///< events that had more edges than --edge-capacity
   std::size_t cuda_graphs = 0;  ///< events that were launched as one
 
   std::size_t events_with_truth = 0;

@@ -115,7 +115,7 @@ class Run {
     std::size_t process() {
       track::ProcessedEvent done = pipeline.process(std::move(event));
       event = std::move(done.event);
-      const track::ScoreReport& moved = done.moved;
+      const events::ScoreReport& moved = done.moved;
       bytes = moved.copies.bytes_in + moved.copies.bytes_out + moved.bytes_to_device +
               moved.bytes_to_host;
       return bytes;

@@ -18,7 +18,14 @@ EdgeScorer warmed_up(const Model<>& model, const Queue& queue, DeviceEvent& on_d
   on_device.finish_graph();
   EdgeScorer scorer(model, queue, on_device.nodes(), on_device.edges());
   on_device.start_merge(0.5F);
-  const MergedFragments merged = on_device.finish_merge(example);
+  MergedFragments merged = on_device.finish_merge(example);
+  if (!merged.is_complete) {
+    on_device.start_graph(example);
+    on_device.finish_graph();
+    scorer.enqueue(on_device.nodes(), on_device.edges());
+    on_device.start_merge(0.5F);
+    merged = on_device.finish_merge(example);
+  }
   try {
     scorer.require_scores(merged.bad_scores, merged.edges.edges);
   } catch (const EngineError& error) {
@@ -33,7 +40,7 @@ MergePipeline::MergePipeline(const Model<>& model, const Queue& queue,
                              const PipelineOptions& options)
     : queue_(queue),
       options_(options),
-      on_device_(queue, options.cuts),
+      on_device_(queue, options.cuts, options.edge_capacity),
       scorer_(warmed_up(model, queue, on_device_)) {}
 
 double MergePipeline::seconds_since_last() {
@@ -55,8 +62,7 @@ bool MergePipeline::step() {
       throw ConfigError("MergePipeline::step: there is no event to continue; call begin() first");
     case Step::kGraph:
       last_ = std::chrono::steady_clock::now();
-      on_device_.start_graph(done_.event);
-      next_ = Step::kScores;
+      start_graph();
       return true;
     case Step::kScores:
       start_scores();
@@ -71,11 +77,18 @@ bool MergePipeline::step() {
   return false;
 }
 
+/// With an edge capacity, up to the scores: nothing waits for the number of edges.
+void MergePipeline::start_graph() {
+  on_device_.start_graph(done_.event);
+  next_ = Step::kScores;
+  if (options_.edge_capacity > 0) start_scores();
+}
+
 void MergePipeline::start_scores() {
-  done_.edges = on_device_.finish_graph();
-  done_.seconds.graph = seconds_since_last();
-  if (done_.edges > 0) {
-    done_.moved.copies = scorer_.enqueue(on_device_.nodes(), on_device_.edges());
+  const std::size_t rows = on_device_.finish_graph();
+  done_.seconds.graph += seconds_since_last();
+  if (rows > 0) {
+    done_.moved.copies += scorer_.enqueue(on_device_.nodes(), on_device_.edges());
   }
   on_device_.start_merge(options_.min_score, options_.edge_auc && done_.event.has_truth);
   next_ = Step::kMerged;
@@ -83,13 +96,19 @@ void MergePipeline::start_scores() {
 
 bool MergePipeline::finish() {
   const MergedFragments merged = on_device_.finish_merge(done_.event);
-  done_.seconds.infer = seconds_since_last();
+  done_.seconds.infer += seconds_since_last();
+  done_.moved.bytes_to_device += on_device_.bytes_to_device();
+  done_.moved.bytes_to_host += on_device_.bytes_to_host();
+  if (!merged.is_complete) {
+    ++done_.passes;
+    start_graph();
+    return true;
+  }
+  done_.edges = merged.edges.edges;
   scorer_.require_scores(merged.bad_scores, done_.edges);
   done_.merged = merged.merged;
   done_.edge_counts = merged.edges;
   if (merged.score_counts != nullptr) done_.edge_auc.add(*merged.score_counts);
-  done_.moved.bytes_to_device = on_device_.bytes_to_device();
-  done_.moved.bytes_to_host = on_device_.bytes_to_host();
   next_ = Step::kTake;
   if (!options_.keep_edges || done_.edges == 0 || queue_.device().is_cpu()) return false;
   events::make_room(kept_edges_, done_.edges);

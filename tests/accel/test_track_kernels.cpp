@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "alpaka_fixture.hpp"
-#include "tensoa/track/impl/serial_launcher.hpp"
+#include "tensoa/events/impl/serial_launcher.hpp"
 #include "track/kernel_checks.hpp"
 
 // The kernels of tracking, launched by alpaka on the CPU; alpaka has no sorts and sums.
@@ -21,7 +21,7 @@ template <class Functor>
 struct OneLaneEach {
   Functor functor;
 
-  TENSOA_HOST_DEVICE void operator()(std::size_t i) const { functor(OneLane(), i); }
+  TENSOA_HOST_DEVICE void operator()(std::size_t i) const { functor(events::OneLane(), i); }
 };
 
 /// Rows by alpaka; see hit_buckets.hpp.

@@ -256,6 +256,75 @@ TEST_P(DeviceEventOn, EachFragmentFollowsItsBestEdge) {
   }
 }
 
+TEST_P(DeviceEventOn, HasTheSameEdgesAndAnswerInRowsThatWereThereBefore) {
+  DeviceEvent counted(*queue_);
+  for (const std::size_t n : {0U, 1U, 2U, 50U, 300U}) {
+    Event event = random_event(n, n);
+    counted.start_graph(event);
+    const std::size_t n_edges = counted.finish_graph();
+    const auto nodes = to_host(*queue_, counted.nodes());
+    auto edges = to_host(*queue_, counted.edges());
+    std::vector<float> scores = some_scores(n_edges, n);
+    std::copy_n(scores.data(), n_edges, edges.view().score.data());
+    const auto expected = followed(nodes.const_view(), edges.const_view(), 0.5F);
+    for (const std::size_t capacity : {n_edges + 1, n_edges + 700}) {
+      DeviceEvent event_in_rows(*queue_, {}, capacity);
+      event_in_rows.start_graph(event);
+      ASSERT_EQ(event_in_rows.finish_graph(), n == 0 ? 0 : capacity);
+      const auto all = to_host(*queue_, event_in_rows.edges());
+      const auto all_nodes = to_host(*queue_, event_in_rows.nodes());
+      ASSERT_EQ(all_nodes.size(), n == 0 ? 0 : n + 1);
+      if (n > 0) {
+        EXPECT_EQ(all_nodes.const_view().x[n], 0);
+        EXPECT_EQ(all_nodes.const_view().time[n], 0);
+      }
+      for (std::size_t e = n_edges; e < all.size(); ++e) {
+        ASSERT_EQ(all.const_view().source[e], static_cast<std::int64_t>(n));
+        ASSERT_EQ(all.const_view().target[e], static_cast<std::int64_t>(n));
+        ASSERT_EQ(all.const_view().farthest[e], 0);
+        ASSERT_EQ(all.const_view().truth[e], 0);
+      }
+      scores.resize(all.size(), std::numeric_limits<float>::quiet_NaN());  // of no edge
+      set_scores(event_in_rows, scores);
+      event_in_rows.start_merge(0.5F, true);
+      const MergedFragments merged = event_in_rows.finish_merge(event);
+      EXPECT_TRUE(merged.is_complete);
+      EXPECT_EQ(merged.bad_scores, 0U);
+      EXPECT_EQ(merged.edges.edges, n_edges);
+      expect_same(to_host(*queue_, event_in_rows.edges()), edges, "score");
+      expect_same(to_host(*queue_, event_in_rows.nodes()), nodes);
+      const auto* ids = event.fragments.view().merged_id.data();
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), ids)) << n;
+    }
+  }
+}
+
+TEST_P(DeviceEventOn, SaysWhereThereAreTooFewRowsAndHasThemTheNextTime) {
+  DeviceEvent counted(*queue_);
+  Event event = random_event(4, 200);
+  counted.start_graph(event);
+  const std::size_t n_edges = counted.finish_graph();
+  ASSERT_GT(n_edges, 100U);
+  DeviceEvent event_in_rows(*queue_, {}, n_edges - 1);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    event_in_rows.start_graph(event);
+    ASSERT_EQ(event_in_rows.finish_graph(), n_edges - 1);
+    event_in_rows.start_merge(0);
+    MergedFragments merged = event_in_rows.finish_merge(event);
+    EXPECT_FALSE(merged.is_complete);
+    EXPECT_EQ(merged.edges.edges, n_edges);
+    event_in_rows.start_graph(event);
+    ASSERT_EQ(event_in_rows.finish_graph(), n_edges);
+    set_scores(event_in_rows, std::vector<float>(n_edges, 0.5F));
+    event_in_rows.start_merge(0);
+    merged = event_in_rows.finish_merge(event);
+    EXPECT_TRUE(merged.is_complete);
+    EXPECT_EQ(merged.edges.selected, n_edges);
+    expect_same(to_host(*queue_, event_in_rows.edges()), to_host(*queue_, counted.edges()),
+                "score");
+  }
+}
+
 TEST_P(DeviceEventOn, CountsBadScoresAndLeavesTheAnswer) {
   DeviceEvent on_device(*queue_);
   Event event = random_event(1, 100);
@@ -286,6 +355,35 @@ TEST(DeviceEvent, RefusesCutsThatAreNone) {
           DeviceEvent(Queue(Device::cpu()), LinkCuts{1, cut});
         },
         ThrowsMessage<ConfigError>(HasSubstr("link cut max_gap")));
+  }
+}
+
+TEST(DeviceEvent, RefusesRowsThatCannotBeCounted) {
+  EXPECT_THAT([] { DeviceEvent(Queue(Device::cpu()), {}, 0xffffffffU); },
+              ThrowsMessage<InputError>(HasSubstr("expected fewer than 2^32 - 1")));
+}
+
+TEST(DeviceEvent, TakesFragmentsOnOneLayer) {
+  Event event = random_event(9, 120);
+  const View<Cluster> clusters = event.clusters.view();
+  for (std::size_t i = 0; i < clusters.size(); ++i) {
+    clusters.z[i] = 3500;
+    clusters.layer[i] = 12;
+  }
+  DeviceEvent on_device(Queue(Device::cpu()));
+  on_device.start_graph(event);
+  const std::size_t n_edges = on_device.finish_graph();
+  const ConstView<Node> nodes = on_device.nodes().const_view();
+  ASSERT_EQ(n_edges, all_pairs(nodes, {}).size());
+  EXPECT_GT(n_edges, 0U);
+  for (std::size_t f = 0; f < nodes.size(); ++f) {
+    EXPECT_LT(nodes.variance_3[f], 1e-6F);
+    EXPECT_EQ(nodes.first_layer[f], nodes.last_layer[f]);
+    EXPECT_TRUE(std::isfinite(nodes.cluster_density[f]));
+  }
+  const ConstView<Edge> edges = on_device.edges().const_view();
+  for (std::size_t e = 0; e < n_edges; ++e) {
+    EXPECT_TRUE(std::isfinite(edges.cosine[e]) && std::isfinite(edges.nearest[e]));
   }
 }
 

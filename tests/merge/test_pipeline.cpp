@@ -106,6 +106,27 @@ TEST_P(PipelineOn, DoesWhatItsPartsDo) {
   }
 }
 
+TEST_P(PipelineOn, TheAnswerIsTheSameWithRoomForEdges) {
+  MergePipeline counted(*model_, Queue(GetParam()), {.keep_edges = true});
+  for (const std::size_t capacity : {1U, 700U, 100'000U}) {
+    MergePipeline pipeline(*model_, Queue(GetParam()),
+                           {.edge_auc = true, .keep_edges = true, .edge_capacity = capacity});
+    for (const std::int64_t particles : {10, 0, 1, 30, 30}) {
+      const ProcessedEvent expected = counted.process(generate({.particles = particles}, 2));
+      const ProcessedEvent done = pipeline.process(generate({.particles = particles}, 2));
+      EXPECT_EQ(done.passes, expected.edges > capacity ? 2U : 1U) << capacity;
+      EXPECT_EQ(expected.passes, 1U);
+      EXPECT_EQ(done.edges, expected.edges);
+      EXPECT_EQ(done.merged, expected.merged);
+      EXPECT_EQ(done.edge_counts.true_selected, expected.edge_counts.true_selected);
+      EXPECT_EQ(pipeline.edges().size(), done.edges);
+      const auto* ids = expected.event.fragments.const_view().merged_id.data();
+      EXPECT_TRUE(std::equal(ids, ids + expected.event.fragments.size(),
+                             done.event.fragments.const_view().merged_id.data()));
+    }
+  }
+}
+
 TEST_P(PipelineOn, AnEventThatIsGivenUpLeavesNothing) {
   MergePipeline pipeline(*model_, Queue(GetParam()));
   const std::size_t expected = pipeline.process(generate({}, 1)).merged;

@@ -23,6 +23,19 @@ TEST(TrackSummary, HasNoAucWhereAllEdgesAreTrueOrAllFalse) {
   EXPECT_THAT(to_table(summary), HasSubstr("edge AUC 1.0000, edge"));
 }
 
+TEST(EventFigures, SayHowManyEventsWereDoneAgain) {
+  EventFigures figures;
+  EXPECT_EQ(again_line(figures), "");
+  EventFigures one;
+  one.events = one.again = 1;
+  figures += one;
+  EXPECT_EQ(again_line(figures),
+            "1 event had more candidate edges than --edge-capacity, done twice\n");
+  figures += one;
+  EXPECT_THAT(again_line(figures), HasSubstr("2 events had more candidate edges than"));
+  EXPECT_EQ(to_json(figures, RunSummary())["done_again"], 2U);
+}
+
 TEST(TrackSummary, KnowsNoCeilingWhereTheEdgesStayedOnTheDevice) {
   track::ProcessedEvent done;
   done.event.has_truth = true;

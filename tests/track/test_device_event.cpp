@@ -27,10 +27,10 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory_budget.hpp"
 #include "tensoa/events/impl/random.hpp"
+#include "tensoa/events/impl/serial_launcher.hpp"
 #include "tensoa/track/event_source.hpp"
 #include "tensoa/track/generator.hpp"
 #include "tensoa/track/graph_builder.hpp"
-#include "tensoa/track/impl/serial_launcher.hpp"
 #include "tensoa/track/tracks.hpp"
 #include "tracks_one_by_one.hpp"
 
@@ -799,7 +799,7 @@ TEST(DeviceEvent, RefusesImpossibleCuts) {
 
 /// Rows by several threads in an order of their own. The atomic shows ThreadSanitizer what a oneTBB that
 /// was built without it does not.
-struct TbbLauncher : SerialLauncher {
+struct TbbLauncher : events::SerialLauncher {
   template <class Functor>
   void rows(std::size_t n, const Functor& functor) const {
     std::atomic<std::size_t> seen;
@@ -814,7 +814,7 @@ struct TbbLauncher : SerialLauncher {
 };
 
 /// Teams of several threads, which go in rounds: they cannot sort.
-struct ThreadTeams : SerialLauncher {
+struct ThreadTeams : events::SerialLauncher {
   static constexpr std::size_t kLanes = 3;
 
   struct Shared {

@@ -77,7 +77,7 @@ std::string to_table(const MergeSummary& summary) {
       "{} event{} on {}: {} clusters in {} fragments, {} candidate edges, {} merged particles\n",
       summary.events, summary.events == 1 ? "" : "s", summary.device, grouped(summary.clusters),
       grouped(summary.fragments), grouped(summary.edges), grouped(summary.merged));
-  text += moved_lines(summary);
+  text += moved_lines(summary) + again_line(summary);
   if (summary.events_with_truth > 0) {
     const std::optional<double> auc = summary.edge_auc.value();
     text += fmt::format(
@@ -105,8 +105,10 @@ class MergeApp {
   static constexpr std::size_t kMostShown = merge::kMaxReportEvents;
 
   explicit MergeApp(const EventCall& call)
-      : options_{
-            .min_score = call.min_score, .edge_auc = true, .keep_edges = !call.report.empty()} {}
+      : options_{.min_score = call.min_score,
+                 .edge_auc = true,
+                 .keep_edges = !call.report.empty(),
+                 .edge_capacity = call.edge_capacity} {}
 
   static std::vector<Source> find_events(const std::vector<std::string>& inputs) {
     return merge::find_events(inputs);
@@ -115,8 +117,11 @@ class MergeApp {
   static Summary summary() { return {}; }
   static std::string graph_identity() { return ""; }
 
+  /// On a CPU nothing waits, and rows that are no edges are only work.
   Pipeline pipeline(const Model<>& model, const Queue& queue) const {
-    return {model, queue, options_};
+    merge::PipelineOptions options = options_;
+    if (queue.device().is_cpu()) options.edge_capacity = 0;
+    return {model, queue, options};
   }
 
   static Outcome take(Pipeline& pipeline, double read_seconds, bool) {
@@ -130,6 +135,7 @@ class MergeApp {
     figures.merged = done.merged;
     figures.seconds = done.seconds;
     figures.moved = done.moved;
+    figures.again = done.passes > 1 ? 1 : 0;
     const auto edges = pipeline.edges().const_view();
     const std::span scores(edges.score.data(), edges.size());
     if (done.event.has_truth) {

@@ -16,7 +16,6 @@ namespace {
 struct TrackCall : EventCall {
   std::string graph;
   bool graph_on_host = false;
-  std::size_t edge_capacity = 0;
   bool cuda_graph = false;
 };
 
@@ -127,17 +126,12 @@ void add_track_command(CLI::App& program, Action& action) {
       "MODEL.graph.json beside MODEL.pt or MODEL.pt2, where it is, else cuts that are built in");
   command->add_flag("--graph-on-host", call->graph_on_host,
                     "On a GPU: build the graph and find the tracks on the host, not on the device");
-  CLI::Option* const room = command->add_option(
-      "--edge-capacity", call->edge_capacity,
-      "On a GPU: room for so many edges, so that nothing waits for their number; for networks that "
-      "pass messages along edges, without means or norms over all of them. An event with more is "
-      "done twice");
   command
       ->add_flag("--cuda-graph", call->cuda_graph,
                  "With --edge-capacity: launch each event as one CUDA graph, where the model is a "
                  "fused package; "
                  "faster for one event at a time, not for several")
-      ->needs(room);
+      ->needs("--edge-capacity");
   command->callback(
       [call, &action] { action = [call] { return EventRun<TrackApp, TrackCall>(*call).run(); }; });
 }

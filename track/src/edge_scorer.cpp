@@ -72,9 +72,9 @@ CopyReport EdgeScorer::enqueue(const PortableCollection<Hit>& hits,
   return network_->enqueue(hits, edges);
 }
 
-ScoreReport EdgeScorer::score(const PortableCollection<Hit>& hits,
-                              PortableCollection<Edge>& edges) {
-  ScoreReport report;
+events::ScoreReport EdgeScorer::score(const PortableCollection<Hit>& hits,
+                                      PortableCollection<Edge>& edges) {
+  events::ScoreReport report;
   if (edges.size() == 0) return report;
   if (queue_.device().is_cpu()) {
     report.copies = enqueue(hits, edges);

@@ -38,14 +38,6 @@ Queue queue_for(const Queue& queue, const PipelineOptions& options) {
 
 }  // namespace
 
-StageSeconds& StageSeconds::operator+=(const StageSeconds& other) noexcept {
-  read += other.read;
-  graph += other.graph;
-  infer += other.infer;
-  tracks += other.tracks;
-  return *this;
-}
-
 TrackPipeline::TrackPipeline(const Model<>& model, const Queue& queue,
                              const PipelineOptions& options)
     : options_(options),
@@ -140,7 +132,7 @@ void TrackPipeline::run_on_host() {
   done_.tracks = finder_.find(done_.event.hits.view(), edges.const_view());
   done_.edge_counts = compare_edges(edges.const_view(), options_.tracks.min_score);
   if (options_.edge_auc && done_.event.has_truth) done_.edge_auc.add(edges.const_view());
-  done_.seconds.tracks = seconds_since(last);
+  done_.seconds.answer = seconds_since(last);
   next_ = Step::kTake;
 }
 

@@ -31,6 +31,13 @@ void require_cut(const char* name, double value) {
                     ", expected a finite number that is not negative");
 }
 
+/// The kernels count edges from the end in 32 bits.
+void require_countable(std::size_t n_edges) {
+  if (n_edges < BestEdges::kLast) return;
+  throw InputError("event of " + std::to_string(n_edges) +
+                   " candidate edges, expected fewer than 2^32 - 1");
+}
+
 }  // namespace
 
 // What comes down, one after the other: counts of scores, status, merged_id. The status alone comes first.
@@ -53,8 +60,9 @@ bool DeviceEvent::is_supported(Device device) noexcept {
   return device.is_cpu() || detail::gpu_has_kernels();
 }
 
-DeviceEvent::DeviceEvent(const Queue& queue, const LinkCuts& cuts)
+DeviceEvent::DeviceEvent(const Queue& queue, const LinkCuts& cuts, std::size_t edge_capacity)
     : queue_(queue),
+      room_(edge_capacity),
       clusters_(0, queue.device()),
       fragments_(0, queue.device()),
       nodes_(0, queue.device()),
@@ -63,6 +71,7 @@ DeviceEvent::DeviceEvent(const Queue& queue, const LinkCuts& cuts)
       edges_(0, queue.device()) {
   require_cut("max_transverse", cuts.max_transverse);
   require_cut("max_gap", cuts.max_gap);
+  require_countable(edge_capacity);
   search_.cuts = cuts;
   if (!queue.device().is_cpu()) static_cast<void>(detail::gpu_scratch_bytes(queue, 1));
 }
@@ -80,7 +89,8 @@ void DeviceEvent::run(const Step& step) {
 void DeviceEvent::make_room(std::size_t n_clusters, std::size_t n_fragments) {
   const Device device = queue_.device();
   const bool grows = n_fragments > work_.capacity();
-  merge::make_room(nodes_, n_fragments);
+  merge::make_room(nodes_, n_fragments + 1);
+  nodes_.resize(n_fragments);
   merge::make_room(work_, n_fragments);
   merge::make_room(groups_, n_fragments);
   if (grows) {
@@ -142,49 +152,61 @@ void DeviceEvent::start_graph(Event& event) {
   search_.work = work_.view();
   search_.status = &on_device().status()->links;
   run(detail::FindStep{search_});
-  copy_down(Answer::kStatusAt, Answer::kMergedAt);
+  if (!room_.is_fixed()) copy_down(Answer::kStatusAt, Answer::kMergedAt);
 }
 
 std::size_t DeviceEvent::finish_graph() {
   require_started(Started::kGraph, "finish_graph");
-  if (is_busy_) queue_.wait();
-  is_busy_ = false;
-  started_ = Started::kEdges;
-  if (nodes_.size() == 0) return 0;
-  const auto n_edges = static_cast<std::size_t>(on_host().status()->links.edges);
-  if (n_edges >= BestEdges::kLast) {
-    throw InputError("event of " + std::to_string(n_edges) +
-                     " candidate edges, expected fewer than 2^32 - 1");
+  const std::size_t n = work_.size();
+  if (n > 0 && !room_.is_fixed()) {
+    queue_.wait();
+    is_busy_ = false;
   }
-  merge::make_room(edges_, n_edges);
-  if (n_edges > 0) run(detail::FillStep{search_, edges_.view()});
-  return n_edges;
+  started_ = Started::kEdges;
+  if (n == 0) return 0;
+  const std::size_t rows =
+      room_.is_fixed() ? room_.take() : static_cast<std::size_t>(on_host().status()->links.edges);
+  require_countable(rows);
+  merge::make_room(edges_, rows);
+  if (room_.is_fixed()) nodes_.resize(n + 1);
+  if (rows > 0) run(detail::FillStep{search_, edges_.view(), nodes_.view()});
+  return rows;
 }
 
 void DeviceEvent::start_merge(float min_score, bool counts_scores) {
   require_started(Started::kEdges, "start_merge");
   started_ = Started::kMerge;
-  counts_scores_ = counts_scores && nodes_.size() > 0;
-  if (nodes_.size() == 0) return;
+  counts_scores_ = counts_scores && work_.size() > 0;
+  if (work_.size() == 0) return;
   const Answer there = on_device();
   const BestEdges best{edges_.const_view(), nodes_.view(),
-                       reinterpret_cast<std::uint64_t*>(keys_.data()), min_score};
+                       reinterpret_cast<std::uint64_t*>(keys_.data()), min_score,
+                       &there.status()->links};
   run(detail::JoinStep{groups_.view(), best, there.merged_id(), &there.status()->groups,
                        counts_scores_ ? there.score_counts()->data() : nullptr});
-  copy_down(counts_scores_ ? 0 : Answer::kStatusAt, Answer::end(nodes_.size()));
+  copy_down(counts_scores_ ? 0 : Answer::kStatusAt, Answer::end(work_.size()));
 }
 
 MergedFragments DeviceEvent::finish_merge(Event& event) {
   require_started(Started::kMerge, "finish_merge");
-  if (event.fragments.size() != nodes_.size()) {
+  const std::size_t n = work_.size();
+  if (event.fragments.size() != n) {
     throw ConfigError("DeviceEvent::finish_merge: got an event of " +
                       std::to_string(event.fragments.size()) + " fragments, expected the one of " +
-                      std::to_string(nodes_.size()) + " that was started");
+                      std::to_string(n) + " that was started");
   }
   if (is_busy_) queue_.wait();
   is_busy_ = false;
   started_ = Started::kNothing;
-  if (nodes_.size() == 0) return {};
+  if (n == 0) return {};
+  const auto n_edges = static_cast<std::size_t>(on_host().status()->links.edges);
+  if (n_edges > edges_.size()) {
+    require_countable(n_edges);
+    room_.make_room(n_edges);
+    return {.edges = {.edges = n_edges}, .is_complete = false};
+  }
+  edges_.resize(n_edges);
+  nodes_.resize(n);
   const track::TrackStatus& status = on_host().status()->groups;
   MergedFragments found{.merged = static_cast<std::size_t>(status.tracks),
                         .edges = {.edges = edges_.size(),
@@ -194,7 +216,7 @@ MergedFragments DeviceEvent::finish_merge(Event& event) {
                         .bad_scores = status.bad_scores};
   if (counts_scores_) found.score_counts = on_host().score_counts();
   if (found.bad_scores == 0) {
-    std::copy_n(on_host().merged_id(), nodes_.size(), event.fragments.view().merged_id.data());
+    std::copy_n(on_host().merged_id(), n, event.fragments.view().merged_id.data());
   }
   return found;
 }

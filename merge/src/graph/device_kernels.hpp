@@ -29,9 +29,12 @@ struct FindStep {
 struct FillStep {
   LinkSearch search;
   View<Edge> edges;
+  View<Node> nodes;  ///< of the network: the fragments, and perhaps a row that is none
 
   template <class Launcher>
   void run(const Launcher& launch) const {
+    const std::size_t n = search.nodes.size();
+    launch.rows(nodes.size() - n, ClearNodes{nodes, n});
     fill_links(launch, search, edges);
   }
 };

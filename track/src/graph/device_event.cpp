@@ -16,7 +16,7 @@
 #include "grow.hpp"
 #include "recorded_work.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/track/impl/serial_launcher.hpp"
+#include "tensoa/events/impl/serial_launcher.hpp"
 
 namespace tensoa::track {
 namespace {
@@ -105,8 +105,7 @@ DeviceEvent::DeviceEvent(const Queue& queue, const GraphRules& rules, const Trac
       rules_((require_rules(rules), rules)),
       layers_(rules, queue),
       options_(options),
-      edge_capacity_(edge_capacity),
-      edge_rows_(edge_capacity),
+      room_(edge_capacity),
       hits_(0, queue.device()),
       work_(0, queue.device()),
       groups_(0, queue.device()),
@@ -123,7 +122,7 @@ DeviceEvent& DeviceEvent::operator=(DeviceEvent&&) noexcept = default;
 template <class Step>
 void DeviceEvent::run(const Step& step) {
   if (queue_.device().is_cpu()) {
-    step.run(SerialLauncher{});
+    step.run(events::SerialLauncher{});
   } else {
     detail::gpu_run(queue_, {scratch_.data(), scratch_.size()}, step);
   }
@@ -233,7 +232,7 @@ void DeviceEvent::find_targets() {
                        reinterpret_cast<Bucket*>(buckets_.data()), pairs(), slots_,
                        &there.status()->graph});
   if (std::exchange(edges_again_, 0) > 0) find_targets_again();
-  if (edge_capacity_ == 0) copy(there, here, here.status_at(), here.hits_at());
+  if (!room_.is_fixed()) copy(there, here, here.status_at(), here.hits_at());
 }
 
 /// Where their number is known, and too much for slots of one width.
@@ -252,7 +251,7 @@ void DeviceEvent::stage(ConstView<Hit> hits) {
   work_.resize(0);
   started_ = Started::kNothing;
   n_hits_ = 0;
-  make_room(n == 0 || edge_capacity_ == 0 ? n : rows_for(n));
+  make_room(n == 0 || !room_.is_fixed() ? n : rows_for(n));
   n_hits_ = n;
   bytes_to_device_ = 0;
   bytes_to_host_ = 0;
@@ -280,7 +279,7 @@ void DeviceEvent::start_graph(ConstView<Hit> hits) {
 
 std::size_t DeviceEvent::finish_graph() {
   require_started(Started::kGraph, "finish_graph", "start_graph");
-  const bool is_counted = n_hits_ > 0 && edge_capacity_ == 0;
+  const bool is_counted = n_hits_ > 0 && !room_.is_fixed();
   const GraphStatus& status = on_host().status()->graph;
   if (is_counted) {
     queue_.wait();
@@ -303,8 +302,7 @@ std::size_t DeviceEvent::finish_graph() {
   if (n_hits_ == 0) return 0;
   if (is_counted) detail::require_usable(status, on_host().hits().layer.data());
 
-  const std::size_t rows = is_counted ? static_cast<std::size_t>(status.edges)
-                                      : std::exchange(edge_rows_, edge_capacity_);
+  const std::size_t rows = is_counted ? static_cast<std::size_t>(status.edges) : room_.take();
   return fill_edges(rows);
 }
 
@@ -351,13 +349,13 @@ void DeviceEvent::enqueue_tracks() {
 
 void DeviceEvent::enqueue_event(const std::function<CopyReport()>& network) {
   find_targets();
-  copies_ = fill_edges(std::exchange(edge_rows_, edge_capacity_)) > 0 ? network() : CopyReport();
+  copies_ = fill_edges(room_.take()) > 0 ? network() : CopyReport();
   enqueue_tracks();
 }
 
 void DeviceEvent::run_event(ConstView<Hit> hits, const std::function<CopyReport()>& network,
                             const std::shared_ptr<const void>& recordable, bool counts_scores) {
-  if (edge_capacity_ == 0) {
+  if (!room_.is_fixed()) {
     throw ConfigError(
         "DeviceEvent::run_event: got an event without an edge capacity, expected one with rows for "
         "its edges; call start_graph() and those after it");
@@ -373,7 +371,7 @@ void DeviceEvent::enqueue_whole(const std::function<CopyReport()>& network,
                                 const std::shared_ptr<const void>& recordable) {
   recordings_->use(recordable);
   const std::pair key(work_.size(), counts_scores_);
-  const bool is_again = edge_rows_ != edge_capacity_ || edges_again_ > 0;
+  const bool is_again = room_.is_larger() || edges_again_ > 0;
   const auto found = recordings_->all.find(key);
   if (is_again || found == recordings_->all.end()) {
     enqueue_event(network);
@@ -390,7 +388,7 @@ void DeviceEvent::enqueue_whole(const std::function<CopyReport()>& network,
     recording.bytes_to_host = bytes_to_host_;
   }
   is_busy_ = true;
-  edges_.resize(edge_capacity_);
+  edges_.resize(room_.take());
   recording.work->enqueue(queue_);
   copies_ = recording.copies;
   bytes_to_device_ = recording.bytes_to_device;
@@ -411,12 +409,12 @@ FoundTracks DeviceEvent::finish_tracks(View<Hit> hits) {
   if (n == 0) return {};
 
   const Staging here = on_host();
-  if (edge_capacity_ > 0) {
+  if (room_.is_fixed()) {
     const GraphStatus& graph = here.status()->graph;
     detail::require_usable(graph, here.hits().layer.data());
     const auto n_edges = static_cast<std::size_t>(graph.edges);
     if (n_edges > edges_.size() || graph.width > 0) {
-      edge_rows_ = std::max(n_edges, edge_capacity_);
+      room_.make_room(n_edges);
       if (graph.width > 0 && !widen(graph.width)) edges_again_ = n_edges;
       return {.edges = {.edges = n_edges}, .is_complete = false};
     }

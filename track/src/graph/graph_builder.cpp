@@ -8,10 +8,10 @@
 
 #include "graph/checks.hpp"
 #include "grow.hpp"
+#include "tensoa/events/impl/serial_launcher.hpp"
 #include "tensoa/track/impl/edge_search.hpp"
 #include "tensoa/track/impl/hit_buckets.hpp"
 #include "tensoa/track/impl/layer_memory.hpp"
-#include "tensoa/track/impl/serial_launcher.hpp"
 
 namespace tensoa::track {
 struct GraphBuilder::Workspace {
@@ -82,8 +82,8 @@ PortableCollection<Edge>& GraphBuilder::build(View<Hit> hits) {
   work.sorted.resize(hits.size());
   work.buckets.resize(hits.size());
   GraphStatus status;
-  find_buckets(SerialLauncher{}, hits, work.hits.view(), work.keys.data(), work.sorted.data(),
-               work.buckets.data(), work.layers.table(), &status);
+  find_buckets(events::SerialLauncher{}, hits, work.hits.view(), work.keys.data(),
+               work.sorted.data(), work.buckets.data(), work.layers.table(), &status);
   detail::require_usable(status, hits.layer.data());
 
   const TargetSearch search =

@@ -7,7 +7,7 @@
 
 #include "graph/checks.hpp"
 #include "grow.hpp"
-#include "tensoa/track/impl/serial_launcher.hpp"
+#include "tensoa/events/impl/serial_launcher.hpp"
 #include "tensoa/track/impl/track_groups.hpp"
 
 namespace tensoa::track {
@@ -32,13 +32,13 @@ std::size_t TrackFinder::find(View<Hit> hits, ConstView<Edge> edges) {
   detail::require_countable(edges.size(), "edges");
   work_->edges.resize(edges.size());
   TrackStatus status;
-  join_hits(SerialLauncher{}, groups.view(), hits, {edges}, options_, &status);
+  join_hits(events::SerialLauncher{}, groups.view(), hits, {edges}, options_, &status);
   if (status.bad_edge != TrackStatus::kNone) {
     detail::refuse_edge(status.bad_edge, edges.source[status.bad_edge],
                         edges.target[status.bad_edge], hits.size());
   }
-  split_groups(SerialLauncher{}, groups.view(), hits, {edges}, options_, work_->edges.data(),
-               hits.track_id.data(), &status);
+  split_groups(events::SerialLauncher{}, groups.view(), hits, {edges}, options_,
+               work_->edges.data(), hits.track_id.data(), &status);
   return static_cast<std::size_t>(status.tracks);
 }
 

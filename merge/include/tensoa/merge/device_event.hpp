@@ -7,6 +7,7 @@
 
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
+#include "tensoa/events/edge_room.hpp"
 #include "tensoa/events/scores.hpp"
 #include "tensoa/merge/event.hpp"
 #include "tensoa/merge/impl/link_search.hpp"
@@ -19,6 +20,7 @@ struct MergedFragments {
   std::size_t merged = 0;      ///< particles
   events::EdgeCounts edges;    ///< of the column `truth`, at the smallest score that joins
   std::size_t bad_scores = 0;  ///< edges whose score is NaN or outside [0, 1]
+  bool is_complete = true;     ///< false: more edges than there was room for; begin again
   /// Of the scores, where asked for. *Lifetime*: until the next start.
   const events::EdgeAuc::Counts* score_counts = nullptr;
 };
@@ -37,9 +39,14 @@ struct MergedFragments {
 /// a fragment) with the counts of edges and scores. On a CPU queue the same kernels run in the calling
 /// thread on the columns of the event, and nothing is copied.
 ///
+/// With an *edge capacity* the device goes on without the host: edges() has that many rows, the edges in the first of
+/// them, and nodes() one more than there are fragments (events::EdgeRoom). An event with more edges is to be
+/// done again from start_graph(), which has room for all of them this once.
+///
 /// *Ownership*: keeps its memory, which only grows.
 /// *Lifetime*: the event must stay where it is until finish_merge().
-/// *Stream order*: everything is enqueued on the queue; each finish waits for it once.
+/// *Stream order*: everything is enqueued on the queue; each finish waits for it once, that of the graph with an edge
+/// capacity not at all.
 /// *Threads*: one at a time.
 class DeviceEvent {
  public:
@@ -48,14 +55,16 @@ class DeviceEvent {
 
   /// @throws ConfigError when a cut is negative or not finite; DeviceError when the device is not there
   /// or not supported
-  explicit DeviceEvent(const Queue& queue, const LinkCuts& cuts = {});
+  /// @param edge_capacity rows for edges, fewer than 2^32 - 1; 0: as many as there are, for which finish_graph() waits
+  explicit DeviceEvent(const Queue& queue, const LinkCuts& cuts = {},
+                       std::size_t edge_capacity = 0);
 
   /// Begins an event. One that was not finished is given up.
   /// @throws InputError for 2^31 fragments or more; DeviceError
   void start_graph(Event& event);
 
   /// Fills the edges but their scores.
-  /// @return their number
+  /// @return the rows of edges(): their number, or with an edge capacity at least that; 0 without fragments
   /// @throws ConfigError where no graph was started; InputError for 2^32 - 1 edges or more; DeviceError
   std::size_t finish_graph();
 
@@ -70,7 +79,8 @@ class DeviceEvent {
   /// @throws ConfigError before finish_graph()
   void start_merge(float min_score, bool counts_scores = false);
 
-  /// Fills merged_id of the fragments of the event, unless there are bad scores.
+  /// Fills merged_id of the fragments of the event, unless there are bad scores or it is not complete. edges() then has
+  /// no rows that are none.
   /// @throws ConfigError where nothing was started
   MergedFragments finish_merge(Event& event);
 
@@ -93,6 +103,7 @@ class DeviceEvent {
   void copy_down(std::size_t first, std::size_t last);
 
   Queue queue_;
+  events::EdgeRoom room_;
   Started started_ = Started::kNothing;
   bool is_busy_ = false;  ///< the queue may still use the memory
   bool counts_scores_ = false;

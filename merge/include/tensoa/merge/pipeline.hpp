@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensoa/events/run_figures.hpp"
 #include "tensoa/events/scores.hpp"
 #include "tensoa/merge/device_event.hpp"
 #include "tensoa/merge/edge_network.hpp"
 #include "tensoa/merge/event.hpp"
-#include "tensoa/track/pipeline.hpp"
 
 namespace tensoa::merge {
 
@@ -21,9 +21,9 @@ struct ProcessedEvent {
   std::size_t merged = 0;
   events::EdgeCounts edge_counts;  ///< means nothing without truth
   events::EdgeAuc edge_auc;        ///< with PipelineOptions::edge_auc, of an event with truth
-  track::StageSeconds
-      seconds;  ///< `tracks`: of joining fragments, where the event does not stay on a GPU
-  track::ScoreReport moved;
+  events::StageSeconds seconds;    ///< joining fragments is a part of `infer`
+  events::ScoreReport moved;
+  std::size_t passes = 1;  ///< 2 where there were more edges than PipelineOptions::edge_capacity
 };
 
 /// How a MergePipeline works.
@@ -34,6 +34,9 @@ struct PipelineOptions {
   bool edge_auc = false;
   /// edges() has the edges of the last event. On a GPU that costs a copy of 53 bytes an edge.
   bool keep_edges = false;
+  /// Rows for edges, so that nothing waits for their number; for networks that pass messages along edges
+  /// and nothing else (events::EdgeRoom). Each event with more edges is done twice. 0: wait for the number.
+  std::size_t edge_capacity = 0;
 };
 
 /// clusters → node features and candidate graph → network → merged particles, for one event after another.
@@ -74,6 +77,7 @@ class MergePipeline {
   /// What comes next.
   enum class Step : std::uint8_t { kNothing, kGraph, kScores, kMerged, kKeptEdges, kTake };
 
+  void start_graph();
   void start_scores();
   bool finish();
   double seconds_since_last();

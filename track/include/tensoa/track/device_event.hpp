@@ -10,6 +10,7 @@
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
 #include "tensoa/engine/copy_report.hpp"
+#include "tensoa/events/edge_room.hpp"
 #include "tensoa/track/event.hpp"
 #include "tensoa/track/graph_builder.hpp"
 #include "tensoa/track/impl/edge_search.hpp"
@@ -195,8 +196,7 @@ class DeviceEvent {
   GraphRules rules_;
   LayerMemory layers_;
   TrackOptions options_;
-  std::size_t edge_capacity_;
-  std::size_t edge_rows_;  ///< of the next event with an edge capacity
+  events::EdgeRoom room_;
   Started started_ = Started::kNothing;
   bool is_busy_ = false;    ///< the queue may still use the memory
   std::size_t n_hits_ = 0;  ///< of this event; rows beyond them are none

@@ -8,24 +8,10 @@
 
 #include "tensoa/engine/model.hpp"
 #include "tensoa/events/edge_scorer.hpp"
+#include "tensoa/events/run_figures.hpp"
 #include "tensoa/track/event.hpp"
 
 namespace tensoa::track {
-
-/// What one call moved: copies are those of the model (CopyReport), transfers those between host
-/// and device.
-struct ScoreReport {
-  CopyReport copies;
-  std::size_t bytes_to_device = 0;
-  std::size_t bytes_to_host = 0;
-
-  ScoreReport& operator+=(const ScoreReport& other) noexcept {
-    copies += other.copies;
-    bytes_to_device += other.bytes_to_device;
-    bytes_to_host += other.bytes_to_host;
-    return *this;
-  }
-};
 
 /// What an edge-classifying network reads and writes: blocks `x`, `edge_index`, and `edge_attr` where it
 /// takes edge columns; see EdgeScorer.
@@ -65,7 +51,7 @@ class EdgeScorer {
   /// Fills `edges.score`; waits for the queue. An event without edges runs nothing.
   /// @throws BindingError when the model's answer is of another shape or dtype; EngineError when it
   /// fails or gives a score outside [0, 1]
-  ScoreReport score(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges);
+  events::ScoreReport score(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges);
 
   /// Enqueues the network on columns that lie on the queue's device already, as a DeviceEvent has
   /// them; nothing is moved, nothing waits. What it gives is not looked at: require_scores().

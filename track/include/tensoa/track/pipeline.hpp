@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 
+#include "tensoa/events/run_figures.hpp"
 #include "tensoa/track/device_event.hpp"
 #include "tensoa/track/edge_scorer.hpp"
 #include "tensoa/track/event.hpp"
@@ -18,18 +19,6 @@
 
 namespace tensoa::track {
 
-/// Wall-clock seconds of the stages, of one event or summed over many. Where the event stays on the
-/// device, `graph` ends with the number of edges, and `infer` is all that follows; the
-/// time that other events run while this one waits (PipelineOptions::wait) is included.
-struct StageSeconds {
-  double read = 0;
-  double graph = 0;
-  double infer = 0;
-  double tracks = 0;
-
-  StageSeconds& operator+=(const StageSeconds& other) noexcept;
-};
-
 /// An event after its way through the pipeline: `event.hits.track_id` is filled.
 struct ProcessedEvent {
   Event event;
@@ -37,8 +26,8 @@ struct ProcessedEvent {
   std::size_t tracks = 0;
   EdgeCounts edge_counts;  ///< means nothing without truth
   EdgeAuc edge_auc;        ///< with PipelineOptions::edge_auc, of an event with truth
-  StageSeconds seconds;
-  ScoreReport moved;
+  events::StageSeconds seconds;
+  events::ScoreReport moved;
   std::size_t passes = 1;  ///< 2 where there were more edges than PipelineOptions::edge_capacity
   bool as_cuda_graph = false;  ///< launched as one
 };

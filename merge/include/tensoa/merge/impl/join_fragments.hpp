@@ -8,6 +8,7 @@
 
 #include "tensoa/events/impl/arithmetic.hpp"
 #include "tensoa/merge/event.hpp"
+#include "tensoa/merge/impl/node_features.hpp"
 #include "tensoa/track/impl/track_groups.hpp"
 
 /// @file
@@ -25,6 +26,9 @@ struct BestEdges {
   View<Node> nodes;     ///< energy is read
   std::uint64_t* best;  ///< [n_fragments]: bits of the score, then 2^32 - 1 - edge; 0: none
   float min_score;
+  const LinkStatus* links;  ///< of the event: which rows are edges
+
+  TENSOA_HOST_DEVICE bool has(std::size_t e) const { return e < links->edges_in(edges.size()); }
 
   /// The fragment of less energy, of equal ones the later.
   TENSOA_HOST_DEVICE std::size_t follower(std::size_t e) const {
@@ -53,6 +57,7 @@ struct FindBest {
   TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
     using events::EdgeAuc;
     namespace atomic = events::atomic;
+    if (!best.has(e)) return;
     const float score = best.edges.score[e];
     const bool is_true = best.edges.truth[e] != 0;
     const bool is_selected = score >= best.min_score;

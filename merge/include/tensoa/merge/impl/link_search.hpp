@@ -175,6 +175,7 @@ struct FillEnds {
 
   template <class Team>
   TENSOA_HOST_DEVICE void operator()(const Team& team, std::size_t row) const {
+    if (search.status->edges_in(edges.size()) == 0) return;  // or there is none
     const auto first = row == 0 ? 0 : static_cast<std::size_t>(search.work.end[row - 1]);
     std::size_t n = 0;
     std::int64_t* const unsorted = edges.source.data() + first;
@@ -190,7 +191,7 @@ struct FillEnds {
   }
 };
 
-/// Fills the features of an edge, and its truth.
+/// Fills the features of an edge, and its truth. Rows beyond the edges become none.
 struct FillEdges {
   LinkSearch search;
   View<Edge> edges;
@@ -201,6 +202,10 @@ struct FillEdges {
 
   template <class Team>
   TENSOA_HOST_DEVICE void operator()(const Team& team, std::size_t e) const {
+    if (e >= search.status->edges_in(edges.size())) {
+      if (team.lane() == 0) clear(e);
+      return;
+    }
     const auto s = static_cast<std::size_t>(edges.source[e]);
     const auto t = static_cast<std::size_t>(edges.target[e]);
     fill_distances(team, e, s, t);
@@ -208,6 +213,14 @@ struct FillEdges {
   }
 
  private:
+  /// No edge: from the node after the fragments to itself.
+  TENSOA_HOST_DEVICE void clear(std::size_t e) const {
+    edges.source[e] = edges.target[e] = static_cast<std::int64_t>(search.nodes.size());
+    edges.energy_difference[e] = edges.dz[e] = edges.transverse[e] = 0;
+    edges.nearest[e] = edges.farthest[e] = edges.time_difference[e] = edges.cosine[e] = 0;
+    edges.truth[e] = 0;
+  }
+
   TENSOA_HOST_DEVICE void fill_rest(std::size_t e, std::size_t s, std::size_t t) const {
     const View<Node>& nodes = search.nodes;
     const View<Fragment>& fragments = search.fragments;
@@ -292,6 +305,7 @@ void find_links(const Launcher& launch, const LinkSearch& search) {
 }
 
 /// Fills the edges that were counted, in ascending order of (source, target), all columns but `score`.
+/// @param edges [n_edges], or more rows: those beyond become no edges, as all do where there are fewer
 template <class Launcher>
 void fill_links(const Launcher& launch, const LinkSearch& search, View<Edge> edges) {
   launch.warps(search.work.size(), FillEnds{search, edges});

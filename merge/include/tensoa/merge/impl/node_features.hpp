@@ -74,11 +74,35 @@ struct Eigen3 {
   }
 };
 
+/// The features of rows that are no fragments.
+struct ClearNodes {
+  View<Node> nodes;
+  std::size_t first;  ///< such row
+
+  TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
+    const std::size_t i = first + row;
+    nodes.x[i] = nodes.y[i] = nodes.z[i] = nodes.eta[i] = nodes.phi[i] = 0;
+    nodes.axis_x[i] = nodes.axis_y[i] = nodes.axis_z[i] = 0;
+    nodes.variance_1[i] = nodes.variance_2[i] = nodes.variance_3[i] = 0;
+    nodes.sigma_1[i] = nodes.sigma_2[i] = nodes.sigma_3[i] = 0;
+    nodes.clusters[i] = nodes.cells[i] = nodes.energy[i] = nodes.em_energy[i] = 0;
+    nodes.first_layer[i] = nodes.last_layer[i] = nodes.peak_layer[i] = nodes.peak_part[i] = 0;
+    nodes.core_part[i] = nodes.mean_radius[i] = nodes.z_min[i] = nodes.z_max[i] = 0;
+    nodes.cluster_density[i] = nodes.fragment_density[i] = nodes.time[i] = 0;
+  }
+};
+
 /// What the kernels find out about the graph of an event as a whole.
 struct LinkStatus {
   double nearest =
       std::numeric_limits<double>::infinity();  ///< mm, smallest |z| of a cluster on a fragment
   std::int64_t edges = 0;
+
+  /// Edges in that many rows: all, or none where they are too many.
+  TENSOA_HOST_DEVICE std::size_t edges_in(std::size_t rows) const {
+    const auto n = static_cast<std::size_t>(edges);
+    return n <= rows ? n : 0;
+  }
 };
 
 /// Fills the features of a node but fragment_density. A warp for each fragment: the largest of an event have as many

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <numbers>
 
+#include "tensoa/events/impl/arithmetic.hpp"
 #include "tensoa/track/event.hpp"
 #include "tensoa/track/graph_rules.hpp"
-#include "tensoa/track/impl/arithmetic.hpp"
 #include "tensoa/track/impl/hit_buckets.hpp"
 #include "tensoa/track/impl/pair_features.hpp"
 
@@ -195,7 +195,7 @@ struct PairBuckets {
     }
     if (n_found == 0) return;
     std::int32_t* const to =
-        pairs.of(source) + atomic::add(search.buckets[source].targets, n_found);
+        pairs.of(source) + events::atomic::add(search.buckets[source].targets, n_found);
     for (std::int32_t i = 0; i < n_found; ++i) to[i] = found[i];
   }
 };
@@ -233,10 +233,10 @@ class FoundTargets {
 
   TENSOA_HOST_DEVICE void flush() {
     if (n_ == 0) return;
-    const auto before = static_cast<std::size_t>(atomic::add(count_, n_));
+    const auto before = static_cast<std::size_t>(events::atomic::add(count_, n_));
     const std::size_t at = first_ + before;
     for (unsigned i = 0; i < n_ && at + i < last_; ++i) rows_[at + i] = found_[i];
-    if (at + n_ > last_) atomic::raise(status_->width, before + n_);
+    if (at + n_ > last_) events::atomic::raise(status_->width, before + n_);
     n_ = 0;
   }
 

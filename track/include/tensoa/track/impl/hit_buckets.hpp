@@ -9,8 +9,8 @@
 #include <limits>
 #include <numbers>
 
+#include "tensoa/events/impl/arithmetic.hpp"
 #include "tensoa/track/event.hpp"
-#include "tensoa/track/impl/arithmetic.hpp"
 
 /// @file
 /// The candidate graph as kernels: plain functors over views, one call a row, that CPU and GPU run
@@ -139,15 +139,15 @@ struct FillNodes {
     constexpr float kLargest = std::numeric_limits<float>::max();
     const bool is_bad = !(std::abs(hits.x[row]) <= kLargest && std::abs(hits.y[row]) <= kLargest &&
                           std::abs(hits.z[row]) <= kLargest);
-    if (is_bad) atomic::lower(status->bad_hit, row);
+    if (is_bad) events::atomic::lower(status->bad_hit, row);
     const double x = is_bad ? 0 : hits.x[row];
     const double y = is_bad ? 0 : hits.y[row];
     const double z = is_bad ? 0 : hits.z[row];
     const double r = std::sqrt(x * x + y * y);
-    const double phi = angle_of(y, x);
+    const double phi = events::angle_of(y, x);
     work.r[row] = r;
     work.phi[row] = phi;
-    work.eta[row] = static_cast<float>(inverse_sinh(z / std::max(r, kSmallestRadius)));
+    work.eta[row] = static_cast<float>(events::inverse_sinh(z / std::max(r, kSmallestRadius)));
     hits.r_scaled[row] = static_cast<float>(r / 3000.0);
     hits.phi_scaled[row] = static_cast<float>(phi / std::numbers::pi);
     hits.z_scaled[row] = static_cast<float>(z / 400.0);
@@ -205,15 +205,15 @@ struct FillBuckets {
       bucket.layer = hits.layer[row];
       bucket.layer_number = layers.number_of(bucket.layer);
       const bool is_missing = layers.size > 0 && bucket.layer_number == LayerTable::kUnknown;
-      if (is_missing && bucket.layer != 0) atomic::lower(status->bad_layer, row);
+      if (is_missing && bucket.layer != 0) events::atomic::lower(status->bad_layer, row);
     }
     if (is_last || work.bucket_at[place + 1] != number) {
       bucket.last = static_cast<std::int32_t>(place + 1);
     }
-    atomic::lower(bucket.r_min, work.r_at[place]);
-    atomic::raise(bucket.r_max, work.r_at[place]);
-    atomic::lower(bucket.z_min, work.z_at[place]);
-    atomic::raise(bucket.z_max, work.z_at[place]);
+    events::atomic::lower(bucket.r_min, work.r_at[place]);
+    events::atomic::raise(bucket.r_max, work.r_at[place]);
+    events::atomic::lower(bucket.z_min, work.z_at[place]);
+    events::atomic::raise(bucket.z_max, work.z_at[place]);
   }
 };
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "tensoa/events/impl/arithmetic.hpp"
 #include "tensoa/track/event.hpp"
-#include "tensoa/track/impl/arithmetic.hpp"
 #include "tensoa/track/impl/hit_buckets.hpp"
 #include "tensoa/track/metrics.hpp"
 #include "tensoa/track/tracks.hpp"
@@ -90,10 +90,10 @@ struct HitGroups {
 
   /// The first hit of a group as far as it is joined, with path halving.
   TENSOA_HOST_DEVICE std::int32_t root_of(std::int32_t hit) const {
-    std::int32_t next = atomic::load(parent_of(hit));
+    std::int32_t next = events::atomic::load(parent_of(hit));
     while (next != hit) {
-      const std::int32_t after = atomic::load(parent_of(next));
-      if (after != next) atomic::store(parent_of(hit), after);
+      const std::int32_t after = events::atomic::load(parent_of(next));
+      if (after != next) events::atomic::store(parent_of(hit), after);
       hit = next;
       next = after;
     }
@@ -109,7 +109,7 @@ struct HitGroups {
         a = b;
         b = smaller;
       }
-      const std::int32_t before = atomic::exchange_if(parent_of(a), a, b);
+      const std::int32_t before = events::atomic::exchange_if(parent_of(a), a, b);
       if (before == a) return;
       a = root_of(before);  // another row was faster
       b = root_of(b);
@@ -169,10 +169,10 @@ struct JoinHits {
     const ConstView<Edge>& edges = selected.rows.edges;
     if (figures.are_compared) compare(e);
     const float score = edges.score[e];
-    if (!(score >= 0 && score <= 1)) atomic::add(status->bad_scores, 1U);
+    if (!(score >= 0 && score <= 1)) events::atomic::add(status->bad_scores, 1U);
     if (!(score >= selected.min_score)) return;
     if (!selected.reaches(e)) {
-      atomic::lower(status->bad_edge, e);
+      events::atomic::lower(status->bad_edge, e);
       return;
     }
     groups.join(static_cast<std::int32_t>(edges.source[e]),
@@ -184,11 +184,11 @@ struct JoinHits {
     const ConstView<Edge>& edges = selected.rows.edges;
     const bool is_true = edges.truth[e] != 0;
     const bool is_selected = edges.score[e] >= selected.min_score;
-    if (is_true) atomic::add(status->true_edges, 1U);
-    if (is_selected) atomic::add(status->selected, 1U);
-    if (is_true && is_selected) atomic::add(status->true_selected, 1U);
+    if (is_true) events::atomic::add(status->true_edges, 1U);
+    if (is_selected) events::atomic::add(status->selected, 1U);
+    if (is_true && is_selected) events::atomic::add(status->true_selected, 1U);
     if (figures.score_counts == nullptr) return;
-    atomic::add(
+    events::atomic::add(
         figures.score_counts[(is_true ? EdgeAuc::kBins : 0) + EdgeAuc::bin_of(edges.score[e])], 1U);
   }
 };
@@ -200,7 +200,7 @@ struct CountGroups {
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
     const std::int32_t first = groups.root_of(static_cast<std::int32_t>(row));
     groups.work.first[row] = first;
-    atomic::add(groups.work.n_hits[static_cast<std::size_t>(first)], 1);
+    events::atomic::add(groups.work.n_hits[static_cast<std::size_t>(first)], 1);
   }
 };
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "tensoa/events/impl/arithmetic.hpp"
 #include "tensoa/track/graph_rules.hpp"
-#include "tensoa/track/impl/arithmetic.hpp"
 
 /// @file
 /// The learned part of the candidate graph: +, -, *, / and sqrt in float32, the same bits on CPU and GPU.

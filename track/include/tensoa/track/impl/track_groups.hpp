@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "tensoa/events/impl/arithmetic.hpp"
 #include "tensoa/track/event.hpp"
-#include "tensoa/track/impl/arithmetic.hpp"
 #include "tensoa/track/impl/hit_groups.hpp"
 #include "tensoa/track/tracks.hpp"
 
@@ -32,7 +32,7 @@ struct CountGroupEdges {
   TENSOA_HOST_DEVICE void operator()(std::size_t e) const {
     if (!selected.has(e)) return;
     const auto source = static_cast<std::size_t>(selected.rows.edges.source[e]);
-    atomic::add(work.n_edges[static_cast<std::size_t>(work.first[source])], 1);
+    events::atomic::add(work.n_edges[static_cast<std::size_t>(work.first[source])], 1);
   }
 };
 
@@ -64,7 +64,7 @@ struct PlaceGroupEdges {
     const auto source = static_cast<std::int32_t>(edges.source[e]);
     const auto target = static_cast<std::int32_t>(edges.target[e]);
     const auto group = static_cast<std::size_t>(work.first[static_cast<std::size_t>(source)]);
-    const std::int32_t left = atomic::add(work.n_edges[group], -1);
+    const std::int32_t left = events::atomic::add(work.n_edges[group], -1);
     group_edges[work.end[group] - left] = {rank_of(edges.score[e], e), source, target};
   }
 
@@ -109,7 +109,8 @@ struct BuildTracks {
  private:
   /// Where other lanes may join tracks at the same time.
   TENSOA_HOST_DEVICE std::size_t track_of(std::int32_t hit) const {
-    return static_cast<std::size_t>(atomic::load(work.track[static_cast<std::size_t>(hit)]));
+    return static_cast<std::size_t>(
+        events::atomic::load(work.track[static_cast<std::size_t>(hit)]));
   }
 
   /// Joins the tracks of an edge, where this lane is the only one.
@@ -128,8 +129,8 @@ struct BuildTracks {
       edge.rank = GroupEdge::kDone;
       return false;
     }
-    atomic::raise(work.best[a], edge.rank);
-    atomic::raise(work.best[b], edge.rank);
+    events::atomic::raise(work.best[a], edge.rank);
+    events::atomic::raise(work.best[b], edge.rank);
     return true;
   }
 
@@ -138,15 +139,17 @@ struct BuildTracks {
     if (edge.rank == GroupEdge::kDone) return;
     const std::size_t a = track_of(edge.source);
     const std::size_t b = track_of(edge.target);
-    if (atomic::load(work.best[a]) != edge.rank || atomic::load(work.best[b]) != edge.rank) return;
+    if (events::atomic::load(work.best[a]) != edge.rank ||
+        events::atomic::load(work.best[b]) != edge.rank)
+      return;
     join_if_they_fit(a, b);
     edge.rank = GroupEdge::kDone;
   }
 
   TENSOA_HOST_DEVICE void forget_best(const GroupEdge& edge) const {
     if (edge.rank == GroupEdge::kDone) return;
-    atomic::store(work.best[track_of(edge.source)], std::int64_t{-1});
-    atomic::store(work.best[track_of(edge.target)], std::int64_t{-1});
+    events::atomic::store(work.best[track_of(edge.source)], std::int64_t{-1});
+    events::atomic::store(work.best[track_of(edge.target)], std::int64_t{-1});
   }
 
   TENSOA_HOST_DEVICE std::size_t next_of(std::size_t hit) const {
@@ -181,7 +184,7 @@ struct BuildTracks {
     const std::size_t b = one < other ? other : one;
     std::size_t hit = b;
     do {
-      atomic::store(work.track[hit], static_cast<std::int32_t>(a));
+      events::atomic::store(work.track[hit], static_cast<std::int32_t>(a));
       hit = next_of(hit);
     } while (hit != b);
     const std::int32_t after_a = work.next[a];  // two circles become one
@@ -196,7 +199,7 @@ struct CountTrackHits {
   View<GroupWork> work;
 
   TENSOA_HOST_DEVICE void operator()(std::size_t row) const {
-    atomic::add(work.track_hits[static_cast<std::size_t>(work.track[row])], 1);
+    events::atomic::add(work.track_hits[static_cast<std::size_t>(work.track[row])], 1);
   }
 };
 
