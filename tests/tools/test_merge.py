@@ -291,7 +291,7 @@ def test_files_that_are_none_are_named(tmp_path, near):
 
 def test_models_that_do_not_fit_are_refused(model, our_model, tmp_path):
     expected = "expected forward(x [n, 29] float32, edge_index"
-    refuse("merge", "generate:1", "--model", our_model, says=["failed while running", "node_encoder.0.weight", expected])
+    refuse("merge", "generate:1", "--model", our_model, says=["failed while running", '"x" (29 columns) float32', "node_encoder.0.weight", expected])
     refuse("merge", "generate:1", "--model", model, says=["model ", "forward takes 2 tensors", expected])
     path = save(OfOtherWidth(4), tmp_path / "width.pt")
     refuse("merge", "generate:1", "--model", path, says=["failed while running", expected])

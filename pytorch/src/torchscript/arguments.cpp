@@ -16,10 +16,14 @@ at::Tensor argument_of(const Queue& queue, const BoundBlock& block, bool is_writ
 }
 
 std::string describe_inputs(const Binding& binding) {
+  constexpr std::size_t kMostNamed = 12;
   std::string text = "; inputs: ";
   for (const BoundBlock& block : binding.inputs) {
-    text += (&block == &binding.inputs.front() ? "" : ", ") + to_string(block) + ' ' +
-            to_string(block.tensor);
+    const std::size_t n = block.columns.size();
+    text += &block == &binding.inputs.front() ? "" : ", ";
+    text += n > kMostNamed ? "block \"" + block.name + "\" (" + std::to_string(n) + " columns)"
+                           : to_string(block);
+    text += ' ' + to_string(block.tensor);
   }
   return text;
 }

@@ -22,6 +22,7 @@ at::Tensor argument_of(const Queue& queue, const BoundBlock& block, bool is_writ
                        ScratchPool::LoanWhenNeeded& scratch, CopyReport& copies);
 
 /// `; inputs: block "x" (columns r, z) float32[100, 2] on cpu, …`: what a failed call was given.
+/// More than 12 columns are a number.
 std::string describe_inputs(const Binding& binding);
 
 }  // namespace tensoa::pytorch
