@@ -67,10 +67,10 @@ build: build/.configured-$(PRESET) ## Build everything
 program: build/.configured-$(PRESET)
 	@cmake --build build --target tensoa_installed
 
-build/models/tensoa.pt: models/interaction_network.safetensors python/tensoa/graph_network.py $(wildcard python/tensoa/tracking/*.py) | setup
+build/models/tensoa.pt: models/interaction_network.safetensors python/tensoa/graph_network.py python/tensoa/graphs.py $(wildcard python/tensoa/tracking/*.py) | setup
 	@$(PYTHON) -m tensoa.export $< --out $@
 
-build/models/merge.pt: models/fragment_network.safetensors python/tensoa/graph_network.py $(wildcard python/tensoa/merging/*.py) | setup
+build/models/merge.pt: models/fragment_network.safetensors python/tensoa/graph_network.py python/tensoa/graphs.py $(wildcard python/tensoa/merging/*.py) | setup
 	@$(PYTHON) -m tensoa.export $< --out $@
 
 build/models/exatrkx.pt: $(exatrkx) $(wildcard python/tensoa/importers/exatrkx/*.py) | setup

@@ -107,7 +107,7 @@ class GraphNetwork(nn.Module):
 
     @torch.jit.unused
     def set_normalisation(self, graphs):
-        """Takes mean and width of all inputs from the given graphs (tensoa.tracking.graphs.Graph)."""
+        """Takes mean and width of all inputs from the given graphs (tensoa.graphs.Graph)."""
         nodes = torch.cat([self.seen_nodes(g.x) for g in graphs]).double()
         edges = torch.cat([self.seen_edges(g.x, g.edge_index[0], g.edge_attr) for g in graphs]).double()
         for name, inputs in (("node", nodes), ("edge", edges)):

@@ -6,10 +6,8 @@ NAME-edges.parquet.
 
 from pathlib import Path
 
-import numpy as np
-
+from tensoa import graphs
 from tensoa.errors import InputError
-from tensoa.tracking.graphs import EDGES, INDEX_COLUMNS, Graph, columns_of
 
 # tensoa/merge/event.hpp says what each is.
 NODE_COLUMNS = (
@@ -24,19 +22,13 @@ FRAGMENTS = "-fragments.parquet"
 
 def read_graph(folder, name):
     """The graph of one event, on the CPU. Raises InputError: what, got, expected."""
-    fragments, edges = Path(folder) / (name + FRAGMENTS), Path(folder) / (name + EDGES)
-    x = columns_of(fragments, NODE_COLUMNS, np.float32)
-    edge_index = columns_of(edges, INDEX_COLUMNS, np.int64).t().contiguous()
-    if edge_index.numel() and not 0 <= edge_index.min() <= edge_index.max() < len(x):
-        raise InputError(f"{edges}: got rows {edge_index.min()} to {edge_index.max()}, expected 0 to {len(x) - 1}")
-    truth = columns_of(edges, ("truth",), np.float32).squeeze(1)
-    return Graph(name, x, edge_index, columns_of(edges, EDGE_COLUMNS, np.float32), truth)
+    return graphs.read_graph(folder, name, FRAGMENTS, NODE_COLUMNS, EDGE_COLUMNS)
 
 
 def read_graphs(folder):
     """All graphs of a folder with an edge, sorted by name. Raises InputError where there is none."""
     names = sorted(path.name.removesuffix(FRAGMENTS) for path in Path(folder).glob("*" + FRAGMENTS))
-    graphs = [graph for graph in (read_graph(folder, name) for name in names) if len(graph.truth)]
-    if not graphs:
+    found = [graph for graph in (read_graph(folder, name) for name in names) if len(graph.truth)]
+    if not found:
         raise InputError(f"{folder}: got no *{FRAGMENTS} with an edge, expected the folder of 'tensoa graph --of fragments'")
-    return graphs
+    return found

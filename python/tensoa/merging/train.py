@@ -19,12 +19,12 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from tensoa.command import check_device, check_writable, run
+from tensoa.edge_metrics import edge_auc
 from tensoa.errors import InputError
+from tensoa.graph_training import Clock, progress_bar, rate, take_step, write
+from tensoa.graphs import joined
 from tensoa.merging.graphs import NODE_COLUMNS, read_graphs
 from tensoa.merging.network import FragmentNetwork
-from tensoa.tracking.graphs import joined
-from tensoa.tracking.metrics import edge_auc
-from tensoa.tracking.train import Clock, progress_bar, rate, take_step, write
 
 ENERGY = NODE_COLUMNS.index("energy")
 HELD_OUT = 10  # one event of so many

@@ -16,10 +16,11 @@ from dataclasses import replace
 
 import torch
 
+from tensoa import edge_metrics
 from tensoa.command import check_device, replacing, run
 from tensoa.errors import InputError
-from tensoa.tracking import metrics
-from tensoa.tracking.graphs import joined, read_graphs
+from tensoa.graphs import joined
+from tensoa.tracking.graphs import read_graphs
 
 
 def load_model(path, device):
@@ -58,9 +59,9 @@ def figures(graph, answer):
         "hits": len(graph.x),
         "edges": len(graph.truth),
         "true_edges": int(graph.truth.sum()),
-        "edge_auc": metrics.edge_auc(answer, graph.truth),
-        "edge_efficiency": metrics.edge_efficiency(answer, graph.truth),
-        "edge_purity": metrics.edge_purity(answer, graph.truth),
+        "edge_auc": edge_metrics.edge_auc(answer, graph.truth),
+        "edge_efficiency": edge_metrics.edge_efficiency(answer, graph.truth),
+        "edge_purity": edge_metrics.edge_purity(answer, graph.truth),
     }
 
 
@@ -76,7 +77,7 @@ def evaluate(model, graphs, reference_model=None):
     if reference_model:
         references = [scores(reference_model, graph, torch.float64) for graph in graphs[:-1]]
         pairs = zip(answers + [torch.cat(answers)], references + [torch.cat(references)])
-        rows = [row | metrics.difference(*pair) for row, pair in zip(rows, pairs)]
+        rows = [row | edge_metrics.difference(*pair) for row, pair in zip(rows, pairs)]
     return rows
 
 

@@ -28,8 +28,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from tensoa.command import check_writable, replacing, run
 from tensoa.errors import InputError
+from tensoa.graphs import EDGES, columns_of
 from tensoa.tracking.circle import LEAST, line_along
-from tensoa.tracking.graphs import EDGES, HITS, columns_of
+from tensoa.tracking.graphs import HITS
 
 HIDDEN = 16  # PairFilter::kHidden in tensoa/track/graph_rules.hpp
 OF_MAP = 0.9995  # of the neighbours

@@ -2,68 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Candidate graphs as `tensoa graph INPUT... --output DIR` writes them: NAME-hits.parquet and NAME-edges.parquet."""
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-import pyarrow
-import pyarrow.parquet
-import torch
-from torch import Tensor
-
+from tensoa import graphs
 from tensoa.errors import InputError
+from tensoa.graphs import EDGES
 
 R_SCALE, Z_SCALE = 3000.0, 400.0  # mm; phi is in units of pi
 NODE_COLUMNS = ("r_scaled", "phi_scaled", "z_scaled")
 EDGE_COLUMNS = ("dr", "dphi", "dz", "dR")
-INDEX_COLUMNS = ("source", "target")
-HITS, EDGES = "-hits.parquet", "-edges.parquet"
-
-
-@dataclass(frozen=True)
-class Graph:
-    """One event (or several, joined). Tensors of one device.
-
-    x [n, 3] float32: NODE_COLUMNS. edge_index [2, E] int64: rows of x. edge_attr [E, 4] float32: EDGE_COLUMNS.
-    truth [E] float32: 1 where both hits are of one particle, else 0.
-    """
-
-    name: str
-    x: Tensor
-    edge_index: Tensor
-    edge_attr: Tensor
-    truth: Tensor
-
-    def to(self, device):
-        tensors = {key: value.to(device) for key, value in vars(self).items() if isinstance(value, Tensor)}
-        return replace(self, **tensors)
-
-
-def columns_of(path, names, dtype):
-    """The named columns of a parquet file as one array [rows, columns]."""
-    try:
-        file = pyarrow.parquet.ParquetFile(path)
-        if missing := [name for name in names if name not in file.schema_arrow.names]:
-            raise InputError(f"{path}: got no column {missing[0]}, expected {', '.join(names)}")
-        table = file.read(columns=list(names))
-    except (OSError, pyarrow.ArrowException) as error:
-        raise InputError(f"{path}: cannot read: {' '.join(str(error).split())[:160]}") from error
-    array = np.stack([table[name].to_numpy() for name in names], axis=1).astype(dtype)
-    if not np.isfinite(array).all():
-        raise InputError(f"{path}: got NaN or infinite values in {', '.join(names)}, expected numbers")
-    return torch.from_numpy(array)
+HITS = "-hits.parquet"
 
 
 def read_graph(folder, name):
     """The graph of one event, on the CPU. Raises InputError: what, got, expected."""
-    hits, edges = Path(folder) / (name + HITS), Path(folder) / (name + EDGES)
-    x = columns_of(hits, NODE_COLUMNS, np.float32)
-    edge_index = columns_of(edges, INDEX_COLUMNS, np.int64).t().contiguous()
-    if edge_index.numel() and not 0 <= edge_index.min() <= edge_index.max() < len(x):
-        raise InputError(f"{edges}: got rows {edge_index.min()} to {edge_index.max()}, expected 0 to {len(x) - 1}")
-    edge_attr = columns_of(edges, EDGE_COLUMNS, np.float32)
-    truth = columns_of(edges, ("truth",), np.float32).squeeze(1)
-    return Graph(name, x, edge_index, edge_attr, truth)
+    return graphs.read_graph(folder, name, HITS, NODE_COLUMNS, EDGE_COLUMNS)
 
 
 def read_graphs(folder):
@@ -72,15 +25,3 @@ def read_graphs(folder):
     if not names:
         raise InputError(f"{folder}: got no *{EDGES}, expected the output folder of 'tensoa graph'")
     return [read_graph(folder, name) for name in names]
-
-
-def joined(graphs):
-    """Several graphs as one graph of separate parts."""
-    starts = np.cumsum([0] + [len(graph.x) for graph in graphs[:-1]]).tolist()
-    return Graph(
-        name="+".join(graph.name for graph in graphs),
-        x=torch.cat([graph.x for graph in graphs]),
-        edge_index=torch.cat([graph.edge_index + start for graph, start in zip(graphs, starts)], dim=1),
-        edge_attr=torch.cat([graph.edge_attr for graph in graphs]),
-        truth=torch.cat([graph.truth for graph in graphs]),
-    )

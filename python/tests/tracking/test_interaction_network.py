@@ -6,11 +6,11 @@ import pytest
 import safetensors.torch
 import torch
 
-from tensoa import export
+from tensoa import edge_metrics, export
 from tensoa.command import run
 from tensoa.errors import InputError
 from tensoa.graph_network import EdgeUpdate
-from tensoa.tracking import interaction_network, metrics
+from tensoa.tracking import interaction_network
 from tensoa.tracking.graphs import read_graphs
 from tensoa.tracking.interaction_network import InteractionNetwork
 from tensoa.tracking.train import mirrored, thinned
@@ -70,7 +70,7 @@ def test_float32_is_close_to_float64(network, graphs):
     wide = InteractionNetwork(hidden=16, iterations=3).double()
     wide.load_state_dict(network.state_dict())
     for graph in graphs:
-        far = metrics.difference(network(*arguments(graph)), wide(*arguments(graph, torch.float64)))
+        far = edge_metrics.difference(network(*arguments(graph)), wide(*arguments(graph, torch.float64)))
         assert far["max_abs"] < 1e-3 and far["relative_l2"] < 3e-5
 
 

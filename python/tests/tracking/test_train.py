@@ -12,10 +12,11 @@ import pytest
 import torch
 
 from conftest import ROOT
-from tensoa import export
+from tensoa import edge_metrics, export
 from tensoa.command import run
-from tensoa.tracking import evaluate, interaction_network, metrics, train
-from tensoa.tracking.graphs import joined, read_graphs
+from tensoa.graphs import joined
+from tensoa.tracking import evaluate, interaction_network, train
+from tensoa.tracking.graphs import read_graphs
 
 TINY = ["--hidden", "8", "--iterations", "2", "--held-out", "2", "--batch", "1", "--device", "cpu"]
 
@@ -101,8 +102,8 @@ def test_evaluate_refuses_foreign_models(toy_folder, tmp_path, capsys):
 
 def test_auc_counts_ties_half():
     scores, truth = torch.tensor([0.1, 0.5, 0.5, 0.9]), torch.tensor([0.0, 0.0, 1.0, 1.0])
-    assert metrics.edge_auc(scores, truth) == pytest.approx(3.5 / 4)
-    assert metrics.edge_auc(scores, torch.zeros(4)) != metrics.edge_auc(scores, torch.zeros(4))  # NaN
+    assert edge_metrics.edge_auc(scores, truth) == pytest.approx(3.5 / 4)
+    assert edge_metrics.edge_auc(scores, torch.zeros(4)) != edge_metrics.edge_auc(scores, torch.zeros(4))  # NaN
 
 
 def test_joined_graphs_stay_apart(toy_folder):
