@@ -43,7 +43,8 @@ void run_in_turns(std::vector<Variant>& variants, int turns, double shortest_us,
 void set_ratios(std::vector<ResultRow>& rows, std::size_t first) {
   for (std::size_t i = first; i < rows.size(); ++i) {
     for (std::size_t k = first; k < rows.size(); ++k) {
-      if (rows[k].variant == rows[i].baseline && rows[k].stage == rows[i].stage)
+      if (rows[k].variant == rows[i].baseline && rows[k].stage == rows[i].stage &&
+          rows[k].model == rows[i].model)
         rows[i].ratio = rows[k].timing->median_us / rows[i].timing->median_us;
     }
   }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -36,20 +35,22 @@ void run_in_turns(std::vector<Variant>& variants, int turns, double shortest_us,
                   ReadClock clock = wall_clock);
 
 /// Sets the ratio of each row that has a baseline: to the row of that variant in [first, end) that is
-/// of the same stage.
+/// of the same stage and model.
 void set_ratios(std::vector<ResultRow>& rows, std::size_t first);
 
 /// Microseconds since the last `lap` or since it was made.
 class Stopwatch {
  public:
+  explicit Stopwatch(ReadClock clock = wall_clock) : clock_(clock), last_(clock()) {}
+
   double lap() {
-    const Clock::time_point now = Clock::now();
-    return std::chrono::duration<double, std::micro>(now - std::exchange(last_, now)).count();
+    const double now = clock_();
+    return now - std::exchange(last_, now);
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point last_ = Clock::now();
+  ReadClock clock_;
+  double last_;
 };
 
 }  // namespace tensoa::bench

@@ -11,18 +11,6 @@
 namespace tensoa::bench {
 namespace {
 
-/// The same sizes with the planes side by side: rows are next to each other.
-TensorView as_planes(TensorView view, std::size_t row_dimension) {
-  std::int64_t stride = view.size_of_dim[row_dimension];
-  view.stride_of_dim[row_dimension] = 1;
-  for (std::size_t dim = view.rank; dim-- > 0;) {
-    if (dim == row_dimension) continue;
-    view.stride_of_dim[dim] = stride;
-    stride *= view.size_of_dim[dim];
-  }
-  return view;
-}
-
 enum class Way { kToRows, kToColumns };
 
 /// The elements of `columns`, one after the other in `rows`, or back.
@@ -80,8 +68,19 @@ std::size_t copy_whole(const Queue& queue, const TensorView& to, const TensorVie
 
 }  // namespace
 
-PackingBaseline::PackingBaseline(const Queue& queue, const Binding& columns)
-    : queue_(queue), rows_(columns) {
+TensorView as_planes(TensorView view, std::size_t row_dimension) {
+  std::int64_t stride = view.size_of_dim[row_dimension];
+  view.stride_of_dim[row_dimension] = 1;
+  for (std::size_t dim = view.rank; dim-- > 0;) {
+    if (dim == row_dimension) continue;
+    view.stride_of_dim[dim] = stride;
+    stride *= view.size_of_dim[dim];
+  }
+  return view;
+}
+
+PackingBaseline::PackingBaseline(const Queue& queue, const Binding& columns, Packed form)
+    : queue_(queue), rows_(columns), form_(form) {
   for (BoundBlock& block : rows_.inputs) inputs_.push_back(stage(block));
   for (BoundBlock& block : rows_.outputs) outputs_.push_back(stage(block));
 }
@@ -89,20 +88,20 @@ PackingBaseline::PackingBaseline(const Queue& queue, const Binding& columns)
 TensorView PackingBaseline::allocate(TensorView view, Device device) {
   view.device = device;
   view.read_only = false;
-  view.data = memory_.emplace_back(device, view.bytes()).data();
+  view.data = device.is_cpu() ? host_memory_.emplace_back(queue_.device(), view.bytes()).data()
+                              : memory_.emplace_back(device, view.bytes()).data();
   return view;
 }
 
 PackingBaseline::Staged PackingBaseline::stage(BoundBlock& block) {
   Staged staged;
+  const TensorView planes = as_planes(block.tensor, block.row_dimension());
   staged.columns = block.tensor;
-  staged.columns_in_host =
-      on_cpu() ? block.tensor
-               : allocate(as_planes(block.tensor, block.row_dimension()), Device::cpu());
-  TensorView rows = block.tensor;
-  make_row_major(rows);
-  staged.rows_in_host = allocate(rows, Device::cpu());
-  staged.rows = on_cpu() ? staged.rows_in_host : allocate(rows, queue_.device());
+  staged.columns_in_host = on_cpu() ? block.tensor : allocate(planes, Device::cpu());
+  TensorView packed = planes;
+  if (form_ == Packed::kRows) make_row_major(packed);
+  staged.rows_in_host = lands_packed() ? staged.columns_in_host : allocate(packed, Device::cpu());
+  staged.rows = on_cpu() ? staged.rows_in_host : allocate(packed, queue_.device());
   block.tensor = staged.rows;
   block.is_evenly_spaced = false;
   block.lease = {};
@@ -121,8 +120,11 @@ std::size_t PackingBaseline::to_host() {
 
 std::size_t PackingBaseline::pack() {
   std::size_t copied = 0;
+  if (lands_packed()) return copied;
   for (const Staged& block : inputs_) {
-    copied += repack<Way::kToRows>(block.columns_in_host, block.rows_in_host.data);
+    copied += form_ == Packed::kPlanes
+                  ? strided_copy(queue_, block.rows_in_host, block.columns_in_host)
+                  : repack<Way::kToRows>(block.columns_in_host, block.rows_in_host.data);
   }
   return copied;
 }
@@ -135,17 +137,32 @@ std::size_t PackingBaseline::to_device() {
 }
 
 std::size_t PackingBaseline::bring_back() {
+  if (on_cpu() && form_ == Packed::kPlanes) return unpack_on_device();
   std::size_t copied = 0;
   for (const Staged& block : outputs_) {
     if (!on_cpu()) copied += copy_whole(queue_, block.rows_in_host, block.rows);
   }
   queue_.wait();
   for (const Staged& block : outputs_) {
-    copied += repack<Way::kToColumns>(block.columns_in_host, block.rows_in_host.data);
+    if (!lands_packed()) {
+      copied += repack<Way::kToColumns>(block.columns_in_host, block.rows_in_host.data);
+    }
     if (!on_cpu()) copied += strided_copy(queue_, block.columns, block.columns_in_host);
   }
   queue_.wait();
   return copied;
+}
+
+std::size_t PackingBaseline::pack_on_device() {
+  return strided_copies(queue_, inputs_.size(), [this](std::size_t i) {
+    return TensorCopy{inputs_[i].rows, inputs_[i].columns};
+  });
+}
+
+std::size_t PackingBaseline::unpack_on_device() {
+  return strided_copies(queue_, outputs_.size(), [this](std::size_t i) {
+    return TensorCopy{outputs_[i].columns, outputs_[i].rows};
+  });
 }
 
 std::size_t PackingBaseline::run(const Model<>& model) {

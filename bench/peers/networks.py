@@ -22,7 +22,7 @@ from pathlib import Path
 import onnxruntime
 import torch
 from torch import nn
-from write_models import export, write_network
+from write_models import export, our_network, write_network
 
 ROOT = Path(__file__).resolve().parents[2]
 EVENTS = ("generate:1:77:50", "generate:1:77:475")
@@ -71,7 +71,7 @@ def write_files(folder: Path) -> list[str]:
     for name, (network, sizes, output) in made.items():
         names = [*INPUTS, output]
         export(network.eval(), (torch.randn(5, *sizes),), names, folder / f"{name}.onnx", {one: {0: "n"} for one in names})
-    write_network(folder)
+    write_network(our_network(), folder / "edge_network.onnx")
     return [*made, "edge_network"]
 
 

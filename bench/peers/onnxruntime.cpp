@@ -41,6 +41,26 @@ void* const* open_api(const std::string& library) {
   return reinterpret_cast<const ApiBase* (*)()>(base)()->get_api(kApiVersion);
 }
 
+std::vector<TensorView> tensors_of(const Binding& packed) {
+  std::vector<TensorView> tensors;
+  tensors.reserve(packed.inputs.size() + packed.outputs.size());
+  for (const BoundBlock& block : packed.inputs) tensors.push_back(block.tensor);
+  for (const BoundBlock& block : packed.outputs) {
+    TensorView& tensor = tensors.emplace_back(block.tensor);
+    if (tensor.size_of_dim[1] == 1) tensor.rank = 1;
+  }
+  return tensors;
+}
+
+std::vector<std::string> names_of(const Binding& packed) {
+  std::vector<std::string> names;
+  names.reserve(packed.inputs.size() + packed.outputs.size());
+  for (const auto* blocks : {&packed.inputs, &packed.outputs}) {
+    for (const BoundBlock& block : *blocks) names.push_back(block.name);
+  }
+  return names;
+}
+
 }  // namespace
 
 /// Calls the function at `place`, which takes `Parameters` and gives a status.
@@ -71,6 +91,10 @@ OnnxRuntime::OnnxRuntime(const std::string& library, const std::string& model,
   for (std::size_t i = 0; i < tensors.size(); ++i) bind(i, tensors[i]);
   for (const std::string& name : names_) name_pointers_.push_back(name.c_str());
 }
+
+OnnxRuntime::OnnxRuntime(const std::string& library, const std::string& model,
+                         const Binding& packed)
+    : OnnxRuntime(library, model, tensors_of(packed), names_of(packed), packed.outputs.size()) {}
 
 OnnxRuntime::~OnnxRuntime() {
   for (void* value : values_) release(kReleaseValue, value);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tensoa/core/tensor_view.hpp"
+#include "tensoa/engine/model_metadata.hpp"
 
 namespace tensoa::peers {
 
@@ -27,6 +28,8 @@ class OnnxRuntime {
   OnnxRuntime(const std::string& library, const std::string& model,
               std::span<const TensorView> tensors, std::vector<std::string> names,
               std::size_t outputs = 1);
+  /// @param packed row-major: the blocks are its tensors; one answer a row is [n], where the block has [n, 1]
+  OnnxRuntime(const std::string& library, const std::string& model, const Binding& packed);
   ~OnnxRuntime();
   OnnxRuntime(const OnnxRuntime&) = delete;
   OnnxRuntime& operator=(const OnnxRuntime&) = delete;

@@ -56,24 +56,6 @@ std::vector<std::vector<std::byte>> read_inputs(const std::filesystem::path& fil
   return blocks;
 }
 
-/// What ONNX Runtime takes: row-major tensors, inputs first.
-struct Tensors {
-  std::vector<TensorView> views;
-  std::vector<std::string> names;
-
-  explicit Tensors(const Binding& rows) {
-    for (const auto* blocks : {&rows.inputs, &rows.outputs}) {
-      for (const BoundBlock& block : *blocks) {
-        TensorView tensor = block.tensor;
-        // A model that gives one number for a row has [n], where the block has [n, 1].
-        if (blocks == &rows.outputs && tensor.size_of_dim[1] == 1) tensor.rank = 1;
-        views.push_back(tensor);
-        names.push_back(block.name);
-      }
-    }
-  }
-};
-
 class Comparison {
  public:
   Comparison(Device device, std::string onnxruntime, std::filesystem::path folder)
@@ -113,10 +95,8 @@ class Comparison {
     const std::filesystem::path onnx = folder_ / "model.onnx";
     if (queue_.device().is_cpu() && std::filesystem::exists(onnx)) {
       packing.pack();
-      const Tensors tensors(packing.rows());
       const bool is_loaded = tried("onnxruntime", [&] {
-        sessions_.emplace_back(onnxruntime_, onnx.string(), tensors.views, tensors.names,
-                               packing.rows().outputs.size());
+        sessions_.emplace_back(onnxruntime_, onnx.string(), packing.rows());
       });
       if (is_loaded) {
         OnnxRuntime* const session = &sessions_.back();

@@ -17,6 +17,7 @@ import torch
 from tensoa.tracking import interaction_network
 
 ROWS = (1, 16, 1000)
+MLP_NAMES = ["features", "preds"]
 OPSET = 17
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,15 +38,20 @@ def export(module, arguments, names, path, free):
     require_equal(path, module, arguments, names)
 
 
-def write_mlp(packages, out):
+def write_perceptron(packages, path):
+    """The perceptron of `tensoa bench forward`; returns the module."""
     module = torch.jit.load(packages / "mlp.pt").eval()
     plain = torch.nn.Sequential(torch.nn.Linear(3, 64), torch.nn.ReLU(), torch.nn.Linear(64, 64), torch.nn.ReLU(),
                                 torch.nn.Linear(64, 2))  # fmt: skip
     plain.load_state_dict(module.state_dict())
-    names = ["features", "preds"]
-    export(plain, (torch.randn(5, 3),), names, out / "mlp.onnx", {name: {0: "n"} for name in names})
+    export(plain, (torch.randn(5, 3),), MLP_NAMES, path, {name: {0: "n"} for name in MLP_NAMES})
+    return plain
+
+
+def write_mlp(packages, out):
+    plain = write_perceptron(packages, out / "mlp.onnx")
     for rows in ROWS:
-        export(plain, (torch.randn(rows, 3),), names, out / f"mlp_{rows}.onnx", {})
+        export(plain, (torch.randn(rows, 3),), MLP_NAMES, out / f"mlp_{rows}.onnx", {})
 
 
 def index_add(graph, zeros, dim, index, source, alpha):
@@ -54,23 +60,27 @@ def index_add(graph, zeros, dim, index, source, alpha):
     return graph.op("ScatterND", zeros, rows, source, reduction_s="add")
 
 
-def write_network(out):
-    network = interaction_network.load(ROOT / "models" / "interaction_network.safetensors")
+def write_network(network, path, node_columns=3, edge_columns=4):
+    """A graph network of ours."""
     torch.manual_seed(1)
     index = torch.randint(0, 50, (2, 300))
-    arguments = (torch.randn(50, 3), index, torch.rand(300, 4) + 0.1)
+    arguments = (torch.rand(50, node_columns) + 0.5, index, torch.rand(300, edge_columns) + 0.1)
     names = ["x", "edge_index", "edge_attr", "score"]
     free = {"x": {0: "n"}, "edge_index": {1: "e"}, "edge_attr": {0: "e"}, "score": {0: "e"}}
     torch.onnx.register_custom_op_symbolic("aten::index_add", index_add, OPSET)
     torch.onnx.register_custom_op_symbolic("aten::asinh", lambda graph, x: graph.op("Asinh", x), OPSET)
-    export(network, arguments, names, out / "edge_network.onnx", free)
+    export(network, arguments, names, path, free)
+
+
+def our_network():
+    return interaction_network.load(ROOT / "models" / "interaction_network.safetensors")
 
 
 def main(packages, out):
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     write_mlp(packages, out)
-    write_network(out)
+    write_network(our_network(), out / "edge_network.onnx")
 
 
 if __name__ == "__main__":
