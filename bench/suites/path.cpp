@@ -1,168 +1,556 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
+#include <barrier>
+#include <cmath>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <limits>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "bench/harness.hpp"
 #include "bench/packing_baseline.hpp"
+#include "bench/peers/onnxruntime.hpp"
 #include "bench/suites/suites.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/events/edge_scorer.hpp"
+#include "tensoa/merge/device_event.hpp"
+#include "tensoa/merge/edge_network.hpp"
+#include "tensoa/merge/event_source.hpp"
+#include "tensoa/package/inspect.hpp"
 #include "tensoa/track/edge_scorer.hpp"
 #include "tensoa/track/event_source.hpp"
 #include "tensoa/track/graph_builder.hpp"
+#include "tools/generated_columns.hpp"
 
 namespace tensoa::bench {
 namespace {
 
-using track::Edge;
-using track::Hit;
+namespace fs = std::filesystem;
 
 constexpr int kWarmUps = 2;
 
-/// Times by stage, one entry a repeat. The stages keep the order of their names' prefixes.
-using StageTimes = std::map<std::string, std::vector<double>>;
+// What the models run on.
 
-/// One event's columns on the device that the model runs on.
-struct Columns {
-  PortableCollection<Hit> hits;
-  PortableCollection<Edge> edges;
+/// Columns on the device of a queue, bound as the models read and write them.
+class Case {
+ public:
+  Case() = default;
+  Case(const Case&) = delete;
+  Case& operator=(const Case&) = delete;
+  virtual ~Case() = default;
+
+  virtual const Binding& binding() const = 0;
+  /// Binds the columns again, as for a new event.
+  virtual void rebind(detail::Planned&) const {}
 };
 
-Columns columns_on(const Queue& queue, const PortableCollection<Hit>& hits,
-                   const PortableCollection<Edge>& edges) {
-  Columns columns{PortableCollection<Hit>(hits.size(), queue.device()),
-                  PortableCollection<Edge>(edges.size(), queue.device())};
-  copy(queue, hits, columns.hits);
-  copy(queue, edges, columns.edges);
-  queue.wait();
-  return columns;
+/// Rows of any package, with generated numbers.
+class RowsCase final : public Case {
+ public:
+  RowsCase(const package::ModelDescription& model, std::size_t rows, const Queue& queue)
+      : columns_(model, rows, /*offset=*/0, /*seed=*/1, queue) {}
+
+  const Binding& binding() const override { return columns_.binding(); }
+
+ private:
+  tools::GeneratedColumns columns_;
+};
+
+template <template <template <class> class> class Layout>
+using Collection = PortableCollection<Layout>;
+
+/// Puts the rows of `from` after the first `rows` rows of `to`; both on the host.
+template <template <template <class> class> class Layout>
+void append(const Collection<Layout>& from, Collection<Layout>& to, std::size_t rows) {
+  for (std::size_t field = 0; field < kFieldCount<Layout>; ++field) {
+    const auto planes = [field, n = from.size()](auto* data, std::size_t capacity) {
+      const detail::Placed<std::remove_pointer_t<decltype(data)>> placed{data, capacity,
+                                                                         Device::cpu()};
+      return detail::planes_of<Layout>(placed, field, n);
+    };
+    TensorView end = planes(to.data(), to.capacity());
+    end.data = static_cast<std::byte*>(end.data) + rows * size_of(end.dtype);
+    strided_copy(Queue(Device::cpu()), end, planes(from.data(), from.capacity()));
+  }
 }
 
-/// The model runs on the columns where they lie; its answer lands in the column `score`.
-class DirectColumns {
+/// A graph network over the nodes and edges of events: a batch of equal ones.
+template <template <template <class> class> class Node,
+          template <template <class> class> class Edge, class Network>
+class GraphCase final : public Case {
  public:
-  DirectColumns(const Model<>& model, const Queue& queue, Columns& columns, bool with_edge_columns)
-      : model_(model),
-        queue_(queue),
-        columns_(columns),
-        plan_(model.plan(track::bind_edge_network(with_edge_columns, columns.hits.const_view(),
-                                                  columns.edges.const_view(),
-                                                  columns.edges.view()))) {}
+  /// @param nodes, edges of one event, on the host
+  GraphCase(const Collection<Node>& nodes, const Collection<Edge>& edges, std::size_t events,
+            std::size_t arguments, const Queue& queue)
+      : nodes_(nodes.size() * events, queue.device()),
+        edges_(edges.size() * events, queue.device()),
+        metadata_(
+            Network::bind(arguments, nodes_.const_view(), edges_.const_view(), edges_.view())),
+        inputs_(nodes_.const_view()),
+        edge_inputs_(edges_.const_view()),
+        outputs_(edges_.view()) {
+    Collection<Node> all_nodes(nodes_.size(), Device::cpu());
+    Collection<Edge> all_edges(edges_.size(), Device::cpu());
+    for (std::size_t event = 0; event < events; ++event) {
+      append(nodes, all_nodes, event * nodes.size());
+      append(edges, all_edges, event * edges.size());
+      const auto first_node = static_cast<std::int64_t>(event * nodes.size());
+      const View<Edge> edge = all_edges.view();
+      for (std::size_t i = event * edges.size(); i < (event + 1) * edges.size(); ++i) {
+        edge.source[i] += first_node;
+        edge.target[i] += first_node;
+      }
+    }
+    copy(queue, all_nodes, nodes_);
+    copy(queue, all_edges, edges_);
+    queue.wait();
+  }
 
-  const Binding& binding() const { return plan_.binding(); }
+  const Binding& binding() const override { return metadata_.binding(); }
 
-  std::size_t run(StageTimes& times) {
-    Stopwatch watch;
-    plan_.rebind(columns_.hits.const_view(), columns_.edges.const_view(), columns_.edges.view());
-    times["1 bind"].push_back(watch.lap());
-    const CopyReport copies = model_.forward(queue_, plan_);
-    queue_.wait();
-    times["4 model"].push_back(watch.lap());
-    return copies.bytes_in + copies.bytes_out;
+  void rebind(detail::Planned& plan) const override {
+    const ViewReference views[] = {detail::reference_to<Node>(inputs_),
+                                   detail::reference_to<Edge>(edge_inputs_),
+                                   detail::reference_to<Edge>(outputs_)};
+    detail::rebind(plan, views);
   }
 
  private:
-  const Model<>& model_;
-  const Queue& queue_;
-  Columns& columns_;
-  Plan<Hit, Edge, Edge> plan_;
+  Collection<Node> nodes_;
+  Collection<Edge> edges_;
+  ModelMetadata<Node, Edge, Edge> metadata_;
+  ConstView<Node> inputs_;
+  ConstView<Edge> edge_inputs_;
+  View<Edge> outputs_;
 };
 
-/// The baseline, stage by stage.
-class PackedColumns {
- public:
-  PackedColumns(const Model<>& model, const Queue& queue, const Binding& columns)
-      : model_(model), queue_(queue), baseline_(queue, columns) {}
+// The ways from the columns to the answer.
 
-  std::size_t run(StageTimes& times) {
-    const bool on_cpu = queue_.device().is_cpu();
-    Stopwatch watch;
-    std::size_t copied = 0;
-    if (!on_cpu) {
-      copied += baseline_.to_host();
-      times["1 to host"].push_back(watch.lap());
-    }
-    copied += baseline_.pack();
-    times["2 pack"].push_back(watch.lap());
-    if (!on_cpu) {
-      copied += baseline_.to_device();
-      queue_.wait();
-      times["3 to device"].push_back(watch.lap());
-    }
-    const CopyReport copies = model_.forward(queue_, baseline_.rows());
+/// The stages of one call, or the call as a whole: the end of a stage waits for the device.
+class Laps {
+ public:
+  Laps(const Queue& queue, bool by_stage)
+      : queue_(queue),
+        by_stage_(by_stage),
+        watch_(queue.device().is_cpu() ? thread_clock : wall_clock) {}
+
+  void end(const char* stage) {
+    if (!by_stage_) return;
     queue_.wait();
-    copied += copies.bytes_in + copies.bytes_out;
-    times["4 model"].push_back(watch.lap());
-    copied += baseline_.bring_back();
-    times["5 answer"].push_back(watch.lap());
+    stages_.emplace_back(stage, watch_.lap());
+  }
+
+  double end_all() {
+    queue_.wait();
+    return watch_.lap();
+  }
+
+  const std::vector<std::pair<std::string, double>>& stages() const { return stages_; }
+
+ private:
+  const Queue& queue_;
+  bool by_stage_;
+  std::vector<std::pair<std::string, double>> stages_;
+  Stopwatch watch_;
+};
+
+/// One way, and what it took.
+struct Way {
+  std::string model;
+  std::string name;
+  std::function<std::size_t(Laps&)> run;  ///< @return bytes copied
+  std::size_t bytes_copied = 0;
+  float difference = 0;  ///< the largest of an answer from the first way's; NaN counts as infinite
+  std::vector<double> totals = {};
+  std::vector<std::pair<std::string, std::vector<double>>> stages = {};
+
+  void add(double total, const Laps& laps) {
+    totals.push_back(total);
+    stages.resize(laps.stages().size());
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      stages[i].first = laps.stages()[i].first;
+      stages[i].second.push_back(laps.stages()[i].second);
+    }
+  }
+};
+
+constexpr const char* kInPlace = "in_place";
+
+std::size_t bytes_of(const CopyReport& copies) { return copies.bytes_in + copies.bytes_out; }
+
+/// The model on the columns where they lie.
+std::function<std::size_t(Laps&)> in_place(const detail::AnyModel& model, const Queue& queue,
+                                           const Case& columns) {
+  return [&, plan = model.plan(columns.binding())](Laps& laps) mutable {
+    columns.rebind(plan);
+    laps.end("bind");
+    const std::size_t copied = bytes_of(model.run(queue, plan));
+    laps.end("model");
     return copied;
+  };
+}
+
+/// What packed blocks are for the model: rows, unless it refuses them.
+Packed form_for(const detail::AnyModel& model, Binding binding) {
+  for (auto* blocks : {&binding.inputs, &binding.outputs}) {
+    for (BoundBlock& block : *blocks) make_row_major(block.tensor);
+  }
+  try {
+    model.plan(binding);
+    return Packed::kRows;
+  } catch (const BindingError&) {
+    return Packed::kPlanes;
+  }
+}
+
+/// The model on packed blocks, packed by the host.
+std::function<std::size_t(Laps&)> packed(const detail::AnyModel& model, const Queue& queue,
+                                         const std::shared_ptr<PackingBaseline>& blocks) {
+  return
+      [&, blocks, plan = model.plan(blocks->rows()), on_cpu = queue.device().is_cpu()](Laps& laps) {
+        std::size_t copied = 0;
+        if (!on_cpu) {
+          copied += blocks->to_host();
+          laps.end("to host");
+        }
+        copied += blocks->pack();
+        laps.end("pack");
+        if (!on_cpu) {
+          copied += blocks->to_device();
+          laps.end("to device");
+        }
+        copied += bytes_of(model.run(queue, plan));
+        laps.end("model");
+        copied += blocks->bring_back();
+        laps.end("answer");
+        return copied;
+      };
+}
+
+/// The same, packed by the device.
+std::function<std::size_t(Laps&)> packed_on_device(const detail::AnyModel& model,
+                                                   const Queue& queue,
+                                                   const std::shared_ptr<PackingBaseline>& blocks) {
+  return [&, blocks, plan = model.plan(blocks->rows())](Laps& laps) {
+    std::size_t copied = blocks->pack_on_device();
+    laps.end("pack");
+    copied += bytes_of(model.run(queue, plan));
+    laps.end("model");
+    copied += blocks->unpack_on_device();
+    laps.end("answer");
+    return copied;
+  };
+}
+
+/// ONNX Runtime on rows, packed by the same thread.
+std::function<std::size_t(Laps&)> packed_for_onnxruntime(const std::string& library,
+                                                         const std::string& model,
+                                                         const Queue& queue,
+                                                         const Binding& columns) {
+  const auto rows = std::make_shared<PackingBaseline>(queue, columns);
+  const auto session = std::make_shared<peers::OnnxRuntime>(library, model, rows->rows());
+  return [rows, session](Laps& laps) {
+    std::size_t copied = rows->pack();
+    laps.end("pack");
+    session->run();
+    laps.end("model");
+    copied += rows->bring_back();
+    laps.end("answer");
+    return copied;
+  };
+}
+
+/// Calls `use(answer, host)` for each answer, with memory of zeros on the host that is copied in one piece.
+template <class Use>
+void for_each_answer(const Binding& binding, const Use& use) {
+  for (const BoundBlock& block : binding.outputs) {
+    TensorView host = as_planes(block.tensor, block.row_dimension());
+    host.device = Device::cpu();
+    std::vector<std::byte> bytes(host.bytes());
+    host.data = bytes.data();
+    use(block.tensor, host);
+  }
+}
+
+void forget_answers(const Queue& queue, const Binding& binding) {
+  for_each_answer(binding, [&](const TensorView& answer, const TensorView& zeros) {
+    strided_copy(queue, answer, zeros);
+    queue.wait();
+  });
+}
+
+/// The answers as float32, plane after plane.
+std::vector<float> answers_in(const Queue& queue, const Binding& binding) {
+  std::vector<float> all;
+  for_each_answer(binding, [&](const TensorView& answer, const TensorView& host) {
+    strided_copy(queue, host, answer);
+    queue.wait();
+    TensorView numbers = host;
+    numbers.dtype = DType::kF32;
+    std::vector<float> floats(static_cast<std::size_t>(host.elements()));
+    numbers.data = floats.data();
+    strided_copy(Queue(Device::cpu()), numbers, host);
+    all.insert(all.end(), floats.begin(), floats.end());
+  });
+  return all;
+}
+
+/// All ways over columns of one thread.
+class Lane {
+ public:
+  Lane(const BenchOptions& options, const std::vector<detail::AnyModel>& models, Device device,
+       const std::function<std::unique_ptr<Case>(const Queue&)>& make)
+      : queue_(device), columns_(make(queue_)) {
+    const Binding& binding = columns_->binding();
+    for (const detail::AnyModel& model : models) {
+      const std::string name = fs::path(model.location().text()).filename().string();
+      ways.push_back({name, kInPlace, in_place(model, queue_, *columns_)});
+      const auto blocks =
+          std::make_shared<PackingBaseline>(queue_, binding, form_for(model, binding));
+      ways.push_back(
+          {name, device.is_cpu() ? "pack" : "host_roundtrip", packed(model, queue_, blocks)});
+      if (!device.is_cpu())
+        ways.push_back({name, "pack_on_device", packed_on_device(model, queue_, blocks)});
+    }
+    if (!options.onnxruntime.empty()) {
+      const fs::path onnx = fs::path(options.models.front()).replace_extension(".onnx");
+      ways.push_back({onnx.filename().string(), "pack",
+                      packed_for_onnxruntime(options.onnxruntime, onnx, queue_, binding)});
+    }
+    compare_answers();
+  }
+
+  std::size_t n() const {
+    const BoundBlock& answers = columns_->binding().outputs.front();
+    return static_cast<std::size_t>(answers.tensor.size_of_dim[answers.row_dimension()]);
+  }
+
+  /// Runs all ways in turns, in both orders, with the other lanes.
+  void measure(int turns, std::barrier<>& together) {
+    for (int turn = 0; turn < turns; ++turn) {
+      for (std::size_t i = 0; i < ways.size(); ++i) {
+        Way& way = ways[turn % 2 == 0 ? i : ways.size() - 1 - i];
+        together.arrive_and_wait();
+        Laps whole(queue_, /*by_stage=*/false);
+        way.run(whole);
+        const double total = whole.end_all();
+        together.arrive_and_wait();
+        Laps laps(queue_, /*by_stage=*/true);
+        way.run(laps);
+        if (turn >= kWarmUps) way.add(total, laps);
+      }
+    }
+  }
+
+  std::vector<Way> ways;
+
+ private:
+  void compare_answers() {
+    std::vector<float> expected;
+    for (Way& way : ways) {
+      forget_answers(queue_, columns_->binding());
+      Laps laps(queue_, /*by_stage=*/false);
+      way.bytes_copied = way.run(laps);
+      laps.end_all();
+      const std::vector<float> got = answers_in(queue_, columns_->binding());
+      if (&way == &ways.front()) expected = got;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        const float distance = std::abs(got[i] - expected[i]);
+        way.difference = std::isnan(distance) ? std::numeric_limits<float>::infinity()
+                                              : std::max(way.difference, distance);
+      }
+    }
+  }
+
+  Queue queue_;
+  std::unique_ptr<Case> columns_;
+};
+
+/// Of all threads together: a thread's time, shared between those that run at the same time.
+/// @param time_of (lane, turn)
+template <class TimeOf>
+Timing timing_of(const std::deque<Lane>& lanes, const TimeOf& time_of) {
+  std::vector<double> all;
+  for (const Lane& lane : lanes) {
+    for (std::size_t turn = 0; turn < lane.ways.front().totals.size(); ++turn)
+      all.push_back(time_of(lane, turn) / static_cast<double>(lanes.size()));
+  }
+  return summarize(std::move(all));
+}
+
+/// Appends a row for each stage of the i-th way and one for the whole, which is compared with the
+/// same model in place, turn by turn.
+void append_rows(std::vector<ResultRow>& rows, const std::deque<Lane>& lanes, std::size_t i,
+                 ResultRow row) {
+  const std::vector<Way>& ways = lanes.front().ways;
+  const Way& way = ways[i];
+  row.model = way.model;
+  row.variant = way.name;
+  row.n = lanes.front().n();
+  row.threads = static_cast<int>(lanes.size());
+  for (std::size_t stage = 0; stage < way.stages.size(); ++stage) {
+    row.stage = way.stages[stage].first;
+    row.timing = timing_of(lanes, [=](const Lane& lane, std::size_t turn) {
+      return lane.ways[i].stages[stage].second[turn];
+    });
+    rows.push_back(row);
+  }
+  row.stage = "total";
+  row.timing = timing_of(
+      lanes, [=](const Lane& lane, std::size_t turn) { return lane.ways[i].totals[turn]; });
+  row.bytes_copied = way.bytes_copied;
+  row.max_abs_error = way.difference;
+  const auto in_place = static_cast<std::size_t>(
+      std::ranges::find_if(
+          ways,
+          [&](const Way& other) { return other.model == way.model && other.name == kInPlace; }) -
+      ways.begin());
+  if (in_place < i) {
+    const Timing saved = timing_of(lanes, [=](const Lane& lane, std::size_t turn) {
+      return lane.ways[i].totals[turn] - lane.ways[in_place].totals[turn];
+    });
+    row.more["saved_ms"] = saved.median_us / 1000;
+  } else if (in_place == i) {
+    row.baseline = ways[i + 1].name;
+  }
+  rows.push_back(row);
+}
+
+class PathBench {
+ public:
+  explicit PathBench(const BenchOptions& options)
+      : options_(options), device_(parse_device(options.device)) {
+    for (const std::string& file : options.models)
+      models_.emplace_back(file, CompilationType::kAny, ModelOptions{});
+    if (!options.onnxruntime.empty() && !device_.is_cpu())
+      throw ConfigError("bench path: --onnxruntime runs on the CPU; give --device cpu");
+  }
+
+  void run_rows() {
+    const std::string& file = options_.models.front();
+    const package::ModelDescription description = package::inspect(file);
+    if (!description.binding) {
+      throw InputError("bench path: " + file +
+                       ": does not say which columns it reads; expected a package");
+    }
+    for (const std::size_t n : options_.rows) {
+      if (n == 0) continue;  // nothing would run
+      measure({}, [&](const Queue& queue) {
+        return std::make_unique<RowsCase>(description, n, queue);
+      });
+    }
+  }
+
+  void run_hits() {
+    track::GraphBuilder builder(track::graph_rules_of(options_.models.front()));
+    for (const track::EventSource& source : track::find_events(options_.inputs)) {
+      track::Event event = source.read();
+      const auto& edges = builder.build(event.hits.view());
+      run_graph<track::detail::HitNetwork>("hits", event.hits, edges);
+    }
+  }
+
+  void run_fragments() {
+    merge::DeviceEvent graph{Queue(Device::cpu())};
+    for (const merge::EventSource& source : merge::find_events(options_.inputs)) {
+      merge::Event event = source.read();
+      graph.start_graph(event);
+      graph.finish_graph();
+      run_graph<merge::EdgeNetwork>("fragments", graph.nodes(), graph.edges());
+    }
+  }
+
+  std::vector<ResultRow> take() {
+    if (!rows_.empty()) return std::move(rows_);
+    throw InputError(options_.of == "rows"
+                         ? "bench path: no rows; nothing to measure"
+                         : "bench path: no event has candidate edges; nothing to measure");
   }
 
  private:
-  const Model<>& model_;
-  const Queue& queue_;
-  PackingBaseline baseline_;
-};
-
-/// Appends a row for each stage and one for the whole.
-void append_rows(std::vector<ResultRow>& rows, const std::string& variant,
-                 const std::string& device, std::size_t n, const StageTimes& stages,
-                 std::size_t bytes) {
-  const std::size_t repeats = stages.begin()->second.size();
-  std::vector<double> totals(repeats);
-  const auto row_of = [&](const std::string& stage, const std::vector<double>& times) {
-    ResultRow row;
-    row.variant = variant;
-    row.stage = stage;
-    row.device = device;
-    row.n = n;
-    row.timing = summarize({times.begin() + kWarmUps, times.end()});
-    return row;
-  };
-  for (const auto& [stage, times] : stages) {
-    rows.push_back(row_of(stage.substr(2), times));
-    for (std::size_t i = 0; i < repeats; ++i) totals[i] += times[i];
+  template <class Network, template <template <class> class> class Node,
+            template <template <class> class> class Edge>
+  void run_graph(const char* nodes_name, const Collection<Node>& nodes,
+                 const Collection<Edge>& edges) {
+    if (edges.size() == 0) return;
+    if (rows_.empty()) require_network<Network>(nodes, edges);
+    const std::size_t arguments = models_.front().deploy(device_).inputs.size();
+    for (const std::size_t events : options_.batch) {
+      measure({{nodes_name, nodes.size() * events}, {"events", events}}, [&](const Queue& queue) {
+        return std::make_unique<GraphCase<Node, Edge, Network>>(nodes, edges, events, arguments,
+                                                                queue);
+      });
+    }
   }
-  rows.push_back(row_of("total", totals));
-  rows.back().bytes_copied = bytes;
-}
+
+  /// @throws LoadError for a model of another application
+  template <class Network, template <template <class> class> class Node,
+            template <template <class> class> class Edge>
+  void require_network(const Collection<Node>& nodes, const Collection<Edge>& edges) {
+    const Queue queue(device_);
+    Collection<Node> nodes_there(nodes.size(), device_);
+    Collection<Edge> edges_there(edges.size(), device_);
+    copy(queue, nodes, nodes_there);
+    copy(queue, edges, edges_there);
+    for (const std::string& file : options_.models) {
+      events::EdgeScorer<Node, Edge, Network>(Model<>(file), queue, nodes_there, edges_there);
+    }
+  }
+
+  /// All ways over columns that `make` makes for each thread.
+  void measure(const nlohmann::ordered_json& more,
+               const std::function<std::unique_ptr<Case>(const Queue&)>& make) {
+    for (const int threads : options_.threads) {
+      std::deque<Lane> lanes;
+      for (int i = 0; i < threads; ++i) lanes.emplace_back(options_, models_, device_, make);
+      std::barrier together(threads);
+      const auto run = [&](Lane& lane) {
+        try {
+          lane.measure(options_.repeats + kWarmUps, together);
+        } catch (...) {
+          together.arrive_and_drop();  // the others do not wait for it
+          throw;
+        }
+      };
+      std::vector<std::future<void>> others;
+      for (std::size_t i = 1; i < lanes.size(); ++i)
+        others.push_back(std::async(std::launch::async, run, std::ref(lanes[i])));
+      run(lanes.front());
+      for (std::future<void>& one : others) one.get();
+      const std::size_t first = rows_.size();
+      ResultRow row;
+      row.device = to_string(device_);
+      row.more = more;
+      for (std::size_t i = 0; i < lanes.front().ways.size(); ++i) append_rows(rows_, lanes, i, row);
+      set_ratios(rows_, first);
+    }
+  }
+
+  const BenchOptions& options_;
+  Device device_;
+  std::vector<detail::AnyModel> models_;
+  std::vector<ResultRow> rows_;
+};
 
 }  // namespace
 
 std::vector<ResultRow> bench_path(const BenchOptions& options) {
-  const Queue queue(parse_device(options.device));
-  const Model<> model(options.model);
-  const track::EdgeScorer check(model, queue);  // refuses a model that does not take these columns
-  const bool with_edge_columns = model.deploy(queue.device()).inputs.size() >= 3;
-  const std::string packing = queue.device().is_cpu() ? "pack" : "host_roundtrip";
-  std::vector<ResultRow> rows;
-  track::GraphBuilder builder(track::graph_rules_of(options.model));
-  for (const track::EventSource& source : track::find_events(options.inputs)) {
-    track::Event event = source.read();
-    const PortableCollection<Edge>& edges = builder.build(event.hits.view());
-    if (edges.size() == 0) continue;
-    Columns columns = columns_on(queue, event.hits, edges);
-    DirectColumns direct(model, queue, columns, with_edge_columns);
-    PackedColumns packed(model, queue, direct.binding());
-    StageTimes direct_times;
-    StageTimes packed_times;
-    std::size_t direct_bytes = 0;
-    std::size_t packed_bytes = 0;
-    for (int i = 0; i < options.repeats + kWarmUps; ++i) {  // in turns, in both orders
-      if (i % 2 == 0) direct_bytes = direct.run(direct_times);
-      packed_bytes = packed.run(packed_times);
-      if (i % 2 == 1) direct_bytes = direct.run(direct_times);
-    }
-    const std::string device = to_string(queue.device());
-    append_rows(rows, packing, device, edges.size(), packed_times, packed_bytes);
-    const double baseline = rows.back().timing->median_us;
-    append_rows(rows, "jit_copy", device, edges.size(), direct_times, direct_bytes);
-    rows.back().baseline = packing;
-    rows.back().ratio = baseline / rows.back().timing->median_us;
+  PathBench bench(options);
+  if (options.of == "rows") {
+    bench.run_rows();
+  } else if (options.of == "fragments") {
+    bench.run_fragments();
+  } else {
+    bench.run_hits();
   }
-  if (rows.empty())
-    throw InputError("bench path: no event has candidate edges; nothing to measure");
-  return rows;
+  return bench.take();
 }
 
 }  // namespace tensoa::bench

@@ -15,24 +15,32 @@ namespace tensoa::bench {
 struct BenchOptions {
   std::vector<std::string> inputs = {"generate:1"};                 ///< over events
   std::string model;                                                ///< file, over events
+  std::vector<std::string> models;                                  ///< files, of `path`
+  std::string of = "hits";                                          ///< what `path` runs over
+  std::vector<std::size_t> batch = {1};                             ///< events of a call, of `path`
   std::vector<std::size_t> rows = {1, 1'000, 100'000, 10'000'000};  ///< of collections
   std::string packages;                                             ///< folder, of `forward`
-  std::vector<int> threads = {1, 4};                                ///< of `track`, `pipeline`
-  std::vector<int> events_per_thread = {1, 2, 4};                   ///< of `track`
-  std::vector<double> edge_room;                                    ///< of `track`
-  std::string features;                                             ///< file, of `forest`
-  std::string xgboost, xgboost_cuda, lightgbm, onnxruntime;         ///< libraries, of `forest`
-  std::string fastforest, rbdt;                                     ///< the same
-  std::string server;                                               ///< of `service`
-  std::string python, python_client;                                ///< of `service`
+  std::vector<int> threads = {1, 4};                         ///< of `track`, `pipeline`, `path`
+  std::vector<int> events_per_thread = {1, 2, 4};            ///< of `track`
+  std::vector<double> edge_room;                             ///< of `track`
+  std::string features;                                      ///< file, of `forest`
+  std::string xgboost, xgboost_cuda, lightgbm, onnxruntime;  ///< libraries, of `forest`, `path`
+  std::string fastforest, rbdt;                              ///< the same
+  std::string server;                                        ///< of `service`
+  std::string python, python_client;                         ///< of `service`
   std::string device = "auto";
   std::size_t events = 1'000'000;  ///< of `latency`
   int repeats = 10;
 };
 
-/// The packing baseline (PackingBaseline) beside the model on the columns where they lie, on the same
-/// events, stage by stage. The baseline is called `pack` on the CPU and `host_roundtrip` on a GPU,
-/// where the columns lie in device memory.
+/// `models` on columns where they lie (`in_place`) beside the same models on packed blocks (PackingBaseline): packed by the
+/// host (on the CPU `pack`, on a GPU, where the columns lie in device memory, `host_roundtrip`), and on a GPU also by the GPU
+/// (`pack_on_device`). The columns are those of graphs (`of` "hits": `tensoa track`, "fragments": `tensoa merge`), each as
+/// batches of so many equal events, or of `rows` rows. First calls as a whole (`total`), then stage by stage, with a wait at
+/// the end of each stage. `saved_ms` of a way: what the same model in place takes less. On the CPU processor time of the
+/// thread; `threads` run at the same time, each with columns of its own, and a figure is a thread's over their number.
+/// `max_abs_error`: the largest difference from the answers of the first model in place.
+/// @throws LoadError for a model of another application
 std::vector<ResultRow> bench_path(const BenchOptions& options);
 
 /// The scores of the model on the CPU, and on the GPU where there is one, against a float64

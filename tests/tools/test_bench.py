@@ -12,7 +12,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 import torch
-from conftest import ROOT, names_in, package, refuse, save, straight_tracks, succeed
+from conftest import ROOT, names_in, package, refuse, save, straight_tracks, succeed, tensoa
 
 ROW = {"variant": str, "device": str, "n": int, "threads": int}
 TIMES = {"median_us": float, "min_us": float, "max_us": float}
@@ -41,19 +41,88 @@ def has(row, types):
     return all(type(row.get(key)) is kind for key, kind in types.items())
 
 
-def test_path_times_both_roads_stage_by_stage(out, our_model):
-    rows = bench_events(out, "path", our_model, "--repeats", 3)
-    assert all(has(row, ROW | TIMES | {"stage": str}) for row in rows)
+def check_path(rows, models, parts=None):
+    """The ways of each model, stage by stage, and what is compared. Returns the totals of each size and number of threads."""
+    assert all(has(row, ROW | TIMES | {"stage": str, "model": str}) for row in rows)
     assert all(0 <= row["min_us"] <= row["median_us"] <= row["max_us"] for row in rows)
-    assert {row["stage"] for row in rows if row["variant"] == "pack"} == {"pack", "model", "answer", "total"}
-    assert {row["stage"] for row in rows if row["variant"] == "jit_copy"} == {"bind", "model", "total"}
+    for row in rows:
+        if row["stage"] != "total":
+            assert row["stage"] in {"in_place": ("bind", "model"), "pack": ("pack", "model", "answer")}[row["variant"]]
+        assert parts is None or (row[parts] > 0 and row["events"] > 0)
     totals = [row for row in rows if row["stage"] == "total"]
-    assert [row["variant"] for row in totals] == ["pack", "jit_copy"] * 2
-    for packed, direct in zip(totals[::2], totals[1::2]):
-        assert packed["n"] == direct["n"] > 0
-        assert direct["baseline"] == "pack" and "baseline" not in packed
+    for packed, direct in zip(totals[1::2], totals[::2]):
+        assert (packed["model"], packed["n"], packed["threads"]) == (direct["model"], direct["n"], direct["threads"])
+        assert (direct["variant"], direct["baseline"], packed["variant"]) == ("in_place", "pack", "pack")
         assert direct["ratio"] == packed["median_us"] / direct["median_us"]
-        assert direct["bytes_copied"] == 4 * direct["n"] < packed["bytes_copied"]
+        assert "ratio" not in packed and type(packed["saved_ms"]) is float
+        assert packed["bytes_copied"] > direct["bytes_copied"]
+        assert 0 <= packed["max_abs_error"] <= 1e-5 and 0 <= direct["max_abs_error"] <= 1e-5
+    size = 2 * len(models)
+    assert [row["model"] for row in totals[:size:2]] == [os.path.basename(model) for model in models]
+    return [totals[i : i + size] for i in range(0, len(totals), size)]
+
+
+def test_path_of_hits(out, our_model):
+    sizes = check_path(bench_events(out, "path", our_model, "--repeats", 3), [our_model], "hits")
+    assert len(sizes) == 2
+    for direct, _ in sizes:
+        assert direct["bytes_copied"] == 4 * direct["n"] > 0
+
+
+def test_path_of_hits_as_a_package_and_as_torchscript(out):
+    models = [package(f"edge_network{ending}") for ending in ("-cpu.pt2", ".pt")]
+    arguments = ("generate:1:8:40", "--model", *models, "--batch", 1, 3, "--threads", 1, 2, "--repeats", 2)
+    sizes = check_path(bench(out, "path", *arguments), models, "hits")
+    assert [(size[0]["threads"], size[0]["events"]) for size in sizes] == [(1, 1), (2, 1), (1, 3), (2, 3)]
+    assert sizes[2][0]["n"] == 3 * sizes[0][0]["n"] and sizes[2][0]["hits"] == 3 * sizes[0][0]["hits"]
+    for package_in_place, package_packed, torchscript, torchscript_packed in sizes:
+        n, hits = package_packed["n"], package_packed["hits"]
+        assert [row["bytes_copied"] for row in (package_in_place, package_packed)] == [0, 12 * hits + (16 + 16 + 4) * n]
+        assert torchscript_packed["bytes_copied"] - torchscript["bytes_copied"] == package_packed["bytes_copied"]
+
+
+class Near(torch.nn.Module):
+    """Fragments whose clusters come near belong together."""
+
+    def forward(self, x, edge_index, edge_attr):
+        return torch.exp(-edge_attr[:, 3] / 50)
+
+
+def test_path_of_fragments(out, tmp_path):
+    model = save(Near(), tmp_path / "near.pt")
+    arguments = ("--of", "fragments", "generate:2:8:5", "--model", model, "--batch", 2, "--repeats", 2)
+    sizes = check_path(bench(out, "path", *arguments), [model], "fragments")
+    assert [size[0]["events"] for size in sizes] == [2, 2]
+    for direct, packed in sizes:
+        assert packed["bytes_copied"] == 29 * 4 * packed["fragments"] + (16 + 7 * 4 + 4 + 4) * packed["n"]
+
+
+def test_path_of_rows(out):
+    model = package("mlp-cpu.pt2")
+    sizes = check_path(bench(out, "path", "--of", "rows", "--rows", 0, 1, 33, "--model", model, "--repeats", 2), [model])
+    assert [(direct["n"], direct["bytes_copied"], packed["bytes_copied"]) for direct, packed in sizes] == [(1, 0, 20), (33, 0, 660)]
+
+
+def test_path_refuses_a_model_of_another_application(out, tmp_path):
+    hits, rows = package("edge_network-cpu.pt2"), package("mlp-cpu.pt2")
+    near = save(Near(), tmp_path / "near.pt")
+    refuse("bench", "path", "--of", "fragments", "--model", hits, says=["edge_network-cpu.pt2", "expected forward(x [n, 29]"])
+    refuse("bench", "path", "--model", rows, says=["mlp-cpu.pt2", "expected forward(x [n_hits, 3]"])
+    refuse("bench", "path", "--of", "rows", "--model", near, says=["near.pt", "expected a package"])
+
+
+def test_path_refuses_what_it_cannot_measure(out, our_model):
+    with_model = ("--model", our_model)
+    refuse("bench", "path", "--of", "fragments", "generate:1:1:0", "--model", our_model, says=["no event has candidate edges"])
+    refuse("bench", "path", "--of", "rows", "--model", package("mlp-cpu.pt2"), "--rows", 0, says=["no rows"])
+    refuse("bench", "path", "--of", "rows", says=["--model", "expects a package"])
+    refuse("bench", "path", "generate:1", "--of", "rows", *with_model, says=["INPUT", "has no meaning with --of rows"])
+    refuse("bench", "path", "--of", "rows", *with_model, "--batch", 2, says=["--batch", "has no meaning with --of rows"])
+    refuse("bench", "path", *with_model, "--rows", 2, says=["--rows", "has no meaning with --of hits"])
+    refuse("bench", "path", *with_model, "--of", "fish", says=["--of", "fish"])
+    refuse("bench", "path", *with_model, "--batch", 0, says=["--batch", "0"])
+    without_library = tensoa("bench", "path", *with_model, "--device", "cpu", "--onnxruntime", "none.so")
+    assert without_library.returncode == 1 and "none.so: cannot open" in without_library.stderr
 
 
 def test_accuracy_compares_with_float64(out, our_model):

@@ -49,6 +49,7 @@ std::pair<CLI::App&, BenchOptions&> add_bench(CLI::App& command, Action& action,
       std::optional<OutputFile> file;
       if (!call->json.empty()) file.emplace(call->json);
       if (!call->options.model.empty()) require_model(call->options.model);
+      for (const std::string& model : call->options.models) require_model(model);
       const std::vector<ResultRow> rows = suite(call->options);
       fmt::print("{}", bench::table_of(rows));
       if (file) {
@@ -85,6 +86,51 @@ void add_event_options(std::pair<CLI::App&, BenchOptions&> bench) {
       .add_option("INPUT", options.inputs, "Files, folders or generate:EVENTS[:SEED[:PARTICLES]]")
       ->capture_default_str();
   command.add_option("--model", options.model, "TorchScript file")->capture_default_str();
+}
+
+void add_path_options(std::pair<CLI::App&, BenchOptions&> bench) {
+  auto& [command, options] = bench;
+  constexpr std::size_t kMost = 1'000'000'000;
+  options.threads = {1};
+  CLI::Option* const inputs =
+      command
+          .add_option("INPUT", options.inputs,
+                      "Events: files, folders or generate:EVENTS[:SEED[:PARTICLES…]]")
+          ->capture_default_str();
+  command
+      .add_option("--of", options.of,
+                  "hits: the graphs of `tensoa track`; fragments: those of `tensoa merge`; rows: "
+                  "generated columns of any package")
+      ->check(CLI::IsMember({"hits", "fragments", "rows"}))
+      ->capture_default_str();
+  command.add_option("--model", options.models,
+                     "Files of one network, in turns; default: that of `tensoa track` or `merge`");
+  CLI::Option* const batch =
+      command
+          .add_option("--batch", options.batch,
+                      "Events of a call: each event so many times, as graphs side by side")
+          ->check(CLI::Range(std::size_t{1}, kMost))
+          ->capture_default_str();
+  CLI::Option* const rows =
+      command.add_option("--rows", options.rows, "Rows of a call, with --of rows")
+          ->check(CLI::Range(std::size_t{0}, kMost))
+          ->capture_default_str();
+  command.add_option("--threads", options.threads, "Threads, each with columns of its own")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command.add_option("--onnxruntime", options.onnxruntime,
+                     "On the CPU, also by this libonnxruntime.so: MODEL.onnx beside the first "
+                     "MODEL, with rows packed for it");
+  command.parse_complete_callback([=, &options = options] {
+    const bool of_rows = options.of == "rows";
+    for (const CLI::Option* other : of_rows ? std::vector{inputs, batch} : std::vector{rows}) {
+      if (other->count() > 0)
+        throw CLI::ValidationError(other->get_name(), "has no meaning with --of " + options.of);
+    }
+    if (!options.models.empty()) return;
+    if (of_rows) throw CLI::ValidationError("--model", "--of rows expects a package");
+    options.models = {options.of == "hits" ? default_model() : default_model("merge")};
+  });
 }
 
 void add_track_options(std::pair<CLI::App&, BenchOptions&> bench) {
@@ -233,9 +279,9 @@ void add_describe_forward_command(CLI::App& command, Action& action) {
 void add_bench_command(CLI::App& program, Action& action, const std::string& command_line) {
   CLI::App* command = program.add_subcommand("bench", "Measure on this machine");
   command->require_subcommand(1);
-  add_event_options(add_bench(*command, action, command_line, "path",
-                              "Host copies and row-major packing beside columns where they lie",
-                              bench::bench_path));
+  add_path_options(add_bench(
+      *command, action, command_line, "path",
+      "Packing, on the host and on the device, beside columns where they lie", bench::bench_path));
   add_event_options(add_bench(*command, action, command_line, "accuracy",
                               "Scores on CPU and GPU against a float64 evaluation",
                               bench::bench_accuracy));
