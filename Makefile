@@ -45,7 +45,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
         install-check wheel dist binaries compilers empty-machine reference stub newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
-        soak soak-service width nightly options clean
+        soak soak-service width path nightly options clean
 .DELETE_ON_ERROR:
 
 help: ## This list
@@ -84,8 +84,9 @@ models: $(models) ## Make the TorchScript models in build/models/
 packages: program ## Compile the same ahead of time, for the GPU where there is one
 	@scripts/demo_packages.sh $(exatrkx)
 
-demo: packages ## Watch hits become tracks; writes build/demo.html
+demo: packages ## Watch hits become tracks, and fragments of showers particles; writes build/demo.html and build/demo-merge.html
 	build/tensoa track generate:10 --model build/models/tensoa.pt2 --report build/demo.html
+	build/tensoa merge generate:10 --model build/models/merge.pt2 --report build/demo-merge.html
 ifneq ($(real_event),)
 	build/tensoa track $(real_event) --model build/models/tensoa.pt2 --report build/demo-trackml.html
 endif
@@ -230,6 +231,9 @@ soak-service: build/.configured-$(PRESET) ## Kill, stop, stall, restart and upda
 width: build ## Export a model of each kind and time it beside its peers; writes docs/width.md
 	@cmake --build build --target compare_width >/dev/null
 	@$(PYTHON) bench/width.py
+
+path: program packages bench-packages ## Measure the time that columns in place save on this CPU; writes docs/saved_time.md
+	@PYTHONPATH=python $(PYTHON) bench/path.py --measure cpu
 
 nightly: ## What takes too long for each change; writes benchmarks/results/nightly.txt
 	@scripts/nightly.sh $(STEPS)

@@ -28,7 +28,7 @@ for program in "${programs[@]}"; do
 done
 cp -L "$(ldconfig -p | awk '/libtbb\.so\.12 / { print $NF; exit }')" "$to/lib/"
 
-for files in tests/pytorch/models tests/pytorch/packages tests/pytorch/exported tests/track/packages tests/package/packages tests/c/packages tests/forest/tree_files models/tensoa.pt models/exatrkx.pt models/tensoa.binding.json examples/03_alpaka/model.pt; do
+for files in tests/pytorch/models tests/pytorch/packages tests/pytorch/exported tests/track/packages tests/package/packages tests/c/packages tests/forest/tree_files models/tensoa.pt models/tensoa.pt2 models/tensoa.graph.json models/merge.pt models/merge.pt2 models/exatrkx.pt models/tensoa.binding.json examples/03_alpaka/model.pt; do
   [[ -e build/$files ]] || continue
   mkdir -p "$to/$(dirname "$files")"
   cp -r "build/$files" "$to/$files"

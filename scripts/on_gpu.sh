@@ -12,7 +12,7 @@
 #   forest     single calls of trees, and bench/peers/forest_gpu.py: needs the wheels that it names (PYTHONPATH), and in .carry/forest the
 #              models of build/forest_models and the first 20 000 rows of their features.f32 (head -c 2240000)
 #   events     `tensoa track` over events of Parquet and Arrow files, with a trace
-#   path       `tensoa bench path`, both networks
+#   path       `tensoa bench path`, for docs/saved_time.md; needs build/models/{tensoa,merge}.pt2 for CUDA
 #   track      `tensoa bench track`
 #   scaling    `tensoa bench scaling`, over all GPUs
 #   gpus       `tensoa bench track` over all GPUs, in one process; and the first GPU's figures beside those of as many processes
@@ -98,11 +98,7 @@ events() {
 }
 
 path() {
-  local model
-  for model in tensoa exatrkx; do
-    ours build/tensoa bench path .carry/data/trackml generate:1:77:2000 --model build/models/$model.pt --repeats 30 \
-      --json "$out/path-$model.json"
-  done
+  ours python3 bench/path.py --measure cuda --into "$out"
 }
 
 track() {
