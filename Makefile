@@ -44,7 +44,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
-        install-check wheel dist binaries compilers empty-machine reference stub newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
+        install-check wheel dist binaries compilers empty-machine docs stub newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
         soak soak-service width path nightly options clean
 .DELETE_ON_ERROR:
 
@@ -118,7 +118,7 @@ lint: setup ## Check style, format and types of python/ and tests/service/, and 
 	@cd python && ../.venv/bin/ruff check -q . && ../.venv/bin/ruff format -q --check . && ../.venv/bin/mypy
 	@cd tests/service && ../../.venv/bin/ruff check -q . && ../../.venv/bin/ruff format -q --check . && ../../.venv/bin/mypy *.py
 	@for step in "check -q" "format -q --check"; do \
-	  .venv/bin/ruff $$step --config python/pyproject.toml packaging scripts/check_packaging.py || exit 1; done
+	  .venv/bin/ruff $$step --config python/pyproject.toml packaging scripts/check_packaging.py scripts/make_site.py || exit 1; done
 	@$(PYTHON) scripts/check_packaging.py
 
 conventions: ## Check licence lines, file sizes and machine paths
@@ -172,9 +172,8 @@ empty-machine: wheel ## Use the wheel in an empty Debian without compiler and to
 stub: build ## Write the types of the Python module, python/tensoa/_runtime.pyi
 	@PYTHONPATH=python $(PYTHON) scripts/write_stub.py
 
-reference: ## Write the reference of the public headers to build/reference/html; a comment that Doxygen cannot read is an error
-	@mkdir -p build/reference
-	@if command -v doxygen >/dev/null; then doxygen docs/Doxyfile; else echo "make reference: no doxygen here; apt-get install doxygen brings it"; fi
+docs: setup ## Write the site to build/site/html: pages and reference; a dead link, or a comment that Doxygen cannot read, is an error
+	@$(PYTHON) scripts/make_site.py
 
 newest-torch: ## Build and test everything with the newest torch, in a .venv-newest-torch of its own
 	@TENSOA_VENV=.venv-$@ TORCH_VERSION=newest scripts/setup.sh

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the site, build/site/html: the Markdown pages, the reference of the public headers and of the Python module.
+
+docs/README.md is the index: its headings and lists are the tree beside every page. All pages that are linked from there belong
+to the site, and all files that they link. Doxygen gets each page as HTML, with its headings as sections; docs/Doxyfile makes a
+warning an error. At the end each link of each page is followed: exit status 1, and a line for each that leads nowhere.
+
+    .venv/bin/python scripts/make_site.py      (make docs)
+"""
+
+import ast
+import html
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+from markdown_it import MarkdownIt
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import TextLexer, get_lexer_by_name, get_lexer_for_filename
+from pygments.util import ClassNotFound
+
+ROOT = Path(__file__).resolve().parent.parent
+SITE = ROOT / "build" / "site"
+HTML = SITE / "html"
+INDEX = Path("docs/README.md")
+THEME = Path("/usr/share/doxygen-awesome-css")
+LONGEST_HIGHLIGHTED = 200_000  # bytes; a longer file is shown as it is
+MARKDOWN = MarkdownIt("commonmark").enable("table")
+TRACKED = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+HEADERS = [Path(name) for name in TRACKED if re.search(r"\binclude/(?!.*/impl/).*\.(h|hpp)$", name)]
+NAMES = [path.name for path in HEADERS]
+
+
+def label(page):
+    """The name of a page in Doxygen, and of its file: docs/python.md is python."""
+    name = re.sub(r"^docs/", "", str(page.with_suffix("")))
+    name = {"README": "index", "docs/README": "documentation"}.get(str(page.with_suffix("")), name)
+    return re.sub(r"\W+", "_", re.sub(r"/README$", "", name)).lower()
+
+
+def slug(heading):
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def quoted(text):
+    """HTML in which Doxygen sees no command, no Markdown and no end of its comment."""
+    return re.sub(r"[\\@`*]", lambda found: f"&#{ord(found[0])};", text)
+
+
+def coloured(code, lexer):
+    return highlight(code, lexer, HtmlFormatter(cssclass="highlight"))
+
+
+def fence(renderer, tokens, at, options, env):
+    try:
+        lexer = get_lexer_by_name(tokens[at].info.strip() or "text")
+    except ClassNotFound:
+        lexer = TextLexer()
+    return coloured(tokens[at].content, lexer)
+
+
+MARKDOWN.add_render_rule("fence", fence)
+MARKDOWN.add_render_rule("code_block", fence)
+MARKDOWN.add_render_rule("html_block", lambda *_: "")  # `<!-- from: … -->`
+MARKDOWN.add_render_rule("table_open", lambda *_: '<div class="wide"><table>\n')
+MARKDOWN.add_render_rule("table_close", lambda *_: "</table></div>\n")
+
+
+class Site:
+    def __init__(self):
+        self.pages = {}  # path from the root: text for Doxygen
+        self.files = set()  # what pages link that is no page
+
+    def target(self, page, link):
+        """Where a link of a page leads on the site; adds what it leads to."""
+        if re.match(r"\w+:", link):
+            return link
+        path, _, anchor = link.partition("#")
+        path = Path(os.path.relpath((ROOT / page.parent / unquote(path)).resolve(), ROOT)) if path else page
+        if path.suffix == ".md":
+            self.add(path)
+            name = label(path)
+            return f"{name}.html#{name}_{anchor}" if anchor else f"{name}.html"
+        if path in HEADERS and NAMES.count(path.name) == 1:
+            return path.name.replace("_", "__").replace(".", "_8") + ".html"
+        if (ROOT / path).is_file() and b"\0" in (ROOT / path).read_bytes()[:8000]:
+            return self.copied(path)
+        self.files.add(path)
+        return f"files/{path}.html"
+
+    @staticmethod
+    def copied(path):
+        """A file that is no text, as it is."""
+        out = HTML / "files" / path
+        out.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / path, out)
+        return f"files/{path}"
+
+    def add(self, page):
+        """A page, and all that it links."""
+        if page in self.pages:
+            return
+        self.pages[page] = ""  # pages link each other
+        tokens = MARKDOWN.parse((ROOT / page).read_text(encoding="utf-8"))
+        for token in tokens:
+            for child in token.children or ():
+                for name in ("href", "src"):
+                    if link := child.attrGet(name):
+                        child.attrSet(name, self.target(page, str(link)))
+        parts, title, first = [], "", 0
+        for at, token in enumerate(tokens):
+            if token.type != "heading_open" or token.level:
+                continue
+            parts += self.as_html(tokens[first:at])
+            text = "".join(child.content for child in tokens[at + 1].children)
+            first = at + 3
+            if token.tag == "h1":
+                title = text
+            elif label(page) == "index":  # whose sections would stand in the tree among the groups of pages
+                parts.append(f'\\htmlonly\n<h1 id="index_{slug(text)}">{quoted(html.escape(text))}</h1>\n\\endhtmlonly\n')
+            else:
+                command = {"h2": "section", "h3": "subsection"}.get(token.tag, "subsubsection")
+                parts.append(f"\\{command} {label(page)}_{slug(text)} {quoted(html.escape(text, quote=False))}\n")
+        parts += self.as_html(tokens[first:])
+        contents = "\\tableofcontents\n" if sum(part.startswith("\\section") for part in parts) > 2 else ""
+        self.pages[page] = (title, contents + "\n".join(parts))
+
+    @staticmethod
+    def as_html(tokens):
+        text = MARKDOWN.renderer.render(tokens, MARKDOWN.options, {}).strip()
+        return [f"\\htmlonly\n{quoted(text)}\n\\endhtmlonly\n"] if text else []
+
+    def write(self):
+        for page, (title, text) in self.pages.items():
+            name = label(page)
+            command = "\\mainpage" if name == "index" else f"\\page {name}"
+            (SITE / "pages" / f"{name}.dox").write_text(f"/** {command} {title}\n{text}*/\n", encoding="utf-8")
+        for path in self.files:
+            self.write_file(path)
+
+    def write_file(self, path):
+        """A page with the text of a file, or the names in a folder."""
+        out = HTML / "files" / f"{path}.html"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / path).is_dir():
+            names = [name for name in TRACKED if name.startswith(f"{path}/")]
+            body = f"<pre>{html.escape(chr(10).join(names))}</pre>"
+        else:
+            text = (ROOT / path).read_bytes().decode("utf-8", errors="replace")
+            try:
+                lexer = get_lexer_for_filename(path.name)
+            except ClassNotFound:
+                lexer = TextLexer()
+            body = coloured(text, lexer) if len(text) < LONGEST_HIGHLIGHTED else f"<pre>{html.escape(text)}</pre>"
+        up = "../" * (len(path.parts))
+        out.write_text(
+            f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{path}</title>'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            + "".join(f'<link rel="stylesheet" href="{up}{sheet}">' for sheet in ("code.css", "site.css"))
+            + f'</head><body class="file"><p><a href="{up}index.html">tensoa</a> / {path}</p>{body}</body></html>\n',
+            encoding="utf-8",
+        )
+
+
+def has_words(node):
+    return isinstance(node, ast.ClassDef | ast.FunctionDef) and bool(ast.get_docstring(node))
+
+
+def signature(node):
+    """What a line of Python's types says of a class, a property or a function; long ones an argument a line."""
+    if isinstance(node, ast.ClassDef):
+        return f"class {node.name}({', '.join(map(ast.unparse, node.bases))})".replace("()", "")
+    if any(ast.unparse(decorator) == "property" for decorator in node.decorator_list):
+        return f"{node.name}: {ast.unparse(node.returns)}"
+    text = f"{node.name}({ast.unparse(node.args)})" + (f" -> {ast.unparse(node.returns)}" if node.returns else "")
+    return text if len(text) < 100 else re.sub(r", (?=\*|/|\w+:|\w+=)", ",\n    ", text)
+
+
+def entry(node, command, owner=""):
+    """A section of the reference of Python."""
+    name = owner + node.name
+    title = name.replace(".__init__", "(…)").replace("Model.__call__", "model(…)")
+    # Lines that were as long as a line may be belong to one paragraph.
+    words = re.sub(r"(?<=[^\n]{75})\n *(?!Raises|[\w, ]+:|\n)", " ", ast.get_docstring(node))
+    body = coloured(signature(node), get_lexer_by_name("python")) + f'<div class="docstring">{html.escape(words)}</div>'
+    anchor = f"python_reference_{name.replace('.', '_')}"
+    return f"\\{command} {anchor} {title}\n\\htmlonly\n{quoted(body)}\n\\endhtmlonly\n"
+
+
+def python_reference():
+    """A page of what users of the Python module call, from the types of the run time and the functions beside it."""
+    text = ["\\tableofcontents\n"]
+    called = ("inspect", "compile", "check")
+    for file in ("_runtime.pyi", "compiling.py", "checking.py", "errors.py"):
+        for node in ast.parse((ROOT / "python" / "tensoa" / file).read_text(encoding="utf-8")).body:
+            is_class = isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+            if not has_words(node) or not (is_class or node.name in called):
+                continue
+            text.append(entry(node, "section"))
+            members = (member for member in node.body if isinstance(node, ast.ClassDef) and has_words(member))
+            text += [entry(member, "subsection", f"{node.name}.") for member in members if member.name != "__getstate__"]
+    (SITE / "pages" / "python_reference.dox").write_text(
+        "/** \\page python_reference Python reference\n" + "\n".join(text) + "*/\n", encoding="utf-8"
+    )
+
+
+def tab(kind, title, url=""):
+    target = f' url="{html.escape(url)}"' if url else ""
+    return f'      <tab type="{kind}" visible="yes"{target} title="{html.escape(title)}"/>\n'
+
+
+def layout(site):
+    """The tree beside the pages: the headings and lists of the index, then the reference."""
+    group = '    <tab type="usergroup" visible="yes" title="{}">\n{}    </tab>\n'
+    tree = ['    <tab type="mainpage" visible="yes" title="tensoa"/>\n']
+    text = (ROOT / INDEX).read_text(encoding="utf-8")
+    for part in re.split(r"^## ", text, flags=re.M)[1:]:
+        heading, _, items = part.partition("\n")
+        links = re.findall(r"^- \[(.+?)\]\((.+?)\)", items, re.M)
+        tabs = "".join(tab("user", title, site.target(INDEX, link)) for title, link in links)
+        tree.append(group.format(html.escape(heading), tabs))
+    kinds = {"classlist": "Classes", "classindex": "Classes by letter", "namespacelist": "Namespaces", "filelist": "Headers"}
+    lists = "".join(tab(kind, title) for kind, title in kinds.items())
+    tree.append(group.format("Reference", tab("user", "Python", "python_reference.html") + lists))
+    default = subprocess.run(["doxygen", "-l", "-"], capture_output=True, text=True, check=True).stdout
+    before, _, rest = default.partition("<navindex>")
+    changed = before + "<navindex>\n" + "".join(tree) + "  </navindex>" + rest.partition("</navindex>")[2]
+    (SITE / "layout.xml").write_text(changed, encoding="utf-8")
+
+
+class Links(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.anchors, self.links = set(), set()
+
+    def handle_starttag(self, tag, attrs):
+        for name, value in attrs:
+            if name == "id" or (tag == "a" and name == "name"):
+                self.anchors.add(value)
+            elif name in ("href", "src") and value and not re.match(r"\w+:|//", value):
+                self.links.add(value)
+
+
+def without_empty_summaries():
+    """Removes links to lists of nested classes that Doxygen 1.9.4 does not write, because all of these classes are private."""
+    for path in HTML.glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        if 'href="#nested-classes"' in text and 'name="nested-classes"' not in text:
+            path.write_text(re.sub(r'<a href="#nested-classes">.*?</a>( &#124;)?', "", text), encoding="utf-8")
+
+
+def dead_links():
+    """A line for each link of the built site that leads nowhere."""
+    pages = {}
+    for path in HTML.rglob("*.html"):
+        pages[path] = Links()
+        pages[path].feed(path.read_text(encoding="utf-8"))
+    tree = Links()
+    text, _, _ = (HTML / "navtreedata.js").read_text(encoding="utf-8").partition("NAVTREEINDEX")
+    tree.links = set(re.findall(r'"([^"\s]+\.html(?:#[^"]*)?)"', text))
+    pages[HTML / "navtreedata.js"] = tree
+    for page, found in sorted(pages.items()):
+        for link in sorted(found.links):
+            path, _, anchor = unquote(link).partition("#")
+            target = (page.parent / path).resolve() if path else page
+            if not target.exists() or (anchor and target in pages and anchor not in pages[target].anchors):
+                yield f"{page.relative_to(HTML)}: the link to {link} leads nowhere"
+
+
+def main():
+    if not shutil.which("doxygen") or not THEME.is_dir():
+        sys.exit("make_site: doxygen or its theme is missing; apt-get install doxygen doxygen-awesome-css brings both")
+    shutil.rmtree(SITE, ignore_errors=True)
+    (SITE / "pages").mkdir(parents=True)
+    HTML.mkdir()
+    site = Site()
+    site.add(Path("README.md"))
+    site.add(INDEX)
+    layout(site)
+    python_reference()
+    site.write()
+    dark = HtmlFormatter(style="github-dark").get_style_defs(".highlight")
+    light = HtmlFormatter(style="friendly").get_style_defs(".highlight")
+    (SITE / "code.css").write_text(f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n", encoding="utf-8")
+    done = subprocess.run(["doxygen", "docs/Doxyfile"], cwd=ROOT, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+    without_empty_summaries()
+    found = list(dead_links())
+    print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
+    print(f"{len(site.pages)} pages, {len(site.files)} files: {HTML / 'index.html'}")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
