@@ -6,7 +6,7 @@
 
 #include <iostream>
 
-// [call]
+// [layouts]
 #include <tensoa/tensoa.hpp>
 
 using namespace tensoa;
@@ -20,16 +20,40 @@ template <template <class> class F>
 struct Score {
   F<float> score;
 };
+// [/layouts]
 
-CopyReport run(const char* path, PortableCollection<Point>& points,
-               PortableCollection<Score>& scores) {
-  const Model<> model(path);  // load once, call often
+void fill(const View<Point>& points) {
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    points.x[i] = static_cast<float>(i);
+    points.y[i] = 10.F;
+    points.z[i] = -1.F;
+  }
+}
+
+void print(const ConstView<Score>& scores) {
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    std::cout << "score = " << scores.score[i] << '\n';
+}
+
+void run(const char* path) {
+  // clang-format off
+  // [call]
+  const Model<> model(path);                           // network.pt2, loaded once
+  PortableCollection<Point> points(4, Device::cpu());  // 4 rows; or parse_device("cuda:0")
+  PortableCollection<Score> scores(4, Device::cpu());
+  // [/call]
+  fill(points.view());
+  // [call]
+
   const auto point = points.view().records();
   const auto answer = scores.view().records();
-  return model.forward(Queue(points.device()), bind("input", point.x(), point.y(), point.z()),
-                       bind("score", answer.score()));
+  const CopyReport copies = model.forward(
+      Queue(points.device()), bind("input", point.x(), point.y(), point.z()), bind("score", answer.score()));
+  // [/call]
+  // clang-format on
+  print(scores.const_view());
+  std::cout << "bytes copied: " << copies.bytes_in << " in, " << copies.bytes_out << " out\n";
 }
-// [/call]
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -37,18 +61,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    PortableCollection<Point> points(4, Device::cpu());
-    PortableCollection<Score> scores(points.size(), Device::cpu());
-    const auto in = points.view();
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      in.x[i] = static_cast<float>(i);
-      in.y[i] = 10.F;
-      in.z[i] = -1.F;
-    }
-    const CopyReport copies = run(argv[1], points, scores);
-    const auto out = scores.const_view();
-    for (std::size_t i = 0; i < out.size(); ++i) std::cout << "score = " << out.score[i] << '\n';
-    std::cout << "bytes copied: " << copies.bytes_in << " in, " << copies.bytes_out << " out\n";
+    run(argv[1]);
   } catch (const Error& error) {
     std::cerr << error.what() << '\n';
     return 2;
