@@ -8,7 +8,8 @@ comment line of its own (all such regions of the file together, indentation take
 
 Each `code` in a table after a line `<!-- in: GLOB... -->` must be in one of these files, "…" standing for anything; a string
 literal of several lines is one line. Each `test_NAME: Suite.Case`, in any page, must be a test of the program test_NAME.
-Each `folder/file.ext` in backticks whose folder is in the tree must be a file, but for `in history, ` before it. docs/pitfalls.md names all of test_pitfalls.
+Each `folder/file.ext` in backticks whose folder is in the tree must be a file, but for `in history, ` before it. docs/pitfalls.md names all of test_pitfalls,
+docs/README.md all pages of docs/.
 """
 
 import re
@@ -108,6 +109,14 @@ def unlisted_pitfalls():
             yield f"docs/pitfalls.md: the test Pitfall.{test} is not listed"
 
 
+def unlisted_pages():
+    """The pages of docs/ that the index does not link, a line each."""
+    linked = LINK.findall((ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        if page.name not in [*linked, "README.md"]:
+            yield f"docs/README.md: the page {page.name} is not listed"
+
+
 def pages():
     yield from sorted(ROOT.glob("*.md"))
     for folder in sorted(ROOT.iterdir()):
@@ -117,6 +126,6 @@ def pages():
 
 if __name__ == "__main__":
     found = [finding for page in pages() for finding in findings(page)]
-    found += unlisted_pitfalls()
+    found += [*unlisted_pitfalls(), *unlisted_pages()]
     print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
     sys.exit(1 if found else 0)
