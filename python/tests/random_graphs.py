@@ -1,0 +1,710 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random typed programs, the numbers that they are called with, and what torch makes of them.
+
+    python python/tests/random_graphs.py --seeds 0:1000 [--cpu] [--jobs 2]
+
+A program draws from the whole table of operations: all dtypes, views, products with batches, gathers, scatters, scans, sorts,
+a second row axis. Numbers are hard: NaN, infinities, -0, denormals, extremes of integers, equal columns and rows, rows far
+from zero; also no rows at all. Exit status 1, and a minimal program for each seed that differs, where one does.
+
+The reference is torch in float64, rounded to the dtype of each tensor after each operation. Where an operation may be rounded
+in several ways (sums, products of matrices, exp and the like) the reference is evaluated again with noise of that size; the
+spread of the results is the tolerance. Equal arguments of a function have equal noise, so what cancels has to cancel. Without
+such operations results must be equal.
+"""
+
+import argparse
+import math
+import random
+import sys
+import traceback
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from tensoa.compiler.typed import build, interpret
+from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.functions import BOOLS, FLOATS, FUNCTIONS, INTEGERS, JOININGS, kind_of
+from tensoa.compiler.typed.operations import affine, axis, storage
+from tensoa.compiler.typed.program import Output, Program, rebuilt
+from tensoa.compiler.typed.tensors import in_order
+from tensoa.dtypes import BOOL, DTYPES, INT64
+
+ROWS = ("hits", "edges")
+SIZES = (1, 2, 3, 4, 5, 7, 8, 16, 17)
+MOST_ELEMENTS = 400  # of a row
+COUNTS = (0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 47, 48, 50, 97)
+
+# ---- programs
+
+
+class Draw:
+    """Draws a program: a pool of tensors that grows by one operation at a time."""
+
+    def __init__(self, seed, operations=12):
+        self.random = random.Random(seed)
+        self.pool, self.blocks = [], 0
+        for _ in range(self.random.randint(2, 4)):
+            self.column(self.random.choice(ROWS))
+        draws = [getattr(self, name) for name in dir(self) if name.startswith("draw_")]
+        for _ in range(self.random.randint(1, operations)):
+            made = self.random.choice(draws)(self.some())
+            if made is not None and math.prod(made.inner) <= MOST_ELEMENTS and len(made.rows) <= 2 and len(made.shape) <= 6:
+                self.pool.append(made)
+
+    # -- leaves
+
+    def dtype(self, *kinds):
+        weights = {"float32": 6, "float64": 2, "int64": 3, "int32": 2, "bool": 2}
+        names = [name for name, dtype in DTYPES.items() if not kinds or kind_of(dtype) in kinds]
+        return DTYPES[self.random.choices(names, [weights.get(name, 1) for name in names])[0]]
+
+    def column(self, symbol, dtype=None):
+        inner = self.random.choice([(1,), (2,), (3,), (4,), (8,), (17,), (3, 4), (2, 5)])
+        planes = list(range(math.prod(inner)))
+        if self.random.random() < 0.2:
+            self.random.shuffle(planes)
+        made = build.column(self.blocks, planes, dtype or self.dtype(), (symbol, *inner))
+        self.blocks += 1
+        self.pool.append(made)
+        return made
+
+    def some(self):
+        """A tensor of the pool, a late one more often."""
+        return self.pool[min(self.random.randrange(len(self.pool)), self.random.randrange(len(self.pool))) * -1 - 1]
+
+    def numbers(self, dtype, shape):
+        kind = kind_of(dtype)
+        if kind == FLOATS:
+            values = [
+                self.random.choice([self.random.gauss(0, 1), self.random.gauss(0, 1), 0.0, 1.0, -2.0])
+                for _ in range(math.prod(shape))
+            ]
+        elif kind == BOOLS:
+            values = [self.random.random() < 0.5 for _ in range(math.prod(shape))]
+        else:
+            low, high = dtype.limits
+            values = [self.random.randint(max(low, -5), min(high, 9)) for _ in range(math.prod(shape))]
+        return build.constant(np.array(values).reshape(shape), dtype)
+
+    def repeated(self, x, shape):
+        """x along new or longer axes, or None."""
+        rest, index = list(shape), []
+        for size in reversed(x.shape):
+            while rest and rest[-1] != size and size != 1:
+                rest.pop()
+            if not rest:
+                return None
+            rest.pop()
+            index.insert(0, affine(0) if size == 1 else axis(len(rest)))
+        return build.view(x, shape, index)
+
+    def like(self, x, dtype=None):
+        """A tensor of the shape of x."""
+        dtype = dtype or x.dtype
+        others = [y for y in self.pool if y.shape == x.shape]
+        if others and self.random.random() < 0.6:
+            return self.cast(self.random.choice(others), dtype)
+        y = self.repeated(self.some(), x.shape) if self.random.random() < 0.7 else None
+        if y is not None:
+            return self.cast(y, dtype)
+        return build.view(self.numbers(dtype, ()), x.shape, ())
+
+    def cast(self, x, dtype):
+        """To integers only what they hold: torch says nothing of others."""
+        if kind_of(x.dtype) == FLOATS and kind_of(dtype) == INTEGERS:
+            low, high = (build.filled(n, x.dtype, x.shape) for n in (max(dtype.limits[0], -100), 100))
+            x = build.apply("minimum", build.apply("maximum", x, low), high)
+            x = build.apply("where", build.apply("eq", x, x), x, low)
+        return build.cast(x, dtype)
+
+    # -- operations
+
+    def draw_column(self, _):
+        self.column(self.random.choice(ROWS))
+
+    def draw_iota(self, x):
+        place = self.random.randrange(len(x.shape)) if x.shape else None
+        if place is None:
+            return None
+        return build.view(build.iota(x.shape[place], self.random.choice([DTYPES["int32"], INT64])), x.shape, [axis(place)])
+
+    def draw_map(self, x):
+        function = self.random.choice([f for f in FUNCTIONS.values() if kind_of(x.dtype) in f.takes])
+        if function.name == "where":
+            return build.apply("where", self.like(x, BOOL), x, self.like(x))
+        args = [x] + [self.like(x) for _ in range(function.arity - 1)]
+        if function.name in ("shl", "shr"):
+            args[1] = build.apply(
+                "minimum",
+                build.apply("maximum", args[1], build.filled(0, x.dtype, x.shape)),
+                build.filled(70, x.dtype, x.shape),
+            )
+        self.random.shuffle(args)
+        return build.apply(function.name, *args)
+
+    def draw_maps(self, x):
+        for _ in range(self.random.randint(2, 4)):
+            x = self.draw_map(x)
+            self.pool.append(x)
+        return x
+
+    draw_another_map = draw_more_maps = draw_maps
+
+    def draw_cast(self, x):
+        return self.cast(x, self.dtype())
+
+    def joining(self, x):
+        names = [j.name for j in JOININGS.values() if kind_of(x.dtype) in j.takes and j.name != "prod"]
+        return self.random.choice(names) if names else None
+
+    def draw_reduce(self, x):
+        axes = [i for i in range(len(x.shape)) if self.random.random() < 0.5]
+        return build.reduce(self.joining(x), x, axes) if axes else None
+
+    def draw_scan(self, x):
+        if not x.shape or kind_of(x.dtype) == BOOLS:
+            return None
+        return build.scan(self.joining(x), x, self.random.randrange(len(x.shape)))
+
+    def draw_sort(self, x):
+        if not x.shape:
+            return None
+        place = self.random.randrange(len(x.shape))
+        size = x.shape[place]
+        return build.sort(x, place, self.random.randint(1, size if isinstance(size, int) else 3), self.random.random() < 0.5)
+
+    def draw_layer(self, x):
+        """A product with constants over the last axis."""
+        if not x.shape or not isinstance(x.shape[-1], int) or kind_of(x.dtype) == BOOLS:
+            return None
+        left = "abcdef"[: len(x.shape)]
+        weight = self.numbers(x.dtype, (self.random.choice(SIZES), x.shape[-1]))
+        made = build.contract(x, weight, left, "z" + left[-1], left[:-1] + "z")
+        if self.random.random() < 0.7:
+            bias = build.expand(self.numbers(x.dtype, (made.shape[-1],)), made.shape, [len(made.shape) - 1])
+            made = build.apply("add", made, bias)
+        return build.apply("relu", made) if self.random.random() < 0.4 else made
+
+    def draw_contract(self, x):
+        """Labels are shared where sizes are equal."""
+        y = self.cast(self.some(), x.dtype)
+        if kind_of(x.dtype) == BOOLS or not x.shape or not y.shape:
+            return None
+        left, right = "abcdefg"[: len(x.shape)], ""
+        for i, size in enumerate(y.shape):
+            same = [label for label, other in zip(left, x.shape) if other == size and label not in right]
+            right += self.random.choice(same) if same and self.random.random() < 0.7 else "hijklmn"[i]
+        labels = dict.fromkeys(left + right)
+        out = [label for label in labels if not (label in left and label in right) or self.random.random() < 0.3]
+        self.random.shuffle(out)
+        made = build.contract(x, y, left, right, "".join(out))
+        return made if len(made.rows) <= 2 else None
+
+    def draw_permute(self, x):
+        order = list(range(len(x.shape)))
+        self.random.shuffle(order)
+        return build.permute(x, order)
+
+    def fixed(self, x):
+        return [i for i, size in enumerate(x.shape) if isinstance(size, int)]
+
+    def draw_part(self, x):
+        places = self.fixed(x)
+        if not places:
+            return None
+        place = self.random.choice(places)
+        kind, size = self.random.choice(["slice", "flip", "select", "step", "windows", "split"]), x.shape[place]
+        if kind == "select":
+            return build.select(x, place, self.random.randrange(size))
+        if kind == "flip":
+            return build.part(x, place, size - 1, size, -1)
+        if kind == "step":
+            return build.part(x, place, 0, (size + 1) // 2, 2)
+        if kind == "split":
+            factors = [n for n in range(2, size) if size % n == 0]
+            return build.split(x, place, (factors[0], size // factors[0])) if factors else None
+        start = self.random.randrange(size)
+        wide = self.random.randint(1, size - start)
+        if kind == "slice":
+            return build.part(x, place, start, wide)
+        index = [axis(i + (i > place)) for i in range(len(x.shape))]
+        index[place] = affine(0, (place, 1), (place + 1, 1))
+        return build.view(x, (*x.shape[:place], size - wide + 1, wide, *x.shape[place + 1 :]), index)
+
+    def draw_diagonal(self, x):
+        pairs = [(i, j) for i in range(len(x.shape)) for j in range(i) if x.shape[i] == x.shape[j]]
+        if not pairs:
+            return None
+        i, j = self.random.choice(pairs)
+        index = [axis(k - (k > i)) for k in range(len(x.shape))]
+        index[i] = axis(j)
+        return build.view(x, (*x.shape[:i], *x.shape[i + 1 :]), index)
+
+    def draw_repeat(self, x):
+        return build.with_axis(x, self.random.randint(0, len(x.shape)), self.random.choice([*SIZES[:5], *ROWS]))
+
+    def draw_concat(self, x):
+        places = self.fixed(x)
+        if not places:
+            return None
+        place = self.random.choice(places)
+        parts = [y for y in self.pool if len(y.shape) == len(x.shape) and y.shape[:place] == x.shape[:place]]
+        parts = [y for y in parts if y.shape[place + 1 :] == x.shape[place + 1 :] and isinstance(y.shape[place], int)]
+        parts = [self.cast(y, x.dtype) for y in self.random.choices(parts, k=self.random.randint(1, 2))] + [x]
+        self.random.shuffle(parts)
+        return build.concat(parts, place)
+
+    def places(self, shape, size):
+        """Integers of this shape that are places of an axis of `size`, mostly."""
+        like = build.filled(0, INT64, shape)
+        drawn = self.like(like)
+        if isinstance(size, int):
+            n = build.filled(size, INT64, shape)
+            drawn = build.apply("fmod", build.apply("fmod", drawn, n), n)
+            if self.random.random() < 0.7:
+                drawn = build.apply("abs", drawn)
+        return self.cast(drawn, DTYPES["int32"]) if self.random.random() < 0.3 else drawn
+
+    def draw_gather(self, x):
+        """Places of other rows, or inside of a row; of the axes of x, or of some of them."""
+        if not x.shape:
+            return None
+        place = self.random.randrange(len(x.shape))
+        rows = self.random.choice(ROWS) if isinstance(x.shape[place], str) else None
+        count = rows or self.random.choice(SIZES[:5])
+        shape = (*x.shape[:place], count, *x.shape[place + 1 :])
+        places = self.places(shape, x.shape[place])
+        if self.random.random() < 0.5:  # one place for all other fixed axes
+            base = self.places((count,), x.shape[place])
+            places = build.view(base, shape, [axis(place)])
+        return build.gather(x, places, [None if i == place else axis(i) for i in range(len(shape))])
+
+    draw_another_gather = draw_gather
+
+    def draw_scatter(self, x):
+        if not x.shape or kind_of(x.dtype) == BOOLS:
+            return None
+        place = self.random.randrange(len(x.shape))
+        size = self.random.choice(ROWS) if isinstance(x.shape[place], str) else self.random.choice(SIZES[:6])
+        places = self.places(x.shape, size)
+        if self.random.random() < 0.6:
+            places = build.view(self.places((x.shape[place],), size), x.shape, [axis(place)])
+        return build.scatter(self.joining(x), x, places, place, size)
+
+    def draw_softmax(self, x):
+        """Over any axis, rows too."""
+        if kind_of(x.dtype) != FLOATS or not x.shape:
+            return None
+        place = self.random.randrange(len(x.shape))
+
+        def back(y):
+            return build.with_axis(y, place, x.shape[place])
+
+        e = build.apply("exp", build.apply("sub", x, back(build.reduce("max", x, [place]))))
+        return build.apply("div", e, back(build.reduce("sum", e, [place])))
+
+    # -- the program
+
+    def program(self):
+        last = [as_output(x) for x in self.pool][-self.random.choice([1, 3, 3, 8]) :]
+        outputs = [
+            Output(self.blocks + i, tuple(range(math.prod(x.inner))), x, x.dtype) for i, x in enumerate(dict.fromkeys(last))
+        ]
+        return Program(ROWS, tuple(outputs))
+
+
+def as_output(x):
+    """A tensor of rows and then fixed sizes that has all numbers of x, or a sum of them."""
+    if len(x.rows) > 1:
+        first, *others = [i for i, size in enumerate(x.shape) if isinstance(size, str)]
+        x = build.reduce("max", x, others)
+    if not x.rows:
+        return build.with_axis(x, 0, ROWS[0])
+    first = [i for i, size in enumerate(x.shape) if isinstance(size, str)][0]
+    return build.permute(x, [first, *(i for i in range(len(x.shape)) if i != first)])
+
+
+# ---- numbers
+
+
+def numbers(dtype, planes, rows, most, draw):
+    """Hard numbers for the planes of a block; `most`: the number of rows that places name."""
+    shape, kind = (planes, rows), draw.integers(0, 6)
+    if dtype.is_bool:
+        return draw.integers(0, 2, shape).astype(bool)
+    if not dtype.is_float:
+        low, high = dtype.limits
+        if kind < 4:
+            x = draw.integers(max(low, -1), min(high, max(most, 2)), shape)
+        else:
+            x = draw.choice(np.array([low, high, low + 1, high - 1, 0, 1, 2, 3]), shape)
+        return x.astype(dtype.name)
+    x = draw.normal(size=shape)
+    if kind == 1:
+        special = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, np.inf, -np.inf, np.nan, 1e-40, -1e-42, 1e30, -3.0, 88.0, 1e-5]
+        x = np.where(draw.random(shape) < 0.5, draw.choice(np.array(special), shape), x)
+    elif kind == 2:
+        x[:] = x[:1]  # equal columns
+    elif kind == 3:
+        x[:] = x[:, :1]  # equal rows
+    elif kind == 4:
+        x = 1000 + x / 100  # far from zero
+    elif kind == 5:
+        x = np.round(x * 2)  # ties
+    if draw.random() < 0.3:
+        x = np.where(draw.random(shape) < 0.1, draw.choice(np.array([np.nan, np.inf, -np.inf, -0.0]), shape), x)
+    return build.rounded(x.astype(storage(dtype)), dtype)
+
+
+def columns(program):
+    """The columns of a program, by block."""
+    found = {}
+    for tensor in program.tensors():
+        if isinstance(tensor.op, ops.Column):
+            found[tensor.op.block] = tensor
+    return found
+
+
+def planes_of(program, rows, seed):
+    draw, counts, made = np.random.default_rng(seed), dict(zip(program.rows, rows)), {}
+    for block, tensor in sorted(columns(program).items()):
+        data = numbers(tensor.dtype, len(tensor.op.planes), counts[tensor.shape[0]], max(rows), draw)
+        made.update({(block, plane): data[plane] for plane in range(len(data))})
+    return made
+
+
+# ---- torch
+
+#: Of functions that may be rounded in several ways, in last places of the dtype.
+ULPS = 6
+_EPSILON = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
+_TORCH = {
+    "neg": torch.neg, "abs": torch.abs, "relu": torch.relu, "sigmoid": torch.sigmoid, "and": torch.bitwise_and,
+    "or": torch.bitwise_or, "xor": torch.bitwise_xor, "not": torch.bitwise_not, "where": torch.where,
+}  # fmt: skip
+
+
+class Reference:
+    """Evaluates tensors by torch. `noise`: 0 for none, else a seed."""
+
+    def __init__(self, program, planes, rows, noise=0):
+        self.planes, self.counts, self.noise = planes, dict(zip(program.rows, rows)), noise
+        self.draw = np.random.default_rng(noise)
+        self.values = {}
+
+    def size(self, n):
+        return self.counts[n] if isinstance(n, str) else n
+
+    def shape(self, tensor):
+        return [self.size(n) for n in tensor.shape]
+
+    def __call__(self, tensor):
+        for one in in_order(tensor):
+            if one not in self.values:
+                args = [self.values[arg] for arg in one.args]
+                value = getattr(self, f"of_{one.op.name}")(one, one.op, *args)
+                self.values[one] = self.rounded(value, one.dtype)
+        return self.values[tensor]
+
+    def rounded(self, x, dtype):
+        if dtype.is_float:
+            return x.double().to(getattr(torch, dtype.name)).double()
+        return x.to(getattr(torch, dtype.name))
+
+    def noisy(self, x, dtype, size=None, by=()):
+        """x and an error of some last places of `size`; the same where the numbers `by` are the same."""
+        if not self.noise or not dtype.is_float:
+            return x
+        if by:
+            mixed = np.full(x.shape, self.noise * 0x9E3779B97F4A7C15 & (1 << 64) - 1, np.uint64)
+            for one in by:
+                bits = np.where(one.numpy() == 0, 0.0, one.numpy()).view(np.uint64)
+                mixed = (mixed ^ bits) * np.uint64(0xBF58476D1CE4E5B9)
+                mixed ^= mixed >> np.uint64(29)
+            unit = torch.from_numpy(np.asarray((mixed >> np.uint64(11)).astype(np.float64) / 2.0**52 - 1))
+        else:
+            unit = torch.from_numpy(np.asarray(self.draw.uniform(-1, 1, tuple(x.shape))))
+        error = _EPSILON[dtype.name] * ULPS * unit * (x.abs() if size is None else size)
+        return torch.where(error.isfinite(), x + error, x)
+
+    def of_column(self, tensor, op):
+        data = np.stack([self.planes[op.block, plane] for plane in op.planes], 1)
+        return torch.from_numpy(data).reshape(self.shape(tensor))
+
+    def of_constant(self, tensor, op):
+        return torch.from_numpy(op.data.copy())
+
+    def of_iota(self, tensor, op):
+        return torch.arange(self.size(op.size))
+
+    def of_map(self, tensor, op, *args):
+        is_integer = not args[-1].is_floating_point()
+        if op.fn in ("div", "fmod") and is_integer:
+            x, y = args
+            safe = torch.where(y == 0, torch.ones_like(y), y)
+            if op.fn == "div":  # the least by -1 is the least, as it wraps
+                result = torch.where(
+                    safe == -1, -x, torch.div(x, torch.where(safe == -1, 1, safe).to(x.dtype), rounding_mode="trunc")
+                )
+            else:
+                result = torch.where(
+                    safe == -1, torch.zeros_like(x), torch.fmod(x, torch.where(safe == -1, 1, safe).to(x.dtype))
+                )
+            return torch.where(y == 0, torch.zeros_like(x), result)
+        names = {"shl": "bitwise_left_shift", "shr": "bitwise_right_shift"}
+        value = (_TORCH.get(op.fn) or getattr(torch, names.get(op.fn, op.fn)))(*args)
+        return value if FUNCTIONS[op.fn].is_exact or is_integer else self.noisy(value, tensor.dtype, by=args)
+
+    def of_cast(self, tensor, op, x):
+        return x != 0 if op.dtype.is_bool else x
+
+    def wide(self, x):
+        return x.double() if x.is_floating_point() else x
+
+    def of_reduce(self, tensor, op, x):
+        axes = list(op.axes)
+        if op.fn == "sum":
+            return self.noisy(
+                x.sum(axes, dtype=x.dtype),
+                tensor.dtype,
+                self.terms(x, axes) * x.abs().sum(axes) if x.is_floating_point() else None,
+            )
+        if math.prod(x.shape[i] for i in axes) == 0:
+            shape = [n for i, n in enumerate(x.shape) if i not in axes]
+            return torch.full(shape, interpret.start_of(op.fn, tensor.dtype), dtype=x.dtype)
+        return x.amax(axes) if op.fn == "max" else x.amin(axes)
+
+    def terms(self, x, axes):
+        return max(1.0, math.sqrt(math.prod(x.shape[i] for i in axes))) / ULPS
+
+    def of_contract(self, tensor, op, x, y):
+        spec = f"{op.left},{op.right}->{op.out}"
+        if not x.is_floating_point():
+            return self.products(op, x, y)
+        size = torch.einsum(spec, x.abs(), y.abs())
+        total = math.prod([n for label, n in zip(op.left + op.right, [*x.shape, *y.shape]) if label not in op.out])
+        return self.noisy(torch.einsum(spec, x, y), tensor.dtype, size * max(1.0, math.sqrt(total)) / ULPS)
+
+    def products(self, op, x, y):
+        """Of integers, which einsum of torch has no wrapping sums of for all dtypes."""
+        labels = list(dict.fromkeys(op.out + op.left + op.right))
+        wide = []
+        for value, own in ((x, op.left), (y, op.right)):
+            value = value.permute([own.index(label) for label in labels if label in own])
+            for i, label in enumerate(labels):
+                value = value if label in own else value.unsqueeze(i)
+            wide.append(value)
+        product = wide[0] * wide[1]
+        axes = list(range(len(op.out), len(labels)))
+        return product.sum(axes, dtype=x.dtype) if axes else product
+
+    def of_view(self, tensor, op, x):
+        shape = self.shape(tensor)
+        if not op.index:
+            return x.expand(shape)
+        at = []
+        for one in op.index:
+            index = torch.full([1] * len(shape), one.offset)
+            for number, factor in one.terms:
+                steps = [1] * len(shape)
+                steps[number] = shape[number]
+                index = index + factor * torch.arange(shape[number]).reshape(steps)
+            at.append(index)
+        return x[tuple(at)].expand(shape)
+
+    def of_concat(self, tensor, op, *parts):
+        return torch.cat(parts, op.axis)
+
+    def of_gather(self, tensor, op, x, places):
+        result = torch.full(self.shape(tensor), math.nan if x.is_floating_point() else 0, dtype=x.dtype)
+        for at in np.ndindex(*result.shape):
+            place = int(places[at])
+            if 0 <= place < x.shape[op.axis]:
+                index = [place if one is None else one.offset + sum(f * at[a] for a, f in one.terms) for one in op.index]
+                result[at] = x[tuple(index)]
+        return result
+
+    def of_scatter(self, tensor, op, x, places):
+        start = interpret.start_of(op.fn, tensor.dtype)
+        result = torch.full(self.shape(tensor), start, dtype=x.dtype)
+        size, count = torch.zeros_like(result), torch.zeros_like(result)
+        join = {"sum": lambda a, b: a + b, "max": torch.maximum, "min": torch.minimum}[op.fn]
+        for at in np.ndindex(*x.shape):
+            place = int(places[at])
+            if 0 <= place < result.shape[op.axis]:
+                to = (*at[: op.axis], place, *at[op.axis + 1 :])
+                result[to] = join(result[to], x[at])
+                size[to] += x[at].abs()
+                count[to] += 1
+        if op.fn != "sum" or not x.is_floating_point():
+            return result
+        return self.noisy(result, tensor.dtype, size * count.clamp(min=1).sqrt() / ULPS)
+
+    def of_sort(self, tensor, op, x):
+        x = x.to(torch.int8) if x.dtype == torch.bool else x
+        order = (
+            torch.argsort(x, dim=op.axis, descending=op.is_largest, stable=True)
+            .int()
+            .narrow(op.axis, 0, min(op.k, x.shape[op.axis]))
+        )
+        missing = [0, 0] * (x.dim() - 1 - op.axis) + [0, op.k - order.shape[op.axis]]
+        return torch.nn.functional.pad(order, missing, value=-1)
+
+    def of_scan(self, tensor, op, x):
+        if op.fn != "sum":
+            return (torch.cummax if op.fn == "max" else torch.cummin)(x, op.axis).values
+        size = x.abs().cumsum(op.axis) if x.is_floating_point() else None
+        return self.noisy(x.cumsum(op.axis, dtype=x.dtype), tensor.dtype, size)
+
+
+# ---- comparing
+
+
+@dataclass
+class Truth:
+    """What a tensor is, and how far a result may be off; where the reference itself is not certain, anything is right."""
+
+    value: np.ndarray
+    tolerance: np.ndarray
+
+    def wrong(self, got):
+        """Where `got` is not right."""
+        value, got = self.value, got
+        if value.dtype.kind != "f":
+            return (value != got) & (self.tolerance == 0)
+        with np.errstate(all="ignore"):
+            is_equal = (value == got) | (np.isnan(value) & np.isnan(got))
+            is_near = np.abs(got.astype(np.float64) - value) <= self.tolerance
+        return ~(is_equal | is_near | np.isinf(self.tolerance))
+
+
+SAMPLES = 4
+
+
+class Oracle:
+    def __init__(self, program, planes, rows):
+        self.references = [Reference(program, planes, rows, noise) for noise in range(SAMPLES + 1)]
+
+    def __call__(self, tensor):
+        with np.errstate(all="ignore"):
+            value, *others = [reference(tensor).numpy() for reference in self.references]
+            if value.dtype.kind != "f":
+                differs = np.any([value != other for other in others], axis=0)
+                return Truth(value, np.where(differs, np.inf, 0.0))
+            spread = np.max([np.where(value == other, 0.0, np.abs(value - other)) for other in others], axis=0)
+            both = np.all([np.isnan(value) & np.isnan(other) for other in others], axis=0)
+            spread = np.where(both, 0.0, np.where(np.isnan(spread), np.inf, spread))
+            tiny = {"float32": 2.0**-148, "float16": 2.0**-24, "bfloat16": 2.0**-133}.get(tensor.dtype.name, 2.0**-1073)
+            return Truth(value, np.where(spread == 0, 0.0, 4 * spread + tiny))
+
+
+def first_wrong(program, planes, rows, evaluate):
+    """The first tensor that `evaluate` (a program to its values) gets wrong: (tensor, got, truth), or None."""
+    oracle = Oracle(program, planes, rows)
+    for tensor in program.tensors():
+        if tensor.rows and len(tensor.rows) <= 2:
+            shown = as_output(tensor)
+            one = Program(program.rows, (Output(99, tuple(range(math.prod(shown.inner))), shown, shown.dtype),))
+            got, truth = evaluate(one)[0], oracle(shown)
+            if truth.wrong(got).any():
+                return tensor, got, truth
+    return None
+
+
+def of_values(tensor, values):
+    """The tensor on columns and constants that have the values of its arguments: (tensor, planes)."""
+    args, planes = [], {}
+    for i, arg in enumerate(tensor.args):
+        value = values(arg)
+        if isinstance(arg.op, ops.Constant) or (isinstance(arg.op, ops.View) and isinstance(arg.args[0].op, ops.Constant)):
+            args.append(arg)
+        elif arg.shape and isinstance(arg.shape[0], str) and len(arg.rows) == 1:
+            flat = value.reshape(len(value), -1)
+            args.append(build.column(i, range(flat.shape[1]), arg.dtype, arg.shape))
+            planes.update({(i, p): np.ascontiguousarray(flat[:, p]) for p in range(flat.shape[1])})
+        else:
+            return None
+    return rebuilt(tensor, tuple(args)), planes
+
+
+def report(seed, rows, program, planes, evaluate, what):
+    """The minimal program of a seed that fails, with its numbers."""
+    found = first_wrong(program, planes, rows, evaluate)
+    if found is None:
+        return f"seed {seed}, {what}: the whole program is wrong, no tensor alone\n{program.dump()}"
+    tensor, got, truth = found
+    reference = Reference(program, planes, rows)
+
+    def values(one):
+        return reference(one).numpy().astype(storage(one.dtype))
+
+    alone = of_values(tensor, values)
+    lines = [f"seed {seed}, {what}, rows {rows}: wrong from {tensor!r} on"]
+    if alone is not None:
+        shown = as_output(alone[0])
+        one = Program(program.rows, (Output(99, tuple(range(math.prod(shown.inner))), shown, shown.dtype),))
+        again = evaluate(one, alone[1])[0]
+        oracle = Oracle(one, alone[1], rows)
+        if oracle(shown).wrong(again).any():
+            tensor, got, truth, program = alone[0], again, oracle(shown), one
+            lines.append("alone, on columns with the values of its arguments:")
+    else:
+        one = Program(
+            program.rows, (Output(99, tuple(range(math.prod(as_output(tensor).inner))), as_output(tensor), tensor.dtype),)
+        )
+        program = one
+    bad = np.argwhere(truth.wrong(got))
+    at = tuple(bad[0])
+    lines.append(f"{len(bad)} of {got.size} wrong; at {[int(i) for i in at]}: got {got[at]!r}")
+    lines.append(f"expected {truth.value[at]!r} +- {truth.tolerance[at]:.3g}")
+    return "\n".join([*lines, program.dump()])
+
+
+def check(seed, operations=12):
+    """What is wrong with the interpreter on the program of a seed; None where it is right."""
+    try:
+        return _check(seed, operations)
+    except Exception:
+        return f"seed {seed}\n{traceback.format_exc()}"
+
+
+def _check(seed, operations):
+    draw = Draw(seed, operations)
+    program = draw.program()
+    chosen = random.Random(seed + 1)
+    rows = (chosen.choice(COUNTS[:-4]), chosen.choice(COUNTS[:-4]))
+    planes = planes_of(program, rows, seed)
+
+    def evaluate(one, other_planes=None):
+        return interpret.interpret(one, planes if other_planes is None else other_planes, rows)
+
+    oracle = Oracle(program, planes, rows)
+    results = evaluate(program)
+    if any(oracle(output.value).wrong(got).any() for output, got in zip(program.outputs, results)):
+        return report(seed, rows, program, planes, evaluate, "interpreter")
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", default="0:300")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    first, last = map(int, options.seeds.split(":"))
+    failures = 0
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for message in pool.map(check, range(first, last), chunksize=8):
+            if message:
+                failures += 1
+                print(message, flush=True)
+    print(f"{last - first} programs, {failures} wrong")
+    return int(failures > 0)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    sys.exit(main())
