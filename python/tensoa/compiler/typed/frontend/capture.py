@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a program of torch.export to a typed program."""
+
+import operator
+from typing import Any
+
+import torch
+
+from tensoa.binding import Binding, Block
+from tensoa.compiler.errors import NotFused, surprises_as_not_fused
+from tensoa.compiler.frontends.torch_export import Graph
+from tensoa.compiler.typed import build
+from tensoa.compiler.typed.frontend import elementwise, movement, places, products, sums
+from tensoa.compiler.typed.frontend.lowering import LOWERINGS, Context, dtype_of
+from tensoa.compiler.typed.frontend.values import Factors, Value, cast, permuted, reshaped, value_of
+from tensoa.compiler.typed.program import Output, Program
+from tensoa.compiler.typed.tensors import Tensor, made_by
+
+TABLES = (elementwise, movement, places, products, sums)  # fill LOWERINGS when they are imported
+
+
+def capture(exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict[str, int]]) -> Program:
+    """The typed program of a torch.export.ExportedProgram that takes a tensor for each input block and gives one for each
+    output block, in order. `rules`: of the rows of each output, as in the manifest of packages.
+
+    Raises NotFused with the reason, in words for the user.
+    """
+    with surprises_as_not_fused(), made_by("front end"):
+        return _Capture(Graph(exported, binding)).program(rules)
+
+
+class _Capture:
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.binding = graph, graph.binding
+        self.rows = tuple(f"rows{collection}" for collection in graph.domains)
+        self.symbols = {symbol: self.rows[domain] for symbol, domain in graph.symbols.items()}
+        self.values: dict[torch.fx.Node, Any] = {}
+
+    def program(self, rules: list[dict[str, int]]) -> Program:
+        results: list[Any] = []
+        for node in self.graph.nodes:
+            if node.op == "output":
+                results = torch.fx.node.map_arg(node.args[0], self.values.__getitem__)
+            else:
+                self.values[node] = self.argument(node) if node.op == "placeholder" else self.lowered(node)
+        outputs = [self.output(i, results[i], rule) for i, rule in enumerate(rules)]
+        return Program(self.rows, tuple(outputs))
+
+    # -- arguments and results
+
+    def argument(self, node: torch.fx.Node) -> Value:
+        if node in self.graph.constants:
+            constant = self.graph.constants[node]
+            wide = constant.float() if constant.dtype in (torch.bfloat16, torch.float16) else constant
+            return value_of(build.constant(wide.numpy(), dtype_of(constant.dtype)))
+        position = self.graph.inputs.index(node)
+        return self.column(self.binding.inputs[position], position)
+
+    def column(self, block: Block, position: int) -> Value:
+        rows = self.rows[self.graph.domains.index(block.collection)]
+        if block.kind == "scalar":
+            raise NotFused(f'block "{block.name}" of one row for all')
+        columns, element = len(block.columns), block.element
+        inner = tuple(size for size in (columns, *reversed(element)) if size != 1) or (1,)
+        tensor = build.column(position, block.places, dtype_of(block.column_dtype), (rows, *inner))
+        value = value_of(tensor)
+        return cast(self.as_model(block, value, rows), dtype_of(block.dtype))
+
+    def as_model(self, block: Block, value: Value, rows: str) -> Value:
+        """The tensor of a block out of its planes; those of a matrix lie column after column."""
+        shape: list[Factors] = [[rows] if size is None else [size] if size > 1 else [] for size in block.shape(None)]
+        if block.is_transposed:
+            return permuted(reshaped(value, [[rows], shape[0]]), [1, 0])
+        if len(block.element) == 2:
+            planes = reshaped(value, [*shape[:-2], shape[-1], shape[-2]])
+            return permuted(planes, [*range(planes.rank - 2), planes.rank - 1, planes.rank - 2])
+        return reshaped(value, shape)
+
+    def output(self, i: int, result: Any, rule: dict[str, int]) -> Output:
+        block = self.binding.outputs[i]
+        if "rows" in rule:
+            raise NotFused(f'block "{block.name}": always the same number of rows')
+        rows = self.rows[self.graph.domains.index(rule["collection"])]
+        if not isinstance(result, Value):
+            raise NotFused(f'block "{block.name}": not a tensor of the data')
+        value = self.as_planes(block, cast(result, dtype_of(block.dtype)))
+        if not value.tensor.rows:
+            value = movement.to_shape(value, [[rows], *(value.factors(d) for d in range(1, value.rank))])
+        tensor: Tensor = value.tensor
+        if tensor.rows != (rows,) or tensor.shape[0] != rows:
+            raise NotFused(f'block "{block.name}": rows of another collection')
+        return Output(len(self.binding.inputs) + i, tuple(block.places), tensor, dtype_of(block.column_dtype))
+
+    def as_planes(self, block: Block, value: Value) -> Value:
+        if block.is_transposed:
+            return permuted(value, [1, 0])
+        if len(block.element) == 2:
+            return permuted(value, [*range(value.rank - 2), value.rank - 1, value.rank - 2])
+        return value
+
+    # -- operators
+
+    def lowered(self, node: torch.fx.Node) -> Any:
+        args: Any = torch.fx.node.map_arg(node.args, self.values.__getitem__)
+        named: Any = torch.fx.node.map_arg(node.kwargs, self.values.__getitem__)
+        if node.target is operator.getitem:
+            return args[0][args[1]]
+        if not isinstance(node.target, torch._ops.OpOverload):
+            return node.meta["val"]  # arithmetic of sizes
+        name = node.target._schema.name.split("::")[1]
+        if name in ("sym_size", "sym_numel"):
+            return node.meta["val"]
+        lower = LOWERINGS.get(name) or LOWERINGS.get(name.rstrip("_"))
+        if lower is None:
+            raise NotFused(f"the operation {node.target}")
+        with made_by(f"front end, {node.target}"):
+            return lower(Context(node, self.symbols), *args, **named)

@@ -1,0 +1,316 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of torch over several elements: sums, extremes, softmax, norms, pooling, running sums."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.typed import build
+from tensoa.compiler.typed.frontend.elementwise import in_float
+from tensoa.compiler.typed.frontend.lowering import Context, dims_of, lowers
+from tensoa.compiler.typed.frontend.movement import one_axis, padded, tidy
+from tensoa.compiler.typed.frontend.values import Value, apply, cast, number, reduced, reshaped, unsqueezed, without
+from tensoa.compiler.typed.operations import affine
+from tensoa.dtypes import BOOL, FLOAT32, INT64
+
+
+def count_of(x: Value, dims: Sequence[int]) -> Value:
+    """The number of elements along some axes, as a number of the dtype of x: known, or the number of rows."""
+    fixed, rows = 1, None
+    for dim in dims:
+        for factor in x.factors(dim):
+            if isinstance(factor, int):
+                fixed *= factor
+            elif rows is None:
+                rows = factor
+            else:
+                raise NotFused("a mean over two axes of rows")
+    known = number(fixed, x.dtype)
+    if rows is None:
+        return known
+    ones = build.filled(1, INT64, (rows,))
+    counted = build.cast(build.reduce("sum", ones, [0]), x.dtype)
+    return apply("mul", Value(counted, ()), known)
+
+
+def mean_of(x: Value, dims: Sequence[int], keeps: bool) -> Value:
+    return apply("div", reduced("sum", x, dims, keeps), count_of(x, dims))
+
+
+@lowers("sum")
+def sum_(context: Context, x: Value, dims: Any = None, keeps: bool = False, **named: Any) -> Value:
+    return cast(reduced("sum", in_float(_summable(context, x)), dims_of(dims, x), keeps), context.dtype)
+
+
+def _summable(context: Context, x: Value) -> Value:
+    return cast(x, context.dtype)
+
+
+@lowers("prod")
+def prod(context: Context, x: Value, dim: Any = None, keeps: bool = False, **named: Any) -> Value:
+    return cast(reduced("prod", in_float(cast(x, context.dtype)), dims_of(dim, x), keeps), context.dtype)
+
+
+@lowers("mean")
+def mean(context: Context, x: Value, dims: Any = None, keeps: bool = False, **named: Any) -> Value:
+    x = in_float(cast(x, context.dtype))
+    return cast(mean_of(x, dims_of(dims, x), keeps), context.dtype)
+
+
+@lowers("var", "std")
+def var(context: Context, x: Value, dims: Any = None, correction: Any = 1, keepdim: bool = False, **named: Any) -> Value:
+    dims = dims_of(dims, x)
+    value = variance(in_float(x), dims, keepdim, 1 if correction is None else float(correction))
+    return cast(apply("sqrt", value) if "std" in str(context.node.target) else value, context.dtype)
+
+
+@lowers("var_mean", "std_mean")
+def var_mean(context: Context, x: Value, dims: Any = None, correction: Any = 1, keepdim: bool = False, **named: Any) -> Any:
+    dims, dtype = dims_of(dims, x), x.dtype
+    x = in_float(x)
+    value = variance(x, dims, keepdim, 1 if correction is None else float(correction))
+    value = apply("sqrt", value) if "std" in str(context.node.target) else value
+    return cast(value, dtype), cast(mean_of(x, dims, keepdim), dtype)
+
+
+def variance(x: Value, dims: Sequence[int], keeps: bool, correction: float) -> Value:
+    off = deviation(x, dims)
+    total = reduced("sum", apply("mul", off, off), dims, keeps)
+    zero = number(0.0, x.dtype)
+    return apply("div", total, apply("maximum", apply("sub", count_of(x, dims), number(correction, x.dtype)), zero))
+
+
+def deviation(x: Value, dims: Sequence[int]) -> Value:
+    """x less its mean, of which the mean is taken off again: float32 leaves some of a mean far from zero out of the sum."""
+    off = apply("sub", x, mean_of(x, dims, True))
+    return apply("sub", off, mean_of(off, dims, True))
+
+
+@lowers("amax", "amin")
+def extreme(context: Context, x: Value, dims: Any = None, keeps: bool = False) -> Value:
+    return reduced("max" if "amax" in str(context.node.target) else "min", x, dims_of(dims, x), keeps)
+
+
+@lowers("any", "all")
+def truth(context: Context, x: Value, dims: Any = None, keeps: bool = False) -> Value:
+    fn = "max" if "any" in str(context.node.target) else "min"
+    return cast(reduced(fn, cast(x, BOOL), dims_of(dims, x), keeps), context.dtype)
+
+
+@lowers("max", "min")
+def extreme_and_place(context: Context, x: Value, dim: Any = None, keeps: bool = False) -> Any:
+    fn = str(context.node.target).split(".")[1]
+    if dim is None:
+        return reduced(fn, x, dims_of(None, x))
+    return reduced(fn, x, [dim], keeps), place_of_extreme(x, dim, fn == "max", keeps)
+
+
+@lowers("argmax", "argmin")
+def extreme_place(context: Context, x: Value, dim: Any = None, keeps: bool = False) -> Value:
+    if dim is None:
+        x, dim = reshaped(x, [[factor for d in range(x.rank) for factor in x.factors(d)]]), 0
+        return without(place_of_extreme(x, dim, "argmax" in str(context.node.target), True), 0)
+    return place_of_extreme(x, dim, "argmax" in str(context.node.target), keeps)
+
+
+def place_of_extreme(x: Value, dim: int, is_largest: bool, keeps: bool) -> Value:
+    x, place = one_axis(x, dim)
+    found = replaced_groups(x, dim, build.cast(build.sort(_nan_first(x, is_largest), place, 1, is_largest), INT64))
+    return found if keeps else without(found, dim)
+
+
+def _nan_first(x: Value, is_largest: bool) -> Any:
+    """NaN is both the largest and the least for torch."""
+    if is_largest or not x.dtype.is_float:
+        return x.tensor
+    low = build.filled(-math.inf, x.dtype, x.tensor.shape)
+    highest = build.filled(math.inf, x.dtype, x.tensor.shape)
+    is_nan = build.apply("ne", x.tensor, x.tensor)
+    return build.apply("where", is_nan, low, build.apply("minimum", x.tensor, highest))
+
+
+def replaced_groups(x: Value, dim: int, tensor: Any) -> Value:
+    """A tensor with one element along an axis of torch."""
+    dim = x.dim(dim)
+    return tidy(Value(tensor, x.groups))
+
+
+@lowers("_softmax", "softmax", "_safe_softmax")
+def softmax(context: Context, x: Value, dim: int, *more: Any) -> Value:
+    found = softmax_of(in_float(x), dim)
+    return cast(found, context.dtype)
+
+
+def softmax_of(x: Value, dim: int) -> Value:
+    exponential = apply("exp", apply("sub", x, reduced("max", x, [dim], True)))
+    return apply("div", exponential, reduced("sum", exponential, [dim], True))
+
+
+@lowers("_log_softmax", "log_softmax")
+def log_softmax(context: Context, x: Value, dim: int, *more: Any) -> Value:
+    wide = in_float(x)
+    off = apply("sub", wide, reduced("max", wide, [dim], True))
+    total = reduced("sum", apply("exp", off), [dim], True)
+    return cast(apply("sub", off, apply("log", total)), context.dtype)
+
+
+@lowers("native_layer_norm")
+def layer_norm(context: Context, x: Value, shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
+    dims = list(range(x.rank - len(shape), x.rank))
+    return cast(normalised(in_float(x), dims, eps, weight, bias), x.dtype), None, None
+
+
+def normalised(x: Value, dims: Sequence[int], eps: float, weight: Value | None, bias: Value | None) -> Value:
+    off = deviation(x, dims)
+    spread = mean_of(apply("mul", off, off), dims, True)
+    result = apply("mul", off, apply("rsqrt", apply("add", spread, number(eps, x.dtype))))
+    result = result if weight is None else apply("mul", result, cast(weight, x.dtype))
+    return result if bias is None else apply("add", result, cast(bias, x.dtype))
+
+
+@lowers("native_group_norm")
+def group_norm(
+    context: Context, x: Value, weight: Any, bias: Any, n: Any, channels: int, size: Any, groups: int, eps: float
+) -> Any:
+    shape = [x.factors(dim) for dim in range(x.rank)]
+    apart = reshaped(x, [shape[0], [groups], [channels // groups], *shape[2:]])
+    off = normalised(in_float(apart), list(range(2, apart.rank)), eps, None, None)
+    result = reshaped(off, shape)
+    parameters = [None if one is None else _per_channel(one, x.rank) for one in (weight, bias)]
+    result = result if parameters[0] is None else apply("mul", result, parameters[0])
+    result = result if parameters[1] is None else apply("add", result, parameters[1])
+    return cast(result, x.dtype), None, None
+
+
+def _per_channel(x: Value, rank: int) -> Value:
+    """[channels] as [channels, 1, …] of a tensor whose axis 1 they are."""
+    for _ in range(rank - 2):
+        x = unsqueezed(x, -1)
+    return x
+
+
+@lowers("_native_batch_norm_legit_no_training", "cudnn_batch_norm", "native_batch_norm")
+def batch_norm(context: Context, x: Value, weight: Any, bias: Any, mean_: Value, var_: Value, *more: Any) -> Any:
+    eps = more[-1]
+    deviation_ = apply("sqrt", apply("add", cast(var_, FLOAT32), number(eps, FLOAT32)))
+    scale = apply("reciprocal", deviation_)
+    off = apply("sub", in_float(x), _per_channel(cast(mean_, FLOAT32), x.rank))
+    scale = scale if weight is None else apply("mul", scale, cast(weight, FLOAT32))
+    result = apply("mul", off, _per_channel(scale, x.rank))
+    result = result if bias is None else apply("add", result, _per_channel(cast(bias, FLOAT32), x.rank))
+    return cast(result, x.dtype), None, None
+
+
+# ---- windows
+
+
+def windows(x: Value, dim: int, size: int, step: int, dilation: int, is_ceil: bool) -> Value:
+    """Axis `dim` as windows, and their elements as a new last axis; is_ceil: a last window that is not whole."""
+    dim = x.dim(dim)
+    x, place = one_axis(x, dim)
+    wide = dilation * (size - 1) + 1
+    count = (x.size(dim) - wide) // step + 1
+    last = len(x.tensor.shape)
+    index = list(build.identity(x.tensor))
+    index[place] = affine(0, (place, step), (last, dilation))
+    shape = (*x.tensor.shape[:place], count, *x.tensor.shape[place + 1 :], size)
+    return Value(build.view(x.tensor, shape, index), (*x.groups, 1))
+
+
+def _pooled(x: Value, sizes: Any, steps: Any, pads: Any, dilations: Any, fill: float, is_ceil: bool) -> Value:
+    """The windows of the last axes of an image as new last axes."""
+    n = len(sizes)
+    first = x.rank - n
+    for i in range(n):
+        step = steps[i] if steps else sizes[i]
+        wide = dilations[i] * (sizes[i] - 1) + 1
+        size = x.size(first + i) + 2 * pads[i]
+        rest = -(size - wide) % step if is_ceil else 0
+        if rest and (size + rest - wide) >= x.size(first + i) + pads[i]:
+            rest = 0  # torch leaves out a window that begins behind the end
+        x = padded(x, first + i, pads[i], pads[i] + rest, fill) if pads[i] or rest else x
+    for i in range(n):
+        x = windows(x, first + i, sizes[i], steps[i] if steps else sizes[i], dilations[i], is_ceil)
+    return x
+
+
+def _many(x: Any, n: int) -> list[int]:
+    found = [x] if isinstance(x, int) else list(x)
+    return found * n if len(found) == 1 else found
+
+
+@lowers("max_pool1d", "max_pool2d", "max_pool2d_with_indices", "max_pool3d_with_indices", "max_pool1d_with_indices")
+def max_pool(
+    context: Context, x: Value, size: Any, step: Any = (), pad: Any = 0, dilation: Any = 1, is_ceil: bool = False
+) -> Any:
+    n = len(size) if not isinstance(size, int) else 1
+    apart = _pooled(x, _many(size, n), _many(step, n) if step else [], _many(pad, n), _many(dilation, n), -math.inf, is_ceil)
+    found = tidy(reduced("max", apart, range(apart.rank - n, apart.rank)))
+    return (found, None) if "indices" in str(context.node.target) else found
+
+
+@lowers("avg_pool1d", "avg_pool2d", "avg_pool3d")
+def avg_pool(
+    context: Context, x: Value, size: Any, step: Any = (), pad: Any = 0, is_ceil: bool = False, with_pad: bool = True,
+    divisor: Any = None,
+) -> Value:  # fmt: skip
+    n = len(size) if not isinstance(size, int) else 1
+    sizes, pads = _many(size, n), _many(pad, n)
+    if (is_ceil or not with_pad) and any(pads):
+        raise NotFused("a mean over windows that are not whole")
+    apart = _pooled(x, sizes, _many(step, n) if step else [], pads, [1] * n, 0.0, False)
+    total = reduced("sum", apart, range(apart.rank - n, apart.rank))
+    return tidy(apply("div", total, number(divisor or math.prod(sizes), x.dtype)))
+
+
+@lowers("_adaptive_avg_pool2d", "adaptive_avg_pool1d", "_adaptive_avg_pool3d")
+def adaptive_avg_pool(context: Context, x: Value, sizes: Any) -> Value:
+    sizes = _many(sizes, 1)
+    first = x.rank - len(sizes)
+    if any(x.size(first + i) % size for i, size in enumerate(sizes)):
+        raise NotFused("windows of different sizes")
+    wide = [x.size(first + i) // size for i, size in enumerate(sizes)]
+    return avg_pool(context, x, wide)
+
+
+# ---- running sums
+
+
+@lowers("cumsum", "cumprod")
+def cumulative(context: Context, x: Value, dim: int, **named: Any) -> Value:
+    fn = "sum" if "cumsum" in str(context.node.target) else "prod"
+    x, place = one_axis(cast(x, context.dtype), dim)
+    return tidy(Value(build.scan(fn, x.tensor, place), x.groups))
+
+
+@lowers("cummax", "cummin")
+def cumulative_extreme(context: Context, x: Value, dim: int) -> Any:
+    raise NotFused("places of running extremes")
+
+
+@lowers("bucketize")
+def bucketize(context: Context, x: Any, edges: Value, *, right: bool = False, **named: Any) -> Value:
+    x, edges = context.compared(x, edges)
+    return _edges_below(context, x, edges, right)
+
+
+@lowers("searchsorted")
+def searchsorted(
+    context: Context, edges: Value, x: Any, *, right: bool = False, side: str | None = None, sorter: Any = None, **named: Any
+) -> Value:
+    if sorter is not None:
+        raise NotFused("edges in an order that is given")
+    edges, x = context.compared(edges, x)
+    return _edges_below(context, x, unsqueezed(edges, -2) if edges.rank > 1 else edges, right or side == "right")
+
+
+def _edges_below(context: Context, x: Value, edges: Value, right: bool) -> Value:
+    """How many edges are below; NaN is above all."""
+    apart = unsqueezed(x, x.rank)
+    below = apply("not", apply("gt" if right else "ge", edges, apart))
+    return cast(reduced("sum", cast(below, INT64), [-1]), context.dtype)
+
+
+__all__ = ["softmax_of", "windows"]

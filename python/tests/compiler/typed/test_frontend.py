@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""torch.export to typed programs: what the interpreter makes of them beside the modules themselves."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from bindings import block, bound
+from tensoa.binding.model import result_rows
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends import torch_export
+from tensoa.compiler.typed import interpret
+from tensoa.compiler.typed.frontend import capture
+from wide_models import all_kinds
+
+KINDS = all_kinds()
+REFUSED = {
+    "Fourier transform": "fft",
+    "a counter inside": "something that is written",
+    "random numbers inside": "randn",
+}
+NOT_EXPORTED = (  # for other reasons than the compiler
+    "embedding", "flow, two collections", "int8, packed weights", "if on the data", "while on the data",
+)  # fmt: skip
+
+
+def captured(module, binding):
+    exported = torch_export.exported_program(module.eval(), binding)
+    return capture(exported, binding, result_rows(module, binding, "cpu"))
+
+
+def inputs(binding, rows, seed=0):
+    """(planes of the typed program, tensors of the model)"""
+    draw = np.random.default_rng(seed)
+    planes, tensors = {}, []
+    for i, one in enumerate(binding.inputs):
+        name = str(one.column_dtype).removeprefix("torch.")
+        shape = (max(one.places) + 1, rows[one.collection])
+        data = draw.normal(size=shape) if "float" in name else draw.integers(0, min(rows.values()), shape)
+        data = data.astype(name)
+        planes.update({(i, plane): row for plane, row in enumerate(data)})
+        tensors.append(one.tensor(torch.from_numpy(np.ascontiguousarray(data[one.places]))).contiguous())
+    return planes, tensors
+
+
+def check(module, binding, tolerance=2e-6):
+    program = captured(module, binding)
+    rows = {collection: 7 + 4 * i for i, collection in enumerate(sorted({b.collection for b in binding.inputs}))}
+    planes, tensors = inputs(binding, rows)
+    with torch.no_grad():
+        results = binding.results(binding.value(module, tensors))
+    got = interpret.interpret(program, planes, list(rows.values()))
+    for output, value, one, result in zip(program.outputs, got, binding.outputs, results):
+        truth = one.planes(result).numpy()
+        shown = np.stack(interpret.written(value, output.planes, np.dtype(output.column.name)))
+        scale = np.nanmax(np.abs(truth.astype(float)), initial=0.0)
+        np.testing.assert_allclose(shown.astype(float), truth.astype(float), rtol=tolerance, atol=tolerance * scale)
+    return program
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name not in NOT_EXPORTED])
+def test_models_of_many_kinds(name):
+    kind = KINDS[name]
+    if name in REFUSED:
+        with pytest.raises(NotFused, match=REFUSED[name]):
+            captured(kind.module, kind.binding())
+        return
+    short = {"float16 inside": 2e-3, "bfloat16 inside": 1e-2}  # torch's layers round elsewhere
+    check(kind.module.eval(), kind.binding(), short.get(name, 2e-6))
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *x):
+        return self.function(*x)
+
+
+OF_INTEGERS = {
+    "overflow": lambda x: x * 2654435761 * 2654435761 + (x << 40),
+    "shifts": lambda x: (x >> 3) ^ (x << 2) | 5,
+    "quotients": lambda x: (x - 3) // 7 + (x - 3) % 7 * 100 + torch.div(x - 3, 7, rounding_mode="trunc"),
+    "true quotient": lambda x: ((x / 7) * 1000).long(),
+    "narrow": lambda x: (x.to(torch.int8) * 100).to(torch.int64) + (x.to(torch.uint8) - 9).to(torch.int64),
+    "sums": lambda x: x.to(torch.int32).sum(1, keepdim=True).expand(-1, 4) + x.cumsum(1),
+    "truth": lambda x: ((x > 2) & ~(x == 5) | (x < 0)).long(),
+    "powers": lambda x: x**3 - x**2,
+    "order": lambda x: x.sort(1, descending=True).indices + x.argmin(1, keepdim=True),
+    "written": lambda x: torch.cat([x[:, :1], x[:, 1:].flip(1)], 1).index_add(1, torch.tensor([0, 0, 3]), x[:, :3]),
+}
+
+
+@pytest.mark.parametrize("name", OF_INTEGERS)
+def test_integers_mean_what_torch_means(name):
+    binding = bound([block("x", 4, "int64")], [block("y", 4, "int64")])
+    check(Function(OF_INTEGERS[name]), binding, 0.0)
+
+
+OF_SHAPES = {
+    "merged and split": lambda x: x.view(-1, 3, 4).transpose(1, 2).reshape(-1, 12).view(-1, 2, 6).flip(2).flatten(1),
+    "split where a copy is needed": lambda x: (
+        x.view(-1, 4, 3).transpose(1, 2).reshape(-1, 2, 6).transpose(1, 2).reshape(-1, 12)
+    ),
+    "rows and elements in one axis": lambda x: (
+        (x.view(-1, 4) @ torch.arange(8.0).view(4, 2)).view(-1, 3, 2).sum(1).repeat(1, 6)
+    ),
+    "windows": lambda x: x.unfold(1, 5, 1).amax(2).repeat(1, 2)[:, :12],
+    "diagonal": lambda x: torch.diagonal(x[:, :9].view(-1, 3, 3), 0, 1, 2).repeat(1, 4),
+    "places": lambda x: x[:, [3, 1, 2, 2, 0, -1]].repeat(1, 2),
+    "places of two axes": lambda x: x.view(-1, 3, 4)[:, [0, 2, 1], [1, 1, -1]].repeat(1, 4),
+    "written slice": lambda x: torch.slice_scatter(x, x[:, :3] * 2, 1, 4, 10, 2),
+    "outer": lambda x: torch.einsum("ni,nj->nij", x[:, :3], x[:, 4:8]).flatten(1),
+    "mean of all rows": lambda x: x - x.mean(0, keepdim=True) + x.amax(0),
+    "variance": lambda x: (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True),
+}
+
+
+@pytest.mark.parametrize("name", OF_SHAPES)
+def test_shapes(name):
+    check(Function(OF_SHAPES[name]), bound([block("x", 12)], [block("y", 12)]), 1e-6)
