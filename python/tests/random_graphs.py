@@ -15,23 +15,30 @@ such operations results must be equal.
 """
 
 import argparse
+import dataclasses
+import itertools
 import math
 import random
 import sys
+import tempfile
 import traceback
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 
-from tensoa.compiler.typed import build, interpret
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.typed import build, cpu, interpret
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.functions import BOOLS, FLOATS, FUNCTIONS, INTEGERS, JOININGS, kind_of
 from tensoa.compiler.typed.operations import affine, axis, storage
+from tensoa.compiler.typed.passes import simplified
 from tensoa.compiler.typed.program import Output, Program, rebuilt
 from tensoa.compiler.typed.tensors import in_order
 from tensoa.dtypes import BOOL, DTYPES, INT64
+from typed_programs import Library, loaded
 
 ROWS = ("hits", "edges")
 SIZES = (1, 2, 3, 4, 5, 7, 8, 16, 17)
@@ -44,9 +51,9 @@ COUNTS = (0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 47, 48, 50, 97)
 class Draw:
     """Draws a program: a pool of tensors that grows by one operation at a time."""
 
-    def __init__(self, seed, operations=12):
+    def __init__(self, seed, operations=12, first_block=0):
         self.random = random.Random(seed)
-        self.pool, self.blocks = [], 0
+        self.pool, self.blocks, self.first_block = [], 0, first_block
         for _ in range(self.random.randint(2, 4)):
             self.column(self.random.choice(ROWS))
         draws = [getattr(self, name) for name in dir(self) if name.startswith("draw_")]
@@ -54,6 +61,7 @@ class Draw:
             made = self.random.choice(draws)(self.some())
             if made is not None and math.prod(made.inner) <= MOST_ELEMENTS and len(made.rows) <= 2 and len(made.shape) <= 6:
                 self.pool.append(made)
+        self.shown = self.random.choice([1, 3, 3, 8])
 
     # -- leaves
 
@@ -67,7 +75,7 @@ class Draw:
         planes = list(range(math.prod(inner)))
         if self.random.random() < 0.2:
             self.random.shuffle(planes)
-        made = build.column(self.blocks, planes, dtype or self.dtype(), (symbol, *inner))
+        made = build.column(self.first_block + self.blocks, planes, dtype or self.dtype(), (symbol, *inner))
         self.blocks += 1
         self.pool.append(made)
         return made
@@ -309,11 +317,10 @@ class Draw:
 
     # -- the program
 
-    def program(self):
-        last = [as_output(x) for x in self.pool][-self.random.choice([1, 3, 3, 8]) :]
-        outputs = [
-            Output(self.blocks + i, tuple(range(math.prod(x.inner))), x, x.dtype) for i, x in enumerate(dict.fromkeys(last))
-        ]
+    def program(self, first_output=None):
+        first = self.first_block + self.blocks if first_output is None else first_output
+        last = [as_output(x) for x in self.pool][-self.shown :]
+        outputs = [Output(first + i, tuple(range(math.prod(x.inner))), x, x.dtype) for i, x in enumerate(dict.fromkeys(last))]
         return Program(ROWS, tuple(outputs))
 
 
@@ -456,6 +463,10 @@ class Reference:
                 )
             return torch.where(y == 0, torch.zeros_like(x), result)
         names = {"shl": "bitwise_left_shift", "shr": "bitwise_right_shift"}
+        if op.fn == "add" and any(isinstance(arg.op, ops.Contract) for arg in tensor.args):  # may be a term of the sum
+            return self.noisy(
+                args[0] + args[1], tensor.dtype, args[0].abs() + args[1].abs() if args[0].is_floating_point() else None
+            )
         value = (_TORCH.get(op.fn) or getattr(torch, names.get(op.fn, op.fn)))(*args)
         return value if FUNCTIONS[op.fn].is_exact or is_integer else self.noisy(value, tensor.dtype, by=args)
 
@@ -689,19 +700,90 @@ def _check(seed, operations):
     return None
 
 
+BATCH = 12  # programs of one library
+
+
+def check_cpu(first, level=None):
+    """(messages, programs that are refused, all) of a batch of seeds: the C++ beside torch."""
+    try:
+        return _check_cpu(range(first, first + BATCH), level)
+    except Exception:
+        return [f"seeds {first}:{first + BATCH}\n{traceback.format_exc()}"], 0, BATCH
+
+
+def _check_cpu(seeds, level):
+    chosen = random.Random(seeds[0])
+    rows = (chosen.choice(COUNTS), chosen.choice(COUNTS))
+    programs, refused, blocks = {}, 0, 0
+    for seed in seeds:
+        draw = Draw(seed, 12, blocks)
+        try:
+            cpu.schedule(simplified(draw.program()))
+        except NotFused:
+            refused += 1
+            continue
+        programs[seed] = draw
+        blocks += draw.blocks
+    made, outputs = {}, []
+    for seed, draw in programs.items():
+        made[seed] = draw.program(blocks + len(outputs))
+        outputs += made[seed].outputs
+    if not outputs:
+        return [], refused, len(seeds)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        library = Library(Program(ROWS, tuple(outputs)), folder, level)
+        planes = planes_of(library.program, rows, seeds[0])
+        messages = []
+        found = library.run(planes, rows)
+        for seed, program in made.items():
+            if any(_is_wrong(Oracle(program, planes, rows), output, found[output.block]) for output in program.outputs):
+                messages.append(_report_cpu(seed, rows, program, planes, folder, level))
+    return messages, refused, len(seeds)
+
+
+def _is_wrong(oracle, output, planes):
+    return oracle(output.value).wrong(_shaped(output, planes)).any()
+
+
+def _shaped(output, planes):
+    return loaded(planes, output.column).T.reshape(planes.shape[1], *output.value.inner)
+
+
+def _report_cpu(seed, rows, program, planes, folder, level):
+    count = iter(range(1000))
+
+    def evaluate(one, other_planes=None):
+        """Blocks of a column may have any number; those of outputs are behind them."""
+        last = max([block for block, _ in (planes if other_planes is None else other_planes)], default=0)
+        moved = Program(one.rows, tuple(dataclasses.replace(o, block=last + 1 + i) for i, o in enumerate(one.outputs)))
+        library = Library(moved, folder, level, f"alone{next(count)}")
+        found = library.run(planes if other_planes is None else other_planes, rows)
+        return [_shaped(output, found[output.block]) for output in moved.outputs]
+
+    return report(seed, rows, program, planes, evaluate, "C++")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", default="0:300")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--cpu", action="store_true", help="the C++ for this CPU, not the interpreter")
+    parser.add_argument("--level", help="of the instruction set")
     options = parser.parse_args()
     first, last = map(int, options.seeds.split(":"))
-    failures = 0
+    failures = refused = 0
     with ProcessPoolExecutor(options.jobs) as pool:
-        for message in pool.map(check, range(first, last), chunksize=8):
-            if message:
+        if options.cpu:
+            found = pool.map(check_cpu, range(first, last, BATCH), itertools.repeat(options.level))
+        else:
+            found = (([message] if message else [], 0, 1) for message in pool.map(check, range(first, last), chunksize=8))
+        for messages, skipped, _ in found:
+            refused += skipped
+            for message in messages:
                 failures += 1
                 print(message, flush=True)
-    print(f"{last - first} programs, {failures} wrong")
+    print(f"{last - first} programs, {refused} refused, {failures} wrong")
     return int(failures > 0)
 
 

@@ -27,13 +27,13 @@ def kind_of(dtype: DType) -> str:
 
 @dataclass(frozen=True)
 class Function:
-    """`cpp`: an expression of x, y, z, vectors of any type that it takes (kernels/numbers.hpp)."""
+    """In C++ it is NAME_of(x, y, z) of vectors (cpu/kernels/numbers.hpp), or the expression `cpp` of x, y, z."""
 
     name: str
     arity: int
     takes: tuple[str, ...]  # kinds of dtypes
     numpy: Callable[..., Array]  # of arrays of the dtype itself
-    cpp: str
+    cpp: str = ""
     is_truth: bool = False  # the result is a truth value
     is_cheap: bool = False  # as cheap to compute twice as to store and load
     is_exact: bool = True  # rounded once: every implementation gives the same bits
@@ -106,19 +106,19 @@ _add("erf", 1, (FLOATS,), _by_element(math.erf), is_exact=False)
 _add("erfc", 1, (FLOATS,), _by_element(math.erfc), is_exact=False)
 _add("sigmoid", 1, (FLOATS,), _wide(lambda x: np.asarray(1 / (1 + np.exp(-x)))), is_exact=False)
 _add("sqrt", 1, (FLOATS,), np.sqrt)
-_add("rsqrt", 1, (FLOATS,), lambda x: np.asarray(1 / np.sqrt(x), x.dtype), "all_like(x, 1) / sqrt_of(x)", is_exact=False)
-_add("reciprocal", 1, (FLOATS,), lambda x: np.asarray(1 / x, x.dtype), "all_like(x, 1) / x")
+_add("rsqrt", 1, (FLOATS,), lambda x: np.asarray(1 / np.sqrt(x), x.dtype), is_exact=False)
+_add("reciprocal", 1, (FLOATS,), lambda x: np.asarray(1 / x, x.dtype))
 for _name in "floor ceil trunc".split():
     _add(_name, 1, (FLOATS,), getattr(np, _name))
 _add("round", 1, (FLOATS,), np.rint)
-_add("neg", 1, _NUMBERS, np.negative, "-x", is_cheap=True)
+_add("neg", 1, _NUMBERS, np.negative, is_cheap=True)
 _add("abs", 1, _NUMBERS, np.abs, is_cheap=True)
 _add("sign", 1, _NUMBERS, _sign)
 _add("relu", 1, _NUMBERS, lambda x: np.where(x < 0, np.zeros_like(x), x), is_cheap=True)
-_add("not", 1, (INTEGERS, BOOLS), np.invert, "~x", is_cheap=True)
-_add("add", 2, _NUMBERS, np.add, "x + y", is_cheap=True)
-_add("sub", 2, _NUMBERS, np.subtract, "x - y", is_cheap=True)
-_add("mul", 2, _NUMBERS, np.multiply, "x * y", is_cheap=True)
+_add("not", 1, (INTEGERS, BOOLS), np.invert, is_cheap=True)
+_add("add", 2, _NUMBERS, np.add, is_cheap=True)
+_add("sub", 2, _NUMBERS, np.subtract, is_cheap=True)
+_add("mul", 2, _NUMBERS, np.multiply, is_cheap=True)
 _add("div", 2, _NUMBERS, _quotient)
 _add("fmod", 2, _NUMBERS, _rest)
 _add("minimum", 2, _NUMBERS, np.minimum, is_cheap=True)
@@ -126,9 +126,9 @@ _add("maximum", 2, _NUMBERS, np.maximum, is_cheap=True)
 _add("pow", 2, (FLOATS,), _wide(np.power), is_exact=False)
 _add("atan2", 2, (FLOATS,), _wide(np.arctan2), is_exact=False)
 _add("hypot", 2, (FLOATS,), _wide(np.hypot), is_exact=False)
-_add("and", 2, (INTEGERS, BOOLS), np.bitwise_and, "x & y", is_cheap=True)
-_add("or", 2, (INTEGERS, BOOLS), np.bitwise_or, "x | y", is_cheap=True)
-_add("xor", 2, (INTEGERS, BOOLS), np.bitwise_xor, "x ^ y", is_cheap=True)
+_add("and", 2, (INTEGERS, BOOLS), np.bitwise_and, is_cheap=True)
+_add("or", 2, (INTEGERS, BOOLS), np.bitwise_or, is_cheap=True)
+_add("xor", 2, (INTEGERS, BOOLS), np.bitwise_xor, is_cheap=True)
 _add("shl", 2, (INTEGERS,), _left)
 _add("shr", 2, (INTEGERS,), _right)
 _add("lt", 2, _ALL, np.less, is_truth=True, is_cheap=True)

@@ -16,7 +16,7 @@ from tensoa.compiler.typed.build import rounded
 from tensoa.compiler.typed.functions import FUNCTIONS, JOININGS, Array, start_of
 from tensoa.compiler.typed.operations import Affine, storage
 from tensoa.compiler.typed.program import Program
-from tensoa.compiler.typed.tensors import Op, Size, Tensor
+from tensoa.compiler.typed.tensors import Op, Size, Tensor, in_order
 
 Planes = Mapping[tuple[int, int], Array]  # of the input blocks, by block and plane
 Rows = Mapping[str, int]
@@ -37,14 +37,23 @@ class _Call:
 
 def interpret(program: Program, planes: Planes, rows: Sequence[int]) -> list[Array]:
     """The value of each output, an array [rows, …] of its tensor's dtype; `rows` in the order of the program's symbols."""
-    call = _Call(planes, dict(zip(program.rows, rows)))
+    values = _evaluated(program.tensors(), _Call(planes, dict(zip(program.rows, rows))))
+    return [values[output.value] for output in program.outputs]
+
+
+def constant_value(tensor: Tensor) -> Array:
+    """The value of a tensor that is made of constants."""
+    return _evaluated(in_order(tensor), _Call({}, {}))[tensor]
+
+
+def _evaluated(tensors: Sequence[Tensor], call: _Call) -> dict[Tensor, Array]:
     values: dict[Tensor, Array] = {}
     with np.errstate(all="ignore"):
-        for tensor in program.tensors():
+        for tensor in tensors:
             value = _MEANINGS[type(tensor.op)](call, tensor.op, tensor, *(values[arg] for arg in tensor.args))
             assert value.shape == call.shape(tensor) and value.dtype == storage(tensor.dtype), tensor
             values[tensor] = rounded(value, tensor.dtype)
-    return [values[output.value] for output in program.outputs]
+    return values
 
 
 def _column(call: _Call, op: ops.Column, tensor: Tensor) -> Array:

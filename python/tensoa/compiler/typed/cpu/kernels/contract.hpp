@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+/// Sums of products in blocks of registers, of which each result goes through a function (the epilogue): bias, activation,
+/// residual and the store are applied to accumulators. Terms have two summed axes, K1 by K2.
+
+#include "numbers.hpp"
+
+namespace {
+
+// ---- vectors of rows
+
+/// O outputs of weights that all rows have, packed as constants.py packs them. `epilogue(accumulator, output, row)`.
+template <int NV, int O, int K1, int K2, class E>
+[[gnu::always_inline]] inline void contract_group(const float* a, int s1, int s2, const float* w,
+                                                  E epilogue) {
+  constexpr int stride = (K1 * K2 + 1) * kBlock, per = kOutputs;
+  const auto block = [&]<int NO>(std::integral_constant<int, NO>, int o) {
+    const float* b = w + o / kBlock * stride + o % kBlock;
+    V sum[NO][NV];
+#pragma GCC unroll 16
+    for (int j = 0; j < NO; ++j)
+#pragma GCC unroll 3
+      for (int v = 0; v < NV; ++v) sum[j][v] = all(b[j]);
+    for (int k1 = 0; k1 < K1; ++k1) {
+      const float* from = a + k1 * s1;
+      for (int k2 = 0; k2 < K2; ++k2, from += s2) {
+        b += kBlock;
+        Tile::add_products(sum, from, b);
+      }
+    }
+#pragma GCC unroll 16
+    for (int j = 0; j < NO; ++j)
+#pragma GCC unroll 3
+      for (int v = 0; v < NV; ++v) epilogue(sum[j][v], o + j, v * kLanes);
+  };
+  int o = 0;
+  for (; o + per <= O; o += per) block(std::integral_constant<int, per>{}, o);
+  if constexpr (O % per != 0) block(std::integral_constant<int, O % per>{}, o);
+}
+
+/// At most 3 vectors of rows at a time, as registers allow.
+template <int NV, int O, int K1, int K2, class E>
+[[gnu::always_inline]] inline void contract_rows(const float* a, int s1, int s2, const float* w,
+                                                 E epilogue) {
+  constexpr int NG = NV < 3 ? NV : 3;
+  for (int g = 0; g < NV; g += NG)
+    contract_group<NG, O, K1, K2>(
+        a + g * kLanes, s1, s2, w,
+        [&](V x, int o, int r) { epilogue(x, o, r + g * kLanes); });
+}
+
+/// The same of factors that each row has its own of, `bo` from output to output.
+template <int NV, int O, int K1, int K2, class E>
+[[gnu::always_inline]] inline void contract_group_own(const float* a, int s1, int s2,
+                                                      const float* b, int b1, int b2, int bo,
+                                                      E epilogue) {
+  constexpr int per = 4;
+  const auto block = [&]<int NO>(std::integral_constant<int, NO>, int o) {
+    V sum[NO][NV] = {};
+    for (int k1 = 0; k1 < K1; ++k1)
+      for (int k2 = 0; k2 < K2; ++k2) {
+        const float *x = a + k1 * s1 + k2 * s2, *y = b + k1 * b1 + k2 * b2 + o * bo;
+        V in[NV];
+#pragma GCC unroll 3
+        for (int v = 0; v < NV; ++v) in[v] = load(x + v * kLanes);
+#pragma GCC unroll 4
+        for (int j = 0; j < NO; ++j)
+#pragma GCC unroll 3
+          for (int v = 0; v < NV; ++v)
+            sum[j][v] = fused(in[v], load(y + j * bo + v * kLanes), sum[j][v]);
+      }
+#pragma GCC unroll 4
+    for (int j = 0; j < NO; ++j)
+#pragma GCC unroll 3
+      for (int v = 0; v < NV; ++v) epilogue(sum[j][v], o + j, v * kLanes);
+  };
+  int o = 0;
+  for (; o + per <= O; o += per) block(std::integral_constant<int, per>{}, o);
+  if constexpr (O % per != 0) block(std::integral_constant<int, O % per>{}, o);
+}
+
+template <int NV, int O, int K1, int K2, class E>
+[[gnu::always_inline]] inline void contract_rows_own(const float* a, int s1, int s2, const float* b,
+                                                     int b1, int b2, int bo, E epilogue) {
+  constexpr int NG = NV < 3 ? NV : 3;
+  for (int g = 0; g < NV; g += NG)
+    contract_group_own<NG, O, K1, K2>(
+        a + g * kLanes, s1, s2, b + g * kLanes, b1, b2, bo,
+        [&](V x, int o, int r) { epilogue(x, o, r + g * kLanes); });
+}
+
+// ---- vectors of outputs
+
+/// `w`: packed (kPacked), or rows of memory b1 and b2 apart. COUNT items share the weights: they are `sa` apart in `a`.
+/// `epilogue(accumulator, item, output)`.
+template <int COUNT, int O, int K1, int K2, bool kPacked, class E>
+[[gnu::always_inline]] inline void contract_outputs(const float* a, int sa, int s1, int s2,
+                                                    const float* w, int b1, int b2, E epilogue) {
+  constexpr int vectors = (O + kLanes - 1) / kLanes, most = vectors < 4 ? vectors : 4,
+                together = COUNT < kFewRows ? COUNT : kFewRows;
+  constexpr int stride = (K1 * K2 + 1) * kBlock;
+  const auto block = [&]<int NI, int NV>(std::integral_constant<int, NI>,
+                                         std::integral_constant<int, NV>, int i, int o) {
+    constexpr int chains = NI * NV >= 8 ? 1 : NI * NV >= 4 ? 2 : 4;
+    const auto at = [&](int v) {
+      const int first = o + v * kLanes;
+      return kPacked ? w + first / kBlock * stride + first % kBlock : w + first;
+    };
+    V sum[chains][NI][NV] = {};
+    if constexpr (kPacked)
+      for (int r = 0; r < NI; ++r)
+        for (int v = 0; v < NV; ++v) sum[0][r][v] = load(at(v));
+    for (int k1 = 0; k1 < K1; ++k1) {
+      const auto add = [&](int chain, int k) {
+        const float* from = a + i * sa + k1 * s1 + k * s2;
+        const std::int64_t along = kPacked ? (k1 * K2 + k + 1) * kBlock : k1 * b1 + k * b2;
+#pragma GCC unroll 4
+        for (int v = 0; v < NV; ++v) {
+          V weight = load(at(v) + along);
+          // Once in a register for all items; GCC would load it again with each product.
+          if constexpr (NI > 1) asm("" : "+v"(weight));
+#pragma GCC unroll 4
+          for (int r = 0; r < NI; ++r)
+            sum[chain][r][v] = fused(all(from[r * sa]), weight, sum[chain][r][v]);
+        }
+      };
+      int k = 0;
+      for (; k + chains <= K2; k += chains) {
+#pragma GCC unroll 4
+        for (int c = 0; c < chains; ++c) add(c, k + c);
+      }
+      for (; k < K2; ++k) add(0, k);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < NI; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v) {
+        V x = sum[0][r][v];
+#pragma GCC unroll 4
+        for (int c = 1; c < chains; ++c) x += sum[c][r][v];
+        epilogue(x, i + r, o + v * kLanes);
+      }
+  };
+  const auto items = [&]<int NI>(std::integral_constant<int, NI> n, int i) {
+    int o = 0;
+    for (; o + most * kLanes <= vectors * kLanes; o += most * kLanes)
+      block(n, std::integral_constant<int, most>{}, i, o);
+    if constexpr (vectors % most != 0)
+      block(n, std::integral_constant<int, vectors % most>{}, i, o);
+  };
+  int i = 0;
+  for (; i + together <= COUNT; i += together) items(std::integral_constant<int, together>{}, i);
+  if constexpr (COUNT % together != 0) items(std::integral_constant<int, COUNT % together>{}, i);
+}
+
+}  // namespace

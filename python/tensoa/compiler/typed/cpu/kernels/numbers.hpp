@@ -1,0 +1,464 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+/// Vectors of every type, and the functions of functions.py by the names that it gives them.
+///
+/// Types in registers and in scratch memory: float (also for float16 and bfloat16), double, int32 (also for narrower integers),
+/// int64; a truth value is an int32, 0 or -1. N lanes: kLanes where all numbers of a loop have 4 bytes, else half as many.
+
+#include "../../../backends/cpu/kernels/few.hpp"
+
+namespace {
+
+template <class T, int N>
+struct VecOf {
+  typedef T type __attribute__((vector_size(sizeof(T) * N)));
+  typedef T unaligned __attribute__((vector_size(sizeof(T) * N), aligned(sizeof(T)), may_alias));
+};
+template <class T, int N>
+using Vec = typename VecOf<T, N>::type;
+template <class X>
+using Element = std::remove_cvref_t<decltype(std::declval<X>()[0])>;
+template <class X>
+constexpr int kCount = sizeof(X) / sizeof(Element<X>);
+template <class X>
+constexpr bool kIsFloat = std::is_floating_point_v<Element<X>>;
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+/// The truth values of the lanes of a vector.
+template <class X>
+using Mask = Vec<std::int32_t, kCount<X>>;
+template <class X>
+using BitsOf = Vec<Bits<Element<X>>, kCount<X>>;
+/// Integers of the same size, whose overflow is defined.
+template <class X>
+using Wrapping = Vec<std::make_unsigned_t<Bits<Element<X>>>, kCount<X>>;
+
+template <class T, int N>
+inline Vec<T, N> load_of(const void* p) {
+  return *static_cast<const typename VecOf<T, N>::unaligned*>(p);
+}
+template <class T, int N>
+inline Vec<T, N> all_of(T x) {
+  if constexpr (std::is_floating_point_v<T>) return x - Vec<T, N>{};  // 0 + -0 would be 0
+  return x + Vec<T, N>{};
+}
+template <class X>
+inline X all_like(X, Element<X> x) {
+  return all_of<Element<X>, kCount<X>>(x);
+}
+template <int N>
+inline Vec<std::int32_t, N> lanes_of() {
+  return []<int... k>(std::integer_sequence<int, k...>) {
+    return Vec<std::int32_t, N>{k...};
+  }(std::make_integer_sequence<int, N>{});
+}
+/// The first `count` lanes, all where there are more.
+template <class T, int N>
+inline void store_of(T* p, Vec<T, N> x, int count = N) {
+  if (count >= N) {
+    *reinterpret_cast<typename VecOf<T, N>::unaligned*>(p) = x;
+    return;
+  }
+#ifdef __AVX512F__
+  if constexpr (sizeof(x) == 64 && sizeof(T) == 4) {
+    _mm512_mask_storeu_epi32(p, static_cast<__mmask16>((1U << count) - 1),
+                             reinterpret_cast<__m512i>(x));
+    return;
+  }
+  if constexpr (sizeof(x) == 64 && sizeof(T) == 8) {
+    _mm512_mask_storeu_epi64(p, static_cast<__mmask8>((1U << count) - 1),
+                             reinterpret_cast<__m512i>(x));
+    return;
+  }
+#endif
+  for (int i = 0; i < count; ++i) p[i] = x[i];
+}
+/// The first `count` of numbers that are `step` apart; the other lanes repeat the last one.
+template <class T, int N>
+inline Vec<T, N> strided(const T* p, int step, int count) {
+  const int last = std::min(N, count) - 1;
+  if constexpr (std::is_same_v<T, float> && N == kLanes) {
+    const I lane = lanes() < last ? lanes() : whole(last);
+    return gathered(p, lane * step);
+  }
+  Vec<T, N> x;
+  for (int i = 0; i < N; ++i) x[i] = p[std::min(i, last) * step];
+  return x;
+}
+
+// ---- truth values and other dtypes
+
+template <class M>
+inline Mask<M> mask_of(M x) {
+  return __builtin_convertvector(x, Mask<M>);
+}
+/// Of the size of the numbers that they choose.
+template <class X>
+inline BitsOf<X> mask_for(Mask<X> x) {
+  return __builtin_convertvector(x, BitsOf<X>);
+}
+template <class T, class X>
+inline Vec<T, kCount<X>> cast_of(X x) {
+  return __builtin_convertvector(x, Vec<T, kCount<X>>);
+}
+/// Integers that do not hold a float are the least one, as the instructions of x86 make them; also where GCC would know better.
+template <class T, class X>
+inline Vec<T, kCount<X>> integer_of(X x) {
+  constexpr Element<X> kLimit = sizeof(T) == 8 ? 0x1p63 : 0x1p31;
+  const BitsOf<X> inside = (x >= -kLimit) & (x < kLimit);
+  const Vec<T, kCount<X>> whole = cast_of<T>(inside ? x : X{});
+  return __builtin_convertvector(inside, Vec<T, kCount<X>>) ? whole
+                                                             : all_of<T, kCount<X>>(T{1} << (8 * sizeof(T) - 1));
+}
+template <class X>
+inline X narrowed(X x, int bits, bool is_signed) {
+  const int shift = 32 - bits;
+  if (is_signed) return reinterpret_cast<X>(reinterpret_cast<Wrapping<X>>(x) << shift) >> shift;
+  return x & ((1 << bits) - 1);
+}
+
+/// A function of V, also of vectors of half as many floats.
+template <class F, class X>
+inline X widely(F f, X x) {
+  if constexpr (sizeof(X) == sizeof(V)) {
+    return f(x);
+  } else {
+    V wide{};
+    std::memcpy(&wide, &x, sizeof(x));
+    wide = f(wide);
+    std::memcpy(&x, &wide, sizeof(x));
+    return x;
+  }
+}
+
+// ---- arithmetic; integers wrap around
+
+template <class X>
+inline X add_of(X x, X y) {
+  if constexpr (kIsFloat<X>) return x + y;
+  else return reinterpret_cast<X>(reinterpret_cast<Wrapping<X>>(x) + reinterpret_cast<Wrapping<X>>(y));
+}
+template <class X>
+inline X sub_of(X x, X y) {
+  if constexpr (kIsFloat<X>) return x - y;
+  else return reinterpret_cast<X>(reinterpret_cast<Wrapping<X>>(x) - reinterpret_cast<Wrapping<X>>(y));
+}
+template <class X>
+inline X mul_of(X x, X y) {
+  if constexpr (kIsFloat<X>) return x * y;
+  else return reinterpret_cast<X>(reinterpret_cast<Wrapping<X>>(x) * reinterpret_cast<Wrapping<X>>(y));
+}
+template <class X>
+inline X neg_of(X x) {
+  if constexpr (kIsFloat<X>) return -x;
+  else return sub_of(X{}, x);
+}
+template <class X>
+inline X abs_of(X x) {
+  if constexpr (kIsFloat<X>) {
+    constexpr auto kAll = static_cast<Bits<Element<X>>>(~(std::make_unsigned_t<Bits<Element<X>>>{1} << (8 * sizeof(Element<X>) - 1)));
+    return reinterpret_cast<X>(reinterpret_cast<BitsOf<X>>(x) & kAll);
+  } else {
+    return x < 0 ? neg_of(x) : x;
+  }
+}
+template <class X>
+inline X sign_of(X x) {
+  return x > 0 ? all_like(x, 1) : (x < 0 ? all_like(x, -1) : X{});
+}
+template <class X>
+inline X relu_of(X x) {
+  if constexpr (std::is_same_v<X, V>) return f_relu(x);
+  else return x < 0 ? X{} : x;
+}
+template <class X>
+inline X maximum_of(X x, X y) {
+  if constexpr (std::is_same_v<X, V>) return f_maximum(x, y);
+  else if constexpr (kIsFloat<X>) return (x > y) | (x != x) ? x : y;
+  else return x > y ? x : y;
+}
+template <class X>
+inline X minimum_of(X x, X y) {
+  if constexpr (std::is_same_v<X, V>) return f_minimum(x, y);
+  else if constexpr (kIsFloat<X>) return (x < y) | (x != x) ? x : y;
+  else return x < y ? x : y;
+}
+template <class T>
+inline T quotient_of(T x, T y) {
+  if (y == 0) return 0;
+  return y == -1 ? static_cast<T>(-static_cast<std::make_unsigned_t<T>>(x)) : x / y;
+}
+template <class X>
+inline X div_of(X x, X y) {
+  if constexpr (kIsFloat<X>) {
+    return x / y;
+  } else {
+    for (int i = 0; i < kCount<X>; ++i) x[i] = quotient_of<Element<X>>(x[i], y[i]);
+    return x;
+  }
+}
+template <class X>
+inline X fmod_of(X x, X y) {
+  if constexpr (kIsFloat<X>) {
+    for (int i = 0; i < kCount<X>; ++i) x[i] = std::fmod(x[i], y[i]);
+  } else {
+    for (int i = 0; i < kCount<X>; ++i) x[i] = y[i] == 0 || y[i] == -1 ? 0 : x[i] % y[i];
+  }
+  return x;
+}
+template <class X>
+inline X shl_of(X x, X y) {
+  constexpr int kBits = 8 * sizeof(Element<X>);
+  const auto inside = (y >= 0) & (y < kBits);
+  const auto shifted = reinterpret_cast<Wrapping<X>>(x) << reinterpret_cast<Wrapping<X>>(inside ? y : X{});
+  return inside ? reinterpret_cast<X>(shifted) : X{};
+}
+template <class X>
+inline X shr_of(X x, X y) {
+  constexpr int kMost = 8 * sizeof(Element<X>) - 1;
+  return x >> (((y >= 0) & (y < kMost)) ? y : all_like(x, kMost));
+}
+template <class X>
+inline X reciprocal_of(X x) {
+  return all_like(x, 1) / x;
+}
+template <class X>
+inline X not_of(X x) {
+  return ~x;
+}
+template <class X>
+inline X and_of(X x, X y) {
+  return x & y;
+}
+template <class X>
+inline X or_of(X x, X y) {
+  return x | y;
+}
+template <class X>
+inline X xor_of(X x, X y) {
+  return x ^ y;
+}
+template <class X>
+inline Mask<X> lt_of(X x, X y) {
+  return mask_of(x < y);
+}
+template <class X>
+inline Mask<X> le_of(X x, X y) {
+  return mask_of(x <= y);
+}
+template <class X>
+inline Mask<X> gt_of(X x, X y) {
+  return mask_of(x > y);
+}
+template <class X>
+inline Mask<X> ge_of(X x, X y) {
+  return mask_of(x >= y);
+}
+template <class X>
+inline Mask<X> eq_of(X x, X y) {
+  return mask_of(x == y);
+}
+template <class X>
+inline Mask<X> ne_of(X x, X y) {
+  return mask_of(x != y);
+}
+template <class X>
+inline X where_of(Mask<X> condition, X x, X y) {
+  return mask_for<X>(condition) ? x : y;
+}
+
+// ---- functions of floats; those of double by their names in doubles.hpp
+
+/// A vector of double as D, also where it is a part of one.
+#define TENSOA_NUMBER(name, short_name, long_name)                               \
+  template <class X>                                                             \
+  inline X name##_of(X x) {                                                      \
+    if constexpr (std::is_same_v<Element<X>, double>) return long_name;          \
+    else return widely([](V y) { return short_name(y); }, x);                    \
+  }
+#define TENSOA_NUMBER_OF(name) TENSOA_NUMBER(name, f_##name, name(D(x)))
+TENSOA_NUMBER_OF(exp)
+TENSOA_NUMBER_OF(exp2)
+TENSOA_NUMBER_OF(expm1)
+TENSOA_NUMBER_OF(log)
+TENSOA_NUMBER_OF(log2)
+TENSOA_NUMBER_OF(log10)
+TENSOA_NUMBER_OF(log1p)
+TENSOA_NUMBER_OF(sin)
+TENSOA_NUMBER_OF(cos)
+TENSOA_NUMBER_OF(tan)
+TENSOA_NUMBER_OF(sinh)
+TENSOA_NUMBER_OF(cosh)
+TENSOA_NUMBER_OF(tanh)
+TENSOA_NUMBER_OF(asin)
+TENSOA_NUMBER_OF(acos)
+TENSOA_NUMBER_OF(atan)
+TENSOA_NUMBER_OF(asinh)
+TENSOA_NUMBER_OF(acosh)
+TENSOA_NUMBER_OF(atanh)
+TENSOA_NUMBER_OF(erf)
+TENSOA_NUMBER_OF(erfc)
+TENSOA_NUMBER_OF(sqrt)
+TENSOA_NUMBER_OF(floor)
+TENSOA_NUMBER_OF(ceil)
+TENSOA_NUMBER_OF(trunc)
+TENSOA_NUMBER(round, f_round, rint(D(x)))
+TENSOA_NUMBER(sigmoid, f_sigmoid, 1.0 / (1.0 + exp(D(-x))))
+#undef TENSOA_NUMBER_OF
+#undef TENSOA_NUMBER
+#define TENSOA_NUMBERS(name)                                                                  \
+  template <class X>                                                                          \
+  inline X name##_of(X x, X y) {                                                              \
+    for (int i = 0; i < kCount<X>; ++i) x[i] = std::name(x[i], y[i]);                         \
+    return x;                                                                                 \
+  }
+TENSOA_NUMBERS(pow)
+TENSOA_NUMBERS(atan2)
+TENSOA_NUMBERS(hypot)
+#undef TENSOA_NUMBERS
+template <class X>
+inline X rsqrt_of(X x) {
+  return all_like(x, 1) / sqrt_of(x);
+}
+template <class X>
+inline X short_of(X x, bool is_bfloat) {
+  return widely([&](V y) { return is_bfloat ? f_to_bfloat16(y) : f_to_float16(y); }, x);
+}
+
+// ---- joinings of two numbers, of any type
+
+struct JoinSum {
+  template <class X>
+  static X join(X x, X y) {
+    return add_of(x, y);
+  }
+};
+struct JoinProd {
+  template <class X>
+  static X join(X x, X y) {
+    return mul_of(x, y);
+  }
+};
+struct JoinMax {
+  template <class X>
+  static X join(X x, X y) {
+    return maximum_of(x, y);
+  }
+};
+struct JoinMin {
+  template <class X>
+  static X join(X x, X y) {
+    return minimum_of(x, y);
+  }
+};
+template <class J, class X>
+inline Element<X> joined_lanes(X x) {
+  using One = Vec<Element<X>, 1>;
+  One y{x[0]};
+  for (int i = 1; i < kCount<X>; ++i) y = J::join(y, One{x[i]});
+  return y[0];
+}
+template <class J, class T>
+inline T joined_of(T x, T y) {
+  using One = Vec<T, 1>;
+  return J::join(One{x}, One{y})[0];
+}
+
+// ---- memory between stages: rows of any type
+
+template <class T>
+inline T* row_at(const Memory& memory, std::int64_t row) {
+  return reinterpret_cast<T*>(memory.data + row * memory.pitch);
+}
+inline bool is_inside(std::int64_t place, std::int64_t size) {
+  return static_cast<std::uint64_t>(place) < static_cast<std::uint64_t>(size);
+}
+/// What a place outside of an axis reads.
+template <class T>
+inline T nothing() {
+  if constexpr (std::is_floating_point_v<T>) return static_cast<T>(NAN);
+  return 0;
+}
+template <class T>
+inline void fill_rows(const Memory& memory, T start) {
+  std::fill_n(reinterpret_cast<T*>(memory.data), memory.rows * memory.pitch * 4 / static_cast<std::int64_t>(sizeof(T)), start);
+}
+/// Elements of the row by places, `stride` apart; from lane to lane another `step`.
+template <class T, int N, class P>
+inline Vec<T, N> gather_of(const T* from, P places, std::int64_t size, int stride, int step, int count) {
+  if constexpr (std::is_same_v<T, float> && N == kLanes && std::is_same_v<P, I>) {
+    const I inside = (places >= 0) & (places < static_cast<std::int32_t>(size)) & (lanes() < count);
+    const V y = gathered(from, inside ? places * stride + lanes() * step : I{});
+    return inside ? y : all(NAN);
+  }
+  Vec<T, N> y;
+  for (int i = 0; i < N; ++i)
+    y[i] = i < count && is_inside(places[i], size) ? from[places[i] * stride + i * step] : nothing<T>();
+  return y;
+}
+/// A number of a column as it lies in scratch memory, and back.
+template <class T, class C>
+inline T from_column(C x) {
+  if constexpr (std::is_same_v<C, bool>) return -static_cast<T>(x);
+  else if constexpr (std::is_same_v<C, Half> || std::is_same_v<C, BFloat>) return number(x);
+  else return static_cast<T>(x);
+}
+
+template <class C, class T>
+inline C to_column(T x) {
+  if constexpr (std::is_same_v<C, bool>) return x != 0;
+  else if constexpr (std::is_same_v<C, Half> || std::is_same_v<C, BFloat>) return element<C>(x);
+  else return static_cast<C>(x);
+}
+/// A row of memory, or what a place outside of it reads.
+template <class T>
+inline void gather_row(T* y, int count, const Memory& memory, std::int64_t place) {
+  if (is_inside(place, memory.rows)) std::copy_n(row_at<T>(memory, place), count, y);
+  else std::fill_n(y, count, nothing<T>());
+}
+/// Joins the elements of a row, `step` apart, to a row of memory.
+template <class J, class T>
+inline void scatter_row(const T* x, int count, int step, const Memory& memory, std::int64_t place) {
+  if (!is_inside(place, memory.rows)) return;
+  T* to = row_at<T>(memory, place);
+  for (int i = 0; i < count; ++i) to[i] = joined_of<J>(to[i], x[i * step]);
+}
+
+/// Places of the K least of W numbers, in order.
+template <class T, int W, int K>
+inline void sort_one(std::int32_t* y, int ys, const T* x, int xs, bool is_largest) {
+  std::int32_t order[W];
+  for (int i = 0; i < W; ++i) order[i] = i;
+  const auto before = [&](std::int32_t i, std::int32_t j) {
+    const T a = x[i * xs], b = x[j * xs];
+    const bool is_nan = a != a, is_other = b != b;
+    if (is_nan || is_other) {
+      if (is_nan && is_other) return i < j;
+      return is_largest ? is_nan : is_other;
+    }
+    if (a == b) return i < j;
+    return is_largest ? a > b : a < b;
+  };
+  std::partial_sort(order, order + K, order + W, before);
+  for (int k = 0; k < K; ++k) y[k * ys] = order[k];
+}
+/// The same of kLanes rows at a time.
+template <int W, int K>
+inline void sort_rows(std::int32_t* y, int ys, const float* x, int xs, bool is_largest, int n) {
+  I keys[W];
+  for (int r = 0; r < n; r += kLanes) {
+    for (int i = 0; i < W; ++i) keys[i] = key_of(load(x + i * xs + r), is_largest);
+    for (int k = 0; k < K; ++k) {
+      I least = keys[0], place = {};
+      for (int i = 1; i < W; ++i) {
+        const I is_less = keys[i] < least;
+        least = is_less ? keys[i] : least;
+        place = is_less ? whole(i) : place;
+      }
+      store_of<std::int32_t, kLanes>(y + k * ys + r, place);
+      for (int i = 0; i < W; ++i) keys[i] = place == i ? whole(kTakenKey) : keys[i];
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,258 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""C++ of what reads and writes columns, memory between stages, and other rows."""
+
+import numpy as np
+
+from tensoa.compiler.backends.cpu.constants import padded
+from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.cpu.expressions import Expressions, Weights, literal, type_of
+from tensoa.compiler.typed.cpu.nests import NestPrinter, joining, loops_around
+from tensoa.compiler.typed.functions import start_of
+from tensoa.compiler.typed.passes import is_row_gather
+from tensoa.compiler.typed.program import Output
+from tensoa.compiler.typed.schedule.addresses import Indices, Linear, applied, base_of, flat, row_major, through, variable
+from tensoa.compiler.typed.schedule.memory import elements_of, width_of
+from tensoa.compiler.typed.schedule.nests import Loop, Nest, Nests
+from tensoa.compiler.typed.schedule.roots import Reason
+from tensoa.compiler.typed.schedule.stages import ONE, is_free, joins_rows, symbol_of
+from tensoa.compiler.typed.tensors import Tensor
+
+
+def pitch_of(tensor: Tensor) -> int:
+    """Floats from row to row of memory between stages."""
+    return padded(elements_of(tensor)) * width_of(tensor.dtype) // 4
+
+
+class StageMemory:
+    """Memory between stages: rows that any row reads (`shared`) or joins to, and what the same rows read again (`kept`)."""
+
+    def __init__(self) -> None:
+        self.shared: dict[Tensor, int] = {}
+        self.kept: dict[Tensor, int] = {}
+        self.orders: dict[Tensor, tuple[int, ...]] = {}
+
+    def strides(self, tensor: Tensor) -> list[int]:
+        """Of the elements of a row."""
+        places = [i for i, size in enumerate(tensor.shape) if isinstance(size, int)]
+        order = self.orders.get(tensor, tuple(places))
+        steps = row_major([size for number in order if isinstance(size := tensor.shape[number], int)])
+        return [steps[order.index(place)] for place in places]
+
+
+class StagePrinter(NestPrinter):
+    """Prints a stage in one layout."""
+
+    def __init__(self, nests: Nests, weights: Weights, is_tile: bool, memory: StageMemory, rows: tuple[str, ...]) -> None:
+        super().__init__(nests, weights, {}, is_tile)
+        self.memory, self.row_symbols = memory, rows
+
+    def rows_text(self, symbol: str) -> str:
+        return "1" if symbol == ONE else f"rows[{self.row_symbols.index(symbol)}]"
+
+    def shared(self, tensor: Tensor) -> str:
+        return f"memory[{self.memory.shared[tensor]}]"
+
+    @property
+    def each(self) -> str:
+        """A loop over the rows of a tile; few rows are in a loop already."""
+        return "for (int r = 0; r < n; ++r) " if self.is_tile else ""
+
+    @property
+    def row(self) -> str:
+        return "first + r" if self.is_tile else "first + q"
+
+    def at_row(self, pointer: str, at: Linear) -> str:
+        """One element of the row of the loop."""
+        return f"{pointer}[({at.text()}){self.scale}{' + r' if self.is_tile else ''}]"
+
+    def nest_text(self, nest: Nest) -> str:
+        self.has_rows, self.joined = False, {}
+        text = self._nest_text(nest)
+        return text if self.is_tile or self.has_rows or not text else f"for (int q = 0; q < kRows; ++q) {{ {text} }}"
+
+    def _nest_text(self, nest: Nest) -> str:
+        root = nest.root
+        if nest.reason is Reason.EARLIER:
+            return "" if root in self.memory.kept and root not in self.nests_from_rows() else self.print_earlier(nest)
+        if nest.is_copy:
+            return self.print_map(nest)
+        if isinstance(root.op, ops.Column):
+            return self.print_column(nest)
+        if is_row_gather(root):
+            return self.print_gather(nest)
+        if nest.inner is not None:
+            return self.print_sum(nest)
+        for kind, method in ((ops.Sort, self.print_sort), (ops.Scan, self.print_scan), (ops.Scatter, self.print_scatter)):
+            if isinstance(root.op, kind):
+                return method(nest)
+        return self.print_map(nest)
+
+    def nests_from_rows(self) -> set[Tensor]:
+        """Roots of earlier stages that are read out of rows of memory: sums over rows, and what has no rows."""
+        return {root for root in self.nests.stage.earlier if joins_rows(root) or symbol_of(root) != self.nests.stage.rows}
+
+    # -- what is there before
+
+    def print_earlier(self, nest: Nest) -> str:
+        root, kind = nest.root, type_of(nest.root.dtype)
+        pointer, memory, count = self.places[root].pointer, self.shared(root), elements_of(root)
+        if symbol_of(root) != self.nests.stage.rows:
+            one = f"const {kind} x = row_at<{kind}>({memory}, 0)[i];"
+            if self.is_tile:
+                return f"for (int i = 0; i < {count}; ++i) {{ {one} std::fill_n({pointer} + i * kTileRows, kTileRows, x); }}"
+            return f"for (int i = 0; i < {count}; ++i) {{ {one} {pointer}[i] = x; }}"
+        if self.is_tile and kind == "float":
+            return f"Tile::read({pointer}, {count}, {memory}, first, n);"
+        to = self.at_row(pointer, variable("i"))
+        return f"for (int i = 0; i < {count}; ++i) {self.each}{to} = row_at<{kind}>({memory}, {self.row})[i];"
+
+    def print_column(self, nest: Nest) -> str:
+        root = nest.root
+        assert isinstance(root.op, ops.Column)
+        kind, column = type_of(root.dtype), root.dtype.cpp
+        pointer = self.places[root].pointer
+        planes = self.planes_text(root.op.planes)
+        from_ = f"const {column}* const from = plane<{column}>(c, {root.op.block}, {planes[1]}) + first;"
+        to = self.at_row(pointer, variable("i"))
+        read = f"from_column<{kind}>(from[{'r' if self.is_tile else 'q'}])"
+        return f"{planes[0]}for (int i = 0; i < {elements_of(root)}; ++i) {{ {from_} {self.each}{to} = {read}; }}"
+
+    @staticmethod
+    def planes_text(planes: tuple[int, ...]) -> tuple[str, str]:
+        """(a table where one is needed, the plane of element i)"""
+        if planes == tuple(range(planes[0], planes[0] + len(planes))):
+            return "", f"i + {planes[0]}" if planes[0] else "i"
+        return f"static constexpr int planes[] = {{{', '.join(map(str, planes))}}}; ", "planes[i]"
+
+    # -- other rows
+
+    def print_gather(self, nest: Nest) -> str:
+        """Element by element; whole rows where one place is for all elements."""
+        root = nest.root
+        assert isinstance(root.op, ops.Gather)
+        x, places = root.args
+        source, index = self.source(nest, x, root.op)
+        pointer, kind = self.places[nest.buffer.root].pointer, type_of(root.dtype)
+        place_pointer, where, _ = self.address(places, nest.index)
+        in_memory = bool(source.rows) and not is_free(source)
+        is_whole = in_memory and not where.terms and elements_of(source) == elements_of(root)
+        if is_whole and flat(index, self.memory.strides(source)) == nest.target:
+            place = self.at_row(place_pointer, where)
+            if not self.is_tile:
+                return f"gather_row<{kind}>({pointer}, {elements_of(root)}, {self.shared(source)}, {place});"
+            if kind == "float" and type_of(places.dtype) == "std::int64_t":
+                index = f"{place_pointer} + ({where.text()}) * kTileRows"
+                nothing = self.weights.packed(np.full(padded(elements_of(root)), np.nan, np.float32))
+                sources = f"const Source from[] = {{{{&{self.shared(source)}, {index}}}}};"
+                return f"{sources} Tile::gather({pointer}, {elements_of(root)}, from, {nothing}, n);"
+        to, place = self.at_row(pointer, nest.target), self.at_row(place_pointer, where)
+        read, size = self.far_element(source, index), self.rows_text(str(x.shape[root.op.axis]))
+        body = f"const std::int64_t place = {place}; {to} = is_inside(place, {size}) ? {read} : nothing<{kind}>();"
+        return loops_around(nest.loops, f"{self.each}{{ {body} }}")
+
+    def source(self, nest: Nest, x: Tensor, op: ops.Gather) -> tuple[Tensor, Indices]:
+        """What rows are gathered of, and its index."""
+        index: Indices = [None if one is None else applied(one, nest.index) for one in op.index]
+        return through(x, [None if isinstance(size, str) else one for size, one in zip(x.shape, index)])
+
+    def far_element(self, source: Tensor, index: Indices) -> str:
+        """An element of the row `place`."""
+        kind = type_of(source.dtype)
+        if isinstance(source.op, ops.Iota):
+            return f"static_cast<{kind}>({'place' if index[0] is None else index[0].text()})"
+        if isinstance(source.op, ops.Constant):
+            pointer, at, _ = self.address(source, index)
+            return f"{pointer}[{at.text()}]"
+        at = flat(index, self.memory.strides(source))
+        if not isinstance(source.op, ops.Column):
+            return f"row_at<{kind}>({self.shared(source)}, {'place' if source.rows else '0'})[{at.text()}]"
+        planes, column = source.op.planes, source.dtype.cpp
+        plane = f"{at.text()} + {planes[0]}"
+        if planes != tuple(range(planes[0], planes[0] + len(planes))):
+            plane = f"std::array<int, {len(planes)}>{{{', '.join(map(str, planes))}}}[{at.text()}]"
+        return f"from_column<{kind}>(plane<{column}>(c, {source.op.block}, {plane})[place])"
+
+    # -- the end of a stage
+
+    def ends(self) -> list[str]:
+        stage = self.nests.stage
+        found = [self.print_shared(tensor) for tensor in stage.shared]
+        found += [self.print_joined(tensor) for tensor in stage.scatters]
+        found += [self.print_output(output) for output in stage.outputs]
+        return found if self.is_tile else [f"for (int q = 0; q < kRows; ++q) {{ {text} }}" for text in found]
+
+    def print_shared(self, tensor: Tensor) -> str:
+        pointer, kind, count = self.places[tensor].pointer, type_of(tensor.dtype), elements_of(tensor)
+        if self.is_tile and kind == "float":
+            return f"Tile::write({pointer}, {count}, {self.shared(tensor)}, first, n);"
+        from_ = self.at_row(pointer, variable("i"))
+        return f"for (int i = 0; i < {count}; ++i) {self.each}row_at<{kind}>({self.shared(tensor)}, {self.row})[i] = {from_};"
+
+    def print_joined(self, tensor: Tensor) -> str:
+        """In the order of the rows, so that sums are the same at every call."""
+        assert isinstance(tensor.op, ops.Scatter)
+        x, places = tensor.args
+        loops = [Loop(f"i{i}", size) for i, size in enumerate(x.shape) if isinstance(size, int)]
+        index: Indices = [None if isinstance(size, str) else variable(f"i{i}") for i, size in enumerate(x.shape)]
+        struct, kind = joining(tensor.op.fn, tensor.dtype), type_of(tensor.dtype)
+        place_pointer, where, _ = self.address(places, index)
+        from_pointer, from_at, _ = self.address(x, index)
+        strides = self.joined_strides(tensor)
+        to_at = Linear()
+        for one, stride in zip(index, strides):
+            to_at = to_at if one is None else to_at.plus(one, stride)
+        if not where.terms and to_at == from_at:
+            place = self.at_row(place_pointer, where)
+            step = 48 if self.is_tile else 1
+            from_ = f"{from_pointer}{' + r' if self.is_tile else ''}"
+            if self.is_tile and kind == "float" and type_of(places.dtype) == "std::int64_t" and tensor.op.fn in _JOINS:
+                at = f"{place_pointer} + ({where.text()}) * kTileRows"
+                join = _JOINS[tensor.op.fn]
+                return f"Tile::scatter({from_pointer}, {elements_of(x)}, {self.shared(tensor)}, {at}, n, {join}{{}});"
+            call = f"scatter_row<{struct}>({from_}, {elements_of(x)}, {step}, {self.shared(tensor)}, {place});"
+            return f"{self.each}{call}"
+        memory = self.shared(tensor)
+        body = f"const std::int64_t place = {self.at_row(place_pointer, where)}; if (is_inside(place, {memory}.rows)) "
+        body += f"{{ auto& to = row_at<{kind}>({memory}, place)[{to_at.text()}]; "
+        body += f"to = joined_of<{struct}>(to, {self.at_row(from_pointer, from_at)}); }}"
+        return self.each + "{ " + loops_around(loops, body) + " }"
+
+    def joined_strides(self, tensor: Tensor) -> list[int]:
+        """Of all axes of a scatter along rows, in memory; 0 of the rows."""
+        assert isinstance(tensor.op, ops.Scatter)
+        sizes = [1 if i == tensor.op.axis else size for i, size in enumerate(tensor.shape)]
+        steps = row_major([size for size in sizes if isinstance(size, int)])
+        return [0 if i == tensor.op.axis else step for i, step in enumerate(steps)]
+
+    def print_output(self, output: Output) -> str:
+        """Plane after plane."""
+        value, column = output.value, output.column.cpp
+        pointer, _, _ = self.address(value, [None] + [Linear()] * (len(value.shape) - 1))
+        kind = type_of(value.dtype)
+        places = [self.address(value, [None, *map(Linear, at)]).at.offset for at in np.ndindex(*value.inner)]
+        table, plane = self.planes_text(output.planes)
+        offsets, at = self.table_of(places)
+        to = f"{column}* const to = plane<{column}>(c, {output.block}, {plane}) + first;"
+        element = self.at_row(pointer, variable(at))
+        write = f"to[{'r' if self.is_tile else 'q'}] = to_column<{column}, {kind}>({element});"
+        return f"{{ {table}{offsets}for (int i = 0; i < {len(places)}; ++i) {{ {to} {self.each}{write} }} }}"
+
+    @staticmethod
+    def table_of(places: list[int]) -> tuple[str, str]:
+        if places == list(range(len(places))):
+            return "", "i"
+        return f"static constexpr int elements[] = {{{', '.join(map(str, places))}}}; ", "elements[i]"
+
+
+#: Joinings of the kernels for vectors of float.
+_JOINS = {"sum": "Sum", "max": "Largest", "min": "Smallest"}
+
+
+def start_text(tensor: Tensor) -> str:
+    """What memory that rows are joined to begins with."""
+    assert isinstance(tensor.op, ops.Scatter)
+    return literal(start_of(tensor.op.fn, tensor.dtype), tensor.dtype)
+
+
+__all__ = ["Expressions", "StageMemory", "StagePrinter", "base_of", "pitch_of", "start_text"]

@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What gets memory inside a stage, and why: the decision is the schedule.
+
+A root is calculated once for a row and written to scratch memory. All else is a part of the expression of its readers: views
+cost nothing, cheap functions are calculated again. A sum or a product of matrices whose only reader is a chain of functions
+belongs to the root at the end of the chain, which then works on the accumulators in registers (the epilogue).
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.functions import FUNCTIONS
+from tensoa.compiler.typed.passes import is_row_gather
+from tensoa.compiler.typed.schedule.addresses import base_of
+from tensoa.compiler.typed.schedule.stages import Stage, is_free, own_args, users_of
+from tensoa.compiler.typed.tensors import Tensor
+
+#: The cost of a function that is not cheap, of which a cheap one has 1; what costs more than one cheap function is not
+#: calculated twice.
+COSTLY = 9
+_MOST_TERMS = 60  # of an expression, which compilers take long for
+
+
+class Reason(Enum):
+    """Why a tensor has memory."""
+
+    EARLIER = "an earlier stage made it"
+    COLUMN = "it is a column"
+    TARGET = "later stages, a scatter or an output read it"
+    ROWS = "its rows come from memory"
+    ELEMENTS = "its elements are made together"
+    OPERAND = "an operation reads it in its own order"
+    SHARED = "several readers would calculate it again"
+    REPEATED = "a view repeats it, so that it would be calculated again"
+    SUM = "its accumulators belong to no single root"
+    LONG = "its expression is long"
+
+
+@dataclass
+class Roots:
+    """`reasons`: of each root, in the order of the values; `inner`: the sum that a root is an epilogue of."""
+
+    reasons: dict[Tensor, Reason] = field(default_factory=dict)
+    inner: dict[Tensor, Tensor] = field(default_factory=dict)
+
+    def __contains__(self, tensor: Tensor) -> bool:
+        return tensor in self.reasons
+
+
+#: Operations that write all their elements together, and read their arguments where these lie.
+TOGETHER = (ops.Sort, ops.Scan, ops.Scatter, ops.Concat)
+SUMS = (ops.Reduce, ops.Contract)
+
+
+class _Decision:
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.users = users_of(stage.values, stage.earlier)
+        self.roots = Roots()
+        self.size: dict[Tensor, int] = {}
+
+    def mark(self, tensor: Tensor, reason: Reason, with_constants: bool = False) -> None:
+        """What a view is of; a constant only where it is read as memory."""
+        base = base_of(tensor)
+        if isinstance(base.op, (ops.Constant, ops.Iota)):
+            if with_constants:
+                self.roots.reasons.setdefault(tensor, reason)
+        else:
+            self.roots.reasons.setdefault(base, reason)
+
+    def required(self) -> None:
+        """Roots that the operations need."""
+        for tensor in self.stage.values:
+            if tensor in self.stage.earlier:
+                self.mark(tensor, Reason.EARLIER)
+            elif isinstance(tensor.op, ops.Column):
+                self.mark(tensor, Reason.COLUMN)
+            elif is_row_gather(tensor):
+                self.mark(tensor, Reason.ROWS)
+                self.mark(tensor.args[1], Reason.OPERAND, with_constants=True)
+            elif isinstance(tensor.op, TOGETHER):
+                self.mark(tensor, Reason.ELEMENTS)
+                for arg in tensor.args if not isinstance(tensor.op, ops.Concat) else ():
+                    self.mark(arg, Reason.OPERAND, with_constants=True)
+            elif isinstance(tensor.op, ops.Contract):
+                for arg in tensor.args:
+                    self.mark(arg, Reason.OPERAND)
+            elif isinstance(tensor.op, ops.Gather):
+                self.mark(tensor.args[0], Reason.OPERAND, isinstance(base_of(tensor.args[0]).op, ops.Iota))
+        for target in self.stage.targets:
+            self.mark(target, Reason.TARGET, with_constants=True)
+
+    def cost(self, tensor: Tensor) -> int:
+        """Of one element, from roots."""
+        if tensor in self.roots or is_free(tensor):
+            return 0
+        if isinstance(tensor.op, ops.View):
+            return self.cost(tensor.args[0])
+        if isinstance(tensor.op, ops.Map):
+            own = 1 if FUNCTIONS[tensor.op.fn].is_cheap else COSTLY
+        else:
+            own = 1 if isinstance(tensor.op, ops.Cast) else COSTLY
+        return own + sum(self.cost(arg) for arg in own_args(tensor))
+
+    def terms(self, tensor: Tensor) -> int:
+        """How long the text of an element is."""
+        found = self.size.get(tensor)
+        if found is None:
+            found = 1 + sum(1 if arg in self.roots else self.terms(arg) for arg in tensor.args)
+            self.size[tensor] = found
+        return found
+
+    def chosen(self) -> None:
+        """Functions that would be calculated several times."""
+        for tensor in self.stage.values:
+            if tensor in self.roots or not isinstance(tensor.op, (ops.Map, ops.Cast)):
+                continue
+            cost = self.cost(tensor)
+            grows = any(isinstance(user.op, ops.View) and _count(user) > _count(tensor) for user in self.users[tensor])
+            if cost > 1 and len(self.users[tensor]) > 1:
+                self.mark(tensor, Reason.SHARED)
+            elif grows and cost > 2:
+                self.mark(tensor, Reason.REPEATED)
+            elif self.terms(tensor) > _MOST_TERMS:
+                self.mark(tensor, Reason.LONG)
+
+    def absorbed(self) -> None:
+        """Sums become parts of the roots that their results go to."""
+        for tensor in self.stage.values:
+            if not isinstance(tensor.op, SUMS) or tensor in self.stage.earlier:
+                continue
+            if tensor in self.roots:
+                self.roots.inner[tensor] = tensor
+                continue
+            top = tensor
+            while top not in self.roots and len(self.users[top]) == 1 and _continues(self.users[top][0], top):
+                top = self.users[top][0]
+            if top is not tensor and top in self.roots and top not in self.roots.inner:
+                self.roots.inner[top] = tensor
+            else:
+                self.mark(tensor, Reason.SUM)
+                self.roots.inner[tensor] = tensor
+
+
+def _count(tensor: Tensor) -> int:
+    count = 1
+    for size in tensor.inner:
+        count *= size
+    return count
+
+
+def _continues(user: Tensor, tensor: Tensor) -> bool:
+    """Whether a reader is the next function of a chain, which reads the value once."""
+    is_function = isinstance(user.op, (ops.Map, ops.Cast)) and user.shape == tensor.shape
+    return is_function and user.args.count(tensor) == 1
+
+
+def roots_of(stage: Stage) -> Roots:
+    """The roots of a stage in the order of its values."""
+    decision = _Decision(stage)
+    decision.required()
+    decision.chosen()
+    decision.absorbed()
+    found = decision.roots
+    found.reasons = {value: found.reasons[value] for value in stage.values if value in found.reasons}
+    return found
+
+
+__all__ = ["Reason", "Roots", "roots_of"]
