@@ -58,6 +58,7 @@ from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import result_rows, with_examples, with_lengths
 from tensoa.binding.real_rows import MISSING
 from tensoa.command import check_writable, replacing, run, step, working
+from tensoa.compiler import routes
 from tensoa.compiler.backends import inductor
 from tensoa.compiler.backends.cuda import PRECISIONS
 from tensoa.compiler.backends.processors import cpu_flags
@@ -306,16 +307,18 @@ def _row_program(
 ) -> _Compiled:
     """Raises NotFused, and Differs where it is not right."""
     step("finding what can be fused")
-    program = torch_export.row_program(exported, columns, rules, options.target)
-    step("compiling the fused program")
     if options.target == "cuda":
+        program = torch_export.row_program(exported, columns, rules, options.target)
+        step("compiling the fused program")
         entry, files = fused.for_cuda(program, options.precision or PRECISIONS[0], options.deterministic)
         checks: list[Check] = []
     else:
         check = functools.partial(
             validate, module=module, binding=columns, rules=rules, is_whole=True, what="the fused program"
         )
-        entry, files, checks = fused.for_cpu(program, cpu_flags(), check, folder)
+        made = routes.for_cpu(exported, columns, rules)
+        step("compiling the fused program")
+        entry, files, checks = fused.for_cpu(made, cpu_flags(), check, folder)
     files = {"model/" + name: content for name, content in files.items()}
     return _Compiled(files, checks, entry, lines=_stage_lines(entry.stages))
 

@@ -18,6 +18,7 @@ from tensoa.compiler.backends import cpu, cuda
 from tensoa.compiler.backends.processors import CPU_FLAGS
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.ir import Program
+from tensoa.compiler.routes import CpuProgram
 from tensoa.package.manifest import BUILT, CHECKED, Check, CpuVariant, CudaProgram, Fused, GpuCode
 
 FOLDER = "fused/"  # of the files in a package, below model/
@@ -55,7 +56,7 @@ def load(library: str | PathLike) -> Run:
 
 
 def for_cpu(
-    program: Program, flags: set[str], check: Callable[[Run], list[Check]], folder: str
+    made: CpuProgram, flags: set[str], check: Callable[[Run], list[Check]], folder: str
 ) -> tuple[Fused, Files, list[Check]]:
     """(what the manifest says, files, checks) of a program for CPUs.
 
@@ -64,13 +65,10 @@ def for_cpu(
     """
     if platform.machine() != "x86_64":
         raise NotFused(f"there are no fused programs for {platform.machine()}")
-    with surprises_as_not_fused():
-        plan = stages.plan(program)
-        source = cpu.generate(program, plan)
     variants, files, checks = [], {}, []
     for level in cpu.LEVELS:
         library = Path(folder) / f"{level}.so"
-        cpu.build(source, level, library)
+        cpu.build(made.source, level, library)
         status = BUILT
         if flags.issuperset(CPU_FLAGS[level]):
             checks.append(check(load(library)))
@@ -80,7 +78,7 @@ def for_cpu(
         files[name] = library.read_bytes()
     if not checks:
         raise NotFused("this processor runs none of the programs, so that they cannot be checked")
-    return Fused(list(program.domains), _described(plan, program), True, cpu=variants), files, checks[0]
+    return Fused(made.domains, made.stages, True, cpu=variants), files, checks[0]
 
 
 def code_for(code: Sequence[GpuCode], architecture: str) -> GpuCode | None:

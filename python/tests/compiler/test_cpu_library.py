@@ -21,7 +21,7 @@ from cpu_programs import (
     compiled,
     needs_level,
 )
-from tensoa.compiler import ir, stages
+from tensoa.compiler import ir, routes, stages
 from tensoa.compiler.backends import cpu
 from tensoa.compiler.backends.cpu import library
 from tensoa.compiler.backends.cpu.generate import FEATURES, LINES
@@ -89,7 +89,7 @@ def test_a_chain_that_is_too_long_to_follow_is_not_fused(tmp_path):
     for _ in range(5000):
         value = apply("sin", value)
     with pytest.raises(NotFused, match="an unexpected error .RecursionError"):
-        fused.for_cpu(Program(("rows",), [Output(1, (0,), value)]), set(), None, tmp_path)
+        fused.for_cpu(routes.of_rows(Program(("rows",), [Output(1, (0,), value)])), set(), None, tmp_path)
 
 
 SLOW = "int f(int x) {" + "".join(f"if (x == {i}) x = x * x + {i};" for i in range(40000)) + "return x; }"

@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From typed programs to C++ for one thread of a CPU."""
 
-from tensoa.compiler.typed.cpu.generate import dump, generate, schedule
+from tensoa.compiler.typed.cpu.generate import described, dump, generate, schedule
 
-__all__ = ["dump", "generate", "schedule"]
+__all__ = ["described", "dump", "generate", "schedule"]

@@ -14,7 +14,7 @@ from tensoa.compiler.typed.cpu.target import X86_64, Target
 from tensoa.compiler.typed.program import Program
 from tensoa.compiler.typed.schedule.addresses import base_of
 from tensoa.compiler.typed.schedule.memory import place, width_of
-from tensoa.compiler.typed.schedule.nests import Nests, nests_of
+from tensoa.compiler.typed.schedule.nests import Nest, Nests, nests_of
 from tensoa.compiler.typed.schedule.stages import ONE, joins_rows, stages_of, symbol_of
 from tensoa.compiler.typed.tensors import Tensor
 
@@ -49,6 +49,16 @@ def schedule(program: Program) -> tuple[list[Nests], StageMemory]:
 def dump(program: Program) -> str:
     """The loop nests in text."""
     return "\n".join(nests.text() for nests in schedule(program)[0])
+
+
+def described(program: Program) -> list[str]:
+    """What each stage does, in words."""
+    return [", ".join(_word(nest) for nest in nests.nests) for nests in schedule(program)[0]]
+
+
+def _word(nest: Nest) -> str:
+    made = nest.root if nest.inner is None else nest.inner
+    return f"{made.op.name} {' x '.join(map(str, nest.root.inner)) or '1'}"
 
 
 def generate(program: Program, target: Target = X86_64) -> Source:

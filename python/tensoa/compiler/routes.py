@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which compiler makes a fused program of a model: the one place that knows of two.
+
+`TENSOA_COMPILER=typed` in the environment: typed tensors and loop nests (tensoa.compiler.typed), for CPUs. Otherwise row
+programs (tensoa.compiler.ir), as before; this goes when the typed compiler has all that they have.
+"""
+
+import os
+from dataclasses import dataclass
+
+import torch
+
+from tensoa.binding import Binding
+from tensoa.compiler import stages
+from tensoa.compiler.backends import cpu
+from tensoa.compiler.errors import surprises_as_not_fused
+from tensoa.compiler.frontends import torch_export
+from tensoa.compiler.ir import Program
+from tensoa.compiler.typed import cpu as typed_cpu
+from tensoa.compiler.typed import frontend, passes
+
+SWITCH = "TENSOA_COMPILER"
+
+
+@dataclass(frozen=True)
+class CpuProgram:
+    """`domains`: the collections, in the order of the row counts of a call; `stages`: what they do, in words."""
+
+    source: cpu.Source
+    domains: list[int]
+    stages: list[str]
+
+
+def is_typed() -> bool:
+    return os.environ.get(SWITCH) == "typed"
+
+
+def for_cpu(exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict[str, int]]) -> CpuProgram:
+    """The C++ of a fused program. Raises NotFused."""
+    if not is_typed():
+        return of_rows(torch_export.row_program(exported, binding, rules))
+    with surprises_as_not_fused():
+        program = passes.simplified(frontend.capture(exported, binding, rules))
+        domains = sorted({block.collection for block in binding.inputs})
+        return CpuProgram(typed_cpu.generate(program), domains, typed_cpu.described(program))
+
+
+def of_rows(program: Program) -> CpuProgram:
+    """The C++ of a row program."""
+    with surprises_as_not_fused():
+        plan = stages.plan(program)
+        source = cpu.generate(program, plan)
+    words = []
+    for stage in plan.stages:
+        _, times = program.parts(stage.domain)
+        words.append((f"{times} x: " if times > 1 else "") + stages.describe(stage))
+    return CpuProgram(source, list(program.domains), words)
