@@ -11,6 +11,7 @@ from tensoa.compiler.typed.cpu.target import Target
 from tensoa.compiler.typed.functions import start_of
 from tensoa.compiler.typed.schedule.addresses import Indices, Linear, variable
 from tensoa.compiler.typed.schedule.nests import Loop, Nest
+from tensoa.compiler.typed.schedule.reads import terms_of
 from tensoa.compiler.typed.tensors import Tensor
 from tensoa.dtypes import DTYPES, DType
 
@@ -101,30 +102,13 @@ class NestPrinter(Expressions):
             product = product_of(self, nest)
             if product is not None:
                 return self.print_product(nest, product)
-        terms, over, fn = self.terms_of(inner, nest.index)
+        terms, summed = terms_of(inner, nest.index)
+        over = [Loop(name, size) for name, size in summed if isinstance(size, int)]
+        fn = inner.op.fn if isinstance(inner.op, ops.Reduce) else "sum"
         width = self.lanes(nest.root, *inner.args)
         if self.is_tile:
             return block_of(width, self.sum_of_rows(nest, inner, terms, over, fn))
         return block_of(width, self.sum_of_elements(nest, inner, terms, over, fn))
-
-    def terms_of(self, inner: Tensor, index: Indices) -> tuple[list[tuple[Tensor, Indices]], list[Loop], str]:
-        """(factors of a term with their indices, loops over the terms, how they are joined)"""
-        if isinstance(inner.op, ops.Reduce):
-            (x,) = inner.args
-            rest = iter(index)
-            over = [Loop(f"k{i}", size) for i in inner.op.axes if isinstance(size := x.shape[i], int)]
-            at = [variable(f"k{i}") if i in inner.op.axes else next(rest) for i in range(len(x.shape))]
-            return [(x, at)], over, inner.op.fn
-        assert isinstance(inner.op, ops.Contract)
-        op = inner.op
-        named: dict[str, Linear | None] = dict(zip(op.out, index))
-        over = []
-        for label, size in zip(op.left, inner.args[0].shape):
-            if label not in op.out:
-                assert isinstance(size, int)
-                named[label] = variable(f"k{label}")
-                over.append(Loop(f"k{label}", size))
-        return [(arg, [named[label] for label in labels]) for arg, labels in zip(inner.args, (op.left, op.right))], over, "sum"
 
     def term(self, factors: list[tuple[Tensor, Indices]]) -> str:
         values = [self.value(tensor, index) for tensor, index in factors]

@@ -117,6 +117,7 @@ def product_of(printer: "Expressions", nest: Nest) -> Product | None:
     name = f"i{op.out.index(free[0])}"
     pointer, at, _ = printer.address(x, [names[label] for label in op.left])
     is_packed = is_constant(weight)
+    summed.sort(key=lambda label: -at.step(f"k{label}"))  # as x lies in memory, so that the axes become one
     if is_packed:
         made = _packed(printer, nest, op, weight, free[0], summed)
     else:

@@ -142,9 +142,9 @@ class StagePrinter(NestPrinter):
             if not self.is_tile:
                 return f"gather_row<{kind}>({pointer}, {elements_of(root)}, {self.shared(source)}, {place});"
             if kind == "float" and type_of(places.dtype) == "std::int64_t":
-                index = f"{place_pointer} + ({where.text()}) * kTileRows"
+                named = f"{place_pointer} + ({where.text()}) * kTileRows"
                 nothing = self.weights.packed(np.full(padded(elements_of(root)), np.nan, np.float32))
-                sources = f"const Source from[] = {{{{&{self.shared(source)}, {index}}}}};"
+                sources = f"const Source from[] = {{{{&{self.shared(source)}, {named}}}}};"
                 return f"{sources} Tile::gather({pointer}, {elements_of(root)}, from, {nothing}, n);"
         to, place = self.at_row(pointer, nest.target), self.at_row(place_pointer, where)
         read, size = self.far_element(source, index), self.rows_text(str(x.shape[root.op.axis]))

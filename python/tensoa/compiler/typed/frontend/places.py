@@ -7,21 +7,30 @@ from typing import Any
 
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import build
+from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.frontend.lowering import Context, lowers
 from tensoa.compiler.typed.frontend.movement import one_axis, tidy, to_shape
-from tensoa.compiler.typed.frontend.values import Factors, Value, agreed, apply, broadcast, cast, number, permuted, replaced
-from tensoa.compiler.typed.functions import BOOLS, kind_of
-from tensoa.compiler.typed.operations import Affine, axis
-from tensoa.compiler.typed.tensors import Size
+from tensoa.compiler.typed.frontend.values import Factors, Value, agreed, apply, broadcast, cast, number, replaced
+from tensoa.compiler.typed.functions import BOOLS, INTEGERS, kind_of, start_of
+from tensoa.compiler.typed.operations import Affine, affine, axis
+from tensoa.compiler.typed.tensors import Size, Tensor
 from tensoa.dtypes import INT64
 
 
 def from_the_end(places: Value, size: Size) -> Value:
     """Negative places count from the end of an axis of fixed size; of rows they name none."""
-    if isinstance(size, str):
+    if isinstance(size, str) or _are_places(places.tensor):
         return places
     is_negative = apply("lt", places, number(0, places.dtype))
     return apply("where", is_negative, apply("add", places, number(size, places.dtype)), places)
+
+
+def _are_places(tensor: Tensor) -> bool:
+    """Whether they come from an order of elements, and none is negative."""
+    if isinstance(tensor.op, ops.Sort):
+        return isinstance(tensor.args[0].shape[tensor.op.axis], int)
+    is_moved = isinstance(tensor.op, (ops.View, ops.Concat, ops.Cast))
+    return is_moved and kind_of(tensor.dtype) == INTEGERS and all(map(_are_places, tensor.args))
 
 
 def indexed(x: Value, dim: int, places: Value) -> Value:
@@ -81,24 +90,17 @@ def _several(x: Value, places: Sequence[tuple[int, Value]]) -> Value:
     return indexed(merged, dims[0], total)
 
 
-def along(x: Value, dim: int, places: Value) -> tuple[Value, Value, list[int]]:
-    """x and places with the same factors of all axes but one, which is one axis in both; where each axis of x is in the places
-    (torch.gather).
-    """
-    dim = x.dim(dim)
-    x, places = one_axis(x, dim)[0], one_axis(places, dim)[0]
+def aligned(x: Value, dim: int, places: Value) -> tuple[Value, Value]:
+    """x and places with the same factors of all axes but one; each axis of x is in the places."""
     for other in range(x.rank):
-        if other == dim:
-            continue
-        if x.factors(other) != places.factors(other):
-            pair, _ = agreed([x, places], other)
-            x, places = pair
-    return x, places, [0]
+        if other != x.dim(dim) and x.factors(other) != places.factors(other):
+            (x, places), _ = agreed([x, places], other)
+    return x, places
 
 
 @lowers("gather")
 def gather(context: Context, x: Value, dim: int, places: Value, **named: Any) -> Value:
-    x, places, _ = along(x, dim, places)
+    x, places = aligned(one_axis(x, dim)[0], dim, places)
     place = x.axes(dim)[0]
     at = from_the_end(places, x.tensor.shape[place]).tensor
     index: list[Affine | None] = []
@@ -106,14 +108,14 @@ def gather(context: Context, x: Value, dim: int, places: Value, **named: Any) ->
         if d == x.dim(dim):
             index.append(None)
         elif x.groups[d]:
-            index += [axis(i) for i in places.axes(d)]
+            index += [axis(i) for i in places.axes(d)] or [affine(0)] * x.groups[d]
     return tidy(Value(build.gather(x.tensor, at, index), places.groups))
 
 
 def scattered(fn: str, into: Value, dim: int, places: Value, source: Value) -> Value:
     """`into` joined with elements of `source` by places of its shape."""
     dim = into.dim(dim)
-    source, places, _ = along(source, dim, places)
+    source, places = aligned(one_axis(source, dim)[0], dim, one_axis(places, dim)[0])
     place = source.axes(dim)[0]
     into, _ = one_axis(into, dim)
     for other in range(into.rank):
@@ -153,8 +155,6 @@ def scatter_reduce(
 
 def _scattered_alone(fn: str, into: Value, dim: int, places: Value, source: Value) -> Value:
     """Elements of `into` that nothing is joined to stay."""
-    from tensoa.compiler.typed.functions import start_of
-
     blank = to_shape(number(start_of(fn, into.dtype), into.dtype), [into.factors(d) for d in range(into.rank)])
     found = scattered(fn, blank, dim, places, source)
     zeros = to_shape(number(0, INT64), [into.factors(d) for d in range(into.rank)])
@@ -231,6 +231,3 @@ def ordered(x: Value, dim: int, k: int, is_largest: bool) -> tuple[Value, Value]
 @lowers("masked_select", "nonzero")
 def data_dependent(context: Context, *args: Any) -> Value:
     raise NotFused("a number of rows that only the data knows")
-
-
-__all__ = ["along", "permuted"]

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.passes import is_constant, is_row_gather
-from tensoa.compiler.typed.schedule.addresses import Linear, row_major, variable
+from tensoa.compiler.typed.schedule.addresses import Linear, flat, row_major, variable
+from tensoa.compiler.typed.schedule.reads import leaves
 from tensoa.compiler.typed.schedule.roots import Reason, Roots, roots_of
 from tensoa.compiler.typed.schedule.stages import Stage, users_of
 from tensoa.compiler.typed.tensors import Tensor
@@ -79,16 +80,38 @@ class Nests:
         return "\n".join([head, *(f"  {nest.text()}" for nest in self.nests)])
 
 
-def order_of(root: Tensor, inner: Tensor | None) -> tuple[int, ...]:
-    """The order of the axes in memory: the outputs of a layer, which its vectors are, lie next to each other."""
-    places = [i for i, size in enumerate(root.shape) if isinstance(size, int)]
+Orders = dict[Tensor, tuple[int, ...]]  # of the fixed axes of a root in memory, the last one changes fastest
+
+
+def fixed_axes(tensor: Tensor) -> tuple[int, ...]:
+    return tuple(i for i, size in enumerate(tensor.shape) if isinstance(size, int))
+
+
+def order_of(root: Tensor, inner: Tensor | None, roots: Roots, orders: Orders) -> tuple[int, ...]:
+    """The order in which most of what is read lies in memory, so that neighbours are read together; the outputs of a layer,
+    which its vectors are, lie next to each other.
+    """
+    places = fixed_axes(root)
+    index = tuple(None if isinstance(size, str) else variable(f"i{i}") for i, size in enumerate(root.shape))
+    best: tuple[int, dict[int, int]] = (0, {})
+    for leaf, at in leaves(root, index, roots):
+        if leaf in orders:
+            address = flat(at, Buffer(leaf, orders[leaf]).strides)
+            steps = {i: abs(address.step(f"i{i}")) for i in places}
+            best = max(best, (sum(step > 0 for step in steps.values()), steps), key=lambda pair: pair[0])
+    steps = best[1]
+    output = _output_axis(inner)
+    return tuple(sorted(places, key=lambda i: (i == output, bool(steps.get(i)), -steps.get(i, 0))))
+
+
+def _output_axis(inner: Tensor | None) -> int | None:
+    """Of a layer: the axis of its outputs."""
     if inner is None or not isinstance(inner.op, ops.Contract):
-        return tuple(places)
-    op = inner.op
-    outputs = [i for i, label in enumerate(op.out) if label in op.right and label not in op.left]
-    if len(outputs) != 1 or not is_constant(inner.args[1]) or outputs[0] not in places:
-        return tuple(places)
-    return (*(place for place in places if place != outputs[0]), outputs[0])
+        return None
+    op, weight = inner.op, [is_constant(arg) for arg in inner.args]
+    own, other = (op.left, op.right) if weight == [True, False] else (op.right, op.left)
+    outputs = [i for i, label in enumerate(op.out) if label in own and label not in other]
+    return outputs[0] if any(weight) and len(outputs) == 1 else None
 
 
 def loops_over(tensor: Tensor, order: tuple[int, ...]) -> tuple[tuple[Loop, ...], tuple[Linear | None, ...]]:
@@ -98,22 +121,22 @@ def loops_over(tensor: Tensor, order: tuple[int, ...]) -> tuple[tuple[Loop, ...]
     return loops, index
 
 
-def nests_of(stage: Stage, orders: dict[Tensor, tuple[int, ...]]) -> Nests:
+def nests_of(stage: Stage, orders: Orders) -> Nests:
     """The loop nests of a stage. `orders`: of the axes of what is in memory between stages; this stage adds its own."""
     found = Nests(stage, roots_of(stage))
-    users = users_of(stage.values, stage.earlier)
-    homes = _homes(found.roots, users, stage)
+    for root in found.roots.reasons:
+        if root not in orders:
+            is_earlier = root in stage.earlier  # rows that are joined
+            inner = found.roots.inner.get(root)
+            orders[root] = fixed_axes(root) if is_earlier else order_of(root, inner, found.roots, orders)
+    homes = _homes(found.roots, users_of(stage.values, stage.earlier), stage, orders)
     for root, reason in found.roots.reasons.items():
-        if root in homes:
-            concat = homes[root][0]
-            buffer = found.buffers.setdefault(concat, Buffer(concat, order_of(concat, None)))
-        else:
-            order = orders.setdefault(root, order_of(root, found.roots.inner.get(root)))
-            buffer = found.buffers.setdefault(root, Buffer(root, order))
+        owner = homes[root][0] if root in homes else root
+        buffer = found.buffers.setdefault(owner, Buffer(owner, orders[owner]))
         if isinstance(root.op, ops.Concat) and root not in stage.earlier:
             _add_parts(found, root, homes)
-            continue
-        found.nests.append(_nest(found, root, reason, buffer, homes.get(root)))
+        else:
+            found.nests.append(_nest(found, root, reason, buffer, homes.get(root)))
     return found
 
 
@@ -132,10 +155,10 @@ def _target(buffer: Buffer, index: tuple[Linear | None, ...], home: tuple[Tensor
     return total
 
 
-def _part_offsets(concat: Tensor) -> list[int]:
-    """The first element of each part."""
+def _part_offsets(buffer: Buffer) -> list[int]:
+    """The first element of each part of a concat."""
+    concat = buffer.root
     assert isinstance(concat.op, ops.Concat)
-    buffer = Buffer(concat, order_of(concat, None))
     place = [i for i, size in enumerate(concat.shape) if isinstance(size, int)].index(concat.op.axis)
     offsets, start = [], 0
     for arg in concat.args:
@@ -146,13 +169,13 @@ def _part_offsets(concat: Tensor) -> list[int]:
     return offsets
 
 
-def _homes(roots: Roots, users: dict[Tensor, list[Tensor]], stage: Stage) -> dict[Tensor, tuple[Tensor, int]]:
+def _homes(roots: Roots, users: dict[Tensor, list[Tensor]], stage: Stage, orders: Orders) -> dict[Tensor, tuple[Tensor, int]]:
     """Roots that only a concat reads, which are written where that has them: {root: (concat, first element)}."""
     found: dict[Tensor, tuple[Tensor, int]] = {}
     for concat in roots.reasons:
         if not isinstance(concat.op, ops.Concat) or concat in stage.earlier:
             continue
-        for arg, offset in zip(concat.args, _part_offsets(concat)):
+        for arg, offset in zip(concat.args, _part_offsets(Buffer(concat, orders[concat]))):
             is_single = users.get(arg) == [concat] and concat.args.count(arg) == 1
             is_written = isinstance(arg.op, (ops.Map, ops.Cast, *_SUMS)) and arg not in stage.earlier
             if arg in roots and is_single and is_written and arg not in stage.targets:
@@ -166,7 +189,7 @@ _SUMS = (ops.Reduce, ops.Contract)
 def _add_parts(found: Nests, concat: Tensor, homes: dict[Tensor, tuple[Tensor, int]]) -> None:
     """A nest for each part that is not written to the concat by its own nest."""
     buffer = found.buffers[concat]
-    for arg, offset in zip(concat.args, _part_offsets(concat)):
+    for arg, offset in zip(concat.args, _part_offsets(buffer)):
         if arg not in homes:
             loops, index = loops_over(arg, buffer.order)
             target = _target(buffer, index, (concat, offset))

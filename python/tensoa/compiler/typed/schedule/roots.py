@@ -34,7 +34,7 @@ class Reason(Enum):
     OPERAND = "an operation reads it in its own order"
     SHARED = "several readers would calculate it again"
     REPEATED = "a view repeats it, so that it would be calculated again"
-    SUM = "its accumulators belong to no single root"
+    SUM = "a sum is made for it"
     LONG = "its expression is long"
 
 
@@ -137,11 +137,10 @@ class _Decision:
             top = tensor
             while top not in self.roots and len(self.users[top]) == 1 and _continues(self.users[top][0], top):
                 top = self.users[top][0]
-            if top is not tensor and top in self.roots and top not in self.roots.inner:
-                self.roots.inner[top] = tensor
-            else:
-                self.mark(tensor, Reason.SUM)
-                self.roots.inner[tensor] = tensor
+            if top in self.roots.inner:
+                top = tensor
+            self.mark(top, Reason.SUM)
+            self.roots.inner[top] = tensor
 
 
 def _count(tensor: Tensor) -> int:

@@ -391,6 +391,17 @@ inline Vec<T, N> gather_of(const T* from, P places, std::int64_t size, int strid
     const V y = gathered(from, inside ? places * stride + lanes() * step : I{});
     return inside ? y : all(NAN);
   }
+  if constexpr (std::is_same_v<T, float> && N == kLanes / 2 && std::is_same_v<P, L64>) {
+    const L64 lane = __builtin_convertvector(lanes_of<N>(), L64);
+    const L64 inside = (places >= 0) & (places < size) & (lane < count);
+    const L64 at = inside ? places * stride + lane * step : L64{};
+#ifdef __AVX512F__
+    const auto y = reinterpret_cast<HalfV>(_mm512_i64gather_ps(reinterpret_cast<__m512i>(at), from, 4));
+#else
+    const auto y = reinterpret_cast<HalfV>(_mm256_i64gather_ps(from, reinterpret_cast<__m256i>(at), 4));
+#endif
+    return __builtin_convertvector(inside, Mask<HalfV>) ? y : all_of<float, N>(NAN);
+  }
   Vec<T, N> y;
   for (int i = 0; i < N; ++i)
     y[i] = i < count && is_inside(places[i], size) ? from[places[i] * stride + i * step] : nothing<T>();
@@ -421,12 +432,28 @@ template <class J, class T>
 inline void scatter_row(const T* x, int count, int step, const Memory& memory, std::int64_t place) {
   if (!is_inside(place, memory.rows)) return;
   T* to = row_at<T>(memory, place);
+  if constexpr (std::is_same_v<T, float>)
+    if (step == 1) {
+      for (int i = 0; i < count; i += kLanes)
+        store_of<float, kLanes>(to + i, J::join(load(to + i), load(x + i)), count - i);
+      return;
+    }
   for (int i = 0; i < count; ++i) to[i] = joined_of<J>(to[i], x[i * step]);
 }
 
 /// Places of the K least of W numbers, in order.
 template <class T, int W, int K>
 inline void sort_one(std::int32_t* y, int ys, const T* x, int xs, bool is_largest) {
+  if constexpr (std::is_same_v<T, float>) {  // the key, and then the place, are one number
+    std::int64_t keys[W];
+    for (int i = 0; i < W; i += kLanes) {
+      const I some = key_of(strided<float, kLanes>(x + i * xs, xs, W - i), is_largest);
+      for (int l = 0; l < std::min(kLanes, W - i); ++l) keys[i + l] = std::int64_t{some[l]} << 32 | (i + l);
+    }
+    std::partial_sort(keys, keys + K, keys + W);
+    for (int k = 0; k < K; ++k) y[k * ys] = static_cast<std::int32_t>(keys[k] & 0x7fffffff);
+    return;
+  }
   std::int32_t order[W];
   for (int i = 0; i < W; ++i) order[i] = i;
   const auto before = [&](std::int32_t i, std::int32_t j) {
