@@ -114,20 +114,12 @@ class Expressions:
 
     # -- what is known of a nest before its text
 
-    def lanes(self, *tensors: Tensor) -> int:
-        """Bytes of the widest number of an expression: 8 or 4."""
-        widest = 4
-
-        def visit(tensor: Tensor, is_top: bool) -> None:
-            nonlocal widest
-            widest = max(widest, width_of(tensor.dtype))
-            if (tensor not in self.nests.roots or is_top) and widest == 4:
-                for arg in tensor.args:
-                    visit(arg, False)
-
-        for tensor in tensors:
-            visit(tensor, True)
-        return widest
+    def lanes(self, tensor: Tensor, is_top: bool = True) -> int:
+        """Bytes of the widest number of the expression of a root: 8 or 4."""
+        widest = width_of(tensor.dtype)
+        if tensor in self.nests.roots and not is_top:
+            return widest
+        return max([widest, *(self.lanes(arg, False) for arg in tensor.args)])
 
     # -- addresses
 

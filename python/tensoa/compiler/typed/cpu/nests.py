@@ -105,7 +105,7 @@ class NestPrinter(Expressions):
         terms, summed = terms_of(inner, nest.index)
         over = [Loop(name, size) for name, size in summed if isinstance(size, int)]
         fn = inner.op.fn if isinstance(inner.op, ops.Reduce) else "sum"
-        width = self.lanes(nest.root, *inner.args)
+        width = self.lanes(nest.root)
         if self.is_tile:
             return block_of(width, self.sum_of_rows(nest, inner, terms, over, fn))
         return block_of(width, self.sum_of_elements(nest, inner, terms, over, fn))

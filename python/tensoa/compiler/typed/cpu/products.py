@@ -138,8 +138,7 @@ def product_of(printer: "Expressions", nest: Nest) -> Product | None:
 
 def _has_lanes(printer: "Expressions", nest: Nest) -> bool:
     """Whether all numbers of the epilogue have 4 bytes, as the accumulators do."""
-    assert nest.inner is not None
-    return printer.lanes(nest.root, *nest.inner.args) == 4
+    return printer.lanes(nest.root) == 4
 
 
 def _joined(
