@@ -70,10 +70,11 @@ def generate(program: Program, target: Target = X86_64) -> Source:
         raise NotFused(f"{row_bytes} bytes for a row at a time, at most {target.row_bytes} are held")
     texts, steps = [], []
     for i, one in enumerate(nests):
-        texts += [_function(one, weights, memory, program, i, row_bytes, is_tile) for is_tile in (True, False)]
+        is_special = len(one.nests) <= target.special_nests
+        texts += [_function(one, weights, memory, program, i, row_bytes, is_tile, is_special) for is_tile in (True, False)]
         steps += [_clear(tensor, memory) for tensor in one.stage.scatters]
         rows = "1" if one.stage.rows == ONE else f"rows[{program.rows.index(one.stage.rows)}]"
-        steps.append(_run(i, rows, target))
+        steps.append(_run(i, rows, target, is_special))
     text = "\n".join(texts)
     if text.count("\n") > target.lines:
         raise NotFused(f"the size of its code: {text.count(chr(10))} lines, at most {target.lines} are compiled")
@@ -99,10 +100,12 @@ def _clear(tensor: Tensor, memory: StageMemory) -> str:
 
 
 def _function(
-    nests: Nests, weights: Weights, memory: StageMemory, program: Program, number: int, row_bytes: int, is_tile: bool
-) -> str:
-    """A stage in one layout: kVectors of rows, or kRows."""
+    nests: Nests, weights: Weights, memory: StageMemory, program: Program, number: int, row_bytes: int, is_tile: bool,
+    is_special: bool,
+) -> str:  # fmt: skip
+    """A stage in one layout: kCount vectors of rows, or kCount rows."""
     printer = StagePrinter(nests, weights, is_tile, memory, program.rows)
+    printer.is_special = is_special
     lines = []
     owners = {nest.buffer.root: nest.buffer for nest in nests.nests}
     for i, (root, buffer) in enumerate(owners.items()):
@@ -120,34 +123,49 @@ def _function(
         printer.places.setdefault(root, Place(printer.places[buffer.root].base, buffer, printer.places[buffer.root].pitch))
     lines += [text for nest in nests.nests if (text := printer.nest_text(nest))]
     lines += printer.ends()
-    head = "template <int kVectors>" if is_tile else "template <int kRows>"
+    lines.insert(0, _counts(is_tile, printer.is_special))
+    name = f"{'tile' if is_tile else 'few'}{number}"
     arguments = (
         "[[maybe_unused]] const Call& c, [[maybe_unused]] char* s, [[maybe_unused]] const std::int64_t* rows, "
         "[[maybe_unused]] const Memory* memory, [[maybe_unused]] const Memory* kept, "
         "[[maybe_unused]] std::int64_t first, [[maybe_unused]] int n"
     )
     body = "\n".join(f"  {{ {line} }}" if not line.startswith("[[") else f"  {line}" for line in lines)
-    return f"{head}\n[[gnu::noinline]] void {'tile' if is_tile else 'few'}{number}({arguments}) {{\n{body}\n}}\n"
+    head = "template <int kCount>\n" if printer.is_special else ""
+    return f"{head}[[gnu::noinline]] void {name}({arguments}) {{\n{body}\n}}\n"
 
 
-def _run(number: int, rows: str, target: Target) -> str:
+def _counts(is_tile: bool, is_special: bool) -> str:
+    """How many vectors, or few rows, a call works on: kCount, or known at run time."""
+    if is_special:
+        return f"[[maybe_unused]] constexpr int {'vectors' if is_tile else 'rows_here'} = kCount;"
+    return f"[[maybe_unused]] const int {'vectors = (n + kLanes - 1) / kLanes' if is_tile else 'rows_here = n'};"
+
+
+def _run(number: int, rows: str, target: Target, is_special: bool) -> str:
     """All rows of a stage: in tiles as long as these are faster, then in 4, 2, 1."""
     call = "(c, s, rows, memory, kept, first, "
-    tiles = f"""
-      const int n = static_cast<int>(std::min<std::int64_t>(left, kTileRows));
+    if is_special:
+        tiles = f"""
       if (n > 3 * kLanes) tile{number}<kTileRows / kLanes>{call}n);
       else if (n > 2 * kLanes) tile{number}<3>{call}n);
       else if (n > kLanes) tile{number}<2>{call}n);
-      else tile{number}<1>{call}n);
-      first += kTileRows;"""
-    few = "\n".join(
-        f"    }} else if (left >= {n}) {{\n      few{number}<{n}>{call}{n});\n      first += {n};" for n in (4, 2, 1)
-    )
+      else tile{number}<1>{call}n);"""
+        few = " ".join(f"else if (n == {n}) few{number}<{n}>{call}n);" for n in (4, 2, 1)).removeprefix("else ")
+        least = "left >= 4 ? 4 : left >= 2 ? 2 : 1"
+    else:
+        tiles, few, least = (
+            f"tile{number}{call}n);",
+            f"few{number}{call}n);",
+            "static_cast<int>(std::min<std::int64_t>(left, 4))",
+        )
     return f"""  for (std::int64_t first = 0, all_rows = {rows}; first < all_rows;) {{
     const std::int64_t left = all_rows - first;
-    if (left > {target.few}) {{{tiles}
-{few}
-    }}
+    const bool is_tile = left > {target.few};
+    const int n = is_tile ? static_cast<int>(std::min<std::int64_t>(left, kTileRows)) : {least};
+    if (is_tile) {{ {tiles} }}
+    else {{ {few} }}
+    first += is_tile ? kTileRows : n;
   }}"""
 
 

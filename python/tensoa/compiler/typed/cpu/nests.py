@@ -15,7 +15,7 @@ from tensoa.compiler.typed.schedule.reads import terms_of
 from tensoa.compiler.typed.tensors import Tensor
 from tensoa.dtypes import DTYPES, DType
 
-VECTORS = "UNROLLED for (int r = 0; r < kVectors * kLanes; r += N)"
+VECTORS = "UNROLLED for (int r = 0; r < vectors * kLanes; r += N)"
 _STRUCTS = {"sum": "JoinSum", "prod": "JoinProd", "max": "JoinMax", "min": "JoinMin"}
 
 
@@ -45,6 +45,7 @@ class NestPrinter(Expressions):
     """Prints the nests of a stage that work on numbers of the own row."""
 
     target = Target()
+    is_special = True  # whether a function is compiled for each number of vectors or rows
     has_rows = False  # whether the text of a nest has the loop over few rows
 
     def stored(self, nest: Nest, at: Linear, value: str, count: str) -> str:
@@ -107,7 +108,8 @@ class NestPrinter(Expressions):
         fn = inner.op.fn if isinstance(inner.op, ops.Reduce) else "sum"
         width = self.lanes(nest.root)
         if self.is_tile:
-            return block_of(width, self.sum_of_rows(nest, inner, terms, over, fn))
+            body = self.sum_of_rows(nest, inner, terms, over, fn)
+            return block_of(width, self.with_constant("kTileRows / kLanes", "vectors", body))
         return block_of(width, self.sum_of_elements(nest, inner, terms, over, fn))
 
     def term(self, factors: list[tuple[Tensor, Indices]]) -> str:
@@ -134,7 +136,7 @@ class NestPrinter(Expressions):
         row = "[[maybe_unused]] const int r = v * N;"
         body = loops_around(over, f"{each} {{ {row} sum[v] = {struct}::join(sum[v], {self.term(terms)}); }}")
         last = f"{each} {{ {row} const auto acc = sum[v]; {self.stored(nest, nest.target, self.epilogue(nest), '')} }}"
-        head = f"constexpr int count = kVectors * kLanes / N; Vec<{kind}, N> sum[count]; {each} sum[v] = {start};"
+        head = f"constexpr int count = vectors * kLanes / N; Vec<{kind}, N> sum[count]; {each} sum[v] = {start};"
         return loops_around(nest.loops, f"{head} {body} {last}")
 
     def sum_of_elements(self, nest: Nest, inner: Tensor, terms: list[tuple[Tensor, Indices]], over: list[Loop], fn: str) -> str:
@@ -180,13 +182,21 @@ class NestPrinter(Expressions):
         if self.is_tile:
             store = self.stored(nest, at, self.epilogue(nest), "")
             self.has_bias = False
-            return block_of(4, loops_around(product.batch, product.of_rows(store)))
+            body = loops_around(product.batch, product.of_rows(store))
+            return block_of(4, self.with_constant("kTileRows / kLanes", "vectors", body))
         store = self.stored(nest, at, self.epilogue(nest), self.count)
         if product.outputs > 1 and at.step(product.output) != 1:
             store = self.scattered(nest, at, self.epilogue(nest), Loop(product.output, product.outputs))
         self.has_bias = False
         self.has_rows = product.rows is not None
-        return block_of(4, product.of_elements(store))
+        body = product.of_elements(store)
+        return block_of(4, self.with_constant("4", "rows_here", body) if self.has_rows else body)
+
+    def with_constant(self, most: str, name: str, body: str) -> str:
+        """Kernels need the number of vectors or rows at compile time."""
+        if self.is_special:
+            return body
+        return f"with_constant<{most}>({name}, [&]([[maybe_unused]] auto {name}) {{ {body} }});"
 
     # -- what works on all elements together
 

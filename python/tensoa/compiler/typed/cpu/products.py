@@ -47,7 +47,7 @@ class Product:
     def of_rows(self, store: str) -> str:
         scale = 48
         x = f"{self.x.pointer} + ({self.x.at.text()}) * {scale}, {self.x.steps[0] * scale}, {self.x.steps[1] * scale}"
-        sizes = f"kVectors, {self.outputs}, {self.sizes[0]}, {self.sizes[1]}"
+        sizes = f"vectors, {self.outputs}, {self.sizes[0]}, {self.sizes[1]}"
         epilogue = f"[&]([[maybe_unused]] V acc, [[maybe_unused]] int {self.output}, int r) {{ {store} }}"
         if self.is_packed:
             return f"contract_rows<{sizes}>({x}, {self.weight.pointer} + {self.weight.at.text()}, {epilogue});"
@@ -74,7 +74,7 @@ class Product:
         return _around(batch, self._side_by_side(weight, body))
 
     def _of_few_rows(self, base: str, pitch: int, store: str) -> str:
-        sizes = f"kRows, {self.outputs}, {self.sizes[0]}, {self.sizes[1]}, true"
+        sizes = f"rows_here, {self.outputs}, {self.sizes[0]}, {self.sizes[1]}, true"
         x = f"{base} + {self.x.at.text()}, {pitch}, {self.x.steps[0]}, {self.x.steps[1]}"
         epilogue = f"[&]([[maybe_unused]] V acc, [[maybe_unused]] int q, [[maybe_unused]] int {self.output}) {{ {store} }}"
         return f"contract_outputs<{sizes}>({x}, {self.weight.pointer} + {self.weight.at.text()}, 0, 0, {epilogue});"

@@ -69,7 +69,7 @@ class StagePrinter(NestPrinter):
     def nest_text(self, nest: Nest) -> str:
         self.has_rows, self.joined = False, {}
         text = self._nest_text(nest)
-        return text if self.is_tile or self.has_rows or not text else f"for (int q = 0; q < kRows; ++q) {{ {text} }}"
+        return text if self.is_tile or self.has_rows or not text else f"for (int q = 0; q < rows_here; ++q) {{ {text} }}"
 
     def _nest_text(self, nest: Nest) -> str:
         root = nest.root
@@ -180,7 +180,7 @@ class StagePrinter(NestPrinter):
         found = [self.print_shared(tensor) for tensor in stage.shared]
         found += [self.print_joined(tensor) for tensor in stage.scatters]
         found += [self.print_output(output) for output in stage.outputs]
-        return found if self.is_tile else [f"for (int q = 0; q < kRows; ++q) {{ {text} }}" for text in found]
+        return found if self.is_tile else [f"for (int q = 0; q < rows_here; ++q) {{ {text} }}" for text in found]
 
     def print_shared(self, tensor: Tensor) -> str:
         pointer, kind, count = self.places[tensor].pointer, type_of(tensor.dtype), elements_of(tensor)
