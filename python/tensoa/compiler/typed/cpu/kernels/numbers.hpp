@@ -112,9 +112,10 @@ inline Vec<T, kCount<X>> integer_of(X x) {
 }
 template <class X>
 inline X narrowed(X x, int bits, bool is_signed) {
-  const int shift = 32 - bits;
-  if (is_signed) return reinterpret_cast<X>(reinterpret_cast<Wrapping<X>>(x) << shift) >> shift;
-  return x & ((1 << bits) - 1);
+  x &= (1 << bits) - 1;
+  if (!is_signed) return x;
+  const int sign = 1 << (bits - 1);
+  return (x ^ sign) - sign;
 }
 
 /// A function of V, also of vectors of half as many floats.
@@ -183,28 +184,31 @@ inline X minimum_of(X x, X y) {
   else if constexpr (kIsFloat<X>) return (x < y) | (x != x) ? x : y;
   else return x < y ? x : y;
 }
-template <class T>
-inline T quotient_of(T x, T y) {
-  if (y == 0) return 0;
-  return y == -1 ? static_cast<T>(-static_cast<std::make_unsigned_t<T>>(x)) : x / y;
-}
+/// Conditions on whole vectors: SLP of GCC 12 makes -1 of 1 where a lane's own condition chooses between constants.
 template <class X>
 inline X div_of(X x, X y) {
   if constexpr (kIsFloat<X>) {
     return x / y;
   } else {
-    for (int i = 0; i < kCount<X>; ++i) x[i] = quotient_of<Element<X>>(x[i], y[i]);
-    return x;
+    const auto is_zero = y == 0, is_minus = y == -1;
+    const X safe = (is_zero | is_minus) ? all_like(x, 1) : y;
+    X quotient;
+    for (int i = 0; i < kCount<X>; ++i) quotient[i] = x[i] / safe[i];
+    return is_zero ? X{} : (is_minus ? neg_of(x) : quotient);
   }
 }
 template <class X>
 inline X fmod_of(X x, X y) {
   if constexpr (kIsFloat<X>) {
     for (int i = 0; i < kCount<X>; ++i) x[i] = std::fmod(x[i], y[i]);
+    return x;
   } else {
-    for (int i = 0; i < kCount<X>; ++i) x[i] = y[i] == 0 || y[i] == -1 ? 0 : x[i] % y[i];
+    const auto is_alone = (y == 0) | (y == -1);
+    const X safe = is_alone ? all_like(x, 1) : y;
+    X rest;
+    for (int i = 0; i < kCount<X>; ++i) rest[i] = x[i] % safe[i];
+    return is_alone ? X{} : rest;
   }
-  return x;
 }
 template <class X>
 inline X shl_of(X x, X y) {
