@@ -32,7 +32,7 @@ def count_of(x: Value, dims: Sequence[int]) -> Value:
         return known
     ones = build.filled(1, INT64, (rows,))
     counted = build.cast(build.reduce("sum", ones, [0]), x.dtype)
-    return apply("mul", Value(counted, ()), known)
+    return Value(counted, ()) if fixed == 1 else apply("mul", Value(counted, ()), known)
 
 
 def mean_of(x: Value, dims: Sequence[int], keeps: bool) -> Value:

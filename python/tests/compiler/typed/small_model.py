@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The small model of docs/compiler.md: `python small_model.py` writes small_model.txt, what becomes of it in every pass."""
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[3]), str(Path(__file__).resolve().parents[2])]
+
+from bindings import block, bound  # noqa: E402
+from tensoa.binding.model import result_rows  # noqa: E402
+from tensoa.compiler.frontends import torch_export  # noqa: E402
+from tensoa.compiler.typed.dump import dumps  # noqa: E402
+from tensoa.compiler.typed.frontend import capture  # noqa: E402
+
+TEXT = Path(__file__).with_suffix(".txt")
+
+
+# [model]
+class Small(nn.Module):
+    """Two heads of a layer, scaled by the largest number of each, less the mean of all rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 8)
+
+    def forward(self, x):
+        heads = torch.relu(self.layer(x)).view(-1, 2, 4)
+        y = (heads / (1 + heads.amax(2, keepdim=True))).flatten(1)
+        return y - y.mean(0)
+
+
+# [/model]
+
+
+def text():
+    """Sections with marks, as scripts/check_docs.py reads them."""
+    torch.manual_seed(0)
+    binding = bound([block("x", 3)], [block("y", 8)])
+    module = Small().eval()
+    for one in module.parameters():  # the digests of the constants are the same everywhere
+        one.data = torch.arange(one.numel(), dtype=torch.float32).reshape(one.shape) / 8
+    exported = torch_export.exported_program(module, binding)
+    program = capture(exported, binding, result_rows(module, binding, "cpu"))
+    found = []
+    for name, dump in dumps(program):
+        mark = name.replace(" ", "_")
+        found.append(f"# [{mark}]\n{dump}\n# [/{mark}]\n")
+    return "\n".join(found)
+
+
+if __name__ == "__main__":
+    TEXT.write_text(text())
