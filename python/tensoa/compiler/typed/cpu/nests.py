@@ -48,6 +48,10 @@ class NestPrinter(Expressions):
     is_special = True  # whether a function is compiled for each number of vectors or rows
     has_rows = False  # whether the text of a nest has the loop over few rows
 
+    def along(self, loop: Loop | None) -> None:
+        """The lanes are elements along a loop; None: all lanes are the same element, or they are rows."""
+        self.vector, self.count = (loop.name, f"{loop.size} - {loop.name}") if loop else (None, "N")
+
     def stored(self, nest: Nest, at: Linear, value: str, count: str) -> str:
         """Writes a vector of the root. `count`: lanes that are written, where these are elements."""
         kind, pointer = type_of(nest.root.dtype), self.places[nest.buffer.root].pointer
@@ -70,9 +74,10 @@ class NestPrinter(Expressions):
             value = self.value(nest.root, index, not nest.is_copy)
             return block_of(width, loops_around(loops, f"{VECTORS} {self.stored(nest, target, value, '')}"))
         if not loops:
+            self.along(None)
             return block_of(width, self.stored(nest, target, self.value(nest.root, index, not nest.is_copy), "1"))
         last = loops[-1]
-        self.vector, self.count = last.name, f"{last.size} - {last.name}"
+        self.along(last)
         value = self.value(nest.root, index, not nest.is_copy)
         body = self.stored(nest, target, value, self.count)
         if last.size > 1 and target.step(last.name) != 1:
@@ -83,7 +88,7 @@ class NestPrinter(Expressions):
         """Neighbouring loops become one where all that is read and written allows it."""
         loops = list(nest.loops)
         self.reads, self.joined = [], {}
-        self.vector = loops[-1].name if loops else None
+        self.along(loops[-1] if loops else None)
         self.value(nest.root, nest.index, not nest.is_copy)
         reads = [*self.reads, nest.target]
         for i in range(len(loops) - 1, 0, -1):
@@ -131,7 +136,7 @@ class NestPrinter(Expressions):
     def sum_of_rows(self, nest: Nest, inner: Tensor, terms: list[tuple[Tensor, Indices]], over: list[Loop], fn: str) -> str:
         kind, struct = type_of(inner.dtype), joining(fn, inner.dtype)
         start = f"all_of<{kind}, N>({literal(start_of(fn, inner.dtype), inner.dtype)})"
-        self.vector = None
+        self.along(None)
         each = "UNROLLED for (int v = 0; v < count; ++v)"
         row = "[[maybe_unused]] const int r = v * N;"
         body = loops_around(over, f"{each} {{ {row} sum[v] = {struct}::join(sum[v], {self.term(terms)}); }}")
@@ -144,7 +149,7 @@ class NestPrinter(Expressions):
         start = f"all_of<{kind}, N>({literal(start_of(fn, inner.dtype), inner.dtype)})"
         if nest.loops and self.prefers_outputs(nest, terms, over):
             last = nest.loops[-1]
-            self.vector, self.count = last.name, f"{last.size} - {last.name}"
+            self.along(last)
             body = loops_around(over, f"acc = {struct}::join(acc, {self.term(terms)});")
             store = self.stored(nest, nest.target, self.epilogue(nest), self.count)
             if last.size > 1 and nest.target.step(last.name) != 1:
@@ -153,13 +158,13 @@ class NestPrinter(Expressions):
         head = f"auto sum = {start};"
         if over:
             along = over[-1]
-            self.vector, self.count = along.name, f"{along.size} - {along.name}"
+            self.along(along)
             some = f"where_of(lanes_of<N>() < {along.size} - {along.name}, {self.term(terms)}, {start})"
             head += loops_around(over[:-1], in_steps(along, f"sum = {struct}::join(sum, {some});"))
         else:
-            self.vector = None
+            self.along(None)
             head += f"sum = {struct}::join(sum, where_of(lanes_of<N>() < 1, {self.term(terms)}, {start}));"
-        self.vector = None
+        self.along(None)
         total = f"const auto acc = all_of<{kind}, N>(joined_lanes<{struct}>(sum));"
         return loops_around(nest.loops, f"{head} {total} {self.stored(nest, nest.target, self.epilogue(nest), '1')}")
 
@@ -167,7 +172,8 @@ class NestPrinter(Expressions):
         """Whether the lanes are neighbouring results, rather than the terms of one."""
         if nest.loops[-1].size <= 2:
             return False
-        self.reads, self.vector = [], nest.loops[-1].name
+        self.reads = []
+        self.along(nest.loops[-1])
         self.term(terms)
         is_dense = all(one.offset >= 0 and one.step(self.vector) in (0, 1) for one in self.reads)
         terms_count = over[-1].size if over else 1
@@ -177,7 +183,7 @@ class NestPrinter(Expressions):
 
     def print_product(self, nest: Nest, product: Product) -> str:
         self.has_bias = product.has_bias
-        self.vector, self.count = product.output, f"{product.outputs} - {product.output}"
+        self.along(Loop(product.output, product.outputs))
         at = nest.target
         if self.is_tile:
             store = self.stored(nest, at, self.epilogue(nest), "")
@@ -228,7 +234,7 @@ class NestPrinter(Expressions):
         is_wide = root.dtype.is_float and op.fn in ("sum", "prod")
         dtype = DTYPES["float64"] if is_wide else root.dtype
         kind, struct = type_of(dtype), joining(op.fn, root.dtype)
-        self.vector = None
+        self.along(None)
         others = [loop for loop in nest.loops if loop.name != f"i{op.axis}"]
         (along,) = [loop for loop in nest.loops if loop.name == f"i{op.axis}"]
         value = self.value(x, nest.index)
@@ -245,7 +251,7 @@ class NestPrinter(Expressions):
         root = nest.root
         assert isinstance(root.op, ops.Scatter)
         (x, places), op, kind = root.args, root.op, type_of(root.dtype)
-        self.vector = None
+        self.along(None)
         start = f"all_of<{kind}, N>({literal(start_of(op.fn, root.dtype), root.dtype)})"
         stored = self.stored(nest, nest.target, start, "1")
         cleared = block_of(self.lanes(root), loops_around(nest.loops, f"{VECTORS} {stored}" if self.is_tile else stored))

@@ -68,6 +68,7 @@ class StagePrinter(NestPrinter):
 
     def nest_text(self, nest: Nest) -> str:
         self.has_rows, self.joined = False, {}
+        self.along(None)
         text = self._nest_text(nest)
         return text if self.is_tile or self.has_rows or not text else f"for (int q = 0; q < rows_here; ++q) {{ {text} }}"
 
