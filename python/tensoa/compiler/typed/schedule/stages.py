@@ -91,9 +91,11 @@ class _Levels:
         until = {output.value: self.level[output.value] for output in self.program.outputs}
         for tensor in reversed(self.order):
             level = self.level[tensor]
-            if not joins_rows(tensor) and not is_free(tensor):
+            if not is_free(tensor):
+                later = joins_rows(tensor)  # the result is there after the stage that joins the rows
+                made_with = symbol_of(tensor.args[0]) if later else symbol_of(tensor)
                 most = until.get(tensor, level)
-                level = max([level, *(at for at, rows in there if rows == symbol_of(tensor) and at <= most)])
+                level = max([level, *(at + later for at, rows in there if rows == made_with and at + later <= most)])
             self.level[tensor] = level
             for arg in own_args(tensor):
                 until[arg] = min(until.get(arg, level), level - joins_rows(tensor))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C++ of typed programs beside that of today's row programs: numbers and times, of the kinds of docs/width.md.
 
-    python bench/typed_programs.py [--level x86-64-v4] [--rounds 41] [--rows 1,16,1000] [PART OF A NAME...]
+    python bench/two_compilers.py [--level x86-64-v4] [--rounds 41] [--rows 1,16,1000] [PART OF A NAME...]
 
 Both libraries are called as functions with the same columns, in turns whose order alternates; the time is that of the thread,
 the ratio the median of the ratios of the rounds. The error is the largest difference from the module in float64, relative to
