@@ -436,6 +436,7 @@ class Reference:
             unit = torch.from_numpy(np.asarray((mixed >> np.uint64(11)).astype(np.float64) / 2.0**52 - 1))
         else:
             unit = torch.from_numpy(np.asarray(self.draw.uniform(-1, 1, tuple(x.shape))))
+        unit = torch.copysign(0.5 + unit.abs() / 2, unit)  # never so little that nothing changes
         error = _EPSILON[dtype.name] * ULPS * unit * (x.abs() if size is None else size)
         return torch.where(error.isfinite(), x + error, x)
 
