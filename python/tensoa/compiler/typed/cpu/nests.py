@@ -68,7 +68,7 @@ class NestPrinter(Expressions):
     # -- functions
 
     def print_map(self, nest: Nest) -> str:
-        width = self.lanes(nest.root)
+        width = self.lanes(nest.root, not nest.is_copy)
         loops, index, target = self.merged(nest)
         if self.is_tile:
             value = self.value(nest.root, index, not nest.is_copy)

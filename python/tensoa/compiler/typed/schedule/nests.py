@@ -144,7 +144,7 @@ def _nest(found: Nests, root: Tensor, reason: Reason, buffer: Buffer, home: tupl
     inner = found.roots.inner.get(root)
     loops, index = loops_over(root, buffer.order)
     target = _target(buffer, index, home)
-    return Nest(root, reason, buffer, loops, index, target, inner, _bias_of(root, inner))
+    return Nest(root, reason, buffer, loops, index, target, inner, _bias_of(found.roots.chains[root], inner) if inner else None)
 
 
 def _target(buffer: Buffer, index: tuple[Linear | None, ...], home: tuple[Tensor, int] | None) -> Linear:
@@ -196,15 +196,15 @@ def _add_parts(found: Nests, concat: Tensor, homes: dict[Tensor, tuple[Tensor, i
             found.nests.append(Nest(arg, Reason.ELEMENTS, buffer, loops, index, target, is_copy=True))
 
 
-def _bias_of(root: Tensor, inner: Tensor | None) -> tuple[Tensor, Tensor] | None:
+def _bias_of(chain: list[Tensor], inner: Tensor) -> tuple[Tensor, Tensor] | None:
     """The function that adds a constant for each output to a product, and that constant."""
-    if inner is None or not isinstance(inner.op, ops.Contract) or not is_constant(inner.args[1]):
+    if not isinstance(inner.op, ops.Contract) or not is_constant(inner.args[1]):
         return None
     op = inner.op
     if op.out[-1] in op.left or op.out[-1] not in op.right:
         return None
     last = len(inner.shape) - 1
-    for function in _chain(root, inner):
+    for function in chain:
         if isinstance(function.op, ops.Map) and function.op.fn == "add" and inner in function.args:
             other = [arg for arg in function.args if arg is not inner]
             is_alone = len(other) == 1 and is_constant(other[0]) and isinstance(other[0].op, ops.View)
@@ -216,21 +216,6 @@ def _bias_of(root: Tensor, inner: Tensor | None) -> tuple[Tensor, Tensor] | None
 def _view(tensor: Tensor) -> ops.View:
     assert isinstance(tensor.op, ops.View)
     return tensor.op
-
-
-def _chain(root: Tensor, inner: Tensor) -> list[Tensor]:
-    """The functions between a sum and its root."""
-    found: list[Tensor] = []
-    tensor = root
-    while tensor is not inner:
-        found.append(tensor)
-        following = [arg for arg in tensor.args if arg is inner or _leads_to(arg, inner)]
-        tensor = following[0]
-    return found
-
-
-def _leads_to(tensor: Tensor, inner: Tensor) -> bool:
-    return isinstance(tensor.op, (ops.Map, ops.Cast)) and any(arg is inner or _leads_to(arg, inner) for arg in tensor.args)
 
 
 def reads_of(nest: Nest, roots: Roots) -> set[Tensor]:

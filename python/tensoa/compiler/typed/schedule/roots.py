@@ -40,10 +40,13 @@ class Reason(Enum):
 
 @dataclass
 class Roots:
-    """`reasons`: of each root, in the order of the values; `inner`: the sum that a root is an epilogue of."""
+    """`reasons`: of each root, in the order of the values; `inner`: the sum that a root is an epilogue of; `chains`: the
+    functions from that sum to the root, the first one first.
+    """
 
     reasons: dict[Tensor, Reason] = field(default_factory=dict)
     inner: dict[Tensor, Tensor] = field(default_factory=dict)
+    chains: dict[Tensor, list[Tensor]] = field(default_factory=dict)
 
     def __contains__(self, tensor: Tensor) -> bool:
         return tensor in self.reasons
@@ -131,16 +134,14 @@ class _Decision:
         for tensor in self.stage.values:
             if not isinstance(tensor.op, SUMS) or tensor in self.stage.earlier:
                 continue
-            if tensor in self.roots:
-                self.roots.inner[tensor] = tensor
-                continue
-            top = tensor
+            top, chain = tensor, []
             while top not in self.roots and len(self.users[top]) == 1 and _continues(self.users[top][0], top):
                 top = self.users[top][0]
+                chain.append(top)
             if top in self.roots.inner:
-                top = tensor
+                top, chain = tensor, []
             self.mark(top, Reason.SUM)
-            self.roots.inner[top] = tensor
+            self.roots.inner[top], self.roots.chains[top] = tensor, chain
 
 
 def _count(tensor: Tensor) -> int:
