@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensoa.compiler.backends.cpu.constants import BLOCK
 from tensoa.compiler.backends.kernel_text import float_literal
 from tensoa.compiler.constants import Pool
 from tensoa.compiler.typed import operations as ops
@@ -83,21 +82,34 @@ class Address(NamedTuple):
     is_constant: bool
 
 
+class Arguments:
+    """Numbers that have names in the text of a function, so that stages that differ only in them have the same text."""
+
+    def __init__(self) -> None:
+        self.names: dict[tuple[str, int], str] = {}
+
+    def name(self, kind: str, number: int) -> str:
+        """`kind`: what the number is of; equal ones of a kind have one name."""
+        return self.names.setdefault((kind, number), f"{kind}{len(self.names)}")
+
+
 class Weights:
     """Constants as they lie in the library."""
 
-    def __init__(self) -> None:
-        self.pool = Pool(4 * BLOCK)
+    def __init__(self, pool: Pool, arguments: Arguments) -> None:
+        self.pool, self.arguments = pool, arguments
 
     def pointer(self, data: Array, dtype: DType) -> str:
         """To an array of the type in registers, behind which a vector may be read."""
         stored = -data.astype(np.int32) if dtype.is_bool else data.astype(_STORED[type_of(dtype)])
-        at = self.pool.place(stored.tobytes() + bytes(64))
-        return f"weights_at<{type_of(dtype)}>({at})"
+        return self.at(type_of(dtype), stored.tobytes() + bytes(64))
 
     def packed(self, numbers: Array) -> str:
         """To weights of a layer."""
-        return f"weights_at<float>({self.pool.place(numbers.tobytes())})"
+        return self.at("float", numbers.tobytes())
+
+    def at(self, kind: str, data: bytes) -> str:
+        return f"weights_at<{kind}>({self.arguments.name('w', self.pool.place(data))})"
 
 
 class Expressions:

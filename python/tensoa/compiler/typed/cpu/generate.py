@@ -3,12 +3,15 @@
 """From a typed program to the C++ of a library (the interface is that of backends/cpu)."""
 
 from pathlib import Path
+from typing import NamedTuple
 
+from tensoa.compiler.backends.cpu.constants import BLOCK
 from tensoa.compiler.backends.cpu.generate import ABI, kernel_text
 from tensoa.compiler.backends.cpu.source import INCLUDED, Source
 from tensoa.compiler.backends.kernel_text import joined
+from tensoa.compiler.constants import Pool
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.typed.cpu.expressions import Place, Weights, type_of
+from tensoa.compiler.typed.cpu.expressions import Arguments, Place, Weights, type_of
 from tensoa.compiler.typed.cpu.rows import StageMemory, StagePrinter, pitch_of, start_text
 from tensoa.compiler.typed.cpu.target import X86_64, Target
 from tensoa.compiler.typed.program import Program
@@ -64,24 +67,24 @@ def _word(nest: Nest) -> str:
 def generate(program: Program, target: Target = X86_64) -> Source:
     """The C++ source of a program that the passes are done with. Raises NotFused for what there is no code for."""
     nests, memory = schedule(program)
-    weights = Weights()
+    pool, functions = Pool(4 * BLOCK), Functions()
     row_bytes = max(one.bytes for one in nests) + 64 | 64  # rows a power of two apart would fall on the same lines of a cache
     if row_bytes > target.row_bytes:
         raise NotFused(f"{row_bytes} bytes for a row at a time, at most {target.row_bytes} are held")
-    texts, steps = [], []
-    for i, one in enumerate(nests):
+    calls = []
+    for one in nests:
         is_special = len(one.nests) <= target.special_nests
-        texts += [_function(one, weights, memory, program, i, row_bytes, is_tile, is_special) for is_tile in (True, False)]
+        calls.append([_add(functions, one, pool, memory, program, row_bytes, is_tile, is_special) for is_tile in (True, False)])
+    steps = []
+    for one, (tile, few) in zip(nests, calls):
         steps += [_clear(tensor, memory) for tensor in one.stage.scatters]
         rows = "1" if one.stage.rows == ONE else f"rows[{program.rows.index(one.stage.rows)}]"
-        steps.append(_run(i, rows, target, is_special))
-    text = "\n".join(texts)
+        steps.append(_run(functions.called(tile), functions.called(few), rows, target, tile.is_special))
+    text = functions.text()
     if text.count("\n") > target.lines:
         raise NotFused(f"the size of its code: {text.count(chr(10))} lines, at most {target.lines} are compiled")
-    if len(weights.pool) > target.weight_bytes:
-        raise NotFused(
-            f"{len(weights.pool) >> 20} MiB of weights, at most {target.weight_bytes >> 20} MiB are linked into a library"
-        )
+    if len(pool) > target.weight_bytes:
+        raise NotFused(f"{len(pool) >> 20} MiB of weights, at most {target.weight_bytes >> 20} MiB are linked into a library")
     parts = [
         kernel_text(True),
         joined(KERNELS),
@@ -91,7 +94,7 @@ def generate(program: Program, target: Target = X86_64) -> Source:
         "}  // namespace",
         _interface(program, memory, row_bytes, steps),
     ]
-    return Source("\n".join(parts), bytes(weights.pool.data) + bytes(256))
+    return Source("\n".join(parts), bytes(pool.data) + bytes(256))
 
 
 def _clear(tensor: Tensor, memory: StageMemory) -> str:
@@ -99,12 +102,13 @@ def _clear(tensor: Tensor, memory: StageMemory) -> str:
     return f"fill_rows<{kind}>(memory[{memory.shared[tensor]}], {start_text(tensor)});"
 
 
-def _function(
-    nests: Nests, weights: Weights, memory: StageMemory, program: Program, number: int, row_bytes: int, is_tile: bool,
+def _add(
+    functions: "Functions", nests: Nests, pool: Pool, memory: StageMemory, program: Program, row_bytes: int, is_tile: bool,
     is_special: bool,
-) -> str:  # fmt: skip
+) -> "Call":  # fmt: skip
     """A stage in one layout: kCount vectors of rows, or kCount rows."""
-    printer = StagePrinter(nests, weights, is_tile, memory, program.rows)
+    arguments = Arguments()
+    printer = StagePrinter(nests, Weights(pool, arguments), is_tile, memory, program.rows)
     printer.is_special = is_special
     lines = []
     owners = {nest.buffer.root: nest.buffer for nest in nests.nests}
@@ -112,7 +116,7 @@ def _function(
         kind, name = type_of(root.dtype), f"b{i}"
         is_kept = root in memory.kept and root not in printer.nests_from_rows()
         if is_kept:
-            start = f"reinterpret_cast<{kind}*>(row_at<char>(kept[{memory.kept[root]}], first))"
+            start = f"reinterpret_cast<{kind}*>(row_at<char>(kept[{arguments.name('k', memory.kept[root])}], first))"
             pitch = pitch_of(root) * 4 // width_of(root.dtype)
         else:
             start = f"reinterpret_cast<{kind}*>(s + {buffer.offset}{' * kTileRows' if is_tile else ''})"
@@ -124,15 +128,56 @@ def _function(
     lines += [text for nest in nests.nests if (text := printer.nest_text(nest))]
     lines += printer.ends()
     lines.insert(0, _counts(is_tile, printer.is_special))
-    name = f"{'tile' if is_tile else 'few'}{number}"
-    arguments = (
-        "[[maybe_unused]] const Call& c, [[maybe_unused]] char* s, [[maybe_unused]] const std::int64_t* rows, "
-        "[[maybe_unused]] const Memory* memory, [[maybe_unused]] const Memory* kept, "
-        "[[maybe_unused]] std::int64_t first, [[maybe_unused]] int n"
-    )
     body = "\n".join(f"  {{ {line} }}" if not line.startswith("[[") else f"  {line}" for line in lines)
-    head = "template <int kCount>\n" if printer.is_special else ""
-    return f"{head}[[gnu::noinline]] void {name}({arguments}) {{\n{body}\n}}\n"
+    return functions.add(body, arguments, is_special)
+
+
+class Call(NamedTuple):
+    """A use of a function: its text with the names of its numbers, and what they are."""
+
+    body: str
+    names: tuple[str, ...]
+    is_special: bool
+    numbers: tuple[int, ...]
+
+
+class Functions:
+    """The functions of the stages. Stages that differ only in numbers (where weights and memory lie) have one."""
+
+    def __init__(self) -> None:
+        self.calls: dict[tuple[str, tuple[str, ...], bool], list[Call]] = {}
+
+    def add(self, body: str, arguments: Arguments, is_special: bool) -> Call:
+        names = tuple(arguments.names.values())
+        call = Call(body, names, is_special, tuple(number for _, number in arguments.names))
+        self.calls.setdefault(call[:3], []).append(call)
+        return call
+
+    def called(self, call: Call) -> tuple[str, str]:
+        """(name, the numbers that are passed); those of a function that is called once are constants."""
+        name = _name_of(list(self.calls).index(call[:3]))
+        if len(self.calls[call[:3]]) == 1:
+            return name, "nullptr"
+        return name, f"std::array<std::int64_t, {len(call.numbers)}>{{{', '.join(map(str, call.numbers))}}}.data()"
+
+    def text(self) -> str:
+        return "\n".join(self._text(_name_of(i), calls) for i, calls in enumerate(self.calls.values()))
+
+    @staticmethod
+    def _text(name: str, calls: list[Call]) -> str:
+        call, is_single = calls[0], len(calls) == 1
+        parameters = ("const Call& c", "char* s", "const std::int64_t* rows", "const Memory* memory", "const Memory* kept",
+                      "const std::int64_t* numbers", "std::int64_t first", "int n")  # fmt: skip
+        lines = ["template <int kCount>"] if call.is_special else []
+        lines.append(f"[[gnu::noinline]] void {name}({', '.join(f'[[maybe_unused]] {one}' for one in parameters)}) {{")
+        for i, (number, value) in enumerate(zip(call.names, call.numbers)):
+            kind, known = ("constexpr", value) if is_single else ("const", f"numbers[{i}]")
+            lines.append(f"  [[maybe_unused]] {kind} std::int64_t {number} = {known};")
+        return "\n".join([*lines, call.body, "}", ""])
+
+
+def _name_of(number: int) -> str:
+    return f"stage{number}"
 
 
 def _counts(is_tile: bool, is_special: bool) -> str:
@@ -142,29 +187,26 @@ def _counts(is_tile: bool, is_special: bool) -> str:
     return f"[[maybe_unused]] const int {'vectors = (n + kLanes - 1) / kLanes' if is_tile else 'rows_here = n'};"
 
 
-def _run(number: int, rows: str, target: Target, is_special: bool) -> str:
-    """All rows of a stage: in tiles as long as these are faster, then in 4, 2, 1."""
-    call = "(c, s, rows, memory, kept, first, "
+def _run(tile: tuple[str, str], few: tuple[str, str], rows: str, target: Target, is_special: bool) -> str:
+    """All rows of a stage: in tiles as long as these are faster, then in 4, 2, 1. A function: its name, and its numbers."""
+    of_tile, of_few = (f"(c, s, rows, memory, kept, {numbers}, first, n);" for _, numbers in (tile, few))
     if is_special:
         tiles = f"""
-      if (n > 3 * kLanes) tile{number}<kTileRows / kLanes>{call}n);
-      else if (n > 2 * kLanes) tile{number}<3>{call}n);
-      else if (n > kLanes) tile{number}<2>{call}n);
-      else tile{number}<1>{call}n);"""
-        few = " ".join(f"else if (n == {n}) few{number}<{n}>{call}n);" for n in (4, 2, 1)).removeprefix("else ")
+      if (n > 3 * kLanes) {tile[0]}<kTileRows / kLanes>{of_tile}
+      else if (n > 2 * kLanes) {tile[0]}<3>{of_tile}
+      else if (n > kLanes) {tile[0]}<2>{of_tile}
+      else {tile[0]}<1>{of_tile}"""
+        some = " ".join(f"else if (n == {n}) {few[0]}<{n}>{of_few}" for n in (4, 2, 1)).removeprefix("else ")
         least = "left >= 4 ? 4 : left >= 2 ? 2 : 1"
     else:
-        tiles, few, least = (
-            f"tile{number}{call}n);",
-            f"few{number}{call}n);",
-            "static_cast<int>(std::min<std::int64_t>(left, 4))",
-        )
+        tiles, some = tile[0] + of_tile, few[0] + of_few
+        least = "static_cast<int>(std::min<std::int64_t>(left, 4))"
     return f"""  for (std::int64_t first = 0, all_rows = {rows}; first < all_rows;) {{
     const std::int64_t left = all_rows - first;
     const bool is_tile = left > {target.few};
     const int n = is_tile ? static_cast<int>(std::min<std::int64_t>(left, kTileRows)) : {least};
     if (is_tile) {{ {tiles} }}
-    else {{ {few} }}
+    else {{ {some} }}
     first += is_tile ? kTileRows : n;
   }}"""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cpu.expressions import Expressions, literal, type_of
-from tensoa.compiler.typed.cpu.products import Product, product_of
+from tensoa.compiler.typed.cpu.products import Product, Stored, product_of
 from tensoa.compiler.typed.cpu.target import Target
 from tensoa.compiler.typed.functions import start_of
 from tensoa.compiler.typed.schedule.addresses import Indices, Linear, variable
@@ -184,18 +184,20 @@ class NestPrinter(Expressions):
     def print_product(self, nest: Nest, product: Product) -> str:
         self.has_bias = product.has_bias
         self.along(Loop(product.output, product.outputs))
-        at = nest.target
-        if self.is_tile:
-            store = self.stored(nest, at, self.epilogue(nest), "")
-            self.has_bias = False
-            body = loops_around(product.batch, product.of_rows(store))
-            return block_of(4, self.with_constant("kTileRows / kLanes", "vectors", body))
-        store = self.stored(nest, at, self.epilogue(nest), self.count)
-        if product.outputs > 1 and at.step(product.output) != 1:
-            store = self.scattered(nest, at, self.epilogue(nest), Loop(product.output, product.outputs))
+        at, acc, place = nest.target, self.epilogue(nest), self.places[nest.buffer.root]
         self.has_bias = False
+        is_stored = acc == "acc"
+        if self.is_tile:
+            stored = Stored(place.pointer, at) if is_stored else None
+            body = loops_around(product.batch, product.of_rows(self.stored(nest, at, acc, ""), stored))
+            return block_of(4, self.with_constant("kTileRows / kLanes", "vectors", body))
         self.has_rows = product.rows is not None
-        body = product.of_elements(store)
+        store, stored = self.stored(nest, at, acc, self.count), None
+        if product.outputs > 1 and at.step(product.output) != 1:
+            store = self.scattered(nest, at, acc, Loop(product.output, product.outputs))
+        elif is_stored:
+            stored = Stored(place.base if self.has_rows else place.pointer, at, place.pitch)
+        body = product.of_elements(store, stored)
         return block_of(4, self.with_constant("4", "rows_here", body) if self.has_rows else body)
 
     def with_constant(self, most: str, name: str, body: str) -> str:

@@ -31,6 +31,17 @@ class Operand:
 
 
 @dataclass
+class Stored:
+    """Where accumulators go that are only stored. Of few rows that share the weights: `pointer` of the first one, and how far
+    they are apart.
+    """
+
+    pointer: str
+    at: Linear
+    pitch: int = 0
+
+
+@dataclass
 class Product:
     """A sum of products in the form of the kernels. `items`: the loop whose iterations share the weights."""
 
@@ -44,49 +55,59 @@ class Product:
     batch: list[Loop] = field(default_factory=list)
     rows: tuple[str, int] | None = None  # of few rows that share the weights: the first row of x, and how far they are apart
 
-    def of_rows(self, store: str) -> str:
+    def of_rows(self, store: str, stored: Stored | None) -> str:
+        """`store`: what is done with the accumulator `acc`; `stored`: where it only has to be stored."""
         scale = 48
         x = f"{self.x.pointer} + ({self.x.at.text()}) * {scale}, {self.x.steps[0] * scale}, {self.x.steps[1] * scale}"
         sizes = f"vectors, {self.outputs}, {self.sizes[0]}, {self.sizes[1]}"
         epilogue = f"[&]([[maybe_unused]] V acc, [[maybe_unused]] int {self.output}, int r) {{ {store} }}"
         if self.is_packed:
-            return f"contract_rows<{sizes}>({x}, {self.weight.pointer} + {self.weight.at.text()}, {epilogue});"
+            weight = f"{self.weight.pointer} + {self.weight.at.text()}"
+            if stored is None:
+                return f"contract_rows<{sizes}>({x}, {weight}, {epilogue});"
+            to = f"{stored.pointer} + ({stored.at.without(self.output).text()}) * {scale}"
+            return f"contract_rows_to<{sizes}>({x}, {weight}, {to}, {stored.at.step(self.output) * scale});"
         own = f"{self.weight.pointer} + ({self.weight.at.text()}) * {scale}"
         steps = ", ".join(str(step * scale) for step in (*self.weight.steps, self.weight.output))
         return f"contract_rows_own<{sizes}>({x}, {own}, {steps}, {epilogue});"
 
-    def of_elements(self, store: str) -> str:
+    def of_elements(self, store: str, stored: Stored | None) -> str:
+        """The same of elements."""
         batch = list(self.batch)
-        if self.rows:
-            return self._of_few_rows(*self.rows, store)
-        shares = batch and not self.weight.at.step(batch[-1].name)
-        item = batch.pop() if shares else None
-        count, step, name = (item.size, self.x.at.step(item.name), item.name) if item else (1, 0, "unused")
-        start = self.x.at.without(item.name) if item else self.x.at
-        x = f"{self.x.pointer} + {start.text()}, {step}, {self.x.steps[0]}, {self.x.steps[1]}"
-        sizes = f"{count}, {self.outputs}, {self.sizes[0]}, {self.sizes[1]}, {str(self.is_packed).lower()}"
-        epilogue = f"[&]([[maybe_unused]] V acc, [[maybe_unused]] int {name}, [[maybe_unused]] int {self.output}) {{ {store} }}"
         weight = f"{self.weight.pointer} + {self.weight.at.text()}"
-        steps = "0, 0" if self.is_packed else f"{self.weight.steps[0]}, {self.weight.steps[1]}"
-        body = f"contract_outputs<{sizes}>({x}, %s, {steps}, {epilogue});"
+        if self.rows:
+            base, pitch = self.rows
+            return self._of_items("rows_here", "q", base, self.x.at, pitch, weight, (0, 0), store, stored)
+        shares = batch and not self.weight.at.step(batch[-1].name)
+        item = batch.pop() if shares else Loop("unused", 1)
+        start = self.x.at.without(item.name)
+        given = str(item.size), item.name, self.x.pointer, start, self.x.at.step(item.name)
         if self.is_packed or self.weight.output == 1:
-            return _around(batch, body % weight)
-        return _around(batch, self._side_by_side(weight, body))
+            steps = (0, 0) if self.is_packed else self.weight.steps
+            return _around(batch, self._of_items(*given, weight, steps, store, stored))
+        call = self._of_items(*given, "t", (self.sizes[1] * self.outputs, self.outputs), store, stored)
+        return _around(batch, f"{self._side_by_side(weight)} {call}")
 
-    def _of_few_rows(self, base: str, pitch: int, store: str) -> str:
-        sizes = f"rows_here, {self.outputs}, {self.sizes[0]}, {self.sizes[1]}, true"
-        x = f"{base} + {self.x.at.text()}, {pitch}, {self.x.steps[0]}, {self.x.steps[1]}"
-        epilogue = f"[&]([[maybe_unused]] V acc, [[maybe_unused]] int q, [[maybe_unused]] int {self.output}) {{ {store} }}"
-        return f"contract_outputs<{sizes}>({x}, {self.weight.pointer} + {self.weight.at.text()}, 0, 0, {epilogue});"
+    def _of_items(
+        self, count: str, item: str, pointer: str, start: Linear, step: int, weight: str, steps: tuple[int, int], store: str,
+        stored: Stored | None,
+    ) -> str:  # fmt: skip
+        """`count` items that share the weights, the loop variable `item` of them, and how far they are apart."""
+        sizes = f"{count}, {self.outputs}, {self.sizes[0]}, {self.sizes[1]}, {str(self.is_packed).lower()}"
+        factors = f"{pointer} + {start.text()}, {step}, {self.x.steps[0]}, {self.x.steps[1]}, {weight}, {steps[0]}, {steps[1]}"
+        if stored is None:
+            epilogue = f"[&]([[maybe_unused]] V acc, [[maybe_unused]] int {item}, [[maybe_unused]] int {self.output})"
+            return f"contract_outputs<{sizes}>({factors}, {epilogue} {{ {store} }});"
+        to = f"{stored.pointer} + {stored.at.without(self.output, item).text()}"
+        return f"contract_outputs_to<{sizes}>({factors}, {to}, {stored.pitch if self.rows else stored.at.step(item)});"
 
-    def _side_by_side(self, weight: str, body: str) -> str:
-        """Copies factors whose outputs are apart in memory."""
+    def _side_by_side(self, weight: str) -> str:
+        """Copies factors whose outputs are apart in memory to the array t."""
         k1, k2 = self.sizes
         s1, s2 = self.weight.steps
         copy = f"t[(k * {k2} + j) * {self.outputs} + o] = ({weight})[k * {s1} + j * {s2} + o * {self.weight.output}];"
         loops = f"for (int k = 0; k < {k1}; ++k) for (int j = 0; j < {k2}; ++j) for (int o = 0; o < {self.outputs}; ++o) {copy}"
-        call = (body % "t").replace(f", {s1}, {s2}, [&]", f", {k2 * self.outputs}, {self.outputs}, [&]")
-        return f"alignas(64) float t[{k1 * k2 * self.outputs + 32}]; {loops} {call}"
+        return f"alignas(64) float t[{k1 * k2 * self.outputs + 32}]; {loops}"
 
 
 def _around(loops: list[Loop], body: str) -> str:

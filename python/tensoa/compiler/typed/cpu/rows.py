@@ -51,7 +51,7 @@ class StagePrinter(NestPrinter):
         return "1" if symbol == ONE else f"rows[{self.row_symbols.index(symbol)}]"
 
     def shared(self, tensor: Tensor) -> str:
-        return f"memory[{self.memory.shared[tensor]}]"
+        return f"memory[{self.weights.arguments.name('m', self.memory.shared[tensor])}]"
 
     @property
     def each(self) -> str:

@@ -49,6 +49,14 @@ template <int NV, int O, int K1, int K2, class E>
         [&](V x, int o, int r) { epilogue(x, o, r + g * kLanes); });
 }
 
+/// Compiled once for all products of these sizes whose results are only stored, `step` from output to output.
+template <int NV, int O, int K1, int K2>
+[[gnu::noinline]] void contract_rows_to(const float* a, int s1, int s2, const float* w, float* to,
+                                        int step) {
+  contract_rows<NV, O, K1, K2>(a, s1, s2, w,
+                               [=](V x, int o, int r) { store(to + o * step + r, x); });
+}
+
 /// The same of factors that each row has its own of, `bo` from output to output.
 template <int NV, int O, int K1, int K2, class E>
 [[gnu::always_inline]] inline void contract_group_own(const float* a, int s1, int s2,
@@ -151,6 +159,15 @@ template <int COUNT, int O, int K1, int K2, bool kPacked, class E>
   int i = 0;
   for (; i + together <= COUNT; i += together) items(std::integral_constant<int, together>{}, i);
   if constexpr (COUNT % together != 0) items(std::integral_constant<int, COUNT % together>{}, i);
+}
+
+/// Compiled once for all products of these sizes whose results are only stored, `step` from item to item.
+template <int COUNT, int O, int K1, int K2, bool kPacked>
+[[gnu::noinline]] void contract_outputs_to(const float* a, int sa, int s1, int s2, const float* w,
+                                           int b1, int b2, float* to, int step) {
+  contract_outputs<COUNT, O, K1, K2, kPacked>(
+      a, sa, s1, s2, w, b1, b2,
+      [=](V x, int i, int o) { store_of<float, kLanes>(to + i * step + o, x, O - o); });
 }
 
 }  // namespace
