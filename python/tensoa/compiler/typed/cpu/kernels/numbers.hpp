@@ -288,7 +288,7 @@ TENSOA_NUMBER_OF(log)
 TENSOA_NUMBER_OF(log2)
 TENSOA_NUMBER_OF(log10)
 TENSOA_NUMBER_OF(log1p)
-TENSOA_NUMBER_OF(sin)
+TENSOA_NUMBER(sin, f_sin, D(x) == 0.0 ? D(x) : sin(D(x)))  // of -0 it is -0
 TENSOA_NUMBER_OF(cos)
 TENSOA_NUMBER_OF(tan)
 TENSOA_NUMBER_OF(sinh)
