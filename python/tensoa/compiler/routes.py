@@ -17,8 +17,6 @@ from tensoa.compiler.backends import cpu
 from tensoa.compiler.errors import surprises_as_not_fused
 from tensoa.compiler.frontends import torch_export
 from tensoa.compiler.ir import Program
-from tensoa.compiler.typed import cpu as typed_cpu
-from tensoa.compiler.typed import frontend, passes
 
 SWITCH = "TENSOA_COMPILER"
 
@@ -40,6 +38,9 @@ def for_cpu(exported: torch.export.ExportedProgram, binding: Binding, rules: lis
     """The C++ of a fused program. Raises NotFused."""
     if not is_typed():
         return of_rows(torch_export.row_program(exported, binding, rules))
+    from tensoa.compiler.typed import cpu as typed_cpu
+    from tensoa.compiler.typed import frontend, passes
+
     with surprises_as_not_fused():
         program = passes.simplified(frontend.capture(exported, binding, rules))
         domains = sorted({block.collection for block in binding.inputs})
