@@ -8,6 +8,7 @@
 #   CMAKE_ARGS=-D...       more arguments for cmake
 #   FUZZ_SECONDS=60        how long each fuzzer of `make fuzz` runs
 #   PROGRAM_SEEDS=0:10000  which seeds `make fuzz-programs` takes
+#   GRAPH_SEEDS=0:20000    the same of `make fuzz-graphs`
 #   PACKAGE_SEEDS=0:1000   which seeds `make fuzz-packages` takes; PACKAGE_DEVICE=cuda: for the GPU of this machine
 #   INFER_SEEDS=0:200      the same of `make fuzz-infer`
 #   SOAK_EVENTS=10000      how many events `make soak` runs over
@@ -21,6 +22,7 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 PROGRAM_SEEDS ?= 0:10000
+GRAPH_SEEDS ?= 0:20000
 PACKAGE_SEEDS ?= 0:1000
 PACKAGE_DEVICE ?= cpu
 INFER_SEEDS ?= 0:200
@@ -44,8 +46,8 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
-        install-check wheel dist binaries compilers empty-machine docs stub newest-torch fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns \
-        soak soak-service width path nightly options clean
+        install-check wheel dist binaries compilers empty-machine docs stub newest-torch fuzz fuzz-programs fuzz-graphs fuzz-packages fuzz-infer fuzz-scripts \
+        fuzz-columns soak soak-service width path nightly options clean
 .DELETE_ON_ERROR:
 
 help: ## This list
@@ -188,6 +190,9 @@ fuzz: setup ## Feed made-up bytes and numbers to what takes them from outside, w
 
 fuzz-programs: setup ## Make fused programs of random networks and hard numbers, and compare them with torch
 	@$(PYTHON) -W ignore python/tests/random_programs.py --seeds $(PROGRAM_SEEDS) --jobs $(JOBS)
+
+fuzz-graphs: setup ## Compile random typed programs of all operations for this CPU, and compare them with torch in float64
+	@$(PYTHON) -W ignore python/tests/random_graphs.py --cpu --seeds $(GRAPH_SEEDS) --jobs $(JOBS)
 
 fuzz-packages: program ## Export random modules, run `tensoa infer` over random rows, and compare with torch in float64
 	@$(PYTHON) -W ignore python/tests/random_packages.py --program build/tensoa --seeds $(PACKAGE_SEEDS) --device $(PACKAGE_DEVICE) \

@@ -11,7 +11,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=(test asan tsan clang tidy newest-torch install-check wheel empty-machine binaries compilers fuzz fuzz-programs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns soak soak-service bench width docs)
+all=(test asan tsan clang tidy newest-torch install-check wheel empty-machine binaries compilers fuzz fuzz-programs fuzz-graphs fuzz-packages fuzz-infer fuzz-scripts fuzz-columns soak soak-service bench width docs)
 logs=build-nightly
 table=benchmarks/results/nightly.txt
 ((!$#)) || for step; do

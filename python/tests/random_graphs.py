@@ -424,7 +424,10 @@ class Reference:
         return x.to(getattr(torch, dtype.name))
 
     def noisy(self, x, dtype, size=None, by=()):
-        """x and an error of some last places of `size`; the same where the numbers `by` are the same."""
+        """x and an error of some last places of `size`; the same where the numbers `by` are the same.
+
+        A sum that is 0 has either sign: that of its terms, or of the 0 that it begins with.
+        """
         if not self.noise or not dtype.is_float:
             return x
         if by:
@@ -438,7 +441,12 @@ class Reference:
             unit = torch.from_numpy(np.asarray(self.draw.uniform(-1, 1, tuple(x.shape))))
         unit = torch.copysign(0.5 + unit.abs() / 2, unit)  # never so little that nothing changes
         error = _EPSILON[dtype.name] * ULPS * unit * (x.abs() if size is None else size)
-        return torch.where(error.isfinite(), x + error, x)
+        result = torch.where(error.isfinite(), x + error, x)
+        return result if size is None else torch.where(result == 0, torch.copysign(torch.zeros_like(x), unit), result)
+
+    def extreme(self, x, dtype):
+        """The largest or least number, which is either one of 0 and -0."""
+        return self.noisy(x, dtype, torch.zeros_like(x)) if dtype.is_float else x
 
     def of_column(self, tensor, op):
         data = np.stack([self.planes[op.block, plane] for plane in op.planes], 1)
@@ -470,6 +478,8 @@ class Reference:
                 args[0] + args[1], tensor.dtype, args[0].abs() + args[1].abs() if args[0].is_floating_point() else None
             )
         value = (_TORCH.get(op.fn) or getattr(torch, names.get(op.fn, op.fn)))(*args)
+        if op.fn in ("maximum", "minimum"):
+            return self.extreme(value, tensor.dtype)
         return value if FUNCTIONS[op.fn].is_exact or is_integer else self.noisy(value, tensor.dtype, by=args)
 
     def of_cast(self, tensor, op, x):
@@ -489,7 +499,7 @@ class Reference:
         if math.prod(x.shape[i] for i in axes) == 0:
             shape = [n for i, n in enumerate(x.shape) if i not in axes]
             return torch.full(shape, interpret.start_of(op.fn, tensor.dtype), dtype=x.dtype)
-        return x.amax(axes) if op.fn == "max" else x.amin(axes)
+        return self.extreme(x.amax(axes) if op.fn == "max" else x.amin(axes), tensor.dtype)
 
     def terms(self, x, axes):
         return max(1.0, math.sqrt(math.prod(x.shape[i] for i in axes))) / ULPS
@@ -553,7 +563,9 @@ class Reference:
                 result[to] = join(result[to], x[at])
                 size[to] += x[at].abs()
                 count[to] += 1
-        if op.fn != "sum" or not x.is_floating_point():
+        if op.fn != "sum":
+            return self.extreme(result, tensor.dtype)
+        if not x.is_floating_point():
             return result
         return self.noisy(result, tensor.dtype, size * count.clamp(min=1).sqrt() / ULPS)
 
@@ -569,7 +581,7 @@ class Reference:
 
     def of_scan(self, tensor, op, x):
         if op.fn != "sum":
-            return (torch.cummax if op.fn == "max" else torch.cummin)(x, op.axis).values
+            return self.extreme((torch.cummax if op.fn == "max" else torch.cummin)(x, op.axis).values, tensor.dtype)
         size = x.abs().cumsum(op.axis) if x.is_floating_point() else None
         return self.noisy(x.cumsum(op.axis, dtype=x.dtype), tensor.dtype, size)
 
@@ -705,12 +717,12 @@ def _check(seed, operations):
 BATCH = 12  # programs of one library
 
 
-def check_cpu(first, level=None):
+def check_cpu(first, count=BATCH, level=None):
     """(messages, programs that are refused, all) of a batch of seeds: the C++ beside torch."""
     try:
-        return _check_cpu(range(first, first + BATCH), level)
+        return _check_cpu(range(first, first + count), level)
     except Exception:
-        return [f"seeds {first}:{first + BATCH}\n{traceback.format_exc()}"], 0, BATCH
+        return [f"seeds {first}:{first + count}\n{traceback.format_exc()}"], 0, count
 
 
 def _check_cpu(seeds, level):
@@ -777,7 +789,7 @@ def main():
     failures = refused = 0
     with ProcessPoolExecutor(options.jobs) as pool:
         if options.cpu:
-            found = pool.map(check_cpu, range(first, last, BATCH), itertools.repeat(options.level))
+            found = pool.map(check_cpu, range(first, last, BATCH), itertools.repeat(BATCH), itertools.repeat(options.level))
         else:
             found = (([message] if message else [], 0, 1) for message in pool.map(check, range(first, last), chunksize=8))
         for messages, skipped, _ in found:
