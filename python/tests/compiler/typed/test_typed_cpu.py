@@ -4,6 +4,7 @@
 
 import contextlib
 import signal
+import subprocess
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from test_frontend import Function, captured, inputs
 
 import random_graphs
 from bindings import block, bound
+from conftest import PROGRAM
 from cpu_programs import RUNNABLE, needs_level
+from tensoa import export
 from tensoa.compiler import routes
 from tensoa.compiler.backends.cpu import library
 from tensoa.compiler.errors import NotFused
@@ -222,3 +225,15 @@ def test_the_environment_chooses_the_compiler(monkeypatch):
     after = routes.for_cpu(exported, binding, rules)
     assert "contract_rows<" in after.source.text and "contract_rows<" not in before.source.text
     assert (before.domains, after.domains) == ([0], [0]) and after.stages == ["column 3, contract 2"]
+
+
+@needs_level
+def test_a_package_by_the_environment_is_right_where_it_runs(monkeypatch, tmp_path):
+    monkeypatch.setenv(routes.SWITCH, "typed")
+    kind, path, lines = KINDS["graph network"], tmp_path / "graph.pt2", []
+    export.export(kind.module, kind.binding(), path, export.Options(report=lines.append))
+    assert lines[0].startswith("fused into") and "contract" in lines[1]
+    if not PROGRAM.is_file():
+        pytest.skip("needs the program tensoa")
+    checked = subprocess.run([PROGRAM, "check", path], capture_output=True, text=True)
+    assert checked.returncode == 0 and "worst: relative error" in checked.stdout, checked.stdout + checked.stderr
