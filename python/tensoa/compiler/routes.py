@@ -52,8 +52,4 @@ def of_rows(program: Program) -> CpuProgram:
     with surprises_as_not_fused():
         plan = stages.plan(program)
         source = cpu.generate(program, plan)
-    words = []
-    for stage in plan.stages:
-        _, times = program.parts(stage.domain)
-        words.append((f"{times} x: " if times > 1 else "") + stages.describe(stage))
-    return CpuProgram(source, list(program.domains), words)
+    return CpuProgram(source, list(program.domains), stages.described(plan, program))

@@ -224,3 +224,12 @@ def describe(stage: Stage) -> str:
             words.append((f"{value.times} x " if value.times > 1 else "") + word)
     words += [f"{buffer.value.name} {buffer.width} by index" for buffer in stage.sums]
     return ", ".join(words) or "copy"
+
+
+def described(plan: Plan, program: Program) -> list[str]:
+    """What each stage does; how often, to the parts of a row."""
+    found = []
+    for stage in plan.stages:
+        _, times = program.parts(stage.domain)
+        found.append((f"{times} x: " if times > 1 else "") + describe(stage))
+    return found

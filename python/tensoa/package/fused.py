@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,8 +19,10 @@ from tensoa.compiler.backends import cpu, cuda
 from tensoa.compiler.backends.processors import CPU_FLAGS
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.ir import Program
-from tensoa.compiler.routes import CpuProgram
 from tensoa.package.manifest import BUILT, CHECKED, Check, CpuVariant, CudaProgram, Fused, GpuCode
+
+if TYPE_CHECKING:
+    from tensoa.compiler.routes import CpuProgram
 
 FOLDER = "fused/"  # of the files in a package, below model/
 # Bytes of a linear layer, at most: each block of threads reads them all, where a library's product shares them among all
@@ -56,7 +59,7 @@ def load(library: str | PathLike) -> Run:
 
 
 def for_cpu(
-    made: CpuProgram, flags: set[str], check: Callable[[Run], list[Check]], folder: str
+    made: "CpuProgram", flags: set[str], check: Callable[[Run], list[Check]], folder: str
 ) -> tuple[Fused, Files, list[Check]]:
     """(what the manifest says, files, checks) of a program for CPUs.
 
@@ -140,7 +143,7 @@ def kernels_for_cuda(program: Program, precision: str, deterministic: bool) -> C
         made = cuda.generate(program, plan, precision)
     bytes_of_row = max(1, sum(buffer.row_bytes for buffer in made.buffers))
     at_once = max(1, CUDA_WORKSPACE // bytes_of_row // 16) * 16 if program.lifted and _has_rows_apart(program) else 0
-    return CudaKernels(made, plan, _described(plan, program), at_once)
+    return CudaKernels(made, plan, stages.described(plan, program), at_once)
 
 
 def check_weights(weight: np.ndarray | torch.Tensor) -> None:
@@ -182,11 +185,3 @@ def _has_rows_apart(program: Program) -> bool:
     """Whether no row needs another."""
     has_others = any(value.op in _OF_OTHERS or value.attributes.get("is_scalar") for value in program.values())
     return len(program.domains) == 1 and not has_others
-
-
-def _described(plan: stages.Plan, program: Program) -> list[str]:
-    found = []
-    for stage in plan.stages:
-        _, times = program.parts(stage.domain)
-        found.append((f"{times} x: " if times > 1 else "") + stages.describe(stage))
-    return found
