@@ -18,7 +18,7 @@ from tensoa.compiler.typed.program import Program
 from tensoa.compiler.typed.schedule.addresses import base_of
 from tensoa.compiler.typed.schedule.memory import place, width_of
 from tensoa.compiler.typed.schedule.nests import Nest, Nests, nests_of
-from tensoa.compiler.typed.schedule.stages import ONE, joins_rows, stages_of, symbol_of
+from tensoa.compiler.typed.schedule.stages import ONE, stages_of, symbol_of
 from tensoa.compiler.typed.tensors import Tensor
 
 KERNELS = [Path(__file__).parent / "kernels" / f"{name}.hpp" for name in ("numbers", "contract")]
@@ -242,6 +242,3 @@ def _interface(program: Program, memory: StageMemory, row_bytes: int, steps: lis
             "",
         ]
     )
-
-
-__all__ = ["dump", "generate", "joins_rows", "schedule"]

@@ -6,12 +6,12 @@ import numpy as np
 
 from tensoa.compiler.backends.cpu.constants import padded
 from tensoa.compiler.typed import operations as ops
-from tensoa.compiler.typed.cpu.expressions import Expressions, Weights, literal, type_of
+from tensoa.compiler.typed.cpu.expressions import Weights, literal, type_of
 from tensoa.compiler.typed.cpu.nests import NestPrinter, joining, loops_around
 from tensoa.compiler.typed.functions import start_of
 from tensoa.compiler.typed.passes import is_row_gather
 from tensoa.compiler.typed.program import Output
-from tensoa.compiler.typed.schedule.addresses import Indices, Linear, applied, base_of, flat, row_major, through, variable
+from tensoa.compiler.typed.schedule.addresses import Indices, Linear, applied, flat, row_major, through, variable
 from tensoa.compiler.typed.schedule.memory import elements_of, width_of
 from tensoa.compiler.typed.schedule.nests import Loop, Nest, Nests
 from tensoa.compiler.typed.schedule.roots import Reason
@@ -254,6 +254,3 @@ def start_text(tensor: Tensor) -> str:
     """What memory that rows are joined to begins with."""
     assert isinstance(tensor.op, ops.Scatter)
     return literal(start_of(tensor.op.fn, tensor.dtype), tensor.dtype)
-
-
-__all__ = ["Expressions", "StageMemory", "StagePrinter", "base_of", "pitch_of", "start_text"]

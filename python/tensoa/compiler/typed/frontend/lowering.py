@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import torch
 
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.typed.frontend.values import Factors, Value, cast, number, value_of
+from tensoa.compiler.typed.frontend.values import Factors, Value, cast, number
 from tensoa.compiler.typed.tensors import Size
 from tensoa.dtypes import DTYPES, DType, name_of
 
@@ -105,6 +105,3 @@ def dims_of(dims: Any, value: Value) -> list[int]:
     if dims is None or (isinstance(dims, Sequence) and not dims):
         return list(range(value.rank))
     return [dims] if isinstance(dims, int) else list(dims)
-
-
-__all__ = ["LOWERINGS", "Context", "dims_of", "dtype_of", "fixed_number", "lowers", "value_of"]

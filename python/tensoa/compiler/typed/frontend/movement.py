@@ -274,6 +274,3 @@ def taken(x: Value, dim: int, order: Sequence[int]) -> Value:
     places = build.view(build.constant(order, INT64), shape, [axis(place)])
     index = [None if i == place else axis(i) for i in range(len(shape))]
     return tidy(replaced(x, dim, build.gather(x.tensor, places, index), 1))
-
-
-__all__ = ["counter", "one_axis", "padded", "taken", "tidy", "to_shape"]

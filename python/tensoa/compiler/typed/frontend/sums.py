@@ -311,6 +311,3 @@ def _edges_below(context: Context, x: Value, edges: Value, right: bool) -> Value
     apart = unsqueezed(x, x.rank)
     below = apply("not", apply("gt" if right else "ge", edges, apart))
     return cast(reduced("sum", cast(below, INT64), [-1]), context.dtype)
-
-
-__all__ = ["softmax_of", "windows"]

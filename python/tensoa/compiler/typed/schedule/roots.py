@@ -166,6 +166,3 @@ def roots_of(stage: Stage) -> Roots:
     found = decision.roots
     found.reasons = {value: found.reasons[value] for value in stage.values if value in found.reasons}
     return found
-
-
-__all__ = ["Reason", "Roots", "roots_of"]

@@ -44,9 +44,8 @@ template <int NV, int O, int K1, int K2, class E>
                                                  E epilogue) {
   constexpr int NG = NV < 3 ? NV : 3;
   for (int g = 0; g < NV; g += NG)
-    contract_group<NG, O, K1, K2>(
-        a + g * kLanes, s1, s2, w,
-        [&](V x, int o, int r) { epilogue(x, o, r + g * kLanes); });
+    contract_group<NG, O, K1, K2>(a + g * kLanes, s1, s2, w,
+                                  [&](V x, int o, int r) { epilogue(x, o, r + g * kLanes); });
 }
 
 /// Compiled once for all products of these sizes whose results are only stored, `step` from output to output.
@@ -92,9 +91,8 @@ template <int NV, int O, int K1, int K2, class E>
                                                      int b1, int b2, int bo, E epilogue) {
   constexpr int NG = NV < 3 ? NV : 3;
   for (int g = 0; g < NV; g += NG)
-    contract_group_own<NG, O, K1, K2>(
-        a + g * kLanes, s1, s2, b + g * kLanes, b1, b2, bo,
-        [&](V x, int o, int r) { epilogue(x, o, r + g * kLanes); });
+    contract_group_own<NG, O, K1, K2>(a + g * kLanes, s1, s2, b + g * kLanes, b1, b2, bo,
+                                      [&](V x, int o, int r) { epilogue(x, o, r + g * kLanes); });
 }
 
 // ---- vectors of outputs
@@ -165,9 +163,9 @@ template <int COUNT, int O, int K1, int K2, bool kPacked, class E>
 template <int COUNT, int O, int K1, int K2, bool kPacked>
 [[gnu::noinline]] void contract_outputs_to(const float* a, int sa, int s1, int s2, const float* w,
                                            int b1, int b2, float* to, int step) {
-  contract_outputs<COUNT, O, K1, K2, kPacked>(
-      a, sa, s1, s2, w, b1, b2,
-      [=](V x, int i, int o) { store_of<float, kLanes>(to + i * step + o, x, O - o); });
+  contract_outputs<COUNT, O, K1, K2, kPacked>(a, sa, s1, s2, w, b1, b2, [=](V x, int i, int o) {
+    store_of<float, kLanes>(to + i * step + o, x, O - o);
+  });
 }
 
 }  // namespace

@@ -107,8 +107,9 @@ inline Vec<T, kCount<X>> integer_of(X x) {
   constexpr Element<X> kLimit = sizeof(T) == 8 ? 0x1p63 : 0x1p31;
   const BitsOf<X> inside = (x >= -kLimit) & (x < kLimit);
   const Vec<T, kCount<X>> whole = cast_of<T>(inside ? x : X{});
-  return __builtin_convertvector(inside, Vec<T, kCount<X>>) ? whole
-                                                             : all_of<T, kCount<X>>(T{1} << (8 * sizeof(T) - 1));
+  return __builtin_convertvector(inside, Vec<T, kCount<X>>)
+             ? whole
+             : all_of<T, kCount<X>>(T{1} << (8 * sizeof(T) - 1));
 }
 template <class X>
 inline X narrowed(X x, int bits, bool is_signed) {
@@ -136,28 +137,37 @@ inline X widely(F f, X x) {
 
 template <class X>
 inline X add_of(X x, X y) {
-  if constexpr (kIsFloat<X>) return x + y;
-  else return reinterpret_cast<X>(reinterpret_cast<Wrapping<X>>(x) + reinterpret_cast<Wrapping<X>>(y));
+  if constexpr (kIsFloat<X>)
+    return x + y;
+  else
+    return reinterpret_cast<X>(reinterpret_cast<Wrapping<X>>(x) + reinterpret_cast<Wrapping<X>>(y));
 }
 template <class X>
 inline X sub_of(X x, X y) {
-  if constexpr (kIsFloat<X>) return x - y;
-  else return reinterpret_cast<X>(reinterpret_cast<Wrapping<X>>(x) - reinterpret_cast<Wrapping<X>>(y));
+  if constexpr (kIsFloat<X>)
+    return x - y;
+  else
+    return reinterpret_cast<X>(reinterpret_cast<Wrapping<X>>(x) - reinterpret_cast<Wrapping<X>>(y));
 }
 template <class X>
 inline X mul_of(X x, X y) {
-  if constexpr (kIsFloat<X>) return x * y;
-  else return reinterpret_cast<X>(reinterpret_cast<Wrapping<X>>(x) * reinterpret_cast<Wrapping<X>>(y));
+  if constexpr (kIsFloat<X>)
+    return x * y;
+  else
+    return reinterpret_cast<X>(reinterpret_cast<Wrapping<X>>(x) * reinterpret_cast<Wrapping<X>>(y));
 }
 template <class X>
 inline X neg_of(X x) {
-  if constexpr (kIsFloat<X>) return -x;
-  else return sub_of(X{}, x);
+  if constexpr (kIsFloat<X>)
+    return -x;
+  else
+    return sub_of(X{}, x);
 }
 template <class X>
 inline X abs_of(X x) {
   if constexpr (kIsFloat<X>) {
-    constexpr auto kAll = static_cast<Bits<Element<X>>>(~(std::make_unsigned_t<Bits<Element<X>>>{1} << (8 * sizeof(Element<X>) - 1)));
+    constexpr auto kAll = static_cast<Bits<Element<X>>>(
+        ~(std::make_unsigned_t<Bits<Element<X>>>{1} << (8 * sizeof(Element<X>) - 1)));
     return reinterpret_cast<X>(reinterpret_cast<BitsOf<X>>(x) & kAll);
   } else {
     return x < 0 ? neg_of(x) : x;
@@ -169,20 +179,28 @@ inline X sign_of(X x) {
 }
 template <class X>
 inline X relu_of(X x) {
-  if constexpr (std::is_same_v<X, V>) return f_relu(x);
-  else return x < 0 ? X{} : x;
+  if constexpr (std::is_same_v<X, V>)
+    return f_relu(x);
+  else
+    return x < 0 ? X{} : x;
 }
 template <class X>
 inline X maximum_of(X x, X y) {
-  if constexpr (std::is_same_v<X, V>) return f_maximum(x, y);
-  else if constexpr (kIsFloat<X>) return (x > y) | (x != x) ? x : y;
-  else return x > y ? x : y;
+  if constexpr (std::is_same_v<X, V>)
+    return f_maximum(x, y);
+  else if constexpr (kIsFloat<X>)
+    return (x > y) | (x != x) ? x : y;
+  else
+    return x > y ? x : y;
 }
 template <class X>
 inline X minimum_of(X x, X y) {
-  if constexpr (std::is_same_v<X, V>) return f_minimum(x, y);
-  else if constexpr (kIsFloat<X>) return (x < y) | (x != x) ? x : y;
-  else return x < y ? x : y;
+  if constexpr (std::is_same_v<X, V>)
+    return f_minimum(x, y);
+  else if constexpr (kIsFloat<X>)
+    return (x < y) | (x != x) ? x : y;
+  else
+    return x < y ? x : y;
 }
 /// Conditions on whole vectors: SLP of GCC 12 makes -1 of 1 where a lane's own condition chooses between constants.
 template <class X>
@@ -214,7 +232,8 @@ template <class X>
 inline X shl_of(X x, X y) {
   constexpr int kBits = 8 * sizeof(Element<X>);
   const auto inside = (y >= 0) & (y < kBits);
-  const auto shifted = reinterpret_cast<Wrapping<X>>(x) << reinterpret_cast<Wrapping<X>>(inside ? y : X{});
+  const auto shifted = reinterpret_cast<Wrapping<X>>(x)
+                       << reinterpret_cast<Wrapping<X>>(inside ? y : X{});
   return inside ? reinterpret_cast<X>(shifted) : X{};
 }
 template <class X>
@@ -274,11 +293,13 @@ inline X where_of(Mask<X> condition, X x, X y) {
 // ---- functions of floats; those of double by their names in doubles.hpp
 
 /// A vector of double as D, also where it is a part of one.
-#define TENSOA_NUMBER(name, short_name, long_name)                               \
-  template <class X>                                                             \
-  inline X name##_of(X x) {                                                      \
-    if constexpr (std::is_same_v<Element<X>, double>) return long_name;          \
-    else return widely([](V y) { return short_name(y); }, x);                    \
+#define TENSOA_NUMBER(name, short_name, long_name)         \
+  template <class X>                                       \
+  inline X name##_of(X x) {                                \
+    if constexpr (std::is_same_v<Element<X>, double>)      \
+      return long_name;                                    \
+    else                                                   \
+      return widely([](V y) { return short_name(y); }, x); \
   }
 #define TENSOA_NUMBER_OF(name) TENSOA_NUMBER(name, f_##name, name(D(x)))
 TENSOA_NUMBER_OF(exp)
@@ -310,11 +331,11 @@ TENSOA_NUMBER(round, f_round, rint(D(x)))
 TENSOA_NUMBER(sigmoid, f_sigmoid, 1.0 / (1.0 + exp(D(-x))))
 #undef TENSOA_NUMBER_OF
 #undef TENSOA_NUMBER
-#define TENSOA_NUMBERS(name)                                                                  \
-  template <class X>                                                                          \
-  inline X name##_of(X x, X y) {                                                              \
-    for (int i = 0; i < kCount<X>; ++i) x[i] = std::name(x[i], y[i]);                         \
-    return x;                                                                                 \
+#define TENSOA_NUMBERS(name)                                          \
+  template <class X>                                                  \
+  inline X name##_of(X x, X y) {                                      \
+    for (int i = 0; i < kCount<X>; ++i) x[i] = std::name(x[i], y[i]); \
+    return x;                                                         \
   }
 TENSOA_NUMBERS(pow)
 TENSOA_NUMBERS(atan2)
@@ -385,11 +406,13 @@ inline T nothing() {
 }
 template <class T>
 inline void fill_rows(const Memory& memory, T start) {
-  std::fill_n(reinterpret_cast<T*>(memory.data), memory.rows * memory.pitch * 4 / static_cast<std::int64_t>(sizeof(T)), start);
+  std::fill_n(reinterpret_cast<T*>(memory.data),
+              memory.rows * memory.pitch * 4 / static_cast<std::int64_t>(sizeof(T)), start);
 }
 /// Elements of the row by places, `stride` apart; from lane to lane another `step`.
 template <class T, int N, class P>
-inline Vec<T, N> gather_of(const T* from, P places, std::int64_t size, int stride, int step, int count) {
+inline Vec<T, N> gather_of(const T* from, P places, std::int64_t size, int stride, int step,
+                           int count) {
   if constexpr (std::is_same_v<T, float> && N == kLanes && std::is_same_v<P, I>) {
     const I inside = (places >= 0) & (places < static_cast<std::int32_t>(size)) & (lanes() < count);
     const V y = gathered(from, inside ? places * stride + lanes() * step : I{});
@@ -400,36 +423,47 @@ inline Vec<T, N> gather_of(const T* from, P places, std::int64_t size, int strid
     const L64 inside = (places >= 0) & (places < size) & (lane < count);
     const L64 at = inside ? places * stride + lane * step : L64{};
 #ifdef __AVX512F__
-    const auto y = reinterpret_cast<HalfV>(_mm512_i64gather_ps(reinterpret_cast<__m512i>(at), from, 4));
+    const auto y =
+        reinterpret_cast<HalfV>(_mm512_i64gather_ps(reinterpret_cast<__m512i>(at), from, 4));
 #else
-    const auto y = reinterpret_cast<HalfV>(_mm256_i64gather_ps(from, reinterpret_cast<__m256i>(at), 4));
+    const auto y =
+        reinterpret_cast<HalfV>(_mm256_i64gather_ps(from, reinterpret_cast<__m256i>(at), 4));
 #endif
     return __builtin_convertvector(inside, Mask<HalfV>) ? y : all_of<float, N>(NAN);
   }
   Vec<T, N> y;
   for (int i = 0; i < N; ++i)
-    y[i] = i < count && is_inside(places[i], size) ? from[places[i] * stride + i * step] : nothing<T>();
+    y[i] = i < count && is_inside(places[i], size) ? from[places[i] * stride + i * step]
+                                                   : nothing<T>();
   return y;
 }
 /// A number of a column as it lies in scratch memory, and back.
 template <class T, class C>
 inline T from_column(C x) {
-  if constexpr (std::is_same_v<C, bool>) return -static_cast<T>(x);
-  else if constexpr (std::is_same_v<C, Half> || std::is_same_v<C, BFloat>) return number(x);
-  else return static_cast<T>(x);
+  if constexpr (std::is_same_v<C, bool>)
+    return -static_cast<T>(x);
+  else if constexpr (std::is_same_v<C, Half> || std::is_same_v<C, BFloat>)
+    return number(x);
+  else
+    return static_cast<T>(x);
 }
 
 template <class C, class T>
 inline C to_column(T x) {
-  if constexpr (std::is_same_v<C, bool>) return x != 0;
-  else if constexpr (std::is_same_v<C, Half> || std::is_same_v<C, BFloat>) return element<C>(x);
-  else return static_cast<C>(x);
+  if constexpr (std::is_same_v<C, bool>)
+    return x != 0;
+  else if constexpr (std::is_same_v<C, Half> || std::is_same_v<C, BFloat>)
+    return element<C>(x);
+  else
+    return static_cast<C>(x);
 }
 /// A row of memory, or what a place outside of it reads.
 template <class T>
 inline void gather_row(T* y, int count, const Memory& memory, std::int64_t place) {
-  if (is_inside(place, memory.rows)) std::copy_n(row_at<T>(memory, place), count, y);
-  else std::fill_n(y, count, nothing<T>());
+  if (is_inside(place, memory.rows))
+    std::copy_n(row_at<T>(memory, place), count, y);
+  else
+    std::fill_n(y, count, nothing<T>());
 }
 /// Joins the elements of a row, `step` apart, to a row of memory.
 template <class J, class T>
@@ -452,7 +486,8 @@ inline void sort_one(std::int32_t* y, int ys, const T* x, int xs, bool is_larges
     std::int64_t keys[W];
     for (int i = 0; i < W; i += kLanes) {
       const I some = key_of(strided<float, kLanes>(x + i * xs, xs, W - i), is_largest);
-      for (int l = 0; l < std::min(kLanes, W - i); ++l) keys[i + l] = std::int64_t{some[l]} << 32 | (i + l);
+      for (int l = 0; l < std::min(kLanes, W - i); ++l)
+        keys[i + l] = std::int64_t{some[l]} << 32 | (i + l);
     }
     std::partial_sort(keys, keys + K, keys + W);
     for (int k = 0; k < K; ++k) y[k * ys] = static_cast<std::int32_t>(keys[k] & 0x7fffffff);
