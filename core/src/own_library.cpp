@@ -5,19 +5,21 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <filesystem>
 #include <system_error>
 #include <vector>
 
 namespace tensoa {
 namespace {
 
-/// The folder of the program, or library, that this is linked into; empty where it is not known.
+/// Of this program, or library, and no other that has the same functions.
+const char here = 0;
+
+}  // namespace
+
 std::filesystem::path own_folder() {
   Dl_info info{};
   link_map* map = nullptr;
-  if (dladdr1(reinterpret_cast<const void*>(&own_folder), &info, reinterpret_cast<void**>(&map),
-              RTLD_DL_LINKMAP) == 0) {
+  if (dladdr1(&here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) {
     return {};
   }
   // A program has no name there, and dli_fname is what it was called by: a name that may be any other file's.
@@ -26,8 +28,6 @@ std::filesystem::path own_folder() {
   return std::filesystem::canonical(is_program ? "/proc/self/exe" : map->l_name, ignored)
       .parent_path();
 }
-
-}  // namespace
 
 void* find_in_own_library(const char* library, const char* symbol, std::string& why) {
   std::vector<std::filesystem::path> files{library};

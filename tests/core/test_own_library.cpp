@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 namespace tensoa {
@@ -25,6 +26,10 @@ TEST(OwnLibrary, SaysWhatTheLinkerSays) {
   why.clear();
   EXPECT_EQ(find_in_own_library("libm.so.6", "tensoa_none", why), nullptr);
   EXPECT_THAT(why, HasSubstr("undefined symbol: tensoa_none"));
+}
+
+TEST(OwnLibrary, OfAProgramLiesWhereTheProgramDoes) {
+  EXPECT_EQ(own_folder(), std::filesystem::canonical("/proc/self/exe").parent_path());
 }
 
 }  // namespace

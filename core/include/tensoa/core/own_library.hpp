@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 namespace tensoa {
+
+/// Returns the folder of the program, or library, that this is linked into; empty where it is not known.
+std::filesystem::path own_folder();
 
 /// Loads one of tensoa's own shared libraries, for what only some programs need: from where the dynamic
 /// linker looks (RUNPATH, LD_LIBRARY_PATH), else from the folder of the program, or library, that this is linked
