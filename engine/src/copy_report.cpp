@@ -15,6 +15,7 @@ std::string to_string(const CopyReport& report) {
       {CopyReason::kCudaGraph, "a CUDA graph works in memory of its own"},
       {CopyReason::kOverlap, "a result lay where an output is written"},
       {CopyReason::kService, "columns of a GPU pass through other memory to a service"},
+      {CopyReason::kRowMajor, "the engine has row-major tensors alone"},
   };
   std::string text = std::to_string(report.bytes_in) + " bytes in, " +
                      std::to_string(report.bytes_out) + " bytes out";

@@ -17,6 +17,7 @@ enum class CopyReason : std::uint8_t {
   kCudaGraph,       ///< in, out: a captured graph works in memory of its own
   kOverlap,         ///< out: a result lay in memory that another output is written to
   kService,         ///< in, out: columns of a GPU pass through other memory to a service and back
+  kRowMajor,        ///< in, out: the engine has row-major tensors alone, and the block is none
 };
 
 /// Bytes that one call copied between the caller's columns and the model, enqueued by the time the
