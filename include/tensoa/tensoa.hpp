@@ -35,7 +35,10 @@
 #include "tensoa/soa/slice.hpp"
 #include "tensoa/soa/soa_metadata.hpp"
 
-#ifdef TENSOA_HAS_PYTORCH  // of the CMake target, as the others below
+#ifdef TENSOA_HAS_ONNX  // of the CMake target, as the others below
+#include "tensoa/onnx/engines.hpp"
+#endif
+#ifdef TENSOA_HAS_PYTORCH
 #include "tensoa/pytorch/engines.hpp"
 #include "tensoa/pytorch/runtime.hpp"
 #elif defined TENSOA_HAS_PYTORCH_AT_NEED
@@ -52,6 +55,9 @@ namespace tensoa::detail {
 #endif
 #ifdef TENSOA_HAS_FOREST
   forest::register_engines();
+#endif
+#ifdef TENSOA_HAS_ONNX
+  onnx::register_engines();
 #endif
 #ifdef TENSOA_HAS_PYTORCH
   pytorch::register_engines();
