@@ -14,6 +14,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/version.hpp"
 #include "tensoa/forest/engines.hpp"
+#include "tensoa/onnx/engines.hpp"
 #include "tensoa/package/described_columns.hpp"
 #include "tensoa/package/engines.hpp"
 
@@ -30,6 +31,7 @@ void register_engines() {
   static std::once_flag once;
   std::call_once(once, [] {
     forest::register_engines();
+    onnx::register_engines();
     package::register_engines();
     register_remote();
   });

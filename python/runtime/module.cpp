@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/version.hpp"
 #include "tensoa/forest/engines.hpp"
+#include "tensoa/onnx/engines.hpp"
 #include "tensoa/package/engines.hpp"
 #include "tensoa/package/inspect.hpp"
 
@@ -270,6 +272,17 @@ NB_MODULE(_runtime, module) {
   nb::set_leak_warnings(false);  // caches of other packages may keep a model until the end
   package::register_engines();
   forest::register_engines();
+  onnx::register_engines([]() -> std::filesystem::path {
+    const nb::gil_scoped_acquire gil;
+    try {  // found, and not imported: it has a runtime of its own
+      const nb::object spec =
+          nb::module_::import_("importlib.util").attr("find_spec")("onnxruntime");
+      if (spec.is_none()) return {};
+      return path_of(spec.attr("submodule_search_locations")[nb::int_(0)]);
+    } catch (const nb::python_error&) {
+      return {};
+    }
+  });
   register_service();
 #ifdef TENSOA_HAS_PYTORCH_AT_NEED
   pytorch::register_engines_at_need([] {

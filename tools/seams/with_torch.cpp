@@ -7,6 +7,7 @@
 #include "seams/torch_tools.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/forest/engines.hpp"
+#include "tensoa/onnx/engines.hpp"
 #include "tensoa/pytorch/at_need.hpp"
 #include "tensoa/pytorch/options.hpp"
 
@@ -25,6 +26,7 @@ const TorchTools& torch() {
 
 void register_engines() {
   forest::register_engines();
+  onnx::register_engines();
   pytorch::register_engines_at_need();
 }
 

@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "seams/torch_seam.hpp"
 #include "tensoa/forest/engines.hpp"
+#include "tensoa/onnx/engines.hpp"
 
 namespace tensoa::tools {
 
-void register_engines() { forest::register_engines(); }
+void register_engines() {
+  forest::register_engines();
+  onnx::register_engines();
+}
 
 std::string torch_version() { return {}; }
 

@@ -14,6 +14,7 @@
 #include "instance.hpp"
 #include "served_model.hpp"
 #include "tensoa/forest/engines.hpp"
+#include "tensoa/onnx/engines.hpp"
 
 namespace tensoa::triton {
 namespace {
@@ -57,6 +58,7 @@ void start_backend() {
                        ", expected 1.x; use a server of Triton 2.x");
   }
   forest::register_engines();
+  onnx::register_engines();
 }
 
 std::shared_ptr<const ServedModel> model_of(TRITONBACKEND_ModelInstance* instance) {
