@@ -36,7 +36,7 @@ void add_bench_command(CLI::App& program, Action& action, const std::string& com
 /// What a model may be, for help texts.
 inline const std::string kModel =
     "A package or program of torch.export (both .pt2), TorchScript file (.pt), tree file (XGBoost, "
-    "LightGBM) or the URL of a model on servers";
+    "LightGBM), ONNX file or the URL of a model on servers";
 
 /// A check of an option that takes a number: it lies between two others. Not CLI::Range: a NaN is in each of them.
 CLI::Validator number_between(double least, double most);

@@ -54,7 +54,8 @@ std::string missing_of(const Loaders& loaders) {
   constexpr Known kKnown[] = {
       {"package", "package::register_engines()"},
       {"tree file", "forest::register_engines()"},
-      {"TorchScript", "pytorch::register_engines() of a build with TENSOA_PYTORCH=ON"}};
+      {"TorchScript", "pytorch::register_engines() of a build with TENSOA_PYTORCH=ON"},
+      {"ONNX", "onnx::register_engines()"}};
   std::string text;
   for (const Known& known : kKnown) {
     const bool is_there = std::ranges::any_of(

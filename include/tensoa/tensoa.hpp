@@ -4,10 +4,11 @@
 
 /// @file
 /// All that a program needs to run models on columns. Including it makes the engines known of the layers that the
-/// program links: those of packages with `tensoa::package`, of trees, too, with `tensoa::forest`, of torch, which is
-/// opened when a model needs it, with `tensoa::tensoa`, and of torch that is linked with `tensoa::pytorch`. Programs
-/// that include single headers, or are built without CMake, call `package::register_engines()`,
-/// `forest::register_engines()`, `pytorch::register_engines_at_need()` or `pytorch::register_engines()` themselves.
+/// program links: those of packages with `tensoa::package`, of trees, too, with `tensoa::forest`, of ONNX files with
+/// `tensoa::onnx`, of torch, which is opened when a model needs it, with `tensoa::tensoa`, and of torch that is linked
+/// with `tensoa::pytorch`. Programs that include single headers, or are built without CMake, call
+/// `package::register_engines()`, `forest::register_engines()`, `onnx::register_engines()`,
+/// `pytorch::register_engines_at_need()` or `pytorch::register_engines()` themselves.
 
 #include "tensoa/core/device.hpp"
 #include "tensoa/core/device_guard.hpp"

@@ -153,6 +153,7 @@ void take_functions(Runtime& all, const void* const* table) {
   take(all.release_binding, table, kReleaseIoBinding);
 }
 
+// [open]
 Runtime open_runtime() {
   Runtime all{};
   void* const library = open_library(all.file);
@@ -174,6 +175,7 @@ Runtime open_runtime() {
   all.check(all.get_allocator(&all.names));
   return all;
 }
+// [/open]
 
 }  // namespace
 

@@ -88,6 +88,7 @@ std::vector<Value> values_of(const OrtSession* session, Count count, Type type, 
   return values;
 }
 
+// [options]
 /// One thread, which is that of the caller, and no memory that a call does not need.
 OptionsOwner options_of(const Runtime& ort) {
   OrtSessionOptions* made = nullptr;
@@ -100,6 +101,7 @@ OptionsOwner options_of(const Runtime& ort) {
   ort.check(ort.disable_cpu_arena(made));
   return options;
 }
+// [/options]
 
 /// "my.domain:Op" of "Fatal error: my.domain:Op(-1) is not a registered function/op"; empty where that is not said.
 std::string unknown_operator(std::string_view message) {

@@ -225,7 +225,7 @@ nb::tuple tuple_of_values(const Values& values) {
 /// Of Model.__init__.
 constexpr const char* kInit = R"(Loads the model.
 
-path: of a package, a file of trees, TorchScript or torch.export; or the URL of a model on servers that
+path: of a package, a file of trees, ONNX, TorchScript or torch.export; or the URL of a model on servers that
     speak KServe v2, as NVIDIA Triton: grpc://HOST:PORT[,HOST:PORT...]/MODEL, grpcs:// with TLS, whose
     calls wait for the answer.
 device: "cpu", or a GPU, "cuda:0": columns then lie there, and calls are enqueued.
@@ -348,9 +348,8 @@ NB_MODULE(_runtime, module) {
 
   nb::class_<LazyModel>(
       module, "Model", nb::type_slots(model_slots),
-      "A model that runs on columns where they lie: a package, a file of trees, TorchScript, a "
-      "program\n"
-      "of torch.export, or one on servers.\n\n"
+      "A model that runs on columns where they lie: a package, a file of trees, an ONNX file,\n"
+      "TorchScript, a program of torch.export, or one on servers.\n\n"
       "    model = tensoa.Model(\"model.pt2\")\n"
       "    scores = model(pt=pt, eta=eta)[\"score\"]\n\n"
       "Called with columns by name, with a table (a dict, a structured array of NumPy, a DataFrame "

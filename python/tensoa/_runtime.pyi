@@ -73,8 +73,8 @@ def inspect(path: str | os.PathLike[str], **service: Any) -> dict[str, Any]:
 
 class Model:
     """
-    A model that runs on columns where they lie: a package, a file of trees, TorchScript, a program
-    of torch.export, or one on servers.
+    A model that runs on columns where they lie: a package, a file of trees, an ONNX file,
+    TorchScript, a program of torch.export, or one on servers.
 
         model = tensoa.Model("model.pt2")
         scores = model(pt=pt, eta=eta)["score"]
@@ -127,7 +127,7 @@ class Model:
         """
         Loads the model.
 
-        path: of a package, a file of trees, TorchScript or torch.export; or the URL of a model on servers that
+        path: of a package, a file of trees, ONNX, TorchScript or torch.export; or the URL of a model on servers that
             speak KServe v2, as NVIDIA Triton: grpc://HOST:PORT[,HOST:PORT...]/MODEL, grpcs:// with TLS, whose
             calls wait for the answer.
         device: "cpu", or a GPU, "cuda:0": columns then lie there, and calls are enqueued.

@@ -4,8 +4,8 @@
 
     make_onnx_files.py FOLDER
 
-FOLDER/NAME.onnx is a model; NAME.ROWS.values its inputs and its results, one tensor after another: dtype (its number in ONNX), rank and
-sizes as int64, then the elements, row-major.
+FOLDER/NAME.onnx is a model; NAME.ROWS.values its inputs and its results, one tensor after another: dtype (its number in
+ONNX), rank and sizes as int64, then the elements, row-major.
 """
 
 import sys
@@ -95,7 +95,7 @@ def edges(random: np.random.Generator) -> None:
 
 
 def forms() -> None:
-    """Models of each dtype, and those whose results ONNX Runtime does not write where it is told in the plain way."""
+    """Models of each dtype, and those whose results ONNX Runtime may write elsewhere than into the memory it gets."""
     for name in DTYPES:
         dtype = getattr(TensorProto, name)
         turn = {"order": np.array([2, 0, 1])}
@@ -131,7 +131,9 @@ def forms() -> None:
     save("fixed", [doubled], [value("x", FLOAT, [8, 3])], [value("y", FLOAT, [8, 3])])
     one_row = [node("ReduceSum", ["x", "axis"], ["y"], keepdims=1)]
     save("one_row", one_row, [value("x", FLOAT, [1, 3])], [value("y", FLOAT, [1, 1])], {"axis": np.array([1])})
-    save("flat", [node("ReduceSum", ["x", "axis"], ["y"], keepdims=0)], [x], [value("y", FLOAT, ["n"])], {"axis": np.array([1])})
+    save(
+        "flat", [node("ReduceSum", ["x", "axis"], ["y"], keepdims=0)], [x], [value("y", FLOAT, ["n"])], {"axis": np.array([1])}
+    )
     save("pooled", [node("ReduceMean", ["x"], ["y"], axes=[0], keepdims=1)], [x], [value("y", FLOAT, [1, 3])])
     save("scaled", [node("Mul", ["x", "scale"], ["y"])], [x, value("scale", FLOAT, [1, 1])], [y])
 
@@ -143,7 +145,13 @@ def limits() -> None:
     index = value("index", INT64, ["m"])
     save("gather", [node("Gather", ["x", "index"], ["y"], axis=0)], [x, index], [value("y", FLOAT, ["m", 3])])
     huge = [node("Expand", ["x", "size"], ["all"]), node("ReduceSum", ["all", "axes"], ["y"], keepdims=1)]
-    save("huge", huge, [value("x", FLOAT, [1, 1]), value("size", INT64, [2])], [value("y", FLOAT, [1, 1])], {"axes": np.array([0, 1])})
+    save(
+        "huge",
+        huge,
+        [value("x", FLOAT, [1, 1]), value("size", INT64, [2])],
+        [value("y", FLOAT, [1, 1])],
+        {"axes": np.array([0, 1])},
+    )
     names = helper.make_tensor("names", TensorProto.STRING, [3], [b"a", b"b", b"c"])
     largest = node("ArgMax", ["x"], ["place"], axis=1, keepdims=0)
     nodes = [node("Constant", [], ["names"], value=names), largest, node("Gather", ["names", "place"], ["label"])]

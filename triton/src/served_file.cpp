@@ -12,7 +12,7 @@
 namespace tensoa::triton {
 
 std::filesystem::path model_file_in(const std::filesystem::path& folder) {
-  constexpr std::array<std::string_view, 4> kEndings{".pt2", ".json", ".ubj", ".txt"};
+  constexpr std::array<std::string_view, 5> kEndings{".pt2", ".json", ".ubj", ".txt", ".onnx"};
   std::error_code error;
   std::filesystem::path usual = folder / "model.pt2";
   if (std::filesystem::is_regular_file(usual, error)) return usual;
@@ -25,9 +25,10 @@ std::filesystem::path model_file_in(const std::filesystem::path& folder) {
     }
   }
   if (found.size() == 1) return found.front();
-  throw LoadError("folder " + folder.string() + ": got " + std::to_string(found.size()) +
-                  " files that end in .pt2, .json, .ubj or .txt, expected model.pt2 or one file; "
-                  "write the folder with `tensoa deploy MODEL --to DIR`");
+  throw LoadError(
+      "folder " + folder.string() + ": got " + std::to_string(found.size()) +
+      " files that end in .pt2, .json, .ubj, .txt or .onnx, expected model.pt2 or one file; "
+      "write the folder with `tensoa deploy MODEL --to DIR`");
 }
 
 void require_without_torch(const package::ModelDescription& model, const std::string& subject) {
