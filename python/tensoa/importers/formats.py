@@ -17,7 +17,8 @@ HEAD = """<!-- SPDX-FileCopyrightText: 2026 The tensoa authors -->
 
 Written by `python -m tensoa.importers --results benchmarks/results > docs/models_of_others.md`.
 
-Each becomes a package that runs on columns, or is loaded as it is: [decision trees](trees.md), [networks](ahead_of_time.md), [ONNX files](onnx_files.md).
+Each becomes a package that runs on columns, or is loaded as it is: [decision trees](trees.md), [networks](ahead_of_time.md),
+[ONNX files](onnx_files.md).
 When it is imported it is compared with what the column "compared with" says; a model that differs is not written. "Files of
 others": how many published files give the answers of their framework through the program, of how many
 ([which](../benchmarks/results/models-of-others.md)). "Speed": time of the format's own runtime over ours, one thread of a CPU;
