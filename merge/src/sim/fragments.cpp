@@ -33,7 +33,9 @@ struct Point {
 class Grid {
  public:
   explicit Grid(const std::vector<Point>& points)
-      : points_(points), firsts_(2 * std::size_t{kLayers} * kCells * kCells + 1, 0), rows_(points.size()) {
+      : points_(points),
+        firsts_(2 * std::size_t{kLayers} * kCells * kCells + 1, 0),
+        rows_(points.size()) {
     const auto own = [&](std::size_t i) { return square(points[i], points[i].layer, 0, 0); };
     for (std::size_t i = 0; i < points.size(); ++i) ++firsts_[own(i)];
     std::partial_sum(firsts_.begin(), firsts_.end(), firsts_.begin());
