@@ -92,14 +92,14 @@ class Site:
             return f"{name}.html#{name}_{anchor}" if anchor else f"{name}.html"
         if path in HEADERS and NAMES.count(path.name) == 1:
             return path.name.replace("_", "__").replace(".", "_8") + ".html"
-        if (ROOT / path).is_file() and b"\0" in (ROOT / path).read_bytes()[:8000]:
+        if path.suffix == ".svg" or ((ROOT / path).is_file() and b"\0" in (ROOT / path).read_bytes()[:8000]):
             return self.copied(path)
         self.files.add(path)
         return f"files/{path}.html"
 
     @staticmethod
     def copied(path):
-        """A file that is no text, as it is."""
+        """A picture, or a file that is not text, as it is."""
         out = HTML / "files" / path
         out.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / path, out)
