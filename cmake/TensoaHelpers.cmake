@@ -157,7 +157,7 @@ function(tensoa_exporter_sources variable)
     "${PROJECT_SOURCE_DIR}/python/tensoa/*.hpp"
     "${PROJECT_SOURCE_DIR}/python/tensoa/*.cuh"
     "${PROJECT_SOURCE_DIR}/python/tensoa/*.json")
-  list(FILTER sources EXCLUDE REGEX "/python/tensoa/(models/|tracking/(train|evaluate|metrics))")
+  list(FILTER sources EXCLUDE REGEX "/python/tensoa/(models/|(tracking|merging)/(train|evaluate)|graph_training|edge_metrics)")
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 

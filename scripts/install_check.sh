@@ -64,7 +64,7 @@ cmake --build "$at"
 outside torch find_package -DTENSOA_TORCH_ROOT=/nowhere # where torch is not
 grep -q "tensoa::pytorch is left out" build-outside/message || fail "find_package says nothing of tensoa::pytorch"
 cmake --build "$at"
-for component in core soa accel interop engine package forest pytorch_at_need pytorch sched columnar events track merge remote c; do
+for component in core soa accel interop engine package forest onnx pytorch_at_need pytorch sched columnar events track merge remote c; do
   [[ $component != interop || -f build/interop/libtensoa_interop.a ]] || continue
   outside torch component -DCOMPONENT=$component
   cmake --build "$at"

@@ -203,9 +203,9 @@ class RowFormat {
 using Format = std::shared_ptr<const RowFormat>;
 
 /// Row groups of a Parquet file, in memory: a whole file of its own.
-class RowGroups final : public RowsApart {
+class GroupsInMemory final : public RowsApart {
  public:
-  explicit RowGroups(Format format)
+  explicit GroupsInMemory(Format format)
       : format_(std::move(format)),
         memory_(format_->check(arrow::io::BufferOutputStream::Create())) {
     // The types of copied columns, of which Parquet has fewer.
@@ -243,18 +243,18 @@ class RowGroups final : public RowsApart {
 
 /// A Parquet file of row groups that were encoded elsewhere: their bytes one after the other, and what the files in which they
 /// were say of them, with the places that they have here.
-class ParquetFile {
+class FileOfGroups {
  public:
-  ParquetFile(Format format, std::shared_ptr<arrow::io::OutputStream> stream)
+  FileOfGroups(Format format, std::shared_ptr<arrow::io::OutputStream> stream)
       : format_(std::move(format)),
         stream_(std::move(stream)),
-        empty_(RowGroups(format_).finish().metadata),
+        empty_(GroupsInMemory(format_).finish().metadata),
         metadata_(parquet::FileMetaDataBuilder::Make(empty_->schema(), format_->properties())) {
     format_->check(stream_->Write(kMagic));
   }
 
-  void append(RowGroups& groups) {
-    const RowGroups::File file = groups.finish();
+  void append(GroupsInMemory& groups) {
+    const GroupsInMemory::File file = groups.finish();
     for (int i = 0; i < file.metadata->num_row_groups(); ++i) {
       append(*file.metadata->RowGroup(i), *file.bytes);
     }
@@ -331,12 +331,12 @@ class ArrowTable final : public WrittenTable {
   bool encodes() const override { return parquet_.has_value(); }
 
   std::unique_ptr<RowsApart> encode_apart() const override {
-    return std::make_unique<RowGroups>(format_);
+    return std::make_unique<GroupsInMemory>(format_);
   }
 
   void append(RowsApart& rows) override {
     write_waiting();
-    parquet_->append(static_cast<RowGroups&>(rows));
+    parquet_->append(static_cast<GroupsInMemory&>(rows));
   }
 
   void append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
@@ -363,7 +363,7 @@ class ArrowTable final : public WrittenTable {
 
   void write(const arrow::RecordBatch& batch) {
     if (!parquet_) return check(batches_->WriteRecordBatch(batch));
-    if (!waiting_) waiting_ = std::make_unique<RowGroups>(format_);
+    if (!waiting_) waiting_ = std::make_unique<GroupsInMemory>(format_);
     waiting_->append(batch);
     if (waiting_->rows() >= kRowsOfGroup) write_waiting();
   }
@@ -431,8 +431,8 @@ class ArrowTable final : public WrittenTable {
 
   Format format_;
   std::shared_ptr<arrow::io::FileOutputStream> stream_;
-  std::optional<ParquetFile> parquet_;
-  std::unique_ptr<RowGroups> waiting_;  ///< rows of a group that is not full
+  std::optional<FileOfGroups> parquet_;
+  std::unique_ptr<GroupsInMemory> waiting_;  ///< rows of a group that is not full
   std::shared_ptr<arrow::ipc::RecordBatchWriter> batches_;
 };
 
