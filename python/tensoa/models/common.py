@@ -89,6 +89,6 @@ def exponential(mean, shape, random):
 
 def auc(scores, truth):
     """The area under the ROC curve."""
-    from tensoa.tracking.metrics import edge_auc
+    from tensoa.edge_metrics import edge_auc
 
     return edge_auc(scores, truth.float())

@@ -16,6 +16,9 @@
 namespace tensoa::track {
 namespace {
 
+/// Not std::hypot, of which glibc 2.35 has a version that older systems lack.
+float length(double x, double y) { return static_cast<float>(std::sqrt(x * x + y * y)); }
+
 constexpr std::int32_t kNone = -1;
 
 /// Numbers ids 0, 1, 2 … as they come: a hash table with open addressing, at most half full. It
@@ -182,10 +185,10 @@ struct Production {
   bool is_primary;
 
   Production(const ConstView<Particle>& table, std::size_t row)
-      : pt(std::hypot(table.px[row], table.py[row])),
+      : pt(length(table.px[row], table.py[row])),
         eta(std::asinh(static_cast<double>(table.pz[row]) / pt)),
         is_primary(table.charge[row] != 0 &&
-                   std::hypot(table.vx[row], table.vy[row]) <= kPrimaryRadius) {}
+                   length(table.vx[row], table.vy[row]) <= kPrimaryRadius) {}
 };
 
 void add(CategoryCounts& counts, const ParticleCounts& one, std::size_t hits,
