@@ -48,8 +48,6 @@ AGAINST_TRUTH = {
     "events_with_particles": int,
     "events_with_edges": int,
     "tracks": int,
-    "done_again": int,
-    "cuda_graphs": int,
     "fakes": int,
     "duplicates": int,
     "fake_rate": float,
