@@ -90,11 +90,10 @@ std::string to_table(const TrackSummary& summary) {
   text += fmt::format("candidate edges by {}\n",
                       summary.graph.empty() ? "cuts that are built in" : summary.graph);
   if (summary.edge_capacity > 0) {
-    text += fmt::format(
-        "room for {} edges: {} of {} events launched as one CUDA graph, {} done twice\n",
-        grouped(summary.edge_capacity), summary.cuda_graphs, summary.events, summary.again);
+    text += fmt::format("room for {} edges: {} of {} events launched as one CUDA graph\n",
+                        grouped(summary.edge_capacity), summary.cuda_graphs, summary.events);
   }
-  text += moved_lines(summary);
+  text += moved_lines(summary) + again_line(summary);
   if (summary.events_with_truth > 0) {
     text += fmt::format(
         "against the truth, cut at {:g}: edge AUC {}, edge efficiency {}, purity {}; track "
