@@ -11,8 +11,8 @@ namespace tensoa::events {
 /// Rows for the edges of one event after another, where nothing waits for their number: as many for each event. One that
 /// has more edges is done again, with as many rows as it needs.
 ///
-/// With such room, an event on a device has one node more than the event, and the rows beyond its edges go from that node to
-/// itself. Their columns but the score are 0, as are those of the node: whatever a network makes of them stays there,
+/// With such room, an event on a device has nodes that are none, one at least, and the rows beyond its edges go from the last
+/// of these to itself. Their columns but the score are 0, as are those of such nodes: whatever a network makes of them stays there,
 /// if it sends messages along edges, as those of PyTorch Geometric do. One that takes means or norms over all nodes or
 /// edges (BatchNorm in training, GraphNorm, a global pooling) sees them: do not use it so.
 class EdgeRoom {

@@ -61,10 +61,7 @@ struct FoundTracks {
 ///
 /// With an *edge capacity* nothing waits for the number of edges: edges() has that many rows, the edges
 /// in the first of them, in the same order, and hits() has up to an eighth more rows than there are hits, at least one
-/// more. Rows beyond the edges go from the last row of these to itself; their columns but `score` are 0, as are the node
-/// features of rows beyond the hits: whatever a network makes of them stays there, if it sends messages along edges, as
-/// those of PyTorch Geometric do. One that takes means or norms over all nodes or edges (BatchNorm in
-/// training, GraphNorm, a global pooling) sees them: do not use it with a capacity. find_tracks() skips
+/// more (events::EdgeRoom says what is in the others, and which networks may see them). find_tracks() skips
 /// them, and where an event has more edges than rows, none is lost: it says so, and the event is to be
 /// done again from build_graph(), which has rows for all of them this once.
 ///
