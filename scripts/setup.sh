@@ -58,7 +58,7 @@ install_packages() {
   # A list that cannot be refreshed may still do.
   "${as_root[@]}" apt-get update -q >"$log" 2>&1 </dev/null || true
   if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-      apt-get install -q -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1 </dev/null; then
+      apt-get install -q -y --no-install-recommends -o APT::Keep-Downloaded-Packages=false "${missing[@]}" >>"$log" 2>&1 </dev/null; then
     tail -n 20 "$log" >&2
     echo "setup: apt-get could not install the packages; the whole log: $log" >&2
     exit 2
