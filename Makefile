@@ -46,7 +46,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
-        install-check wheel dist binaries compilers empty-machine docs stub newest-torch fuzz fuzz-programs fuzz-graphs fuzz-packages fuzz-infer fuzz-scripts \
+        install-check wheel dist release release-twice binaries compilers empty-machine docs interface stub newest-torch fuzz fuzz-programs fuzz-graphs fuzz-packages fuzz-infer fuzz-scripts \
         fuzz-columns soak soak-service width path nightly options clean
 .DELETE_ON_ERROR:
 
@@ -120,7 +120,7 @@ lint: setup ## Check style, format and types of python/ and tests/service/, and 
 	@cd python && ../.venv/bin/ruff check -q . && ../.venv/bin/ruff format -q --check . && ../.venv/bin/mypy
 	@cd tests/service && ../../.venv/bin/ruff check -q . && ../../.venv/bin/ruff format -q --check . && ../../.venv/bin/mypy *.py
 	@for step in "check -q" "format -q --check"; do \
-	  .venv/bin/ruff $$step --config python/pyproject.toml packaging scripts/check_packaging.py scripts/make_site.py || exit 1; done
+	  .venv/bin/ruff $$step --config python/pyproject.toml packaging scripts/check_packaging.py scripts/make_site.py scripts/write_interface.py || exit 1; done
 	@$(PYTHON) scripts/check_packaging.py
 
 conventions: ## Check licence lines, file sizes and machine paths
@@ -154,13 +154,18 @@ wheel: setup ## Build the wheel of `pip install .`, install it where there is no
 dist: setup ## Make a tarball and a package of Debian that run where they are put: build-dist/packages/ has them
 	@cmake --preset release -B build-dist -DTENSOA_PYTORCH=OFF -DTENSOA_RELOCATABLE=ON -DCMAKE_INSTALL_LIBDIR=lib $(CMAKE_ARGS) >/dev/null
 	@cmake --build build-dist --target tensoa_installed
-	@if [ -f build/models/tensoa.pt2 ]; then mkdir -p build-dist/models && cp build/models/tensoa.pt2 build-dist/models/; \
-	else echo "make dist: without the model of the demo, which make demo makes"; fi
+	@TENSOA_BUILD=build-dist TENSOA_TARGET=cpu scripts/demo_packages.sh
 	@rm -rf build-dist/packages
 	@cd build-dist && cpack >cpack.log || { tail cpack.log; exit 1; }
 	@if ls build-wheel/dist/tensoa-*.whl >/dev/null 2>&1; then cp build-wheel/dist/tensoa-*.whl build-dist/packages/; \
 	else echo "make dist: without the wheel, which make wheel makes"; fi
 	@rm -rf build-dist/packages/_CPack_Packages; ls -l build-dist/packages
+
+release: setup ## Make the files of a release of this commit, in build-release/: sources, wheel, tarball, Debian package, their SHA-256
+	@scripts/release.sh
+
+release-twice: setup ## Make them in two fresh clones without a compiler cache: the bytes must be the same
+	@scripts/release.sh --twice
 
 binaries: dist ## Use what `make dist` makes in an empty Debian with compilers, made by debootstrap: programs of C, Fortran and C++
 	@tests/install/binaries.sh
@@ -175,7 +180,11 @@ stub: build ## Write the types of the Python module, python/tensoa/_runtime.pyi
 	@PYTHONPATH=python $(PYTHON) scripts/write_stub.py
 
 docs: setup ## Write the site to build/site/html: pages and reference; a dead link, or a comment that Doxygen cannot read, is an error
+	@$(PYTHON) scripts/write_interface.py --check
 	@$(PYTHON) scripts/make_site.py
+
+interface: setup ## Write docs/interface.txt: each public name of C, C++ and Python, with its signature
+	@$(PYTHON) scripts/write_interface.py
 
 newest-torch: ## Build and test everything with the newest torch, in a .venv-newest-torch of its own
 	@TENSOA_VENV=.venv-$@ TORCH_VERSION=newest scripts/setup.sh

@@ -16,6 +16,15 @@ endif()
 ")
 endif()
 
+# Files have the time of the commit where `make release` says it, so that the same commit gives the same bytes.
+file(WRITE "${PROJECT_BINARY_DIR}/set_times.cmake" [[
+if(DEFINED ENV{SOURCE_DATE_EPOCH})
+  execute_process(COMMAND find "${CPACK_TEMPORARY_INSTALL_DIRECTORY}" -exec touch --no-dereference "--date=@$ENV{SOURCE_DATE_EPOCH}" "{}" +
+    COMMAND_ERROR_IS_FATAL ANY)
+endif()
+]])
+set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_BINARY_DIR}/set_times.cmake")
+
 set(CPACK_GENERATOR TGZ DEB)
 set(CPACK_PACKAGE_VENDOR "The tensoa authors")
 set(CPACK_PACKAGE_CONTACT "The tensoa authors")

@@ -7,18 +7,22 @@
 # processor. NAME.pt2.made_from holds the checksum of all that.
 #
 #   scripts/demo_packages.sh [EXATRKX_WEIGHTS]
+#
+# TENSOA_BUILD=DIR is another build folder than build/, TENSOA_TARGET=cpu another target than what is here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=.venv/bin/python
-folder=build/models
+build=${TENSOA_BUILD:-build}
+folder=$build/models
 read -r target torch < <($python -c 'import torch; print("cuda" if torch.cuda.is_available() else "cpu", torch.__version__)')
-grep -q '^TENSOA_DEVICE:.*=none' build/CMakeCache.txt && target=cpu
+grep -q '^TENSOA_DEVICE:.*=none' $build/CMakeCache.txt && target=cpu
+target=${TENSOA_TARGET:-$target}
 
 # make_package NAME WEIGHTS MODULE [DESCRIBE OPTION...]: MODULE is the Python module that exports these weights.
 make_package() {
   local package=$folder/$1.pt2 binding=$folder/$1.binding.json weights=$2 module=$3 before key
-  build/tensoa describe "${@:4}" --output "$binding"
+  $build/tensoa describe "${@:4}" --output "$binding"
   key=$({
     echo "$module $target $torch"
     grep -m1 -E '^(flags|Features)' /proc/cpuinfo || true

@@ -196,18 +196,23 @@ def entry(node, command, owner=""):
     return f"\\{command} {anchor} {title}\n\\htmlonly\n{quoted(body)}\n\\endhtmlonly\n"
 
 
-def python_reference():
-    """A page of what users of the Python module call, from the types of the run time and the functions beside it."""
-    text = ["\\tableofcontents\n"]
+def public_python():
+    """(file, class or function, members) of what users of the Python module call."""
     called = ("inspect", "compile", "check")
     for file in ("_runtime.pyi", "compiling.py", "checking.py", "errors.py"):
         for node in ast.parse((ROOT / "python" / "tensoa" / file).read_text(encoding="utf-8")).body:
             is_class = isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-            if not has_words(node) or not (is_class or node.name in called):
-                continue
-            text.append(entry(node, "section"))
-            members = (member for member in node.body if isinstance(node, ast.ClassDef) and has_words(member))
-            text += [entry(member, "subsection", f"{node.name}.") for member in members if member.name != "__getstate__"]
+            if has_words(node) and (is_class or node.name in called):
+                members = node.body if is_class else []
+                yield f"python/tensoa/{file}", node, [m for m in members if has_words(m) and m.name != "__getstate__"]
+
+
+def python_reference():
+    """A page of what users of the Python module call."""
+    text = ["\\tableofcontents\n"]
+    for _, node, members in public_python():
+        text.append(entry(node, "section"))
+        text += [entry(member, "subsection", f"{node.name}.") for member in members]
     (SITE / "pages" / "python_reference.dox").write_text(
         "/** \\page python_reference Python reference\n" + "\n".join(text) + "*/\n", encoding="utf-8"
     )
