@@ -59,6 +59,8 @@ using testing::ThrowsMessage;
 
 /// Longer than anything takes: only a test that fails waits so long.
 constexpr std::chrono::milliseconds kLong = 60s;
+// Servers that differ are waited for so long; within it each answers, also where a sanitizer and other tests take the processor.
+constexpr std::chrono::milliseconds kWhileLoaded = 5s;
 
 /// A model file: outputs are inputs times `scale`.
 struct File {
@@ -328,7 +330,7 @@ TEST_F(ServedModels, ThatDifferAtLoadAreRefusedWithWhatEachServerHas) {
   const Server a(kOld);
   const Server b(kOld);
   const Server c(kNew);
-  const Model<> model(url_of({&a, &b, &c}), Options{.load_deadline = 500ms});
+  const Model<> model(url_of({&a, &b, &c}), Options{.load_deadline = kWhileLoaded});
   EXPECT_THAT([&] { model.deploy(Device::cpu()); },
               ThrowsMessage<ServiceError>(AllOf(
                   HasSubstr("do not have one model"), HasSubstr(a.address() + " has the file "),
@@ -341,7 +343,7 @@ TEST_F(ServedModels, OfOtherBackEndsAreComparedByWhatTheySay) {
   const Server a(kOld, Kind::kPython);
   for (const File& other : {File{.datatype = "FP64"}, File{.version = "2"}}) {
     const Server b(other, Kind::kPython);
-    const Model<> model(url_of({&a, &b}), Options{.load_deadline = 500ms});
+    const Model<> model(url_of({&a, &b}), Options{.load_deadline = kWhileLoaded});
     EXPECT_THAT([&] { model.deploy(Device::cpu()); },
                 ThrowsMessage<ServiceError>(HasSubstr("a model of unknown file, platform python")));
   }
@@ -469,7 +471,7 @@ TEST_F(ServedModels, OfAnEarlierBackEndAreComparedByTheirAnswers) {
   b.set(kNew);
   for (int i = 0; i < 30; ++i) ASSERT_EQ(call(model, plan), 2);
   const Server other(kNew, Kind::kTensoaThatDoesNotDescribe);
-  const Model<> differs(url_of({&a, &other}), Options{.load_deadline = 500ms});
+  const Model<> differs(url_of({&a, &other}), Options{.load_deadline = kWhileLoaded});
   EXPECT_THROW(differs.deploy(Device::cpu()), ServiceError);
 }
 
