@@ -42,7 +42,6 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 export CXXFLAGS="-ffile-prefix-map=$PWD=."
 export CFLAGS=$CXXFLAGS
-export PYTHONPATH=$PWD/python
 umask 022
 
 git archive --prefix="tensoa-$version/" HEAD | gzip -n9 >"$folder/tensoa-$version.tar.gz"
@@ -50,7 +49,7 @@ for python in .venv/bin/python ${WHEEL_PYTHONS:-}; do
   WHEEL_PYTHON=$python WHEEL_TORCH=no scripts/wheel_check.sh
   cp build-wheel/dist/tensoa-*.whl "$folder/"
 done
-make --no-print-directory dist
+PYTHONPATH=$PWD/python make --no-print-directory dist
 cp build-dist/packages/*.tar.gz build-dist/packages/*.deb "$folder/"
 cd "$folder"
 sha256sum -- * >../SHA256SUMS.new
