@@ -16,7 +16,8 @@ import torch
 from torch import nn
 
 from tensoa import binding, just_in_time
-from tensoa.export import TARGETS, Options, export
+from tensoa.export import Options, export
+from tensoa.options import TARGETS
 from tensoa.tracking import interaction_network
 from tensoa.importers.exatrkx import read_weights
 

@@ -74,10 +74,7 @@ RuntimeFigures runtime_figures(const std::string& file, const ModelOptions& opti
                                const RuntimeCall& call) {
   package::ModelDescription description = package::inspect(file, options);
   if (!call.binding.empty()) package::use_binding(description, package::read_binding(call.binding));
-  const bool is_for_gpu = description.target == "cuda";
-  const Queue queue(parse_device(call.device != "auto" ? call.device
-                                 : is_for_gpu          ? "cuda"
-                                                       : "cpu"));
+  const Queue queue(package::device_for(call.device, description));
   RuntimeFigures figures;
   figures.device = queue.device();
   figures.threads_before = threads_of_this_process();

@@ -122,7 +122,7 @@ std::vector<ResultRow> bench_latency(const BenchOptions& options) {
       rows.push_back(measure(file, description, {}, n, queue, options.events));
       rows.back().variant = "plan";
       if (queue.device().is_cpu() || description.compilation != CompilationType::kAheadOfTime ||
-          description.programs.empty()) {
+          description.targets.front().programs.empty()) {
         continue;
       }
       rows.push_back(measure(file, description, package::Options{.cuda_graphs = true}, n, queue,

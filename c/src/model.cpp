@@ -100,9 +100,7 @@ DType dtype_of(tensoa_dtype dtype) {
 
 tensoa_model::tensoa_model(const std::string& path, const std::string& on)
     : description(tensoa::c::described(path)),
-      device(tensoa::parse_device(on != "auto"                  ? on
-                                  : description.target == "any" ? "cpu"
-                                                                : description.target)),
+      device(tensoa::package::device_for(on, description)),
       model(path, tensoa::CompilationType::kAny,
             tensoa::ModelLocation(path).is_url() ? tensoa::c::options_for_file(description.checksum)
                                                  : tensoa::ModelOptions()),

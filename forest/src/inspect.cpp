@@ -46,9 +46,9 @@ package::ModelDescription inspect_tree_file(const std::filesystem::path& path) {
   const Ensemble ensemble = read_tree_file(path);
   package::ModelDescription model;
   model.format = "tree file";
-  model.target = "cpu";
+  model.targets.front().name = "cpu";
   model.proof = "trees: columns are read, answers are written";
-  model.is_deterministic = true;
+  model.targets.front().is_deterministic = true;
   model.row_dependence.answer = RowDependence::Answer::kIndependent;
   model.forest_facts = facts_of(ensemble);
   model.match = goes_by_name(ensemble) ? Match::kByName : Match::kByOrder;

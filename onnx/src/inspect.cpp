@@ -116,7 +116,7 @@ package::ModelDescription inspect_onnx(const std::filesystem::path& path) {
   const Session session(path);
   package::ModelDescription model;
   model.format = "ONNX, run by ONNX Runtime " + Runtime::get().version;
-  model.target = "cpu";
+  model.targets.front().name = "cpu";
   model.proof = "ONNX Runtime reads its inputs";
   model.row_dependence = {RowDependence::Answer::kUnknown, "ONNX Runtime does not say it"};
   std::error_code failure;

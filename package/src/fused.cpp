@@ -22,10 +22,11 @@ int number_of(std::string_view architecture) {
 
 std::unique_ptr<Program> load_fused_program(const Package& package, Device device,
                                             const Options& options, GraphTrial /*trial*/) {
-  if (device.is_cpu()) return make_fused_cpu_program(package);
+  const TargetDescription& target = *target_for(package.manifest().targets, device.kind);
+  if (device.is_cpu()) return make_fused_cpu_program(package, target);
   const std::string_view code =
-      code_for(package, package.manifest().programs, device, gpu_architecture_of(device));
-  return make_fused_gpu_program(package, code, device, options.cuda_graphs);
+      code_for(package, target.programs, device, gpu_architecture_of(device));
+  return make_fused_gpu_program(package, *target.fused, code, device, options.cuda_graphs);
 }
 
 std::string_view code_for(const Package& package, std::span<const ProgramDescription> programs,

@@ -23,16 +23,20 @@ std::unique_ptr<Program> load_fused_program(const Package& package, Device devic
 std::string_view code_for(const Package& package, std::span<const ProgramDescription> programs,
                           Device device, const std::string& architecture);
 
-/// In fused_cpu.cpp.
-std::unique_ptr<Program> make_fused_cpu_program(const Package& package);
+/// In fused_cpu.cpp. @param target of CPUs, with a fused program
+std::unique_ptr<Program> make_fused_cpu_program(const Package& package,
+                                                const TargetDescription& target);
 
 // The seam of package/: fused_gpu_cuda.cpp or fused_gpu_none.cpp is linked, which has gpu_architecture_of()
 // (engines.hpp) and load_fused_gpu_part() (impl/fused_gpu_part.hpp), too.
 
+/// @param fused of GPUs
 /// @param code for the device
 /// @param with_graphs launches all kernels of a call at once, as a CUDA graph
 /// @throws LoadError in a build without CUDA; DeviceError
-std::unique_ptr<Program> make_fused_gpu_program(const Package& package, std::string_view code,
-                                                Device device, bool with_graphs);
+std::unique_ptr<Program> make_fused_gpu_program(const Package& package,
+                                                const FusedDescription& fused,
+                                                std::string_view code, Device device,
+                                                bool with_graphs);
 
 }  // namespace tensoa::package

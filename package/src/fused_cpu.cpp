@@ -19,9 +19,8 @@ struct CallBuffers {
 
 class FusedCpuProgram final : public Program {
  public:
-  explicit FusedCpuProgram(const Package& package)
-      : library_(package, package.manifest().programs),
-        domains_(package.manifest().fused->domains) {}
+  FusedCpuProgram(const Package& package, const TargetDescription& target)
+      : library_(package, target.programs), domains_(target.fused->domains) {}
 
   CopyReport run(const Queue& /*queue*/, std::span<const Planes> blocks) override {
     thread_local CallBuffers mine;
@@ -44,8 +43,9 @@ class FusedCpuProgram final : public Program {
 
 }  // namespace
 
-std::unique_ptr<Program> make_fused_cpu_program(const Package& package) {
-  return std::make_unique<FusedCpuProgram>(package);
+std::unique_ptr<Program> make_fused_cpu_program(const Package& package,
+                                                const TargetDescription& target) {
+  return std::make_unique<FusedCpuProgram>(package, target);
 }
 
 }  // namespace tensoa::package

@@ -122,10 +122,10 @@ struct OfQueue {
 /// Memory between kernels is there once for each queue.
 class FusedGpuProgram final : public Program {
  public:
-  FusedGpuProgram(const Package& package, std::string_view code, Device device, bool with_graphs)
-      : kernels_(*package.manifest().fused->kernels, code,
-                 package.archive().file(package.manifest().fused->kernels->weights), device),
-        domains_(package.manifest().fused->domains),
+  FusedGpuProgram(const Package& package, const FusedDescription& fused, std::string_view code,
+                  Device device, bool with_graphs)
+      : kernels_(*fused.kernels, code, package.archive().file(fused.kernels->weights), device),
+        domains_(fused.domains),
         with_graphs_(with_graphs) {
     for (const auto* blocks :
          {&package.manifest().binding.inputs, &package.manifest().binding.outputs}) {
@@ -229,9 +229,11 @@ std::string gpu_architecture_of(Device device) {
   return "sm_" + std::to_string(major) + std::to_string(minor);
 }
 
-std::unique_ptr<Program> make_fused_gpu_program(const Package& package, std::string_view code,
-                                                Device device, bool with_graphs) {
-  return std::make_unique<FusedGpuProgram>(package, code, device, with_graphs);
+std::unique_ptr<Program> make_fused_gpu_program(const Package& package,
+                                                const FusedDescription& fused,
+                                                std::string_view code, Device device,
+                                                bool with_graphs) {
+  return std::make_unique<FusedGpuProgram>(package, fused, code, device, with_graphs);
 }
 
 std::unique_ptr<FusedGpuPart> load_fused_gpu_part(const Package& package, const FusedPart& part,

@@ -13,6 +13,7 @@ std::string gpu_architecture_of(Device device) {
 }
 
 std::unique_ptr<Program> make_fused_gpu_program(const Package& /*package*/,
+                                                const FusedDescription& /*fused*/,
                                                 std::string_view /*code*/, Device device,
                                                 bool /*with_graphs*/) {
   static_cast<void>(gpu_architecture_of(device));

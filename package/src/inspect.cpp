@@ -36,10 +36,10 @@ ModelDescription described(const Manifest& manifest) {
   ModelDescription model;
   model.compilation = CompilationType::kAheadOfTime;
   model.proof = "torch.export: the program writes its outputs and nothing else";
-  model.format = "package " + std::to_string(kSchema);
-  model.target = manifest.target;
+  model.format =
+      "package " + std::to_string(manifest.targets.size() == 1 ? kSchemaOfOneTarget : kSchema);
+  model.targets = manifest.targets;
   model.machine = manifest.machine;
-  model.gpu_architecture = manifest.gpu_architecture;
   model.torch = manifest.torch;
   model.row_dependence = manifest.row_dependence;
   model.binding = manifest.binding;
@@ -51,20 +51,10 @@ ModelDescription described(const Manifest& manifest) {
     const RowRule& rule = manifest.rows[i];
     model.outputs.push_back(argument_of(manifest.binding.outputs[i], rule.collection, rule.rows));
   }
-  model.programs = manifest.programs;
-  if (manifest.fused) {
-    model.fused_stages = manifest.fused->stages;
-    model.is_deterministic = manifest.fused->is_deterministic;
-  }
-  model.parts = manifest.parts;
-  model.unfused = manifest.unfused;
   if (manifest.forest) {
     model.forest_facts = manifest.forest->facts;
-    model.is_deterministic = true;
     model.proof = "trees: columns are read, answers are written";
   }
-  model.checks = manifest.checks;
-  model.gpu_checks = manifest.gpu_checks;
   return model;
 }
 
@@ -145,17 +135,29 @@ ModelDescription inspect_package(const std::filesystem::path& path) {
   return model;
 }
 
-std::optional<RecordedResults> recorded_results(const std::filesystem::path& path) {
+Device device_for(const std::string& name, const ModelDescription& model) {
+  if (name != "auto") return parse_device(name);
+  const bool runs_on_cpu = target_for(model.targets, DeviceKind::kCpu) != nullptr;
+  return parse_device(runs_on_cpu ? "cpu" : "cuda");
+}
+
+std::optional<RecordedResults> recorded_results(const std::filesystem::path& path,
+                                                DeviceKind kind) {
   const Package package(path);
   const std::optional<RecordedFiles>& recorded = package.manifest().recorded;
   if (!recorded) return std::nullopt;
   const ModelDescription model = described(package.manifest());
-  RecordedResults results{.tolerance = recorded->tolerance, .cases = {}};
+  const TargetDescription* const target = target_for(model.targets, kind);
+  const double least = target == nullptr ? 0 : target->tolerance;
+  RecordedResults results{.tolerance = std::max(recorded->tolerance, least), .cases = {}};
   for (const RecordedFiles::Case& one : recorded->cases) {
     try {
       results.cases.push_back(recorded_case(package.archive().file(one.file), one, model));
     } catch (const std::runtime_error& error) {
       package.fail(error.what());
+    }
+    for (std::vector<double>& tolerances : results.cases.back().tolerances) {
+      for (double& tolerance : tolerances) tolerance = std::max(tolerance, least);
     }
   }
   return results;

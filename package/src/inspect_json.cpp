@@ -16,6 +16,49 @@ std::string text_of(const ordered_json& object) {
   return object.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
+/// Adds what a package has for one target.
+void add(const TargetDescription& target, ordered_json& object) {
+  object["programs"] = ordered_json::array();
+  for (const ProgramDescription& program : target.programs) {
+    object["programs"].push_back({{"kind", program.kind},
+                                  {"name", program.name},
+                                  {"status", program.status},
+                                  {"cpu_flags", program.cpu_flags},
+                                  {"bytes", program.bytes}});
+  }
+  object["fused_stages"] = target.fused ? target.fused->stages : std::vector<std::string>();
+  if (!target.parts.empty()) {
+    ordered_json& parts = object["fused_parts"] = ordered_json::array();
+    for (const FusedPart& part : target.parts) parts.push_back(part.stages);
+    ordered_json& unfused = object["unfused"] = ordered_json::array();
+    for (const UnfusedOperation& one : target.unfused) {
+      unfused.push_back({{"operation", one.name}, {"reason", one.reason}});
+    }
+  }
+  object["checks"] = ordered_json::array();
+  for (const CheckDescription& check : target.checks) {
+    object["checks"].push_back({{"rows", check.rows},
+                                {"numbers", check.numbers},
+                                {"relative_error", check.error},
+                                {"relative_error_eager", check.error_of_eager}});
+  }
+  object["gpu_checks"] = ordered_json::array();
+  for (const GpuCheckDescription& check : target.gpu_checks) {
+    object["gpu_checks"].push_back(
+        {{"architecture", check.architecture},
+         {"gpu", check.gpu},
+         {"relative_error", check.error},
+         {"cuda_graphs",
+          check.has_graphs ? ordered_json(true) : ordered_json(check.why_no_graphs)}});
+  }
+}
+
+/// What is said of a target before anything else.
+void add_head(const TargetDescription& target, ordered_json& object) {
+  if (!target.gpu_architecture.empty()) object["gpu_architecture"] = target.gpu_architecture;
+  if (target.is_deterministic) object["deterministic"] = *target.is_deterministic;
+}
+
 ordered_json json_of(const ArgumentDescription& argument, bool is_input) {
   ordered_json object{{"name", argument.name}, {"type", argument.type}};
   if (argument.block) {
@@ -42,9 +85,10 @@ std::string to_json(const ModelDescription& model) {
   }
   object["compilation"] = name_of(model.compilation);
   object["format"] = model.format;
-  object["target"] = model.target;
+  object["target"] = names_of(model.targets);
   if (!model.machine.empty()) object["machine"] = model.machine;
-  if (!model.gpu_architecture.empty()) object["gpu_architecture"] = model.gpu_architecture;
+  const bool has_one_target = model.targets.size() == 1;
+  if (has_one_target) add_head(model.targets.front(), object);
   if (!model.torch.empty()) object["torch"] = model.torch;
   object["match"] = name_of(model.match);
   object["inputs"] = ordered_json::array();
@@ -67,40 +111,16 @@ std::string to_json(const ModelDescription& model) {
     ordered_json& trees = object["trees"];
     for (const auto& [name, value] : model.forest_facts) trees[name] = value;
   }
-  if (model.is_deterministic) object["deterministic"] = *model.is_deterministic;
   if (model.compilation != CompilationType::kAheadOfTime || model.is_served) return text_of(object);
-  object["programs"] = ordered_json::array();
-  for (const ProgramDescription& program : model.programs) {
-    object["programs"].push_back({{"kind", program.kind},
-                                  {"name", program.name},
-                                  {"status", program.status},
-                                  {"cpu_flags", program.cpu_flags},
-                                  {"bytes", program.bytes}});
+  if (has_one_target) {
+    add(model.targets.front(), object);
+    return text_of(object);
   }
-  object["fused_stages"] = model.fused_stages;
-  if (!model.parts.empty()) {
-    ordered_json& parts = object["fused_parts"] = ordered_json::array();
-    for (const FusedPart& part : model.parts) parts.push_back(part.stages);
-    ordered_json& unfused = object["unfused"] = ordered_json::array();
-    for (const UnfusedOperation& one : model.unfused) {
-      unfused.push_back({{"operation", one.name}, {"reason", one.reason}});
-    }
-  }
-  object["checks"] = ordered_json::array();
-  for (const CheckDescription& check : model.checks) {
-    object["checks"].push_back({{"rows", check.rows},
-                                {"numbers", check.numbers},
-                                {"relative_error", check.error},
-                                {"relative_error_eager", check.error_of_eager}});
-  }
-  object["gpu_checks"] = ordered_json::array();
-  for (const GpuCheckDescription& check : model.gpu_checks) {
-    object["gpu_checks"].push_back(
-        {{"architecture", check.architecture},
-         {"gpu", check.gpu},
-         {"relative_error", check.error},
-         {"cuda_graphs",
-          check.has_graphs ? ordered_json(true) : ordered_json(check.why_no_graphs)}});
+  for (const TargetDescription& target : model.targets) {
+    ordered_json one{{"target", target.name}};
+    add_head(target, one);
+    add(target, one);
+    object["targets"].push_back(std::move(one));
   }
   return text_of(object);
 }

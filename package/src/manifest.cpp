@@ -16,7 +16,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kInductorFolder = "data/aotinductor/";
+const std::string kInductorFolder = "data/aotinductor/";
+constexpr std::string_view kAny = "any";
+
+std::string_view target_called(DeviceKind kind) {
+  return kind == DeviceKind::kCpu ? "cpu" : "cuda";
+}
 
 class Reader {
  public:
@@ -24,10 +29,12 @@ class Reader {
       : archive_(archive), subject_(subject) {}
 
   Manifest read(const json& object) const {
-    if (const json& schema = object.at("schema"); schema != kSchema) {
+    const json& schema = object.at("schema");
+    const bool has_one_target = schema == kSchemaOfOneTarget;
+    if (!has_one_target && schema != kSchema) {
       const bool is_newer = schema.is_number_integer() && schema > kSchema;
       fail("its format is " + schema.dump() + ", this version of tensoa reads " +
-           std::to_string(kSchema) +
+           std::to_string(kSchemaOfOneTarget) + " and " + std::to_string(kSchema) +
            (is_newer ? "; a newer tensoa wrote it: update this one, or compile the model with it"
                      : "; compile the model again"));
     }
@@ -35,22 +42,19 @@ class Reader {
     all.binding = parse_binding(object.at("binding").dump());
     all.collections = collections(object, all.binding);
     all.rows = row_rules(object.at("rows"));
-    all.target = object.at("target").get<std::string>();
     all.machine = object.at("machine").get<std::string>();
-    all.gpu_architecture = object.value("gpu_architecture", "");
     all.torch = object.at("torch").get<std::string>();
-    read_checks(object, all);
-    if (object.contains("fused")) read_fused(object["fused"], all);
-    for (const json& part : object.value("parts", json::array())) {
-      all.parts.push_back(fused_part(part));
-    }
-    for (const json& one : object.value("unfused", json::array())) {
-      all.unfused.push_back(
-          {one.at("operation").get<std::string>(), one.at("reason").get<std::string>()});
+    if (has_one_target) {
+      all.targets.push_back(target(object, object, kInductorFolder, all));
+    } else {
+      for (const json& one : object.at("targets")) {
+        all.targets.push_back(
+            target(one, object, kInductorFolder + one.at("target").get<std::string>() + '/', all));
+      }
+      require_different(all.targets);
     }
     if (object.contains("forest")) read_forest(object["forest"], all);
     all.row_dependence = row_dependence(object, all);
-    read_inductor(object, all);
     if (object.contains("recorded")) all.recorded = recorded_files(object["recorded"]);
     if (all.rows.size() != all.binding.outputs.size()) {
       fail("does not say how many rows each output block has; export it again");
@@ -135,7 +139,52 @@ class Reader {
     return all;
   }
 
-  static void read_checks(const json& object, Manifest& all) {
+  /// @param object of this target @param shared the manifest @param folder of TorchInductor's program
+  TargetDescription target(const json& object, const json& shared, const std::string& folder,
+                           const Manifest& all) const {
+    TargetDescription one;
+    one.name = object.at("target").get<std::string>();
+    const bool is_known = one.name == kAny || one.name == target_called(DeviceKind::kCpu) ||
+                          one.name == target_called(DeviceKind::kCuda);
+    if (!is_known) {
+      fail("its target is \"" + one.name + "\", expected cpu, cuda or any; export it again");
+    }
+    one.gpu_architecture = object.value("gpu_architecture", "");
+    one.tolerance = object.value("tolerance", 0.0);
+    read_checks(object, one);
+    if (object.contains("fused")) read_fused(object["fused"], all, one);
+    for (const json& part : object.value("parts", json::array())) {
+      one.parts.push_back(fused_part(part));
+    }
+    for (const json& left : object.value("unfused", json::array())) {
+      one.unfused.push_back(
+          {left.at("operation").get<std::string>(), left.at("reason").get<std::string>()});
+    }
+    read_inductor(object, shared, folder, all, one);
+    const auto is_for_it = [&](const ProgramDescription& program) {
+      return one.name == target_called(program.target);
+    };
+    if (!std::ranges::all_of(one.programs, is_for_it)) {
+      fail("its target " + one.name + " has programs for other devices; export it again");
+    }
+    return one;
+  }
+
+  void require_different(const std::vector<TargetDescription>& targets) const {
+    if (targets.empty()) fail("its \"targets\" are empty; export it again");
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (targets[i].name != targets[j].name && targets[i].name != kAny &&
+            targets[j].name != kAny) {
+          continue;
+        }
+        fail("its \"targets\" are " + names_of(targets) +
+             ", expected each once, and any alone; export it again");
+      }
+    }
+  }
+
+  static void read_checks(const json& object, TargetDescription& all) {
     using Errors = std::map<std::string, double>;
     for (const json& check : object.at("checks")) {
       all.checks.push_back({check.at("rows").get<std::vector<std::size_t>>(),
@@ -157,14 +206,14 @@ class Reader {
 
   // ---- fused programs
 
-  void read_fused(const json& object, Manifest& all) const {
-    FusedDescription& fused = all.fused.emplace();
+  void read_fused(const json& object, const Manifest& all, TargetDescription& of) const {
+    FusedDescription& fused = of.fused.emplace();
     fused.domains = domains(object.at("domains"), all.collections);
     fused.stages = object.at("stages").get<std::vector<std::string>>();
     if (object.contains("deterministic")) {
-      fused.is_deterministic = object["deterministic"].get<bool>();
+      of.is_deterministic = object["deterministic"].get<bool>();
     }
-    fused.kernels = programs(object, all.blocks(), fused.domains.size(), all.programs);
+    fused.kernels = programs(object, all.blocks(), fused.domains.size(), of.programs);
   }
 
   /// Adds the code of a fused program to `all`. @return its kernels for GPUs, where it is for these
@@ -305,10 +354,16 @@ class Reader {
       forest.columns.push_back({column.at(0).get<std::size_t>(), column.at(1).get<std::size_t>()});
     }
     forest.facts = object.at("facts").get<std::vector<std::pair<std::string, std::string>>>();
-    for (const DeviceKind target : {DeviceKind::kCpu, DeviceKind::kCuda}) {
-      const bool is_checked = target == DeviceKind::kCpu && !all.checks.empty();
-      all.programs.push_back({.kind = "forest",
-                              .target = target,
+    if (all.targets.size() != 1 || all.targets.front().name != kAny) {
+      fail("it holds trees, which run on any device, for the target " + names_of(all.targets) +
+           "; import it again");
+    }
+    TargetDescription& any = all.targets.front();
+    any.is_deterministic = true;
+    for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+      const bool is_checked = kind == DeviceKind::kCpu && !any.checks.empty();
+      any.programs.push_back({.kind = "forest",
+                              .target = kind,
                               .name = "any",
                               .status = is_checked ? "checked" : "built, not run",
                               .cpu_flags = {},
@@ -319,24 +374,26 @@ class Reader {
 
   // ---- that of TorchInductor
 
-  void read_inductor(const json& object, Manifest& all) const {
+  void read_inductor(const json& object, const json& shared, const std::string& folder,
+                     const Manifest& all, TargetDescription& of) const {
     ProgramDescription program;
     for (const Archive::File& file : archive_.files()) {
-      if (!file.name.starts_with(kInductorFolder)) continue;
+      if (!file.name.starts_with(folder)) continue;
       program.bytes += file.bytes.size();
       if (file.name.ends_with(".so")) program.file = file.name;
     }
     if (program.file.empty()) return;
     program.kind = "inductor";
-    program.target = all.target == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
-    program.name = all.gpu_architecture.empty() ? all.machine : all.gpu_architecture;
-    program.status = all.checks.empty() && all.gpu_checks.empty() ? "built, not run" : "checked";
+    program.target =
+        of.name == target_called(DeviceKind::kCuda) ? DeviceKind::kCuda : DeviceKind::kCpu;
+    program.name = of.gpu_architecture.empty() ? all.machine : of.gpu_architecture;
+    program.status = of.checks.empty() && of.gpu_checks.empty() ? "built, not run" : "checked";
     program.cpu_flags = object.at("cpu_flags").get<std::vector<std::string>>();
-    all.programs.push_back(std::move(program));
+    of.programs.push_back(std::move(program));
     for (const char* blocks : {"inputs", "outputs"}) {
-      for (const json& block : object.at(blocks)) all.arguments.push_back(plane_ranges(block));
+      for (const json& block : shared.at(blocks)) of.arguments.push_back(plane_ranges(block));
     }
-    if (all.arguments.size() != all.blocks()) {
+    if (of.arguments.size() != all.blocks()) {
       fail("does not say how all blocks of its binding become arguments; export it again");
     }
   }
@@ -371,6 +428,20 @@ class Reader {
 };
 
 }  // namespace
+
+const TargetDescription* target_for(const std::vector<TargetDescription>& targets,
+                                    DeviceKind kind) {
+  const auto found = std::ranges::find_if(targets, [&](const TargetDescription& target) {
+    return target.name == kAny || target.name == target_called(kind);
+  });
+  return found == targets.end() ? nullptr : &*found;
+}
+
+std::string names_of(const std::vector<TargetDescription>& targets) {
+  std::string names;
+  for (const TargetDescription& target : targets) names += (names.empty() ? "" : ",") + target.name;
+  return names;
+}
 
 Manifest read_manifest(const Archive& archive, const std::string& subject) {
   constexpr int kDeepest = 64;  // messages and copies recurse

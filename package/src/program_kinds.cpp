@@ -21,15 +21,17 @@ Registry& registry() {
 }
 
 const ProgramDescription& program_for(const Package& package, Device device) {
-  const Manifest& manifest = package.manifest();
-  const auto found = std::ranges::find(manifest.programs, device.kind, &ProgramDescription::target);
-  if (found != manifest.programs.end()) return *found;
-  const std::string wanted = device.is_cpu() ? "cpu" : "cuda";
-  if (manifest.target != wanted) {
-    package.fail("was made for --target " + manifest.target + ", asked for on " +
-                 to_string(device) + "; export it with --target " + wanted);
+  const std::vector<TargetDescription>& targets = package.manifest().targets;
+  const TargetDescription* const target = target_for(targets, device.kind);
+  if (target == nullptr) {
+    package.fail("was made for --target " + names_of(targets) + ", asked for on " +
+                 to_string(device) +
+                 "; make one package for both: tensoa compile MODEL --target cpu,cuda --out FILE");
   }
-  package.fail("holds no compiled program (.so); nothing is compiled here, export it again");
+  const auto found = std::ranges::find(target->programs, device.kind, &ProgramDescription::target);
+  if (found != target->programs.end()) return *found;
+  package.fail("holds no compiled program (.so) for " + to_string(device) +
+               "; nothing is compiled here, export it again");
 }
 
 ProgramKind kind_of(const Package& package, const ProgramDescription& program) {

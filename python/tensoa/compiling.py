@@ -44,7 +44,7 @@ def compile(  # as in torch.compile, re.compile
     outputs: Described = (),
     example: Any = None,
     binding: Binding | str | PathLike | None = None,
-    target: str = "cpu",
+    target: str | Sequence[str] = "cpu",
     precision: str | None = None,
     deterministic: bool = False,
     fuse: bool = True,
@@ -62,9 +62,9 @@ def compile(  # as in torch.compile, re.compile
     columns}; of outputs also names of blocks. `example`: the path of a Parquet, Arrow or CSV file, a table of pyarrow, pandas
     or polars, a structured array of NumPy, an array of Awkward Array, or {name: numbers}. `binding`: the description of a C++
     layout, or the path of one, which replaces `columns` and `outputs`. `target` to `program` are options of networks
-    (tensoa.export.Options; `just_in_time`: a program of torch.export), `margin` to `splitting` those of trees
-    (tensoa.importers.trees.files.ImportOptions; `margin`: sums of leaves). `report` is called with lines for people. A module
-    stays as it is: modes, gradients, devices. Raises InputError: what, got, expected.
+    (tensoa.export.Options; `target`: "cpu", "cuda", or both: "cpu,cuda"; `just_in_time`: a program of torch.export), `margin`
+    to `splitting` those of trees (tensoa.importers.trees.files.ImportOptions; `margin`: sums of leaves). `report` is called
+    with lines for people. A module stays as it is: modes, gradients, devices. Raises InputError: what, got, expected.
     """
     if not isinstance(model, (nn.Module, str, PathLike)):
         raise InputError(f"the model is a {type(model).__name__}, expected a torch.nn.Module or the path of a file")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tensoa.export MODEL --binding BINDING.json --out FILE.pt2 [--target cpu|cuda]
+"""python -m tensoa.export MODEL --binding BINDING.json --out FILE.pt2 [--target cpu|cuda|cpu,cuda]
 python -m tensoa.export MODEL --binding BINDING.json --out FILE.pt2 --just-in-time
 python -m tensoa.export --check FILE.pt2 --program build/tensoa
 python -m tensoa.export WEIGHTS.safetensors --out FILE.pt
@@ -10,7 +10,8 @@ writes it): a package that reads and writes them where they lie. MODEL is a netw
 
 What can be fused is fused (docs/ahead_of_time.md) and needs g++, clang++ or ziglang for CPUs, no GPU and no compiler for GPUs.
 The rest goes through TorchInductor, with calls of the parts that can be fused, which takes half a minute and, with --target
-cuda, needs the GPU that the package is for.
+cuda, needs the GPU that the package is for. With --target cpu,cuda the package has the programs of both, which are made one
+after the other of one export; where one cannot be made, no package is written.
 
 A package is checked beside the module before it is written. --example gives rows for that, as the model will see them;
 without, they are made up: normally distributed, large, small, powers of two, equal, far from zero, tied, with NaN at the end,
@@ -20,7 +21,7 @@ that is not right, on a CPU or here on a GPU, is replaced by one with fused part
 With --just-in-time the file is a program of torch.export with free numbers of rows, compared with the module: for CPUs and
 GPUs, run operator by operator by a tensoa that is built with torch, without a compiler.
 
-With --target cuda, --program is the program `tensoa`: it runs the package on this machine's GPU, beside what the module
+With a target cuda, --program is the program `tensoa`: it runs the package on this machine's GPU, beside what the module
 gives in float64, and tries whether its calls can be captured as CUDA graphs, each in a process of its own. A package that
 is wrong is not written; what was found is in the package. The third form does the same with one that is there already, as
 on another GPU, and leaves it alone where it is wrong.
@@ -36,6 +37,7 @@ returns nothing. The number of rows and the pitches are free.
 """
 
 import argparse
+import contextlib
 import functools
 import platform
 import shutil
@@ -67,12 +69,12 @@ from tensoa.compiler.frontends import torch_export, torchscript
 from tensoa.errors import InputError
 from tensoa.importers import checkpoints, exatrkx, outputs
 from tensoa.importers.files import load_module, load_weights
-from tensoa.options import TARGETS, add_network_options
+from tensoa.options import add_network_options, targets_of
 from tensoa.package import archive, fused, gpu_check, parts, reference
 from tensoa.package.cases import KINDS
 from tensoa.package.checks import Differs, WritesElsewhere, has_it_by_layout, validate
-from tensoa.package.manifest import Check, Fused, FusedPart, Manifest, RowDependence, Unfused
-from tensoa.package.recorded import record, summary_lines
+from tensoa.package.manifest import Check, Fused, FusedPart, Manifest, RowDependence, Target, Unfused
+from tensoa.package.recorded import RECORDED_TOLERANCE, record, summary_lines
 from tensoa.row_dependence import DEPENDENT, INDEPENDENT, UNKNOWN, row_dependence
 from tensoa.tracing import with_place
 
@@ -81,14 +83,15 @@ from tensoa.tracing import with_place
 class Options:
     """How a package is made.
 
-    A model that is a row program (tensoa.compiler) becomes few kernels of our own, unless `fuse` is false; others go through
-    TorchInductor, which needs a GPU for `target` "cuda". `precision` of the fused kernels' matrix products on a GPU: one of
-    PRECISIONS, None for the first. `deterministic`: their sums by index are the same bits at every call, whatever runs
-    beside; on a CPU they always are. `program`: the path of `tensoa`, which runs a package for "cuda" on this machine's GPU,
-    where there is one. `report` is called with lines about what was fused, or why nothing was.
+    `target`: "cpu", "cuda", or both: "cpu,cuda" or a sequence of them. A model that is a row program (tensoa.compiler) becomes
+    few kernels of our own, unless `fuse` is false; others go through TorchInductor, which needs a GPU for "cuda". `precision`
+    of the fused kernels' matrix products on a GPU: one of PRECISIONS, None for the first. `deterministic`: their sums by index
+    are the same bits at every call, whatever runs beside; on a CPU they always are. `program`: the path of `tensoa`, which runs
+    a package for "cuda" on this machine's GPU, where there is one. `report` is called with lines about what was fused, or why
+    nothing was.
     """
 
-    target: str = "cpu"
+    target: str | Sequence[str] = "cpu"
     precision: str | None = None
     fuse: bool = True
     deterministic: bool = False
@@ -97,12 +100,32 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raises InputError: what, got, expected."""
-        if self.target not in TARGETS:
-            raise InputError(f"target: got {self.target}, expected one of {', '.join(TARGETS)}")
-        if self.precision is not None and (self.target != "cuda" or self.precision not in PRECISIONS):
-            raise InputError(f"precision {self.precision} on {self.target}: expected one of {', '.join(PRECISIONS)}, for cuda")
-        if self.program is not None and self.target != "cuda":
-            raise InputError(f"program {self.program} for {self.target}: expected none, it runs packages for cuda")
+        targets = self.targets
+        if self.precision is not None and ("cuda" not in targets or self.precision not in PRECISIONS):
+            raise InputError(f"precision {self.precision} on {targets[0]}: expected one of {', '.join(PRECISIONS)}, for cuda")
+        if self.program is not None and "cuda" not in targets:
+            raise InputError(f"program {self.program} for {targets[0]}: expected none, it runs packages for cuda")
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        return targets_of(self.target)
+
+    def of(self, target: str) -> "Options":
+        """Those of one of its targets."""
+        if len(self.targets) == 1:
+            return replace(self, target=target)
+        precision, program = (self.precision, self.program) if target == "cuda" else (None, None)
+
+        def report(line: str) -> None:
+            self.report(f"{target}: {line}")
+
+        return replace(self, target=target, precision=precision, program=program, report=report)
+
+    @property
+    def only(self) -> str:
+        """Of one target: which."""
+        (target,) = self.targets
+        return target
 
 
 @dataclass
@@ -155,51 +178,103 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
         rules = result_rows(module, columns, "cpu")
         for line in reference.compared(module, columns, rules):
             options.report(line)
-        recorded, tests = record(module, columns, rules, options.precision)
+        each = [options.of(target) for target in options.targets]
+        finest = min((one.precision for one in each), key=RECORDED_TOLERANCE.__getitem__)
+        recorded, tests = record(module, columns, rules, finest)
         for line in summary_lines(recorded):
             options.report(line)
         exported = _exported(module.to("cpu"), columns)
         for line in _size_lines(exported, module):
             options.report(line)
         dependence = _row_dependence(exported, columns, rules)
-        whole = Path(folder) / "package.pt2"
-
-        def packed(compiled: _Compiled) -> list[str]:
-            manifest = Manifest(
-                binding=columns.text,
-                inputs=[[vars(argument) for argument in block.input_arguments()] for block in columns.inputs],
-                outputs=[
-                    [vars(argument) for argument in output_arguments(block, rule)]
-                    for block, rule in zip(columns.outputs, rules)
-                ],
-                rows=rules,
-                target=options.target,
-                machine=platform.machine(),
-                torch=torch.__version__,
-                checks=compiled.checks,
-                recorded=recorded,
-                fused=compiled.fused,
-                cpu_flags=compiled.cpu_flags,
-                gpu_architecture=compiled.gpu_architecture,
-                gpu=compiled.gpu,
-                parts=compiled.parts,
-                unfused=compiled.unfused,
-                row_dependence=dependence,
-                differs=compiled.differs,
-            )
-            if any(first != collection for collection, first in lengths.items()):
-                manifest.lengths = [lengths.get(collection, collection) for collection in range(max(lengths) + 1)]
-            files = {**compiled.files, **{"model/" + name: content for name, content in tests.items()}}
-            archive.write(whole, files, manifest.to_json())
-            return _checked_here(whole, path, options) if options.target == "cuda" and recorded.cases else []
-
-        found = _fused(exported, module, columns, rules, options, folder, packed) if options.fuse else None
-        if found is None:
-            found = packed(_by_inductor(module, columns, rules, options, folder))
+        manifest = Manifest(
+            binding=columns.text,
+            inputs=[[vars(argument) for argument in block.input_arguments()] for block in columns.inputs],
+            outputs=[
+                [vars(argument) for argument in output_arguments(block, rule)] for block, rule in zip(columns.outputs, rules)
+            ],
+            rows=rules,
+            machine=platform.machine(),
+            torch=torch.__version__,
+            recorded=recorded,
+            targets=[],
+            row_dependence=dependence,
+        )
+        if any(first != collection for collection, first in lengths.items()):
+            manifest.lengths = [lengths.get(collection, collection) for collection in range(max(lengths) + 1)]
+        files = {"model/" + name: content for name, content in tests.items()}
+        package = _Package(Path(folder) / "package.pt2", manifest, files)
+        lines: list[str] = []
+        for one in each:
+            packed = functools.partial(package.packed, options=one, path=path)
+            with _of_several(options, one.only):
+                found = _fused(exported, module, columns, rules, one, folder, packed) if one.fuse else None
+                if found is None:
+                    found = packed(_by_inductor(module, columns, rules, one, folder))
+            package.keep()
+            lines += [line if len(each) == 1 else f"{one.only}: {line}" for line in found]
         with replacing(path) as temporary:
-            shutil.copyfile(whole, temporary)
-        for line in [*found, *dependence_lines(dependence)]:
+            shutil.copyfile(package.file, temporary)
+        for line in [*lines, *dependence_lines(dependence)]:
             options.report(line)
+
+
+class _Package:
+    """A package in a temporary `file`, while its targets are made one after the other."""
+
+    def __init__(self, file: Path, manifest: Manifest, files: dict[str, bytes]) -> None:
+        self.file, self.kept = file, (manifest, files)
+        self.tried = self.kept
+
+    def packed(self, compiled: _Compiled, options: Options, path: str | PathLike) -> list[str]:
+        """Writes the file with one target more, for which `compiled` was made, and checks it where that is possible; lines for
+        people. `path`: where the package will be. Raises Differs.
+        """
+        manifest, files = self.kept
+        tolerance = RECORDED_TOLERANCE[options.precision]
+        target = Target(
+            target=options.only,
+            checks=compiled.checks,
+            fused=compiled.fused,
+            parts=compiled.parts,
+            unfused=compiled.unfused,
+            cpu_flags=compiled.cpu_flags,
+            gpu_architecture=compiled.gpu_architecture,
+            gpu=compiled.gpu,
+            differs=compiled.differs,
+            tolerance=tolerance if tolerance > manifest.recorded.tolerance else None,
+        )
+        self.tried = replace(manifest, targets=[*manifest.targets, target]), {**files, **compiled.files}
+        self._write()
+        if options.target != "cuda" or not manifest.recorded.cases:
+            return []
+        if options.program is None or not gpu_check.has_gpu():
+            missing = "no GPU" if options.program is not None else "no --program"
+            return [f"not run: {missing} here; on a GPU: tensoa compile --check {path} --program build/tensoa"]
+        lines = _run_on_gpu(self.file, target, options.program)
+        self._write()
+        return lines
+
+    def keep(self) -> None:
+        """What packed() wrote last stays."""
+        self.kept = self.tried
+
+    def _write(self) -> None:
+        manifest, files = self.tried
+        archive.write(self.file, files, manifest.to_json())
+
+
+@contextlib.contextmanager
+def _of_several(options: Options, target: str) -> Iterator[None]:
+    """Says in errors which of several targets cannot be made."""
+    try:
+        yield
+    except InputError as error:
+        others = ",".join(other for other in options.targets if other != target)
+        if not others:
+            raise
+        reason = str(error).removesuffix("; it is not written")
+        raise type(error)(f"target {target}: {reason}; no package is written; without it: --target {others}") from error
 
 
 def _check_weights(module: nn.Module) -> None:
@@ -366,7 +441,7 @@ def _by_inductor(
     what differs where inputs are missing is only said, here and in the manifest, if the module itself has it otherwise in
     another layout of its inputs: torch sorts and searches NaN by it.
     """
-    made = inductor.compile(module, columns, rules, options.target, folder)
+    made = inductor.compile(module, columns, rules, options.only, folder)
     checks = []
     differs: list[str] = []
     if made.run is not None:
@@ -411,26 +486,23 @@ def check_on_gpu(path: str | PathLike, program: str | PathLike, report: Callable
     """
     files, text = archive.read(path)
     manifest = Manifest.from_json(text, str(path))
-    if manifest.target != "cuda":
-        raise InputError(f"{path}: is for {manifest.target}, where a package is checked when it is exported")
+    target = manifest.target("cuda")
+    if target is None:
+        names = ",".join(one.target for one in manifest.targets)
+        raise InputError(f"{path}: is for {names}, where a package is checked when it is exported")
     if not gpu_check.has_gpu():
         raise InputError(f"{path}: cannot be checked, there is no GPU here")
-    check = gpu_check.run(program, path)
-    gpu_check.record_check(manifest, check)
-    for line in gpu_check.summary_lines(check):
+    for line in _run_on_gpu(path, target, program):
         report(line)
     with replacing(path) as temporary:
         archive.write(temporary, files, manifest.to_json())
 
 
-def _checked_here(whole: Path, path: str | PathLike, options: Options) -> list[str]:
-    """Checks a new package; lines for people, which say why it was not. Raises Differs."""
-    lines: list[str] = []
-    if options.program is not None and gpu_check.has_gpu():
-        check_on_gpu(whole, options.program, lines.append)
-        return lines
-    missing = "no GPU" if options.program is not None else "no --program"
-    return [f"not run: {missing} here; on a GPU: tensoa compile --check {path} --program build/tensoa"]
+def _run_on_gpu(path: str | PathLike, target: Target, program: str | PathLike) -> list[str]:
+    """Adds what a check of the package on this machine's GPU finds to its target for CUDA; lines for people. Raises Differs."""
+    check = gpu_check.run(program, path)
+    gpu_check.record_check(target, check)
+    return gpu_check.summary_lines(check)
 
 
 def write(module: nn.Module, columns: Binding, path: str | PathLike, options: Options, is_just_in_time: bool) -> None:
@@ -493,12 +565,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         columns = binding.load(options.binding)
         if options.example is not None:
             columns = examples.with_columns(columns, examples.read(options.example))
+        wanted = Options(options.target, options.precision, not options.no_fuse, options.deterministic, options.program)
         module = load_module(options.model, columns)
         with working(f"compiling {options.out}") as report:
-            wanted = Options(
-                options.target, options.precision, not options.no_fuse, options.deterministic, options.program, report
-            )
-            write(module, columns, options.out, wanted, options.just_in_time)
+            write(module, columns, options.out, replace(wanted, report=report), options.just_in_time)
         return
     if options.target != "cpu" or not options.model.endswith(".safetensors"):
         raise InputError(f"{options.model}: a TorchScript file is made of weights only (FILE.safetensors), for any device")

@@ -62,11 +62,14 @@ prints what it chose.
 --binding replaces both: the description of a C++ layout that describe() of tensoa/engine/describe.hpp writes.
 
 What can be fused is fused, which needs g++, clang++ or ziglang for CPUs, and neither a GPU nor a compiler for GPUs.
-TorchInductor compiles the rest; with --target cuda it needs the GPU that the package is for. A package is compared with its
+TorchInductor compiles the rest; for cuda it needs the GPU that the package is for. A package is compared with its
 model before it is written, and a package that differs is not written (docs/ahead_of_time.md). With --just-in-time the file is a
 program of torch.export with free numbers of rows, for CPUs and GPUs, which a tensoa with torch runs operator by operator.
 
-With --target cuda, --program is the program `tensoa`: it runs the package on this machine's GPU. --check does so with a package
+With --target cpu,cuda the package has the programs of both, and a model runs on either; where one cannot be made, no package is
+written, and a line says which and why.
+
+With a target cuda, --program is the program `tensoa`: it runs the package on this machine's GPU. --check does so with a package
 that is there already, as on another GPU, and writes into it what it found; a package that is wrong stays as it is.
 
 The last form writes the TorchScript file of WEIGHTS: FILE.safetensors, or a file of Exa.TrkX, TorchScript too.
@@ -76,6 +79,21 @@ Exit status 2 with one line on stderr for what cannot be used. Without the progr
 In Python: tensoa.compile(module, "model.pt2", columns=["features=pt,eta,phi"]), or columns={"features": ["pt", "eta", "phi"]};
 the options of networks and trees are keywords of these names, --no-fuse is fuse=False.
 """
+
+
+def targets_of(given: str | Sequence[str]) -> tuple[str, ...]:
+    """The targets of --target, "cpu", "cuda" or "cpu,cuda", in the order of TARGETS. Raises InputError."""
+    names = given.split(",") if isinstance(given, str) else [*given]
+    if not names or not set(names) <= {*TARGETS} or len(set(names)) != len(names):
+        got, all_of_them = ",".join(map(str, names)), ",".join(TARGETS)
+        raise InputError(f"target: got '{got}', expected {', '.join(TARGETS)} or {all_of_them}, each once")
+    return tuple(name for name in TARGETS if name in names)
+
+
+def text_of_targets(text: str) -> str:
+    """The value of --target as it was given. Raises InputError as targets_of()."""
+    targets_of(text)
+    return text
 
 
 class Parser(argparse.ArgumentParser):
@@ -100,7 +118,9 @@ def add_network_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--example", "--examples", metavar="FILE", help="Parquet, Arrow or CSV: rows to check with, by the names of columns"
     )
-    parser.add_argument("--target", choices=TARGETS, default="cpu", help="of a network (default: cpu)")
+    parser.add_argument(
+        "--target", type=text_of_targets, default="cpu", help="of a network: cpu, cuda or cpu,cuda (default: cpu)"
+    )
     parser.add_argument("--precision", choices=PRECISIONS, help="of matrix products on GPUs (default: tf32x3)")
     parser.add_argument(
         "--deterministic",

@@ -53,10 +53,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const char* name : {"data/aotinductor/model/program.so", "fused.so"}) {
       expect_answer_or_load_error([&] { read.unpack(name, unpacked.path()); });
     }
-    expect_answer_or_load_error(
-        [&] { package::code_for(read, read.manifest().programs, Device::cuda(), "sm_90"); });
+    for (const package::TargetDescription& target : read.manifest().targets) {
+      expect_answer_or_load_error(
+          [&] { package::code_for(read, target.programs, Device::cuda(), "sm_90"); });
+    }
   });
   expect_answer_or_load_error([&] { package::inspect_package(file); });
-  expect_answer_or_load_error([&] { package::recorded_results(file); });
+  expect_answer_or_load_error([&] { package::recorded_results(file, DeviceKind::kCpu); });
   return 0;
 }

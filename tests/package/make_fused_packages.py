@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tensoa.errors import InputError
 from tensoa.package import archive
-from tensoa.package.manifest import ANALYSIS, SCHEMA
+from tensoa.package.manifest import ANALYSIS, SCHEMA, SCHEMA_OF_ONE_TARGET
 from tensoa.compiler.backends import cuda as nvrtc
 
 RULES = {"mlp": [{"collection": 0}], "graph": [{"collection": 1}, {"collection": 0}]}
@@ -87,7 +87,7 @@ def main(folder, whole, graph, other_abi, no_run):
 
     def write(name, files, edit=lambda manifest: None, model="mlp"):
         manifest = {
-            "schema": SCHEMA,
+            "schema": SCHEMA_OF_ONE_TARGET,
             "binding": json.loads((folder / f"{model}.json").read_text()),
             "rows": RULES[model],
             "row_dependence": ROW_DEPENDENCE[model],
@@ -107,6 +107,7 @@ def main(folder, whole, graph, other_abi, no_run):
 
     def cuda(**change):
         def edit(manifest):
+            manifest["target"] = "cuda"
             manifest["fused"].pop("cpu")
             manifest["fused"]["cuda"] = {**copy.deepcopy(CUDA), **change}
 
@@ -129,11 +130,7 @@ def main(folder, whole, graph, other_abi, no_run):
     write("fused_repeated", {"plain.so": whole}, repeated)
     best_first = cpu(variant("future", ["quantum"]), variant("plain"), variant("broken"))
     write("fused_variants", {"future.so": no_run, "plain.so": whole, "broken.so": no_run}, best_first)
-    write(
-        "fused_future",
-        {"future.so": whole, "far.so": whole},
-        cpu(variant("future", ["quantum", "sse2"]), variant("far", ["warp"])),
-    )
+    write("fused_future", {"future.so": whole, "far.so": whole}, cpu(variant("future", ["quantum", "sse2"]), variant("far", ["warp"])))
     write("fused_truncated", {"plain.so": whole[: len(whole) // 2]})
     write("fused_head_only", {"plain.so": whole[:100]})
     write("fused_no_library", {"plain.so": b"hello"})
@@ -169,6 +166,7 @@ def main(folder, whole, graph, other_abi, no_run):
     write("fused_gpu_no_times", gpu, cuda(steps=[{**times[0], "times": 0}]))
 
     def two_domains(manifest):
+        manifest["target"] = "cuda"
         manifest["fused"].pop("cpu")
         manifest["fused"]["cuda"] = {**copy.deepcopy(CUDA), "rows_at_once": 16}
 
@@ -186,6 +184,33 @@ def main(folder, whole, graph, other_abi, no_run):
         manifest["outputs"] = [[{"first": 0, "step": 1, "planes": 2}]]
 
     write("inductor", {"data/aotinductor/model/x.so": whole}, inductor)
+
+    # For several targets: "fused", and "fused_gpu_sums" or TorchInductor's.
+    def several(*targets, **change):
+        def edit(manifest):
+            own = {key: manifest.pop(key) for key in ("target", "cpu_flags", "checks", "fused")}
+            manifest.update(schema=SCHEMA, targets=[{**own, **target} for target in targets], **change)
+
+        return edit
+
+    of_gpus = {"domains": DOMAINS["mlp"], "stages": [], "cuda": {**copy.deepcopy(CUDA), **SUMS, "code": code or CUDA["code"]}}
+    for_gpus = {"target": "cuda", "fused": of_gpus}
+    both = {"plain.so": whole, **files}
+    write("both", both, several({}, for_gpus))
+    write("both_reversed", both, several(for_gpus, {}))
+    write("both_twice", both, several({}, {}, for_gpus))
+    write("both_none", both, several())
+    write("both_and_any", both, several({}, {"target": "any", "fused": {**of_gpus, "cuda": {**of_gpus["cuda"], "code": []}}}))
+    write("both_tpu", both, several({}, {**for_gpus, "target": "tpu"}))
+    write("both_exchanged", both, several({"fused": of_gpus}, for_gpus))
+    planes = {"inputs": [[{"first": 0, "step": 1, "planes": 3}]], "outputs": [[{"first": 0, "step": 1, "planes": 2}]]}
+    compiled_by_torch = {"plain.so": whole, "data/aotinductor/cuda/x.so": whole}
+
+    def in_two_ways(manifest):
+        several({}, {**for_gpus, "gpu_architecture": "sm_90"}, **planes)(manifest)
+        manifest["targets"][1].pop("fused")
+
+    write("both_ways", compiled_by_torch, in_two_ways)
 
 
 if __name__ == "__main__":

@@ -373,14 +373,28 @@ TEST_F(FusedCpu, AProgramOfAnotherKindIsAnErrorThatSaysWhatItIsAndWhatToDo) {
                  "only: fused. Use a tensoa that is built with TENSOA_PYTORCH=ON"));
 }
 
+TEST_F(FusedCpu, APackageForSeveralTargetsRunsItsOwnProgram) {
+  for (const char* name : {"both", "both_reversed", "both_ways"}) {
+    const AotModel model(fused_package(name));
+    const auto in = points(50);
+    auto out = answers(50);
+    model.forward(queue_, model.plan(mlp_metadata(in.const_view(), out.view())));
+    expect_sums(out, 0, 50);
+  }
+}
+
 // ---- programs for GPUs: what can be read without one
+
+const package::TargetDescription& of_gpus(const Package& read) {
+  return *package::target_for(read.manifest().targets, DeviceKind::kCuda);
+}
 
 TEST_F(FusedCpu, AProgramForGpusIsReadForItsArchitectureAndLaterOnesOfItsGeneration) {
   const Package read(fused_package("fused_gpu"));
   const auto code = [&](const std::string& architecture) {
-    return package::code_for(read, read.manifest().programs, Device::cuda(0), architecture);
+    return package::code_for(read, of_gpus(read).programs, Device::cuda(0), architecture);
   };
-  const package::FusedKernels& kernels = *read.manifest().fused->kernels;
+  const package::FusedKernels& kernels = *of_gpus(read).fused->kernels;
   EXPECT_EQ(read.archive().file(kernels.weights).size(), 16U);
   ASSERT_EQ(kernels.steps.size(), 2U);
   EXPECT_FALSE(kernels.steps[0].kernel);
@@ -395,12 +409,12 @@ TEST_F(FusedCpu, AProgramForGpusIsReadForItsArchitectureAndLaterOnesOfItsGenerat
 
 TEST_F(FusedCpu, AProgramForGpusSaysHowManyRowsOfItsOwnARowIs) {
   const Package whole(fused_package("fused_gpu"));
-  const package::FusedKernels& all = *whole.manifest().fused->kernels;
+  const package::FusedKernels& all = *of_gpus(whole).fused->kernels;
   EXPECT_EQ(all.steps[1].times, 1);
   EXPECT_EQ(all.rows_at_once, 0);
   const Package parts(fused_package("fused_gpu_times"));
-  EXPECT_EQ(parts.manifest().fused->kernels->steps[0].times, 3);
-  EXPECT_EQ(parts.manifest().fused->kernels->rows_at_once, 16);
+  EXPECT_EQ(of_gpus(parts).fused->kernels->steps[0].times, 3);
+  EXPECT_EQ(of_gpus(parts).fused->kernels->rows_at_once, 16);
 }
 
 auto reading(const std::string& name) {
@@ -523,6 +537,19 @@ TEST_P(FusedGpu, ThreadsOnQueuesOfTheirOwnAndOnOneQueue) {
   }
 }
 
+TEST_P(FusedGpu, APackageForSeveralTargetsRunsThereAndOnTheCpu) {
+  const AotModel model(fused_package("both"), package::Options{.cuda_graphs = GetParam()});
+  const auto in = points(1000);
+  auto out = answers(1000);
+  const auto in_there = on(kDevice, in);
+  auto out_there = on(kDevice, answers(1000));
+  model.forward(Queue(Device::cpu()), model.plan(mlp_metadata(in.const_view(), out.view())));
+  model.forward(*queue_, model.plan(mlp_metadata(in_there.const_view(), out_there.view())));
+  queue_->wait();
+  expect_sums(out, 0, 1000);
+  expect_sums(on(Device::cpu(), out_there), 0, 1000);
+}
+
 TEST_P(FusedGpu, AWarmedUpModelTakesMoreRowsToo) {
   const AotModel model = sums();
   const auto in = on(kDevice, points(5000));
@@ -536,8 +563,10 @@ TEST_P(FusedGpu, AWarmedUpModelTakesMoreRowsToo) {
 
 TEST_P(FusedGpu, CodeThatIsNoneIsAnErrorOfTheLoad) {
   const Package no_code(fused_package("fused_gpu"));
-  EXPECT_THAT([&] { package::make_fused_gpu_program(no_code, "no code", kDevice, GetParam()); },
-              ThrowsMessage<DeviceError>(HasSubstr("loading its ")));  // code, or later: kernel
+  const package::FusedDescription& fused = *of_gpus(no_code).fused;
+  EXPECT_THAT(
+      [&] { package::make_fused_gpu_program(no_code, fused, "no code", kDevice, GetParam()); },
+      ThrowsMessage<DeviceError>(HasSubstr("loading its ")));  // code, or later: kernel
   const auto in = on(kDevice, points(10));
   auto out = on(kDevice, answers(10));
   const AotModel model = sums();

@@ -47,7 +47,7 @@ class ProgramKinds : public testing::Test {
     package::register_program_kind(
         {.name = "inductor",
          .load = [value](const package::Package& read, Device device, const auto&, auto) {
-           EXPECT_EQ(read.manifest().programs.front().kind, "inductor");
+           EXPECT_EQ(read.manifest().targets.front().programs.front().kind, "inductor");
            EXPECT_TRUE(device.is_cpu());
            return std::make_unique<Constant>(value);
          }});

@@ -19,8 +19,9 @@ from torch import nn
 
 from make_models import Mlp
 from tensoa import binding
-from tensoa.export import TARGETS, Options
+from tensoa.export import Options
 from tensoa.export import export as write_package
+from tensoa.options import TARGETS
 from tensoa.package import archive, gpu_check
 from tensoa.package.manifest import GpuCheck, Manifest
 from tensoa.tracking import interaction_network
@@ -89,7 +90,8 @@ def write_graphs(folder, name, graphs, package):
     """A package that says of CUDA graphs on this GPU what `graphs` is, whether it is true or not."""
     files, text = archive.read(package)
     manifest = Manifest.from_json(text, str(package))
-    gpu_check.record_check(manifest, GpuCheck(manifest.gpu_architecture, manifest.gpu, {}, graphs))
+    (target,) = manifest.targets
+    gpu_check.record_check(target, GpuCheck(target.gpu_architecture, target.gpu, {}, graphs))
     archive.write(folder / f"{name}-cuda.pt2", files, manifest.to_json())
 
 

@@ -114,9 +114,7 @@ def test_package_is_compared_with_what_it_was_made_to_give(out):
         # Made-up hits are far from helices: the network's float32 results of them are wider apart than the tolerance, which the
         # package records.
         assert result["max_rel_error"] <= (1e-2 if name.startswith("edge_network") else 3e-5)
-        assert [row["inputs"] for row in result["rows"]].count("1000 rows from 1") == len(
-            {row["block"] for row in result["rows"]}
-        )
+        assert [row["inputs"] for row in result["rows"]].count("1000 rows from 1") == len({row["block"] for row in result["rows"]})
     assert "against" not in result and "gpu" not in result
 
 
@@ -129,6 +127,43 @@ def test_package_that_gives_something_else_is_found(tmp_path):
     path = edited(package("mlp-cpu.pt2"), tmp_path / "other.pt2", spoil)
     differ(path, says=["other.pt2 differs from what it was made to give", 'block "preds"', "33 rows from 0"])
     differ(path, "--tolerance", 1e-9, says=["tolerance 1e-09"])
+
+
+@pytest.fixture(scope="module")
+def for_both(tmp_path_factory):
+    """A package for both targets."""
+    from tensoa.export import Options, export
+
+    path = tmp_path_factory.mktemp("both") / "both.pt2"
+    columns = bind([block("x", ["a", "b"])], [block("y", ["p", "q"])])
+    export(nn.Linear(2, 2), columns, path, Options("cpu,cuda", precision="bf16", report=lambda line: None))
+    return path
+
+
+def test_a_package_for_several_targets_is_checked_on_each_that_is_here(for_both, out):
+    done = succeed("check", for_both, "--json", out / "check.json")
+    found = json.loads((out / "check.json").read_text())
+    names = ["cpu", "cuda:0"] if torch.cuda.is_available() else ["cpu"]
+    assert [one["device"] for one in found["devices"]] == names
+    assert [one["tolerance"] for one in found["devices"]] == [3e-5, 3e-2][: len(names)]
+    assert found["is_right"] and found["not_checked"] == ([] if torch.cuda.is_available() else ["cuda"])
+    assert ("not checked for cuda: there is no such device here\n" in done.stdout) == bool(found["not_checked"])
+    succeed("check", for_both, "--device", "cpu", "--json", out / "check.json")
+    assert json.loads((out / "check.json").read_text())["device"] == "cpu"
+
+
+def test_a_target_that_gives_something_else_is_found(for_both, tmp_path):
+    def spoil(manifest, records):
+        record = bytearray(records["model/check/33.bin"])
+        record[-1] ^= 0x40  # the exponent of the last result
+        records["model/check/33.bin"] = bytes(record)
+
+    differ(edited(for_both, tmp_path / "wrong.pt2", spoil), says=["wrong.pt2", "differs from what it was made to give"])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_cuda_graphs_of_a_package_for_several_targets_are_tried_on_the_gpu(for_both):
+    assert "CUDA graphs: captured" in succeed("check", for_both, "--cuda-graphs").stdout
 
 
 class Centred(nn.Module):

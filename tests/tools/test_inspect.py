@@ -93,42 +93,65 @@ def test_package_signature_target_programs_and_checks():
 
 
 def fuse(manifest, records):
-    """The records of a fused program, for both targets, as docs/ahead_of_time.md has them."""
+    """The records of a fused program, as docs/ahead_of_time.md has them."""
     records["model/fused/x86-64-v4.so"] = b"4" * 4000
-    records["model/fused/sm_90.cubin"] = b"9" * 900
-    records["model/fused/weights.bin"] = b""
     manifest["fused"] = {
         "domains": [0],
         "stages": ["rows of 0: input, linear 64, relu", "rows of 0: linear 2"],
         "deterministic": False,
         "cpu": [{"name": "x86-64-v4", "file": "fused/x86-64-v4.so", "cpu_flags": ["avx512f"], "status": "checked"}],
-        "cuda": {
-            "kernels": [],
-            "buffers": [],
-            "steps": [],
-            "weights": "fused/weights.bin",
-            "code": [{"architecture": "sm_90", "file": "fused/sm_90.cubin", "status": "built, not run"}],
-        },
     }
+
+
+def fuse_for_both(manifest, records):
+    """As fuse(), and another program for GPUs."""
+    fuse(manifest, records)
+    records["model/fused/sm_90.cubin"] = b"9" * 900
+    records["model/fused/weights.bin"] = b""
+    cuda = {
+        "kernels": [],
+        "buffers": [],
+        "steps": [],
+        "weights": "fused/weights.bin",
+        "code": [{"architecture": "sm_90", "file": "fused/sm_90.cubin", "status": "built, not run"}],
+    }
+    cpu = {key: manifest.pop(key) for key in ("target", "cpu_flags", "checks", "fused")}
+    of_gpus = {"domains": [0], "stages": ["rows of 0: linear 64"], "deterministic": True, "cuda": cuda}
+    check = {"architecture": "sm_90", "gpu": "H200", "relative_error": {"preds": 3e-7}, "cuda_graphs": True}
+    targets = [cpu, {"target": "cuda", "checks": [], "fused": of_gpus, "gpu_checks": [check]}]
+    manifest.update(schema=3, targets=targets)
 
 
 def test_fused_parts_with_their_variants(tmp_path):
     path = edited(package("mlp-cpu.pt2"), tmp_path / "fused.pt2", fuse)
     model = inspect(path)
     fused = [program for program in model["programs"] if program["kind"] == "fused"]
-    assert fused == [
-        {"kind": "fused", "name": "x86-64-v4", "status": "checked", "cpu_flags": ["avx512f"], "bytes": 4000},
-        {"kind": "fused", "name": "sm_90", "status": "built, not run", "cpu_flags": [], "bytes": 900},
-    ]
+    assert fused == [{"kind": "fused", "name": "x86-64-v4", "status": "checked", "cpu_flags": ["avx512f"], "bytes": 4000}]
     assert model["fused_stages"] == ["rows of 0: input, linear 64, relu", "rows of 0: linear 2"]
     text = succeed("inspect", path).stdout
-    for part in ("x86-64-v4", "built, not run", "2  rows of 0: linear 2"):
+    for part in ("x86-64-v4", "checked", "2  rows of 0: linear 2"):
         assert part in text
 
 
+def test_the_programs_of_several_targets_are_apart(tmp_path):
+    path = edited(package("mlp-cpu.pt2"), tmp_path / "both.pt2", fuse_for_both)
+    model = inspect(path)
+    assert (model["format"], model["target"]) == ("package 3", "cpu,cuda")
+    assert not model.keys() & {"programs", "fused_stages", "checks", "gpu_checks", "deterministic"}
+    cpu, cuda = model["targets"]
+    assert [(one["target"], one["deterministic"]) for one in (cpu, cuda)] == [("cpu", False), ("cuda", True)]
+    assert [program["kind"] for program in cpu["programs"]] == ["fused", "inductor"]
+    assert cuda["programs"] == [{"kind": "fused", "name": "sm_90", "status": "built, not run", "cpu_flags": [], "bytes": 900}]
+    assert (len(cuda["fused_stages"]), cuda["checks"], cuda["gpu_checks"][0]["gpu"]) == (1, [], "H200")
+    text = succeed("inspect", path).stdout
+    at = [text.index(part) for part in ("target: cpu,cuda, ", "programs for cpu:", "programs for cuda:", "checked on H200 (sm_90)")]
+    assert at == sorted(at) and text.index("rows 1000: preds") < at[2]
+    assert text.endswith("between targets: results differ in their last bits, as the programs do\n")
+    assert "between targets" not in succeed("inspect", package("mlp-cpu.pt2")).stdout
+
+
 @pytest.mark.parametrize(
-    "says, line",
-    [(True, "results: the same bits at every call"), (False, "may differ in their last bits"), (None, None)],
+    "says, line", [(True, "results: the same bits at every call"), (False, "may differ in their last bits"), (None, None)]
 )
 def test_whether_a_fused_program_gives_the_same_bits_at_every_call(says, line, tmp_path):
     def edit(manifest, records):
@@ -206,9 +229,7 @@ def test_fused_program_that_is_not_there(tmp_path):
 
 def test_program_of_torch_export(tmp_path):
     rows = torch.export.Dim.DYNAMIC
-    program = torch.export.export(
-        Close(), (torch.zeros(3, 3), torch.zeros(2, 5).long()), dynamic_shapes=({0: rows}, {1: rows})
-    )
+    program = torch.export.export(Close(), (torch.zeros(3, 3), torch.zeros(2, 5).long()), dynamic_shapes=({0: rows}, {1: rows}))
     torch.export.save(program, tmp_path / "export.pt2")
     description = json.loads(succeed("inspect", tmp_path / "export.pt2", "--json").stdout)
     assert description["compilation"] == "just-in-time" and description["format"].startswith("torch.export ")

@@ -56,19 +56,13 @@ struct Side {
   Side(const std::string& path, const std::string& device_name, const ModelOptions& options)
       : description(package::inspect(path, options)),
         model(path, options),
-        queue(device_for(device_name)) {}
+        queue(package::device_for(device_name, description)) {}
 
   bool is_package() const { return description.compilation == CompilationType::kAheadOfTime; }
 
   package::ModelDescription description;
   Model<> model;
   Queue queue;
-
- private:
-  Device device_for(const std::string& name) const {
-    if (name != "auto") return parse_device(name);
-    return parse_device(description.target == "cuda" ? "cuda" : "cpu");
-  }
 };
 
 /// One plane of an output of both models on the same inputs.
@@ -340,21 +334,17 @@ std::string name_of_case(std::size_t rows, std::size_t offset,
   return fmt::format("{} rows from {}{}", rows, offset, numbers == "normal" ? "" : ", " + numbers);
 }
 
-/// A package beside what it was made to give.
-int check_recorded(const CheckCall& call) {
-  const ModelOptions options = options_for(call.model, call.servers);
-  const package::ModelDescription description = package::inspect(call.model, options);
-  const bool is_package =
-      description.compilation == CompilationType::kAheadOfTime && !description.is_served;
-  const auto recorded = is_package ? package::recorded_results(call.model) : std::nullopt;
+/// A package on one device, beside what it was made to give there.
+Comparisons compare_recorded(const CheckCall& call, const Side& side) {
+  const auto recorded = side.is_package() && !side.description.is_served
+                            ? package::recorded_results(call.model, side.queue.device().kind)
+                            : std::nullopt;
   if (!recorded || recorded->cases.empty()) {
     throw InputError(
         "model " + call.model +
         ": holds no results to be compared with; say --against OTHER, or make a package "
         "of it: tensoa compile");
   }
-  Results results(call);
-  const Side side(call.model, call.device, options);
   Comparisons compared(call.tolerance, recorded->tolerance);
   const auto compare = [&](const auto& one, std::size_t offset, std::size_t rows_of_call) {
     GeneratedColumns columns(side.description, one.rows, offset, 1, side.queue);
@@ -376,18 +366,66 @@ int check_recorded(const CheckCall& call) {
     if (is_divided && one.rows > 1) compare(one, 0, (one.rows + kCalls - 1) / kCalls);
   }
   compared.finish();
-  compared.print();
-  ordered_json json = Results::about(call.model, side.queue.device());
-  json.update(compared.json());
-  return results.finish(json, compared.are_right(),
-                        compared.complaint(call.model, "what it was made to give"));
+  return compared;
+}
+
+/// The devices of --device; without it one for each target of a package. @param missing gets the targets that have none here
+std::vector<std::string> devices_of(const CheckCall& call, std::vector<std::string>& missing) {
+  if (call.device != "auto") return {call.device};
+  const auto targets = package::inspect(call.model, options_for(call.model, call.servers)).targets;
+  if (targets.size() == 1) return {call.device};
+  std::vector<std::string> devices;
+  for (const package::TargetDescription& target : targets) {
+    const bool is_here = target.name == "cpu" || device_count(DeviceKind::kCuda) > 0;
+    (is_here ? devices : missing).push_back(target.name);
+  }
+  return devices;
+}
+
+/// A package beside what it was made to give, each of its targets.
+int check_recorded(const CheckCall& call) {
+  Results results(call);
+  std::vector<std::string> missing;
+  const std::vector<std::string> devices = devices_of(call, missing);
+  std::vector<ordered_json> found;
+  bool are_right = true;
+  std::string complaints;
+  for (const std::string& name : devices) {
+    const Side side(call.model, name, options_for(call.model, call.servers));
+    const Comparisons compared = compare_recorded(call, side);
+    const std::string device = to_string(side.queue.device());
+    if (devices.size() > 1) fmt::print("on {}:\n", device);
+    compared.print();
+    ordered_json& json = found.emplace_back(Results::about(call.model, side.queue.device()));
+    json.update(compared.json());
+    if (compared.are_right()) continue;
+    are_right = false;
+    complaints += (complaints.empty() ? "" : "; ") +
+                  compared.complaint(devices.size() > 1 ? call.model + " on " + device : call.model,
+                                     "what it was made to give");
+  }
+  for (const std::string& name : missing) {
+    fmt::print("not checked for {}: there is no such device here\n", name);
+  }
+  if (missing.empty() && found.size() == 1) {
+    return results.finish(found.front(), are_right, complaints);
+  }
+  return results.finish({{"model", call.model},
+                         {"is_right", are_right},
+                         {"devices", found},
+                         {"not_checked", missing}},
+                        are_right, complaints);
 }
 
 /// Whether calls of a package can be captured as CUDA graphs, and then give the same. The process may
 /// be lost in finding out.
 int try_graphs(const CheckCall& call) {
   Results results(call);
-  const Side side(call.model, call.device, options_for(call.model, call.servers));
+  const ModelOptions options = options_for(call.model, call.servers);
+  const auto targets = package::inspect(call.model, options).targets;
+  const bool is_for_gpus =
+      std::ranges::find(targets, "cuda", &package::TargetDescription::name) != targets.end();
+  const Side side(call.model, call.device == "auto" && is_for_gpus ? "cuda" : call.device, options);
   const Queue& queue = side.queue;
   if (!side.is_package() || queue.device().is_cpu()) {
     throw ConfigError("--cuda-graphs: " + call.model + " on " + to_string(queue.device()) +
@@ -553,7 +591,8 @@ void add_check_command(CLI::App& program, Action& action) {
                       "generate:EVENTS[:SEED[:PARTICLES]]");
   command
       ->add_option("--device", call->device,
-                   "Where MODEL runs: cpu, cuda:N, or auto: what a package is for, else cpu")
+                   "Where MODEL runs: cpu, cuda:N, or auto: what a package is for, one after the "
+                   "other where that is several, else cpu")
       ->capture_default_str();
   command->add_option("--against-device", call->against_device, "The same for --against")
       ->capture_default_str();

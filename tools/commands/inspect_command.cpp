@@ -21,6 +21,7 @@ using package::CheckDescription;
 using package::GpuCheckDescription;
 using package::ModelDescription;
 using package::ProgramDescription;
+using package::TargetDescription;
 using package::UnfusedOperation;
 
 struct InspectCall {
@@ -91,16 +92,68 @@ std::string line_of(const ArgumentDescription& argument) {
                      }));
 }
 
-std::string describe_parts(const ModelDescription& model) {
+std::string describe_parts(const TargetDescription& target) {
   std::string text = "fused in part, each line one loop over rows after the number of its part:\n";
-  for (std::size_t i = 0; i < model.parts.size(); ++i) {
-    for (const std::string& stage : model.parts[i].stages) {
+  for (std::size_t i = 0; i < target.parts.size(); ++i) {
+    for (const std::string& stage : target.parts[i].stages) {
       text += fmt::format("  {:>2}  {}\n", i + 1, stage);
     }
   }
-  if (!model.unfused.empty()) text += "by TorchInductor:\n";
-  for (const UnfusedOperation& one : model.unfused) {
+  if (!target.unfused.empty()) text += "by TorchInductor:\n";
+  for (const UnfusedOperation& one : target.unfused) {
     text += fmt::format("      {}, because of {}\n", one.name, one.reason);
+  }
+  return text;
+}
+
+/// The programs of a target, and what was found when they were checked.
+/// @param name " for cuda", or nothing where there is one target
+std::string text_of(const TargetDescription& target, const std::string& name, bool is_forest) {
+  std::string text = target.programs.empty()
+                         ? fmt::format("programs{}: none, it cannot run\n", name)
+                         : fmt::format("programs{}:\n", name);
+  for (const ProgramDescription& program : target.programs) {
+    text += fmt::format("  {:<12} {:<12} {:<16} {:>12} bytes\n", program.kind, program.name,
+                        program.status, in_groups(program.bytes));
+  }
+  if (!target.parts.empty()) {
+    text += describe_parts(target);
+  } else if (target.fused && !target.fused->stages.empty()) {
+    text += "fused, each one loop over rows:\n";
+    for (std::size_t i = 0; i < target.fused->stages.size(); ++i) {
+      text += fmt::format("  {:>2}  {}\n", i + 1, target.fused->stages[i]);
+    }
+  } else if (!is_forest) {
+    text += "fused: nothing\n";
+  }
+  if (target.is_deterministic) {
+    text += *target.is_deterministic ? "results: the same bits at every call\n"
+                                     : "results: sums by index may differ in their last bits from "
+                                       "call to call\n";
+  }
+  text += target.checks.empty()
+              ? "checks at export: none\n"
+              : "checks at export, relative errors against float64 (the module's own):\n";
+  for (const CheckDescription& check : target.checks) {
+    text += fmt::format(
+        "  rows {}{}: {}\n",
+        joined(check.rows, ", ", [](std::size_t rows) { return std::to_string(rows); }),
+        check.numbers == "normal" ? "" : " of " + check.numbers + " numbers",
+        joined(check.error, ", ", [&](const auto& error) {
+          const auto eager = check.error_of_eager.find(error.first);
+          return fmt::format(
+              "{} {:.1e}{}", error.first, error.second,
+              eager == check.error_of_eager.end() ? "" : fmt::format(" ({:.1e})", eager->second));
+        }));
+  }
+  for (const GpuCheckDescription& check : target.gpu_checks) {
+    text += fmt::format("checked on {} ({}), relative errors: {}\n  CUDA graphs: {}\n", check.gpu,
+                        check.architecture,
+                        joined(check.error, ", ",
+                               [](const auto& error) {
+                                 return fmt::format("{} {:.1e}", error.first, error.second);
+                               }),
+                        check.has_graphs ? "can be captured" : "no: " + check.why_no_graphs);
   }
   return text;
 }
@@ -111,9 +164,13 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
   text += model.is_served
               ? "\n"
               : fmt::format(", {}, {} bytes\n", name_of(model.compilation), in_groups(model.bytes));
-  text += fmt::format("target: {}{}{}\n", model.target == "any" ? "any device" : model.target,
-                      model.machine.empty() ? "" : ", " + model.machine,
-                      model.gpu_architecture.empty() ? "" : ", " + model.gpu_architecture);
+  const std::string target = package::names_of(model.targets);
+  text += fmt::format("target: {}{}", target == "any" ? "any device" : target,
+                      model.machine.empty() ? "" : ", " + model.machine);
+  for (const TargetDescription& one : model.targets) {
+    if (!one.gpu_architecture.empty()) text += ", " + one.gpu_architecture;
+  }
+  text += '\n';
   if (model.is_served) {
     text += model.checksum.empty()
                 ? "identity: unknown, the server does not say which file it runs\n"
@@ -157,47 +214,12 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
   }
   if (!is_package) return text;
 
-  text += model.programs.empty() ? "programs: none, it cannot run\n" : "programs:\n";
-  for (const ProgramDescription& program : model.programs) {
-    text += fmt::format("  {:<12} {:<12} {:<16} {:>12} bytes\n", program.kind, program.name,
-                        program.status, in_groups(program.bytes));
+  const bool has_one_target = model.targets.size() == 1;
+  for (const TargetDescription& one : model.targets) {
+    text += text_of(one, has_one_target ? "" : " for " + one.name, !model.forest_facts.empty());
   }
-  if (!model.parts.empty()) {
-    text += describe_parts(model);
-  } else if (model.forest_facts.empty()) {
-    text += model.fused_stages.empty() ? "fused: nothing\n" : "fused, each one loop over rows:\n";
-  }
-  for (std::size_t i = 0; i < model.fused_stages.size(); ++i) {
-    text += fmt::format("  {:>2}  {}\n", i + 1, model.fused_stages[i]);
-  }
-  if (model.is_deterministic) {
-    text += *model.is_deterministic ? "results: the same bits at every call\n"
-                                    : "results: sums by index may differ in their last bits from "
-                                      "call to call\n";
-  }
-  text += model.checks.empty() ? "checks at export: none\n"
-                               : "checks at export, relative errors against float64 (the module's "
-                                 "own):\n";
-  for (const CheckDescription& check : model.checks) {
-    text += fmt::format(
-        "  rows {}{}: {}\n",
-        joined(check.rows, ", ", [](std::size_t rows) { return std::to_string(rows); }),
-        check.numbers == "normal" ? "" : " of " + check.numbers + " numbers",
-        joined(check.error, ", ", [&](const auto& error) {
-          const auto eager = check.error_of_eager.find(error.first);
-          return fmt::format(
-              "{} {:.1e}{}", error.first, error.second,
-              eager == check.error_of_eager.end() ? "" : fmt::format(" ({:.1e})", eager->second));
-        }));
-  }
-  for (const GpuCheckDescription& check : model.gpu_checks) {
-    text += fmt::format("checked on {} ({}), relative errors: {}\n  CUDA graphs: {}\n", check.gpu,
-                        check.architecture,
-                        joined(check.error, ", ",
-                               [](const auto& error) {
-                                 return fmt::format("{} {:.1e}", error.first, error.second);
-                               }),
-                        check.has_graphs ? "can be captured" : "no: " + check.why_no_graphs);
+  if (!has_one_target) {
+    text += "between targets: results differ in their last bits, as the programs do\n";
   }
   return text;
 }

@@ -43,7 +43,7 @@ bool answers_equally(const std::string& file, const std::string& url, const Mode
                      "package or a tree file");
   }
   const auto recorded = package::kind_of_file(file) == package::FileKind::kPackage
-                            ? package::recorded_results(file)
+                            ? package::recorded_results(file, DeviceKind::kCpu)
                             : std::nullopt;
   const Queue queue(Device::cpu());
   const Model<> here(file);

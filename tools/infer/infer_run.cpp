@@ -122,9 +122,7 @@ class InferRun {
   explicit InferRun(const InferCall& call)
       : call_(call),
         description_(described(call)),
-        device_(parse_device(call.device != "auto"           ? call.device
-                             : description_.target == "cuda" ? "cuda"
-                                                             : "cpu")),
+        device_(package::device_for(call.device, description_)),
         model_(call.model, options_for(call.model, call.servers)),
         paths_(columnar::find_tables(call.inputs)) {
     require_different_files(call, paths_);

@@ -32,10 +32,12 @@ std::filesystem::path model_file_in(const std::filesystem::path& folder) {
 }
 
 void require_without_torch(const package::ModelDescription& model, const std::string& subject) {
-  const auto needs_torch = [](const package::ProgramDescription& program) {
-    return program.kind == "inductor";
+  const auto needs_torch = [](const package::TargetDescription& target) {
+    return !target.programs.empty() &&
+           std::ranges::all_of(target.programs,
+                               [](const auto& program) { return program.kind == "inductor"; });
   };
-  if (model.programs.empty() || !std::ranges::all_of(model.programs, needs_torch)) return;
+  if (!std::ranges::all_of(model.targets, needs_torch)) return;
   throw LoadError(subject +
                   "has programs of the kind inductor only, which need torch; the Triton back-end "
                   "\"tensoa\" is without torch and runs the kinds fused and forest. Export it "

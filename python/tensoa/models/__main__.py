@@ -26,9 +26,10 @@ import torch
 
 from tensoa import binding, models
 from tensoa.command import check_writable, run, working
-from tensoa.export import TARGETS, Options
+from tensoa.export import Options
 from tensoa.export import export as write_package
 from tensoa.models import common
+from tensoa.options import TARGETS
 
 
 def train(options):

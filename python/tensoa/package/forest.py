@@ -24,7 +24,7 @@ from tensoa.importers.trees.imported import Function, Imported, check, edge_rows
 from tensoa.importers.trees.match import Place, places
 from tensoa.package import archive
 from tensoa.package.checks import validate
-from tensoa.package.manifest import Forest, Manifest, RecordedCase, RowDependence
+from tensoa.package.manifest import Forest, Manifest, RecordedCase, RowDependence, Target
 from tensoa.package.recorded import RECORDED_BYTES, input_bytes, record, result_bytes
 from tensoa.row_dependence import INDEPENDENT
 
@@ -76,11 +76,10 @@ def write(
         inputs=[[vars(argument) for argument in block.input_arguments()] for block in columns.inputs],
         outputs=[[vars(argument) for argument in output_arguments(block, rule)] for block, rule in zip(columns.outputs, rules)],
         rows=rules,
-        target="any",
         machine=platform.machine(),
         torch=torch.__version__,
-        checks=validate(run, right, columns, rules, is_whole=True),
         recorded=recorded,
+        targets=[Target("any", validate(run, right, columns, rules, is_whole=True))],
         forest=Forest(FILE, [list(place) for place in chosen], facts),
         row_dependence=RowDependence(INDEPENDENT),
     )

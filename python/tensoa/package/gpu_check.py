@@ -16,7 +16,7 @@ from pathlib import Path
 from tensoa.errors import InputError
 from tensoa.package.checks import Differs
 from tensoa.package.fused import code_for
-from tensoa.package.manifest import CHECKED, GpuCheck, Json, Manifest
+from tensoa.package.manifest import CHECKED, GpuCheck, Json, Target
 
 TIMEOUT = 600  # seconds of a child
 
@@ -50,7 +50,7 @@ def _child(program: str | PathLike, package: str | PathLike, *options: str) -> t
     """(the JSON of `PROGRAM check`, what went wrong or nothing)."""
     with tempfile.TemporaryDirectory(prefix="tensoa-check-") as folder:
         file = Path(folder) / "check.json"
-        command = [str(program), "check", str(package), *options, "--json", str(file)]
+        command = [str(program), "check", str(package), *options, "--device", "cuda", "--json", str(file)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
         except OSError as error:
@@ -69,12 +69,12 @@ def _child(program: str | PathLike, package: str | PathLike, *options: str) -> t
         return found, lines[-1] if lines else f"exit status {done.returncode} without a word"
 
 
-def record_check(manifest: Manifest, check: GpuCheck) -> None:
-    """Puts what run() found into a manifest, in the place of what was found on that architecture before."""
-    others = [other for other in manifest.gpu_checks or [] if other.architecture != check.architecture]
-    manifest.gpu_checks = [*others, check]
-    if manifest.fused is not None and manifest.fused.cuda is not None:
-        code = code_for(manifest.fused.cuda.code, check.architecture)
+def record_check(target: Target, check: GpuCheck) -> None:
+    """Adds what run() found to a target, in the place of what was found on that architecture before."""
+    others = [other for other in target.gpu_checks or [] if other.architecture != check.architecture]
+    target.gpu_checks = [*others, check]
+    if target.fused is not None and target.fused.cuda is not None:
+        code = code_for(target.fused.cuda.code, check.architecture)
         if code is not None:
             code.status, code.gpu = CHECKED, check.gpu
 

@@ -14,7 +14,7 @@ from typing import Any
 from tensoa.compiler.backends.cuda.program import BufferEntry, KernelEntry, Launch, Params, Zero
 from tensoa.errors import InputError
 
-SCHEMA = 2
+SCHEMA, SCHEMA_OF_ONE_TARGET = 3, 2  # of one target the keys are those of the manifest itself, as they always were
 ANALYSIS = 2  # of row_dependence: raised where its rules are corrected; "independent" of a lower one is not believed
 CHECKED, BUILT = "checked", "built, not run"  # the status of code
 
@@ -161,6 +161,23 @@ class RowDependence:
 
 
 @dataclass
+class Target:
+    """The program for "cpu", "cuda" or "any" device. `tolerance`: of recorded results, where its products are rougher."""
+
+    target: str
+    checks: list[Check]
+    fused: Fused | None = None
+    parts: list[FusedPart] | None = None  # of TorchInductor's program
+    unfused: list[Unfused] | None = None
+    cpu_flags: list[str] | None = None  # of TorchInductor's programs, as the two that follow
+    gpu_architecture: str | None = None
+    gpu: str | None = None
+    gpu_checks: list[GpuCheck] | None = None
+    differs: list[str] | None = None  # from the model, which itself differs there in another layout of its inputs
+    tolerance: float | None = None
+
+
+@dataclass
 class Manifest:
     """`rows`: of each output, {"collection": of the input that it follows} or {"rows": always}. `inputs`, `outputs`: the
     arguments of each block.
@@ -170,37 +187,42 @@ class Manifest:
     inputs: list[list[Json]]
     outputs: list[list[Json]]
     rows: list[dict[str, int]]
-    target: str
     machine: str
     torch: str
-    checks: list[Check]
     recorded: Recorded
-    fused: Fused | None = None
-    parts: list[FusedPart] | None = None  # of TorchInductor's program
-    unfused: list[Unfused] | None = None
+    targets: list[Target]
     forest: Forest | None = None
-    cpu_flags: list[str] | None = None  # of TorchInductor's programs, as the two that follow
-    gpu_architecture: str | None = None
-    gpu: str | None = None
     row_dependence: RowDependence | None = None  # unknown where older versions wrote it
     lengths: list[int] | None = None  # the collection that each collection has as many rows as
-    gpu_checks: list[GpuCheck] | None = None
-    differs: list[str] | None = None  # from the model, which itself differs there in another layout of its inputs
-    schema: int = SCHEMA
+
+    def target(self, name: str) -> Target | None:
+        return next((one for one in self.targets if one.target == name), None)
 
     def to_json(self) -> Json:
-        return {**_without_none(dataclasses.asdict(self)), "binding": self.binding}
+        text = {**_without_none(dataclasses.asdict(self)), "binding": self.binding}
+        if len(self.targets) > 1:
+            return {**text, "schema": SCHEMA}
+        (own,) = text.pop("targets")
+        return {**text, **own, "schema": SCHEMA_OF_ONE_TARGET}
 
     @staticmethod
     def from_json(text: Any, where: str) -> "Manifest":
         """`where`: the file, for messages. Raises InputError for what is no manifest of this format."""
         schema = text.get("schema") if isinstance(text, dict) else None
-        if schema != SCHEMA:
+        if schema not in (SCHEMA_OF_ONE_TARGET, SCHEMA):
             advice = "compile the model again"
             if isinstance(schema, int) and schema > SCHEMA:
                 advice = "a newer tensoa wrote it: update this one, or compile the model with it"
-            raise InputError(f"{where}: its format is {schema}, this version of tensoa reads {SCHEMA}; {advice}")
-        return _parsed(Manifest, text, f"{where}: its manifest")
+            raise InputError(
+                f"{where}: its format is {schema}, this version of tensoa reads {SCHEMA_OF_ONE_TARGET} and {SCHEMA}; {advice}"
+            )
+        shared = {key: value for key, value in text.items() if key != "schema"}
+        if schema == SCHEMA:
+            return _parsed(Manifest, shared, f"{where}: its manifest")
+        own = {key: shared.pop(key) for key in typing.get_type_hints(Target) if key in shared}
+        manifest = _parsed(Manifest, {**shared, "targets": []}, f"{where}: its manifest")
+        manifest.targets = [_parsed(Target, own, f"{where}: its manifest")]
+        return manifest
 
 
 def _without_none(value: Any) -> Any:

@@ -294,7 +294,7 @@ def test_package_of_narrow_numbers_is_fused_and_exact(tmp_path):
     assert any(line.startswith("fused into") for line in lines)
     files, text = archive.read(tmp_path / "m.pt2")
     manifest = Manifest.from_json(text, "m.pt2")
-    assert {error for check in manifest.checks for error in check.relative_error.values()} == {0.0}
+    assert {error for check in manifest.targets[0].checks for error in check.relative_error.values()} == {0.0}
     case = next(case for case in manifest.recorded.cases if case.rows == 33)
     content = files["model/" + case.file]
     x = np.frombuffer(content, "f4", 132).reshape(4, 33).T

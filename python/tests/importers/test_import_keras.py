@@ -141,7 +141,7 @@ def test_package(tmp_path):
     assert lines[0] == agreement(f"Keras {keras.__version__}")
     assert any(line.startswith("fused into") for line in lines)
     manifest = Manifest.from_json(archive.read(tmp_path / "m.pt2")[1], "m.pt2")
-    assert [(check.numbers, check.rows) for check in manifest.checks] == CASES
+    assert [(check.numbers, check.rows) for check in manifest.targets[0].checks] == CASES
 
 
 def test_layers_inside_are_results_where_blocks_have_their_names(tmp_path):

@@ -268,7 +268,7 @@ def test_package_is_fused(tmp_path):
     export(load_module(path, columns), columns, tmp_path / "m.pt2", Options(report=lines.append))
     assert any(line.startswith("fused into 1 kernel") for line in lines)
     manifest = Manifest.from_json(archive.read(tmp_path / "m.pt2")[1], "m.pt2")
-    assert [(check.numbers, check.rows) for check in manifest.checks] == CASES
+    assert [(check.numbers, check.rows) for check in manifest.targets[0].checks] == CASES
 
 
 # ---- what is refused

@@ -16,7 +16,7 @@ from tensoa.export import Options, check_on_gpu, export, main
 from tensoa.package import archive, gpu_check
 from tensoa.package.cases import KINDS
 from tensoa.package.fused import code_for
-from tensoa.package.manifest import GpuCheck, GpuCode, Manifest, Recorded
+from tensoa.package.manifest import GpuCheck, GpuCode, Target
 
 ROWS = [{"block": "preds", "max_rel_error": error} for error in (1e-7, 3e-7, 2e-7)]
 FOUND = {"gpu": "Test GPU", "architecture": "sm_90", "rows": ROWS, "is_right": True}
@@ -160,9 +160,9 @@ def test_exported_package_says_on_which_gpu_it_was_checked(tmp_path, gpu):
 
 def test_checks_on_other_gpus_are_kept():
     found = [GpuCheck(architecture, gpu, {}, True) for architecture, gpu in (("sm_80", "a"), ("sm_90", "b"), ("sm_90", "c"))]
-    manifest = Manifest({}, [], [], [], "cuda", "", "", [], Recorded(0.0, []), gpu_checks=found[:2])
-    gpu_check.record_check(manifest, found[2])
-    assert [check.gpu for check in manifest.gpu_checks] == ["a", "c"]
+    target = Target("cuda", [], gpu_checks=found[:2])
+    gpu_check.record_check(target, found[2])
+    assert [check.gpu for check in target.gpu_checks] == ["a", "c"]
 
 
 @pytest.mark.parametrize(

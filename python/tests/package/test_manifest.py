@@ -21,6 +21,7 @@ from tensoa.package.manifest import (
     Recorded,
     RecordedCase,
     RowDependence,
+    Target,
 )
 
 
@@ -38,13 +39,17 @@ def whole():
         inputs=[[{"first": 0, "step": 1, "planes": 3}]],
         outputs=[[{"first": 0, "step": 1, "planes": 2}]],
         rows=[{"collection": 0}],
-        target="cuda",
         machine="x86_64",
         torch="2.11.0",
-        checks=[Check([1], "normal", {"y": 1e-7}, {"y": 0.0})],
         recorded=Recorded(3e-5, [RecordedCase(33, "normal", "check/33.bin"), RecordedCase(1, "small", "a", [[0.5]])]),
-        fused=Fused([0], ["linear 3 -> 2"], True, cuda=cuda, precision="tf32x3"),
-        gpu_checks=[GpuCheck("sm_90", "H100", {"y": 1e-7}, "it synchronises"), GpuCheck("sm_80", "A100", {}, True)],
+        targets=[
+            Target(
+                target="cuda",
+                checks=[Check([1], "normal", {"y": 1e-7}, {"y": 0.0})],
+                fused=Fused([0], ["linear 3 -> 2"], True, cuda=cuda, precision="tf32x3"),
+                gpu_checks=[GpuCheck("sm_90", "H100", {"y": 1e-7}, "it synchronises"), GpuCheck("sm_80", "A100", {}, True)],
+            )
+        ],
     )
 
 
@@ -54,6 +59,22 @@ def test_what_is_written_is_read_again():
     assert text["fused"]["cuda"]["steps"] == [{"zero": 0}, {"kernel": 0, "domain": 0, "times": 1}]
     assert text["binding"] == {"schema": 1, "note": None}  # as it was described
     assert "lengths" not in text and "gpu" not in text["fused"]["cuda"]["code"][0]
+
+
+def test_a_manifest_of_one_target_has_its_keys_as_before_and_one_of_several_a_list():
+    one = whole()
+    text = json.loads(json.dumps(one.to_json()))
+    assert (text["schema"], text["target"], "targets" in text) == (2, "cuda", False)
+    several = whole()
+    several.targets.insert(0, Target("cpu", [], cpu_flags=["avx2"], tolerance=3e-2))
+    text = json.loads(json.dumps(several.to_json()))
+    assert (text["schema"], "target" in text, "fused" in text) == (3, False, False)
+    assert text["targets"][0] == {"target": "cpu", "checks": [], "cpu_flags": ["avx2"], "tolerance": 3e-2}
+    assert Manifest.from_json(text, "p.pt2") == several
+    assert several.target("cuda") == one.targets[0] and one.target("cpu") is None
+    text["targets"][1]["fused"]["domains"] = ["a"]
+    with pytest.raises(InputError, match='manifest, "targets", "fused", "domains": got a, expected int'):
+        Manifest.from_json(text, "p.pt2")
 
 
 def test_whether_rows_depend_on_each_other_is_read_again_and_may_be_missing():
@@ -70,7 +91,7 @@ def test_whether_rows_depend_on_each_other_is_read_again_and_may_be_missing():
 
 def test_ensembles_of_trees_are_read_again():
     manifest = whole()
-    manifest.fused, manifest.forest = None, Forest("forest/ensemble.bin", [[0, 1], [2, 0]], [["trees", "3"]])
+    manifest.targets[0].fused, manifest.forest = None, Forest("forest/ensemble.bin", [[0, 1], [2, 0]], [["trees", "3"]])
     text = json.loads(json.dumps(manifest.to_json()))
     assert Manifest.from_json(text, "p.pt2") == manifest and "fused" not in text
     text["forest"]["columns"] = [[0, "x"]]
@@ -81,10 +102,10 @@ def test_ensembles_of_trees_are_read_again():
 @pytest.mark.parametrize(
     "edit, message",
     [
-        (lambda text: text.update(schema=1), "p.pt2: its format is 1, this version of tensoa reads 2; compile the model again"),
+        (lambda text: text.update(schema=1), "its format is 1, this version of tensoa reads 2 and 3; compile the model again"),
         (
-            lambda text: text.update(schema=3),
-            "p.pt2: its format is 3, this version of tensoa reads 2; a newer tensoa wrote it: update this one",
+            lambda text: text.update(schema=4),
+            "p.pt2: its format is 4, this version of tensoa reads 2 and 3; a newer tensoa wrote it: update this one",
         ),
         (lambda text: text.pop("schema"), "p.pt2: its format is None, this version"),
         (lambda text: text.pop("rows"), 'p.pt2: its manifest: "rows" is missing'),

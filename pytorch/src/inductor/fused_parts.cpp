@@ -151,8 +151,9 @@ TORCH_LIBRARY_FRAGMENT(tensoa, library) {
   library.impl("part", c10::DispatchKey::CUDA, call_part);
 }
 
-FusedParts::FusedParts(const package::Package& package, Device device) {
-  for (const package::FusedPart& part : package.manifest().parts) {
+FusedParts::FusedParts(const package::Package& package,
+                       const std::vector<package::FusedPart>& parts, Device device) {
+  for (const package::FusedPart& part : parts) {
     parts_.push_back(load_part(package, part, device));
   }
 }

@@ -14,8 +14,10 @@ namespace tensoa::pytorch {
 /// models share them. On GPUs the operator enqueues on the stream of the innermost StreamGuard, in memory of torch.
 class FusedParts {
  public:
+  /// @param parts of the package
   /// @throws LoadError where a part has no program for the device; DeviceError
-  FusedParts(const package::Package& package, Device device);
+  FusedParts(const package::Package& package, const std::vector<package::FusedPart>& parts,
+             Device device);
 
   struct Part;
 

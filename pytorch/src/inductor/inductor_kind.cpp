@@ -16,9 +16,9 @@ namespace {
 
 using package::GpuCheckDescription;
 using package::GraphTrial;
-using package::Manifest;
 using package::Package;
 using package::ProgramDescription;
+using package::TargetDescription;
 
 /// The version of the libtorch that was loaded, "2.11.0": its headers say what this was compiled with.
 /// at::show_config() has it too, but starts the CUDA driver, and with it a thread.
@@ -36,25 +36,26 @@ void require_torch(const Package& package) {
                "; export it again with that version");
 }
 
-void require_processor(const Package& package) {
+void require_processor(const Package& package, const TargetDescription& target) {
   package.require_machine();
-  const auto& programs = package.manifest().programs;
-  const auto program = std::ranges::find(programs, "inductor", &ProgramDescription::kind);
+  const auto program = std::ranges::find(target.programs, "inductor", &ProgramDescription::kind);
   const std::string missing = package::missing_instructions(program->cpu_flags);
   if (missing.empty()) return;
   package.fail("needs instructions that this processor does not have:" + missing +
                "; export it on a machine of this kind");
 }
 
-void require_gpu(const Package& package, Device device, const std::string& architecture) {
-  const std::string& made_for = package.manifest().gpu_architecture;
+void require_gpu(const Package& package, const TargetDescription& target, Device device,
+                 const std::string& architecture) {
+  const std::string& made_for = target.gpu_architecture;
   if (made_for == architecture) return;
   package.fail("was made for GPUs of " + made_for + ", " + to_string(device) + " is " +
                architecture + "; export it on such a GPU");
 }
 
-void require_graphs(const Package& package, const std::string& architecture) {
-  const std::string reason = why_no_graphs(package.manifest(), architecture);
+void require_graphs(const Package& package, const TargetDescription& target,
+                    const std::string& architecture) {
+  const std::string reason = why_no_graphs(target, architecture);
   if (reason.empty()) return;
   package.fail(
       "CUDA graphs are off for it: " + reason +
@@ -65,10 +66,10 @@ void require_graphs(const Package& package, const std::string& architecture) {
 
 }  // namespace
 
-std::string why_no_graphs(const Manifest& manifest, const std::string& gpu_architecture) {
+std::string why_no_graphs(const TargetDescription& target, const std::string& gpu_architecture) {
   const auto check =
-      std::ranges::find(manifest.gpu_checks, gpu_architecture, &GpuCheckDescription::architecture);
-  if (check == manifest.gpu_checks.end()) {
+      std::ranges::find(target.gpu_checks, gpu_architecture, &GpuCheckDescription::architecture);
+  if (check == target.gpu_checks.end()) {
     return "no capture of its program was tried on " + gpu_architecture;
   }
   if (check->has_graphs) return "";
@@ -80,16 +81,19 @@ std::unique_ptr<package::Program> load_inductor_program(const Package& package, 
                                                         const package::Options& options,
                                                         GraphTrial trial) {
   pin_torch_to_one_thread();
+  const TargetDescription& target = *package::target_for(package.manifest().targets, device.kind);
   if (device.is_cpu()) {
-    require_processor(package);
+    require_processor(package, target);
     require_torch(package);
   } else {
     const std::string architecture = package::gpu_architecture_of(device);
-    require_gpu(package, device, architecture);
+    require_gpu(package, target, device, architecture);
     require_torch(package);
-    if (options.cuda_graphs && trial == GraphTrial::kNo) require_graphs(package, architecture);
+    if (options.cuda_graphs && trial == GraphTrial::kNo) {
+      require_graphs(package, target, architecture);
+    }
   }
-  return make_inductor_program(package, device, options.cuda_graphs);
+  return make_inductor_program(package, target, device, options.cuda_graphs);
 }
 
 }  // namespace tensoa::pytorch

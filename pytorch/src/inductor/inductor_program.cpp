@@ -65,9 +65,11 @@ std::size_t copy_planes(const Queue& queue, TensorView to, TensorView from) {
 }
 
 /// Unpacks all files of the program into `folder`. @return its library
-std::filesystem::path unpack(const package::Package& package, const std::filesystem::path& folder) {
-  const auto& programs = package.manifest().programs;
-  const auto program = std::ranges::find(programs, "inductor", &package::ProgramDescription::kind);
+std::filesystem::path unpack(const package::Package& package,
+                             const package::TargetDescription& target,
+                             const std::filesystem::path& folder) {
+  const auto program =
+      std::ranges::find(target.programs, "inductor", &package::ProgramDescription::kind);
   const std::filesystem::path library = program->file;
   for (const auto& file : package.archive().files()) {
     if (std::filesystem::path(file.name).parent_path() == library.parent_path()) {
@@ -81,17 +83,18 @@ std::filesystem::path unpack(const package::Package& package, const std::filesys
 /// its pool, which locks twice a call and records events). All read the weights of the first.
 class InductorProgram final : public package::Program {
  public:
-  InductorProgram(const package::Package& package, Device device, bool with_graphs)
-      : parts_(package, device),
-        library_(unpack(package, folder_.path())),
+  InductorProgram(const package::Package& package, const package::TargetDescription& target,
+                  Device device, bool with_graphs)
+      : parts_(package, target.parts, device),
+        library_(unpack(package, target, folder_.path())),
         device_(device),
         with_graphs_(with_graphs && !device.is_cpu()),
         inputs_(package.manifest().binding.inputs.size()) {
-    const package::Manifest& manifest = package.manifest();
-    for (std::size_t i = 0; i < manifest.arguments.size(); ++i) {
-      const FieldInfo& element = i < inputs_ ? manifest.binding.inputs[i].element
-                                             : manifest.binding.outputs[i - inputs_].element;
-      for (const PlaneRange& planes : manifest.arguments[i]) {
+    const BindingDescription& binding = package.manifest().binding;
+    for (std::size_t i = 0; i < target.arguments.size(); ++i) {
+      const FieldInfo& element =
+          i < inputs_ ? binding.inputs[i].element : binding.outputs[i - inputs_].element;
+      for (const PlaneRange& planes : target.arguments[i]) {
         arguments_.push_back({planes, i, element.dtype, element.kind == ColumnKind::kScalar});
       }
     }
@@ -316,8 +319,9 @@ class InductorProgram final : public package::Program {
 }  // namespace
 
 std::unique_ptr<package::Program> make_inductor_program(const package::Package& package,
+                                                        const package::TargetDescription& target,
                                                         Device device, bool with_graphs) {
-  return std::make_unique<InductorProgram>(package, device, with_graphs);
+  return std::make_unique<InductorProgram>(package, target, device, with_graphs);
 }
 
 }  // namespace tensoa::pytorch

@@ -17,11 +17,14 @@ std::unique_ptr<package::Program> load_inductor_program(const package::Package& 
                                                         package::GraphTrial trial);
 
 /// Why the package does not say that its program can be captured on such a GPU; empty where it does.
-std::string why_no_graphs(const package::Manifest& manifest, const std::string& gpu_architecture);
+std::string why_no_graphs(const package::TargetDescription& target,
+                          const std::string& gpu_architecture);
 
 /// @param package that runs here
+/// @param target of the device, with a program of TorchInductor
 /// @param with_graphs on a GPU, warm_up captures a CUDA graph for its queue and numbers of rows
 std::unique_ptr<package::Program> make_inductor_program(const package::Package& package,
+                                                        const package::TargetDescription& target,
                                                         Device device, bool with_graphs);
 
 }  // namespace tensoa::pytorch

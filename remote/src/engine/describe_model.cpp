@@ -53,7 +53,7 @@ package::ModelDescription describe_model(const ServedModel& model) {
   description.checksum = model.checksum;
   description.compilation = CompilationType::kAheadOfTime;
   description.is_served = true;
-  description.target = "cpu";
+  description.targets.front().name = "cpu";
   description.format = "KServe v2, platform ";
   description.format += metadata.platform.empty() ? "unknown" : metadata.platform;
   if (model.published) return description;

@@ -778,13 +778,14 @@ TEST_F(AotPackage, PackagesForOtherPlacesAreRefused) {
                          pytorch::torch_version()));
   EXPECT_THAT(
       loading("other_schema"),
-      fails_with("its format is 99, this version of tensoa reads 2; a newer tensoa wrote it"));
+      fails_with(
+          "its format is 99, this version of tensoa reads 2 and 3; a newer tensoa wrote it"));
   EXPECT_THAT(loading("other_machine"), fails_with("was made for vax, this machine is "));
   EXPECT_THAT(loading("other_processor"),
               fails_with("needs instructions that this processor does not have: quantum"));
-  EXPECT_THAT(
-      loading("other_target"),
-      fails_with("was made for --target cuda, asked for on cpu; export it with --target cpu"));
+  EXPECT_THAT(loading("other_target"),
+              fails_with("was made for --target cuda, asked for on cpu; make one package for both: "
+                         "tensoa compile MODEL --target cpu,cuda --out FILE"));
 }
 
 TEST_F(AotPackage, PackagesThatAreNotWholeAreRefused) {

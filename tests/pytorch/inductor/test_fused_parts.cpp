@@ -145,11 +145,12 @@ TEST_P(FusedParts, AreReloadedWithTheRestOfTheProgram) {
 TEST(PackagesOfFusedParts, AreDescribed) {
   pytorch::register_engines();
   const package::ModelDescription model = package::inspect(parts_file("sum"));
-  ASSERT_THAT(model.parts, SizeIs(2));
-  EXPECT_THAT(model.parts[0].stages, ElementsAre("linear 3 -> 2, relu"));
-  EXPECT_THAT(model.unfused, SizeIs(1));
-  EXPECT_EQ(model.unfused[0].name, "cumsum");
-  EXPECT_EQ(model.unfused[0].reason, "a running sum over the rows");
+  const package::TargetDescription& target = model.targets.front();
+  ASSERT_THAT(target.parts, SizeIs(2));
+  EXPECT_THAT(target.parts[0].stages, ElementsAre("linear 3 -> 2, relu"));
+  EXPECT_THAT(target.unfused, SizeIs(1));
+  EXPECT_EQ(target.unfused[0].name, "cumsum");
+  EXPECT_EQ(target.unfused[0].reason, "a running sum over the rows");
 }
 
 TEST(PackagesOfFusedParts, ThatCannotRunAreRefused) {

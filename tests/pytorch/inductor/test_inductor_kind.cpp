@@ -11,20 +11,20 @@ namespace {
 using testing::HasSubstr;
 
 TEST(InductorKind, APackageSaysWhetherItsProgramCanBeCapturedOnTheGpu) {
-  package::Manifest manifest;
-  EXPECT_THAT(why_no_graphs(manifest, "sm_90"),
+  package::TargetDescription target;
+  EXPECT_THAT(why_no_graphs(target, "sm_90"),
               HasSubstr("no capture of its program was tried on sm_90"));
-  manifest.gpu_checks.push_back(
+  target.gpu_checks.push_back(
       {.architecture = "sm_80", .gpu = "", .error = {}, .has_graphs = true, .why_no_graphs = ""});
-  EXPECT_EQ(why_no_graphs(manifest, "sm_80"), "");
-  EXPECT_THAT(why_no_graphs(manifest, "sm_90"),
+  EXPECT_EQ(why_no_graphs(target, "sm_80"), "");
+  EXPECT_THAT(why_no_graphs(target, "sm_90"),
               HasSubstr("no capture of its program was tried on sm_90"));
-  manifest.gpu_checks.push_back({.architecture = "sm_90",
-                                 .gpu = "",
-                                 .error = {},
-                                 .has_graphs = false,
-                                 .why_no_graphs = "it synchronises"});
-  EXPECT_THAT(why_no_graphs(manifest, "sm_90"),
+  target.gpu_checks.push_back({.architecture = "sm_90",
+                               .gpu = "",
+                               .error = {},
+                               .has_graphs = false,
+                               .why_no_graphs = "it synchronises"});
+  EXPECT_THAT(why_no_graphs(target, "sm_90"),
               HasSubstr("on sm_90 a capture failed when it was checked (it synchronises)"));
 }
 

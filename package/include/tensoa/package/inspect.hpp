@@ -57,13 +57,14 @@ struct ModelDescription {
   bool is_served = false;
   std::string checksum;  ///< of the file that a server runs: SHA-256; empty: it does not say
 
-  std::uintmax_t bytes = 0;      ///< of the file
-  std::string target = "any";    ///< "any", "cpu" or "cuda"
-  std::string machine;           ///< "x86_64"; empty in TorchScript
-  std::string gpu_architecture;  ///< "sm_90"
-  std::string torch;             ///< that wrote it; empty in TorchScript, which does not say it
-  std::string format;            ///< version of the file format
-  Match match = Match::kAuto;    ///< how blocks find arguments and results
+  std::uintmax_t bytes = 0;    ///< of the file
+  std::string machine;         ///< "x86_64"; empty in TorchScript
+  std::string torch;           ///< that wrote it; empty in TorchScript, which does not say it
+  std::string format;          ///< version of the file format
+  Match match = Match::kAuto;  ///< how blocks find arguments and results
+
+  /// Where it runs, one at least; of a package with its programs, and how they were checked.
+  std::vector<TargetDescription> targets{TargetDescription{}};
   std::vector<ArgumentDescription> inputs;
   std::vector<ArgumentDescription> outputs;
 
@@ -82,16 +83,8 @@ struct ModelDescription {
   std::optional<std::size_t> weights;
   std::optional<std::size_t> weight_bytes;
 
-  std::vector<ProgramDescription> programs;  ///< of a package, best first of each kind
-  std::vector<std::string> fused_stages;     ///< loops of the fused program; none without one
-  std::vector<FusedPart> parts;              ///< of TorchInductor's program
-  std::vector<UnfusedOperation> unfused;     ///< operations that are in none of `parts`
-  /// Whether the fused program gives the same bits at every call; nothing where it does not say.
-  std::optional<bool> is_deterministic;
   /// Of trees: "objective", "binary:logistic".
   std::vector<std::pair<std::string, std::string>> forest_facts;
-  std::vector<CheckDescription> checks;         ///< of a package
-  std::vector<GpuCheckDescription> gpu_checks;  ///< of a package
   /// Of a package: the columns that it is made for. Of a tree file: float32 columns that it can be tried with.
   std::optional<BindingDescription> binding;
 
@@ -120,11 +113,16 @@ class InspectingLoader : public EngineLoader {
 ModelDescription inspect(const ModelLocation& location, const ModelOptions& options = {});
 
 /// As a JSON object in one line: what `tensoa inspect --json` writes, but for the name of the file. A model of servers has
-/// "checksum" (null: they do not say it), and no "bytes", "programs" and "checks".
+/// "checksum" (null: they do not say it), and no "bytes", "programs" and "checks". With several targets, what each of them
+/// has is in "targets".
 std::string to_json(const ModelDescription& model);
 
-/// What the package `path` was made to give; nothing where it does not say. Reads as inspect().
+/// The device of a name, as parse_device(). "auto" is a GPU for a model that runs on nothing else, and the CPU for all others.
+/// @throws as parse_device()
+Device device_for(const std::string& name, const ModelDescription& model);
+
+/// What the package `path` was made to give on devices of a kind; nothing where it does not say. Reads as inspect().
 /// @throws LoadError
-std::optional<RecordedResults> recorded_results(const std::filesystem::path& path);
+std::optional<RecordedResults> recorded_results(const std::filesystem::path& path, DeviceKind kind);
 
 }  // namespace tensoa::package

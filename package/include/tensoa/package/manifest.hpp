@@ -21,7 +21,9 @@
 
 namespace tensoa::package {
 
-inline constexpr int kSchema = 2;
+inline constexpr int kSchema = 3;
+/// Of packages for one target, whose keys are those of the manifest itself.
+inline constexpr int kSchemaOfOneTarget = 2;
 /// Of the rules that found a RowDependence: those of packages with a higher number are not known here, and what is
 /// independent by a lower one may be wrong.
 inline constexpr int kRowAnalysis = 2;
@@ -94,9 +96,7 @@ inline constexpr std::int64_t kMaxGpuRows = 0x7FFF'FFFF;
 struct FusedDescription {
   std::vector<std::size_t>
       domains;  ///< the first input block of each collection whose number of rows they are given
-  std::vector<std::string> stages;  ///< loops over rows, as text
-  /// Whether they give the same bits at every call; nothing where the package does not say.
-  std::optional<bool> is_deterministic;
+  std::vector<std::string> stages;      ///< loops over rows, as text
   std::optional<FusedKernels> kernels;  ///< of those for GPUs
 };
 
@@ -164,6 +164,32 @@ struct GpuCheckDescription {
   std::string why_no_graphs;
 };
 
+/// What a package has for one target of `tensoa compile --target`. What is not in the package is empty.
+struct TargetDescription {
+  std::string name = "any";      ///< "cpu", "cuda"; "any": all devices
+  std::string gpu_architecture;  ///< of TorchInductor's program for GPUs: "sm_90"
+
+  /// In the order in which they are to be taken. All their files are in the archive.
+  std::vector<ProgramDescription> programs;
+  std::optional<FusedDescription> fused;
+  /// Whether the results are the same bits at every call; nothing where the package does not say.
+  std::optional<bool> is_deterministic;
+  std::vector<FusedPart> parts;                    ///< of TorchInductor's program
+  std::vector<UnfusedOperation> unfused;           ///< next to `parts`
+  std::vector<std::vector<PlaneRange>> arguments;  ///< of TorchInductor's program, for each block
+
+  std::vector<CheckDescription> checks;
+  std::vector<GpuCheckDescription> gpu_checks;
+  /// The least tolerance of recorded results, where the products of this target are rougher than those of others.
+  double tolerance = 0;
+};
+
+/// The one whose programs run on such devices; nullptr where there is none.
+const TargetDescription* target_for(const std::vector<TargetDescription>& targets, DeviceKind kind);
+
+/// As `--target` of `tensoa compile` takes them: "cpu,cuda".
+std::string names_of(const std::vector<TargetDescription>& targets);
+
 /// Where the results are that a package should give.
 struct RecordedFiles {
   struct Case {
@@ -184,21 +210,11 @@ struct Manifest {
   std::vector<std::size_t> collections;
   std::vector<RowRule> rows;     ///< of each output block
   RowDependence row_dependence;  ///< unknown where the package does not say it
-  std::string target;            ///< of TorchInductor's program, and what the package was asked for
   std::string machine;           ///< of programs for CPUs: "x86_64"
-  std::string gpu_architecture;  ///< of TorchInductor's program for GPUs: "sm_90"
   std::string torch;             ///< the version that wrote it
 
-  /// In the order in which they are to be taken. All their files are in the archive.
-  std::vector<ProgramDescription> programs;
-  std::optional<FusedDescription> fused;
-  std::vector<FusedPart> parts;           ///< of TorchInductor's program
-  std::vector<UnfusedOperation> unfused;  ///< next to `parts`
+  std::vector<TargetDescription> targets;  ///< one at least
   std::optional<ForestDescription> forest;
-  std::vector<std::vector<PlaneRange>> arguments;  ///< of TorchInductor's program, for each block
-
-  std::vector<CheckDescription> checks;
-  std::vector<GpuCheckDescription> gpu_checks;
   std::optional<RecordedFiles> recorded;
 
   std::size_t blocks() const noexcept { return binding.inputs.size() + binding.outputs.size(); }

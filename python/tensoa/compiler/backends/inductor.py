@@ -197,12 +197,18 @@ def _archive_of(program: torch.export.ExportedProgram, device: str, folder: str)
     except Exception as error:  # torch and its compilers throw many kinds
         raise InputError(f"the model cannot be compiled for {device}: {first_line(error)}") from error
     with zipfile.ZipFile(path) as archive:
-        records = {name: archive.read(name) for name in archive.namelist()}
+        records = {_name_in_package(name, device): archive.read(name) for name in archive.namelist()}
     wrapper = next(text for name, text in records.items() if name.endswith(".wrapper.cpp")).decode()
     if any(b"#pragma omp parallel" in text for name, text in records.items() if name.endswith(".cpp")):
         raise InputError("the compiled program starts threads of its own; this is a fault of the exporter")
     flags = _needed_flags(wrapper, level)
     return path, {name: text for name, text in records.items() if not name.endswith(".cpp")}, flags
+
+
+def _name_in_package(name: str, device: str) -> str:
+    """Of a record of torch's archive of the model "model": a package may have programs for several devices."""
+    folder = "/data/aotinductor/"
+    return name.replace(f"{folder}model/", f"{folder}{device}/", 1)
 
 
 @dataclass

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 """python -m tensoa.importers.exatrkx WEIGHTS --out FILE.pt
-python -m tensoa.importers.exatrkx WEIGHTS --binding BINDING.json --out FILE.pt2 [--target cpu|cuda]
+python -m tensoa.importers.exatrkx WEIGHTS --binding BINDING.json --out FILE.pt2 [--target cpu|cuda|cpu,cuda]
 
 Turns the weights of the Exa.TrkX edge-classifying network (ResAGNN) into a TorchScript file with
 forward(x [n_hits, 3], edge_index [2, n_edges] int64) -> scores [n_edges] in [0, 1], or into a package that is compiled
@@ -28,8 +28,9 @@ from collections.abc import Sequence
 from tensoa import binding
 from tensoa.command import run, working
 from tensoa.errors import InputError
-from tensoa.export import TARGETS, Options, export, write_torchscript
+from tensoa.export import Options, export, write_torchscript
 from tensoa.importers.exatrkx import read_weights
+from tensoa.options import text_of_targets
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -41,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("weights", metavar="WEIGHTS", help="TorchScript file, checkpoint or text")
     parser.add_argument("--out", required=True, metavar="FILE", help="TorchScript file (.pt) or package (.pt2) to write")
     parser.add_argument("--binding", metavar="BINDING.json", help="the columns that a package is made for")
-    parser.add_argument("--target", choices=TARGETS, default="cpu", help="of a package (default: cpu)")
+    parser.add_argument(
+        "--target", type=text_of_targets, default="cpu", help="of a package: cpu, cuda or cpu,cuda (default: cpu)"
+    )
     options = parser.parse_args(arguments)
     if options.out.endswith(".pt2") != (options.binding is not None):
         raise InputError(f"--out {options.out}: a package is called FILE.pt2 and needs --binding, nothing else has one")

@@ -50,7 +50,8 @@ def test_the_package_holds_the_ensemble_and_what_xgboost_gives(tmp_path, capsys)
     status, out = command(path, INPUTS, ["score"])
     assert status == 0
     manifest, files = contents(out)
-    assert manifest.fused is None and manifest.target == "any"
+    (target,) = manifest.targets
+    assert target.fused is None and target.target == "any"
     assert manifest.forest.columns == [[0, 2], [0, 0], [1, 0], [1, 1], [2, 0]]
     assert manifest.rows == [{"collection": 0}] and manifest.lengths is None
     ensemble = forest.from_bytes(files["model/" + manifest.forest.file], "package: ")
@@ -63,7 +64,7 @@ def test_the_package_holds_the_ensemble_and_what_xgboost_gives(tmp_path, capsys)
     assert f"trained by: XGBoost {xgboost.__version__}" in capsys.readouterr().out.splitlines()
     kinds = {case.numbers for case in manifest.recorded.cases}
     assert kinds == {*KINDS, "edges"}
-    assert all(check.relative_error["scores"] <= 2e-7 for check in manifest.checks)
+    assert all(check.relative_error["scores"] <= 2e-7 for check in manifest.targets[0].checks)
     for case in manifest.recorded.cases:
         x, answers = recorded_case(manifest, files, case)
         np.testing.assert_array_equal(answers, booster.inplace_predict(x))
@@ -79,7 +80,7 @@ def test_margin_has_no_link(tmp_path):
     assert status == 0 and ensemble.link is forest.Link.NONE and dict(manifest.forest.facts)["answers"] == "margins"
     x, answers = recorded_case(manifest, files, manifest.recorded.cases[3])
     np.testing.assert_array_equal(answers, booster.inplace_predict(x, predict_type="margin"))
-    assert all(check.relative_error["scores"] == 0 for check in manifest.checks)
+    assert all(check.relative_error["scores"] == 0 for check in manifest.targets[0].checks)
 
 
 def test_all_options_of_a_booster_at_once(tmp_path):
