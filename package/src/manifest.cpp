@@ -56,6 +56,7 @@ class Reader {
     if (object.contains("forest")) read_forest(object["forest"], all);
     all.row_dependence = row_dependence(object, all);
     if (object.contains("recorded")) all.recorded = recorded_files(object["recorded"]);
+    all.shared = shared_bytes(object);
     if (all.rows.size() != all.binding.outputs.size()) {
       fail("does not say how many rows each output block has; export it again");
     }
@@ -405,6 +406,21 @@ class Reader {
       all.push_back({count<std::uint32_t>(argument, "first", 0, kMost),
                      count<std::uint32_t>(argument, "step", 0, kMost),
                      count<std::uint32_t>(argument, "planes", 1, kMost)});
+    }
+    return all;
+  }
+
+  std::vector<SharedBytes> shared_bytes(const json& object) const {
+    std::vector<SharedBytes> all;
+    for (const json& one : object.value("shared", json::array())) {
+      auto file = one.at("file").get<std::string>();
+      auto part = one.at("part").get<std::string>();
+      static_cast<void>(archive_.file(part));
+      const std::size_t at = place(one, "at", archive_.file(file).size() + 1);
+      if (std::ranges::find(all, file, &SharedBytes::file) != all.end()) {
+        fail("its file " + file + " lacks two parts; export it again");
+      }
+      all.push_back({std::move(file), at, std::move(part)});
     }
     return all;
   }

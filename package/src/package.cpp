@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -92,7 +93,14 @@ void Package::fail(const std::string& what) const { throw LoadError(subject_ + w
 
 std::filesystem::path Package::unpack(const std::string& name,
                                       const std::filesystem::path& folder) const {
-  const std::string_view content = archive_.file(name);
+  std::string_view content = archive_.file(name);
+  std::string whole;
+  const auto lacks = std::ranges::find(manifest_.shared, name, &SharedBytes::file);
+  if (lacks != manifest_.shared.end()) {
+    whole = std::string(content.substr(0, lacks->at)) + std::string(archive_.file(lacks->part)) +
+            std::string(content.substr(lacks->at));
+    content = whole;
+  }
   std::filesystem::path file = folder / std::filesystem::path(name).filename();
   if (file.extension() == ".so" && !is_whole_library(content)) {
     fail("its program " + file.filename().string() +

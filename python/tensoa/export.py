@@ -142,6 +142,7 @@ class _Compiled:
     unfused: list[Unfused] | None = None
     lines: list[str] = field(default_factory=list)
     differs: list[str] | None = None
+    weights: list[bytes] = field(default_factory=list)  # that more than one of the files may have
 
 
 MANY_OPERATIONS, MUCH_WEIGHT = 1000, 100 << 20  # an export of less takes a minute at most
@@ -203,7 +204,7 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
         if any(first != collection for collection, first in lengths.items()):
             manifest.lengths = [lengths.get(collection, collection) for collection in range(max(lengths) + 1)]
         files = {"model/" + name: content for name, content in tests.items()}
-        package = _Package(Path(folder) / "package.pt2", manifest, files)
+        package = _Package(Path(folder) / "package.pt2", manifest, files, len(each) > 1)
         lines: list[str] = []
         for one in each:
             packed = functools.partial(package.packed, options=one, path=path)
@@ -222,8 +223,8 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
 class _Package:
     """A package in a temporary `file`, while its targets are made one after the other."""
 
-    def __init__(self, file: Path, manifest: Manifest, files: dict[str, bytes]) -> None:
-        self.file, self.kept = file, (manifest, files)
+    def __init__(self, file: Path, manifest: Manifest, files: dict[str, bytes], is_for_several: bool) -> None:
+        self.file, self.kept, self.is_for_several = file, (manifest, files), is_for_several
         self.tried = self.kept
 
     def packed(self, compiled: _Compiled, options: Options, path: str | PathLike) -> list[str]:
@@ -244,7 +245,12 @@ class _Package:
             differs=compiled.differs,
             tolerance=tolerance if tolerance > manifest.recorded.tolerance else None,
         )
-        self.tried = replace(manifest, targets=[*manifest.targets, target]), {**files, **compiled.files}
+        made, shared = compiled.files, list(manifest.shared or [])
+        if self.is_for_several:
+            made, lacking = archive.sharing(made, compiled.weights)
+            shared += lacking
+        manifest = replace(manifest, targets=[*manifest.targets, target], shared=shared or None)
+        self.tried = manifest, {**files, **made}
         self._write()
         if options.target != "cuda" or not manifest.recorded.cases:
             return []
@@ -387,6 +393,7 @@ def _row_program(
         step("compiling the fused program")
         entry, files = fused.for_cuda(program, options.precision or PRECISIONS[0], options.deterministic)
         checks: list[Check] = []
+        weights: list[bytes] = []
     else:
         check = functools.partial(
             validate, module=module, binding=columns, rules=rules, is_whole=True, what="the fused program"
@@ -394,8 +401,9 @@ def _row_program(
         made = routes.for_cpu(exported, columns, rules)
         step("compiling the fused program")
         entry, files, checks = fused.for_cpu(made, cpu_flags(), check, folder)
+        weights = [made.source.weights]
     files = {"model/" + name: content for name, content in files.items()}
-    return _Compiled(files, checks, entry, lines=_stage_lines(entry.stages))
+    return _Compiled(files, checks, entry, lines=_stage_lines(entry.stages), weights=weights)
 
 
 def _in_parts(
@@ -425,7 +433,7 @@ def _in_parts(
         compiled.lines += ["  part of " + first.removeprefix("fused into "), *("  " + line for line in others)]
     compiled.lines += [f"  not fused: {one.operation}, because of {one.reason}" for one in made.unfused]
     compiled.files.update({"model/" + name: content for name, content in made.files.items()})
-    compiled.parts, compiled.unfused = made.parts, made.unfused
+    compiled.parts, compiled.unfused, compiled.weights = made.parts, made.unfused, made.weights
     return compiled
 
 

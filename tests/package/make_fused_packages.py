@@ -211,6 +211,13 @@ def main(folder, whole, graph, other_abi, no_run):
         manifest["targets"][1].pop("fused")
 
     write("both_ways", compiled_by_torch, in_two_ways)
+    cut = {**both, "plain.so": whole[:64] + whole[4096:], "part.bin": whole[64:4096]}
+    lacks = {"file": "fused/plain.so", "at": 64, "part": "fused/part.bin"}
+    write("both_shared", cut, several({}, for_gpus, shared=[lacks]))
+    write("both_shared_twice", cut, several({}, for_gpus, shared=[lacks, lacks]))
+    write("both_shared_beyond", cut, several({}, for_gpus, shared=[{**lacks, "at": len(whole) - 4032 + 1}]))
+    write("both_shared_nothing", cut, several({}, for_gpus, shared=[{**lacks, "part": "fused/none.bin"}]))
+    write("both_not_whole", cut, several({}, for_gpus))
 
 
 if __name__ == "__main__":

@@ -374,13 +374,20 @@ TEST_F(FusedCpu, AProgramOfAnotherKindIsAnErrorThatSaysWhatItIsAndWhatToDo) {
 }
 
 TEST_F(FusedCpu, APackageForSeveralTargetsRunsItsOwnProgram) {
-  for (const char* name : {"both", "both_reversed", "both_ways"}) {
+  for (const char* name : {"both", "both_reversed", "both_ways", "both_shared"}) {
     const AotModel model(fused_package(name));
     const auto in = points(50);
     auto out = answers(50);
     model.forward(queue_, model.plan(mlp_metadata(in.const_view(), out.view())));
     expect_sums(out, 0, 50);
   }
+}
+
+TEST_F(FusedCpu, APackageWhoseSharedBytesAreNotThereIsRefused) {
+  EXPECT_THAT(loading("both_not_whole"), fails_with("its program plain.so is no whole library"));
+  EXPECT_THAT(loading("both_shared_twice"), fails_with("fused/plain.so lacks two parts"));
+  EXPECT_THAT(loading("both_shared_beyond"), fails_with("\"at\" is "));
+  EXPECT_THAT(loading("both_shared_nothing"), fails_with("fused/none.bin is missing"));
 }
 
 // ---- programs for GPUs: what can be read without one

@@ -7,13 +7,16 @@ before it at its end.
 import hashlib
 import json
 import zipfile
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
 from tensoa.errors import InputError, first_line
-from tensoa.package.manifest import Json
+from tensoa.package.manifest import Json, Shared
 
-RECORD = "extra/tensoa.json"  # the manifest, below model/
+FOLDER = "model/"  # of all files
+RECORD = "extra/tensoa.json"  # the manifest, below FOLDER
+LEAST_SHARED = 4096  # bytes: less is not worth a file
 MARK = b"tensoa sha256 "  # before 64 hexadecimal digits, the comment of the archive
 
 
@@ -22,11 +25,28 @@ def write(path: str | PathLike, records: dict[str, bytes], manifest: Json) -> No
     text = json.dumps(manifest, indent=1).encode()
     records = {"model/.data/version": b"6\n", **records}  # torch reads no archive without one
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in (*sorted(records.items()), ("model/" + RECORD, text)):
+        for name, content in (*sorted(records.items()), (FOLDER + RECORD, text)):
             archive.writestr(zipfile.ZipInfo(name), content)
         archive.comment = MARK + b"0" * 64
     content = Path(path).read_bytes()[:-64]
     Path(path).write_bytes(content + hashlib.sha256(content).hexdigest().encode())
+
+
+def sharing(files: dict[str, bytes], parts: Iterable[bytes]) -> tuple[dict[str, bytes], list[Shared]]:
+    """(files, what they lack): `parts` that more than one of the files has are files of their own; of a file at most one."""
+    left, kept, shared = dict(files), dict(files), []
+    for part in sorted({*parts}, key=len, reverse=True):
+        places = {name: content.find(part) for name, content in left.items()}
+        having = {name: at for name, at in places.items() if at >= 0}
+        if len(part) < LEAST_SHARED or len(having) < 2:
+            continue
+        own = f"fused/{hashlib.sha256(part).hexdigest()[:32]}.bin"
+        for name, at in having.items():
+            content = left.pop(name)
+            kept[name] = content[:at] + content[at + len(part) :]
+            shared.append(Shared(name.removeprefix(FOLDER), at, own))
+        kept[FOLDER + own] = part
+    return kept, shared
 
 
 def read(path: str | PathLike) -> tuple[dict[str, bytes], Json]:
@@ -43,6 +63,6 @@ def read(path: str | PathLike) -> tuple[dict[str, bytes], Json]:
     try:
         with zipfile.ZipFile(path) as archive:
             files = {name: archive.read(name) for name in archive.namelist()}
-        return files, json.loads(files.pop("model/" + RECORD))
+        return files, json.loads(files.pop(FOLDER + RECORD))
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({first_line(error)}); {expected}") from error

@@ -178,6 +178,15 @@ class Target:
 
 
 @dataclass
+class Shared:
+    """What `file` lacks at `at`, because others have it, too: the bytes of the file `part`."""
+
+    file: str
+    at: int
+    part: str
+
+
+@dataclass
 class Manifest:
     """`rows`: of each output, {"collection": of the input that it follows} or {"rows": always}. `inputs`, `outputs`: the
     arguments of each block.
@@ -194,6 +203,7 @@ class Manifest:
     forest: Forest | None = None
     row_dependence: RowDependence | None = None  # unknown where older versions wrote it
     lengths: list[int] | None = None  # the collection that each collection has as many rows as
+    shared: list[Shared] | None = None  # only with several targets: before, no version knew it
 
     def target(self, name: str) -> Target | None:
         return next((one for one in self.targets if one.target == name), None)

@@ -119,6 +119,7 @@ class Compiled:
     parts: list[FusedPart]
     unfused: list[Unfused]
     files: Files
+    weights: list[bytes]  # of parts, where each of several files has them
 
 
 def for_cpu(exported: torch.export.ExportedProgram, binding: Binding, flags: set[str], folder: str) -> Compiled:
@@ -138,7 +139,7 @@ def _compiled(
     binding: Binding,
     device: str,
     limits: Limits,
-    built: Callable[[Part], tuple[FusedPart, Files]],
+    built: Callable[[Part], tuple[FusedPart, Files, bytes]],
 ) -> Compiled:
     step("finding parts that can be fused")
     with surprises_as_not_fused():
@@ -147,13 +148,14 @@ def _compiled(
     if not found.parts:
         raise NotFused("no part of it is worth a kernel")
     step("compiling the fused parts")
-    made, files, names = [], {}, {}
+    made, files, names, weights = [], {}, {}, []
     for part in found.parts:
-        entry, of_part = built(part)
+        entry, of_part, its_weights = built(part)
         made.append(entry)
         files.update(of_part)
+        weights.append(its_weights)
         names[id(part)] = entry.name
-    return Compiled(_module(graph, found, names, binding, device), made, _unfused(found), files)
+    return Compiled(_module(graph, found, names, binding, device), made, _unfused(found), files, weights)
 
 
 def _unfused(found: Partition) -> list[Unfused]:
@@ -174,7 +176,7 @@ def _described(part: Part, stages: list[str], *code: bytes) -> FusedPart:
     return FusedPart(name, len(part.inputs), outputs, domains, stages)
 
 
-def _built_for_cpu(part: Part, flags: set[str], folder: Path) -> tuple[FusedPart, Files]:
+def _built_for_cpu(part: Part, flags: set[str], folder: Path) -> tuple[FusedPart, Files, bytes]:
     with surprises_as_not_fused():
         plan = stages.plan(part.program)
         source = cpu.generate(part.program, plan)
@@ -193,15 +195,15 @@ def _built_for_cpu(part: Part, flags: set[str], folder: Path) -> tuple[FusedPart
     if loaded.run is None:
         raise NotFused("this processor runs none of the programs, so that they cannot be checked")
     made.cpu = variants
-    return made, files
+    return made, files, source.weights
 
 
-def _built_for_cuda(part: Part, precision: str, deterministic: bool) -> tuple[FusedPart, Files]:
+def _built_for_cuda(part: Part, precision: str, deterministic: bool) -> tuple[FusedPart, Files, bytes]:
     kernels = kernels_for_cuda(part.program, precision, deterministic)
     kernels.rows_at_once = 0  # what runs between the parts has memory for all rows, too
     made = _described(part, kernels.stages, kernels.made.source.encode(), kernels.made.weights)
     made.cuda, files = kernels.files(f"{FOLDER}{made.name}/")
-    return made, files
+    return made, files, kernels.made.weights
 
 
 # ---- the graph with calls of parts

@@ -69,10 +69,41 @@ def test_a_package_of_both_has_the_programs_of_two_and_shares_the_rest(tmp_path)
         assert one["fused"].keys() & {*TARGETS} == {one["target"]}
     shared = {key: value for key, value in alone["cpu"][1].items() if key not in text["targets"][0] and key != "schema"}
     assert {key: text[key] for key in shared} == shared and "target" not in text
+    assert "shared" not in text  # few weights
     assert files.keys() == alone["cpu"][0].keys() | alone["cuda"][0].keys()
     for name in files:
         of_cpu, of_cuda = (alone[target][0].get(name) for target in TARGETS)
         assert files[name] in (of_cpu, of_cuda), name
+
+
+class Wide(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(3, 64), nn.ReLU(), nn.Linear(64, 2))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def test_libraries_for_the_cpu_share_their_weights(tmp_path):
+    torch.manual_seed(1)
+    model = Wide()
+    alone = archive.read(package(tmp_path, "cpu", module=model))[0]
+    files, text = archive.read(package(tmp_path, BOTH, module=model))
+    libraries = [variant["file"] for variant in text["targets"][0]["fused"]["cpu"]]
+    assert [one["file"] for one in text["shared"]] == libraries and len({one["part"] for one in text["shared"]}) == 1
+    for one in text["shared"]:
+        short, part = files["model/" + one["file"]], files["model/" + one["part"]]
+        assert short[: one["at"]] + part + short[one["at"] :] == alone["model/" + one["file"]]
+
+
+def test_parts_that_one_file_has_or_that_are_short_stay_where_they_are():
+    part, other = bytes(range(256)) * 16, b"x" * archive.LEAST_SHARED
+    files = {"model/a": b"1" + part + b"2", "model/b": part, "model/c": other}
+    kept, shared = archive.sharing(files, [part[:-1], other, part, b"1", b""])
+    assert [(one.file, one.at) for one in shared] == [("a", 1), ("b", 0)]
+    (name,) = {"model/" + one.part for one in shared}
+    assert kept == {"model/a": b"12", "model/b": b"", "model/c": other, name: part}
 
 
 def test_the_model_is_exported_and_its_results_recorded_once(tmp_path, monkeypatch):

@@ -202,6 +202,13 @@ struct RecordedFiles {
   std::vector<Case> cases;
 };
 
+/// What `file` of the archive lacks at `at`, because other files have it, too: the bytes of the file `part`.
+struct SharedBytes {
+  std::string file;
+  std::size_t at = 0;
+  std::string part;
+};
+
 struct Manifest {
   BindingDescription binding;
 
@@ -214,6 +221,7 @@ struct Manifest {
   std::string torch;             ///< the version that wrote it
 
   std::vector<TargetDescription> targets;  ///< one at least
+  std::vector<SharedBytes> shared;         ///< one for a file at most
   std::optional<ForestDescription> forest;
   std::optional<RecordedFiles> recorded;
 

@@ -35,7 +35,7 @@ class Package {
   /// Ends with the LoadError `subject() + what`.
   [[noreturn]] void fail(const std::string& what) const;
 
-  /// Writes a file of the archive into `folder`, under the last part of its name. Of a library it is
+  /// Writes a file of the archive, with what it lacks, into `folder`, under the last part of its name. Of a library it is
   /// asked first whether all its parts are there: the dynamic linker does not, and the process would
   /// die when it touches what is missing. @return the file @throws LoadError
   std::filesystem::path unpack(const std::string& name, const std::filesystem::path& folder) const;
