@@ -44,6 +44,19 @@ class COfMlp : public C {
   void SetUp() override { load(kMlp); }
 };
 
+TEST_F(C, APackageForSeveralTargetsRunsOnTheDeviceThatIsNamedAndElseOnTheCpu) {
+  const std::string both = std::string(TENSOA_FUSED_PACKAGES) + "both.pt2";
+  const std::string of_gpus = std::string(TENSOA_FUSED_PACKAGES) + "fused_gpu_sums.pt2";
+  for (const char* device : {"cpu", "auto"}) {
+    ModelOwner one;
+    EXPECT_EQ(said(tensoa_load(both.c_str(), device, &one.handle)), "0: ");
+    EXPECT_THAT(tensoa_describe(one), HasSubstr(R"("target":"cpu,cuda")"));
+  }
+  ModelOwner other;
+  EXPECT_THAT(said(tensoa_load(of_gpus.c_str(), "cpu", &other.handle)),
+              HasSubstr("--target cpu,cuda --out FILE"));
+}
+
 TEST_F(COfMlp, ColumnsOfOneArrayAreReadAndWrittenWhereTheyLie) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;

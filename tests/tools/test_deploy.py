@@ -47,6 +47,12 @@ def repository(tmp_path):
     return tmp_path / "models"
 
 
+def test_a_package_for_several_targets_is_deployed_as_one(repository):
+    for name in ("both", "both_ways"):
+        deploy(PACKAGES / f"{name}.pt2", "--to", repository)
+        assert (repository / name / "1" / "model.pt2").read_bytes() == (PACKAGES / f"{name}.pt2").read_bytes()
+
+
 @pytest.fixture
 def torchscript(tmp_path):
     """A file that is a TorchScript archive by the names in it: deploy copies it."""

@@ -292,6 +292,19 @@ TEST_F(TritonBackend, AnswersWithTheBitsOfTheLocalEngine) {
   EXPECT_EQ(instance_.batches.size(), 6U);
 }
 
+TEST_F(TritonBackend, APackageForSeveralTargetsAnswersOnTheCpuWhereOnlyItsGpusNeedTorch) {
+  for (const std::string package : {"both", "both_ways"}) {
+    load(package);
+    const Floats tensor("features", kFp32, 3, feature_values(33, 5));
+    TRITONBACKEND_Request request = request_of(tensor.input);
+    execute({&request});
+    expect_preds(request, tensor.values);
+    EXPECT_EQ(request.response->parameters["tensoa_checksum"],
+              package::checksum_of_file(fused_package(package)));
+    unload();
+  }
+}
+
 TEST_F(TritonBackend, BuffersMayBeAnywhereAndSplitValues) {
   load("fused");
   const Floats tensor("features", kFp32, 3, feature_values(50, 3));
