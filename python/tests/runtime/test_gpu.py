@@ -77,6 +77,15 @@ def test_tensors_give_tensors_on_the_gpu(row):
     assert_same(row(**on_gpu(columns)), models.row_answers(columns))
 
 
+def test_a_package_for_several_targets_runs_on_both_with_the_program_of_each(folder, row):
+    columns = models.row_columns()
+    path = models.write_row(folder, target="cpu,cuda")
+    here, there = Model(path, device="cpu"), Model(path, device="cuda:0")
+    assert_same(here(**columns), models.row_answers(columns))
+    got, expected = there(**on_gpu(columns)), row(**on_gpu(columns))
+    assert all(torch.equal(got[name], expected[name]) for name in expected)
+
+
 def test_columns_at_one_distance_are_not_copied(row):
     columns = models.row_columns(1000)
     memory, answers = torch.empty(3, 1024, device="cuda"), torch.empty(2, 1024, device="cuda")

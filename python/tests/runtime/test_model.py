@@ -113,6 +113,13 @@ def test_columns_by_keyword_and_as_a_dict_are_the_same_call(row):
     assert_same(row(columns), models.row_answers(columns))
 
 
+def test_a_package_for_several_targets_runs_on_the_cpu_with_its_own_program(folder, row):
+    columns = models.row_columns()
+    both = Model(models.write_row(folder, target="cpu,cuda"))
+    for name, column in both(**columns).items():
+        np.testing.assert_array_equal(column, row(**columns)[name])
+
+
 def test_columns_at_one_distance_are_not_copied(row):
     columns = models.row_columns()
     together = planes(10, "xyz", pitch=16)
