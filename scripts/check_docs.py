@@ -18,7 +18,7 @@ import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BLOCK = re.compile(r"^<!-- from: (?P<path>[^#\s]+)(?:#(?P<mark>\w+))? -->\n+```\w*\n(?P<text>.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^ *<!-- from: (?P<path>[^#\s]+)(?:#(?P<mark>\w+))? -->\n+ *```\w*\n(?P<text>.*?)^ *```$", re.M | re.S)
 TABLE = re.compile(r"^<!-- in: (?P<globs>.+) -->\n(?P<rows>(?:\|.*\n)+)", re.M)
 TEST = re.compile(r"`test_(?P<program>\w+): (?P<suite>\w+)\.(?P<name>\w+)`")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
@@ -80,13 +80,13 @@ def findings(page):
     """What is wrong with one page, a line each."""
     text = page.read_text(encoding="utf-8")
     name = page.relative_to(ROOT)
-    marks = len(re.findall(r"^<!-- from: ", text, re.M))
+    marks = len(re.findall(r"^ *<!-- from: ", text, re.M))
     blocks = list(BLOCK.finditer(text))
     if len(blocks) != marks:
         yield f"{name}: {marks} `from:` lines, but {len(blocks)} fenced blocks after them"
     for block in blocks:
         try:
-            if block["text"].strip() != source_text(block["path"], block["mark"]):
+            if textwrap.dedent(block["text"]).strip() != source_text(block["path"], block["mark"]):
                 yield f"{name}: the block from {block['path']}#{block['mark']} differs from the file"
         except (OSError, LookupError) as error:
             yield f"{name}: {error}"
