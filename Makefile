@@ -44,6 +44,8 @@ real_event := $(wildcard $(TENSOA_SHARED_DATA)/trackml)
 
 cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard '*.hpp' '*.cpp' '*.cu' '*.cuh'))
 
+python_scripts = scripts/check_example.py scripts/check_packaging.py scripts/make_site.py scripts/write_interface.py
+
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
         install-check wheel dist release release-twice binaries compilers empty-machine docs interface stub newest-torch fuzz fuzz-programs fuzz-graphs fuzz-packages fuzz-infer fuzz-scripts \
@@ -111,16 +113,17 @@ headers: build/.configured-$(PRESET) ## Check that every public header compiles 
 
 format: ## Format all C++, CUDA and Python files
 	@clang-format-16 -i $(cpp_files)
-	@if [ -x .venv/bin/ruff ]; then .venv/bin/ruff format -q python tests/service; fi
+	@if [ -x .venv/bin/ruff ]; then .venv/bin/ruff format -q python tests/service && .venv/bin/ruff format -q --config python/pyproject.toml examples $(python_scripts); fi
 
 format-check: ## Check the format of all C++ and CUDA files
 	@clang-format-16 --dry-run --Werror $(cpp_files)
 
-lint: setup ## Check style, format and types of python/ and tests/service/, and the recipes in packaging/
+lint: setup ## Check style, format and types of python/, tests/service/ and examples/, and the recipes in packaging/
 	@cd python && ../.venv/bin/ruff check -q . && ../.venv/bin/ruff format -q --check . && ../.venv/bin/mypy
+	@cd python && ../.venv/bin/ruff check -q --config pyproject.toml ../examples && ../.venv/bin/ruff format -q --check --config pyproject.toml ../examples
 	@cd tests/service && ../../.venv/bin/ruff check -q . && ../../.venv/bin/ruff format -q --check . && ../../.venv/bin/mypy *.py
 	@for step in "check -q" "format -q --check"; do \
-	  .venv/bin/ruff $$step --config python/pyproject.toml packaging scripts/check_packaging.py scripts/make_site.py scripts/write_interface.py || exit 1; done
+	  .venv/bin/ruff $$step --config python/pyproject.toml packaging $(python_scripts) || exit 1; done
 	@$(PYTHON) scripts/check_packaging.py
 
 conventions: ## Check licence lines, file sizes and machine paths

@@ -20,7 +20,7 @@ programs=(tensoa libtensoa.so.1 libtensoa_arrow.so libtensoa_torch.so tests/soak
 for test in core soa engine interop sched forest pytorch exported copy_report aot_engine package fused fused_allocations concurrent threads torch_allocator track merge edge_network framework accel_cuda remote_gpu tensoa_h_gpu; do
   programs+=("$(cd build && find tests -name "test_$test" -type f)")
 done
-programs+=(examples/03_alpaka/03_alpaka_without examples/03_alpaka/03_alpaka_without_cuda examples/03_alpaka/03_alpaka_cuda)
+programs+=(examples/06_queues_cpu examples/06_queues_cuda examples/06_queues_alpaka_cuda)
 for program in "${programs[@]}"; do
   [[ -n $program && -f build/$program ]] || continue
   mkdir -p "$to/$(dirname "$program")"
@@ -28,7 +28,7 @@ for program in "${programs[@]}"; do
 done
 cp -L "$(ldconfig -p | awk '/libtbb\.so\.12 / { print $NF; exit }')" "$to/lib/"
 
-for files in tests/pytorch/models tests/pytorch/packages tests/pytorch/exported tests/track/packages tests/package/packages tests/c/packages tests/forest/tree_files models/tensoa.pt models/tensoa.pt2 models/tensoa.graph.json models/merge.pt models/merge.pt2 models/exatrkx.pt models/tensoa.binding.json examples/03_alpaka/model.pt; do
+for files in tests/pytorch/models tests/pytorch/packages tests/pytorch/exported tests/track/packages tests/package/packages tests/c/packages tests/forest/tree_files models/tensoa.pt models/tensoa.pt2 models/tensoa.graph.json models/merge.pt models/merge.pt2 models/exatrkx.pt models/tensoa.binding.json examples/linear.pt; do
   [[ -e build/$files ]] || continue
   mkdir -p "$to/$(dirname "$files")"
   cp -r "build/$files" "$to/$files"

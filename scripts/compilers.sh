@@ -16,7 +16,7 @@ include=$folder/prefix/include
 # accel/ needs alpaka; impl/ is included by others.
 (cd "$include" && find tensoa -name '*.hpp' ! -path '*/impl/*' ! -path 'tensoa/accel/*' | sort | sed 's/.*/#include <&>/') >"$folder/headers.cpp"
 echo "$(wc -l <"$folder/headers.cpp") headers"
-package=build/examples/01_snippet/model.pt2
+package=build/examples/network.pt2
 
 failed=0
 # try NAME COMMAND...: a line with its end; what it printed is shown where it fails.
@@ -38,8 +38,8 @@ outside() { # COMPILER STANDARD; `try` asks for its end, so that no line of it s
       -DWAY=component -DCOMPONENT=$component && cmake --build "$at" || return
   done
   "${at%files}tensoa/outside" --describe "$folder/binding.json" &&
-    "${at%files}tensoa/torchscript" build/examples/01_snippet/model.pt | diff examples/01_snippet/expected_output.txt - &&
-    "$at/outside" $package examples/06_files/points.csv "$folder/answers.csv" | cat - "$folder/answers.csv" | diff examples/06_files/expected_output.txt -
+    scripts/check_example.py examples/05_just_in_time.cpp "${at%files}tensoa/torchscript" build/examples/linear.pt &&
+    scripts/check_example.py examples/03_files.cpp "$at/outside" examples/points.csv "$folder/scores.csv" $package
 }
 
 count=0

@@ -70,7 +70,7 @@ for component in core soa accel interop engine package forest onnx pytorch_at_ne
   cmake --build "$at"
   [[ $component == accel || $component == c ]] || "$at/umbrella"
 done
-"$at/outside" "$PWD/build/examples/01_snippet/model.pt2" # of c, the last one
+scripts/check_example.py examples/01_first_program.c "$at/outside" build/examples/network.pt2 # of c, the last one
 # tensoa::tensoa: a fused package needs little, TorchScript opens torch.
 outside torch component -DCOMPONENT=tensoa -DCMAKE_BUILD_TYPE=Release
 cmake --build "$at"
@@ -79,10 +79,10 @@ $small --describe build-outside/binding.json
 PYTHONPATH=build-outside/torch/share/tensoa/python .venv/bin/python -m tensoa.export tests/install/model.py:factory --binding build-outside/binding.json --out build-outside/small.pt2
 $small build-outside/small.pt2
 ! ldd "$small" "$at/torchscript" | grep -E '^\s*lib(torch|c10)' || fail "a program with tensoa::tensoa is linked with torch"
-"$at/torchscript" build/examples/01_snippet/model.pt | diff examples/01_snippet/expected_output.txt -
+scripts/check_example.py examples/05_just_in_time.cpp "$at/torchscript" build/examples/linear.pt
 # Where the program hides its names: an error, not a second tensoa beside the first.
 (cd "$at" && eval "$(ninja -t commands torchscript | tail -n 1 | sed -E 's/"-Wl,--export-dynamic-symbol=[^ ]*"//g; s/-o torchscript/-o hidden/')")
-! "$at/hidden" build/examples/01_snippet/model.pt >/dev/null 2>build-outside/message || fail "libtensoa_torch.so was opened by a program without its names"
+! "$at/hidden" build/examples/linear.pt >/dev/null 2>build-outside/message || fail "libtensoa_torch.so was opened by a program without its names"
 grep -q -- "-Wl,--export-dynamic" build-outside/message || fail "the message of a program without its names is $(<build-outside/message)"
 strip -o build-outside/small "$small"
 bytes=$(stat -c %s build-outside/small)
@@ -122,17 +122,18 @@ scripts/empty_root.sh $program $package
 # C and Fortran, by the commands of docs/c.md.
 (
   prefix=$PWD/build-outside/none
-  cp examples/04_c/main.c examples/05_fortran/main.f90 build-outside/
+  cp examples/01_first_program.c build-outside/main.c
+  cp examples/01_first_program.f90 build-outside/main.f90
   cd build-outside
   # [c]
   cc main.c -I"$prefix/include" -L"$prefix/lib" -ltensoa -Wl,-rpath,"$prefix/lib" -o c_program
   # [/c]
-  diff <(./c_program ../build/examples/01_snippet/model.pt2) ../examples/04_c/expected_output.txt
+  ../scripts/check_example.py main.c ./c_program ../build/examples/network.pt2
   command -v gfortran >/dev/null || { echo "install-check: Fortran is left out, there is no gfortran"; exit 0; }
   # [fortran]
   gfortran "$prefix/include/tensoa.f90" main.f90 -L"$prefix/lib" -ltensoa -Wl,-rpath,"$prefix/lib" -o fortran_program
   # [/fortran]
-  diff <(./fortran_program ../build/examples/01_snippet/model.pt2) ../examples/05_fortran/expected_output.txt
+  ../scripts/check_example.py main.f90 ./fortran_program ../build/examples/network.pt2
 )
 
 # The figures, and their limits. The exporter in share/ is not one of them.

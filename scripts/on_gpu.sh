@@ -138,8 +138,8 @@ tests() {
          END { printf "%s tests, %s passed, %d skipped, %d failed\n", ran, passed, skipped, bad }' "$out/last_test.log"
   done
   rm -f "$out/last_test.log"
-  for program in .carry/build/examples/03_alpaka/03_alpaka_*; do
-    ours "$program" .carry/build/examples/03_alpaka/model.pt | diff examples/03_alpaka/expected_output.txt - && echo "$(basename "$program"): as expected"
+  for program in .carry/build/examples/06_queues_*; do
+    scripts/check_example.py examples/06_queues.cpp env LD_LIBRARY_PATH="$libraries" "$program" .carry/build/examples/linear.pt && echo "$(basename "$program"): as expected"
   done
   return $failed
 }

@@ -27,8 +27,10 @@ if objdump -T build-dist/tensoa build-dist/libtensoa{,_arrow,_grpc}.so | grep -E
   echo "binaries: these names are not in Enterprise Linux 9" >&2
   exit 1
 fi
-cp build-dist/packages/tensoa* examples/04_c/main.c examples/05_fortran/main.f90 "$root/work/"
-cp build/examples/01_snippet/model.pt2 "$root/work/snippet.pt2"
+cp build-dist/packages/tensoa* "$root/work/"
+cp examples/01_first_program.c "$root/work/main.c"
+cp examples/01_first_program.f90 "$root/work/main.f90"
+cp build/examples/network.pt2 "$root/work/network.pt2"
 cp -r tests/install "$root/work/outside"
 grep -E '^  (cc|gfortran) ' scripts/install_check.sh >"$root/work/commands.sh"
 PYTHONPATH=python .venv/bin/python -W ignore -m tensoa compile tests/install/model.py:factory --out "$root/work/model.pt2" \
@@ -43,9 +45,9 @@ inside() {
 use() {
   inside "$1/bin/tensoa --version && $1/bin/tensoa inspect model.pt2 >/dev/null"
   [[ ! -f $root$1/share/tensoa/models/tensoa.pt2 ]] || inside "$1/bin/tensoa track generate:1 | tail -n 3"
-  inside "prefix=$1; . ./commands.sh; ./c_program snippet.pt2 >c.txt; ./fortran_program snippet.pt2 >fortran.txt"
-  diff "$root/work/c.txt" examples/04_c/expected_output.txt
-  diff "$root/work/fortran.txt" examples/05_fortran/expected_output.txt
+  inside "prefix=$1; . ./commands.sh; ./c_program network.pt2 >c.txt; ./fortran_program network.pt2 >fortran.txt"
+  scripts/check_example.py examples/01_first_program.c cat "$root/work/c.txt"
+  scripts/check_example.py examples/01_first_program.f90 cat "$root/work/fortran.txt"
   inside "rm -rf built columnar; cmake -S outside -B built -DWAY=component -DCOMPONENT=package -DCMAKE_PREFIX_PATH=$1 >/dev/null
     cmake --build built >/dev/null; built/outside model.pt2
     cmake -S outside -B columnar -DWAY=component -DCOMPONENT=columnar -DCMAKE_PREFIX_PATH=$1 >/dev/null; cmake --build columnar >/dev/null; columnar/umbrella; stat -L -c 'the program has %s bytes' built/outside"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The forms that examples/02_namespace promises, beside the libraries that own the names torch and
+// The forms of docs/using_from_your_framework.md, next to the libraries that own the names torch and
 // alpaka. That this file compiles is most of the test.
 
 #include <gtest/gtest.h>

@@ -1,15 +1,29 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs a model on three columns and gets two columns back:
-//     01_snippet MODEL [auto|cpu|cuda:N [BINDING.json]]
-// With BINDING.json it also writes what python -m tensoa.export needs to make a package of the model.
+// A model that PyTorch has saved, as TorchScript (linear.pt) or by torch.export (exported.pt2), without compiling; by the interface as
+// first published, in its namespace cms::torch::alpaka. 05_just_in_time.py writes both files.
+//
+//     cmake --build build --target example_05_just_in_time && cd build/examples && ./05_just_in_time linear.pt [auto|cpu|cuda:N]
+//
+// Prints, for both:
+//
+//     m = 300, n = -40
+//     m = 303, n = -40.25
+//     m = 306, n = -40.5
+//     m = 309, n = -40.75
 
 #include <iostream>
 #include <string>
 #include <tensoa/tensoa.hpp>
 
-using namespace tensoa;
+// [alias]
+namespace cms::torch {
+namespace alpaka = ::tensoa;
+}
+// [/alias]
+
+using namespace cms::torch::alpaka;
 
 // [layouts]
 template <template <class> class F>
@@ -23,16 +37,13 @@ struct SoAOutputs {
 };
 // [/layouts]
 
-/// Fills the columns on the host and takes them to the device; at home this is the code that makes
-/// the data.
 void fill(const Queue& queue, PortableCollection<SoAInputs>& inputs_device) {
   PortableCollection<SoAInputs> inputs(inputs_device.capacity(), Device::cpu());
   const auto view = inputs.view();
   for (std::size_t i = 0; i < view.size(); ++i) {
-    const auto value = static_cast<float>(i);
-    view.x[i] = value;
-    view.y[i] = value + 100.F;
-    view.z[i] = value + 200.F;
+    view.x[i] = static_cast<float>(i);
+    view.y[i] = view.x[i] + 100.F;
+    view.z[i] = view.x[i] + 200.F;
   }
   copy(queue, inputs, inputs_device);
   queue.wait();
@@ -43,24 +54,20 @@ void print(const Queue& queue, const PortableCollection<SoAOutputs>& outputs_dev
   copy(queue, outputs_device, outputs);
   queue.wait();
   const auto view = outputs.const_view();
-  for (std::size_t i = 0; i < view.size(); ++i) {
+  for (std::size_t i = 0; i < view.size(); ++i)
     std::cout << "m = " << view.m[i] << ", n = " << view.n[i] << '\n';
-  }
 }
 
-void run(const std::string& m_path, Device device, const std::string& binding_path) {
+void run(const std::string& m_path, Device device) {
   const Queue queue(device);
   const int batch_size = 4;
 
-  // The regions called snippet are one piece of code in the documentation, and stay as published.
+  // clang-format off
   // [snippet]
   PortableCollection<SoAInputs, Device> inputs_device(batch_size, device);
   PortableCollection<SoAOutputs, Device> outputs_device(batch_size, device);
   // [/snippet]
-
   fill(queue, inputs_device);
-
-  // clang-format off
   // [snippet]
 
   auto model = Model<CompilationType::kJustInTime>(m_path);          // or kAheadOfTime
@@ -77,29 +84,13 @@ void run(const std::string& m_path, Device device, const std::string& binding_pa
   model.forward(metadata);
   // [/snippet]
   // clang-format on
-
   print(queue, outputs_device);
-
-  // Every call says what it copied: nothing into the model; out of it the answer of TorchScript, or
-  // nothing where the model is a package.
-  const CopyReport report = model.forward(metadata);
-  std::cout << "bytes copied: " << report.bytes_in << " in, " << report.bytes_out << " out\n";
-
-  // [binding]
-  if (!binding_path.empty()) write_file(binding_path, describe(metadata));
-  // [/binding]
 }
 
-int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::cerr << "usage: 01_snippet MODEL [auto|cpu|cuda:N [BINDING.json]]\n";
-    return 2;
-  }
-  try {
-    run(argv[1], parse_device(argc > 2 ? argv[2] : "auto"), argc > 3 ? argv[3] : "");
-  } catch (const Error& error) {
-    std::cerr << error.what() << '\n';
-    return 2;
-  }
-  return 0;
+int main(int argc, char** argv) try {
+  if (argc < 2) throw ConfigError("usage: 05_just_in_time MODEL [auto|cpu|cuda:N]");
+  run(argv[1], parse_device(argc > 2 ? argv[2] : "auto"));
+} catch (const Error& error) {
+  std::cerr << error.what() << '\n';
+  return 2;
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the example runs: with alpaka where one of its back-ends is chosen (ALPAKA_ACC_…_ENABLED), else without it.
-// Both say the same: Device, Queue, device_of, wait, for_each_row, and RECO_FN for functions of the device.
+// Where 06_queues.cpp runs: on alpaka where RECO_ALPAKA is defined and one of its back-ends is chosen (ALPAKA_ACC_…_ENABLED), else
+// without it. Both have Device, Queue, device_of, wait, for_each_row, and RECO_FN for functions of the device.
 
 #include <cstddef>
 #include <string>
@@ -31,9 +31,7 @@ using Queue = alpaka::Queue<Acc, std::conditional_t<std::is_same_v<Device, alpak
 
 inline constexpr bool kGpu = !std::is_same_v<Device, alpaka::DevCpu>;
 
-inline Device device_of(tensoa::Device device) {
-  return tensoa::accel::alpaka_device<Device>(device);
-}
+inline Device device_of(tensoa::Device of) { return tensoa::accel::alpaka_device<Device>(of); }
 
 inline void wait(Queue& queue) { alpaka::wait(queue); }
 
