@@ -47,7 +47,7 @@ cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 python_scripts = scripts/check_example.py scripts/check_packaging.py scripts/make_site.py scripts/write_interface.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions tidy asan tsan clang hip \
+.PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions words tidy asan tsan clang hip \
         install-check wheel dist release release-twice binaries compilers empty-machine docs interface stub newest-torch fuzz fuzz-programs fuzz-graphs fuzz-packages fuzz-infer fuzz-scripts \
         fuzz-columns soak soak-service width path nightly options clean
 .DELETE_ON_ERROR:
@@ -128,6 +128,11 @@ lint: setup ## Check style, format and types of python/, tests/service/ and exam
 
 conventions: ## Check licence lines, file sizes and machine paths
 	@scripts/check_conventions.sh
+
+# inout is Fortran, the others are names and parts of texts.
+words: ## Check the spelling of all text, with codespell (setup.sh --dev); plain words are a part of `make conventions`
+	@git ls-files -z | grep -zvE '^(benchmarks|tests/fuzz/seeds)/|[.](safetensors|svg|webp)$$' | \
+	  xargs -0 codespell --quiet-level 3 --ignore-words-list inflight,inout,kinf,kno,mape,nd,nin,ofsets
 
 tidy: setup ## Run clang-tidy over our sources, those of a folder as one
 	@cmake --preset tidy $(CMAKE_ARGS) >/dev/null

@@ -5,7 +5,7 @@
 # Installs what the build needs: system packages (Debian, Ubuntu) and .venv with the wheels of python/requirements.txt.
 # Does nothing, in a fraction of a second, where all is there.
 #
-#   scripts/setup.sh [--dev]      --dev adds clang with its sanitizers, clang-format, clang-tidy and Eigen (for tests),
+#   scripts/setup.sh [--dev]      --dev adds clang with its sanitizers, clang-format, clang-tidy, codespell and Eigen (for tests),
 #                                 hipcc, and Doxygen with its theme (for `make docs`)
 #
 # TORCH_VERSION=2.12.0 takes another torch than requirements.txt says, TORCH_VERSION=newest the newest one; TENSOA_VENV=DIR
@@ -18,7 +18,7 @@ needed=(g++ cmake make python3-venv python3-dev libcli11-dev libfmt-dev nlohmann
         libgmock-dev libbenchmark-dev libgrpc++-dev)
 quicker=(ninja-build ccache)
 if [[ ${1:-} == --dev ]]; then
-  needed+=(clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libeigen3-dev hipcc libamdhip64-dev
+  needed+=(codespell clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libeigen3-dev hipcc libamdhip64-dev
            doxygen doxygen-awesome-css)
 fi
 

@@ -106,7 +106,7 @@ std::string version(int number) {
 }  // namespace
 
 void throw_gpu_error(Device device, const std::string& what, int code) {
-  static_cast<void>(gpu::get_last_error());  // else the next caller who asks hears of it
+  static_cast<void>(gpu::get_last_error());  // else the next call that asks returns it
   std::rethrow_exception(error_of(device, what, static_cast<gpu::Error>(code)));
 }
 

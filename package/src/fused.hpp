@@ -11,7 +11,7 @@
 
 namespace tensoa::package {
 
-/// The kind of programs that are made of kernels of our own, with the interface of docs/ahead_of_time.md.
+/// The kind of programs that are made of our kernels, with the interface of docs/ahead_of_time.md.
 inline constexpr std::string_view kFused = "fused";
 
 /// As ProgramKind::load.

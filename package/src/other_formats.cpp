@@ -240,7 +240,7 @@ constexpr Format kFormats[] = {
      }},
     {[](const Look& look) { return look.starts_with("version https://git-lfs"); },
      [](const Look&) -> std::string {
-       return "is what Git LFS keeps in place of a large file; `git lfs pull` brings the file";
+       return "is what Git LFS keeps instead of a large file; `git lfs pull` brings the file";
      }},
     {[](const Look& look) { return look.is_text() && look.has("<MethodSetup"); },
      [](const Look& look) { return "is a model of TMVA; " + package_of(look); }},

@@ -84,7 +84,7 @@ class Options:
     """How a package is made.
 
     `target`: "cpu", "cuda", or both: "cpu,cuda" or a sequence of them. A model that is a row program (tensoa.compiler) becomes
-    few kernels of our own, unless `fuse` is false; others go through TorchInductor, which needs a GPU for "cuda". `precision`
+    few kernels, unless `fuse` is false; others go through TorchInductor, which needs a GPU for "cuda". `precision`
     of the fused kernels' matrix products on a GPU: one of PRECISIONS, None for the first. `deterministic`: their sums by index
     are the same bits at every call, whatever runs beside; on a CPU they always are. `program`: the path of `tensoa`, which runs
     a package for "cuda" on this machine's GPU, where there is one. `report` is called with lines about what was fused, or why

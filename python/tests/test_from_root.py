@@ -30,7 +30,7 @@ def test_jagged_branches_become_lists(root_file, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["Evnts"], "has no tree Evnts; there are Events"),
+        (["Trees"], "has no tree Trees; there are Events"),
         (["Events", "--branches", "eta"], "has no branch eta; there are"),
     ],
 )

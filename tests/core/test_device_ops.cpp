@@ -181,7 +181,7 @@ TEST_F(DeviceOps, SayWhyThereIsNoDevice) {
   EXPECT_EQ(
       message(),
       none + "; the driver is of simulated 13.0, this tensoa needs one of 13.1 or a later one");
-  EXPECT_EQ(runtime_.last, detail::gpu::kSuccess) << "the next caller who asks does not hear of it";
+  EXPECT_EQ(runtime_.last, detail::gpu::kSuccess) << "the next call that asks does not return it";
   static std::string logged;
   set_log_sink([](LogLevel, std::string_view text) { logged = text; });
   EXPECT_EQ(parse_device("auto"), Device::cpu());

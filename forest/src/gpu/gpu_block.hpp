@@ -101,7 +101,7 @@ class GpuBlock {
     }
   }
 
-  /// Of one lane: brings the nodes of a chunk into shared memory. In place of a feature stands there how many bytes
+  /// Of one lane: brings the nodes of a chunk into shared memory. Instead of a feature there is the number of bytes that
   /// its words lie after the first.
   TENSOA_HOST_DEVICE void bring(const GpuChunk& chunk, std::uint32_t thread) {
     for (std::uint32_t i = thread; i < chunk.nodes; i += layout_.threads()) {

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models that become few kernels of our own: from a model to code for CPUs and GPUs.
+"""Models that become few kernels: from a model to code for CPUs and GPUs.
 
 frontends/  from a model of torch to a row program, or the reason why not
 ir/         what a row program is: values with rows, a handful of operations; and how to build one

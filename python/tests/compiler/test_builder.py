@@ -81,7 +81,7 @@ def test_a_function_that_no_back_end_has_is_named(generate, monkeypatch):
     "op, attributes, message",
     [
         ("conv", {}, "a row program has no operation 'conv', expected one of input, index"),
-        ("linear", {"weight": None, "bais": None}, r"linear: got the attributes .*, expected \['weight', 'bias', 'times'\]"),
+        ("linear", {"weight": None, "biasx": None}, r"linear: got the attributes .*, expected \['weight', 'bias', 'times'\]"),
         ("reduce", {}, r"reduce: got the attributes .*, expected \['name', 'times'\]"),
     ],
 )

@@ -88,8 +88,8 @@ def test_floats_become_fixed_point_numbers():
 
 
 def test_types_become_others():
-    froms = [Fixed(8, 3), Fixed(6, 1, False), Fixed(9, 9), Fixed(5, -2)]
-    for start, to in itertools.product(froms, types((3,), (-1, 4))):
+    starts = [Fixed(8, 3), Fixed(6, 1, False), Fixed(9, 9), Fixed(5, -2)]
+    for start, to in itertools.product(starts, types((3,), (-1, 4))):
         whole = np.arange(start.range.least, start.range.largest + 1)
         cast = Cast(start.range, to)
         got = cast(torch.tensor(whole, dtype=torch.float32)).numpy()

@@ -105,8 +105,8 @@ def test_outputs_of_lwtnn_are_taken_by_name_and_left_out(tmp_path):
         assert module.result_names == names
         in_order = 'outputs in order, as the blocks have other names: "two" is block "A", "three" is block "B"'
         assert (in_order in lines) == (outputs[0]["name"] == "A")
-    with pytest.raises(InputError, match='block "thre": the model has no output .* the nearest name is "three"'):
-        load_module(path, bind([jet], [block("two", "uv"), block("thre", "xyz")], "auto"))
+    with pytest.raises(InputError, match='block "threex": the model has no output .* the nearest name is "three"'):
+        load_module(path, bind([jet], [block("two", "uv"), block("threex", "xyz")], "auto"))
 
 
 def test_columns_that_are_taken_in_order_are_said(tmp_path):

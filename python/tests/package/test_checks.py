@@ -104,7 +104,7 @@ def right_of(function, kind):
 
 
 def test_hard_numbers_count_half_a_unit_of_inputs_and_weights():
-    """Not of normal numbers, not beyond 1e-5, not of what is exact."""
+    """Not of normal numbers, at most 1e-5, not of what is exact."""
     hard = right_of(lambda m, x: x @ m.weight, SPECIAL)
     assert (hard.change > 1e-9).all() and (hard.change < 1e-6).all() and (hard.own_error >= hard.change).all()
     assert (right_of(lambda m, x: torch.sin(x @ (1e3 * m.weight)), SPECIAL).change == 1e-5).all()

@@ -308,7 +308,7 @@ def test_other_objects_with_memory(row):
     columns = models.row_columns()
     assert_same(row({name: memoryview(column) for name, column in columns.items()}), models.row_answers(columns))
 
-    class Lazy:  # made anew each time, as a column of h5py
+    class Lazy:  # made again each time, as a column of h5py
         def __init__(self, column):
             self.column = column
 
@@ -699,8 +699,8 @@ def test_the_stub_is_current(tmp_path):
 
 
 def test_names_that_are_not_there():
-    with pytest.raises(AttributeError, match="has no attribute 'Modell'"):
-        tensoa.Modell  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'Modelx'"):
+        tensoa.Modelx  # noqa: B018
 
 
 def test_a_process_that_forks_after_loading(row):

@@ -110,8 +110,8 @@ def test_what_is_refused(given, error, message):
 def test_a_file_has_no_servers(row):
     with pytest.raises(tensoa.ConfigError, match=f"deadline: got the model {row}, which is a file, expected the URL"):
         Model(row, deadline=2)
-    with pytest.raises(TypeError, match="got the keyword colums"):
-        Model(row, colums=["x"])
+    with pytest.raises(TypeError, match="got the keyword columnsx"):
+        Model(row, columnsx=["x"])
     with pytest.raises(TypeError, match=r"tensoa.inspect: got the keyword device, expected one of fallback"):
         tensoa.inspect(row, device="cpu")
     Model(row, deadline=None)

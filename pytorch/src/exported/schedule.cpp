@@ -72,7 +72,7 @@ std::optional<c10::OperatorHandle> variant_over(const c10::OperatorHandle& op, c
 }
 
 /// Whether the operator writes into a tensor of any strides, and does not fail half way, as one with indices may.
-/// Others believe that what they write is row-major: the softmax of torch 2.11 writes elsewhere without a word.
+/// Others assume that what they write is row-major: the softmax of torch 2.11 writes elsewhere without a word.
 bool takes_any_strides(const c10::OperatorHandle& op) {
   const std::string& name = op.schema().name();
   return has_tag(op, at::Tag::pointwise) || name == "aten::addmm" || name == "aten::mm";

@@ -23,7 +23,7 @@
 namespace tensoa::pytorch {
 namespace {
 
-/// Hears of each block that torch takes or gives back in this thread.
+/// Is notified of each block that torch takes or gives back in this thread.
 class TensorsWatch final : public c10::MemoryReportingInfoBase {
  public:
   explicit TensorsWatch(Device device) : device_(to_torch(device)) {}

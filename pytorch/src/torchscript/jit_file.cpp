@@ -62,7 +62,7 @@ std::size_t writes_of_attributes(const torch::jit::Module& module) {
   return count;
 }
 
-/// Names `caller` in place of the functions that were inlined. torch::jit::freeze removes the methods that forward
+/// Names `caller` instead of the functions that were inlined. torch::jit::freeze removes the methods that forward
 /// calls, and those of the module that was loaded go with it, but the nodes keep pointing at them: torch reads their
 /// names when an operator fails, from memory that is free by then.
 void forget_inlined(torch::jit::Block& block, torch::jit::Function& caller) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether torch's operators do to their arguments what pytorch/src/runtime/operator_effects.cpp believes of them: all that
+// Whether torch's operators do to their arguments what pytorch/src/runtime/operator_effects.cpp assumes of them: all that
 // this torch has are called, as often as TENSOA_OPERATOR_CALLS says, with small arguments at random.
 
 #include <ATen/Functions.h>

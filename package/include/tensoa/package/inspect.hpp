@@ -53,7 +53,7 @@ struct RecordedResults {
 
 struct ModelDescription {
   CompilationType compilation = CompilationType::kJustInTime;
-  /// By a server, which says no more than its names, dtypes and shapes, and with tensoa's back-end its columns and its file.
+  /// By a server, which says only its names, dtypes and shapes, and with tensoa's back-end its columns and its file.
   bool is_served = false;
   std::string checksum;  ///< of the file that a server runs: SHA-256; empty: it does not say
 

@@ -45,7 +45,7 @@ class Imported:
 
 
 def own_reference(ensemble: Ensemble, missing: str) -> Reference:
-    """In place of a framework that is not installed."""
+    """Instead of a framework that is not installed."""
     return Reference(
         f"tensoa itself ({missing} is not installed here)",
         lambda x: forest.margins(ensemble, x.T),

@@ -142,6 +142,6 @@ def test_compile_gives_outputs_and_inner_values_by_name(tmp_path):
             columns = [got[one] for one in (names.split(",") if names else [f"{name}_{i}" for i in range(WIDTH)])]
             np.testing.assert_allclose(np.stack(columns, 1), right(path, value, x), rtol=1e-5, atol=1e-6)
     with pytest.raises(
-        InputError, match='block "insid": the model has no output and no inner value .*; the nearest name is "in'
+        InputError, match='block "insidee": the model has no output and no inner value .*; the nearest name is "in'
     ):
-        tensoa.compile(path, tmp_path / "m.pt2", columns=["input=x,y,z"], outputs=["insid"])
+        tensoa.compile(path, tmp_path / "m.pt2", columns=["input=x,y,z"], outputs=["insidee"])

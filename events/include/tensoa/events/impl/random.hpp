@@ -7,7 +7,7 @@
 namespace tensoa::events {
 
 /// A stream of random numbers that is the same on every platform: SplitMix64 (Steele, Lea, Flood,
-/// "Fast splittable pseudorandom number generators", OOPSLA 2014) and distributions of our own,
+/// "Fast splittable pseudorandom number generators", OOPSLA 2014) and our distributions,
 /// because those of the standard library differ between implementations. Not for cryptography.
 class Random {
  public:

@@ -48,7 +48,7 @@ class Schedule:
     """Of one stage. Values are named by their ids: those of the plan, which outlives it.
 
     `order`: the values, arguments first; `roots`: what leaves the stage; `users`: who needs a value in its place in scratch
-    memory; `absorbed`: what is no more than a part of what its user does; `last`: the last that reads a value.
+    memory; `absorbed`: what is only a part of what its user does; `last`: the last that reads a value.
     """
 
     def __init__(self, stage: Stage, plan: Plan) -> None:
