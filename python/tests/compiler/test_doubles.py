@@ -168,8 +168,12 @@ def test_columns_of_float64_are_read_and_written_as_such(tmp_path):
 
 
 def test_zeros_keep_their_sign(tmp_path):
-    module = Results(lambda m, x: (1 / (x.double() * -0.0), 1 / (x.double() * torch.tensor([-0.0, 0.0, -0.0]).double())))
-    outputs = [block("a", 3, "float64"), block("b", 3, "float64")]
+    def run(m, x):
+        zeros = x.double() * -0.0
+        return 1 / zeros, 1 / (x.double() * torch.tensor([-0.0, 0.0, -0.0]).double()), 1 / zeros.sin()
+
+    module = Results(run)
+    outputs = [block(name, 3, "float64") for name in "abc"]
     for where, (x,), got in Everywhere(module, bound([block("x", 3)], outputs), tmp_path).results():
         for one, truth in zip(got, module(x)):
             assert torch.equal(one, truth.T), where

@@ -202,8 +202,9 @@ inline D sine(D x, int quarter) {
   return from_bits(bits(result) ^ ((turn & 2) << 62));
 }
 inline D sin(D x) {
+  const D inside = x == 0.0 ? x : sine(x, 0);  // of -0 it is -0
   return by_libm_outside(
-      fabs(x) < 1e5, sine(x, 0), [](double a) { return std::sin(a); }, x);
+      fabs(x) < 1e5, inside, [](double a) { return std::sin(a); }, x);
 }
 inline D cos(D x) {
   return by_libm_outside(
